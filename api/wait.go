@@ -20,6 +20,8 @@ type waitInput struct {
 	User        string  `query:"user" doc:"who would submit it"`
 	Account     string  `query:"account" doc:"account it would be charged to"`
 	QOS         string  `query:"qos" doc:"quality of service"`
+	By          string  `query:"by" doc:"an instant (RFC 3339), or how long from now (2h, 1-12:00, seconds): the answer has the probability of a start by then"`
+	Curve       bool    `query:"curve" doc:"tell the distribution in points that can be drawn"`
 	Explain     bool    `query:"explain" default:"true" doc:"tell waits_for and sooner, which cost more than the forecast"`
 	Keep        float64 `query:"keep" default:"0.25" exclusiveMinimum:"0" maximum:"1" doc:"what is told in sooner keeps at least this part of the processors and of the time limit"`
 	IfNoneMatch string  `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
@@ -45,8 +47,8 @@ func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error
 	}
 	q, err := s.ask.Wait(&ask.WaitRequest{
 		Cluster: in.Cluster, Queue: in.Queue, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs, Memory: in.Memory,
-		TimeLimit: in.TimeLimit,
-		User:      in.User, Account: in.Account, QOS: in.QOS, Explain: in.Explain, Keep: in.Keep,
+		TimeLimit: in.TimeLimit, By: in.By, Curve: in.Curve,
+		User: in.User, Account: in.Account, QOS: in.QOS, Explain: in.Explain, Keep: in.Keep,
 	})
 	if err != nil {
 		return nil, err

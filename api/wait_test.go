@@ -119,6 +119,60 @@ func TestWaitOneRunningJob(t *testing.T) {
 	}
 }
 
+// TestStartBy proves that the probability of a start by an instant is that of the distribution that start_within is of,
+// in GET and POST, that the levels bound it, and that it can be told as an instant or as how long from now.
+func TestStartBy(t *testing.T) {
+	f := lively(t)
+	const ask = "queue=work&procs=4&time_limit=2h"
+	w := f.wait(ask + "&curve=true")
+	if w.StartBy != nil || len(w.Curve) < 100 {
+		t.Fatalf("start_by %+v, %d points", w.StartBy, len(w.Curve))
+	}
+	last := 0.
+	for _, p := range w.Curve {
+		if p.Probability < last || p.Probability > 1 {
+			t.Errorf("the curve falls at %v s", p.Seconds)
+		}
+		last = p.Probability
+	}
+	for by, want := range map[string]float64{"1m": w.StartWithin.Minute, "600": w.StartWithin.TenMinutes,
+		"1h": w.StartWithin.Hour, "4:00:00": -1, "1-0": w.StartWithin.Day,
+		f.now.Add(4 * time.Hour).Format(time.RFC3339Nano): w.StartWithin.FourHours} {
+		path := "/v1/wait?" + ask + "&by=" + url.QueryEscape(by)
+		if want < 0 {
+			if p := f.problem(path); p.Status != http.StatusUnprocessableEntity || !strings.Contains(p.Detail, "zone") {
+				t.Errorf("by %s: %+v, want it refused for its zone", by, p)
+			}
+			continue
+		}
+		var got wire.Wait
+		f.get(path, &got)
+		b := got.StartBy
+		if b == nil || b.Probability != want || b.AtLeast > want || b.AtMost < want ||
+			got.StartWithin != w.StartWithin {
+			t.Errorf("by %s: %+v, want %v", by, b, want)
+		}
+		posted := f.waits(&wire.WaitsRequest{Places: []wire.Place{{Queue: "work"}}, Procs: []int{4},
+			TimeLimits: []string{"2h"}, By: by})
+		if p := posted.Candidates[0].StartBy; p == nil || *p != *b {
+			t.Errorf("by %s: POST says %+v, GET %+v", by, p, b)
+		}
+	}
+	median := f.now.Add(time.Duration(*w.WaitSeconds.P50*float64(time.Second)) + time.Second)
+	var got wire.Wait
+	f.get("/v1/wait?"+ask+"&by="+url.QueryEscape(median.Format(time.RFC3339Nano)), &got)
+	if b := got.StartBy; b.AtLeast != .5 || b.AtMost != .75 || b.Probability < .5 ||
+		!b.At.Equal(median.Truncate(time.Millisecond)) {
+		t.Errorf("just after the median: %+v", b)
+	}
+	for _, bad := range []string{"soon", "-2h", f.now.Format(time.RFC3339), "9:30", "09:30:15"} {
+		p := f.problem("/v1/wait?" + ask + "&by=" + url.QueryEscape(bad))
+		if p.Status != http.StatusUnprocessableEntity || !strings.HasPrefix(p.Detail, "by: ") {
+			t.Errorf("by %s: %+v", bad, p)
+		}
+	}
+}
+
 // checkDistribution checks what holds for every forecast.
 func checkDistribution(t *testing.T, from time.Time, w *wire.Wait) {
 	t.Helper()

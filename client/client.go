@@ -62,6 +62,9 @@ type WaitOptions struct {
 	// Keep is the part of the processors and of the time limit, up to 1, that what would start sooner keeps at least;
 	// 0 for the daemon's default.
 	Keep float64
+	// By is an instant (RFC 3339), or how long from now (2h): the answer has the probability of a start by then. Empty
+	// for none.
+	By string
 }
 
 // WaitJSON asks how long the job would wait, and also returns the answer's JSON as it came: it may have members that
@@ -74,6 +77,9 @@ func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Reque
 	var wait wire.Wait
 	query := waitQuery(cluster, request)
 	setKeep(query, o.Keep)
+	if o.By != "" {
+		query.Set("by", o.By)
+	}
 	raw, err := c.get(ctx, "/v1/wait", query, &wait)
 	if err != nil {
 		return nil, nil, err

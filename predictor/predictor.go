@@ -54,6 +54,8 @@ type Models interface {
 // Forecast is the distribution of one request's wait, in seconds from the scene's instant.
 type Forecast struct {
 	headqueue.Result
+	// Wait is the distribution with the quantiles of the result, and with the outages of the pool.
+	Wait *waittime.Distribution
 	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
 	Law Law
 	// Dimension is what binds for the request: all sizes here are numbers of that.
@@ -67,22 +69,19 @@ type Forecast struct {
 
 // Forecaster makes forecasts. It keeps scratch memory between calls and is not safe for concurrent use.
 type Forecaster struct {
-	calc     headqueue.Calc
-	state    headqueue.State
-	levels   []float64
-	horizons []float64
+	calc   headqueue.Calc
+	state  headqueue.State
+	levels []float64
 }
 
 // NewForecaster returns a Forecaster.
-func NewForecaster() *Forecaster {
-	return &Forecaster{levels: waittime.Levels(), horizons: waittime.Horizons()}
-}
+func NewForecaster() *Forecaster { return &Forecaster{levels: waittime.Levels()} }
 
 // Forecast forecasts the wait of the scene's request, submitted at its instant. An error is a *headqueue.CannotSay: it
 // names the cause and what would help.
 func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	out := Forecast{Dimension: scene.Dimension}
-	closed, capacity := scene.closures()
+	_, capacity := scene.closures()
 	switch {
 	case scene.Size < 1:
 		return out, &headqueue.CannotSay{Method: "all", Reason: ReasonUnknownSize,
@@ -102,16 +101,21 @@ func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 		}
 		f.state.Running = f.state.Running[:0]
 	}
-	within := f.horizons
-	for _, c := range closed {
-		within = append(within[:len(within):len(within)], c.from)
+	var err error
+	if out.Result, err = f.calc.Forecast(&f.state, scene.Size, f.levels, nil); err != nil {
+		return out, err
 	}
-	result, err := f.calc.Forecast(&f.state, scene.Size, f.levels, within)
-	if err == nil {
-		out.Closed = moveOut(&result, closed, f.horizons)
+	return out, out.Serve(scene, out.Quantiles)
+}
+
+// Serve makes quantiles of the wait at the levels of answers the forecast's, with the outages of the scene.
+func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
+	d, err := scene.Distribution(quantiles)
+	if err != nil {
+		return err
 	}
-	out.Result = result
-	return out, err
+	f.Wait, f.Quantiles, f.Closed = d, d.Quantiles(), d.Moved()
+	return nil
 }
 
 // Reasons of this package, beside those of headqueue.

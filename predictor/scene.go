@@ -6,7 +6,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/predictor/headqueue"
+	"github.com/waitcast/waitcast/job/waittime"
 )
 
 // Scene is what a forecast may know: the request, and the picture of the pool that it competes for at one instant.
@@ -55,20 +55,17 @@ const maxTasks = 10_000
 // tasks returns the number of jobs that a waiting record stands for.
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
-// closure is a time, in seconds from the scene's instant, during which the request cannot start, because too little of
-// the pool is left by an outage that it would run into.
-type closure struct{ from, until float64 }
-
-// closures returns when the request cannot start, in order and apart from each other, and the capacity that it can hope
-// for: that of now, or, if it is larger, what the outages of now will give back.
-func (s *Scene) closures() ([]closure, int) {
+// closures returns when the request cannot start, because too little of the pool is left by an outage that it would run
+// into, in order and apart from each other; and the capacity that it can hope for: that of now, or, if it is larger,
+// what the outages of now will give back.
+func (s *Scene) closures() ([]waittime.Closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
 	for _, o := range s.Pool.Outages {
 		if !o.From.After(s.Now) && (o.Until.IsZero() || o.Until.After(s.Now)) {
 			full += s.taken(&o)
 		}
 	}
-	var out []closure
+	var out []waittime.Closure
 	for _, o := range s.Pool.Outages {
 		until := math.Inf(1)
 		if !o.Until.IsZero() {
@@ -78,11 +75,11 @@ func (s *Scene) closures() ([]closure, int) {
 		if until <= 0 || full-s.taken(&o) >= s.Size {
 			continue
 		}
-		if n := len(out); n > 0 && from <= out[n-1].until {
-			out[n-1].until = max(out[n-1].until, until)
+		if n := len(out); n > 0 && from <= out[n-1].Until {
+			out[n-1].Until = max(out[n-1].Until, until)
 			continue
 		}
-		out = append(out, closure{max(0, from), until})
+		out = append(out, waittime.Closure{From: max(0, from), Until: until})
 	}
 	if s.Size > capacity {
 		capacity = full
@@ -103,8 +100,8 @@ func (s *Scene) MoveOut(waits []float64) bool {
 	moved := false
 	for i, q := range waits {
 		for _, c := range closed {
-			if q > c.from && q < c.until || q == 0 && c.from == 0 {
-				q = c.until
+			if q > c.From && q < c.Until || q == 0 && c.From == 0 {
+				q = c.Until
 			}
 		}
 		moved = moved || q != waits[i]
@@ -113,31 +110,9 @@ func (s *Scene) MoveOut(waits []float64) bool {
 	return moved
 }
 
-// moveOut moves the waits of a result that end while the request cannot start to the ends of those times. The result's
-// Within must begin with the horizons and go on with the beginnings of the closures. It reports whether there was any.
-func moveOut(r *headqueue.Result, closed []closure, horizons []float64) bool {
-	moved := false
-	for i, q := range r.Quantiles {
-		for _, c := range closed {
-			if q > c.from && q < c.until || q == 0 && c.from == 0 {
-				q = c.until
-			}
-		}
-		moved = moved || q != r.Quantiles[i]
-		r.Quantiles[i] = q
-	}
-	before := r.Within[len(horizons):]
-	for i, h := range horizons {
-		for k, c := range closed {
-			switch {
-			case h <= c.from || h >= c.until:
-			case c.from == 0:
-				r.Within[i] = 0
-			default:
-				r.Within[i] = before[k]
-			}
-		}
-	}
-	r.Within = r.Within[:len(horizons)]
-	return moved
+// Distribution returns the distribution of the request's wait with the given quantiles at the levels of answers, made
+// to rise, which do not know of outages. The error is a *waittime.QuantilesError.
+func (s *Scene) Distribution(quantiles []float64) (*waittime.Distribution, error) {
+	closed, _ := s.closures()
+	return waittime.NewDistribution(waittime.Levels(), waittime.Rising(quantiles), closed...)
 }

@@ -43,7 +43,7 @@ func (q *sizeQuery) isRequest(procs int) bool {
 	return q.req.Request != nil && q.req.Request.Procs == procs
 }
 
-// add makes a candidate. The error is a *leftOut, or about the question.
+// add makes a candidate. The error is an *excludedCandidate, or about the question.
 func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	run, err := advice.RunOf(q.curve, procs)
 	if err != nil {
@@ -53,7 +53,7 @@ func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	if err != nil {
 		return err
 	}
-	wait, _, err := q.wait(p, procs, limit)
+	wait, err := q.wait(p, procs, limit)
 	if err != nil {
 		return err
 	}
@@ -94,29 +94,25 @@ func timeLimit(field, text string) (time.Duration, error) {
 	return limit, nil
 }
 
-// wait returns the law of the wait of a job of so many processors, and its quantiles. The error is a *leftOut, or
-// that of the forecast.
-func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (advice.Law, []float64, error) {
+// wait returns the distribution of the wait of a job of so many processors. The error is an *excludedCandidate, or that
+// of the forecast.
+func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (*waittime.Distribution, error) {
 	req := q.base
 	req.Queue, req.Procs, req.TimeLimit = p.queue, procs, limit
-	waits, err := q.service.waits(p, &req)
+	wait, err := q.service.wait(p, &req)
 	if err != nil {
 		var refused *Refusal
 		if errors.As(err, &refused) && refused.Kind == KindInvalid {
-			return nil, nil, &excludedCandidate{string(refused.Reason), err}
+			return nil, &excludedCandidate{string(refused.Reason), err}
 		}
-		return nil, nil, err
+		return nil, err
 	}
-	if math.IsInf(waits[0], 1) {
-		return nil, nil, &excludedCandidate{noForecastYet, noForecast(KindUnavailable, headqueue.NeverEnough,
+	if math.IsInf(wait.Quantile(waittime.Levels()[0]), 1) {
+		return nil, &excludedCandidate{noForecastYet, noForecast(KindUnavailable, headqueue.NeverEnough,
 			fmt.Sprintf("%d processors may never be free in queue %s: the jobs that can end do not free enough", procs,
 				p.queue), "ask for fewer processors")}
 	}
-	law, err := advice.NewQuantiles(waittime.Levels(), waits)
-	if err != nil {
-		return nil, nil, fmt.Errorf("the forecast for %d processors in queue %s: %w", procs, p.queue, err)
-	}
-	return law, waits, nil
+	return wait, nil
 }
 
 // findRequest finds what the user would ask for otherwise.

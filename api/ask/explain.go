@@ -8,6 +8,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
@@ -30,7 +31,7 @@ func sooner(v *readmodel.View, now time.Time, q readmodel.SoonerQuery) []wire.So
 	for _, o := range v.Sooner(now, &q) {
 		s := wire.Sooner{
 			Changes: o.Changes, Queue: o.Queue, Procs: o.Procs, Nodes: o.Nodes, TimeLimitSeconds: o.TimeLimit.Seconds(),
-			WaitSeconds: quantiles(rising(o.Quantiles)), Probability: decimals(o.Probability, 3),
+			WaitSeconds: quantiles(waittime.Rising(o.Quantiles)), Probability: decimals(o.Probability, 3),
 			GainSeconds: span(o.Gain),
 		}
 		switch o.Changes {

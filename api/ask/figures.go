@@ -2,12 +2,10 @@ package ask
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
@@ -91,37 +89,13 @@ func decimals(x float64, n int) float64 {
 	return 0 // what no log can tell
 }
 
-// rising returns quantiles that can be served: none is below 0 or below the one before it.
-func rising(quantiles []float64) []float64 {
-	out, last := slices.Clone(quantiles), 0.0
-	for i, q := range out {
-		if !(q > last) { // also what is no number
-			out[i] = last
-		}
-		last = out[i]
+// startWithin returns the probabilities of a start within the horizons.
+func startWithin(d *waittime.Distribution) wire.StartWithin {
+	p := waittime.Horizons()
+	for i, h := range p {
+		p[i] = digits(d.CDF(h))
 	}
-	return out
-}
-
-// within returns the probabilities of a start within the horizons, between the quantiles on a line in ln(wait + 60 s).
-func within(quantiles []float64) []float64 {
-	levels := waittime.Levels()
-	known := len(quantiles)
-	for known > 0 && math.IsInf(quantiles[known-1], 1) { // an outage of which nobody knows the end
-		known--
-	}
-	out := make([]float64, len(waittime.Horizons()))
-	if known < 2 {
-		return out
-	}
-	curve := readmodel.NewCurve(levels[:known], quantiles[:known])
-	for i, h := range waittime.Horizons() {
-		out[i] = curve.Within(h)
-		if known < len(levels) {
-			out[i] = math.Min(out[i], levels[known-1])
-		}
-	}
-	return out
+	return wire.StartWithin{Minute: p[0], TenMinutes: p[1], Hour: p[2], FourHours: p[3], Day: p[4]}
 }
 
 // fromSeconds returns a duration, at most the longest there is.

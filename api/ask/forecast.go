@@ -2,7 +2,6 @@ package ask
 
 import (
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -42,10 +41,7 @@ func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attribu
 		explained.Need, explained.Medians = out.Needed, nil
 	}
 	explained.Method = accuracy.Waitcast
-	explained.Quantiles = rising(out.Quantiles)
-	explained.Closed = scene.MoveOut(explained.Quantiles)
-	explained.Within = within(explained.Quantiles)
-	return scene, explained, out, nil
+	return scene, explained, out, explained.Serve(scene, out.Quantiles)
 }
 
 // explain reports what is ahead of a request, what is free and what is needed.
@@ -91,14 +87,8 @@ func addExperts(w *wire.Wait, s *engine.Forecast) {
 // no forecast is possible.
 func (s *Service) TypicalWait(v *readmodel.View, now time.Time, t *readmodel.Typical) []float64 {
 	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
-	if err != nil || f == nil || f.Quantiles == nil {
+	if err != nil || f == nil {
 		return nil
 	}
-	out := make([]float64, len(f.Quantiles))
-	for i, q := range f.Quantiles {
-		if out[i] = q; waittime.IsNever(q) {
-			out[i] = math.Inf(1)
-		}
-	}
-	return out
+	return f.Quantiles
 }

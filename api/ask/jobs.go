@@ -42,7 +42,7 @@ func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []
 }
 
 func jobForecast(served *readmodel.Served, waited float64, now time.Time) *wire.JobForecast {
-	rest := readmodel.NewCurve(served.Levels, served.Quantiles).Rest(waited)
+	rest := served.Rest(waited)
 	out := &wire.JobForecast{
 		AtSubmit: quantiles(served.Quantiles), Now: quantiles(rest), Start: instants(rest, now),
 		AheadJobs: served.Ahead, AheadProcs: served.AheadProcs, Methods: []wire.Method{},
@@ -68,7 +68,7 @@ func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, keep flo
 	if served == nil || served.Quantiles == nil || w.Job.Tasks > 1 {
 		return
 	}
-	rest := readmodel.NewCurve(served.Levels, served.Quantiles).Rest(out.WaitedSeconds)
+	rest := served.Rest(out.WaitedSeconds)
 	a := w.Job.Attributes
 	a.Priority = 0 // it is the scheduler's for this job as it is
 	out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: rest, Job: w.Job, Keep: keep})

@@ -15,6 +15,8 @@ import (
 const (
 	// mostOpenings bounds the openings of a queue: each is several forecasts.
 	mostOpenings = 12
+	// atOnce is within how many seconds a start is one at once.
+	atOnce = 60
 	// likely is the probability from which on a start at once is called so.
 	likely = .9
 	// anyLimit stands for any time limit where the queue's longest is not known.
@@ -140,11 +142,11 @@ func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
 	}
 	at := func(procs int) float64 {
 		base.Procs = procs
-		q, err := s.waits(p, &base)
+		wait, err := s.wait(p, &base)
 		if err != nil {
 			return 0
 		}
-		return within(q)[0]
+		return wait.CDF(atOnce)
 	}
 	out.Probability = digits(at(o.Procs))
 	if out.LikelyProcs = o.Procs; out.Probability >= likely {

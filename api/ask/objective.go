@@ -1,12 +1,9 @@
 package ask
 
 import (
-	"fmt"
 	"math"
-	"time"
 
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
@@ -21,11 +18,11 @@ func (q *sizeQuery) readObjective() error {
 	o := &q.req.Objective
 	q.objective = advice.Objective{Level: o.Level, ProcHour: o.PriceProcHour, Hour: o.PriceHour}
 	if o.Deadline != "" {
-		seconds, err := q.deadline(o.Deadline)
+		at, err := futureInstant("objective.deadline", o.Deadline, q.now)
 		if err != nil {
 			return err
 		}
-		q.objective.Deadline = seconds
+		q.objective.Deadline = at.Sub(q.now).Seconds()
 	}
 	kinds := map[string]advice.Kind{"mean": advice.ExpectedFinish, "quantile": advice.FinishQuantile,
 		"deadline": advice.ByDeadline, "cost": advice.Cost}
@@ -51,26 +48,6 @@ func (q *sizeQuery) readObjective() error {
 		return Invalid("objective.deadline", "say by when: an instant (RFC 3339), or how long from now")
 	}
 	return nil
-}
-
-// deadline returns the seconds until a deadline.
-func (q *sizeQuery) deadline(text string) (float64, error) {
-	const field = "objective.deadline"
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		d, err := duration.Parse(text)
-		if err != nil {
-			return 0, Invalid(field, "want an instant such as 2026-03-02T18:00:00Z, or how long from now; "+err.Error())
-		}
-		at = q.now.Add(d)
-	}
-	left := at.Sub(q.now).Seconds()
-	if left <= 0 {
-		return 0,
-			Invalid(field, fmt.Sprintf("%s is not in the future: it is %s", at.UTC().Format(time.RFC3339),
-				q.now.UTC().Format(time.RFC3339)))
-	}
-	return left, nil
 }
 
 // considerate sets the prices by who waits in each pool, in units of the first one's.

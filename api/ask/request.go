@@ -16,6 +16,10 @@ type WaitRequest struct {
 	// Memory and TimeLimit are as users write them; empty where nothing is asked for.
 	Memory, TimeLimit  string
 	User, Account, QOS string
+	// By is an instant or a duration from now; empty where no probability of a start by then is asked for.
+	By string
+	// Curve asks for points of the distribution.
+	Curve bool
 	// Explain asks for what the job would wait for, and what would start sooner.
 	Explain bool
 	// Keep is the part of the processors and of the time limit that what would start sooner keeps at least; 0 for

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/advice"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 	"github.com/waitcast/waitcast/workload/speedup"
@@ -39,7 +40,7 @@ type candidateRequest struct {
 	target *targetQueue
 	procs  int
 	limit  time.Duration
-	waits  []float64 // quantiles, where they are forecast
+	wait   *waittime.Distribution // where it is forecast
 }
 
 func (a *candidateRequest) name() string {

@@ -172,7 +172,7 @@ func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
 		if q.job.until > 0 {
 			limit = q.job.until
 		}
-		law, _, err := q.wait(p, lacks, limit)
+		law, err := q.wait(p, lacks, limit)
 		if err != nil {
 			return err
 		}

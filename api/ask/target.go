@@ -5,6 +5,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 )
@@ -52,9 +53,8 @@ func (s *Service) targetQueueIn(v *readmodel.View, name string) (*targetQueue, e
 // facts returns the scheduler's facts about the queue, nil if there are none.
 func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.queue) }
 
-// waits returns the quantiles of a request's wait in seconds, as GET /v1/wait has them; +Inf is never. An error is a
-// *Refusal.
-func (s *Service) waits(p *targetQueue, req *job.Request) ([]float64, error) {
+// wait returns the distribution of a request's wait, the one of GET /v1/wait. An error is a *Refusal.
+func (s *Service) wait(p *targetQueue, req *job.Request) (*waittime.Distribution, error) {
 	a := attributes(req)
 	if err := fits(p.view, &a); err != nil {
 		return nil, err
@@ -62,16 +62,13 @@ func (s *Service) waits(p *targetQueue, req *job.Request) ([]float64, error) {
 	if p.view.Engine != nil {
 		r := p.view.PrioritizedRequest(&a)
 		if f := p.view.Engine.Forecast(&r); f.Quantiles != nil {
-			q := rising(f.Quantiles)
-			if pool := p.view.Pool(req.Queue); len(pool.Outages) > 0 {
-				predictor.NewScene(p.view.Cluster, p.now, pool, a, p.view.Models).MoveOut(q)
-			}
-			return q, nil
+			pool := p.view.Pool(req.Queue)
+			return predictor.NewScene(p.view.Cluster, p.now, pool, a, p.view.Models).Distribution(f.Quantiles)
 		}
 	}
 	_, f, _, err := s.forecast(p.view, p.now, a)
 	if err != nil {
 		return nil, forecastRefusal(err)
 	}
-	return rising(f.Quantiles), nil
+	return f.Wait, nil
 }

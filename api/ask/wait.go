@@ -21,9 +21,8 @@ type WaitQuery struct {
 	View    *readmodel.View
 	service *Service
 	request job.Request
-	queue   string // as it was named
-	explain bool
-	keep    float64 // by an option
+	given   *WaitRequest
+	by      time.Time // zero where no probability of a start by then is asked for
 }
 
 // Wait reads a question, and refuses what can be refused without a forecast.
@@ -36,8 +35,9 @@ func (s *Service) Wait(in *WaitRequest) (*WaitQuery, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &WaitQuery{View: v, service: s, request: req, queue: in.Queue, explain: in.Explain,
-		keep: cmp.Or(in.Keep, readmodel.DefaultKeep)}, nil
+	now, _, _ := s.AsOf(v)
+	by, err := startBy(in.By, now)
+	return &WaitQuery{View: v, service: s, request: req, given: in, by: by}, err
 }
 
 // Answer forecasts the wait, and explains it to a caller.
@@ -51,13 +51,18 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	forecast.Law, _ = v.Models.Law(q.request.Queue, q.request.Procs)
 	out := answer(v, q.request, scene, forecast, now)
 	out.AsOf, out.AgeSeconds, out.Stale = s.AsOfInstant(v), age, stale
-	if q.queue != "" {
-		out.AskedQueue = askedQueue(q.queue, q.request.Queue)
+	out.StartBy = probabilityBy(forecast.Wait, q.by, now)
+	if q.given.Curve {
+		out.Curve = drawn(forecast.Wait)
+	}
+	if q.given.Queue != "" {
+		out.AskedQueue = askedQueue(q.given.Queue, q.request.Queue)
 	}
 	addExperts(&out, learnt)
-	if q.explain {
+	if q.given.Explain {
+		keep := cmp.Or(q.given.Keep, readmodel.DefaultKeep)
 		out.WaitsFor = pivotsFor(c, v.Pivots(&a))
-		out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: forecast.Quantiles, Keep: q.keep})
+		out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: forecast.Quantiles, Keep: keep})
 	}
 	out.Warnings = warnings(v, &a)
 	out.NotConsidered = notConsidered(v, &a, forecast.Method, scene.Dimension)
@@ -88,10 +93,8 @@ func answer(v *readmodel.View, req job.Request, scene *predictor.Scene, f *predi
 		Cluster: v.Cluster, Queue: req.Queue, Procs: req.Procs, Nodes: req.Nodes, GPUs: req.GPUs,
 		MemoryBytes: req.Memory, TimeLimitSeconds: req.TimeLimit.Seconds(),
 		WaitSeconds: quantiles(f.Quantiles), Start: instants(f.Quantiles, now),
-		StartWithin: wire.StartWithin{
-			Minute: f.Within[0], TenMinutes: f.Within[1], Hour: f.Within[2], FourHours: f.Within[3], Day: f.Within[4],
-		},
-		Method: f.Method, Methods: methods(f.Medians), Model: model(&f.Law),
+		StartWithin: startWithin(f.Wait),
+		Method:      f.Method, Methods: methods(f.Medians), Model: model(&f.Law),
 		State: wire.ClusterState{
 			Pool: scene.Pool.Name, Binds: scene.Dimension.String(), Capacity: scene.Capacity(),
 			CapacitySource: scene.Pool.Source,

@@ -18,6 +18,7 @@ type whatIf struct {
 	sizeQuery
 	ask    *wire.WaitsRequest
 	limits []time.Duration
+	by     time.Time // as in a WaitQuery
 }
 
 // Waits ranks the combinations of sizes, time limits and queues of a question.
@@ -53,6 +54,10 @@ func (w *whatIf) read() error {
 			return Invalid("memory", err.Error())
 		}
 		w.base.Memory = memory
+	}
+	var err error
+	if w.by, err = startBy(r.By, w.now); err != nil {
+		return err
 	}
 	if r.Runtime != nil {
 		if err := w.readCurve(); err != nil {
@@ -137,14 +142,14 @@ func (w *whatIf) combine(p *targetQueue, procs int, limit time.Duration, run adv
 			Invalid("time_limits",
 				fmt.Sprintf("the job runs %s, the time limit is %s", spell(median), duration.Format(limit)))}
 	}
-	law, waits, err := w.wait(p, procs, limit)
+	wait, err := w.wait(p, procs, limit)
 	if err != nil {
 		return err
 	}
-	a := candidateRequest{target: p, procs: procs, limit: limit, waits: waits}
+	a := candidateRequest{target: p, procs: procs, limit: limit, wait: wait}
 	w.requests = append(w.requests, a)
 	w.candidates = append(w.candidates, advice.Candidate{
-		Name: a.name() + "/" + limit.String(), Pool: p.pool, Procs: procs, Wait: advice.Wait{Law: law}, Run: run,
+		Name: a.name() + "/" + limit.String(), Pool: p.pool, Procs: procs, Wait: advice.Wait{Law: wait}, Run: run,
 	})
 	return nil
 }
@@ -160,12 +165,12 @@ func (w *whatIf) answer(r *advice.Result) wire.Waits {
 	}
 	for _, i := range r.Order {
 		a, at := &r.Answers[i], &w.requests[i]
-		in := within(at.waits)
+		waits := at.wait.Quantiles()
 		c := wire.WaitCandidate{
 			Cluster: at.target.view.Cluster, Queue: at.target.queue, AskedQueue: at.target.requested, Procs: at.procs,
 			TimeLimitSeconds: at.limit.Seconds(),
-			WaitSeconds:      quantiles(at.waits), Start: instants(at.waits, at.target.now), Best: digits(a.Best),
-			StartWithin: wire.StartWithin{Minute: in[0], TenMinutes: in[1], Hour: in[2], FourHours: in[3], Day: in[4]},
+			WaitSeconds:      quantiles(waits), Start: instants(waits, at.target.now), Best: digits(a.Best),
+			StartWithin: startWithin(at.wait), StartBy: probabilityBy(at.wait, w.by, at.target.now),
 		}
 		if w.curve != nil {
 			run, finish, at := quantiles(a.Run), quantiles(a.Finish), instants(a.Finish, at.target.now)

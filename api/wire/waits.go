@@ -8,6 +8,7 @@ type WaitsRequest struct {
 	Procs      []int    `json:"procs" minItems:"1" maxItems:"1024" doc:"numbers of processors"`
 	TimeLimits []string `json:"time_limits,omitempty" maxItems:"256" doc:"wall-clock times asked for: 90m, 2:00:00, 1-12:00, seconds; left out: none"`
 	Runtime    *Runtime `json:"runtime,omitempty" doc:"how long the job runs: candidates are then ranked by their finish, and those whose limit is too short are left out"`
+	By         string   `json:"by,omitempty" doc:"an instant (RFC 3339), or how long from now (2h, 1-12:00, seconds): each candidate has the probability of a start by then"`
 	Nodes      int      `json:"nodes,omitempty" minimum:"0"`
 	GPUs       int      `json:"gpus,omitempty" minimum:"0"`
 	Memory     string   `json:"memory,omitempty" doc:"of all nodes together: 4000M, 64G (powers of 1024)"`
@@ -26,6 +27,7 @@ type WaitCandidate struct {
 	WaitSeconds      Quantiles   `json:"wait_seconds"`
 	Start            Instants    `json:"start"`
 	StartWithin      StartWithin `json:"start_within"`
+	StartBy          *StartBy    `json:"start_by,omitempty" doc:"only where asked for"`
 	Run              *Quantiles  `json:"run_seconds,omitempty"`
 	Finish           *Quantiles  `json:"finish_seconds,omitempty" doc:"from now"`
 	FinishAt         *Instants   `json:"finish,omitempty"`

@@ -34,6 +34,20 @@ type StartWithin struct {
 	Day        float64 `json:"1d" doc:"probability of a start within 1 day"`
 }
 
+// StartBy is the probability that the job starts by an instant.
+type StartBy struct {
+	At          time.Time `json:"at" doc:"the instant that was asked about"`
+	Probability float64   `json:"probability" doc:"probability of a start by then, of the same distribution as start_within"`
+	AtLeast     float64   `json:"at_least" doc:"the highest level whose quantile lies by then, 0 for none: so much the quantiles say without any rule for what lies between or beyond them"`
+	AtMost      float64   `json:"at_most" doc:"the lowest level whose quantile lies later, 1 for none"`
+}
+
+// CurvePoint is one point of a distribution.
+type CurvePoint struct {
+	Seconds     float64 `json:"seconds"`
+	Probability float64 `json:"probability" doc:"of a start within so many seconds"`
+}
+
 // CannotSay reports why a method gives no answer, and what would help.
 type CannotSay struct {
 	Reason string `json:"reason" doc:"machine-readable cause" enum:"no_benefactors,larger_than_machine,not_fitted,never_enough,nothing_running,too_much_work,unknown_queue,unknown_capacity,unknown_size,nothing_read,over_queue_limit,over_limit,not_allowed"`
@@ -98,6 +112,8 @@ type Wait struct {
 	WaitSeconds      Quantiles    `json:"wait_seconds"`
 	Start            Instants     `json:"start"`
 	StartWithin      StartWithin  `json:"start_within"`
+	StartBy          *StartBy     `json:"start_by,omitempty" doc:"only where asked for"`
+	Curve            []CurvePoint `json:"curve,omitempty" doc:"the distribution to draw: points at equal steps of ln(seconds + 60) and at the quantiles; only where asked for"`
 	Method           string       `json:"method" doc:"how the distribution was made: waitcast; before anything could be learnt now, exact, saddlepoint, behind a queue with _queue at the end"`
 	Methods          []Method     `json:"methods" doc:"what single methods say"`
 	Basis            Basis        `json:"basis"`

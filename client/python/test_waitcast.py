@@ -47,6 +47,15 @@ class AgainstDaemon(unittest.TestCase):
         if start is not None:
             self.assertGreater(waitcast.parse_instant(start).timestamp(), waitcast.parse_instant(wait["as_of"]).timestamp() - 1)
 
+    def test_start_by(self) -> None:
+        wait = self.daemon.wait(queue="work", procs=2, time_limit="1h", by="1h")
+        by = wait["start_by"]
+        self.assertEqual(by["probability"], wait["start_within"]["1h"])
+        self.assertLessEqual(by["at_least"], by["probability"])
+        self.assertGreaterEqual(by["at_most"], by["probability"])
+        waits = self.daemon.what_if({"procs": [2], "time_limits": ["1h"], "places": [{"queue": "work"}], "by": by["at"]})
+        self.assertAlmostEqual(waits["candidates"][0]["start_by"]["probability"], by["probability"], places=2)
+
     def test_what_if(self) -> None:
         waits = self.daemon.what_if({"procs": [2, 32], "time_limits": ["1h", "1d"], "places": [{"queue": "work"}]})
         asked = {(c["procs"], c["time_limit_seconds"]) for c in waits["candidates"]}

@@ -59,9 +59,14 @@ class Method(TypedDict):
     median_seconds: Optional[float]
 
 
-class Wait(Dated):
-    """The answer of GET /v1/wait."""
+class StartBy(TypedDict):
+    at: str
+    probability: float
+    at_least: float
+    at_most: float
 
+
+class _WaitMust(Dated):
     cluster: str
     queue: str
     procs: int
@@ -74,6 +79,12 @@ class Wait(Dated):
     model: dict[str, Any]
     state: dict[str, Any]
     reason: str
+
+
+class Wait(_WaitMust, total=False):
+    """The answer of GET /v1/wait."""
+
+    start_by: StartBy
 
 
 class RuntimePoint(TypedDict):
@@ -99,6 +110,7 @@ class WaitsRequest(_WaitsMust, total=False):
 
     places: Sequence[Place]
     time_limits: Sequence[str]
+    by: str
     runtime: Runtime
     nodes: int
     gpus: int
@@ -120,6 +132,7 @@ class _WaitCandidateMust(TypedDict):
 
 class WaitCandidate(_WaitCandidateMust, total=False):
     time_limit_seconds: float
+    start_by: StartBy
     run_seconds: Quantiles
     finish_seconds: Quantiles
     finish: Instants
@@ -501,13 +514,16 @@ class Client:
 
     def wait(
         self, *, queue: str = "", procs: int = 0, time_limit: str = "", nodes: int = 0, gpus: int = 0, memory: str = "",
-        user: str = "", account: str = "", qos: str = "", cluster: str = "", keep: float = 0.0,
+        user: str = "", account: str = "", qos: str = "", cluster: str = "", keep: float = 0.0, by: str = "",
     ) -> Wait:
-        """How long would this job wait? What is empty or 0 is not said. What is in "sooner" keeps at least a part of the processors and of the time
-        limit, keep. GET /v1/wait."""
+        """How long would this job wait? What is empty or 0 is not said. GET /v1/wait.
+
+        What is in "sooner" keeps at least a part of the processors and of the time limit, keep. With by, an instant (RFC 3339) or how long from
+        now ("2h"), the answer has start_by.
+        """
         return cast(Wait, self._get("/v1/wait", {
             "queue": queue, "procs": procs, "time_limit": time_limit, "nodes": nodes, "gpus": gpus, "memory": memory,
-            "user": user, "account": account, "qos": qos, "cluster": cluster, "keep": keep,
+            "user": user, "account": account, "qos": qos, "cluster": cluster, "keep": keep, "by": by,
         }))
 
     def what_if(self, request: WaitsRequest) -> Waits:

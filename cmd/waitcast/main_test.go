@@ -66,11 +66,11 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 	}))
 	defer server.Close()
 	r := runWith("http://127.0.0.1:1", "wait", "--url", server.URL, "--queue", "q", "--procs", "8", "--time", "1-12:00",
-		"--nodes", "2", "--account", "a", "--qos", "high", "--user", "u", "--cluster", "c")
+		"--nodes", "2", "--account", "a", "--qos", "high", "--user", "u", "--cluster", "c", "--by", "2h")
 	if r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
-	want := "/v1/wait?account=a&cluster=c&nodes=2&procs=8&qos=high&queue=q&time_limit=129600&user=u"
+	want := "/v1/wait?account=a&by=2h&cluster=c&nodes=2&procs=8&qos=high&queue=q&time_limit=129600&user=u"
 	if got := <-asked; got != want {
 		t.Errorf("asked %s\nwant  %s", got, want)
 	}

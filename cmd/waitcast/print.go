@@ -45,6 +45,7 @@ func waitText(w *wire.Wait, zone *time.Location) []byte {
 	s := w.StartWithin
 	p.Line("", fmt.Sprintf("%-9s%-9s%-9s%-9s%s",
 		percent(s.Minute), percent(s.TenMinutes), percent(s.Hour), percent(s.FourHours), percent(s.Day)))
+	p.startsBy(w.StartBy, zone)
 	p.Line("", "")
 	p.Line("Why", w.Reason)
 	if q.P95 == nil {

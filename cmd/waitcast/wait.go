@@ -21,6 +21,7 @@ func newWait(a *app) *cobra.Command {
 	var memory memsize.Value
 	var script batch
 	var keep float64
+	var by byValue
 	command := &cobra.Command{
 		Use:   "wait -q QUEUE -n PROCS -t LIMIT | SCRIPT [-- OPTIONS]",
 		Short: "Forecast how long a job would wait if it were submitted now",
@@ -33,6 +34,7 @@ func newWait(a *app) *cobra.Command {
 			"overridden by the OPTIONS that sbatch, qsub or bsub would get\n" +
 			"(and by SBATCH_* in the environment), then by the flags here.",
 		Example: "  waitcast wait -q short -n 16 -t 2h30m\n" +
+			"  waitcast wait -q short -n 16 -t 2h30m --by 09:00\n" +
 			"  waitcast wait job.sh -- --time=30\n" +
 			"  waitcast wait -q long -n 128 -N 4 -t 1-12:00 -A physics --json\n" +
 			"  waitcast wait -q short,long -n 4,8,16 -t 3h,7d",
@@ -47,16 +49,17 @@ func newWait(a *app) *cobra.Command {
 			}
 			request.Memory = int64(memory)
 			part, err := keepOf(c, keep)
+			instant := by.instant(time.Now().In(a.zone))
 			switch several := compare.several(request.Queue); {
 			case err != nil:
 				return err
 			case several && part != 0:
 				return console.NewUsageError("--keep is for one queue, one size and one time limit")
 			case several:
-				return a.whatIf(c.Context(), cluster, request, &compare)
+				return a.whatIf(c.Context(), cluster, request, &compare, instant)
 			}
 			request.Procs, request.TimeLimit = compare.procs[0], compare.limits[0]
-			return a.wait(c.Context(), cluster, request, client.WaitOptions{Keep: part})
+			return a.wait(c.Context(), cluster, request, client.WaitOptions{Keep: part, By: instant})
 		},
 	}
 	flags := command.Flags()
@@ -72,6 +75,7 @@ func newWait(a *app) *cobra.Command {
 	flags.StringVarP(&request.Account, "account", "A", "", "account that is charged")
 	flags.StringVar(&request.QOS, "qos", "", "quality of service")
 	flags.StringVarP(&request.User, "user", "u", "", "user who would submit the job")
+	flags.Var(&by, "by", "show the probability of a start by then: "+byAllowed)
 	flags.StringVar(&cluster, "cluster", "", "cluster, where the daemon watches several")
 	keepFlag(flags, &keep)
 	flags.Lookup("time").DefValue = "" // there is none to show

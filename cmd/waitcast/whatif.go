@@ -92,7 +92,7 @@ func (w *whatIf) several(queues string) bool {
 }
 
 // whatIf requests all combinations, and prints them with their gains.
-func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *whatIf) error {
+func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *whatIf, by string) error {
 	for _, limit := range w.limits {
 		r.Procs, r.TimeLimit = w.procs[0], limit
 		if err := checkWait(r, time.Duration(a.timeout)); err != nil {
@@ -100,7 +100,7 @@ func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *what
 		}
 	}
 	question := &wire.WaitsRequest{Procs: w.procs, Nodes: r.Nodes, GPUs: r.GPUs, User: r.User,
-		Account: r.Account, QOS: r.QOS}
+		Account: r.Account, QOS: r.QOS, By: by}
 	var err error
 	if question.Places, err = places(r.Queue, cluster); err != nil {
 		return err
@@ -144,6 +144,9 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	var table bytes.Buffer
 	t := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	head := "procs\tqueue\tlimit\twait\t8 of 10 cases\tin 10 min\tstart\tbest"
+	if w.Candidates[0].StartBy != nil {
+		head += "\tby " + instant(&w.Candidates[0].StartBy.At, zone)
+	}
 	if w.RankedBy == "finish" {
 		head += "\truntime\tfinish"
 	}
@@ -182,6 +185,9 @@ func waitsRow(w *wire.Waits, c *wire.WaitCandidate, zone *time.Location) string 
 		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.WaitSeconds.P50),
 		band(c.WaitSeconds.P10, c.WaitSeconds.P90), percent(c.StartWithin.TenMinutes), instant(c.Start.P50, zone),
 		percent(c.Best),
+	}
+	if c.StartBy != nil {
+		columns = append(columns, chanceBy(c.StartBy))
 	}
 	if c.Run != nil && c.FinishAt != nil {
 		columns = append(columns, quantile(c.Run.P50), instant(c.FinishAt.P50, zone))

@@ -84,22 +84,15 @@ func levelsByRank(waits, others []float64) []float64 {
 	return levels
 }
 
-// readAt returns the waits at levels of a served distribution, given by its quantiles. Above the highest quantile that
-// is reached it is +Inf, if there is one that is not.
+// readAt returns the waits at levels of a served distribution, given by its quantiles. It is +Inf where these make no
+// distribution.
 func readAt(levels, quantiles []float64) []float64 {
-	known := 0
-	for known < len(quantiles) && !waittime.IsNever(quantiles[known]) {
-		known++
-	}
-	all := waittime.Levels()
-	curve := NewCurve(all[:known], quantiles[:known])
+	d, err := waittime.NewDistribution(waittime.Levels(), waittime.Rising(quantiles))
 	out := make([]float64, len(levels))
 	for i, level := range levels {
-		if known == 0 || known < len(all) && level > all[known-1] {
-			out[i] = math.Inf(1)
-			continue
+		if out[i] = math.Inf(1); err == nil {
+			out[i] = d.Quantile(level)
 		}
-		out[i] = curve.Quantile(level)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/job/waittime"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 func near(a, b, tolerance float64) bool { return a == b || math.Abs(a-b) <= tolerance }
@@ -25,12 +26,18 @@ func TestLevelsByRank(t *testing.T) {
 	}
 }
 
-// A served distribution is read as Curve reads it; above the levels that are reached there is no start.
+// between returns the wait at a level between two others, of waits low and high in seconds with 60 added: ln(wait + 60)
+// is linear in the normal quantile.
+func between(level, lowLevel, highLevel, low, high float64) float64 {
+	z := distuv.UnitNormal.Quantile
+	return low*math.Pow(high/low, (z(level)-z(lowLevel))/(z(highLevel)-z(lowLevel))) - 60
+}
+
+// A served distribution is read as waittime.Distribution has it; above the levels that are reached there is no start.
 func TestReadAt(t *testing.T) {
 	quantiles := []float64{0, 60, 540, 1000, 2000, 4000}
 	got := readAt([]float64{.25, .375, .5, .95}, quantiles)
-	// halfway between .25 and .5 in ln(wait + 60 s): sqrt(120 * 600) - 60
-	if want := []float64{60, math.Sqrt(120*600) - 60, 540, 4000}; !slices.EqualFunc(got, want,
+	if want := []float64{60, between(.375, .25, .5, 120, 600), 540, 4000}; !slices.EqualFunc(got, want,
 		func(a, b float64) bool { return near(a, b, 1e-9) }) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -44,7 +51,7 @@ func TestReadAt(t *testing.T) {
 		t.Errorf("never: %v", got)
 	}
 	got = readAt([]float64{.05, .2}, []float64{60, never, never, never, never, never})
-	if !(got[0] > 0 && got[0] < 60) || got[1] != never {
+	if got[0] != 60 || got[1] != never {
 		t.Errorf("one level: %v", got)
 	}
 }
@@ -53,12 +60,11 @@ func TestReadAt(t *testing.T) {
 // in the last: 2.5 of 5 by Jeffreys. The differences are worked out from the served quantiles at the levels .125, .375,
 // .625 and .875.
 func TestCouplingByHand(t *testing.T) {
-	// ln(wait + 60 s) is linear between levels: the request's wait + 60 s is 60, 120, 600, 600, 600, 600, the option's
-	// half of that from .5 on
+	// the request's wait + 60 s is 60, 120, 600, 600, 600, 600, the option's half of that from .5 on
 	request, option := []float64{0, 60, 540, 540, 540, 540}, []float64{0, 0, 240, 240, 240, 240}
 	c := sameFutures([]float64{1, 2, 3, 4}, []float64{1, 1, 2, 4}, request, option)
-	at := func(low, high float64) float64 { return math.Sqrt(low*high) - 60 } // halfway
-	wantRequest := []float64{60*math.Pow(2, 1./6) - 60, at(120, 600), 540, 540}
+	at := func(low, high float64) float64 { return between(.375, .25, .5, low, high) }
+	wantRequest := []float64{between(.125, .1, .25, 60, 120), at(120, 600), 540, 540}
 	wantOption := []float64{0, at(60, 300), 240, 240}
 	for i := range 4 {
 		if !near(c.request[i], wantRequest[i], 1e-9) || !near(c.option[i], wantOption[i], 1e-9) {
@@ -69,7 +75,7 @@ func TestCouplingByHand(t *testing.T) {
 	if want := []bool{false, true, true, false}; !slices.Equal(c.sooner, want) {
 		t.Errorf("sooner in the simulation: %v, want %v", c.sooner, want)
 	}
-	// the differences are 7.3, 134.2, 300 and 300 s; the last one does not count, as the simulation gains nothing there
+	// the differences are 9.7, 140.3, 300 and 300 s; the last one does not count, as the simulation gains nothing there
 	if got := c.probability(); !near(got, 2.5/5, 1e-12) {
 		t.Errorf("probability %v, want .5", got)
 	}

@@ -1,9 +1,11 @@
 package readmodel
 
 import (
+	"math"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
@@ -23,6 +25,20 @@ type Served struct {
 	Priority int64
 	// Peers are the answers of other methods.
 	Peers []modelstore.Peer
+}
+
+// Rest returns the quantiles, at waittime.Levels, of what is left of the wait of a job that has waited so many seconds;
+// +Inf is never, and all that is known where there is no forecast.
+func (s *Served) Rest(waited float64) []float64 {
+	d, err := waittime.NewDistribution(s.Levels, waittime.Rising(s.Quantiles))
+	if err != nil {
+		rest := waittime.Levels()
+		for i := range rest {
+			rest[i] = math.Inf(1)
+		}
+		return rest
+	}
+	return d.Rest(waited)
 }
 
 // Forecasts are the forecasts of waiting jobs. A published map never changes.

@@ -36,7 +36,7 @@ func benchCandidates(b *testing.B, n, pools int, spread float64, futures bool) [
 		for _, p := range waittime.Levels() {
 			seconds = append(seconds, max(0, math.Exp(median+distuv.UnitNormal.Quantile(p))-60))
 		}
-		c[i].Wait.Law = must[*advice.Quantiles](b)(advice.NewQuantiles(waittime.Levels(), seconds))
+		c[i].Wait.Law = must[*waittime.Distribution](b)(waittime.NewDistribution(waittime.Levels(), seconds))
 	}
 	return c
 }
@@ -64,8 +64,9 @@ func BenchmarkChoose(b *testing.B) {
 }
 
 // The law of six quantiles.
-func BenchmarkNewQuantiles(b *testing.B) {
+func BenchmarkNewDistribution(b *testing.B) {
 	for b.Loop() {
-		must[*advice.Quantiles](b)(advice.NewQuantiles(waittime.Levels(), []float64{0, 60, 600, 3600, 7200, 14400}))
+		must[*waittime.Distribution](b)(waittime.NewDistribution(waittime.Levels(),
+			[]float64{0, 60, 600, 3600, 7200, 14400}))
 	}
 }

@@ -6,27 +6,25 @@ import (
 	"slices"
 	"sort"
 
-	"gonum.org/v1/gonum/integrate/quad"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// Law is the distribution of a wait or a runtime, in seconds. A law never changes and may be used by any number of
-// goroutines.
+// Law is the distribution of a wait or a runtime, in seconds; that of a wait of which quantiles are known is a
+// *waittime.Distribution. A law never changes and may be used by any number of goroutines.
 type Law interface {
 	// Quantile returns the least time that a share p, 0 to 1, does not exceed. It never falls with p, and is +Inf where
 	// so many never start.
 	Quantile(p float64) float64
 	// CDF returns the probability of at most so many seconds.
 	CDF(seconds float64) float64
-	// Mean returns the mean, +Inf if Quantile ever is.
+	// Mean returns the mean, +Inf if a part of the probability below 1 is beyond all time.
 	Mean() float64
 }
 
-// Cut is the level beyond which no law here is believed: above it, and below 1-Cut, its quantiles stay what they are
-// there. It keeps means finite and from being ruled by a tail of which nobody has seen anything.
+// Cut is the level beyond which no law of a runtime is believed: above it, and below 1-Cut, quantiles stay what they
+// are there. It keeps means finite and from being ruled by a tail of which nobody has seen anything.
 const Cut = .999
 
 // Fixed is a time that is certain.
@@ -149,140 +147,3 @@ func (e *LawError) Error() string {
 	}
 	return fmt.Sprintf("distribution, entry %d is %v: %s", e.Place, e.Value, e.Problem)
 }
-
-// Quantiles is the law of a wait of which some quantiles are known. Between them ln(wait + 60 s) is linear in the
-// normal quantile of the level, which makes each piece log-normal. Below the lowest level it goes on with the slope
-// between that one and the median, down to a wait of 0; above the highest with the slope between the median and that
-// one; both until Cut. (The slope of the outermost piece alone would do it better where quantiles are exact, but where
-// .90 is 0 and .95 is an hour, it makes the mean wait months.) Where the upper levels are infinite, every wait above
-// the highest finite level is.
-type Quantiles struct {
-	z, y []float64 // knots, rising: normal quantile of the level, and ln(wait + 60)
-	top  float64   // share of the waits that are finite
-	mean float64
-}
-
-// NewQuantiles returns the law that has the given quantiles, in seconds, at levels that rise between 0 and 1. A
-// quantile may be +Inf. The error is a *LawError.
-func NewQuantiles(levels, seconds []float64) (*Quantiles, error) {
-	if len(levels) != len(seconds) || len(levels) == 0 {
-		return nil,
-			&LawError{Problem: fmt.Sprintf("%d levels and %d quantiles; want as many, at least 1", len(levels),
-				len(seconds))}
-	}
-	q := &Quantiles{top: 1}
-	for i, p := range levels {
-		switch s := seconds[i]; {
-		case !(p > 1-Cut && p < Cut):
-			return nil, &LawError{i + 1, p, "a level must lie between .001 and .999"}
-		case i > 0 && p <= levels[i-1]:
-			return nil, &LawError{i + 1, p, "levels must rise"}
-		case !(s >= 0):
-			return nil, &LawError{i + 1, s, "a quantile must be 0 or more"}
-		case i > 0 && s < seconds[i-1]:
-			return nil, &LawError{i + 1, s, fmt.Sprintf("quantiles must not fall, and %v comes before", seconds[i-1])}
-		case !math.IsInf(s, 1):
-			q.z, q.y = append(q.z, distuv.UnitNormal.Quantile(p)), append(q.y, math.Log(s+waittime.Shift))
-			q.top = p
-		}
-	}
-	if len(q.z) == 0 {
-		q.top, q.mean = 0, math.Inf(1)
-		return q, nil
-	}
-	q.addTails(len(q.z) == len(levels))
-	q.integrate()
-	return q, nil
-}
-
-// addTails adds the knots below the lowest level and, if all quantiles are finite, above the highest.
-func (q *Quantiles) addTails(upper bool) {
-	last := len(q.z) - 1
-	middle := func(i int) int { return min(max(i, 0), last) }
-	up := middle(sort.SearchFloat64s(q.z, 0))                                         // first level from the median
-	down := middle(sort.Search(len(q.z), func(i int) bool { return q.z[i] > 0 }) - 1) // last one up to it
-	end, zero := normal(Cut), math.Log(waittime.Shift)
-	if upper {
-		slope := q.slope(min(up, max(last-1, 0)), last)
-		q.z, q.y = append(q.z, end), append(q.y, q.y[last]+slope*(end-q.z[last]))
-		q.top = 1
-	}
-	slope := q.slope(0, max(down, min(1, last)))
-	y := q.y[0] - slope*(q.z[0]+end)
-	if y >= zero {
-		q.z, q.y = slices.Insert(q.z, 0, -end), slices.Insert(q.y, 0, y)
-		return
-	}
-	at := q.z[0]
-	if slope > 0 {
-		at -= (q.y[0] - zero) / slope
-	}
-	q.z, q.y = slices.Insert(q.z, 0, -end, at), slices.Insert(q.y, 0, zero, zero)
-}
-
-func (q *Quantiles) slope(i, j int) float64 {
-	if i == j {
-		return 0
-	}
-	return (q.y[j] - q.y[i]) / (q.z[j] - q.z[i])
-}
-
-// integrate computes the mean.
-func (q *Quantiles) integrate() {
-	if q.top < 1 {
-		q.mean = math.Inf(1)
-		return
-	}
-	last := len(q.z) - 1
-	q.mean = (1 - Cut) * (wait(q.y[0]) + wait(q.y[last])) // what is beyond the cuts
-	for i := range last {
-		if q.y[i+1] == q.y[i] {
-			phi := distuv.UnitNormal.CDF
-			q.mean += wait(q.y[i]) * (phi(q.z[i+1]) - phi(q.z[i]))
-			continue
-		}
-		slope := q.slope(i, i+1)
-		density := func(z float64) float64 {
-			return wait(q.y[i]+slope*(z-q.z[i])) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
-		}
-		q.mean += quad.Fixed(density, q.z[i], q.z[i+1], 16, nil, 0)
-	}
-}
-
-// wait returns the wait of which y is ln(wait + 60).
-func wait(y float64) float64 { return max(0, math.Exp(y)-waittime.Shift) }
-
-// Quantile returns the wait at a level.
-func (q *Quantiles) Quantile(p float64) float64 {
-	if p > q.top || q.top == 0 {
-		return math.Inf(1)
-	}
-	z := normal(p)
-	i := sort.SearchFloat64s(q.z, z) // first knot from z
-	switch {
-	case i == 0:
-		return wait(q.y[0])
-	case i == len(q.z):
-		return wait(q.y[i-1])
-	}
-	return wait(q.y[i-1] + q.slope(i-1, i)*(z-q.z[i-1]))
-}
-
-// CDF returns the probability of a wait of at most so many seconds.
-func (q *Quantiles) CDF(seconds float64) float64 {
-	if !(seconds >= 0) || q.top == 0 {
-		return 0
-	}
-	y := math.Log(seconds + waittime.Shift)
-	i := sort.Search(len(q.y), func(i int) bool { return q.y[i] > y }) // first knot above
-	switch {
-	case i == 0:
-		return 0
-	case i == len(q.y):
-		return q.top
-	}
-	return distuv.UnitNormal.CDF(q.z[i-1] + (y-q.y[i-1])/q.slope(i-1, i))
-}
-
-// Mean returns the mean wait.
-func (q *Quantiles) Mean() float64 { return q.mean }

@@ -4,7 +4,7 @@ export const views = [
   ["wait", "Wait"], ["sizes", "Size × limit"], ["ahead", "Next 24 h"], ["accuracy", "Accuracy"], ["lifetimes", "Lifetimes"], ["jobs", "Waiting jobs"],
 ];
 
-const names = ["cluster", "view", "queue", "procs", "time_limit", "level", "class", "made"];
+const names = ["cluster", "view", "queue", "procs", "time_limit", "by", "level", "class", "made"];
 
 // read returns the parameters of the address that are known.
 export function read() {

@@ -17,34 +17,33 @@ export function controls(state, ctx) {
     ctx.queueSelect(false),
     ctx.field("procs", "Processors", { type: "number", min: 1, max: ctx.capacity(state) || null, inputmode: "numeric", required: true, size: 6 }),
     ctx.field("time_limit", "Time limit", { type: "text", list: "limits", size: 8, placeholder: "2h", "aria-description": "such as 90m, 2:00:00, 1-12:00" }),
+    ctx.field("by", "Starts by", { type: "text", size: 8, placeholder: "09:00", "aria-description": "a time of the day such as 09:00, or how long from now such as 2h" }),
   ];
 }
 
-export const load = (state, ctx, signal) => get("/v1/wait", { cluster: state.cluster, queue: state.queue, procs: state.procs, time_limit: state.time_limit }, signal);
+export const load = (state, ctx, signal) => get("/v1/wait", { cluster: state.cluster, queue: state.queue, procs: state.procs, time_limit: state.time_limit, by: nextTime(state.by), curve: "true" }, signal);
 
-// chance returns the probability of a start within a time, as the API has it: between quantiles on a straight line in ln(wait + 60 s), above the highest
-// the chance of a longer wait falls as it fell between the last two.
-export function chance(q) {
-  const knots = [[waitScale(0), 0], ...levels.filter(([k]) => q[k] !== null).map(([k, p]) => [waitScale(q[k]), p])];
-  return (u) => {
-    let below = knots[0];
-    for (const k of knots) {
-      if (k[0] > u) return below[1] + ((k[1] - below[1]) * (u - below[0])) / (k[0] - below[0]);
-      below = k;
-    }
-    const last = knots.at(-1), before = knots.at(-2);
-    if (q.p95 === null || !before) return last[1];
-    if (last[0] <= before[0]) return u > last[0] ? 1 : last[1];
-    return 1 - (1 - last[1]) * ((1 - last[1]) / (1 - before[1])) ** ((u - last[0]) / (last[0] - before[0]));
-  };
+// nextTime turns a time of the day into its next occurrence in the reader's zone; anything else is the API's to read.
+export function nextTime(text, now = new Date()) {
+  const clock = /^(\d{1,2}):(\d{2})$/.exec(text ?? "");
+  if (!clock || Number(clock[1]) > 23 || Number(clock[2]) > 59) return text;
+  const at = new Date(now.getFullYear(), now.getMonth(), now.getDate(), Number(clock[1]), Number(clock[2]));
+  if (at <= now) at.setDate(at.getDate() + 1);
+  return at.toISOString();
 }
 
-function curve(q) {
-  const at = chance(q), most = levels.reduce((m, [k]) => Math.max(m, q[k] ?? 0), 600);
-  const from = waitScale(0), to = waitScale(most) + 0.45, n = 240;
-  const knots = levels.map(([k]) => q[k]).filter((x) => x !== null).map(waitScale);
-  const xs = [...new Set([...Array.from({ length: n + 1 }, (_, i) => from + ((to - from) * i) / n), ...knots])].sort((a, b) => a - b);
-  return { xs, ys: xs.map(at), from, to };
+// by says how probable a start by an instant is. Beyond the outermost levels only those are certain.
+function by(w) {
+  const b = w.start_by;
+  if (!b) return null;
+  const text = b.at_least >= levels.at(-1)[1] ? `at least ${percent(b.at_least)}` : b.at_most <= levels[0][1] ? `at most ${percent(b.at_most)}` : percent(b.probability);
+  return h("p", {}, "starts by ", h("b", {}, instant(b.at, w.as_of)), " with a probability of ", h("b", { data: { name: "by", value: b.probability } }, text));
+}
+
+// curve returns what is drawn: the points that the API has, on the logarithmic scale.
+function curve(points) {
+  const xs = points.map((p) => waitScale(p.seconds));
+  return { xs, ys: points.map((p) => p.probability), from: xs[0], to: xs.at(-1) };
 }
 
 // bands fills the area under the curve by the quantiles it lies between.
@@ -86,7 +85,7 @@ export function start() {
 }
 
 export function render(live, w, state) {
-  const q = w.wait_seconds, { xs, ys, from, to } = curve(q);
+  const q = w.wait_seconds, { xs, ys, from, to } = curve(w.curve);
   live.chart.show({
     label: `Half of such jobs start within ${duration(q.p50)}, nine in ten within ${duration(q.p90)}. The same figures are in the tables below.`,
     data: [xs, ys],
@@ -107,6 +106,7 @@ function headline(w) {
   return h("section", { class: "hero card", "aria-label": "The forecast" },
     h("p", { class: "big" }, h("span", { class: "label" }, "Median wait"), h("strong", { data: { name: "median", value: q.p50 } }, duration(q.p50))),
     h("p", {}, "starts at ", h("b", {}, instant(w.start.p50, w.as_of)), " in the median"),
+    by(w),
     h("p", { class: "range" }, "nine in ten such jobs start within ", h("b", { data: { name: "p90", value: q.p90 } }, duration(q.p90)), q.p10 === 0 ? ", one in ten " : ", one in ten within ", h("b", {}, q.p10 === 0 ? "at once" : duration(q.p10))),
     h("p", { class: "muted" }, w.basis.waits_learnt ? `learnt from ${plural(w.basis.similar_waits, "wait")} of such jobs, ${count(w.basis.waits_learnt)} in all` : "no wait has been learnt yet"),
     table("Chance of a start", ["Within", { name: "chance", num: true }], withins.map(([k, text]) => [text, { text: percent(w.start_within[k]), value: w.start_within[k], name: k }]), { caption: false }));

@@ -1,0 +1,317 @@
+package waittime
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/gonum/integrate/quad"
+)
+
+// Distribution is the distribution of a wait of which some quantiles are known. It is the only place that says what
+// lies between, above and below them: probabilities, means and what is left of a wait all follow from it.
+//
+//   - Between two quantiles ln(wait + 60 s) is linear in the normal quantile of the level: each piece is log-normal.
+//   - Below the lowest it goes on with the slope between the lowest and the median, down to a wait of 0. The rest of
+//     the probability is that of a start at once.
+//   - Above the highest the probability of a longer wait is a power of wait + 60 s. Its exponent is that between the
+//     two highest quantiles, but at least 1, and at most the one with which the log-normal piece from the median to the
+//     highest would go on.
+//   - Where the upper quantiles are infinite, nothing is known above the highest finite one but that waits are longer.
+//   - During a Closure nobody starts: who would, starts at its end.
+//
+// The rules were chosen on all forecasts of the backtests of KTH-SP2 and SDSC-SP2. The Brier scores of starts within
+// 0 s to 3 days sum to 1.072 and 0.734 there (1.083 and 0.735 with straight lines between the quantiles), and of the
+// jobs that had waited four times their highest quantile 0.91 and 0.80 started within the 0.9 quantile of the rest
+// (0.73 and 0.59 with a log-normal tail, which is too light for them). A Distribution never changes.
+type Distribution struct {
+	levels, seconds []float64 // of the finite quantiles
+	z, y            []float64 // normal quantiles of the levels, and ln(seconds + 60)
+	never           float64   // the lowest level whose quantile is infinite, 1 for none
+	below           float64   // slope of y by z below the lowest quantile
+	rate            float64   // exponent of the power above the highest
+	closures        []Closure
+}
+
+// Closure is a time in which the job cannot start, in seconds from its submission: after From and before Until, which
+// may be +Inf. With From at 0 it cannot start at once either.
+type Closure struct{ From, Until float64 }
+
+// QuantilesError reports levels or quantiles that are no distribution.
+type QuantilesError struct {
+	Place   int // in the list, from 1; 0 for the list as a whole
+	Value   float64
+	Problem string
+}
+
+// Error names the place.
+func (e *QuantilesError) Error() string {
+	if e.Place == 0 {
+		return "quantiles: " + e.Problem
+	}
+	return fmt.Sprintf("quantiles, entry %d is %v: %s", e.Place, e.Value, e.Problem)
+}
+
+// leastWidth is the least distance in ln(wait + 60 s) that the tail assumes between two levels: a distribution must not
+// end at its highest quantile.
+const leastWidth = .1
+
+// NewDistribution returns the distribution with the given quantiles in seconds, which never fall, at levels that rise
+// between 0 and 1. What IsNever takes for never, and Never itself, is an infinite quantile. Closures come in order and
+// do not overlap; the quantiles are those of the wait without them. The error is a *QuantilesError.
+func NewDistribution(levels, seconds []float64, closures ...Closure) (*Distribution, error) {
+	if len(levels) != len(seconds) || len(levels) == 0 {
+		return nil, &QuantilesError{Problem: fmt.Sprintf("%d levels and %d quantiles; want as many, at least 1",
+			len(levels), len(seconds))}
+	}
+	d := &Distribution{closures: closures, never: 1}
+	last := 0.
+	for i, p := range levels {
+		s := seconds[i]
+		switch {
+		case !(p > 0 && p < 1):
+			return nil, &QuantilesError{i + 1, p, "a level must lie between 0 and 1"}
+		case i > 0 && p <= levels[i-1]:
+			return nil, &QuantilesError{i + 1, p, "levels must rise"}
+		case s != Never && !(s >= 0):
+			return nil, &QuantilesError{i + 1, s, "a quantile must be 0 or more"}
+		case s == Never || IsNever(s):
+			s = math.Inf(1)
+		}
+		if s < last {
+			return nil, &QuantilesError{i + 1, s, fmt.Sprintf("quantiles must not fall, and %v comes before", last)}
+		}
+		if last = s; math.IsInf(s, 1) {
+			d.never = math.Min(d.never, p)
+			continue
+		}
+		d.levels, d.seconds = append(d.levels, p), append(d.seconds, s)
+		d.z, d.y = append(d.z, normalQuantile(p)), append(d.y, Log(s))
+	}
+	if len(d.y) > 0 {
+		d.addTails()
+	}
+	return d, nil
+}
+
+// Rising returns quantiles that can be served: none is below 0 or below the one before it, and Never is +Inf. The slice
+// is new.
+func Rising(quantiles []float64) []float64 {
+	out, last := slices.Clone(quantiles), 0.0
+	for i, q := range out {
+		switch {
+		case q == Never || q > 0 && IsNever(q):
+			out[i] = math.Inf(1)
+		case !(q > last): // also what is no number
+			out[i] = last
+		}
+		last = math.Max(last, out[i])
+		out[i] = last
+	}
+	return out
+}
+
+// addTails computes the slope below the lowest quantile and the exponent above the highest.
+func (d *Distribution) addTails() {
+	last := len(d.z) - 1
+	down := max(sort.Search(len(d.z), func(i int) bool { return d.z[i] > 0 })-1, min(1, last)) // last up to the median
+	if down > 0 {
+		d.below = (d.y[down] - d.y[0]) / (d.z[down] - d.z[0])
+	}
+	up := min(sort.SearchFloat64s(d.z, 0), max(last-1, 0)) // first from the median
+	slope := leastWidth
+	if up < last {
+		slope = math.Max(d.y[last]-d.y[up], leastWidth) / (d.z[last] - d.z[up])
+	}
+	top := d.levels[last]
+	density := math.Exp(-d.z[last]*d.z[last]/2) / math.Sqrt(2*math.Pi)
+	d.rate = density / (1 - top) / slope
+	if last > 0 {
+		between := math.Log((1-d.levels[last-1])/(1-top)) / math.Max(d.y[last]-d.y[last-1], leastWidth)
+		d.rate = math.Min(d.rate, math.Max(between, 1))
+	}
+}
+
+// CDF returns the probability of a start within so many seconds, 0 to 1.
+func (d *Distribution) CDF(seconds float64) float64 { return 1 - d.longer(seconds) }
+
+// longer returns the probability of a wait of more than so many seconds.
+func (d *Distribution) longer(seconds float64) float64 {
+	for _, c := range d.closures {
+		switch {
+		case c.From == 0 && seconds < c.Until:
+			return 1
+		case seconds > c.From && seconds < c.Until:
+			seconds = c.From
+		}
+	}
+	n := len(d.y)
+	if !(seconds >= 0) || n == 0 {
+		return 1
+	}
+	y := Log(seconds)
+	i := sort.Search(n, func(i int) bool { return d.seconds[i] > seconds }) // of equal quantiles the highest counts
+	switch {
+	case i == 0 && d.below == 0:
+		return 1
+	case i == 0:
+		return normalTail(d.z[0] - (d.y[0]-y)/d.below)
+	case i < n && d.y[i] == d.y[i-1]: // too close for the logarithm
+		return normalTail(d.z[i-1])
+	case i < n:
+		return normalTail(d.z[i-1] + (y-d.y[i-1])*(d.z[i]-d.z[i-1])/(d.y[i]-d.y[i-1]))
+	case d.never < 1:
+		return 1 - d.levels[n-1]
+	}
+	return (1 - d.levels[n-1]) * math.Exp(-(y-d.y[n-1])*d.rate)
+}
+
+// Quantile returns the wait in seconds that is not exceeded with the given probability, 0 to 1. It is +Inf where so
+// many never start, and at 1.
+func (d *Distribution) Quantile(level float64) float64 { return d.at(level, 1-level) }
+
+// at is Quantile of a level, which is 1-p. It takes both so that a p near 0 keeps its digits.
+func (d *Distribution) at(level, p float64) float64 {
+	n := len(d.y)
+	i := sort.Search(n, func(i int) bool { return d.levels[i] >= level })
+	switch {
+	case i == n && (d.never < 1 || p <= 0):
+		return math.Inf(1)
+	case i == n:
+		return d.open(math.Max(d.seconds[n-1], Unlog(d.y[n-1]+math.Log((1-d.levels[n-1])/p)/d.rate)))
+	case level == d.levels[i] || i == 0 && d.below == 0:
+		return d.open(d.seconds[i])
+	case i == 0:
+		return d.open(math.Min(d.seconds[0], Unlog(d.y[0]-d.below*(d.z[0]-normalQuantile(level)))))
+	}
+	share := (normalQuantile(level) - d.z[i-1]) / (d.z[i] - d.z[i-1])
+	between := Unlog(d.y[i-1] + share*(d.y[i]-d.y[i-1]))
+	return d.open(math.Min(math.Max(between, d.seconds[i-1]), d.seconds[i])) // whatever the rounding
+}
+
+// open returns the start of a job that would start after so many seconds if there were no closures.
+func (d *Distribution) open(seconds float64) float64 {
+	for _, c := range d.closures {
+		if seconds > c.From && seconds < c.Until || seconds == 0 && c.From == 0 {
+			seconds = c.Until
+		}
+	}
+	return seconds
+}
+
+// Moved reports whether a closure moves a quantile.
+func (d *Distribution) Moved() bool {
+	return slices.ContainsFunc(d.seconds, func(s float64) bool { return d.open(s) != s })
+}
+
+// Quantiles returns the quantiles at Levels in seconds; +Inf is never. The slice is new.
+func (d *Distribution) Quantiles() []float64 {
+	out := Levels()
+	for i, level := range out {
+		out[i] = d.Quantile(level)
+	}
+	return out
+}
+
+// Bounds returns what the quantiles alone, without any rule for what lies between, say of the probability of a start
+// within so many seconds: at least the highest level that is reached by then, at most the lowest that is not.
+func (d *Distribution) Bounds(seconds float64) (atLeast, atMost float64) {
+	atMost = d.never
+	for i, level := range slices.Backward(d.levels) {
+		if d.open(d.seconds[i]) <= seconds {
+			return level, atMost
+		}
+		atMost = level
+	}
+	return 0, atMost
+}
+
+// Rest returns the quantiles, at Levels, of the rest of the wait of a job that has waited so many seconds; +Inf is
+// never. The slice is new.
+func (d *Distribution) Rest(waited float64) []float64 {
+	waited = math.Max(0, waited)
+	left := math.Max(d.longer(waited), math.SmallestNonzeroFloat64)
+	out := Levels()
+	for i, level := range out {
+		out[i] = math.Max(0, d.at(1-left*(1-level), left*(1-level))-waited)
+	}
+	return out
+}
+
+// meanLevel is the level beyond which Mean takes all waits for as long as the quantile there: nobody has seen the tail,
+// and one quantile that is far off would make months of it. In the backtests of KTH-SP2 and SDSC-SP2 the sums of the
+// means are then 1.06 and 1.01 of those of the waits (1.20 and 1.13 with 0.99, 2.0 and 1.6 with 0.999).
+const meanLevel = .975
+
+// Mean returns the mean wait in seconds, with waits beyond the level 0.975 taken for the quantile there; +Inf where a
+// quantile is infinite.
+func (d *Distribution) Mean() float64 {
+	if d.never < 1 {
+		return math.Inf(1)
+	}
+	if len(d.closures) > 0 {
+		return d.meanOfParts()
+	}
+	last := len(d.y) - 1
+	mean := 0.
+	if d.below > 0 { // from where the wait is more than 0, or from one of which the probability does not matter
+		mean += d.meanBetween(math.Max(d.z[0]-(d.y[0]-math.Log(Shift))/d.below, -far), d.z[0], d.y[0], d.below)
+	} else {
+		mean += d.levels[0] * d.seconds[0]
+	}
+	for i := range last {
+		slope := (d.y[i+1] - d.y[i]) / (d.z[i+1] - d.z[i])
+		mean += d.meanBetween(d.z[i], d.z[i+1], d.y[i+1], slope)
+	}
+	return mean + d.meanAbove()
+}
+
+// far is the normal quantile below which Mean leaves probability out.
+const far = 8.
+
+// meanBetween returns the integral of the wait between two normal quantiles, where ln(wait + 60) rises with the slope
+// to y at the upper one.
+func (d *Distribution) meanBetween(low, high, y, slope float64) float64 {
+	if low >= high {
+		return 0
+	}
+	density := func(z float64) float64 {
+		return Unlog(y-slope*(high-z)) * math.Exp(-z*z/2) / math.Sqrt(2*math.Pi)
+	}
+	return quad.Fixed(density, low, high, 32, nil, 0)
+}
+
+// meanAbove returns the integral of the wait above the highest level.
+func (d *Distribution) meanAbove() float64 {
+	last := len(d.y) - 1
+	rest := 1 - d.levels[last]
+	if d.levels[last] >= meanLevel {
+		return rest * d.seconds[last]
+	}
+	// Where a part u of the rest waits longer, wait + 60 is that of the highest level times u to the power -1/rate.
+	u := (1 - meanLevel) / rest
+	above := math.Log(1 / u)
+	if power := 1 - 1/d.rate; math.Abs(power) > 1e-9 {
+		above = (1 - math.Pow(u, power)) / power
+	}
+	return rest*(math.Exp(d.y[last])*above-Shift*(1-u)) + (1-meanLevel)*d.Quantile(meanLevel)
+}
+
+// meanParts is the number of equal parts of the probability of which meanOfParts takes the middles.
+const meanParts = 1000
+
+// meanOfParts is Mean where closures cut pieces in two.
+func (d *Distribution) meanOfParts() float64 {
+	sum := 0.
+	for i := range meanParts {
+		sum += d.Quantile(math.Min((float64(i)+.5)/meanParts, meanLevel))
+	}
+	return sum / meanParts
+}
+
+// normalQuantile is the quantile of the standard normal distribution.
+func normalQuantile(p float64) float64 { return -math.Sqrt2 * math.Erfcinv(2*p) }
+
+// normalTail is the probability that a standard normal variable is more than z.
+func normalTail(z float64) float64 { return math.Erfc(z/math.Sqrt2) / 2 }
