@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// jobIndex indexes a view's jobs for the requests to it. It is built at the first request, and does not change
+// jobIndex indexes a view's jobs for the requests to it. It is built at the first request; beyond alone grows
 // afterwards.
 type jobIndex struct {
 	once sync.Once
@@ -18,6 +18,8 @@ type jobIndex struct {
 	// takes are the largest jobs of each queue: none is as large and as long as another. The widest comes first, the
 	// longest last.
 	takes map[string][]shape
+	// beyond are the corrections of the rules' priorities by owner, as far as they were asked for.
+	beyond sync.Map
 }
 
 // shape is a size and a time limit.
