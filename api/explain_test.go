@@ -2,12 +2,15 @@ package api_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline"
 )
 
 // blocked returns a fixture in which a job of 6 of 10 processors runs for up to ten hours, one of 8 waits behind it,
@@ -145,6 +148,34 @@ func TestSoonerGainsNothing(t *testing.T) {
 		}
 		if o := limitOf(w.Sooner); o != nil {
 			t.Errorf("limit %s: %+v is told", limit, o)
+		}
+	}
+}
+
+// TestSoonerElsewhere proves that a queue of another pool that is free is told, where the own one is busy, and that a
+// busy one is not.
+func TestSoonerElsewhere(t *testing.T) {
+	for _, busy := range []int{5, 10} {
+		f := serve(t, pipeline.ClusterConfig{Name: "main", Procs: 20, Pools: []cluster.PoolConfig{
+			{Name: "day", Queues: []string{"work"}, Has: cluster.Vector{cluster.Procs: 10}},
+			{Name: "dark", Queues: []string{"night"}, Has: cluster.Vector{cluster.Procs: 10}},
+		}})
+		begin := f.history("main", "work")
+		for _, o := range []one{
+			{id: "day", queue: "work", procs: 10, limit: 10 * time.Hour, submit: begin + 1, start: begin + 1, end: -1},
+			{id: "night", queue: "night", procs: busy, limit: 10 * time.Hour, submit: begin + 2, start: begin + 2,
+				end: -1},
+		} {
+			f.feed("main", o.events("main")...)
+		}
+		f.now = at(begin + 40)
+		w := f.wait("queue=work&procs=4&time_limit=2:00:00")
+		useful(t, &w.WaitSeconds, w.Sooner)
+		told := slices.ContainsFunc(w.Sooner, func(o wire.Sooner) bool {
+			return o.Changes == "queue" && o.Queue == "night"
+		})
+		if told != (busy == 5) {
+			t.Errorf("%d of 10 processors are busy there, told %v: %+v", busy, told, w.Sooner)
 		}
 	}
 }

@@ -24,47 +24,59 @@ func materially(shorter, than float64) bool {
 	return gain >= leastGain && gain >= leastShare*than
 }
 
-// coupling is the joint distribution of the served waits of a request and of an option, as pairs that are equally
-// likely. The waits of both have their served distributions, and go together as the simulation lets them.
+// coupling is how the waits of a request and of an option go together in the simulation: pairs that are equally likely.
 type coupling struct {
-	request, option []float64 // seconds; +Inf for never
-	sooner          []bool    // whether the simulation starts the option sooner than the request there
+	request, option []float64 // the levels, in (0, 1), of the two waits in their own distributions
+	sooner          []bool    // whether the option starts sooner than the request there
 }
 
 // sameFutures couples two requests that compete for one pool. Number i of both simulated waits is of the same future.
-// In each future, the rank of a simulated wait among those of all futures is the level at which the served distribution
-// is read. So the served waits are in the order of the simulated ones, and only that order counts. Futures in which a
-// request starts at the same time are put in the order in which the other one starts.
-func sameFutures(request, option, servedRequest, servedOption []float64) coupling {
-	n := len(request)
-	c := coupling{
-		request: readAt(levelsByRank(request, option), servedRequest),
-		option:  readAt(levelsByRank(option, request), servedOption),
-		sooner:  make([]bool, n),
-	}
-	for i := range n {
+// Only the order of the waits counts. Futures in which one starts at the same time are put in the order in which the
+// other one starts.
+func sameFutures(request, option []float64) coupling {
+	c := coupling{levelsByRank(request, option), levelsByRank(option, request), make([]bool, len(request))}
+	for i := range c.sooner {
 		c.sooner[i] = option[i] < request[i]
 	}
 	return c
 }
 
-// strata is the number of waits that stand for a distribution where futures are independent.
-const strata = 48
-
-// independent couples two requests that compete for different pools: nothing is known of one from the other.
-func independent(servedRequest, servedOption []float64) coupling {
-	levels := make([]float64, strata)
-	for i := range levels {
-		levels[i] = (float64(i) + .5) / strata
-	}
+// independent couples two requests that compete for different pools, whose futures have nothing to do with each other:
+// every future of one goes with every future of the other.
+func independent(request, option []float64) coupling {
 	var c coupling
-	a, b := readAt(levels, servedRequest), readAt(levels, servedOption)
-	for _, x := range a {
-		for _, y := range b {
-			c.request, c.option, c.sooner = append(c.request, x), append(c.option, y), append(c.sooner, y < x)
+	a, b := levelsByRank(request, request), levelsByRank(option, option)
+	for i := range request {
+		for k := range option {
+			c.request, c.option = append(c.request, a[i]), append(c.option, b[k])
+			c.sooner = append(c.sooner, option[k] < request[i])
 		}
 	}
 	return c
+}
+
+// probability returns the probability that the option starts sooner at all.
+func (c *coupling) probability() float64 {
+	n := 0
+	for _, sooner := range c.sooner {
+		if sooner {
+			n++
+		}
+	}
+	return jeffreys(n, len(c.sooner))
+}
+
+// served returns the joint distribution of two served waits, given by their quantiles, that go together like that: each
+// keeps its own distribution.
+func (c *coupling) served(request, option []float64) waitPairs {
+	return waitPairs{readAt(c.request, request), readAt(c.option, option), c.sooner}
+}
+
+// waitPairs are equally likely pairs of the waits of a request and of an option, in seconds; +Inf for never. Where the
+// simulation starts the option no sooner, sooner is false.
+type waitPairs struct {
+	request, option []float64
+	sooner          []bool
 }
 
 // levelsByRank returns the rank of each wait as a level: the middles of n equal parts of (0, 1). Equal waits are in the
@@ -100,7 +112,7 @@ func readAt(levels, quantiles []float64) []float64 {
 // probability returns that of a materially shorter wait of the option, in (0, 1): the Bayes estimate with Jeffreys's
 // prior from the number of pairs, so that no finite number of futures makes it certain. Where the simulation starts the
 // option no sooner, it gains nothing, whatever the two distributions say.
-func (c *coupling) probability() float64 {
+func (c *waitPairs) probability() float64 {
 	n := 0
 	for i := range c.request {
 		if c.sooner[i] && materially(c.option[i], c.request[i]) {
@@ -116,7 +128,7 @@ func jeffreys(successes, n int) float64 { return (float64(successes) + .5) / (fl
 
 // gain returns the median of the difference in seconds, positive where the option starts sooner: +Inf where it starts
 // and the request never does, NaN where that and the opposite are as likely.
-func (c *coupling) gain() float64 {
+func (c *waitPairs) gain() float64 {
 	d := make([]float64, len(c.request))
 	for i := range d {
 		if c.request[i] != c.option[i] { // both may be +Inf

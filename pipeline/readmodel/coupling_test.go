@@ -62,7 +62,8 @@ func TestReadAt(t *testing.T) {
 func TestCouplingByHand(t *testing.T) {
 	// the request's wait + 60 s is 60, 120, 600, 600, 600, 600, the option's half of that from .5 on
 	request, option := []float64{0, 60, 540, 540, 540, 540}, []float64{0, 0, 240, 240, 240, 240}
-	c := sameFutures([]float64{1, 2, 3, 4}, []float64{1, 1, 2, 4}, request, option)
+	simulated := sameFutures([]float64{1, 2, 3, 4}, []float64{1, 1, 2, 4})
+	c := simulated.served(request, option)
 	at := func(low, high float64) float64 { return between(.375, .25, .5, low, high) }
 	wantRequest := []float64{between(.125, .1, .25, 60, 120), at(120, 600), 540, 540}
 	wantOption := []float64{0, at(60, 300), 240, 240}
@@ -123,13 +124,19 @@ func world(rng *rand.Rand) (request, option, servedRequest, servedOption []float
 	return request, option, served(), served()
 }
 
+// paired returns the served waits of two requests in the same futures.
+func paired(request, option, servedRequest, servedOption []float64) waitPairs {
+	c := sameFutures(request, option)
+	return c.served(servedRequest, servedOption)
+}
+
 // Laws of the coupling: a probability is one; either start is sooner or neither is; only the order of the simulated
 // waits counts; exchanging the two requests turns the differences round; each served distribution is as it was.
 func TestCouplingLaws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		a, b, qa, qb := world(rng)
-		c, back := sameFutures(a, b, qa, qb), sameFutures(b, a, qb, qa)
+		c, back := paired(a, b, qa, qb), paired(b, a, qb, qa)
 		p, r := c.probability(), back.probability()
 		n := float64(len(a))
 		if !(p > 0 && p < 1) || p+r > (n+1.001)/(n+1) {
@@ -147,7 +154,7 @@ func TestCouplingLaws(t *testing.T) {
 			}
 			return out
 		}
-		if m := sameFutures(other(a), other(b), qa, qb); !slices.Equal(m.request, c.request) ||
+		if m := paired(other(a), other(b), qa, qb); !slices.Equal(m.request, c.request) ||
 			!slices.Equal(m.option, c.option) || m.probability() != p {
 			t.Fatalf("another scale of the same order: %v and %v", m, c)
 		}
@@ -158,9 +165,10 @@ func TestCouplingLaws(t *testing.T) {
 		if got := slices.Sorted(slices.Values(c.option)); !slices.Equal(got, readAt(middles, qb)) {
 			t.Fatalf("the option's waits %v are not its served ones %v", got, readAt(middles, qb))
 		}
-		free := independent(qa, qb)
-		if p := free.probability(); !(p > 0 && p < 1) || len(free.request) != strata*strata {
-			t.Fatalf("independent: %v", p)
+		apart := independent(a, b)
+		free := apart.served(qa, qb)
+		if p := free.probability(); !(p > 0 && p <= apart.probability()) || len(free.request) != len(a)*len(b) {
+			t.Fatalf("independent: %v of %v", p, apart.probability())
 		}
 	}
 }
@@ -188,7 +196,7 @@ func TestGainIsTheDifferenceOfMedians(t *testing.T) {
 		for i := range sooner {
 			sooner[i] *= share
 		}
-		c := sameFutures(simulated, sooner, request, option)
+		c := paired(simulated, sooner, request, option)
 		slack := readAt([]float64{.5 - .5/float64(n), .5 + .5/float64(n)}, request)
 		if got, want := c.gain(), request[2]-option[2]; !near(got, want, slack[1]-slack[0]+1e-6) {
 			t.Fatalf("%d futures: gain %v, the medians differ by %v; slack %v", n, got, want, slack)
@@ -212,7 +220,7 @@ func TestProposedAgrees(t *testing.T) {
 				b[i] = a[i]*rng.Float64() - 1
 			}
 		}
-		c := sameFutures(a, b, than, q)
+		c := paired(a, b, than, q)
 		o := Option{Quantiles: q, Probability: c.probability(), Gain: c.gain()}
 		if !proposed(&o, than) {
 			continue
@@ -234,16 +242,28 @@ func TestProposedAgrees(t *testing.T) {
 	}
 }
 
-// In independent pools the probability is that of two independent draws, here by hand: the option is 0 or 3000 s, the
-// request 1000 s, so half of the pairs are sooner.
+// In independent pools every wait of one goes with every wait of the other, by hand: in 4 of 2 x 4 pairs the simulation
+// starts the option sooner.
 func TestIndependent(t *testing.T) {
-	request, option := []float64{1000, 1000, 1000, 1000, 1000, 1000}, []float64{0, 0, 0, 3000, 3000, 3000}
+	request, option := []float64{20, 10}, []float64{1, 30, 15, 16}
 	c := independent(request, option)
-	// above the level .5 the option's wait rises from 0 to 3000 s at .75: it is at most 800 s up to
-	// .5 + .25 ln(860/60)/ln(3060/60), and the request's at most that at levels near 0 only
-	want := .5 + .25*math.Log(860./60)/math.Log(3060./60)
-	if got := c.probability(); !near(got, want, .05) {
-		t.Errorf("%v, want about %v", got, want)
+	if got := c.probability(); !near(got, 4.5/9, 1e-12) { // 20 > 1, 15, 16 and 10 > 1
+		t.Errorf("sooner at all with %v, want 4 of 8", got)
+	}
+	// levels .25 and .75 of the request, .125, .375, .625 and .875 of the option
+	pairs := c.served([]float64{0, 1000, 1000, 1000, 1000, 1000}, []float64{0, 0, 0, 900, 900, 900})
+	middle := between(.625, .5, .75, 60, 960)
+	want := []float64{0, 900, 0, middle, 0, 900, 0, middle}
+	if !slices.EqualFunc(pairs.option, want, func(a, b float64) bool { return near(a, b, 1e-9) }) {
+		t.Errorf("the option's waits are %v, want %v", pairs.option, want)
+	}
+	// the four that are sooner, 0 s three times and some 180 s instead of 1000 s, are so materially
+	if got := pairs.probability(); !near(got, 4.5/9, 1e-12) {
+		t.Errorf("materially sooner with %v, want 4 of 8", got)
+	}
+	// the differences are 100 s twice, those of the middle twice, and four times 1000 s
+	if got := pairs.gain(); !near(got, 1000-middle/2, 1e-9) {
+		t.Errorf("gain %v", got)
 	}
 }
 

@@ -104,9 +104,8 @@ func (c *comparison) play() bool {
 // candidate is an option that the simulation starts sooner.
 type candidate struct {
 	Option
-	paired bool // it competes for the pool of the request
-	waits  []float64
-	gain   float64 // of the simulated medians
+	coupling
+	gain float64 // of the simulated medians
 }
 
 // best returns one of the options, which are ordered from the mildest to the boldest, if its forecast is material. The
@@ -117,12 +116,19 @@ func (c *comparison) best(options []Option) (Option, bool) {
 	most := 0.
 	for _, o := range options {
 		r := c.PrioritizedRequest(&o.Attributes)
-		one := candidate{Option: o, waits: c.futures.Waits(&r)}
-		one.paired = c.Engine.SamePool(o.Queue, c.Request.Queue) && len(one.waits) == len(c.waits)
-		if !c.promising(&one) {
+		waits := c.futures.Waits(&r)
+		if waits == nil {
 			continue
 		}
-		one.gain = median(slices.Clone(c.waits)) - median(slices.Clone(one.waits))
+		couple := independent
+		if c.Engine.SamePool(o.Queue, c.Request.Queue) && len(waits) == len(c.waits) {
+			couple = sameFutures
+		}
+		one := candidate{Option: o, coupling: couple(c.waits, waits)}
+		if one.probability() < LeastProbability {
+			continue
+		}
+		one.gain = median(slices.Clone(c.waits)) - median(waits)
 		most = max(most, one.gain)
 		all = append(all, one)
 	}
@@ -140,20 +146,6 @@ func (c *comparison) best(options []Option) (Option, bool) {
 	return Option{}, false
 }
 
-// promising reports whether the simulation alone starts an option sooner in so many futures that it may be proposed.
-func (c *comparison) promising(o *candidate) bool {
-	if !o.paired {
-		return o.waits != nil
-	}
-	n := 0
-	for i, w := range o.waits {
-		if w < c.waits[i] {
-			n++
-		}
-	}
-	return jeffreys(n, len(o.waits)) >= LeastProbability
-}
-
 // forecast forecasts a candidate like any request, couples it with the request, and reports whether it is to be
 // proposed.
 func (c *comparison) forecast(o *candidate) bool {
@@ -164,10 +156,7 @@ func (c *comparison) forecast(o *candidate) bool {
 	if len(c.Pool(o.Queue).Outages) > 0 {
 		c.Pooled(c.now, o.Attributes).MoveOut(o.Quantiles)
 	}
-	pairs := independent(c.Wait, o.Quantiles)
-	if o.paired {
-		pairs = sameFutures(c.waits, o.waits, c.Wait, o.Quantiles)
-	}
+	pairs := o.served(c.Wait, o.Quantiles)
 	o.Probability, o.Gain = pairs.probability(), pairs.gain()
 	return proposed(&o.Option, c.Wait)
 }
