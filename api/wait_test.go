@@ -119,6 +119,29 @@ func TestWaitOneRunningJob(t *testing.T) {
 	}
 }
 
+// TestReasonOfLearntWaits proves that the sentence does not contradict the numbers: processors are free and nobody is
+// ahead, but every job of the queue has waited for ten minutes.
+func TestReasonOfLearntWaits(t *testing.T) {
+	f := serve(t, main(10))
+	now := 0.
+	for i := range 400 {
+		f.feed("main", one{id: fmt.Sprint(i), queue: "slow", procs: 2, limit: time.Hour, submit: now, start: now + 600,
+			end: now + 700}.events("main")...)
+		now += 1000
+	}
+	f.now = at(now)
+	f.feed("main", one{id: "last", queue: "slow", procs: 1, submit: now, start: now, end: now}.events("main")...)
+	w := f.wait("queue=slow&procs=2&time_limit=1h")
+	if median := *w.WaitSeconds.P50; median < 300 || w.State.Needed != 0 || w.State.QueuedAheadJobs != 0 {
+		t.Fatalf("median %v s, state %+v: want 10 min learnt beside free processors", median, w.State)
+	}
+	if want := "10 of 10 processors are free and nobody is ahead, but such jobs have lately started later than free " +
+		"processors suggest: half of them start within "; !strings.HasPrefix(w.Reason, want) ||
+		!strings.Contains(w.Reason, "(why is not known here)") {
+		t.Errorf("reason %q, want %q", w.Reason, want)
+	}
+}
+
 // TestStartBy proves that the probability of a start by an instant is that of the distribution that start_within is of,
 // in GET and POST, that the levels bound it, and that it can be told as an instant or as how long from now.
 func TestStartBy(t *testing.T) {

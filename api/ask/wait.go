@@ -2,15 +2,11 @@ package ask
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
-	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/headqueue"
@@ -66,19 +62,7 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 	}
 	out.Warnings = warnings(v, &a)
 	out.NotConsidered = notConsidered(v, &a, forecast.Method, scene.Dimension)
-	out.Reason = reason(&out)
-	if out.AskedQueue != "" {
-		out.Reason += fmt.Sprintf("; the jobs of queue %s are counted in queue %s", out.AskedQueue, out.Queue)
-	}
-	if forecast.Closed {
-		out.Reason += "; it cannot start while " + outages(scene) + " would interrupt it"
-	}
-	for _, w := range out.Warnings {
-		out.Reason += "; " + w
-	}
-	if c := s.unread(v, s.limit()); c != nil {
-		out.Reason += "; " + c.String()
-	}
+	out.Reason = q.reason(&out, scene, forecast)
 	return out, nil
 }
 
@@ -105,15 +89,6 @@ func answer(v *readmodel.View, req job.Request, scene *predictor.Scene, f *predi
 	return w
 }
 
-// outages names what the scheduler has planned for the pool of a scene.
-func outages(scene *predictor.Scene) string {
-	var names []string
-	for _, o := range scene.Pool.Outages {
-		names = append(names, o.Name)
-	}
-	return strings.Join(names, ", ")
-}
-
 func methods(medians []headqueue.MethodMedian) []wire.Method {
 	out := make([]wire.Method, 0, len(medians))
 	for _, m := range medians {
@@ -125,49 +100,4 @@ func methods(medians []headqueue.MethodMedian) []wire.Method {
 		out = append(out, w)
 	}
 	return out
-}
-
-// reason writes the forecast in one sentence: what is free, who is ahead, and what the forecast rests on.
-func reason(w *wire.Wait) string {
-	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
-		"memory": "processors' shares of memory"}[w.State.Binds]
-	text := fmt.Sprintf("%d of %d %s are free", w.State.Free, w.State.Capacity, what)
-	ahead := count(w.State.QueuedAheadJobs, "job")
-	switch {
-	case w.State.Needed == 0 && w.State.QueuedAheadJobs == 0:
-		text = fmt.Sprintf("starts at once if it fits: %s and nobody is ahead", text)
-	case w.State.Needed == 0:
-		text = fmt.Sprintf("starts at once if it fits: %s, enough for the %s ahead too", text, ahead)
-	case w.State.QueuedAheadJobs == 0:
-		text = fmt.Sprintf("next in line: %s, %d more must be freed by the %s that run",
-			text, w.State.Needed, count(w.State.RunningJobs, "job"))
-	default:
-		text = fmt.Sprintf("%s with %d %s ahead, %s: %d must be freed first, unless this job fits between them",
-			ahead, w.State.QueuedAhead, what, text, w.State.Needed)
-	}
-	text += "; " + basis(w)
-	if w.Stale {
-		text += fmt.Sprintf("; STALE: the newest record is %s old, this is how it looked then",
-			duration.Format(time.Duration(w.AgeSeconds)*time.Second))
-	}
-	return text
-}
-
-// fewWaits is the number of learnt waits below which the answer warns that little is known: nothing is trained before.
-const fewWaits = 300
-
-// basis reports what the forecast rests on.
-func basis(w *wire.Wait) string {
-	b := &w.Basis
-	switch {
-	case w.Method != accuracy.Waitcast:
-		return "no wait has been learnt yet: first come, first served is assumed"
-	case b.Learnt < fewWaits && b.Learnt == 1:
-		return "little is known yet: 1 wait learnt"
-	case b.Learnt < fewWaits:
-		return fmt.Sprintf("little is known yet: %d waits learnt", b.Learnt)
-	case b.Similar == 0:
-		return fmt.Sprintf("no wait of such a job in queue %s is known yet: learnt from %d others", w.Queue, b.Learnt)
-	}
-	return fmt.Sprintf("learnt from %s of such jobs and %d in all", count(b.Similar, "wait"), b.Learnt)
 }

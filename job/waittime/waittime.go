@@ -1,6 +1,6 @@
 // Package waittime holds the vocabulary of a wait: the quantile levels of a forecast and the distribution between them,
-// the logarithmic scale on which waits are learned and scored, the values that stand for "never", the size classes of scores, and the pinball loss.
-// Every other package takes them from here.
+// the logarithmic scale on which waits are learned and scored, the values that stand for "never", the size classes of
+// scores, and the pinball loss. Every other package takes them from here.
 package waittime
 
 import (

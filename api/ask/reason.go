@@ -1,0 +1,160 @@
+package ask
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+	"github.com/waitcast/waitcast/predictor"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+)
+
+// reason writes the forecast in one sentence: what is free, who is ahead, what follows from that and whether the
+// forecast agrees with it, and what the forecast rests on.
+func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Forecast) string {
+	parts := []string{situation(w)}
+	if longer := disagreement(w, knownCauses(q.View, w, f)); longer != "" {
+		parts[0] += ", " + longer
+	}
+	parts = append(parts, basis(w))
+	if w.Stale {
+		parts = append(parts, fmt.Sprintf("STALE: the newest record is %s old, this is how it looked then",
+			duration.Format(time.Duration(w.AgeSeconds)*time.Second)))
+	}
+	if w.AskedQueue != "" {
+		parts = append(parts, fmt.Sprintf("the jobs of queue %s are counted in queue %s", w.AskedQueue, w.Queue))
+	}
+	if f.Closed {
+		parts = append(parts, "it cannot start while "+outages(scene)+" would interrupt it")
+	}
+	parts = append(parts, w.Warnings...)
+	if c := q.service.unread(q.View, q.service.limit()); c != nil {
+		parts = append(parts, c.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
+// soon reports whether a start at once is at least as probable as not.
+func soon(w *wire.Wait) bool { return w.StartWithin.Minute >= .5 }
+
+// situation reports what is free and who is ahead, and that the job starts at once where both that and the forecast say
+// so.
+func situation(w *wire.Wait) string {
+	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
+		"memory": "processors' shares of memory"}[w.State.Binds]
+	text := fmt.Sprintf("%d of %d %s are free", w.State.Free, w.State.Capacity, what)
+	ahead := count(w.State.QueuedAheadJobs, "job")
+	switch {
+	case w.State.Needed > 0 && w.State.QueuedAheadJobs == 0:
+		return fmt.Sprintf("next in line: %s, %d more must be freed by the %s that run",
+			text, w.State.Needed, count(w.State.RunningJobs, "job"))
+	case w.State.Needed > 0:
+		return fmt.Sprintf("%s with %d %s ahead, %s: %d must be freed first, unless this job fits between them",
+			ahead, w.State.QueuedAhead, what, text, w.State.Needed)
+	case w.State.QueuedAheadJobs == 0:
+		text += " and nobody is ahead"
+	default:
+		text += fmt.Sprintf(", enough for the %s ahead too", ahead)
+	}
+	if soon(w) {
+		return "starts at once if it fits: " + text
+	}
+	return text
+}
+
+// disagreement reports where the forecast is another one than free processors suggest, with what is known of why; ""
+// where it is not.
+func disagreement(w *wire.Wait, causes []string) string {
+	fits := w.State.Needed == 0
+	switch {
+	case fits == soon(w):
+		return ""
+	case !fits && w.State.QueuedAheadJobs > 0: // it may fit between them, as situation says
+		return ""
+	case !fits:
+		return fmt.Sprintf("but %s: %s", evidence(w, "sooner"), half(w))
+	}
+	text := fmt.Sprintf("but %s: %s", evidence(w, "later"), half(w))
+	if len(causes) == 0 {
+		return text + " (why is not known here)"
+	}
+	return text + " (known of why: " + strings.Join(causes, "; ") + ")"
+}
+
+// evidence reports what says that a job starts later, or sooner, than free processors suggest. Only learnt waits prove
+// what jobs have done.
+func evidence(w *wire.Wait, how string) string {
+	played := []string{ensemble.Names()[ensemble.Simulation], ensemble.Names()[ensemble.Limits], ""}
+	text := "such jobs have lately started " + how
+	switch {
+	case w.Method != accuracy.Waitcast || w.Basis.Learnt == 0:
+		text = "by the forecast it starts " + how
+	case slices.Contains(played, w.Basis.RestsOn):
+		text = "played forward with what is known of the queue it starts " + how
+	}
+	return text + " than free processors suggest"
+}
+
+// half writes the median.
+func half(w *wire.Wait) string {
+	if w.WaitSeconds.P50 == nil {
+		return "half of them may never start"
+	}
+	return fmt.Sprintf("half of them start within %s", spell(*w.WaitSeconds.P50))
+}
+
+// knownCauses returns what the scheduler, the configuration or the log tells that may keep a job waiting beside free
+// processors.
+func knownCauses(v *readmodel.View, w *wire.Wait, f *predictor.Forecast) []string {
+	var out []string
+	if f.Closed {
+		out = append(out, "an outage is planned")
+	}
+	if facts := queueFacts(v, w.Queue); facts.Down || facts.Closed {
+		out = append(out, "the queue does not work now")
+	}
+	if policy, _ := v.Policy(w.Queue); strings.HasPrefix(policy.String(), "priority") {
+		out = append(out, "jobs with a higher priority go before it, also those that come later")
+	}
+	for _, missing := range w.NotConsidered {
+		if missing == "limits" {
+			out = append(out, "limits of its QOS or account on what runs at once are not played")
+		} else {
+			out = append(out, "what it takes of "+missing+" is not played")
+		}
+	}
+	return out
+}
+
+// outages names what the scheduler has planned for the pool of a scene.
+func outages(scene *predictor.Scene) string {
+	var names []string
+	for _, o := range scene.Pool.Outages {
+		names = append(names, o.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// fewWaits is the number of learnt waits below which the answer warns that little is known: nothing is trained before.
+const fewWaits = 300
+
+// basis reports what the forecast rests on.
+func basis(w *wire.Wait) string {
+	b := &w.Basis
+	switch {
+	case w.Method != accuracy.Waitcast:
+		return "no wait has been learnt yet: first come, first served is assumed"
+	case b.Learnt < fewWaits && b.Learnt == 1:
+		return "little is known yet: 1 wait learnt"
+	case b.Learnt < fewWaits:
+		return fmt.Sprintf("little is known yet: %d waits learnt", b.Learnt)
+	case b.Similar == 0:
+		return fmt.Sprintf("no wait of such a job in queue %s is known yet: learnt from %d others", w.Queue, b.Learnt)
+	}
+	return fmt.Sprintf("learnt from %s of such jobs and %d in all", count(b.Similar, "wait"), b.Learnt)
+}

@@ -1,0 +1,63 @@
+package ask
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
+)
+
+// The sentence agrees with the numbers beside it, whatever free processors suggest, and claims about jobs of the past
+// only what was learnt.
+func TestReasonAgreesWithTheNumbers(t *testing.T) {
+	free := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30}
+	behind := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30, QueuedAheadJobs: 1, QueuedAhead: 40, Needed: 20}
+	full := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 2, RunningJobs: 3, Needed: 6}
+	for _, c := range []struct {
+		name    string
+		state   wire.ClusterState
+		minute  float64 // probability of a start within one
+		median  *float64
+		method  string
+		basis   wire.Basis
+		causes  []string
+		want    string
+		without string
+	}{
+		{"free and at once", free, .9, number(0), accuracy.Waitcast, wire.Basis{Learnt: 400, RestsOn: "trees"}, nil,
+			"starts at once if it fits: 30 of 64 processors are free and nobody is ahead", "but"},
+		{"free, and they have waited", free, .2, number(220), accuracy.Waitcast,
+			wire.Basis{Learnt: 400, RestsOn: "trees"}, nil,
+			"30 of 64 processors are free and nobody is ahead, but such jobs have lately started later than free processors " +
+				"suggest: half of them start within 3 min 40 s (why is not known here)", "starts at once"},
+		{"free, and causes are known", free, .2, number(220), accuracy.Waitcast,
+			wire.Basis{Learnt: 40, RestsOn: "recent"}, []string{"a", "b"},
+			"half of them start within 3 min 40 s (known of why: a; b)", "starts at once"},
+		{"free, and the simulation has it wait", free, .2, number(220), accuracy.Waitcast,
+			wire.Basis{Learnt: 40, RestsOn: "simulation"}, nil, "played forward with what is known of the queue it starts " +
+				"later than free processors suggest", "lately"},
+		{"free, and nothing is learnt", free, .2, nil, "exact_queue", wire.Basis{}, nil,
+			"by the forecast it starts later than free processors suggest: half of them may never start", "lately"},
+		{"full, and they start at once", full, .8, number(0), accuracy.Waitcast,
+			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil, "next in line: 2 of 64 processors are free, 6 more must be " +
+				"freed by the 3 jobs that run, but such jobs have lately started sooner than free processors suggest: half of " +
+				"them start within 0 s", "later"},
+		{"full, and it waits", full, .1, number(500), accuracy.Waitcast, wire.Basis{Learnt: 400, RestsOn: "linear"}, nil,
+			"next in line: 2 of 64 processors are free, 6 more must be freed by the 3 jobs that run", "but"},
+		{"behind a job, between which and the others it may fit", behind, .8, number(0), accuracy.Waitcast,
+			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil, "20 must be freed first, unless this job fits between them", "but"},
+	} {
+		w := wire.Wait{State: c.state, Method: c.method, Basis: c.basis, WaitSeconds: wire.Quantiles{P50: c.median},
+			StartWithin: wire.StartWithin{Minute: c.minute}}
+		got := situation(&w)
+		if d := disagreement(&w, c.causes); d != "" {
+			got += ", " + d
+		}
+		if !strings.Contains(got, c.want) || strings.Contains(got, c.without) {
+			t.Errorf("%s: %q; want %q and no %q", c.name, got, c.want, c.without)
+		}
+	}
+}
+
+func number(x float64) *float64 { return &x }
