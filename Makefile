@@ -8,7 +8,7 @@ PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
 LONGEST   := ./daemon ./pipeline ./modelstore/sqlite ./deploy/prometheus
 
-.PHONY: all build test test-busy test-loopback test-long claims papers accuracy study-size soak bench-http bench-guard golden scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test test-busy test-loopback test-long claims papers accuracy prior study-size soak bench-http bench-guard golden scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -78,6 +78,10 @@ papers:
 # What is promised of the forecasts beside what is measured, on the traces; some minutes.
 accuracy:
 	$(GO) run ./scripts/accuracy -shared $(SHARED)
+
+# What forecasts of a young daemon start from: the errors of simulations in the first days of the traces.
+prior:
+	$(GO) run ./scripts/prior -shared $(SHARED)
 
 # What advice on sizes does to a cluster, on moldable workloads made of three traces; some minutes.
 study-size:

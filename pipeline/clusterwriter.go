@@ -157,36 +157,42 @@ func (l *clusterWriter) fitted() *livemodels.View {
 	return l.models.View()
 }
 
-// parts names the parts of a snapshot of the cluster.
-func (l *clusterWriter) parts() map[string]codec.Savable {
+// savedPart is a part of a snapshot of the cluster.
+type savedPart struct {
+	name string
+	codec.Savable
+}
+
+// parts returns the parts of a snapshot of the cluster, in the order in which they are restored: the views that the
+// ledger keeps need the engine.
+func (l *clusterWriter) parts() []savedPart {
 	prefix := l.state.Name() + "/"
-	parts := map[string]codec.Savable{prefix + "state": l.state, prefix + "queues": l.names,
-		prefix + "models": l.models}
+	parts := []savedPart{{prefix + "state", l.state}, {prefix + "queues", l.names}, {prefix + "models", l.models}}
 	if l.ledger != nil {
-		parts[prefix+"ledger"], parts[prefix+"engine"] = l.ledger, l.ledger.feeder
+		parts = append(parts, savedPart{prefix + "engine", l.ledger.feeder}, savedPart{prefix + "ledger", l.ledger})
 	}
 	return parts
 }
 
 func (l *clusterWriter) save(into map[string][]byte) error {
-	for name, part := range l.parts() {
+	for _, part := range l.parts() {
 		data, err := part.MarshalBinary()
 		if err != nil {
-			return fmt.Errorf("saving %s: %w", name, err)
+			return fmt.Errorf("saving %s: %w", part.name, err)
 		}
-		into[name] = data
+		into[part.name] = data
 	}
 	return nil
 }
 
 func (l *clusterWriter) restore(from map[string][]byte) error {
-	for name, part := range l.parts() {
-		data, ok := from[name]
+	for _, part := range l.parts() {
+		data, ok := from[part.name]
 		if !ok {
-			return fmt.Errorf("the snapshot has no part %s", name)
+			return fmt.Errorf("the snapshot has no part %s", part.name)
 		}
 		if err := part.UnmarshalBinary(data); err != nil {
-			return fmt.Errorf("restoring %s: %w", name, err)
+			return fmt.Errorf("restoring %s: %w", part.name, err)
 		}
 	}
 	return nil

@@ -9,7 +9,6 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
-	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // savedLedger holds the forecasts in one table, and the views that are still needed.
@@ -113,7 +112,7 @@ func byPlace(a, b *openForecast) int {
 
 var errLedger = errors.New("saved ledger: a number points nowhere")
 
-// UnmarshalBinary restores what MarshalBinary saved.
+// UnmarshalBinary restores what MarshalBinary saved. The engine must be restored before: the views are its own.
 func (l *ledger) UnmarshalBinary(data []byte) error {
 	var in savedLedger
 	if err := json.Unmarshal(data, &in); err != nil {
@@ -123,7 +122,7 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 	fresh.instant = in.Instant
 	sights := make([]*submissionView, len(in.Views))
 	for i, s := range in.Views {
-		view, err := engine.UnmarshalView(s.View)
+		view, err := l.feeder.engine.RestoreView(s.View)
 		if err != nil {
 			return fmt.Errorf("saved ledger: %w", err)
 		}

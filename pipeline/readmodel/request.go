@@ -53,7 +53,7 @@ func (v *View) beyondRules(a *job.Attributes) int64 {
 }
 
 // reportedBeyond returns the median over the owner's jobs that wait, since one of them may have a nice value of its
-// own. If none waits it is that of the job that started last, 0 if there is none either.
+// own. If none waits it is that of the job that started last, else of the one that came last.
 func (v *View) reportedBeyond(of owner) int64 {
 	alike := func(j *cluster.Job) bool {
 		return j.User == of.user && (of.account == "" || j.Account == of.account) &&
@@ -74,7 +74,19 @@ func (v *View) reportedBeyond(of owner) int64 {
 			return j.Priority - v.Rules.Priority(&j.Attributes, j.Start.Sub(eligibleAt(j)))
 		}
 	}
-	return 0
+	return v.endedBeyond(of.user)
+}
+
+// endedBeyond returns the same of the user's newest job, which may have ended; 0 where its priority was never told.
+func (v *View) endedBeyond(user string) int64 {
+	if v.Engine == nil {
+		return 0
+	}
+	last, ok := v.Engine.LastRequest(user)
+	if !ok || last.Priority <= 0 {
+		return 0
+	}
+	return int64(last.Priority) - v.Rules.Priority(&job.Attributes{Queue: last.Queue, User: user, Procs: last.Procs}, 0)
 }
 
 // eligibleAt returns since when a job's age counts.

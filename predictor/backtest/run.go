@@ -38,6 +38,13 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	begin := time.Now()
 	o.Engine.Levels, o.Engine.Downey = waittime.ScoredLevels(), true
 	o.Engine.Resolution = t.resolution()
+	if o.Engine.Prior == nil {
+		prior, err := ensemble.MeasuredPrior(t.Name) // a log must not be forecast from its own errors
+		if err != nil {
+			return nil, err
+		}
+		o.Engine.Prior = prior
+	}
 	e, err := engine.New(o.Engine)
 	if err != nil {
 		return nil, err

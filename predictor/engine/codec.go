@@ -107,6 +107,7 @@ func (e *Engine) code(s *codec.Codec) error {
 	e.pools.CodePools(s)
 	if !s.WithoutShared {
 		e.learner.Code(s, features)
+		e.tracker.Past.Code(s)
 	}
 	err := errors.Join(e.ensemble.CodeExperts(s), s.Own(e.tracker.Laws), e.codeHeads(s))
 	err = errors.Join(err, e.ensemble.CodeState(s))

@@ -27,14 +27,24 @@ func (v *View) MarshalBinary() ([]byte, error) {
 	return seal(s.Writer), nil
 }
 
-// UnmarshalView restores a view that View.MarshalBinary saved: it gives the same answers. The error states whether the
-// bytes are damaged or of another version.
-func UnmarshalView(data []byte) (*View, error) {
+// RestoreView restores a view that was made by this engine, or by the one that this was restored from, and saved by
+// View.MarshalBinary: it gives the same answers. The error states whether the bytes are damaged or of another version.
+func (e *Engine) RestoreView(data []byte) (*View, error) {
 	body, err := unseal(data)
 	if err != nil {
 		return nil, err
 	}
-	return restoreView(body)
+	v, err := restoreView(body)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range v.pools {
+		f.Attach(&e.tracker.Past)
+	}
+	if v.whole != nil {
+		v.whole.Attach(&e.tracker.Past)
+	}
+	return v, nil
 }
 
 func restoreView(body []byte) (*View, error) {
@@ -66,6 +76,7 @@ func (v *View) code(s *codec.Codec) error {
 	track.CodeJobCounts(s, &v.Waiting)
 	track.CodeKnown(s, &v.Bounds, v.Levels)
 	track.CodeKnown(s, &v.errors, v.Levels)
+	ensemble.CodeEarly(s, &v.early, v.Levels)
 	codec.List(s, &v.Queues.All, func(q **track.QueueFacts) { track.CodeQueue(s, q, v.Levels) })
 	v.codeUsers(s)
 	v.codePools(s)

@@ -26,5 +26,6 @@ func (e *Engine) Copy() (*Engine, error) {
 		return nil, ErrCorrupt
 	}
 	c.learner.Share(e.learner)
+	c.tracker.Past.Share(&e.tracker.Past)
 	return c, nil
 }

@@ -296,7 +296,7 @@ func TestNews(t *testing.T) {
 	v := e.View(now)
 	data, err := v.MarshalBinary()
 	check(t, err)
-	restored, err := UnmarshalView(data)
+	restored, err := e.RestoreView(data)
 	check(t, err)
 	if same := func(a, b ensemble.Drift) bool {
 		return a.Alarms == b.Alarms && a.Queue == b.Queue && a.Reason == b.Reason

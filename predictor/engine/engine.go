@@ -52,6 +52,8 @@ type Config struct {
 	// Cores is how many processors there are for the engine and its caller, runtime.GOMAXPROCS by default. It changes
 	// no forecast.
 	Cores int
+	// Prior is the simulation's errors elsewhere, which forecasts start from; by default those of all logs at hand.
+	Prior *ensemble.Prior
 	// Trees has the settings of their training.
 	Trees boost.Params
 }
@@ -134,6 +136,11 @@ func New(cfg Config) (*Engine, error) {
 		e.heads = newHeadLaws()
 	}
 	var err error
+	if e.cfg.Prior == nil {
+		if e.cfg.Prior, err = ensemble.MeasuredPrior(""); err != nil {
+			return nil, fmt.Errorf("engine: %w", err)
+		}
+	}
 	if e.ensemble, err = ensemble.New(ensemble.Config{
 		Levels: cfg.Levels, Features: len(e.names), Resolution: cfg.Resolution, Rate: cfg.Rate, Steady: cfg.Steady,
 	}); err != nil {

@@ -64,7 +64,7 @@ func TestViewIsTheSubmission(t *testing.T) {
 		for i := 0; i < len(all); i += 5 {
 			data, err := all[i].view.MarshalBinary()
 			check(t, err)
-			v, err := UnmarshalView(data)
+			v, err := e.RestoreView(data)
 			check(t, err)
 			if got := v.Forecast(&all[i].r); !same(got, all[i].want) {
 				t.Fatalf("restored, the view says %+v, the submission said %+v", got, all[i].want)
@@ -273,7 +273,7 @@ func TestDamagedState(t *testing.T) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
-	if _, err := UnmarshalView(view[:len(view)/2]); !errors.Is(err, ErrCorrupt) {
+	if _, err := e.RestoreView(view[:len(view)/2]); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("half a view: %v", err)
 	}
 	if err := quick(t, Config{Levels: []float64{.5}}).UnmarshalBinary(data); !errors.Is(err, ensemble.ErrShape) {

@@ -71,9 +71,12 @@ func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pe
 	j.Pending = &pending
 	e.tracker.Wait(j)
 	if len(g.Experts) > ensemble.Simulation && g.Experts[ensemble.Simulation] != nil {
-		e.ensemble.Errors.Add(id, submitted, waittime.Log(g.Experts[ensemble.Simulation][e.median]))
+		said := waittime.Log(g.Experts[ensemble.Simulation][e.median])
+		e.ensemble.Errors.Add(id, submitted, said)
+		e.ensemble.Early.Add(id, submitted, said)
 	}
 	e.tracker.Law(j, now)
+	e.tracker.Past.Record(j)
 	e.compete(now, j)
 	e.done(e.pools.At(j.QueueState))
 }
@@ -152,6 +155,7 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 	}
 	j.Pending = nil
 	e.ensemble.Errors.Gone(id)
+	e.ensemble.Early.Gone(id)
 	e.done(e.pools.At(j.QueueState))
 }
 
@@ -168,6 +172,7 @@ func (e *Engine) learn(now float64, j *track.Job) {
 	e.tracker.Learn(now, j, z)
 	e.tracker.AddBounds(j, wait, e.learner.Seen%1000 == 0)
 	e.ensemble.Errors.Started(j.ID, z)
+	e.ensemble.Early.Started(j.ID, z)
 	e.learner.Record.Now = e.tracker.Clock
 	e.learner.Learn(j.Pending.Row, z)
 	e.ensemble.Learn(j.Queue, j.Pending, wide(j.Pending.Row), z)
@@ -218,6 +223,7 @@ func (e *Engine) drop(now float64, j *track.Job) {
 	e.pools.LearnEvent(pools.EndEvent, now, j)
 	e.retire(j, track.Left)
 	e.ensemble.Errors.Gone(j.ID)
+	e.ensemble.Early.Gone(j.ID)
 	j.UserState.Waiting.Add(j, -1)
 	e.ensemble.Advance(now)
 	e.ensemble.Cancelled(j.ID, now)
@@ -275,6 +281,7 @@ func (e *Engine) Update(now float64, id uint64, r track.Request) {
 	if only := j.Request; r.Priority != only.Priority {
 		if only.Priority = r.Priority; only == r { // schedulers change the priorities of all that wait, again and again
 			j.Priority = r.Priority
+			e.tracker.Prioritize(j)
 			e.pools.Touch(j.QueueState)
 			e.done(e.pools.At(j.QueueState))
 			return

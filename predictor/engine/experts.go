@@ -105,6 +105,9 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	if !w.Blend.Combine(g.Groups, g.Answers, out) {
 		return
 	}
+	if q := g.Experts[ensemble.Simulation]; q != nil {
+		ensemble.Mix(&v.early, waittime.Log(q[v.median]), out)
+	}
 	g.Combined = unlogAll(out)
 	g.kinds = []string{"short", g.Groups[0]}
 	if g.Combined[v.median] > 60 {

@@ -82,7 +82,7 @@ func TestLargePools(t *testing.T) {
 	v := plain.View(clock)
 	data, err := v.MarshalBinary()
 	check(t, err)
-	w, err := UnmarshalView(data)
+	w, err := plain.RestoreView(data)
 	check(t, err)
 	for procs := 1; procs < 2000; procs *= 3 {
 		r := track.Request{Queue: "long", User: "u3", Procs: procs, Limit: 5000}

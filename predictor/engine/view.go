@@ -23,6 +23,7 @@ type View struct {
 	laws   map[class]uniformlog.Model // Downey's; nil where they are not asked
 
 	errors    []float64 // of the simulation at the levels, nil where too few are known
+	early     [ensemble.EarlyClasses]ensemble.EarlyForecast
 	drifts    []ensemble.Drift
 	template  *ensemble.ExpertTemplate
 	scratches *sync.Pool  // of *scratch
@@ -40,6 +41,16 @@ type resolvedRequest struct {
 
 // At returns the view's instant.
 func (v *View) At() float64 { return v.Instant }
+
+// LastRequest returns what a user submitted last, with the newest priority that the scheduler gave that job; false for
+// a user without jobs.
+func (v *View) LastRequest(user string) (track.Request, bool) {
+	u := v.Users.Find(user)
+	if u == nil || math.IsNaN(u.LastSubmit) {
+		return track.Request{}, false
+	}
+	return u.LastRequest, true
+}
 
 // resolve looks up the classes and indices of a request.
 func (v *View) resolve(r *track.Request) *resolvedRequest {
@@ -71,6 +82,7 @@ func (e *Engine) baseView(now float64) *View {
 	v := &View{Facts: e.tracker.Facts(now), median: e.median, learnt: e.learner.Seen, models: e.learner.Models,
 		scratches: e.scratches}
 	v.errors = e.ensemble.Errors.Quantiles(now, e.cfg.Levels)
+	v.early = e.ensemble.Early.Forecast(now, e.cfg.Prior, e.cfg.Levels)
 	if e.heads != nil {
 		v.laws = e.heads.fitted
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/blend"
 	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/conformal"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
@@ -37,13 +38,17 @@ func (e *Ensemble) CodeExperts(s *codec.Codec) error {
 func (e *Ensemble) CodeState(s *codec.Codec) error {
 	var err error
 	s.Reals(&e.Errors.Known)
-	codec.List(s, &e.Errors.Waiting, func(g *PendingError) {
-		s.Uint(&g.id)
-		s.Finite(&g.submit, &g.said)
-	})
+	codePendingErrors(s, &e.Errors.Waiting)
 	if s.Reading && (len(e.Errors.Known) > CorrectedJobs || len(e.Errors.Waiting) > CorrectedJobs) {
 		s.Fail()
 	}
+	for c := range e.Early.Known {
+		s.Reals(&e.Early.Known[c])
+		if s.Reading && len(e.Early.Known[c]) > EarlyWaits {
+			s.Fail()
+		}
+	}
+	codePendingErrors(s, &e.Early.Waiting)
 	kept := e.Kept != nil
 	if s.Flag(&kept); kept {
 		if s.Reading {
@@ -52,6 +57,21 @@ func (e *Ensemble) CodeState(s *codec.Codec) error {
 		err = errors.Join(err, CodeTemplate(s, e.Kept))
 	}
 	return errors.Join(err, e.Monitor.code(s))
+}
+
+func codePendingErrors(s *codec.Codec, all *[]PendingError) {
+	codec.List(s, all, func(g *PendingError) {
+		s.Uint(&g.id)
+		s.Finite(&g.submit, &g.said)
+	})
+}
+
+// CodeEarly passes what early forecasts of a view are made from.
+func CodeEarly(s *codec.Codec, early *[EarlyClasses]EarlyForecast, levels []float64) {
+	for c := range early {
+		s.Finite(&early[c].Trust)
+		track.CodeKnown(s, &early[c].Errors, levels)
+	}
 }
 
 // ErrShape is the error for state that was saved with other levels, features or experts.

@@ -33,6 +33,7 @@ type Ensemble struct {
 	mine    *OnlineExperts  // the ensemble's own copy of the template
 	Since   int             // starts since the template was copied
 	Errors  SimulationErrors
+	Early   EarlyErrors
 	Monitor *DriftMonitor
 	frozen  frozenTemplate
 }

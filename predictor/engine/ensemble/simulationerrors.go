@@ -1,7 +1,6 @@
 package ensemble
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -68,40 +67,12 @@ func (s *SimulationErrors) Quantiles(now float64, levels []float64) []float64 {
 	if len(s.Known) < correctedLeast {
 		return nil
 	}
-	type observed struct {
-		off  float64
-		done bool
-	}
-	all := make([]observed, 0, len(s.Known)+len(s.Waiting))
+	all := make([]observedError, 0, len(s.Known)+len(s.Waiting))
 	for _, off := range s.Known {
-		all = append(all, observed{off, true})
+		all = append(all, observedError{off, 1, true})
 	}
 	for _, g := range s.Waiting {
-		all = append(all, observed{waittime.Log(math.Max(0, now-g.submit)) - g.said, false})
+		all = append(all, observedError{waittime.Log(math.Max(0, now-g.submit)) - g.said, 1, false})
 	}
-	slices.SortFunc(all, func(a, b observed) int {
-		if c := cmp.Compare(a.off, b.off); c != 0 || a.done == b.done {
-			return c
-		}
-		if a.done { // of equal ones a start comes before what is only known to be longer
-			return -1
-		}
-		return 1
-	})
-	out := make([]float64, 0, len(levels))
-	survive, last := 1.0, math.NaN()
-	for i, o := range all {
-		if !o.done {
-			continue
-		}
-		survive *= 1 - 1/float64(len(all)-i)
-		last = o.off
-		for len(out) < len(levels) && 1-survive >= levels[len(out)]-1e-12 {
-			out = append(out, last)
-		}
-	}
-	for len(out) < len(levels) { // beyond what has been seen: the longest
-		out = append(out, last)
-	}
-	return out
+	return censoredQuantiles(all, levels)
 }

@@ -96,13 +96,16 @@ func CodePool(s *codec.Codec, v **Facts) {
 	if s.Flag(&ranked); ranked {
 		codec.Map(s, &f.ranks, func(a *track.Amount) { track.CodeAmount(s, a) })
 	}
-	s.Flag(&f.prioritized)
+	if s.Flag(&f.prioritized); f.prioritized {
+		codec.Map(s, &f.newest, func(rank *int) { s.Int(rank) })
+	}
 	s.Flag(&f.Large)
 	if f.Large {
 		codeTables(s, &f.Surfaces)
 	}
 	codec.List(s, &f.Running, func(j *Member) { codeJob(s, j) })
 	codec.List(s, &f.Waiting, func(j *Member) { codeJob(s, j) })
+	f.later.code(s)
 	if s.Reading && (policy > uint64(forward.PriorityEASY) || f.Procs > math.MaxInt32) {
 		s.Fail()
 	}

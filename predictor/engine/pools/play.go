@@ -24,10 +24,12 @@ type Facts struct {
 	inUse, ahead track.Amount
 	ranks        map[string]track.Amount // what waits by queue, where ranks count
 	prioritized  bool                    // ranks are those of priorities, not of queues
+	newest       map[string]int          // ranks of the queues' newest jobs, where prioritized
 	Large        bool
 	Running      []Member // of a pool that is not large
 	Waiting      []Member
 	Surfaces     map[string]*waitSurface // of a large one, by queue
+	later        comers
 }
 
 // Member is what a simulation needs of a job.
@@ -59,6 +61,7 @@ func (m *Machine) Freeze(p *Pool) *Facts {
 			}
 		}
 	}
+	f.later = m.comersOf(p, f)
 	if f.Large = f.inUse.Jobs+f.ahead.Jobs > played; f.Large {
 		f.Surfaces = m.Surfaces
 	} else {
@@ -79,15 +82,7 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 				Start: r.Start, Limit: r.Limit, Law: r.Law, Queue: r.Queue})
 		}
 	}
-	if f.ahead.Jobs == 0 {
-		return
-	}
-	for _, w := range m.tracker.Line.Waiting() {
-		if p == nil || m.At(w.QueueState) == p {
-			f.prioritized = f.prioritized || w.Priority > 0 && f.byPriority()
-		}
-	}
-	if f.prioritized {
+	if f.prioritized = m.hasPriorities(p, f); f.prioritized {
 		f.policy = forward.PriorityEASY
 	}
 	for _, w := range m.tracker.Line.Waiting() {
@@ -96,9 +91,34 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 				Limit: w.Limit, Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request)})
 		}
 	}
+	if f.prioritized {
+		f.later.prioritize(f, m.tracker)
+	}
 	if f.prioritized || p.ranked() {
 		slices.SortStableFunc(f.Waiting, func(a, b Member) int { return cmp.Compare(a.rank, b.rank) })
 	}
+}
+
+// hasPriorities reports whether the jobs' own priorities are known and count in a pool, and notes those of the queues'
+// newest jobs.
+func (m *Machine) hasPriorities(p *Pool, f *Facts) bool {
+	if !f.byPriority() {
+		return false
+	}
+	for name, q := range m.tracker.Queues {
+		if q.NewestPriority > 0 && (p == nil || m.At(q) == p) {
+			if f.newest == nil {
+				f.newest = map[string]int{}
+			}
+			f.newest[name] = rankByPriority(q.NewestPriority)
+		}
+	}
+	return f.newest != nil
+}
+
+// rankByPriority returns the place of a job of a priority: the lower the sooner.
+func rankByPriority(priority float64) int {
+	return track.MostPriority - int(math.Min(priority, track.MostPriority))
 }
 
 func (p *Pool) ranked() bool {
@@ -108,7 +128,7 @@ func (p *Pool) ranked() bool {
 // state writes the pool into a State of the simulator, at an instant.
 func (f *Facts) state(s *forward.State, at float64) {
 	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
-		Waiting: s.Waiting[:0], Outages: s.Outages[:0]}
+		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Arrivals: f.later.arrivals(at)}
 	used := 0
 	for i := range f.Running {
 		r := &f.Running[i]
@@ -145,7 +165,7 @@ func (f *Facts) away(at float64) int {
 // queue.
 func (f *Facts) rankOf(r *track.Request) int {
 	if f.prioritized && r.Priority > 0 {
-		return track.MostPriority - int(math.Min(r.Priority, track.MostPriority))
+		return rankByPriority(r.Priority)
 	}
 	if f.prioritized {
 		return f.likely(r.Queue)
@@ -155,9 +175,12 @@ func (f *Facts) rankOf(r *track.Request) int {
 }
 
 // likely returns the place of a job of a queue whose priority is not known: that of the queue's newest job that waits,
-// else the last.
+// else of its newest job, else the last.
 func (f *Facts) likely(queue string) int {
 	rank, newest := track.MostPriority, uint64(0)
+	if known, ok := f.newest[queue]; ok {
+		rank = known
+	}
 	for i := range f.Waiting {
 		if w := &f.Waiting[i]; w.Queue == queue && w.key > newest {
 			rank, newest = w.rank, w.key

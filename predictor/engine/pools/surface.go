@@ -217,6 +217,7 @@ func (m *Machine) RecordEvent(p *Pool, events uint64) {
 func (m *Machine) beginSimulation(p *Pool, events, delay uint64) {
 	f := &Facts{Procs: m.capacityOf(p), policy: p.policy, source: p.source, order: p.order, outages: p.Outages}
 	f.inUse, f.ahead = m.uses(p)
+	f.later = m.comersOf(p, f)
 	m.gather(p, f)
 	queues := map[int][]string{}
 	for _, name := range p.Queues {
@@ -237,6 +238,7 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 	var state, planned forward.State
 	f.state(&state, at)
 	planned = state
+	planned.Arrivals = nil
 	planned.Running, planned.Waiting = slices.Clone(state.Running), slices.Clone(state.Waiting)
 	for i := range planned.Running {
 		planned.Running[i].Law = nil

@@ -121,7 +121,8 @@ func (t *Tracker) CodeQueues(s *codec.Codec) {
 		q := *v
 		s.Text(&q.Name)
 		s.Int(&q.Code)
-		s.Uint(&q.seen)
+		s.Uint(&q.seen, &q.prioritized)
+		s.Finite(&q.NewestPriority)
 		CodeRecent(s, &q.Recent)
 		codeMean(s, &q.Runtimes)
 		for i := range q.similar {

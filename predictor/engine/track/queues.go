@@ -97,10 +97,13 @@ type Queue struct {
 	Line    SubmissionQueue
 	similar [SizeClasses]*SimilarJobs
 	series  [QbetsSizes + 1]*BoundHistory
-	live    int    // jobs that wait or run
-	seen    uint64 // when it was last
-	Pool    int    // its number in the list of pools, from 1; 0 where that is not known
-	frozen  *QueueFacts
+	// NewestPriority is the priority of the queue's newest job of which one is known, 0 for none.
+	NewestPriority float64
+	prioritized    uint64 // the number of that job
+	live           int    // jobs that wait or run
+	seen           uint64 // when it was last
+	Pool           int    // its number in the list of pools, from 1; 0 where that is not known
+	frozen         *QueueFacts
 }
 
 // Of returns the jobs of the queue and a size class.

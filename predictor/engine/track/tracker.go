@@ -36,6 +36,7 @@ type Tracker struct {
 	Rate        ForgettingRate
 	Bounds      *BoundHistory // the history of QBETS for all queues
 	Laws        *residual.Model
+	Past        PastJobs
 	sampled     residual.Law // scratch
 	frozen      frozenFacts
 }
@@ -135,6 +136,7 @@ func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job 
 // Wait counts a job that was just made among those of its user that wait.
 func (t *Tracker) Wait(j *Job) {
 	t.Jobs[j.ID] = j
+	t.Prioritize(j)
 	j.UserState.Waiting.Add(j, 1)
 	j.UserState.Line.Push(j)
 	if u := j.UserState; !(j.Submit < u.LastSubmit) {
@@ -170,6 +172,21 @@ func (t *Tracker) Retire(j *Job, to JobState) {
 		j.QueueState.Of(j.SizeClass).Waiting.Remove(j)
 	}
 	t.Touch(j)
+}
+
+// Prioritize notes the priority of a job, where it is known: it may be the newest of its queue and of its user.
+func (t *Tracker) Prioritize(j *Job) {
+	if j.Priority <= 0 {
+		return
+	}
+	if q := j.QueueState; j.Number >= q.prioritized {
+		q.NewestPriority, q.prioritized = j.Priority, j.Number
+	}
+	u, as := j.UserState, j.Request
+	if as.Priority = u.LastRequest.Priority; u.LastSubmit == j.Submit && u.LastRequest == as {
+		u.LastRequest.Priority = j.Priority
+		t.TouchUser(u)
+	}
 }
 
 // Touch notes that the facts of a job's queue and user change.
@@ -251,6 +268,7 @@ func (t *Tracker) Assign(j *Job, r Request, q *Queue) {
 	j.QueueState.live++
 	j.UserState.live++
 	j.ExpectedRuntime = Expected(&j.Request, &j.QueueState.QueueFacts, &j.UserState.UserFacts)
+	t.Prioritize(j)
 }
 
 // queueTable is every queue's facts.

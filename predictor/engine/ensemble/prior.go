@@ -1,0 +1,49 @@
+package ensemble
+
+import (
+	_ "embed" // the table of errors
+	"encoding/json"
+	"fmt"
+)
+
+// Prior is the errors that simulations made in the first days of other clusters: quantiles, at even levels, of the
+// logarithm of the wait over that of the simulation's median, both with 60 s added, by class.
+type Prior [EarlyClasses][]float64
+
+// Priors are the errors measured in several logs.
+type Priors struct {
+	Origin string `json:"origin"`
+	All    Prior  `json:"all"`
+	// Without has the errors in all logs but one, by the name of that: for backtests on it.
+	Without map[string]Prior `json:"without"`
+}
+
+//go:embed prior.json
+var measured []byte //nolint:gochecknoglobals // what go:embed needs; nothing writes it
+
+// MeasuredPrior returns the errors measured in all logs at hand but the named one (the empty name leaves out none).
+func MeasuredPrior(without string) (*Prior, error) {
+	var all Priors
+	if err := json.Unmarshal(measured, &all); err != nil {
+		return nil, fmt.Errorf("predictor/engine/ensemble/prior.json: %w (make it anew with make prior)", err)
+	}
+	prior, known := all.Without[without]
+	if !known {
+		prior = all.All
+	}
+	for class, quantiles := range prior {
+		if len(quantiles) == 0 {
+			return nil, fmt.Errorf("predictor/engine/ensemble/prior.json: class %d is empty: run make prior", class)
+		}
+	}
+	return &prior, nil
+}
+
+// observed returns the errors as so many jobs'.
+func (p *Prior) observed(c EarlyClass) []observedError {
+	out := make([]observedError, 0, len(p[c])+EarlyWaits)
+	for _, off := range p[c] {
+		out = append(out, observedError{off, priorJobs / float64(len(p[c])), true})
+	}
+	return out
+}

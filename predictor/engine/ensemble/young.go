@@ -1,0 +1,170 @@
+package ensemble
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/job/waittime"
+)
+
+// Before an engine has learnt much, its experts are sure of what they cannot know: the first jobs on an empty machine
+// all start at once, and whoever says 0 gains weight just before the first queue builds up. Until enough waits of a
+// class of requests were learnt, an early forecast therefore takes part: the simulation's median, with the errors that
+// simulations made on other clusters in their first days (Prior) and, more and more, those that it makes here.
+
+// EarlyClass is a class of requests that early errors are counted in.
+type EarlyClass int
+
+// The classes: the simulation's median is below a minute, or not.
+const (
+	StartsAtOnce EarlyClass = iota
+	StartsLater
+	EarlyClasses
+)
+
+// EarlyClassOf returns the class of a request, by the logarithm of the simulation's median, 60 s added.
+func EarlyClassOf(said float64) EarlyClass {
+	if said < waittime.Log(waittime.Shift) {
+		return StartsAtOnce
+	}
+	return StartsLater
+}
+
+const (
+	// EarlyWaits is after how many waits of a class the experts alone are served; before, the early forecast has the
+	// part of the logarithm of the wait that is missing to them.
+	EarlyWaits = 200
+	// priorJobs is how many jobs the errors of other clusters count for.
+	priorJobs = 15
+)
+
+// EarlyErrors are the errors of the simulation in an engine's first waits, by class.
+type EarlyErrors struct {
+	Known   [EarlyClasses][]float64 // at most EarlyWaits each
+	Waiting []PendingError
+}
+
+// over reports whether a class has learnt enough.
+func (e *EarlyErrors) over(c EarlyClass) bool { return len(e.Known[c]) >= EarlyWaits }
+
+// Add records the simulation's forecast for a job.
+func (e *EarlyErrors) Add(id uint64, submit, said float64) {
+	if !e.over(EarlyClassOf(said)) {
+		e.Waiting = append(e.Waiting, PendingError{id, submit, said})
+	}
+}
+
+// Gone forgets a job that left without a start to learn from.
+func (e *EarlyErrors) Gone(id uint64) { e.take(id) }
+
+func (e *EarlyErrors) take(id uint64) (PendingError, bool) {
+	i := slices.IndexFunc(e.Waiting, func(g PendingError) bool { return g.id == id })
+	if i < 0 {
+		return PendingError{}, false
+	}
+	g := e.Waiting[i]
+	e.Waiting = slices.Delete(e.Waiting, i, i+1)
+	return g, true
+}
+
+// Started scores that forecast by the logarithm of the wait.
+func (e *EarlyErrors) Started(id uint64, z float64) {
+	g, ok := e.take(id)
+	if !ok {
+		return
+	}
+	c := EarlyClassOf(g.said)
+	if e.Known[c] = append(e.Known[c], z-g.said); e.over(c) {
+		e.Waiting = slices.DeleteFunc(e.Waiting, func(g PendingError) bool { return EarlyClassOf(g.said) == c })
+	}
+}
+
+// EarlyForecast is what early forecasts of a class are made from.
+type EarlyForecast struct {
+	// Trust is the part that the experts have, from 0 to 1.
+	Trust float64
+	// Errors are quantiles at the levels, of the logarithm of the wait over that of the simulation's median; nil where
+	// Trust is 1.
+	Errors []float64
+}
+
+// Forecast returns what early forecasts are made from at an instant.
+func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out [EarlyClasses]EarlyForecast) {
+	for c := range EarlyClasses {
+		n := len(e.Known[c])
+		out[c].Trust = math.Min(1, float64(n)/EarlyWaits)
+		if e.over(c) {
+			continue
+		}
+		all := prior.observed(c)
+		for _, off := range e.Known[c] {
+			all = append(all, observedError{off, 1, true})
+		}
+		for _, g := range e.Waiting {
+			if EarlyClassOf(g.said) == c {
+				off := waittime.Log(math.Max(0, now-g.submit)) - g.said
+				all = append(all, observedError{off, 1, false})
+			}
+		}
+		out[c].Errors = censoredQuantiles(all, levels)
+	}
+	return out
+}
+
+// Mix moves the experts' combination, logarithms of waits at the levels, towards the early forecast of a request whose
+// simulation has the median said.
+func Mix(early *[EarlyClasses]EarlyForecast, said float64, combined []float64) {
+	f := &early[EarlyClassOf(said)]
+	if f.Errors == nil {
+		return
+	}
+	for l := range combined {
+		z := math.Max(zeroWait(), said+f.Errors[l])
+		combined[l] = f.Trust*combined[l] + (1-f.Trust)*z
+	}
+	slices.Sort(combined)
+}
+
+func zeroWait() float64 { return waittime.Log(0) }
+
+// observedError is an error of the simulation, or one that is at least so large where it is not done.
+type observedError struct {
+	off, weight float64
+	done        bool
+}
+
+// censoredQuantiles returns the quantiles of errors at the levels, those not done being right-censored (E. Kaplan and
+// P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958); what lies beyond all that is known
+// is the largest. There must be one that is done.
+func censoredQuantiles(all []observedError, levels []float64) []float64 {
+	slices.SortFunc(all, func(a, b observedError) int {
+		if c := cmp.Compare(a.off, b.off); c != 0 || a.done == b.done {
+			return c
+		}
+		if a.done { // of equal ones a start comes before what is only known to be longer
+			return -1
+		}
+		return 1
+	})
+	left := 0.
+	for _, o := range all {
+		left += o.weight
+	}
+	out := make([]float64, 0, len(levels))
+	survive, last := 1.0, math.NaN()
+	for _, o := range all {
+		if o.done {
+			survive *= 1 - math.Min(1, o.weight/left)
+			last = o.off
+			for len(out) < len(levels) && 1-survive >= levels[len(out)]-1e-12 {
+				out = append(out, last)
+			}
+		}
+		left -= o.weight
+	}
+	for len(out) < len(levels) {
+		out = append(out, last)
+	}
+	return out
+}

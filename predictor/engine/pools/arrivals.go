@@ -1,0 +1,229 @@
+package pools
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+// Jobs that come later overtake a request by backfilling and by priority. A simulation therefore plays the submissions
+// of an earlier time again, from the same instant of the week or the day on, so that hours and weekdays stay as they
+// are (N. Zakay and D. Feitelson, "Workload resampling for performance evaluation of parallel job schedulers",
+// Concurrency and Computation 2014, resample by weeks for this reason). Each future takes another week.
+
+const (
+	day  = 86400.
+	week = 7 * day
+
+	// mostWeeks is how many of the newest weeks futures differ by.
+	mostWeeks = 8
+	// arrivalsPerJob bounds the arrivals of a future by the jobs of the pool, leastArrivals from below: until then the
+	// pool has been filled anew several times.
+	arrivalsPerJob = 4
+	leastArrivals  = 500
+	// youngJobs is how many of the newest submissions are drawn from before a day has been seen.
+	youngJobs = 100
+	// rateError is the standard deviation of the logarithm of the rate of arrivals in the next hours about that of the
+	// last ones, beside the error of counting.
+	rateError = .8
+)
+
+// comers is what futures draw their arrivals from.
+type comers struct {
+	past  []track.PastJob
+	seen  uint64           // submissions ever, see track.PastJobs.Window
+	ranks map[int]int      // of the pool's queues, by code
+	users map[comerKey]int // ranks of users' jobs that wait, where priorities count
+	most  int              // arrivals of a future
+	whole bool             // all queues are the pool's
+}
+
+// comerKey is a user's jobs of a queue.
+type comerKey struct {
+	queue int
+	user  uint64
+}
+
+// comersOf returns what arrivals of a pool are drawn from; nil is the whole machine.
+func (m *Machine) comersOf(p *Pool, f *Facts) comers {
+	all := &m.tracker.Past
+	c := comers{past: all.Window(all.Seen), seen: all.Seen, whole: p == nil,
+		most: max(leastArrivals, arrivalsPerJob*int(f.inUse.Jobs+f.ahead.Jobs))}
+	if p != nil {
+		c.ranks = make(map[int]int, len(p.Queues))
+		for _, name := range p.Queues {
+			if q := m.tracker.Queues[name]; q != nil {
+				c.ranks[q.Code] = p.rank(name)
+			}
+		}
+	}
+	return c
+}
+
+// prioritize ranks the arrivals of a pool whose jobs have priorities, once its waiting jobs are listed: a job of a user
+// and a queue comes with the priority of the newest of them that waits, else with that of the queue's newest job.
+func (c *comers) prioritize(f *Facts, t *track.Tracker) {
+	newest := map[comerKey]uint64{}
+	c.users = map[comerKey]int{}
+	for i := range f.Waiting {
+		w := &f.Waiting[i]
+		q := t.Queues[w.Queue]
+		if q == nil {
+			continue
+		}
+		key := comerKey{q.Code, w.group}
+		if w.key > newest[key] {
+			newest[key], c.users[key] = w.key, w.rank
+		}
+	}
+	all := c.whole
+	if c.whole = false; all {
+		c.ranks = make(map[int]int, len(t.Queues))
+	}
+	for name, q := range t.Queues {
+		if _, here := c.ranks[q.Code]; here || all {
+			c.ranks[q.Code] = f.likely(name)
+		}
+	}
+}
+
+// arrivals returns the arrivals of the futures after an instant; nil for none.
+func (c *comers) arrivals(at float64) forward.Arrivals {
+	n := sort.Search(len(c.past), func(i int) bool { return c.past[i].At >= at })
+	if n < 2 {
+		return nil
+	}
+	past := c.past[:n]
+	return func(replica int, _ uint64) func() (forward.Arrival, bool) {
+		s := &comerStream{comers: c, past: past, stretch: 1, left: c.most}
+		s.begin(at, replica)
+		return s.next
+	}
+}
+
+// comerStream is the arrivals of one future.
+type comerStream struct {
+	*comers
+	past    []track.PastJob
+	i       int     // the next
+	from    int     // the first of the time that is played again
+	last    float64 // instant of the one before, in the past
+	lap     float64 // from the last of them to the first again
+	stretch float64 // of the time between arrivals
+	left    int
+}
+
+// begin chooses the time that a future plays again.
+func (s *comerStream) begin(at float64, replica int) {
+	span := at - s.past[0].At
+	unit, kinds := week, mostWeeks
+	if span < week {
+		unit, kinds = day, 7
+	}
+	if span < unit {
+		s.beginYoung(at, replica)
+		return
+	}
+	lag := unit * float64(1+replica%min(int(span/unit), kinds))
+	s.from = sort.Search(len(s.past), func(i int) bool { return s.past[i].At >= at-lag })
+	s.i, s.last = s.from, at-lag
+	s.lap = 0
+	if s.from < len(s.past) {
+		s.lap = at - s.past[len(s.past)-1].At + s.past[s.from].At - (at - lag)
+	}
+}
+
+// beginYoung plays the newest submissions again, from another one in each future and at another pace: less than a day
+// has been seen, so nothing is known of hours.
+func (s *comerStream) beginYoung(at float64, replica int) {
+	s.from = max(0, len(s.past)-youngJobs)
+	n := len(s.past) - s.from
+	s.lap = (at - s.past[s.from].At) / float64(n)
+	s.i = s.from + int(uint64(replica)*2654435761%uint64(n)) // D. Knuth's multiplicative hash
+	s.last = s.past[s.i].At - s.lap
+	s.stretch = math.Exp(normalOf(replica) * math.Sqrt(rateError*rateError+1/float64(n)))
+}
+
+// normalOf returns a standard normal score for each future: those of any run of successive ones are nearly evenly
+// spread.
+func normalOf(replica int) float64 {
+	_, part := math.Modf((float64(replica) + .5) * (math.Phi - 1))
+	return math.Sqrt2 * math.Erfinv(2*part-1)
+}
+
+// next returns the next arrival of the pool's queues.
+func (s *comerStream) next() (forward.Arrival, bool) {
+	gap := 0.
+	for ; s.left > 0 && s.from < len(s.past); s.left-- {
+		if s.i == len(s.past) { // from the beginning of that time again
+			s.i = s.from
+			gap += s.lap
+			s.last = s.past[s.i].At
+		}
+		j := &s.past[s.i]
+		gap += math.Max(0, j.At-s.last)
+		s.i, s.last = s.i+1, j.At
+		if rank, here := s.rankOf(j); here {
+			s.left--
+			return forward.Arrival{
+				After: gap * s.stretch, Procs: j.Procs, Limit: j.Limit, Runtime: j.Runtime, Rank: rank,
+			}, true
+		}
+	}
+	return forward.Arrival{}, false
+}
+
+// rankOf returns the place of an arrival in the pool's order; false for one of another pool.
+func (c *comers) rankOf(j *track.PastJob) (int, bool) {
+	if c.whole {
+		return 0, true
+	}
+	if rank, ok := c.users[comerKey{j.Queue, j.User}]; ok {
+		return rank, true
+	}
+	rank, ok := c.ranks[j.Queue]
+	return rank, ok
+}
+
+// code passes what a saved view needs; the submissions themselves are the engine's, see Facts.Attach.
+func (c *comers) code(s *codec.Codec) {
+	s.Uint(&c.seen)
+	s.Int(&c.most)
+	s.Flag(&c.whole)
+	codes := slices.Sorted(maps.Keys(c.ranks))
+	if s.Reading {
+		c.ranks = map[int]int{}
+	}
+	codec.List(s, &codes, func(code *int) {
+		s.Int(code)
+		rank := c.ranks[*code]
+		s.Int(&rank)
+		if s.Reading {
+			c.ranks[*code] = rank
+		}
+	})
+	keys := slices.SortedFunc(maps.Keys(c.users), func(a, b comerKey) int {
+		return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.user, b.user))
+	})
+	if s.Reading {
+		c.users = map[comerKey]int{}
+	}
+	codec.List(s, &keys, func(key *comerKey) {
+		s.Int(&key.queue)
+		s.Uint(&key.user)
+		rank := c.users[*key]
+		s.Int(&rank)
+		if s.Reading {
+			c.users[*key] = rank
+		}
+	})
+}
+
+// Attach gives the facts of a restored view the submissions that arrivals are drawn from.
+func (f *Facts) Attach(all *track.PastJobs) { f.later.past = all.Window(f.later.seen) }

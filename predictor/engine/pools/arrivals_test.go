@@ -1,0 +1,143 @@
+package pools
+
+import (
+	"math"
+	"testing"
+
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+// submissions returns one submission for each instant, alternately of queue 1 and 2, and of as many processors as its
+// number.
+func submissions(instants ...float64) []track.PastJob {
+	var out []track.PastJob
+	for i, at := range instants {
+		out = append(out, track.PastJob{At: at, Limit: 100, Runtime: 10, Procs: i + 1, Queue: 1 + i%2, User: uint64(i)})
+	}
+	return out
+}
+
+// played returns the instants and sizes of the first n arrivals of a future.
+func playedArrivals(c *comers, at float64, replica, n int) (instants []float64, sizes []int) {
+	next := c.arrivals(at)(replica, 1)
+	now := at
+	for range n {
+		a, ok := next()
+		if !ok {
+			break
+		}
+		now += a.After
+		instants, sizes = append(instants, now), append(sizes, a.Procs)
+	}
+	return instants, sizes
+}
+
+// TestArrivalsRepeatWeeks: after two weeks the futures repeat the last week and the one before, at the same times of
+// the week, and begin again when they have come to the present.
+func TestArrivalsRepeatWeeks(t *testing.T) {
+	const at = 2*week + 1000
+	c := comers{whole: true, most: 100, past: submissions(500, week-50, week+2000, week+5000, 2*week)}
+	for replica, want := range [][]float64{
+		{at + 1000, at + 4000, at + week - 1000, at + week + 1000},
+		{at + week - 1050, at + week + 1000, at + week + 4000, at + 2*week - 1000, at + 3*week - 1050},
+	} {
+		got, _ := playedArrivals(&c, at, replica, len(want))
+		for i := range want {
+			if i >= len(got) || math.Abs(got[i]-want[i]) > 1e-6 {
+				t.Fatalf("future %d: arrivals at %v, want %v", replica, got, want)
+			}
+		}
+	}
+}
+
+// TestArrivalsOfOnePool: jobs of other pools' queues do not come, and the time between the others stays as it was.
+func TestArrivalsOfOnePool(t *testing.T) {
+	const at = week + 100
+	c := comers{ranks: map[int]int{2: 7}, most: 100, past: submissions(50, 150, 250, 350, 450)}
+	got, sizes := playedArrivals(&c, at, 0, 3)
+	if want := []float64{at + 50, at + 250, at + 50 + week}; len(got) != 3 || got[0] != want[0] || got[1] != want[1] ||
+		math.Abs(got[2]-want[2]) > 1e-6 || sizes[0] != 2 || sizes[1] != 4 || sizes[2] != 2 {
+		t.Errorf("arrivals %v of sizes %v, want %v of 2, 4 and 2 processors", got, sizes, want)
+	}
+	if a, _ := c.arrivals(at)(0, 1)(); a.Rank != 7 || a.Limit != 100 || a.Runtime != 10 {
+		t.Errorf("the first arrival is %+v, want rank 7, limit 100 and runtime 10", a)
+	}
+}
+
+// TestArrivalsOfAYoungCluster: in the first day the futures play the newest submissions again at paces about the
+// recorded one, about half of them faster, and each future is the same whenever it is asked.
+func TestArrivalsOfAYoungCluster(t *testing.T) {
+	var instants []float64
+	for i := range 50 {
+		instants = append(instants, float64(10*i))
+	}
+	c := comers{whole: true, most: 300, past: submissions(instants...)}
+	faster, spread := 0, 3*math.Hypot(rateError, math.Sqrt(1./50)) // three standard deviations of the logarithm
+	for replica := range replicas {
+		got, sizes := playedArrivals(&c, 500, replica, 50)
+		again, _ := playedArrivals(&c, 500, replica, 50)
+		pace := (got[49] - 500) / 50
+		if pace < 10 {
+			faster++
+		}
+		if pace < 10*math.Exp(-spread) || pace > 10*math.Exp(spread) || got[49] != again[49] {
+			t.Errorf("future %d: an arrival every %v s, recorded were 10 s", replica, pace)
+		}
+		seen := map[int]bool{}
+		for _, n := range sizes {
+			seen[n] = true
+		}
+		if len(seen) != 50 {
+			t.Errorf("future %d plays %d of the 50 submissions in a round", replica, len(seen))
+		}
+	}
+	if faster < replicas/3 || faster > replicas-replicas/3 {
+		t.Errorf("%d of %d futures are faster than what was recorded", faster, replicas)
+	}
+}
+
+// TestArrivalsEnd: a future has no more arrivals than its bound, none without a history, and none before two jobs were
+// seen.
+func TestArrivalsEnd(t *testing.T) {
+	c := comers{whole: true, most: 30, past: submissions(0, 10, 20)}
+	if got, _ := playedArrivals(&c, 30, 0, 1000); len(got) > 30 || len(got) < 10 {
+		t.Errorf("%d arrivals, want at most 30", len(got))
+	}
+	for _, past := range [][]track.PastJob{nil, submissions(0), submissions(40, 50, 60)} {
+		if a := (&comers{whole: true, most: 30, past: past}).arrivals(30); a != nil {
+			t.Errorf("arrivals of %d submissions, of which fewer than two are past", len(past))
+		}
+	}
+}
+
+// TestPriorityOfArrivals: a job of a user and queue comes with the priority of that user's newest waiting job there,
+// one of another user with that of the queue's newest job.
+func TestPriorityOfArrivals(t *testing.T) {
+	tr := track.NewTracker([]float64{.5}, 100)
+	queue, _, _ := tr.Queue("q")
+	tr.Clock = 0
+	for id, priority := range []float64{50, 70, 60} {
+		user := []string{"a", "a", "b"}[id]
+		j := tr.Enter(uint64(id), 0, track.Request{Queue: "q", User: user, Procs: 1, Priority: priority}, queue)
+		tr.Wait(j)
+		tr.Law(j, 0)
+		tr.Past.Record(j)
+		tr.Compete(j)
+	}
+	m := New(Config{Levels: []float64{.5}}, tr)
+	f := m.Freeze(nil)
+	if !f.prioritized || f.policy != forward.PriorityEASY {
+		t.Fatalf("the pool is played as %v", f.policy)
+	}
+	a, b, c := tr.Past.Window(3)[1], tr.Past.Window(3)[2], tr.Past.Window(3)[0]
+	c.User = 99
+	for _, tc := range []struct {
+		of       *track.PastJob
+		priority float64
+	}{{&a, 70}, {&b, 60}, {&c, 60}} {
+		if rank, here := f.later.rankOf(tc.of); !here || rank != rankByPriority(tc.priority) {
+			t.Errorf("rank %d, want that of priority %v", rank, tc.priority)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package track
+
+import (
+	"math"
+
+	"github.com/waitcast/waitcast/predictor/codec"
+)
+
+// PastJob is a submission that simulations draw later arrivals from. It never changes: a view that is restored after a
+// crash must draw what it drew before, so the runtime is drawn from the law of the job's lifetime at its submission and
+// not replaced by the true one.
+type PastJob struct {
+	At      float64 // instant; never less than that of the one before
+	Limit   float64 // seconds, 0 for none
+	Runtime float64 // seconds
+	Procs   int
+	Queue   int    // the queue's code
+	User    uint64 // the user's number
+}
+
+// MostPast is the number of newest submissions that arrivals are drawn from: those of eight weeks on machines like
+// KTH-SP2 and SDSC-SP2, of days on busier ones.
+const MostPast = 8192
+
+// PastJobs are the newest submissions. Entries are only appended: what Window returned stays as it is.
+type PastJobs struct {
+	Seen uint64 // submissions ever
+	all  []PastJob
+}
+
+// Record appends a submission.
+func (p *PastJobs) Record(j *Job) {
+	past := PastJob{At: j.Submit, Limit: j.Limit, Procs: j.Procs, Queue: j.QueueState.Code, User: j.UserState.Number,
+		Runtime: j.Law.Residual(0, evenly(j.Number))}
+	if n := len(p.all); n > 0 {
+		past.At = math.Max(past.At, p.all[n-1].At)
+	}
+	if len(p.all) >= 2*MostPast {
+		p.all = append(make([]PastJob, 0, 2*MostPast), p.all[len(p.all)-MostPast+1:]...)
+	}
+	p.all = append(p.all, past)
+	p.Seen++
+}
+
+// evenly spreads numbers over (0, 1): the golden ratio's multiples, of which any run of successive ones is nearly
+// uniform (H. Weyl's theorem; D. Knuth, The Art of Computer Programming 3, section 6.4).
+func evenly(n uint64) float64 {
+	_, part := math.Modf(float64(n%(1<<40)) * (math.Phi - 1))
+	return math.Min(math.Max(part, 1e-9), 1-1e-9)
+}
+
+// Window returns the submissions that a view sees which was made after so many: the newest MostPast of them.
+func (p *PastJobs) Window(seen uint64) []PastJob {
+	gone := p.Seen - uint64(len(p.all)) // submissions before the first that is kept
+	if seen > p.Seen || seen <= gone {
+		return nil
+	}
+	to := int(seen - gone)
+	return p.all[max(0, to-MostPast):to:to]
+}
+
+// Share makes p hold the entries of another; both may go on.
+func (p *PastJobs) Share(from *PastJobs) {
+	*p = PastJobs{Seen: from.Seen, all: from.all[:len(from.all):len(from.all)]}
+}
+
+// Code passes the entries.
+func (p *PastJobs) Code(s *codec.Codec) {
+	s.Uint(&p.Seen)
+	last := 0.
+	codec.List(s, &p.all, func(j *PastJob) {
+		gap := j.At - last // short to write
+		s.Finite(&gap, &j.Limit, &j.Runtime)
+		s.Int(&j.Procs, &j.Queue)
+		s.Uint(&j.User)
+		if s.Reading {
+			j.At = last + gap
+		}
+		last = j.At
+		if s.Reading && (j.Procs < 1 || !(j.Limit >= 0 && j.Runtime >= 0) || !(j.At >= -Farthest && j.At <= Farthest)) {
+			s.Fail()
+		}
+	})
+	if s.Reading && p.Seen < uint64(len(p.all)) {
+		s.Fail()
+	}
+}
