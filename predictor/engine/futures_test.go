@@ -54,7 +54,7 @@ func TestFuturesOfALargePool(t *testing.T) {
 	rises(t, e.View(clock), "batch", sizes, limits)
 	data, err := e.View(clock).MarshalBinary()
 	check(t, err)
-	v, err := UnmarshalView(data)
+	v, err := e.RestoreView(data)
 	check(t, err)
 	for _, n := range sizes {
 		r := track.Request{Queue: "batch", Procs: n, Limit: 3600}
