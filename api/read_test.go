@@ -295,8 +295,8 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("openapi %q, info %+v", doc.OpenAPI, doc.Info)
 	}
 	for path, params := range map[string][]string{
-		"/v1/wait": {"account", "cluster", "explain", "gpus", "keep", "memory", "nodes", "procs", "qos", "queue",
-			"time_limit", "user"},
+		"/v1/wait": {"account", "by", "cluster", "curve", "explain", "gpus", "keep", "memory", "nodes", "procs", "qos",
+			"queue", "time_limit", "user"},
 		"/v1/queues":         {"cluster"},
 		"/v1/accuracy":       {"cluster", "limit", "made", "offset", "queue", "since", "size_class", "until"},
 		"/v1/jobs":           {"cluster", "limit", "queue"},
