@@ -21,6 +21,7 @@ type viewCollector struct {
 	load     loadMetrics
 	now      nowMetrics
 	scores   scoreMetrics
+	coverage coverageMetrics
 	models   modelMetrics
 	history  historyMetrics
 }
@@ -45,6 +46,7 @@ func newViewCollector(server *Server) *viewCollector {
 		load:     newLoadMetrics(s),
 		now:      newNowMetrics(s, server.ask),
 		scores:   newScoreMetrics(s),
+		coverage: newCoverageMetrics(s),
 		models:   newModelMetrics(s),
 		history:  newHistoryMetrics(s),
 	}
@@ -72,6 +74,7 @@ func (c *viewCollector) Collect(to chan<- prometheus.Metric) {
 		c.load.collect(ch, v)
 		c.now.collect(ch, v)
 		c.scores.collect(ch, v)
+		c.coverage.collect(ch, v)
 		for _, queue := range v.Models.Queues() {
 			if v.MetricQueue(queue) != queue {
 				continue

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -69,22 +70,23 @@ func TestQueueMetrics(t *testing.T) {
 	}
 	f = lively(t)
 	for name, want := range map[string]float64{
-		`queue_jobs{cluster="main",queue="work",state="running"}`:                    2,
-		`queue_jobs{cluster="main",queue="work",state="queued"}`:                     1,
-		`queue_jobs{cluster="main",queue="work",state="held"}`:                       1,
-		`queue_procs{cluster="main",queue="work",state="running"}`:                   6 + 3,
-		`queue_procs{cluster="main",queue="work",state="queued"}`:                    8,
-		`queue_procs{cluster="main",queue="work",state="held"}`:                      5,
-		`queue_jobs{cluster="main",queue="declared",state="queued"}`:                 0,
-		`queue_procs{cluster="main",queue="declared",state="running"}`:               0,
-		`flurry_active_jobs{cluster="main",queue="declared"}`:                        0,
-		`forecasts_recent{cluster="main",queue="declared"}`:                          0,
-		`forecasts_scored_total{cluster="main",queue="declared",size="9-64"}`:        0,
-		`forecasts_hits_total{cluster="main",level="0.5",queue="declared",size="1"}`: 0,
-		`observed_wait_seconds_count{cluster="main",queue="declared",size="2-8"}`:    0,
-		`queue_drifts_total{cluster="main",queue="declared",reason="capacity"}`:      0,
-		`bad_lines_total{cluster="main",reason="field",source="main/log"}`:           0,
-		`http_requests_total{code="500",method="get"}`:                               0,
+		`queue_jobs{cluster="main",queue="work",state="running"}`:                                2,
+		`queue_jobs{cluster="main",queue="work",state="queued"}`:                                 1,
+		`queue_jobs{cluster="main",queue="work",state="held"}`:                                   1,
+		`queue_procs{cluster="main",queue="work",state="running"}`:                               6 + 3,
+		`queue_procs{cluster="main",queue="work",state="queued"}`:                                8,
+		`queue_procs{cluster="main",queue="work",state="held"}`:                                  5,
+		`queue_jobs{cluster="main",queue="declared",state="queued"}`:                             0,
+		`queue_procs{cluster="main",queue="declared",state="running"}`:                           0,
+		`flurry_active_jobs{cluster="main",queue="declared"}`:                                    0,
+		`forecasts_recent{cluster="main",queue="declared"}`:                                      0,
+		`forecasts_scored_total{cluster="main",queue="declared",size="9-64"}`:                    0,
+		`forecasts_hits_total{cluster="main",level="0.5",made="live",queue="declared",size="1"}`: 0,
+		`forecasts_waiting_past{cluster="main",level="0.5",made="live",queue="declared"}`:        0,
+		`observed_wait_seconds_count{cluster="main",queue="declared",size="2-8"}`:                0,
+		`queue_drifts_total{cluster="main",queue="declared",reason="capacity"}`:                  0,
+		`bad_lines_total{cluster="main",reason="field",source="main/log"}`:                       0,
+		`http_requests_total{code="500",method="get"}`:                                           0,
 		// the clock stood while it was fed
 		`source_last_line_timestamp_seconds{cluster="main",source="main/log"}`: float64(epoch().Unix()),
 		`clock_timestamp_seconds`: float64(f.now.UnixMilli()) / 1e3,
@@ -161,8 +163,8 @@ func TestForecastWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestCoverageMetrics proves that ratios and means of the newest forecasts agree with the counters where all of them
-// are among the newest, and that there are none of none.
+// TestCoverageMetrics proves that ratios and means of the newest forecasts agree with the counters and with
+// GET /v1/accuracy where all of them are among the newest, and that there are none of none.
 func TestCoverageMetrics(t *testing.T) {
 	f := lively(t)
 	n := f.value(`waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`)
@@ -170,28 +172,56 @@ func TestCoverageMetrics(t *testing.T) {
 		t.Fatalf("%v forecasts are scored, %v among the newest; want more than 100 and all of them", n,
 			f.value(`waitcast_forecasts_recent{cluster="main",queue="work"}`))
 	}
+	for i := range f.rows { // a row for the answer to have the group; its newest forecasts are the pipeline's
+		f.rows[i].Replayed = true
+	}
+	var answer wire.Accuracy
+	f.get("/v1/accuracy?queue=work&made=replayed", &answer)
+	newest := answer.Groups[slices.IndexFunc(answer.Groups, func(g wire.AccuracyGroup) bool {
+		return g.Queue == "work" && g.SizeClass == ""
+	})].Newest
 	for _, level := range []string{"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"} {
 		counter := func(name string) float64 {
-			return f.value(fmt.Sprintf(`waitcast_forecasts_%s_total{cluster="main",level=%q,queue="work",size="2-8"}`,
-				name, level)) / n
+			return f.value(fmt.Sprintf(
+				`waitcast_forecasts_%s_total{cluster="main",level=%q,made="replayed",queue="work",size="2-8"}`, name,
+				level))
 		}
-		for _, bound := range []string{"below", "hits"} {
-			got := f.value(
-				fmt.Sprintf(`waitcast_forecasts_coverage_ratio{bound=%q,cluster="main",level=%q,queue="work"}`,
-					bound, level))
-			if want := counter(bound); math.Abs(got-want) > 1e-9 {
-				t.Errorf("level %s: the part of %s is %v, by the counters %v", level, bound, got, want)
+		gauge := func(name, bound string) float64 {
+			return f.value(fmt.Sprintf(`waitcast_forecasts_%s{%scluster="main",level=%q,made="replayed",queue="work"}`,
+				name, bound, level))
+		}
+		hits, missed := counter("hits"), counter("missed")
+		if d := gauge("recent_decided", ""); d != hits+missed || d < 100 || counter("cancelled") != 0 {
+			t.Errorf("level %s: %v decided among the newest, by the counters %v", level, d, hits+missed)
+		}
+		for i, bound := range []string{"below", "hits"} {
+			want := counter(bound) / (hits + missed)
+			for _, name := range []string{"coverage_ratio", "coverage_unweighted_ratio"} {
+				if got := gauge(name, fmt.Sprintf("bound=%q,", bound)); math.Abs(got-want) > 1e-9 {
+					t.Errorf("level %s: %s of %s is %v, by the counters %v", level, name, bound, got, want)
+				}
+			}
+			if got := newest[level].Coverage[i]; math.Abs(got-want) > 1e-9 {
+				t.Errorf("level %s: the part of %s is %v in GET /v1/accuracy, by the counters %v", level, bound, got,
+					want)
 			}
 		}
 		got := f.value(fmt.Sprintf(`waitcast_forecasts_recent_log_pinball{cluster="main",level=%q,queue="work"}`,
 			level))
-		if want := counter("log_pinball"); math.Abs(got-want) > 1e-9 {
+		want := f.value(fmt.Sprintf(
+			`waitcast_forecasts_log_pinball_total{cluster="main",level=%q,queue="work",size="2-8"}`, level)) / n
+		if math.Abs(got-want) > 1e-9 {
 			t.Errorf("level %s: the mean loss is %v, by the counters %v", level, got, want)
 		}
 	}
-	if got := f.series(
-		`waitcast_forecasts_coverage_ratio{bound="hits",cluster="main",level="0.5",queue="declared"}`); got != "" {
-		t.Errorf("coverage of no forecast is %s", got)
+	for _, name := range []string{
+		`waitcast_forecasts_coverage_ratio{bound="hits",cluster="main",level="0.5",made="live",queue="declared"}`,
+		`waitcast_forecasts_coverage_ratio{bound="hits",cluster="main",level="0.5",made="live",queue="work"}`,
+		`waitcast_forecasts_hits_total{cluster="main",level="0.5",made="replayed",queue="declared",size="1"}`,
+	} {
+		if got := f.series(name); got != "" {
+			t.Errorf("of no forecast: %s", got)
+		}
 	}
 }
 

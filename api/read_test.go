@@ -233,7 +233,8 @@ func TestMetricsLint(t *testing.T) {
 		"size": waittime.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
 		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue", "credential", "missing",
 			"role", "cross_origin", "rate", "busy"),
-		"state": {"running", "queued", "held"}, "bound": {"below", "hits"}, "pool": {"batch", "rest"},
+		"state": {"running", "queued", "held"}, "bound": {"below", "hits"},
+		"made": {"live", "replayed"}, "pool": {"batch", "rest"},
 		"dimension": {"procs", "gpus"},
 	}
 	families, err := f.registry.Gather()

@@ -13,16 +13,11 @@ type scoreMetrics struct {
 	scoredLive       counter
 	censored         counter
 	impossible       counter
-	hits             counter
-	below            counter
-	outlived         counter
 	logPinball       counter
 	medianError      gauge
 	recent           gauge
-	recentCoverage   gauge
 	recentLogPinball gauge
 	peerScored       counter
-	peerHits         counter
 	peerLogPinball   counter
 	servedLogPinball counter
 }
@@ -36,31 +31,16 @@ func newScoreMetrics(s *metricSet) scoreMetrics {
 			"Forecasts whose jobs left the queue without a start.", "cluster", "queue", "size"),
 		impossible: s.counter("forecasts_impossible_total",
 			"Jobs that started without a forecast because none was possible.", "cluster", "queue", "size"),
-		hits: s.counter("forecasts_hits_total",
-			"Scored forecasts whose wait was not longer than the quantile of that level, rounded up to whole "+
-				"seconds.", "cluster", "queue", "size", "level"),
-		below: s.counter("forecasts_below_total",
-			"Scored forecasts whose wait was shorter than the quantile of that level, rounded down to whole seconds.",
-			"cluster", "queue", "size", "level"),
-		outlived: s.counter("forecasts_outlived_total",
-			"Forecasts whose jobs left the queue without a start after the quantile of that level had passed.",
-			"cluster", "queue", "size", "level"),
 		logPinball: s.counter("forecasts_log_pinball_total",
 			"Sum of the pinball loss of ln(wait + 60 s) over scored forecasts.", "cluster", "queue", "size", "level"),
 		medianError: s.gauge("forecasts_median_error_seconds",
 			"Median absolute error of the median over the newest 1000 scored forecasts.", "cluster", "queue", "size"),
 		recent: s.gauge("forecasts_recent",
 			"Forecasts among the newest scored ones of a queue: up to 1000.", "cluster", "queue"),
-		recentCoverage: s.gauge("forecasts_coverage_ratio",
-			"Part of the newest scored forecasts whose wait was below the quantile (bound below, rounded down "+
-				"to whole seconds), or not longer (bound hits, rounded up).", "cluster", "queue", "level", "bound"),
 		recentLogPinball: s.gauge("forecasts_recent_log_pinball",
 			"Mean pinball loss of ln(wait + 60 s) of the newest scored forecasts.", "cluster", "queue", "level"),
 		peerScored: s.counter("peer_forecasts_scored_total",
 			"Scored forecasts for which another method had an answer, too.", "cluster", "queue", "peer"),
-		peerHits: s.counter("peer_forecasts_hits_total",
-			"Those whose wait was not longer than the other method's quantile of that level, rounded up to "+
-				"whole seconds.", "cluster", "queue", "peer", "level"),
 		peerLogPinball: s.counter("peer_forecasts_log_pinball_total",
 			"Sum of the pinball loss of ln(wait + 60 s) of the other method.", "cluster", "queue", "peer", "level"),
 		servedLogPinball: s.counter("peer_forecasts_served_log_pinball_total",
@@ -94,11 +74,7 @@ func (m *scoreMetrics) collectScore(ch scrape, cluster string, key accuracy.Key,
 	ch.counter(m.censored, float64(s.Censored), labels...)
 	ch.counter(m.impossible, float64(s.Unforecast), labels...)
 	for i, level := range waittime.Levels() {
-		at := append(labels[:3:3], ask.LevelName(level))
-		ch.counter(m.hits, float64(s.UpTo[i]), at...)
-		ch.counter(m.below, float64(s.Below[i]), at...)
-		ch.counter(m.outlived, float64(s.Outlived[i]), at...)
-		ch.counter(m.logPinball, s.LogPinball[i], at...)
+		ch.counter(m.logPinball, s.LogPinball[i], append(labels[:3:3], ask.LevelName(level))...)
 	}
 	if len(s.Errors) > 0 {
 		ch.gauge(m.medianError, s.MedianError(), labels...)
@@ -114,10 +90,7 @@ func (m *scoreMetrics) collectRecent(ch scrape, cluster, queue string, f *accura
 	n := float64(f.N)
 	ch.gauge(m.recent, n, cluster, queue)
 	for i, level := range waittime.Levels() {
-		name := ask.LevelName(level)
-		ch.gauge(m.recentCoverage, float64(f.Below[i])/n, cluster, queue, name, "below")
-		ch.gauge(m.recentCoverage, float64(f.UpTo[i])/n, cluster, queue, name, "hits")
-		ch.gauge(m.recentLogPinball, f.LogPinball[i]/n, cluster, queue, name)
+		ch.gauge(m.recentLogPinball, f.LogPinball[i]/n, cluster, queue, ask.LevelName(level))
 	}
 }
 
@@ -129,7 +102,6 @@ func (m *scoreMetrics) collectPeers(ch scrape, cluster string, byQueue map[strin
 			ch.counter(m.peerScored, float64(p.N), cluster, queue, p.Method)
 			for l, level := range waittime.Levels() {
 				at := []string{cluster, queue, p.Method, ask.LevelName(level)}
-				ch.counter(m.peerHits, float64(p.UpTo[l]), at...)
 				ch.counter(m.peerLogPinball, p.LogPinball[l], at...)
 				ch.counter(m.servedLogPinball, p.Served.LogPinball[l], at...)
 			}

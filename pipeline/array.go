@@ -55,6 +55,7 @@ func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	l.open[j.ID] = o
 	switch {
 	case o.Made:
+		l.record.Follow(&o.Forecast)
 		l.remain(whole, s)
 	case o.View == nil: // of this instant
 		l.pending = append(l.pending, o)

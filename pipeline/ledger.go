@@ -74,6 +74,7 @@ func (l *ledger) openInstant(at time.Time, s *cluster.State) {
 		l.newestView = nil
 	}
 	l.instant = at
+	l.record.Decisions.Advance(at)
 	l.expire(s)
 }
 
@@ -108,6 +109,7 @@ func procsOf(s *cluster.State, queue string) int { return s.Pool(queue).Capacity
 
 func (l *ledger) made(o *openForecast) {
 	o.Made, o.View = true, nil
+	l.record.Follow(&o.Forecast)
 	if !o.Closed.IsZero() {
 		l.close(o)
 	}
@@ -264,6 +266,7 @@ func (l *ledger) held(j *cluster.Job) {
 // learn takes over what is known of a job now.
 func (l *ledger) learn(o *openForecast, j *cluster.Job) {
 	o.Job.Attributes, o.Job.Unqueued, o.Job.Unsized, o.Job.Held = j.Attributes, j.Unqueued, j.Unsized, j.Held
+	l.record.Decisions.Update(o.Followed, j.Queue, j.Procs)
 }
 
 // update takes in what became known of a job, also of one that has started or left.
@@ -355,7 +358,7 @@ func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster
 // close writes the row of a job that started or left the queue.
 func (l *ledger) close(o *openForecast) {
 	row := o.Row(l.cluster, l.levels)
-	l.record.Add(&row)
+	l.record.Close(&o.Forecast, &row)
 	l.emit(row)
 }
 
@@ -366,6 +369,7 @@ func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	v.Engine = e
 	v.Learning = l.feeder.engine.Stats()
 	v.Scores, v.Recent = l.record.Snapshot()
+	v.Decided = l.record.Decisions.AsOf(l.instant)
 	v.OpenForecasts = make([]accuracy.Waiting, 0, len(l.open))
 	for _, o := range l.open {
 		if w, ok := o.Waiting(); ok {

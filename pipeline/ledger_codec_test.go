@@ -56,7 +56,7 @@ func TestWindowIsSaved(t *testing.T) {
 		t.Errorf("saved by an older program: %v, %d windows, %d scores; want scores without windows",
 			err, len(old.record.Recent), len(old.record.Scores))
 	}
-	oneLevel := accuracy.Figures{N: 1, Below: []int64{0}, UpTo: []int64{0}, LogPinball: []float64{0}}
+	oneLevel := accuracy.Figures{N: 1, LogPinball: []float64{0}}
 	for name, blocks := range map[string]any{
 		"none": nil, "empty": []any{map[string]any{}}, "of one level": []any{oneLevel},
 	} {

@@ -7,6 +7,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
+	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
 // AccuracyRequest defines which forecasts are compared with the facts, and which page of the groups is the answer.
@@ -33,6 +34,9 @@ func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accura
 	}
 	for _, g := range found.Groups() {
 		w := group(g)
+		if newest := v.Decided.Newest[g.Queue]; newest != nil && g.Queue != "" && g.Size == "" {
+			w.Newest = newestCoverage(newest[accuracy.MadeIndex(g.Replayed)])
+		}
 		if in.SizeClass != "" && w.SizeClass != in.SizeClass || in.Made != "" && w.Made != in.Made ||
 			in.Queue != "" && w.Queue != in.Queue {
 			continue
@@ -43,6 +47,24 @@ func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accura
 	}
 	if next := in.Offset + len(out.Groups); next < out.Total {
 		out.NextOffset = &next
+	}
+	return out
+}
+
+// newestCoverage writes the coverage of a queue's newest submissions, by level; levels of which nothing is known are
+// left out.
+func newestCoverage(levels []*coverage.OutcomeHistogram) map[string]wire.NewestCoverage {
+	out := map[string]wire.NewestCoverage{}
+	for i, level := range waittime.Levels() {
+		c := levels[i].Counts()
+		if c.Known() == 0 {
+			continue
+		}
+		weighted, plain := levels[i].Interval(), c.Interval()
+		out[LevelName(level)] = wire.NewestCoverage{
+			Decided: c.Decided(), Censored: c.Censored, Coverage: [2]float64{weighted.Low, weighted.High},
+			Unweighted: [2]float64{plain.Low, plain.High},
+		}
 	}
 	return out
 }

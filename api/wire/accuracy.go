@@ -25,7 +25,18 @@ type AccuracyGroup struct {
 	Waiting     int64            `json:"waiting" doc:"jobs with a forecast that wait"`
 	WaitingPast map[string]int64 `json:"waiting_past" doc:"of these by level: those that have waited longer than the quantile; coverage counts them as misses"`
 	KnownMisses map[string]int64 `json:"known_misses" doc:"by level: waiting_past, and the jobs that were cancelled after the quantile had passed"`
-	Methods     []MethodAccuracy `json:"methods" doc:"waitcast, then other methods on those of its jobs for which they had an answer"`
+	// Newest is of a queue as a whole.
+	Newest  map[string]NewestCoverage `json:"newest,omitempty" doc:"of a queue, all sizes together, by level: the submissions whose quantile passed last, whatever since says: what the metrics and the alert show"`
+	Methods []MethodAccuracy          `json:"methods" doc:"waitcast, then other methods on those of its jobs for which they had an answer"`
+}
+
+// NewestCoverage is the coverage of the submissions of a queue whose quantile passed last: 901 to 1000 of them once
+// there were so many.
+type NewestCoverage struct {
+	Decided    int64      `json:"decided" doc:"submissions whose quantile has passed"`
+	Censored   int64      `json:"censored" doc:"of these: cancelled before the quantile had passed"`
+	Coverage   [2]float64 `json:"coverage" doc:"as coverage of a method"`
+	Unweighted [2]float64 `json:"coverage_unweighted" doc:"as coverage_unweighted of a method"`
 }
 
 // MethodAccuracy reports how one method did.

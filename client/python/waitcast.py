@@ -351,6 +351,13 @@ class Queues(Dated):
     pools: list[dict[str, Any]]
 
 
+class NewestCoverage(TypedDict):
+    decided: int
+    censored: int
+    coverage: list[float]
+    coverage_unweighted: list[float]
+
+
 class Outcomes(TypedDict):
     decided: int
     below: int
@@ -375,7 +382,7 @@ class MethodAccuracy(_MethodAccuracyMust, total=False):
     waitcast_log_pinball: dict[str, float]
 
 
-class AccuracyGroup(TypedDict):
+class _AccuracyGroupMust(TypedDict):
     queue: str
     size_class: str
     made: str
@@ -385,6 +392,10 @@ class AccuracyGroup(TypedDict):
     waiting_past: dict[str, int]
     known_misses: dict[str, int]
     methods: list[MethodAccuracy]
+
+
+class AccuracyGroup(_AccuracyGroupMust, total=False):
+    newest: dict[str, NewestCoverage]
 
 
 class Accuracy(Dated):

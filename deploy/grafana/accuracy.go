@@ -14,7 +14,9 @@ func accuracy() board {
 		name: "accuracy", title: "accuracy",
 		about: "Whether the forecasts can be trusted: what part of the waits each level covered, the loss beside " +
 			"other methods', errors and misses.",
-		variables: []cog.Builder[dashboard.VariableModel]{dataSource(), clusters(true), queues(true), horizons()},
+		variables: []cog.Builder[dashboard.VariableModel]{
+			dataSource(), clusters(true), queues(true), made(), horizons(),
+		},
 		rows: []row{
 			{"Coverage of the newest forecasts", accuracyCoverage()},
 			{"Loss, and other methods", accuracyLoss()},
@@ -24,17 +26,26 @@ func accuracy() board {
 	}
 }
 
+// made chooses between forecasts made as it happened and those made after the fact.
+func made() cog.Builder[dashboard.VariableModel] {
+	return choice("made", "Forecasts made",
+		`label_values(waitcast_forecasts_waiting{cluster=~"$cluster"}, made)`, false)
+}
+
+// hereMade selects like here, and the forecasts that were made as chosen.
+const hereMade = here + `,made="$made"`
+
 // covered is the part of the newest forecasts of the chosen queues together, each queue by how many it has.
 func covered(bound, level string) string {
-	n := `waitcast_forecasts_recent{` + here + `}`
+	n := fmt.Sprintf(`waitcast_forecasts_recent_decided{%s,level=%q}`, hereMade, level)
 	return fmt.Sprintf(`sum(waitcast_forecasts_coverage_ratio{%s,bound=%q,level=%q} * on (job, instance, cluster, `+
-		`queue) group_left () %s) / sum(%s)`, here, bound, level, n, n)
+		`queue) group_left () %s) / sum(%s)`, hereMade, bound, level, n, n)
 }
 
 // missed is by how much a level lies outside the part below and the part that was hit, of the queue where it is most;
 // it is 0 for a perfect forecast.
 func missed(level string) string {
-	r := `waitcast_forecasts_coverage_ratio{` + here + `,level="` + level + `",bound="`
+	r := `waitcast_forecasts_coverage_ratio{` + hereMade + `,level="` + level + `",bound="`
 	return fmt.Sprintf(`max(clamp_min(%sbelow"} - %s, 0)) + max(clamp_min(%s - %shits"}, 0))`, r, level, level, r)
 }
 
@@ -47,8 +58,9 @@ func accuracyCoverage() []panel {
 		out = append(out, panel{
 			title: "Level " + l.level, unit: share, w: 8, h: 8, min: at(0), max: at(1), limit: true,
 			steps: []step{{"green", 0}, {"blue", l.value}}, bands: [][2]string{{"not longer", "shorter"}},
-			about: "The part of the newest up to 1000 forecasts of each queue whose wait was not longer, and was " +
-				"shorter, than the quantile. The dashed line, " + l.text +
+			about: "The part of the newest up to 1000 forecasts of each queue whose quantile has passed, and whose " +
+				"wait was not longer, and was shorter, than it. Jobs that still wait are among them. " +
+				"The dashed line, " + l.text +
 				", should lie between the two: they are apart where many waits are exactly 0. Both below it: " +
 				"forecasts are too short. Both above it: too long.",
 			queries: []query{{covered("hits", l.level), "not longer"}, {covered("below", l.level), "shorter"}},
@@ -65,7 +77,7 @@ func accuracyCoverage() []panel {
 	}
 	by := func(bound, level string) query {
 		return query{fmt.Sprintf(`max by (cluster, queue) (waitcast_forecasts_coverage_ratio{%s,bound=%q,level=%q})`,
-			here, bound, level), ""}
+			hereMade, bound, level), ""}
 	}
 	return append(out, missing, panel{
 		kind: list, title: "By queue", unit: share, w: 12, h: 8, none: "no forecast has been scored",
@@ -107,6 +119,8 @@ func accuracyMisses() []panel {
 	rate := func(name, more string) string {
 		return fmt.Sprintf(`sum(rate(waitcast_forecasts_%s_total{%s%s}[$__rate_interval]))`, name, here, more)
 	}
+	const at95 = `,made="$made",level="0.95"`
+	missedRate := rate("missed", at95)
 	return []panel{
 		{
 			title: "Median error by queue and size", unit: seconds, w: 8, h: 8, log: true, min: at(0),
@@ -128,15 +142,15 @@ func accuracyMisses() []panel {
 		{
 			title: "Misses of the 95 % quantile", unit: share, w: 8, h: 8, min: at(0),
 			steps: rising(.05, .1), limit: true,
-			about: "Part of the jobs that waited longer than the 95 % quantile: of those that started within the " +
-				"hour before, and of those that left the queue without a start. " +
+			about: "Part of the jobs that waited longer than the 95 % quantile: of those whose quantile passed " +
+				"within the hour before, whether they have started since or not, and of those that wait now. " +
 				"The lower line is the target. Above the upper one for hours: forecasts are too short, " +
-				"users will be disappointed.",
+				"users will be disappointed. Of the jobs that wait more are late, as the others have started.",
 			queries: []query{
-				{strings.ReplaceAll(`1 - `+rate("hits", `,level="0.95"`)+` / `+rate("scored", ""), "$__rate_interval",
-					"1h"), "started later"},
-				{strings.ReplaceAll(rate("outlived", `,level="0.95"`)+` / `+rate("censored", ""), "$__rate_interval",
-					"1h"), "left after it"},
+				{strings.ReplaceAll(missedRate+` / (`+missedRate+` + `+rate("hits", at95)+`)`, "$__rate_interval",
+					"1h"), "passed within an hour"},
+				{`sum(waitcast_forecasts_waiting_past{` + here + at95 + `}) / sum(waitcast_forecasts_waiting{` +
+					hereMade + `})`, "waiting now"},
 			},
 		},
 	}

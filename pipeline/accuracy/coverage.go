@@ -110,3 +110,25 @@ func (b *Submissions) peer(method string) Coverage {
 	}
 	return b.Peers[i].Coverage
 }
+
+// WaitingPast counts jobs that wait, and by level those that have waited longer than their quantile.
+type WaitingPast struct {
+	Waiting int64
+	Past    []int64
+}
+
+// NewWaitingPast returns a count of no jobs.
+func NewWaitingPast() WaitingPast { return WaitingPast{Past: make([]int64, len(waittime.Levels()))} }
+
+// NewWaitingByMade returns counts of no jobs, of live forecasts and of those made after the fact (index 1).
+func NewWaitingByMade() *[2]WaitingPast { return &[2]WaitingPast{NewWaitingPast(), NewWaitingPast()} }
+
+// Add counts a job as of an instant.
+func (c *WaitingPast) Add(w *Waiting, asOf time.Time) {
+	c.Waiting++
+	s := coverage.StillWaiting(asOf.Sub(w.Submit).Seconds())
+	for i, q := range w.Quantiles {
+		o, _ := s.Judge(finiteQuantile(q), resolution)
+		c.Past[i] += count(o == coverage.Missed)
+	}
+}

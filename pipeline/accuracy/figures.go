@@ -8,40 +8,29 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
 // resolution is that of the waits in logs, in seconds.
 const resolution = 1
 
-// Figures show how quantiles turned out, by level.
+// Figures show how far the forecasts of started jobs were off, by level. What they covered is in Coverage, which counts
+// all jobs.
 type Figures struct {
 	// N is the number of jobs.
 	N int64 `json:"n"`
-	// Below counts the waits below the quantile rounded down to whole seconds, UpTo those up to the quantile rounded
-	// up. The level of a perfect forecast lies between the two shares.
-	Below []int64 `json:"below"`
-	UpTo  []int64 `json:"up_to"`
 	// LogPinball is the sum of the pinball loss of ln(wait + 60 s).
 	LogPinball []float64 `json:"log_pinball"`
 	// Within2 counts the waits that are within a factor 2 of the median, both with 60 s added.
 	Within2 int64 `json:"within_2"`
 }
 
-func newFigures(levels int) Figures {
-	return Figures{Below: make([]int64, levels), UpTo: make([]int64, levels), LogPinball: make([]float64, levels)}
-}
+func newFigures(levels int) Figures { return Figures{LogPinball: make([]float64, levels)} }
 
 // add counts a wait in seconds against its quantiles.
 func (f *Figures) add(levels, quantiles []float64, wait float64) {
 	f.N++
 	for i, q := range quantiles {
-		if q == waittime.Never {
-			q = waittime.ScoredNever
-		}
-		below, upTo := coverage.Covered(wait, q, resolution)
-		f.Below[i] += count(below)
-		f.UpTo[i] += count(upTo)
+		q = finiteQuantile(q)
 		f.LogPinball[i] += loss(levels[i], q, wait)
 		if levels[i] == .5 && withinFactor2(q, wait) {
 			f.Within2++
@@ -59,16 +48,14 @@ func withinFactor2(median, wait float64) bool {
 func (f *Figures) merge(o *Figures) {
 	f.N += o.N
 	f.Within2 += o.Within2
-	for i := range o.Below {
-		f.Below[i] += o.Below[i]
-		f.UpTo[i] += o.UpTo[i]
+	for i := range o.LogPinball {
 		f.LogPinball[i] += o.LogPinball[i]
 	}
 }
 
 // SumFigures returns the figures of several groups of jobs together, of at least one.
 func SumFigures(groups []*Figures) *Figures {
-	sum := newFigures(len(groups[0].Below))
+	sum := newFigures(len(groups[0].LogPinball))
 	for _, f := range groups {
 		sum.merge(f)
 	}
@@ -76,13 +63,11 @@ func SumFigures(groups []*Figures) *Figures {
 }
 
 // sound reports whether saved figures are of so many levels.
-func (f *Figures) sound(levels int) bool {
-	return len(f.Below) == levels && len(f.UpTo) == levels && len(f.LogPinball) == levels
-}
+func (f *Figures) sound(levels int) bool { return len(f.LogPinball) == levels }
 
 func (f *Figures) clone() Figures {
 	c := *f
-	c.Below, c.UpTo, c.LogPinball = slices.Clone(f.Below), slices.Clone(f.UpTo), slices.Clone(f.LogPinball)
+	c.LogPinball = slices.Clone(f.LogPinball)
 	return c
 }
 

@@ -35,6 +35,8 @@ type Forecast struct {
 	Started bool      `json:"started,omitempty"`
 	// Ended is true if the job has also ended before its forecast was made.
 	Ended bool `json:"ended,omitempty"`
+	// Followed is the number under which its quantiles are followed, 0 if they are not.
+	Followed uint64 `json:"followed,omitempty"`
 	// After is true if the forecast was made after the job had started or left, because too little of it was known
 	// before.
 	After bool `json:"after,omitempty"`
@@ -64,6 +66,11 @@ func (f *Forecast) Waiting() (w Waiting, ok bool) {
 	if !f.Made || !f.Closed.IsZero() {
 		return Waiting{}, false
 	}
+	return f.asMade()
+}
+
+// asMade returns the forecast as it stands, also of a job that has left.
+func (f *Forecast) asMade() (w Waiting, ok bool) {
 	a := f.Scored()
 	if n := len(f.Answers); n > 1 && f.Job.Procs < 1 {
 		a = f.Answers[n-1]

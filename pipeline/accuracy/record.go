@@ -13,10 +13,14 @@ type Record struct {
 	Scores map[Key]*Score `json:"scores"`
 	// Recent are, by queue, the newest scored forecasts. Older programs did not save them: they begin empty then.
 	Recent map[string]*Window `json:"recent,omitempty"`
+	// Decisions count what became of their quantiles. Older programs did not save them, either.
+	Decisions *Decisions `json:"decisions,omitempty"`
 }
 
 // NewRecord returns a record of no rows.
-func NewRecord() Record { return Record{Scores: map[Key]*Score{}, Recent: map[string]*Window{}} }
+func NewRecord() Record {
+	return Record{Scores: map[Key]*Score{}, Recent: map[string]*Window{}, Decisions: NewDecisions()}
+}
 
 // Add scores a row.
 func (r *Record) Add(row *modelstore.Row) {
@@ -36,6 +40,20 @@ func (r *Record) Add(row *modelstore.Row) {
 		r.Recent[row.Queue] = w
 	}
 	w.add(row.Levels, row.Quantiles, row.WaitSeconds)
+}
+
+// Follow begins to follow a forecast that has been made, if there is one.
+func (r *Record) Follow(f *Forecast) {
+	if w, ok := f.asMade(); ok {
+		f.Followed = r.Decisions.Follow(&w)
+	}
+}
+
+// Close scores the row of a forecast whose job started or left.
+func (r *Record) Close(f *Forecast, row *modelstore.Row) {
+	r.Decisions.Update(f.Followed, row.Queue, row.Procs)
+	r.Decisions.Close(f.Followed, row.WaitSeconds, f.Started, row.Quantiles)
+	r.Add(row)
 }
 
 // Snapshot returns copies that later rows do not change: the scores, and by queue how the newest forecasts turned out.
@@ -66,6 +84,10 @@ func (r *Record) Restored() (Record, error) {
 			return Record{}, fmt.Errorf("the newest forecasts of queue %q are none", queue)
 		}
 		out.Recent[queue] = w
+	}
+	var err error
+	if out.Decisions, err = r.Decisions.Restored(); err != nil {
+		return Record{}, err
 	}
 	return out, nil
 }

@@ -42,10 +42,8 @@ type Score struct {
 	Figures
 	// Live is the number of those that were made as it happened.
 	Live int64 `json:"live"`
-	// Censored is the number of forecasts whose job left the queue without a start, Outlived the number of those, by
-	// level, that had waited longer than the quantile: known misses.
-	Censored int64   `json:"censored"`
-	Outlived []int64 `json:"outlived"`
+	// Censored is the number of forecasts whose job left the queue without a start.
+	Censored int64 `json:"censored"`
 	// Unforecast is the number of jobs that started without a forecast, because none was possible.
 	Unforecast int64 `json:"unforecast"`
 	// Peers are other methods on the jobs for which they had an answer.
@@ -66,7 +64,7 @@ type PeerScore struct {
 
 // NewScore returns the score of no forecasts.
 func NewScore(levels int) *Score {
-	return &Score{Figures: newFigures(levels), Outlived: make([]int64, levels)}
+	return &Score{Figures: newFigures(levels)}
 }
 
 // Add counts one row of the ledger.
@@ -74,9 +72,6 @@ func (s *Score) Add(row *modelstore.Row) {
 	switch {
 	case row.Outcome != modelstore.Started:
 		s.Censored++
-		for i, q := range row.Quantiles {
-			s.Outlived[i] += count(q != waittime.Never && row.WaitSeconds > math.Ceil(q))
-		}
 		return
 	case row.Quantiles == nil:
 		s.Unforecast++
@@ -113,7 +108,7 @@ func (s *Score) PeerScore(method string) *PeerScore {
 func (s *Score) peer(method string) *PeerScore {
 	i := slices.IndexFunc(s.Peers, func(p PeerScore) bool { return p.Method == method })
 	if i < 0 {
-		i, levels := len(s.Peers), len(s.Below)
+		i, levels := len(s.Peers), len(s.LogPinball)
 		s.Peers = append(s.Peers, PeerScore{Method: method, Figures: newFigures(levels), Served: newFigures(levels)})
 		return &s.Peers[i]
 	}
@@ -126,9 +121,6 @@ func (s *Score) Merge(o *Score) {
 	s.Live += o.Live
 	s.Censored += o.Censored
 	s.Unforecast += o.Unforecast
-	for i := range o.Outlived {
-		s.Outlived[i] += o.Outlived[i]
-	}
 	for i := range o.Peers {
 		peer := s.peer(o.Peers[i].Method)
 		peer.Figures.merge(&o.Peers[i].Figures)
@@ -138,7 +130,7 @@ func (s *Score) Merge(o *Score) {
 
 // Sum returns the score of several groups of jobs together, of at least one. It has no errors.
 func Sum(scores []*Score) *Score {
-	sum := NewScore(len(scores[0].Below))
+	sum := NewScore(len(scores[0].LogPinball))
 	for _, s := range scores {
 		sum.Merge(s)
 	}
@@ -150,7 +142,7 @@ func ByQueue(scores map[Key]*Score) map[string]*Score {
 	out := map[string]*Score{}
 	for key, s := range scores {
 		if out[key.Queue] == nil {
-			out[key.Queue] = NewScore(len(s.Below))
+			out[key.Queue] = NewScore(len(s.LogPinball))
 		}
 		out[key.Queue].Merge(s)
 	}
@@ -199,7 +191,7 @@ func medianOf(values []float64) float64 {
 // Clone returns an independent copy.
 func (s *Score) Clone() *Score {
 	c := *s
-	c.Figures, c.Outlived = s.Figures.clone(), slices.Clone(s.Outlived)
+	c.Figures = s.Figures.clone()
 	c.Errors, c.Peers = slices.Clone(s.Errors), slices.Clone(s.Peers)
 	for i := range c.Peers {
 		c.Peers[i].Figures, c.Peers[i].Served = c.Peers[i].Figures.clone(), c.Peers[i].Served.clone()
@@ -214,5 +206,5 @@ func (s *Score) sound(levels int) bool {
 			return false
 		}
 	}
-	return s.Figures.sound(levels) && len(s.Outlived) == levels && s.Next >= 0 && s.Next <= len(s.Errors)
+	return s.Figures.sound(levels) && s.Next >= 0 && s.Next <= len(s.Errors)
 }

@@ -33,6 +33,29 @@ func (v *View) MetricRecent() map[string]*accuracy.Figures {
 	return pooled(v.Recent, v.MetricQueue, accuracy.SumFigures)
 }
 
+// MetricDecided returns the decided forecasts by the queues of detailed metrics: by queue and size, and the newest by
+// queue. Readers must not change them.
+func (v *View) MetricDecided() (map[accuracy.Key]*accuracy.DecidedCounts, map[string]*accuracy.NewestDecided) {
+	rename := func(k accuracy.Key) accuracy.Key { return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size} }
+	return pooled(v.Decided.Counts, rename, accuracy.SumDecided),
+		pooled(v.Decided.Newest, v.MetricQueue, accuracy.SumNewest)
+}
+
+// MetricWaiting returns the jobs that wait with a forecast by the queues of detailed metrics, live and replayed apart
+// (index 1), with those that have waited past their quantile as of the view's instant by level.
+func (v *View) MetricWaiting() map[string]*[2]accuracy.WaitingPast {
+	out := map[string]*[2]accuracy.WaitingPast{}
+	for i := range v.OpenForecasts {
+		w := &v.OpenForecasts[i]
+		queue := v.MetricQueue(w.Queue)
+		if out[queue] == nil {
+			out[queue] = accuracy.NewWaitingByMade()
+		}
+		out[queue][accuracy.MadeIndex(w.Replayed)].Add(w, v.At)
+	}
+	return out
+}
+
 // pooled returns the values under new keys: several under one key are summed, a single one is kept as it is.
 func pooled[K comparable, V any](values map[K]V, rename func(K) K, sum func([]V) V) map[K]V {
 	groups := make(map[K][]V, len(values))

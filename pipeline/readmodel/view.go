@@ -45,6 +45,8 @@ type View struct {
 	Scores map[accuracy.Key]*accuracy.Score
 	// Recent has the scores of the newest forecasts per queue, up to 1000 of them. Readers must not change it.
 	Recent map[string]*accuracy.Figures
+	// Decided is what became of the quantiles of forecasts, as of the view's instant. Readers must not change it.
+	Decided accuracy.Decided
 	// OpenForecasts are those of the jobs that wait, tasks of arrays too, in no order. Readers must not change them.
 	OpenForecasts []accuracy.Waiting
 	// Refused is the number of changes from which the models could not learn, since the start of the process.

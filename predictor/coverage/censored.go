@@ -153,7 +153,12 @@ func (h *OutcomeHistogram) Check() error {
 }
 
 // OutcomeCounts are decided submissions by outcome, unweighted.
-type OutcomeCounts struct{ Below, Tied, Missed, Censored int64 }
+type OutcomeCounts struct {
+	Below    int64 `json:"below,omitempty"`
+	Tied     int64 `json:"tied,omitempty"`
+	Missed   int64 `json:"missed,omitempty"`
+	Censored int64 `json:"censored,omitempty"`
+}
 
 // Decided returns the number of all of them: of the submissions whose quantile has passed.
 func (c OutcomeCounts) Decided() int64 { return c.Known() + c.Censored }

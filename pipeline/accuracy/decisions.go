@@ -1,0 +1,385 @@
+package accuracy
+
+import (
+	"container/heap"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/coverage"
+)
+
+// maxFollowed bounds the memory: a forecast that is made while so many have quantiles to come is not followed. That is
+// decided at the submission, so that it does not depend on how long the job waits.
+const maxFollowed = 100_000
+
+// Decisions counts what became of the quantiles of forecasts, each when it passes, as the log goes on: for metrics,
+// which cannot read the ledger. It is for one goroutine. Its JSON is what is saved.
+//
+// Every forecast is followed from when it is made until its highest quantile has passed, also if its job has started or
+// left by then. What is counted is kept for ever as numbers, and the newest of each queue and level as histograms.
+type Decisions struct {
+	// Followed are the forecasts with quantiles to come, by number. Next is the number of the next one.
+	Followed map[uint64]*followed `json:"followed,omitempty"`
+	Next     uint64               `json:"next"`
+	// Unfollowed is the number of forecasts that were not followed because there were too many.
+	Unfollowed int64 `json:"unfollowed,omitempty"`
+	// Counts are the decided forecasts by queue and size, Newest the newest by queue.
+	Counts map[Key]*DecidedCounts  `json:"counts,omitempty"`
+	Newest map[string]*newestByAge `json:"newest,omitempty"`
+
+	due dueHeap
+}
+
+// NewDecisions returns one that follows nothing yet.
+func NewDecisions() *Decisions {
+	return &Decisions{Followed: map[uint64]*followed{}, Next: 1, Counts: map[Key]*DecidedCounts{},
+		Newest: map[string]*newestByAge{}}
+}
+
+// DecidedCounts are the decided forecasts by what became of them: of those made live and of those made after the fact
+// (index 1), by level.
+type DecidedCounts [2][]coverage.OutcomeCounts
+
+// NewDecidedCounts returns counts of nothing.
+func NewDecidedCounts() *DecidedCounts {
+	levels := len(waittime.Levels())
+	return &DecidedCounts{make([]coverage.OutcomeCounts, levels), make([]coverage.OutcomeCounts, levels)}
+}
+
+// SumDecided returns the counts of several groups together.
+func SumDecided(groups []*DecidedCounts) *DecidedCounts {
+	sum := NewDecidedCounts()
+	for _, g := range groups {
+		for made := range g {
+			for l, c := range g[made] {
+				to := &sum[made][l]
+				to.Below, to.Tied = to.Below+c.Below, to.Tied+c.Tied
+				to.Missed, to.Censored = to.Missed+c.Missed, to.Censored+c.Censored
+			}
+		}
+	}
+	return sum
+}
+
+func (c *DecidedCounts) clone() *DecidedCounts {
+	return &DecidedCounts{slices.Clone(c[0]), slices.Clone(c[1])}
+}
+
+// NewestDecided are the forecasts of a queue that were decided last, up to 1000 of each level: of those made live and
+// of those made after the fact (index 1), by level.
+type NewestDecided [2][]*coverage.OutcomeHistogram
+
+// SumNewest returns the newest forecasts of several queues together.
+func SumNewest(queues []*NewestDecided) *NewestDecided {
+	var sum NewestDecided
+	for made := range sum {
+		for l := range waittime.Levels() {
+			all := &coverage.OutcomeHistogram{}
+			for _, q := range queues {
+				all.Merge(q[made][l])
+			}
+			sum[made] = append(sum[made], all)
+		}
+	}
+	return &sum
+}
+
+// MadeIndex returns the place of forecasts that were made after the fact, or live, in DecidedCounts and NewestDecided.
+func MadeIndex(replayed bool) int { return int(count(replayed)) }
+
+// followed is a forecast some of whose quantiles have not passed.
+type followed struct {
+	Number    uint64    `json:"-"`
+	Queue     string    `json:"queue"`
+	Procs     int       `json:"procs"`
+	Replayed  bool      `json:"replayed,omitempty"`
+	Submit    time.Time `json:"submit"`
+	Quantiles []float64 `json:"quantiles"`
+	// Done has a bit for each level that is decided.
+	Done uint64 `json:"done,omitempty"`
+	// Closed is true once the job has started or left, Waited seconds after its submission.
+	Closed  bool    `json:"closed,omitempty"`
+	Started bool    `json:"started,omitempty"`
+	Waited  float64 `json:"waited,omitempty"`
+
+	due   time.Time // when the next quantile passes
+	place int       // in the heap
+}
+
+// passes returns when a quantile passes, rounded up to the resolution.
+func (f *followed) passes(q float64) time.Time {
+	return f.Submit.Add(time.Duration(math.Ceil(finiteQuantile(q)/resolution) * resolution * float64(time.Second)))
+}
+
+// open reports whether a level is still to be decided.
+func (f *followed) open(level int) bool {
+	return f.Done&(1<<level) == 0 && !math.IsNaN(f.Quantiles[level])
+}
+
+// schedule finds the next quantile to pass. It returns false if there is none.
+func (f *followed) schedule() bool {
+	found := false
+	for l, q := range f.Quantiles {
+		if at := f.passes(q); f.open(l) && (!found || at.Before(f.due)) {
+			f.due, found = at, true
+		}
+	}
+	return found
+}
+
+// decide calls fn with the outcome of each open level that has passed at the instant.
+func (f *followed) decide(at time.Time, fn func(level int, o coverage.Outcome, age float64)) {
+	s := coverage.StillWaiting(0)
+	if f.Closed {
+		s.Waited, s.Started = f.Waited, f.Started
+	}
+	for l, q := range f.Quantiles {
+		passes := f.passes(q)
+		if !f.open(l) || passes.After(at) {
+			continue
+		}
+		s.Age = passes.Sub(f.Submit).Seconds()
+		o, age := s.Judge(finiteQuantile(q), resolution)
+		fn(l, o, age)
+	}
+}
+
+// Follow follows a forecast, and returns its number; 0 if there are too many already.
+func (d *Decisions) Follow(w *Waiting) uint64 {
+	if len(d.Followed) >= maxFollowed {
+		d.Unfollowed++
+		return 0
+	}
+	f := &followed{Number: d.Next, Queue: w.Queue, Procs: w.Procs, Replayed: w.Replayed, Submit: w.Submit.UTC(),
+		Quantiles: w.Quantiles}
+	if !f.schedule() {
+		return 0
+	}
+	d.Next++
+	d.Followed[f.Number] = f
+	heap.Push(&d.due, f)
+	return f.Number
+}
+
+// Update takes in another queue or size of a job.
+func (d *Decisions) Update(number uint64, queue string, procs int) {
+	if f := d.Followed[number]; f != nil {
+		f.Queue, f.Procs = queue, procs
+	}
+}
+
+// Close takes in that a job started or left, so many seconds after its submission. quantiles are those by which it is
+// scored, which a size that became known may have changed; without any it is followed no more.
+func (d *Decisions) Close(number uint64, waited float64, started bool, quantiles []float64) {
+	f := d.Followed[number]
+	if f == nil {
+		return
+	}
+	f.Closed, f.Waited, f.Started, f.Quantiles = true, waited, started, quantiles
+	if f.schedule() {
+		heap.Fix(&d.due, f.place)
+		return
+	}
+	d.drop(f)
+}
+
+func (d *Decisions) drop(f *followed) {
+	heap.Remove(&d.due, f.place)
+	delete(d.Followed, f.Number)
+}
+
+// Advance decides the quantiles that passed before an instant: a start at the very instant at which one passes is in
+// time, and may still come as long as that instant is open.
+func (d *Decisions) Advance(at time.Time) {
+	for len(d.due) > 0 && d.due[0].due.Before(at) {
+		f := d.due[0]
+		f.decide(f.due, func(level int, o coverage.Outcome, age float64) {
+			d.of(f.key()).add(MadeIndex(f.Replayed), level, o)
+			d.newest(f.Queue).add(MadeIndex(f.Replayed), level, o, age)
+			f.Done |= 1 << level
+		})
+		if f.schedule() {
+			heap.Fix(&d.due, 0)
+		} else {
+			d.drop(f)
+		}
+	}
+}
+
+func (f *followed) key() Key { return Key{Queue: f.Queue, Size: waittime.SizeClass(f.Procs)} }
+
+func (d *Decisions) of(k Key) *DecidedCounts {
+	if d.Counts[k] == nil {
+		d.Counts[k] = NewDecidedCounts()
+	}
+	return d.Counts[k]
+}
+
+func (d *Decisions) newest(queue string) *newestByAge {
+	if d.Newest[queue] == nil {
+		d.Newest[queue] = newNewestByAge()
+	}
+	return d.Newest[queue]
+}
+
+func (c *DecidedCounts) add(made, level int, o coverage.Outcome) {
+	to := &c[made][level]
+	to.Below += count(o == coverage.Below)
+	to.Tied += count(o == coverage.Tied)
+	to.Missed += count(o == coverage.Missed)
+	to.Censored += count(o == coverage.Censored)
+}
+
+// Decided is what became of forecasts as of an instant. It never changes.
+type Decided struct {
+	Counts map[Key]*DecidedCounts
+	Newest map[string]*NewestDecided
+	// Followed is the number of forecasts with a quantile to come, Unfollowed that of those that were not followed
+	// because there were too many.
+	Followed   int
+	Unfollowed int64
+}
+
+// AsOf returns what became of forecasts as of the newest instant, which may still be open: quantiles that pass at it
+// count as they stand now.
+func (d *Decisions) AsOf(at time.Time) Decided {
+	out := Decided{Counts: make(map[Key]*DecidedCounts, len(d.Counts)), Followed: len(d.Followed),
+		Newest: make(map[string]*NewestDecided, len(d.Newest)), Unfollowed: d.Unfollowed}
+	for k, c := range d.Counts {
+		out.Counts[k] = c.clone()
+	}
+	changed := map[string]*newestByAge{}
+	for _, f := range d.passed(at) {
+		f.decide(at, func(level int, o coverage.Outcome, age float64) {
+			if out.Counts[f.key()] == nil {
+				out.Counts[f.key()] = NewDecidedCounts()
+			}
+			out.Counts[f.key()].add(MadeIndex(f.Replayed), level, o)
+			if changed[f.Queue] == nil {
+				changed[f.Queue] = d.newestCopy(f.Queue)
+			}
+			changed[f.Queue].add(MadeIndex(f.Replayed), level, o, age)
+		})
+	}
+	for queue, n := range d.Newest {
+		if changed[queue] == nil {
+			out.Newest[queue] = n.sum()
+		}
+	}
+	for queue, n := range changed {
+		out.Newest[queue] = n.sum()
+	}
+	return out
+}
+
+// newestCopy returns a copy of the newest forecasts of a queue, which may have none yet.
+func (d *Decisions) newestCopy(queue string) *newestByAge {
+	if n := d.Newest[queue]; n != nil {
+		return n.clone()
+	}
+	return newNewestByAge()
+}
+
+// passed returns the followed forecasts of which a quantile has passed at the instant, in the order in which they are
+// decided.
+func (d *Decisions) passed(at time.Time) []*followed {
+	var out []*followed
+	var from func(place int)
+	from = func(place int) { // what stands below another in the heap passes no sooner
+		if place >= len(d.due) || d.due[place].due.After(at) {
+			return
+		}
+		out = append(out, d.due[place])
+		from(2*place + 1)
+		from(2*place + 2)
+	}
+	from(0)
+	slices.SortFunc(out, byDue)
+	return out
+}
+
+// errDecisions is the error of saved decisions that cannot be used.
+var errDecisions = errors.New("what became of forecasts is damaged")
+
+// Restored returns saved decisions in a usable form, or an error if a part of them is damaged. Older programs did not
+// save any: nil begins anew.
+func (d *Decisions) Restored() (*Decisions, error) {
+	out := NewDecisions()
+	if d == nil {
+		return out, nil
+	}
+	levels := len(waittime.Levels())
+	out.Next, out.Unfollowed = d.Next, d.Unfollowed
+	for k, c := range d.Counts {
+		if c == nil || len(c[0]) != levels || len(c[1]) != levels {
+			return nil, fmt.Errorf("queue %q, size %s: %w", k.Queue, k.Size, errDecisions)
+		}
+		out.Counts[k] = c
+	}
+	for queue, n := range d.Newest {
+		if err := n.check(levels); err != nil {
+			return nil, fmt.Errorf("queue %q: %w", queue, err)
+		}
+		out.Newest[queue] = n
+	}
+	for _, number := range slices.Sorted(maps.Keys(d.Followed)) {
+		f := d.Followed[number]
+		if f == nil || len(f.Quantiles) != levels || number >= d.Next || number == 0 {
+			return nil, fmt.Errorf("forecast %d: %w", number, errDecisions)
+		}
+		f.Number = number
+		if f.schedule() {
+			out.Followed[number] = f
+			heap.Push(&out.due, f)
+		}
+	}
+	return out, nil
+}
+
+// dueHeap orders forecasts by their next quantile to pass.
+type dueHeap []*followed
+
+// byDue orders by the instant of the next quantile, then by number: the order does not depend on what was saved and
+// restored in between.
+func byDue(a, b *followed) int {
+	if c := a.due.Compare(b.due); c != 0 {
+		return c
+	}
+	if a.Number < b.Number {
+		return -1
+	}
+	return 1
+}
+
+// Len implements heap.Interface.
+func (h dueHeap) Len() int { return len(h) }
+
+// Less implements heap.Interface.
+func (h dueHeap) Less(i, j int) bool { return byDue(h[i], h[j]) < 0 }
+
+// Swap implements heap.Interface.
+func (h dueHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].place, h[j].place = i, j
+}
+
+// Push implements heap.Interface.
+func (h *dueHeap) Push(x any) {
+	f := x.(*followed)
+	f.place = len(*h)
+	*h = append(*h, f)
+}
+
+// Pop implements heap.Interface.
+func (h *dueHeap) Pop() any {
+	old := *h
+	f := old[len(old)-1]
+	old[len(old)-1] = nil
+	*h = old[:len(old)-1]
+	return f
+}

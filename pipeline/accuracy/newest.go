@@ -1,0 +1,100 @@
+package accuracy
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/coverage"
+)
+
+// newestByAge holds the forecasts of a queue that were decided last, live and replayed apart, by level: between 901 and
+// 1000 of each once there were so many. They are counted in blocks, as those of a Window are.
+type newestByAge [2][]decidedWindow
+
+// decidedWindow holds the newest outcomes of one level.
+type decidedWindow struct {
+	// Blocks are the outcomes of at most windowBlock consecutive forecasts each, the oldest first.
+	Blocks []coverage.OutcomeHistogram `json:"blocks,omitempty"`
+
+	all *coverage.OutcomeHistogram // of all blocks, nil where that must be worked out; never changed
+}
+
+func newNewestByAge() *newestByAge {
+	levels := len(waittime.Levels())
+	return &newestByAge{make([]decidedWindow, levels), make([]decidedWindow, levels)}
+}
+
+func (n *newestByAge) add(made, level int, o coverage.Outcome, age float64) {
+	n[made][level].add(o, age)
+}
+
+func (w *decidedWindow) add(o coverage.Outcome, age float64) {
+	w.all = nil
+	if last := len(w.Blocks) - 1; last < 0 || w.Blocks[last].Counts().Decided() >= windowBlock {
+		if len(w.Blocks) == windowBlocks {
+			w.Blocks = append(w.Blocks[:0], w.Blocks[1:]...)
+		}
+		w.Blocks = append(w.Blocks, coverage.OutcomeHistogram{})
+	}
+	w.Blocks[len(w.Blocks)-1].Add(o, age)
+}
+
+// clone returns an independent copy.
+func (n *newestByAge) clone() *newestByAge {
+	var out newestByAge
+	for made := range n {
+		out[made] = slices.Clone(n[made])
+		for l := range out[made] {
+			w := &out[made][l]
+			w.Blocks = slices.Clone(w.Blocks)
+			if last := len(w.Blocks) - 1; last >= 0 { // only the last block still changes
+				w.Blocks[last] = w.Blocks[last].Clone()
+			}
+		}
+	}
+	return &out
+}
+
+// sum returns the outcomes of each level together. They are worked out again only where any has come since.
+func (n *newestByAge) sum() *NewestDecided {
+	var out NewestDecided
+	for made := range n {
+		out[made] = make([]*coverage.OutcomeHistogram, len(n[made]))
+		for l := range n[made] {
+			w := &n[made][l]
+			if w.all == nil {
+				w.all = &coverage.OutcomeHistogram{}
+				for b := range w.Blocks {
+					w.all.Merge(&w.Blocks[b])
+				}
+			}
+			out[made][l] = w.all
+		}
+	}
+	return &out
+}
+
+// check returns an error if saved windows are damaged.
+func (n *newestByAge) check(levels int) error {
+	if n == nil {
+		return errDecisions
+	}
+	for made := range n {
+		if len(n[made]) != levels {
+			return fmt.Errorf("%d levels, want %d: %w", len(n[made]), levels, errDecisions)
+		}
+		for l := range n[made] {
+			w := &n[made][l]
+			if len(w.Blocks) > windowBlocks {
+				return fmt.Errorf("%d blocks: %w", len(w.Blocks), errDecisions)
+			}
+			for b := range w.Blocks {
+				if err := w.Blocks[b].Check(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
