@@ -29,24 +29,26 @@ func TestReasonAgreesWithTheNumbers(t *testing.T) {
 			"starts at once if it fits: 30 of 64 processors are free and nobody is ahead", "but"},
 		{"free, and they have waited", free, .2, number(220), accuracy.Waitcast,
 			wire.Basis{Learnt: 400, RestsOn: "trees"}, nil,
-			"30 of 64 processors are free and nobody is ahead, but such jobs have lately started later than free processors " +
-				"suggest: half of them start within 3 min 40 s (why is not known here)", "starts at once"},
+			"30 of 64 processors are free and nobody is ahead, but such jobs have lately started later than free " +
+				"processors suggest: half of them start within 3 min 40 s (why is not known here)", "starts at once"},
 		{"free, and causes are known", free, .2, number(220), accuracy.Waitcast,
 			wire.Basis{Learnt: 40, RestsOn: "recent"}, []string{"a", "b"},
 			"half of them start within 3 min 40 s (known of why: a; b)", "starts at once"},
 		{"free, and the simulation has it wait", free, .2, number(220), accuracy.Waitcast,
-			wire.Basis{Learnt: 40, RestsOn: "simulation"}, nil, "played forward with what is known of the queue it starts " +
-				"later than free processors suggest", "lately"},
+			wire.Basis{Learnt: 40, RestsOn: "simulation"}, nil,
+			"played forward with what is known of the queue it starts later than free processors suggest", "lately"},
 		{"free, and nothing is learnt", free, .2, nil, "exact_queue", wire.Basis{}, nil,
 			"by the forecast it starts later than free processors suggest: half of them may never start", "lately"},
 		{"full, and they start at once", full, .8, number(0), accuracy.Waitcast,
-			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil, "next in line: 2 of 64 processors are free, 6 more must be " +
-				"freed by the 3 jobs that run, but such jobs have lately started sooner than free processors suggest: half of " +
-				"them start within 0 s", "later"},
-		{"full, and it waits", full, .1, number(500), accuracy.Waitcast, wire.Basis{Learnt: 400, RestsOn: "linear"}, nil,
+			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil,
+			"next in line: 2 of 64 processors are free, 6 more must be freed by the 3 jobs that run, but such jobs " +
+				"have lately started sooner than free processors suggest: half of them start within 0 s", "later"},
+		{"full, and it waits", full, .1, number(500), accuracy.Waitcast,
+			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil,
 			"next in line: 2 of 64 processors are free, 6 more must be freed by the 3 jobs that run", "but"},
 		{"behind a job, between which and the others it may fit", behind, .8, number(0), accuracy.Waitcast,
-			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil, "20 must be freed first, unless this job fits between them", "but"},
+			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil,
+			"20 must be freed first, unless this job fits between them", "but"},
 	} {
 		w := wire.Wait{State: c.state, Method: c.method, Basis: c.basis, WaitSeconds: wire.Quantiles{P50: c.median},
 			StartWithin: wire.StartWithin{Minute: c.minute}}

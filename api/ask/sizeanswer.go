@@ -45,8 +45,8 @@ func (q *sizeQuery) candidate(a *advice.Answer, i int) wire.SizeCandidate {
 		TimeLimitSeconds: at.limit.Seconds(),
 		Wait:             quantiles(a.Wait), Run: quantiles(a.Run), Finish: quantiles(a.Finish),
 		FinishAt: instants(a.Finish, at.target.now), MeanWait: seconds(a.MeanWait), MeanRun: seconds(a.MeanRun),
-		MeanFinish: seconds(a.MeanFinish),
-		InTime:     rounded(a.InTime), ProcHours: digits(a.ProcHours), Cost: rounded(a.Cost), Score: rounded(a.Score),
+		MeanFinish: seconds(a.MeanFinish), MeanBefore: seconds(a.MeanBefore), MeanAfter: seconds(a.MeanAfter),
+		InTime: rounded(a.InTime), ProcHours: digits(a.ProcHours), Cost: rounded(a.Cost), Score: rounded(a.Score),
 		Best: digits(a.Best), Requested: i == q.request,
 	}
 	if g := a.Gain; g != nil {

@@ -114,14 +114,16 @@ type SizeCandidate struct {
 	Run              Quantiles `json:"run_seconds" doc:"of a running job: of all the work that is left, at this size"`
 	Finish           Quantiles `json:"finish_seconds" doc:"from now"`
 	FinishAt         Instants  `json:"finish"`
-	MeanWait         *float64  `json:"mean_wait_seconds"`
+	MeanWait         *float64  `json:"mean_wait_seconds" doc:"of the distribution of wait_seconds"`
 	MeanRun          *float64  `json:"mean_run_seconds"`
-	MeanFinish       *float64  `json:"mean_finish_seconds"`
+	MeanFinish       *float64  `json:"mean_finish_seconds" doc:"the sum of the mean wait and the mean run; of a running job, which runs on while it waits, that of mean_before_seconds and mean_after_seconds"`
+	MeanBefore       *float64  `json:"mean_before_seconds,omitempty" doc:"of a running job: how long it goes on at the size that it has, on the average; with mean_after_seconds the mean finish"`
+	MeanAfter        *float64  `json:"mean_after_seconds,omitempty" doc:"of a running job: how long it takes from its change on, that included"`
 	InTime           *float64  `json:"in_time,omitempty" doc:"probability to finish by the deadline"`
 	ProcHours        float64   `json:"proc_hours" doc:"mean processor-hours"`
 	Cost             *float64  `json:"cost,omitempty" doc:"mean"`
 	Score            *float64  `json:"score" doc:"what the objective makes of it, the less the better: seconds, the probability to miss the deadline, or the cost"`
-	Best             float64   `json:"best" doc:"probability that it turns out no worse than any other candidate"`
+	Best             float64   `json:"best" doc:"probability that it turns out best; candidates that come out the same share that, and all sum to 1"`
 	Requested        bool      `json:"requested,omitempty" doc:"it is the request, or keeping the size of a running job"`
 	Gain             *SizeGain `json:"gain,omitempty" doc:"over the request"`
 }
@@ -142,7 +144,7 @@ type SizeAdvice struct {
 	Queue            string    `json:"queue"`
 	Procs            int       `json:"procs"`
 	TimeLimitSeconds float64   `json:"time_limit_seconds,omitempty"`
-	Best             float64   `json:"best" doc:"probability that it turns out no worse than any other candidate"`
+	Best             float64   `json:"best" doc:"probability that it turns out best; candidates that come out the same share that"`
 	Since            time.Time `json:"since" doc:"since when this is the advice: standing.since where it has not changed"`
 	Reason           string    `json:"reason" doc:"the advice in one sentence"`
 }

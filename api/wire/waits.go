@@ -31,7 +31,7 @@ type WaitCandidate struct {
 	Run              *Quantiles  `json:"run_seconds,omitempty"`
 	Finish           *Quantiles  `json:"finish_seconds,omitempty" doc:"from now"`
 	FinishAt         *Instants   `json:"finish,omitempty"`
-	Best             float64     `json:"best" doc:"probability that it starts, or finishes, no later than any other candidate"`
+	Best             float64     `json:"best" doc:"probability that it starts, or finishes, first of all; candidates that do at the same instant share that, and all sum to 1"`
 }
 
 // Waits is the answer of POST /v1/wait.

@@ -224,6 +224,8 @@ class _SizeCandidateMust(TypedDict):
 
 class SizeCandidate(_SizeCandidateMust, total=False):
     time_limit_seconds: float
+    mean_before_seconds: float
+    mean_after_seconds: float
     in_time: float
     cost: float
     requested: bool

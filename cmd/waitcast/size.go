@@ -173,7 +173,11 @@ func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 
 // sizeHead names the columns; those that an answer lacks are left out.
 func sizeHead(s *wire.Size) string {
-	columns := []string{"procs", "queue", "limit", "wait", "runtime", "finish", "9 of 10 by", "best"}
+	columns := []string{"procs", "queue", "limit", "median wait", "mean wait", "mean run", "mean finish"}
+	if s.Candidates[0].MeanBefore != nil {
+		columns = []string{"procs", "queue", "median wait", "mean before", "mean after", "mean finish"}
+	}
+	columns = append(columns, "9 of 10 by", "best")
 	if first := &s.Candidates[0]; first.InTime != nil {
 		columns = append(columns, "in time")
 	}
@@ -195,10 +199,13 @@ func sizeRow(s *wire.Size, c *wire.SizeCandidate) string {
 	if s.Candidates[0].Cluster != c.Cluster {
 		where = c.Cluster + ":" + c.Queue
 	}
-	columns := []string{
-		fmt.Sprint(c.Procs), console.Printable(where), limit, quantile(c.MeanWait), quantile(c.MeanRun),
-		quantile(c.MeanFinish), quantile(c.Finish.P90), percent(c.Best),
+	columns := []string{fmt.Sprint(c.Procs), console.Printable(where)}
+	if c.MeanBefore != nil {
+		columns = append(columns, quantile(c.Wait.P50), quantile(c.MeanBefore), quantile(c.MeanAfter))
+	} else {
+		columns = append(columns, limit, quantile(c.Wait.P50), quantile(c.MeanWait), quantile(c.MeanRun))
 	}
+	columns = append(columns, quantile(c.MeanFinish), quantile(c.Finish.P90), percent(c.Best))
 	if c.InTime != nil {
 		columns = append(columns, percent(*c.InTime))
 	}

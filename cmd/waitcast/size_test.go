@@ -22,6 +22,7 @@ func cannedSize() wire.Size {
 		return wire.SizeCandidate{
 			Cluster: "main", Queue: "batch", Procs: procs, TimeLimitSeconds: 2 * run, MeanWait: &wait, MeanRun: &run,
 			MeanFinish: ptr(wait + run),
+			Wait:       wire.Quantiles{P50: ptr(wait / 2)},
 			Finish:     wire.Quantiles{P50: ptr(wait + run), P90: ptr(2*wait + run)}, Score: ptr(wait + run),
 			Best: best, Requested: gain == 0, Gain: &wire.SizeGain{MeanFinish: &gain, Better: best},
 		}
@@ -42,10 +43,10 @@ const cannedSizeText = `Advice          ask for 16 processors in queue batch: th
                 min on the average, 20 min of it waiting, 4 h sooner than with
                 64 processors; it turns out best in 83 % of the cases
 
-procs  queue  limit  wait        runtime     finish      9 of 10 by  best  gain
-16     batch  4 h    20 min      2 h         2 h 20 min  2 h 40 min  83 %  4 h sooner
-32     batch  3 h    3 h         1 h 30 min  4 h 30 min  7 h 30 min  12 %  1 h 50 min sooner
-64     batch  2 h    5 h 20 min  1 h         6 h 20 min  11 h 40 min  5 %   (asked)
+procs  queue  limit  median wait  mean wait   mean run    mean finish  9 of 10 by   best  gain
+16     batch  4 h    10 min       20 min      2 h         2 h 20 min   2 h 40 min   83 %  4 h sooner
+32     batch  3 h    1 h 30 min   3 h         1 h 30 min  4 h 30 min   7 h 30 min   12 %  1 h 50 min sooner
+64     batch  2 h    2 h 40 min   5 h 20 min  1 h         6 h 20 min   11 h 40 min  5 %   (asked)
 
 Left out        64 in short: 64 processors asked for, queue short has 32
 As of           2026-03-02 13:00:00 +00:00, 3 s ago

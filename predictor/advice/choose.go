@@ -20,9 +20,8 @@ type Answer struct {
 	// Score is what the objective makes of it, the less the better: seconds, the probability to miss the deadline, or a
 	// cost.
 	Score float64
-	// Best is the probability that it turns out no worse than any other candidate: that it finishes no later, or costs
-	// no more, or makes the deadline or no other does. Candidates that come out the same are all counted, so that these
-	// may sum to more than 1.
+	// Best is the probability that it turns out best of all candidates: that it finishes first, or costs least, or
+	// makes the deadline. Candidates that come out the same share that, so that the probabilities of all sum to 1.
 	Best float64
 	// Gain over the request, nil where there is none.
 	Gain *Gain
@@ -31,9 +30,12 @@ type Answer struct {
 	// of some 2,000 combinations, which meets them to 2 %.
 	Wait, Run, Finish             []float64
 	MeanWait, MeanRun, MeanFinish float64
-	InTime                        float64 // probability to finish by the deadline, NaN where there is none
-	ProcHours                     float64 // mean processor-hours
-	Cost                          float64 // mean, NaN without prices
+	// MeanBefore and MeanAfter are the two parts of the mean finish of a running job: what it runs on at the size that
+	// it has, and what follows the change, the change itself included. They are NaN for a job that is to be submitted.
+	MeanBefore, MeanAfter float64
+	InTime                float64 // probability to finish by the deadline, NaN where there is none
+	ProcHours             float64 // mean processor-hours
+	Cost                  float64 // mean, NaN without prices
 }
 
 // Gain is by how much a candidate is better than the request: less than 0 where it is worse, NaN where both are
@@ -89,7 +91,8 @@ func (s *scene) answer(i int) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	a := Answer{Name: c.Name, Pool: c.Pool, Procs: c.Procs, MeanWait: wait.Mean(), MeanRun: c.Run.Mean()}
+	a := Answer{Name: c.Name, Pool: c.Pool, Procs: c.Procs, MeanWait: wait.Mean(), MeanRun: c.Run.Mean(),
+		MeanBefore: math.NaN(), MeanAfter: math.NaN()}
 	a.MeanFinish = a.MeanWait + a.MeanRun
 	a.ProcHours = float64(c.Procs) * a.MeanRun / 3600
 	a.Wait, a.Run = quantiles(wait), quantiles(c.Run)

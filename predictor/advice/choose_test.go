@@ -87,14 +87,18 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// For a deadline the best is right in a future if it makes it or nobody does; so all of these are right where none can.
+// For a deadline all that make it in a future share that, and where nobody does all share it. At 1000 s the large one
+// alone makes it in the first future and nobody in the second; at 2500 s all in the first, the small one alone in the
+// second.
 func TestBestByDeadline(t *testing.T) {
+	third := 1. / 3
 	for deadline, want := range map[float64][]float64{
-		1: {1, 1, 1}, 1000: {.5, .5, 1}, 2500: {.5, 1, .5}, 1e6: {1, 1, 1},
+		1: {third, third, third}, 1000: {third / 2, third / 2, .5 + third/2},
+		2500: {third / 2, .5 + third/2, third / 2}, 1e6: {third, third, third},
 	} {
 		r := choose(t, three(), advice.NoRequest, advice.Objective{Kind: advice.ByDeadline, Deadline: deadline})
 		for i := range want {
-			near(t, fmt.Sprintf("deadline %v: best %d", deadline, i), r.Answers[i].Best, want[i], 0)
+			near(t, fmt.Sprintf("deadline %v: best %d", deadline, i), r.Answers[i].Best, want[i], 1e-12)
 		}
 	}
 }
@@ -156,6 +160,17 @@ func eachFuture(c []advice.Candidate, loss func(c *advice.Candidate, finish floa
 	return combinations
 }
 
+// countOf returns how many values of a list equal one.
+func countOf(list []float64, x float64) int {
+	n := 0
+	for _, y := range list {
+		if x == y {
+			n++
+		}
+	}
+	return n
+}
+
 // The probabilities are those counted over all combinations of the futures of independent pools, whatever the
 // objective.
 func TestOddsByEnumeration(t *testing.T) {
@@ -183,7 +198,7 @@ func TestOddsByEnumeration(t *testing.T) {
 		n := eachFuture(c, loss, func(losses []float64) {
 			for i, x := range losses {
 				if x == slices.Min(losses) {
-					best[i]++
+					best[i] += 1 / float64(countOf(losses, x))
 				}
 				if x < losses[request] {
 					better[i]++
@@ -194,11 +209,14 @@ func TestOddsByEnumeration(t *testing.T) {
 			}
 		})
 		r := choose(t, c, request, o)
+		sum := 0.
 		for i, a := range r.Answers {
 			near(t, "best", a.Best, best[i]/n, 1e-9)
 			near(t, "better", a.Gain.Better, better[i]/n, 1e-9)
 			near(t, "worse", a.Gain.Worse, worse[i]/n, 1e-9)
+			sum += a.Best
 		}
+		near(t, "sum of all best", sum, 1, 1e-9)
 		for k := 1; k < len(r.Order); k++ {
 			if r.Answers[r.Order[k-1]].Score > r.Answers[r.Order[k]].Score {
 				t.Errorf("order %v is not by score", r.Order)

@@ -1,9 +1,12 @@
 package advice
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
+
+	"gonum.org/v1/gonum/integrate/quad"
 )
 
 const (
@@ -167,41 +170,36 @@ func sumQuantile(waits, runs []float64, p float64) float64 {
 
 // odds are probabilities of one candidate against others.
 type odds struct {
-	best          float64 // no worse than any other
+	best          float64 // of all; equal ones share it
 	better, worse float64 // than the request
 }
 
 // compare compares all candidates in all futures: one by one within a pool; the futures of different pools combine in
-// all ways. Given the runtime,
-//
-//	Pr{i is best} = mean over the futures of its pool of
-//		1{no other member has less} x product over the other pools of Pr{their least is no less}.
+// all ways. Candidates that come out the same share the future, so that the probabilities to be best sum to 1.
 func (s *scene) compare(request int) []odds {
 	out := make([]odds, len(s.courses))
 	losses := make([][]float64, len(s.courses))
 	for i := range losses {
 		losses[i] = make([]float64, s.pools[s.courses[i].pool].futures)
 	}
-	least := make([][]float64, len(s.pools))  // of a pool, by future
-	sorted := make([][]float64, len(s.pools)) // the same, sorted
-	for p := range s.pools {
-		least[p] = make([]float64, s.pools[p].futures)
-		sorted[p] = make([]float64, s.pools[p].futures)
-	}
+	least := make([][]winners, len(s.pools))  // of a pool, by future
+	sorted := make([][]winners, len(s.pools)) // the same, sorted
 	for node := range s.nodes {
 		s.play(node, losses)
+		for p := range s.pools {
+			least[p] = s.winners(p, losses, least[p])
+			sorted[p] = append(sorted[p][:0], least[p]...)
+			slices.SortFunc(sorted[p], winners.compare)
+		}
 		for p, pool := range s.pools {
-			for f := range least[p] {
-				least[p][f] = math.Inf(1)
+			for f, w := range least[p] {
+				share := s.share(p, w, sorted) / float64(pool.futures)
 				for _, i := range pool.members {
-					least[p][f] = min(least[p][f], losses[i][f])
+					if losses[i][f] == w.loss {
+						out[i].best += share
+					}
 				}
 			}
-			copy(sorted[p], least[p])
-			slices.Sort(sorted[p])
-		}
-		for i := range out {
-			out[i].best += s.best(i, losses[i], least, sorted)
 		}
 		if request != NoRequest {
 			s.against(request, losses, out)
@@ -216,6 +214,90 @@ func (s *scene) compare(request int) []odds {
 	return out
 }
 
+// winners are the candidates of a pool that lose least in one of its futures: how much, and how many they are.
+type winners struct {
+	loss float64
+	n    int
+}
+
+func (w winners) compare(v winners) int {
+	return cmp.Or(cmp.Compare(w.loss, v.loss), cmp.Compare(w.n, v.n))
+}
+
+// winners returns the winners of a pool in each of its futures. It reuses the list.
+func (s *scene) winners(p int, losses [][]float64, out []winners) []winners {
+	out = out[:0]
+	for f := range s.pools[p].futures {
+		w := winners{loss: math.Inf(1)}
+		for _, i := range s.pools[p].members {
+			switch x := losses[i][f]; {
+			case x < w.loss:
+				w = winners{x, 1}
+			case x == w.loss:
+				w.n++
+			}
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// share returns the part of a future of a pool that each of its winners gets, over all futures of the other pools: 0 in
+// those with less loss, and in those with as much one part in the number of all that are best. Given how many these are
+// in the other pools,
+//
+//	1/(n + n_1 + n_2 + ...) = integral from 0 to 1 of t^(n-1) t^n_1 t^n_2 ... dt,
+//
+// in which the pools, being independent, are factors.
+func (s *scene) share(own int, w winners, sorted [][]winners) float64 {
+	share := 1.
+	var ties []tie
+	for p, all := range sorted {
+		if p == own {
+			continue
+		}
+		from := sort.Search(len(all), func(i int) bool { return all[i].loss >= w.loss })
+		to := from + sort.Search(len(all)-from, func(i int) bool { return all[from+i].loss > w.loss })
+		more := float64(len(all)-to) / float64(len(all))
+		if from == to {
+			share *= more
+			continue
+		}
+		ties = append(ties, tie{more, all[from:to], float64(len(all))})
+	}
+	if len(ties) == 0 || share == 0 {
+		return share / float64(w.n)
+	}
+	const points = 32 // exact for up to 64 winners
+	return share * quad.Fixed(func(t float64) float64 {
+		product := math.Pow(t, float64(w.n-1))
+		for i := range ties {
+			product *= ties[i].at(t)
+		}
+		return product
+	}, 0, 1, points, nil, 0)
+}
+
+// tie is a pool whose winners lose as much as others in some of its futures.
+type tie struct {
+	more    float64   // part of its futures in which they lose more
+	equal   []winners // of the others, sorted
+	futures float64
+}
+
+// at returns the mean over the pool's futures of t to the power of the number of winners that are as good, 0 where its
+// winners lose less.
+func (e *tie) at(t float64) float64 {
+	sum, power := e.more, 0.
+	for i, w := range e.equal {
+		if i == 0 || w.n != e.equal[i-1].n {
+			power = math.Pow(t, float64(w.n))
+		}
+		sum += power / e.futures
+	}
+	return sum
+}
+
 // play fills in what every candidate loses in every future, at one node of the runtimes.
 func (s *scene) play(node int, losses [][]float64) {
 	for i := range s.courses {
@@ -226,26 +308,6 @@ func (s *scene) play(node int, losses [][]float64) {
 			losses[i][f] = s.objective.loss(billing, procSeconds, finish)
 		}
 	}
-}
-
-// best returns the probability that a candidate is no worse than any other.
-func (s *scene) best(i int, loss []float64, least, sorted [][]float64) float64 {
-	own := s.courses[i].pool
-	sum := 0.
-	for f, x := range loss {
-		if x > least[own][f] {
-			continue
-		}
-		share := 1.
-		for p := range s.pools {
-			if p != own {
-				below := sort.SearchFloat64s(sorted[p], x)
-				share *= 1 - float64(below)/float64(len(sorted[p]))
-			}
-		}
-		sum += share
-	}
-	return sum / float64(len(loss))
 }
 
 // against adds the probabilities that candidates are better and worse than the request.

@@ -79,6 +79,18 @@ func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSecon
 	return wait + rest, wait*h.procs + rest*procs
 }
 
+// before returns how long a running job goes on at the size that it has: until it changes, or until its end.
+func (c *course) before(future, node int) float64 {
+	if c.now == nil { // it keeps its size: nothing changes
+		return 0
+	}
+	wait := c.waits[0]
+	if len(c.waits) > 1 {
+		wait = c.waits[future]
+	}
+	return min(wait, c.now.left[node])
+}
+
 // Resize compares what a running job could do: the first answer is to keep its size, and the request that gains are
 // over; one follows for each size, named by SizeName. Wait of an answer is until the change, Run what keeping or the
 // new size would need for all that is left. Processor-hours and costs are of what is left. The job gains from more
@@ -140,12 +152,14 @@ func (s *scene) resized(i int) (Answer, error) {
 		for node := range s.nodes {
 			finish, procSeconds := c.outcome(future, node)
 			a.MeanFinish += finish / n
+			a.MeanBefore += c.before(future, node) / n
 			a.ProcHours += procSeconds / 3600 / n
 			if finish <= s.objective.Deadline {
 				inTime += 1 / n
 			}
 		}
 	}
+	a.MeanAfter = a.MeanFinish - a.MeanBefore
 	all := s.finishes(i)
 	a.Finish = make([]float64, 0, len(waittime.Levels()))
 	for _, p := range waittime.Levels() {

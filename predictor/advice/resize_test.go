@@ -124,3 +124,19 @@ func TestBadResize(t *testing.T) {
 		t.Errorf("a size over the machine: %v, want a *TooLargeError", err)
 	}
 }
+
+// The two parts of the mean finish, by hand. The job has 1000 s left; with twice the processors it would need 500 s for
+// all of that, and it stands still for 10 s. After 200 s four fifths of the work are left: 410 s more. In the other
+// future the processors come too late: it has ended after 1000 s.
+func TestPartsOfTheFinish(t *testing.T) {
+	r := must[*advice.Result](t)(advice.Resize(advice.Running{Procs: 4, Left: advice.Fixed(1000)}, []advice.Size{
+		{Procs: 8, Left: advice.Fixed(500), Overhead: 10, Wait: advice.Wait{Futures: []float64{200, 2000}}},
+		{Procs: 2, Left: advice.Fixed(1900), Overhead: 10},
+	}, advice.Objective{}))
+	for i, want := range [][2]float64{{0, 1000}, {600, 205}, {0, 1910}} {
+		a := r.Answers[i]
+		near(t, a.Name+", before", a.MeanBefore, want[0], 1e-9)
+		near(t, a.Name+", after", a.MeanAfter, want[1], 1e-9)
+		near(t, a.Name+", finish", a.MeanFinish, want[0]+want[1], 1e-9)
+	}
+}
