@@ -112,3 +112,25 @@ func isDocumentOf(f collector.Format, head []byte, o collector.Options) bool {
 	err = f.New(o).Parse(record, func(job.Event) {})
 	return !errors.As(err, &bad) || bad.Reason != collector.ReasonFormat
 }
+
+// FormatOf returns the format of the file at a path, the one that the configuration names or that its beginning shows.
+func FormatOf(path string, cfg *Config) (collector.Format, error) {
+	if cfg.Format != "" {
+		return Named(cfg.Formats, cfg.Format)
+	}
+	from, err := cfg.open(path)
+	if err != nil {
+		return collector.Format{}, err
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	text, closeText, err := Decompressed(from)
+	if err != nil {
+		return collector.Format{}, fmt.Errorf("%s: %w", path, err)
+	}
+	defer closeText()
+	f, _, err := Recognize(text, cfg.Options, cfg.Formats)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return f, err
+}

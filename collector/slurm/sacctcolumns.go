@@ -206,3 +206,9 @@ func isHeader(line []byte) bool {
 	}
 	return known >= 2 && 2*known > bytes.Count(line, []byte("|"))
 }
+
+// CheckSacctColumns returns an error if names of columns, separated by commas, are of no use for a dump.
+func CheckSacctColumns(names string) error {
+	_, err := newSacctForm(names, ",")
+	return err
+}

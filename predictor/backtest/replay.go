@@ -15,13 +15,17 @@ type Replayed interface {
 	End(now float64, id uint64)
 	Lost(now float64, id uint64)
 	Gone(now float64, id uint64)
+	Hold(now float64, id uint64)
+	Release(now float64, id uint64)
+	Update(now float64, id uint64, r engine.Request)
 }
 
-// happening is an event of a trace: a job's submission, its start, or that it left.
+// happening is an event of a trace: a job's submission, its start, that it left, or a change of a job that waits.
 type happening struct {
-	at   float64
-	kind changes.Kind
-	job  int32
+	at     float64
+	kind   changes.Kind
+	job    int32
+	change int32 // its place among the job's changes
 }
 
 // happenings returns the events of a trace by their instants, and of one instant by the course of a job's life. A
@@ -30,12 +34,15 @@ func (t *Trace) happenings() []happening {
 	out := make([]happening, 0, 3*len(t.Jobs))
 	for i := range t.Jobs {
 		j, n := &t.Jobs[i], int32(i)
-		out = append(out, happening{j.Submit, changes.Submitted, n})
+		out = append(out, happening{at: j.Submit, kind: changes.Submitted, job: n})
+		for k := range j.Changes {
+			out = append(out, happening{j.Changes[k].At, changes.Updated, n, int32(k)}) //nolint:gosec // few
+		}
 		if j.Starts {
-			out = append(out, happening{j.Start, changes.Started, n})
+			out = append(out, happening{at: j.Start, kind: changes.Started, job: n})
 		}
 		if j.Ends || j.Cancelled {
-			out = append(out, happening{j.End, j.leaves(), n})
+			out = append(out, happening{at: j.End, kind: j.leaves(), job: n})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b happening) int {
@@ -60,10 +67,12 @@ func stage(k changes.Kind) int {
 	switch k {
 	case changes.Submitted:
 		return 0
-	case changes.Started:
+	case changes.Updated:
 		return 1
+	case changes.Started:
+		return 2
 	}
-	return 2
+	return 3
 }
 
 // Replay sends the trace's events to f, and calls tell with each submission's forecast.
@@ -87,6 +96,8 @@ func (t *Trace) apply(h happening, f Replayed, tell func(job int, fc engine.Fore
 	switch h.kind {
 	case changes.Submitted:
 		tell(int(h.job), f.Submit(h.at, id, j.Request))
+	case changes.Updated:
+		j.change(int(h.change), h.at, id, f)
 	case changes.Started:
 		f.Start(h.at, id, j.Recorded)
 	case changes.Cancelled:
@@ -95,5 +106,23 @@ func (t *Trace) apply(h happening, f Replayed, tell func(job int, fc engine.Fore
 		f.Lost(h.at, id)
 	default:
 		f.End(h.at, id)
+	}
+}
+
+// change sends the k-th change of a job that waits.
+func (j *Job) change(k int, now float64, id uint64, f Replayed) {
+	c := &j.Changes[k]
+	held, before := false, j.Request
+	if k > 0 {
+		held, before = j.Changes[k-1].Held, j.Changes[k-1].Request
+	}
+	if c.Request != before {
+		f.Update(now, id, c.Request)
+	}
+	switch {
+	case c.Held && !held:
+		f.Hold(now, id)
+	case held && !c.Held:
+		f.Release(now, id)
 	}
 }

@@ -33,6 +33,13 @@ func (r *recorder) Start(now float64, id uint64, learn bool) {
 func (r *recorder) End(now float64, id uint64)  { r.note("end", now, id) }
 func (r *recorder) Lost(now float64, id uint64) { r.note("lost", now, id) }
 func (r *recorder) Gone(now float64, id uint64) { r.note("gone", now, id) }
+func (r *recorder) Hold(now float64, id uint64) { r.note("hold", now, id) }
+func (r *recorder) Release(now float64, id uint64) {
+	r.note("release", now, id)
+}
+func (r *recorder) Update(now float64, id uint64, to engine.Request) {
+	r.note(fmt.Sprintf("update to %d", to.Procs), now, id)
+}
 
 func read(t *testing.T, lines ...string) *Trace {
 	t.Helper()

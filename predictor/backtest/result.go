@@ -13,6 +13,8 @@ type Result struct {
 // TraceResult is the scores of all methods on one trace.
 type TraceResult struct {
 	Trace string `json:"trace"`
+	// Files are the files of the log, where it is not a workload file.
+	Files []File `json:"files,omitempty"`
 	// Jobs is the number of jobs replayed, BadRecords of records left out, Resolution the log's in seconds.
 	Jobs       int            `json:"jobs"`
 	BadRecords int            `json:"bad_records"`
@@ -24,6 +26,15 @@ type TraceResult struct {
 	Importance []Importance `json:"feature_importance,omitempty"`
 	// Seconds is how long it took.
 	Seconds float64 `json:"took_seconds"`
+}
+
+// File is one file of a log.
+type File struct {
+	Path   string `json:"file"`
+	Format string `json:"format"`
+	// Records is the number of lines, or of records of a document, LeftOut how many of them could not be used.
+	Records int64 `json:"records"`
+	LeftOut int64 `json:"left_out"`
 }
 
 // Constant is a forecast that is the same for every job.

@@ -17,8 +17,9 @@ import (
 
 // Job is one job of a trace. Instants are in seconds since the log's start.
 type Job struct {
-	// Number is the job's in the log.
+	// Number is the job's in the log, or its place in it where a Name identifies the job.
 	Number int64
+	Name   string
 	Submit float64
 	engine.Request
 	// Starts and Ends are whether Start and End are known; a job that does not start, and is not Cancelled, waits until
@@ -32,6 +33,23 @@ type Job struct {
 	// Recorded is true where the wait stands in the log, so that it is learnt and scored. Cancelled jobs have one until
 	// their cancellation.
 	Recorded bool
+	// Changes are what happened to the job while it waited, in order.
+	Changes []Change
+}
+
+// Change is one change of a job that waits: it competes no more, or again, or asks for something else.
+type Change struct {
+	At   float64
+	Held bool
+	engine.Request
+}
+
+// ID returns the job's id as the log has it.
+func (j *Job) ID() string {
+	if j.Name != "" {
+		return j.Name
+	}
+	return strconv.FormatInt(j.Number, 10)
 }
 
 // Wait returns the recorded wait, or the time until the cancellation.

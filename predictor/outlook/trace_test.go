@@ -101,3 +101,8 @@ func (r *replay) Gone(now float64, id uint64) {
 	r.picture.Gone(id + 1)
 	r.learner.Gone(id + 1)
 }
+
+// Traces in the Standard Workload Format have no such changes.
+func (r *replay) Hold(float64, uint64)                   {}
+func (r *replay) Release(float64, uint64)                {}
+func (r *replay) Update(float64, uint64, engine.Request) {}

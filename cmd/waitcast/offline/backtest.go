@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -16,12 +17,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/history"
 	"github.com/waitcast/waitcast/predictor/backtest"
 	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/swf"
 )
 
 // backtestFlags are the flags of the subcommand backtest.
 type backtestFlags struct {
+	logFlags
 	mode        string
 	warmup      float64
 	procs       int
@@ -32,21 +36,26 @@ type backtestFlags struct {
 func newBacktest(a *Commands) *cobra.Command {
 	var f backtestFlags
 	command := &cobra.Command{
-		Use:   "backtest TRACE.swf...",
+		Use:   "backtest LOG...",
 		Short: "Replay recorded logs and score every method",
-		Long: "Replay logs in the Standard Workload Format as if they happened now: every submission is forecast by " +
-			"every method from what was\n" +
-			"known then, every start is learnt from and scored. --mode head is Downey's own test: the log is " +
-			"scheduled strictly first come, first\n" +
-			"served, and the wait from reaching the head of the queue is forecast. TRACE may be compressed with gzip.",
+		Long: "Replay logs as if they happened now: every submission is forecast by every method from what was " +
+			"known then, every start is learnt\n" +
+			"from and scored. Logs may be of any format that waitcast reads, plain, gzip or zstd; each workload " +
+			"file (SWF) is a trace of its own,\n" +
+			"all other files are one log, in any order. --mode head is Downey's own test, of workload files: " +
+			"the log is scheduled strictly\n" +
+			"first come, first served, and the wait from reaching the head of the queue is forecast.",
 		Example: "  waitcast backtest KTH-SP2-1996-2.1-cln.swf.gz\n" +
+			"  waitcast backtest /var/spool/pbs/server_priv/accounting/2026*\n" +
+			"  waitcast backtest --time-zone Europe/Berlin dump.psv.zst\n" +
 			"  waitcast backtest SDSC-SP2-1998-4.2-cln.swf.gz --json --predictions forecasts.csv --report " +
 			"report.html\n" +
 			"  waitcast backtest KTH-SP2-1996-2.1-cln.swf.gz --mode head",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return a.backtest(args, f) },
+		RunE: func(c *cobra.Command, args []string) error { return a.backtest(c.Context(), args, f) },
 	}
 	flags := command.Flags()
+	f.add(flags)
 	flags.StringVar(&f.mode, "mode", "wait",
 		"what is forecast: wait, the whole wait from the submission; head, that from reaching the head of the queue")
 	flags.Float64Var(&f.warmup, "warmup", .1,
@@ -58,7 +67,7 @@ func newBacktest(a *Commands) *cobra.Command {
 }
 
 // backtest replays traces and prints how the methods did.
-func (a *Commands) backtest(paths []string, f backtestFlags) (err error) {
+func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags) (err error) {
 	switch {
 	case f.mode != "wait" && f.mode != "head":
 		return console.NewUsageError(fmt.Sprintf("--mode is %q; allowed: wait, head", f.mode))
@@ -78,13 +87,18 @@ func (a *Commands) backtest(paths []string, f backtestFlags) (err error) {
 	}
 	var out backtest.Result
 	var samples []*backtest.Sample
-	for _, path := range paths {
-		result, sample, err := a.replay(path, f, rows)
+	err = a.traces(ctx, paths, f, func(trace *backtest.Trace, files []backtest.File) error {
+		result, sample, err := a.replay(trace, f, rows)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return fmt.Errorf("%s: %w", trace.Name, err)
 		}
+		result.Files = files
 		out.Traces = append(out.Traces, *result)
 		samples = append(samples, sample)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if f.report != "" {
 		if err := writeReport(f.report, &out, samples); err != nil {
@@ -99,13 +113,76 @@ func (a *Commands) backtest(paths []string, f backtestFlags) (err error) {
 	return printBacktest(a.Stdout, &out)
 }
 
-// replay replays one trace.
-func (a *Commands) replay(path string, f backtestFlags, rows *predictionRows) (*backtest.TraceResult,
-	*backtest.Sample, error) {
-	trace, err := backtest.Open(path, traceName(path))
+// traces reads logs and calls do with each trace: each workload file is one, all other files are one log.
+func (a *Commands) traces(ctx context.Context, paths []string, f backtestFlags,
+	do func(*backtest.Trace, []backtest.File) error) error {
+	cfg, err := f.config()
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
+	workloads, others, err := areWorkloads(paths, &cfg)
+	if err != nil {
+		return err
+	}
+	for _, path := range workloads {
+		trace, err := openTrace(path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if err := do(trace, nil); err != nil {
+			return err
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	l, files, err := a.readLives(ctx, others, cfg)
+	if err != nil {
+		return err
+	}
+	trace, err := backtest.FromLives(traceName(others[0]), l)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, summary(files))
+	}
+	trace.Bad = int(leftOut(files))
+	a.Note("%s: %d jobs of %s", trace.Name, len(trace.Jobs), summary(files))
+	return do(trace, filesOf(files))
+}
+
+// openTrace reads a workload file.
+func openTrace(path string) (*backtest.Trace, error) {
+	text, closeText, err := openText(path)
+	if err != nil {
+		return nil, err
+	}
+	defer closeText()
+	bad := 0
+	trace, err := backtest.Read(swf.NewReader(text, swf.Name(path), swf.OnBadLine(func(*swf.LineError) { bad++ })),
+		traceName(path))
+	if trace != nil {
+		trace.Bad += bad
+	}
+	return trace, err
+}
+
+// filesOf returns what was read as the results list it.
+func filesOf(files []history.File) (out []backtest.File) {
+	for _, f := range files {
+		out = append(out, backtest.File{Path: f.Path, Format: f.Format, Records: f.Records, LeftOut: f.Bad})
+	}
+	return out
+}
+
+func leftOut(files []history.File) (n int64) {
+	for _, f := range files {
+		n += f.Bad
+	}
+	return n
+}
+
+// replay replays one trace.
+func (a *Commands) replay(trace *backtest.Trace, f backtestFlags, rows *predictionRows) (*backtest.TraceResult,
+	*backtest.Sample, error) {
 	bar := a.CountBar(len(trace.Jobs), "jobs")
 	sample := backtest.NewSample(trace)
 	options := backtest.Options{
@@ -118,7 +195,7 @@ func (a *Commands) replay(path string, f backtestFlags, rows *predictionRows) (*
 			if rows == nil {
 				return nil
 			}
-			return rows.write(j.Number, j.Submit, method, q)
+			return rows.write(j.ID(), j.Submit, method, q)
 		},
 	}
 	result, err := backtest.Run(trace, options)
@@ -129,7 +206,7 @@ func (a *Commands) replay(path string, f backtestFlags, rows *predictionRows) (*
 // traceName is the file's name without the endings of its format.
 func traceName(path string) string {
 	name := filepath.Base(path)
-	for _, suffix := range [...]string{".gz", ".swf"} {
+	for _, suffix := range [...]string{".gz", ".zst", ".swf"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
 	return name
@@ -150,8 +227,8 @@ func newPredictionRows(path string) (*predictionRows, error) {
 	return r, r.out.Write([]string{"job", "submit", "method", "p50", "p75", "p90", "p95"})
 }
 
-func (r *predictionRows) write(job int64, submit float64, method string, q []float64) error {
-	row := []string{strconv.FormatInt(job, 10), strconv.FormatFloat(submit, 'f', -1, 64), method}
+func (r *predictionRows) write(job string, submit float64, method string, q []float64) error {
+	row := []string{job, strconv.FormatFloat(submit, 'f', -1, 64), method}
 	for _, v := range q {
 		cell := "" // a method that gives medians only
 		if !math.IsNaN(v) {
@@ -187,6 +264,10 @@ func printBacktest(to io.Writer, r *backtest.Result) error {
 		for k := range t.Methods {
 			m := &t.Methods[k]
 			_, _ = fmt.Fprintf(w, "%s\t%d\t", m.Method, m.N)
+			if m.N == 0 {
+				_, _ = fmt.Fprintln(w, strings.Repeat("-\t", 12))
+				continue
+			}
 			for _, level := range [...]string{"0.5", "0.75", "0.9", "0.95"} {
 				_, _ = fmt.Fprintf(w, "%.4f\t", m.LogPinball[level])
 			}

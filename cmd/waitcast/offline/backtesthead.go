@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
@@ -69,7 +70,7 @@ func headReplay(path string, f backtestFlags, rows *predictionRows) (result *hea
 		if rows == nil || failed != nil {
 			return
 		}
-		failed = rows.write(c.Job.ID, c.Job.Submit, c.Method, c.Quantiles)
+		failed = rows.write(strconv.FormatInt(c.Job.ID, 10), c.Job.Submit, c.Method, c.Quantiles)
 	}})
 	return result, errors.Join(err, failed)
 }

@@ -14,6 +14,6 @@ func New(c *console.Console, daemon func() (*client.Client, error), timeout *dur
 	a := &Commands{Console: c, daemon: daemon, timeout: timeout}
 	return []*cobra.Command{
 		newFit(a), newGenerate(a), newCompare(a), newShake(a), newResample(a), newSimulate(a), newStudy(a),
-		newBacktest(a),
+		newBacktest(a), newConvert(a),
 	}
 }

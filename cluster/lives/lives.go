@@ -1,0 +1,220 @@
+// Package lives turns the events of a recorded log into the lives of its jobs: one record for each try of a job, with
+// what it asked for when it was submitted, its instants, and what became of it. Events are folded as the daemon folds
+// them (package cluster), so that records that occur twice, or were missed, mean the same in both.
+package lives
+
+import (
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/job"
+)
+
+// Fate is what became of a try of a job, as far as the log goes.
+type Fate uint8
+
+const (
+	// Waiting jobs had not started when the log ended.
+	Waiting Fate = iota
+	// Running jobs had started, and their end is not in the log.
+	Running
+	// Ended jobs ran and ended.
+	Ended
+	// Lost jobs ran, and were put back into the queue, or are gone without an end in the log. End is when
+	// that was known.
+	Lost
+	// Cancelled jobs left the queue at End without a start.
+	Cancelled
+)
+
+// Life is one try of a job.
+type Life struct {
+	// ID is the job's id as the scheduler writes it, Attempt counts its tries from 0.
+	ID      string
+	Attempt int
+	// Asked is what was known of the job when it was submitted; a size or a queue that the log has later only, once it
+	// has it. Given is what was known last.
+	Asked, Given job.Attributes
+	// Submit is when the try began to wait. Start and End are zero where they are not known.
+	Submit, Start, End time.Time
+	Fate               Fate
+	// Guessed is true where no record has the submission, so that the wait is not known: the try begins with its start,
+	// or with the submission of the array of which it is a task, but not the first.
+	Guessed bool
+	// Changes are what happened to it while it waited, in order.
+	Changes []Change
+}
+
+// Change is one change of a job that waits.
+type Change struct {
+	At   time.Time
+	Held bool
+	// Asked is what the job asks for from then on.
+	Asked job.Attributes
+}
+
+// Lives are the lives of the jobs of one cluster.
+type Lives struct {
+	// Jobs are in the order of submission; those of one instant in the order of their records.
+	Jobs []Life
+	// Counts reports what the fold made of the events, Procs the highest number of processors in use.
+	Counts cluster.Counts
+	Procs  int
+}
+
+// Fold makes the lives of a log's jobs. each must call its argument with the events in the order of their times.
+func Fold(each func(do func(job.Event) error) error) (*Lives, error) {
+	f := folder{
+		state: cluster.New("", 0), known: map[string]cluster.Left{}, current: map[string]int{},
+		split: map[string]bool{},
+	}
+	hooks := &cluster.Hooks{
+		Known:   func(id string) (cluster.Left, bool) { l, ok := f.known[id]; return l, ok },
+		Changed: f.changed,
+	}
+	err := each(func(ev job.Event) error {
+		f.state.Apply(ev, hooks)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &Lives{Counts: f.state.Counts(), Procs: f.state.Capacity()}
+	for i := range f.lives {
+		if !f.lives[i].dropped {
+			out.Jobs = append(out.Jobs, f.lives[i].Life)
+		}
+	}
+	slices.SortStableFunc(out.Jobs, func(a, b Life) int { return a.Submit.Compare(b.Submit) })
+	return out, nil
+}
+
+// folder follows the changes of a cluster.
+type folder struct {
+	state *cluster.State
+	// known are the jobs that left, so that a record that comes late finds them, however old they are.
+	known   map[string]cluster.Left
+	lives   []open
+	current map[string]int // the newest life of each job
+	// split are the arrays of which a task has got a record of its own: the wait of the first is that of the array.
+	split map[string]bool
+}
+
+// open is a life that may change.
+type open struct {
+	Life
+	complete bool // size and queue are known
+	dropped  bool
+}
+
+// changed takes in a change.
+func (f *folder) changed(raw cluster.Change) {
+	c := changes.Of(raw, f.state)
+	switch c.Kind {
+	case changes.Submitted, changes.Split:
+		f.begin(&c)
+	case changes.Requeued:
+		f.end(&c, Lost, c.Event.Time)
+		f.begin(&c)
+	case changes.Updated, changes.Held, changes.Released:
+		f.update(&c)
+	case changes.Started:
+		f.start(&c)
+	case changes.Ended:
+		f.end(&c, Ended, c.EndTime())
+	case changes.Lost:
+		f.end(&c, Lost, c.Event.Time)
+	case changes.Cancelled:
+		f.end(&c, Cancelled, c.Event.Time)
+	case changes.UsedUp:
+		if l := f.of(c.Before.ID); l != nil {
+			l.dropped = true // its tasks have lives of their own
+		}
+	}
+	if c.After == nil && c.Before != nil {
+		f.left(&c)
+	}
+}
+
+// left remembers a job that is gone.
+func (f *folder) left(c *changes.Change) {
+	l := cluster.Left{ID: c.Before.ID, Attempt: c.Before.Attempt, Submit: c.Before.Order, At: c.Event.Time}
+	if end := c.EndTime(); end.After(l.At) {
+		l.At = end
+	}
+	if c.Before.Running() {
+		l.Began = c.Before.Submit
+	}
+	f.known[l.ID] = l
+}
+
+func (f *folder) of(id string) *open {
+	if i, ok := f.current[id]; ok {
+		return &f.lives[i]
+	}
+	return nil
+}
+
+// begin begins a life with a submission or a requeue.
+func (f *folder) begin(c *changes.Change) {
+	j := c.After
+	l := open{Life: Life{ID: j.ID, Attempt: j.Attempt, Submit: j.Submit, Guessed: c.Event.Derived}}
+	if c.Kind == changes.Split && !f.split[c.Array.ID] {
+		f.split[c.Array.ID], l.Guessed = true, false
+	}
+	l.learn(j, true)
+	f.current[j.ID] = len(f.lives)
+	f.lives = append(f.lives, l)
+}
+
+// learn takes over what is known of the job. What was known at the submission stays as it was, unless it lacked the
+// size or the queue.
+func (l *open) learn(j *cluster.Job, atSubmission bool) {
+	l.Given = j.Attributes
+	if l.Given.Queue == "" {
+		l.Given.Queue = cluster.DefaultQueue
+	}
+	if atSubmission || !l.complete {
+		l.Asked = l.Given
+	}
+	l.complete = j.Procs > 0 && !j.Unsized && !j.Unqueued
+}
+
+// update takes in what became known of a job.
+func (f *folder) update(c *changes.Change) {
+	l := f.of(c.After.ID)
+	if l == nil {
+		return
+	}
+	now := f.state.Now()
+	waits := !c.After.Running()
+	atSubmission := waits && !now.After(l.Submit)
+	l.learn(c.After, atSubmission)
+	held := c.Kind == changes.Held || c.Kind == changes.Released
+	if waits && (held && c.Before.Held != c.After.Held || !atSubmission && c.Before.Attributes != c.After.Attributes) {
+		l.Changes = append(l.Changes, Change{At: now, Held: c.After.Held, Asked: l.Given})
+	}
+}
+
+// start takes in a start.
+func (f *folder) start(c *changes.Change) {
+	if l := f.of(c.After.ID); l != nil {
+		l.learn(c.After, false)
+		l.Start, l.Fate = c.After.Start, Running
+	}
+}
+
+// end takes in that a job left.
+func (f *folder) end(c *changes.Change, fate Fate, at time.Time) {
+	l := f.of(c.Before.ID)
+	if l == nil {
+		return
+	}
+	l.learn(c.Before, false)
+	l.Fate, l.End = fate, at
+	if fate != Cancelled && !c.Event.Times.Start.IsZero() && !c.Event.Times.Start.Before(l.Submit) {
+		l.Start = c.Event.Times.Start // accounting knows it better
+	}
+}

@@ -1,0 +1,184 @@
+package offline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/waitcast/waitcast/cluster/lives"
+	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/swflog"
+	"github.com/waitcast/waitcast/history"
+	"github.com/waitcast/waitcast/job"
+)
+
+// logFlags are the flags of commands that read recorded logs.
+type logFlags struct {
+	format, columns, zone string
+}
+
+func (f *logFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.format, "format", "",
+		"format of the logs, as the daemon's configuration names it; by default each file's content shows it")
+	flags.StringVar(&f.columns, "columns", "",
+		"columns of a dump of sacct without a header, separated by commas, as in its --format")
+	flags.StringVar(&f.zone, "time-zone", "",
+		"zone of local times in the logs, such as Europe/Berlin; by default that of this host")
+}
+
+// location returns the zone of the logs, nil where none is named.
+func (f *logFlags) location() (*time.Location, error) {
+	if f.zone == "" {
+		return nil, nil
+	}
+	loc, err := time.LoadLocation(f.zone)
+	if err != nil {
+		return nil, console.NewUsageError(fmt.Sprintf("--time-zone %s: no such zone: want one such as Europe/Berlin",
+			f.zone))
+	}
+	return loc, nil
+}
+
+// config returns how logs are read.
+func (f *logFlags) config() (history.Config, error) {
+	loc, err := f.location()
+	if err != nil {
+		return history.Config{}, err
+	}
+	cfg := history.Config{
+		Formats: history.Formats(time.Now), Format: f.format, Now: time.Now(),
+		Options: collector.Options{Location: loc, Columns: f.columns},
+	}
+	if f.format != "" {
+		if _, err := history.Named(cfg.Formats, f.format); err != nil {
+			return cfg, console.NewUsageError("--format: " + err.Error())
+		}
+	}
+	if f.columns == "" {
+		return cfg, nil
+	}
+	if f.format != "" && f.format != slurm.SacctName {
+		return cfg, console.NewUsageError("--columns are those of format " + slurm.SacctName)
+	}
+	cfg.Format = slurm.SacctName
+	if err := slurm.CheckSacctColumns(f.columns); err != nil {
+		return cfg, console.NewUsageError("--columns: " + err.Error())
+	}
+	return cfg, nil
+}
+
+// areWorkloads reports which of some files are in the Standard Workload Format.
+func areWorkloads(paths []string, cfg *history.Config) (workloads, others []string, err error) {
+	for _, path := range paths {
+		f, err := history.FormatOf(path, cfg)
+		if err != nil {
+			return nil, nil, err
+		}
+		if f.Name == swflog.Name {
+			workloads = append(workloads, path)
+		} else {
+			others = append(others, path)
+		}
+	}
+	return workloads, others, nil
+}
+
+// readLives reads the files of one log, in any order, and reports on standard error what could not be used.
+func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Config) (l *lives.Lives,
+	files []history.File, err error) {
+	bad := lineReport{to: a.Console}
+	cfg.OnBad, cfg.OnNotice = bad.refused, bad.notice
+	h, err := history.Read(ctx, paths, cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	l, err = lives.Fold(func(do func(job.Event) error) error {
+		return h.Each(func(ev *history.Event) error { return do(ev.Event) })
+	})
+	bad.summarize()
+	return l, h.Files, err
+}
+
+// shownBad bounds the lines that are reported one by one, for each reason.
+const shownBad = 3
+
+// lineReport writes lines on standard error: the first of each reason, and how many there were.
+type lineReport struct {
+	to      *console.Console
+	counts  map[string]int
+	reasons []string
+	notices int
+}
+
+func (b *lineReport) refused(line source.BadLine) {
+	if b.counts == nil {
+		b.counts = map[string]int{}
+	}
+	if b.counts[line.Reason]++; b.counts[line.Reason] == 1 {
+		b.reasons = append(b.reasons, line.Reason)
+	}
+	if b.counts[line.Reason] <= shownBad {
+		b.to.Note("%s:%d: left out: %v", line.Path, line.Number, line.Err)
+	}
+}
+
+func (b *lineReport) notice(line source.BadLine) {
+	if b.notices++; b.notices <= shownBad {
+		b.to.Note("%s:%d: %v", line.Path, line.Number, line.Err)
+	}
+}
+
+// summarize reports how many lines were left out in all, where not all were shown.
+func (b *lineReport) summarize() {
+	for _, reason := range b.reasons {
+		if n := b.counts[reason]; n > shownBad {
+			b.to.Note("%d records in all were left out for reason %s", n, reason)
+		}
+	}
+	if b.notices > shownBad {
+		b.to.Note("%d notices in all", b.notices)
+	}
+}
+
+// openText opens a file, plain, gzip or zstd. closeText closes it.
+func openText(path string) (text io.Reader, closeText func(), err error) {
+	file, err := os.Open(path) //nolint:gosec // the user names it
+	if err != nil {
+		return nil, nil, err
+	}
+	text, release, err := history.Decompressed(file)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
+	}
+	return text, func() { release(); _ = file.Close() }, nil // it was only read
+}
+
+// summary says in a line what was read: "3 files, pbs, 1200 records, 2 of them left out".
+func summary(files []history.File) string {
+	var records, bad int64
+	var formats []string
+	for _, f := range files {
+		records, bad = records+f.Records, bad+f.Bad
+		if len(formats) == 0 || formats[len(formats)-1] != f.Format {
+			formats = append(formats, f.Format)
+		}
+	}
+	text := fmt.Sprintf("%s, %d records", strings.Join(formats, " and "), records)
+	if len(files) > 1 {
+		text = fmt.Sprintf("%d files, %s", len(files), text)
+	}
+	if bad > 0 {
+		text += fmt.Sprintf(", %d left out", bad)
+	}
+	return text
+}
