@@ -1,0 +1,250 @@
+package conformal
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/waitcast/waitcast/predictor/coverage"
+)
+
+// growingJob is a job of a queue that outgrows its machine: each second its waits become .3 s longer.
+type growingJob struct {
+	submit, wait, patience float64
+	raw                    []float64 // the forecast
+}
+
+// growingJobs returns jobs a minute apart, 30 s at first and 20 h in the end. lag is by how much the forecast lags
+// behind the growth, in seconds; without a lag it is right. With patience (its mean, in seconds) jobs are cancelled
+// whatever they would have waited.
+func growingJobs(seed uint64, n int, lag, patience float64) []growingJob {
+	rng := rand.New(rand.NewPCG(seed, 11))
+	out, now := make([]growingJob, n), 0.0
+	scale := func(at float64) float64 { return math.Log(600 + .3*math.Max(0, at)) }
+	for i := range out {
+		now += rng.ExpFloat64() * 60
+		law := distuv.LogNormal{Mu: scale(now), Sigma: 1}
+		said := distuv.LogNormal{Mu: scale(now - lag), Sigma: 1}
+		j := growingJob{submit: math.Ceil(now), wait: math.Ceil(law.Quantile(rng.Float64())), patience: math.Inf(1)}
+		if patience > 0 {
+			j.patience = math.Ceil(rng.ExpFloat64() * patience)
+		}
+		for _, p := range levels() {
+			j.raw = append(j.raw, said.Quantile(p))
+		}
+		out[i] = j
+	}
+	return out
+}
+
+// corrector corrects a forecast and learns of the outcomes.
+type corrector interface {
+	correct(raw, out []float64)
+	watch(id int64, submit float64, raw, served []float64)
+	advance(now float64)
+	started(id int64, at float64)
+	cancelled(id int64, at float64)
+}
+
+type calibrating struct{ *Calibrator }
+
+func (c calibrating) correct(raw, out []float64) { c.Correct(nil, raw, out) }
+func (c calibrating) watch(id int64, submit float64, raw, served []float64) {
+	c.Watch(id, submit, nil, raw, served)
+}
+func (c calibrating) advance(now float64)            { c.Advance(now) }
+func (c calibrating) started(id int64, at float64)   { c.Started(id, at) }
+func (c calibrating) cancelled(id int64, at float64) { c.Cancelled(id, at) }
+
+// atStart is the same correction that learns hits and misses when jobs start, as they come: a job that waits tells
+// nothing yet.
+type atStart struct {
+	*Calibrator
+	jobs map[int64]growingJob
+}
+
+func (c atStart) correct(raw, out []float64) { c.Correct(nil, raw, out) }
+func (c atStart) watch(id int64, submit float64, _, served []float64) {
+	c.jobs[id] = growingJob{submit: submit, raw: append([]float64(nil), served...)}
+}
+func (c atStart) advance(float64) {}
+func (c atStart) started(id int64, at float64) {
+	j := c.jobs[id]
+	delete(c.jobs, id)
+	for l, q := range j.raw {
+		s := &c.accounts[0].Above[l]
+		step := -c.cfg.Levels[l]
+		if at-j.submit <= math.Ceil(q) {
+			step++
+		}
+		s.Beta -= c.rate(l, s.N) * step
+		c.decide(s)
+	}
+}
+func (c atStart) cancelled(id int64, _ float64) { delete(c.jobs, id) }
+
+// grown is how what was served turned out, of the last two thirds of the submissions up to an instant.
+type grown struct {
+	truth     []float64 // once all waits are over, of the submissions that were decided
+	everybody []float64 // the same of all submissions
+	published []float64 // as of the instant
+	naive     []float64 // of the jobs that had started by then
+}
+
+// run passes jobs through a corrector, in the order of events, and judges what was served as of the last submission but
+// a third.
+func run(jobs []growingJob, c corrector) grown {
+	served := make([][]float64, len(jobs))
+	var todo agenda
+	until := func(now float64) {
+		for n := len(todo); n > 0 && todo[n-1].at < now; n = len(todo) {
+			e := todo[n-1]
+			todo = todo[:n-1]
+			if e.cancel {
+				c.cancelled(e.id, e.at)
+			} else {
+				c.started(e.id, e.at)
+			}
+		}
+	}
+	for i, j := range jobs {
+		until(j.submit)
+		c.advance(j.submit)
+		served[i] = make([]float64, len(j.raw))
+		c.correct(j.raw, served[i])
+		c.watch(int64(i), j.submit, j.raw, served[i])
+		todo.add(ending{at: j.submit + math.Min(j.wait, j.patience), id: int64(i), cancel: j.patience < j.wait})
+	}
+	return turnedOut(jobs[len(jobs)/3:], served[len(jobs)/3:], jobs[len(jobs)*5/6].submit)
+}
+
+func turnedOut(jobs []growingJob, served [][]float64, asOf float64) grown {
+	var out grown
+	for l := range levels() {
+		var h coverage.OutcomeHistogram
+		var due, dueHits, all, hits, started, startedHits float64
+		for i, j := range jobs {
+			hit := 0.0
+			if j.wait <= math.Ceil(served[i][l]) {
+				hit = 1
+			}
+			all, hits = all+1, hits+hit
+			if j.submit > asOf {
+				continue
+			}
+			s := coverage.Submission{Age: asOf - j.submit, Waited: math.Min(j.wait, j.patience),
+				Started: j.wait <= j.patience}
+			o, age := s.Judge(served[i][l], 1)
+			h.Add(o, age)
+			if o != coverage.Undecided {
+				due, dueHits = due+1, dueHits+hit
+			}
+			if s.Started && !s.Waits() {
+				started, startedHits = started+1, startedHits+hit
+			}
+		}
+		out.truth = append(out.truth, dueHits/due)
+		out.everybody = append(out.everybody, hits/all)
+		out.published = append(out.published, h.Interval().High)
+		out.naive = append(out.naive, startedHits/started)
+	}
+	return out
+}
+
+// add adds a share of another judgment.
+func (g *grown) add(o grown, share float64) {
+	for _, p := range []struct {
+		to   *[]float64
+		from []float64
+	}{{&g.truth, o.truth}, {&g.everybody, o.everybody}, {&g.published, o.published}, {&g.naive, o.naive}} {
+		if *p.to == nil {
+			*p.to = make([]float64, len(p.from))
+		}
+		for l, v := range p.from {
+			(*p.to)[l] += v * share
+		}
+	}
+}
+
+// averaged runs a corrector on several draws.
+func averaged(t *testing.T, lag, patience float64, fresh func() corrector) grown {
+	t.Helper()
+	const seeds, jobs = 10, 4000
+	var out grown
+	for seed := range uint64(seeds) {
+		out.add(run(growingJobs(seed, jobs, lag, patience), fresh()), 1./seeds)
+	}
+	return out
+}
+
+// While waits grow steadily, the correction does not move a right forecast, because it learns at instants that are
+// fixed at the submission; one that learns from starts as they come tightens it. It takes away more than half of what a
+// forecast misses that lags behind. The published coverage is the truth of the decided submissions in each case,
+// whatever the coverage of the started jobs says.
+func TestServedAndPublishedCoverageWhereWaitsGrow(t *testing.T) {
+	ours := func() corrector { return calibrating{mustNew(t, Config{KeepCancelled: 1})} }
+	right := averaged(t, 0, 0, ours)
+	naive := averaged(t, 0, 0, func() corrector { return atStart{mustNew(t, Config{}), map[int64]growingJob{}} })
+	behind := averaged(t, 1e5, 0, ours)
+	uncorrected := averaged(t, 1e5, 0, func() corrector { return untouched{} })
+	for l, p := range levels() {
+		t.Logf("level %g: right %.3f (started jobs %.3f), learnt as starts come %.3f, lagging %.3f, corrected %.3f", p,
+			right.everybody[l], right.naive[l], naive.everybody[l], uncorrected.everybody[l], behind.everybody[l])
+		if math.Abs(right.everybody[l]-p) > .012 {
+			t.Errorf("level %g: a right forecast covers %.3f after the correction", p, right.everybody[l])
+		}
+		for _, g := range []grown{right, naive, behind, uncorrected} {
+			if math.Abs(g.published[l]-g.truth[l]) > 1e-9 {
+				t.Errorf("level %g: %.4f is published, the truth is %.4f", p, g.published[l], g.truth[l])
+			}
+			if p >= .25 && p <= .75 && g.naive[l] < g.truth[l]+.02 {
+				t.Errorf("level %g: the coverage of started jobs, %.3f, flatters by nothing", p, g.naive[l])
+			}
+		}
+		if p >= .25 && p <= .75 && naive.everybody[l] > p-.05 {
+			t.Errorf("level %g: learning as starts come leaves %.3f: the test shows nothing", p, naive.everybody[l])
+		}
+		if gap := p - uncorrected.everybody[l]; gap < .03 || p-behind.everybody[l] > gap/2 {
+			t.Errorf("level %g: a forecast that lags behind covers %.3f, corrected %.3f", p, uncorrected.everybody[l],
+				behind.everybody[l])
+		}
+	}
+}
+
+// The same where jobs are cancelled: the published coverage, weighted, is that of the waits there would be. The
+// correction holds that if it keeps the misses of cancelled jobs; if it takes them back, as it does by default, it
+// covers the jobs that start, which waited less. Of .95 hardly a quantile has passed by then.
+func TestPublishedCoverageOfCancelledJobsWhereWaitsGrow(t *testing.T) {
+	whole := averaged(t, 0, 1.5e5, func() corrector { return calibrating{mustNew(t, Config{KeepCancelled: 1})} })
+	started := averaged(t, 0, 1.5e5, func() corrector { return calibrating{mustNew(t, Config{})} })
+	for l, p := range levels() {
+		if p > .9 {
+			break
+		}
+		t.Logf("level %g: all misses kept: published %.3f, truth %.3f; taken back: published %.3f, truth %.3f", p,
+			whole.published[l], whole.truth[l], started.published[l], started.truth[l])
+		if p >= .25 && p <= .75 && started.truth[l] > whole.truth[l]-.02 {
+			t.Errorf("level %g: %.3f of the waits there would be are covered where misses are taken back", p,
+				started.truth[l])
+		}
+		for _, g := range []grown{whole, started} {
+			if math.Abs(g.published[l]-g.truth[l]) > .012 {
+				t.Errorf("level %g: %.4f is published, the truth is %.4f", p, g.published[l], g.truth[l])
+			}
+		}
+		if math.Abs(whole.everybody[l]-p) > .02 {
+			t.Errorf("level %g: a right forecast covers %.3f after the correction", p, whole.everybody[l])
+		}
+	}
+}
+
+// untouched corrects nothing.
+type untouched struct{}
+
+func (untouched) correct(raw, out []float64)                 { copy(out, raw) }
+func (untouched) watch(int64, float64, []float64, []float64) {}
+func (untouched) advance(float64)                            {}
+func (untouched) started(int64, float64)                     {}
+func (untouched) cancelled(int64, float64)                   {}
