@@ -35,6 +35,7 @@ func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []
 		out.NoForecast = served.Reason
 	default:
 		out.Forecast = jobForecast(served, out.WaitedSeconds, now)
+		out.Forecast.Methods = withIgnored(out.Forecast.Methods, v.Rules != nil)
 		m := v.Move(w, served, waits, now)
 		out.Moved, out.MovedBy = moved(&out, &m), string(m.Cause)
 	}

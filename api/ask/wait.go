@@ -55,6 +55,7 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 		out.AskedQueue = askedQueue(q.given.Queue, q.request.Queue)
 	}
 	addExperts(&out, learnt)
+	out.Methods = withIgnored(out.Methods, v.Rules != nil)
 	if q.given.Explain {
 		keep := cmp.Or(q.given.Keep, readmodel.DefaultKeep)
 		out.WaitsFor = pivotsFor(c, v.Pivots(&a))

@@ -54,9 +54,13 @@ class Place(TypedDict, total=False):
     queue: str
 
 
-class Method(TypedDict):
+class _MethodMust(TypedDict):
     name: str
     median_seconds: Optional[float]
+
+
+class Method(_MethodMust, total=False):
+    ignores: list[str]
 
 
 class StartBy(TypedDict):

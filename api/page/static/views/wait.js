@@ -142,6 +142,6 @@ function sooner(w, state) {
 }
 
 function methods(w) {
-  const rows = w.methods.map((m) => [m.name, { text: m.cannot_say ? "–" : duration(m.median_seconds), value: m.median_seconds }, m.cannot_say?.detail ?? ""]);
-  return details("What single methods say", table("What single methods say", ["Method", { name: "median", num: true }, { name: "why not", class: "wide" }], rows, { caption: false }));
+  const rows = w.methods.map((m) => [m.name, { text: m.cannot_say ? "–" : duration(m.median_seconds), value: m.median_seconds }, m.cannot_say?.detail ?? "", (m.ignores ?? []).join(", ").replaceAll("_", " ")]);
+  return details("What single methods say", table("What single methods say", ["Method", { name: "median", num: true }, { name: "why not", class: "wide" }, { name: "ignores", class: "wide" }], rows, { caption: false }));
 }

@@ -1,0 +1,49 @@
+package ask
+
+import (
+	"slices"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	"github.com/waitcast/waitcast/predictor/headqueue"
+)
+
+// What a method may ignore of what makes jobs wait. The document of the interface says what each means.
+const (
+	ignoresBackfilling = "backfilling"
+	ignoresPriorities  = "priorities"
+	ignoresLimits      = "limits"
+	ignoresArrivals    = "later_arrivals"
+	ignoresQueue       = "queue"
+	ignoresTimeLimit   = "time_limit"
+	ignoresEarlyEnds   = "early_ends"
+)
+
+// ignored returns what a method ignores. ranked means that the scheduler's rules are known, by which the jobs ahead are
+// put in order; without them first come, first served ignores priorities too.
+func ignored(method string, ranked bool) []string {
+	experts := ensemble.Names()
+	switch method {
+	case headqueue.NameA, headqueue.NameB, headqueue.NameCombined, headqueue.NameExact, headqueue.NameFCFS:
+		out := []string{ignoresBackfilling, ignoresLimits, ignoresArrivals, ignoresTimeLimit}
+		if !ranked {
+			out = append(out, ignoresPriorities)
+		}
+		return out
+	case experts[ensemble.Simulation], experts[ensemble.Corrected]:
+		return []string{ignoresLimits}
+	case experts[ensemble.Limits]:
+		return []string{ignoresLimits, ignoresArrivals, ignoresEarlyEnds}
+	case experts[ensemble.QbetsBound], experts[ensemble.RecentWaits], experts[ensemble.UserLast]:
+		return []string{ignoresQueue, ignoresPriorities, ignoresTimeLimit}
+	}
+	return nil
+}
+
+// withIgnored adds to methods what they ignore.
+func withIgnored(all []wire.Method, ranked bool) []wire.Method {
+	for i := range all {
+		all[i].Ignores = ignored(all[i].Name, ranked)
+	}
+	return slices.Clip(all)
+}
