@@ -34,6 +34,8 @@ type Life struct {
 	// ID is the job's id as the scheduler writes it, Attempt counts its tries from 0.
 	ID      string
 	Attempt int
+	// Seq numbers the submissions; a requeued job keeps its own.
+	Seq uint64
 	// Asked is what was known of the job when it was submitted; a size or a queue that the log has later only, once it
 	// has it. Given is what was known last.
 	Asked, Given job.Attributes
@@ -160,7 +162,7 @@ func (f *folder) of(id string) *open {
 // begin begins a life with a submission or a requeue.
 func (f *folder) begin(c *changes.Change) {
 	j := c.After
-	l := open{Life: Life{ID: j.ID, Attempt: j.Attempt, Submit: j.Submit, Guessed: c.Event.Derived}}
+	l := open{Life: Life{ID: j.ID, Attempt: j.Attempt, Seq: j.Seq, Submit: j.Submit, Guessed: c.Event.Derived}}
 	if c.Kind == changes.Split && !f.split[c.Array.ID] {
 		f.split[c.Array.ID], l.Guessed = true, false
 	}

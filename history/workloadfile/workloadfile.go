@@ -34,7 +34,7 @@ func Write(to io.Writer, l *lives.Lives, o Options) error {
 	w := swf.NewWriter(to)
 	c := converter{queues: numbers{}, users: numbers{}, groups: numbers{}, applications: numbers{}}
 	if len(l.Jobs) > 0 {
-		c.base = l.Jobs[0].Submit.Unix()
+		c.base = l.Jobs[0].Submit.Unix() / week * week
 	}
 	records := make([]swf.Record, 0, len(l.Jobs))
 	for i := range l.Jobs {
@@ -54,6 +54,10 @@ func Write(to io.Writer, l *lives.Lives, o Options) error {
 	}
 	return w.Flush()
 }
+
+// week is the length of a week in seconds. The file begins with the week of its first submission, counted from 1970, so
+// that whoever replays it without its UnixStartTime sees the same times of day and of the week.
+const week = 7 * 24 * 60 * 60
 
 // converter numbers names.
 type converter struct {

@@ -86,9 +86,16 @@ func plain(t *backtest.Trace) []backtest.Job {
 	}
 	var out []backtest.Job
 	for _, j := range t.Jobs {
-		j.Name, j.App = "", ""
+		j.Name, j.App, j.Key = "", "", 0
 		j.User, j.Queue = number(users, j.User), number(queues, j.Queue)
-		j.Submit -= t.Jobs[0].Submit
+		origin := t.Jobs[0].Submit
+		j.Submit -= origin
+		if j.Starts {
+			j.Start -= origin
+		}
+		if j.Ends || j.Cancelled {
+			j.End -= origin
+		}
 		if j.Lost && j.Limit > 0 && j.End == j.Start+j.Limit+86400 || !j.Ends && j.Starts {
 			j.Ends, j.End = false, 0
 		}
@@ -123,15 +130,17 @@ func TestHeader(t *testing.T) {
 		if err := r.Next(&rec); err != nil {
 			t.Fatal(err)
 		}
-		want := swf.Record{ID: 1, Wait: 60, Runtime: 3540, Allocated: 6, CPUTime: -1, Memory: -1, RequestedProcs: 4,
-			TimeLimit: -1, RequestedMem: 2048, Status: -1, User: 1, Group: 1, Executable: 1, Queue: 1, Partition: -1,
+		// 1,700,000,000 is 512,000 s after a Thursday's midnight, on which the weeks since 1970 begin.
+		want := swf.Record{ID: 1, Submit: 512_000, Wait: 60, Runtime: 3540, Allocated: 6, CPUTime: -1, Memory: -1,
+			RequestedProcs: 4,
+			TimeLimit:      -1, RequestedMem: 2048, Status: -1, User: 1, Group: 1, Executable: 1, Queue: 1, Partition: -1,
 			Preceding: -1, ThinkTime: -1}
 		if diff := cmp.Diff(want, rec); diff != "" {
 			t.Errorf("the record (-want +got):\n%s", diff)
 		}
 		h := r.Header()
 		head := strings.Join(h.Lines, "\n")
-		if h.UnixStartTime != at.Unix() || h.MaxProcs != 12 || h.TimeZoneString != "Europe/Berlin" ||
+		if h.UnixStartTime != at.Unix()-512_000 || h.MaxProcs != 12 || h.TimeZoneString != "Europe/Berlin" ||
 			!strings.Contains(head, "; Version: 2.2\n") || !strings.Contains(head, "; MaxJobs: 1\n") {
 			t.Errorf("header %+v", h)
 		}

@@ -10,37 +10,44 @@ import (
 )
 
 // FromLives returns the lives of a log's jobs as a trace: each try of a job is a job of its own, as it is to the
-// daemon's engine. The instants count from the first submission.
+// daemon's engine. Instants are Unix seconds, as the daemon counts them: forecasts know the time of day and of the
+// week.
 func FromLives(name string, l *lives.Lives) (*Trace, error) {
 	if len(l.Jobs) == 0 {
 		return nil, fmt.Errorf("%s: no job to replay", name)
 	}
 	t := &Trace{Name: name, Procs: l.Procs, Jobs: make([]Job, 0, len(l.Jobs))}
-	origin := l.Jobs[0].Submit
-	since := func(at time.Time) float64 { return at.Sub(origin).Seconds() }
 	for i := range l.Jobs {
-		t.Jobs = append(t.Jobs, jobOfLife(&l.Jobs[i], int64(i+1), since))
+		t.Jobs = append(t.Jobs, jobOfLife(&l.Jobs[i], int64(i+1)))
 	}
 	return t, nil
 }
 
+// clock returns an instant in Unix seconds.
+func clock(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
+
 // jobOfLife turns a life into a job.
-func jobOfLife(l *lives.Life, number int64, since func(time.Time) float64) Job {
-	j := Job{Number: number, Name: l.ID, Submit: since(l.Submit), Request: requestOf(&l.Asked), Recorded: !l.Guessed}
+func jobOfLife(l *lives.Life, number int64) Job {
+	var key uint64
+	if l.Seq > 0 { // readmodel.EngineID: the draws of simulations depend on it
+		key = l.Seq<<12 | uint64(l.Attempt&0x7ff)<<1
+	}
+	j := Job{Number: number, Name: l.ID, Key: key, Submit: clock(l.Submit), Request: requestOf(&l.Asked),
+		Recorded: !l.Guessed}
 	switch l.Fate {
 	case lives.Waiting:
 		j.Recorded = false
 	case lives.Cancelled:
-		j.Cancelled, j.End = true, since(l.End)
+		j.Cancelled, j.End = true, clock(l.End)
 	default:
-		j.Starts, j.Start = true, since(l.Start)
+		j.Starts, j.Start = true, clock(l.Start)
 		j.Ends, j.Lost = l.Fate != lives.Running, l.Fate == lives.Lost
 		if j.Ends {
-			j.End = since(l.End)
+			j.End = clock(l.End)
 		}
 	}
 	for _, c := range l.Changes {
-		j.Changes = append(j.Changes, Change{At: since(c.At), Held: c.Held, Request: requestOf(&c.Asked)})
+		j.Changes = append(j.Changes, Change{At: clock(c.At), Held: c.Held, Request: requestOf(&c.Asked)})
 	}
 	return j
 }

@@ -14,7 +14,7 @@ import (
 // TestLivesAreReplayed proves that the lives of a log reach the engine as what happened to its jobs: tries of a job
 // apart, a wait without a submission unlearnt, holds, releases and updates at their instants.
 func TestLivesAreReplayed(t *testing.T) {
-	at := func(seconds int) time.Time { return time.Unix(1_000_000+int64(seconds), 0) }
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
 	two, four := job.Attributes{Procs: 2}, job.Attributes{Procs: 4}
 	trace, err := FromLives("x", &lives.Lives{Jobs: []lives.Life{
 		{ID: "1", Asked: two, Submit: at(0), Start: at(10), End: at(20), Fate: lives.Lost},

@@ -77,7 +77,7 @@ func stage(k changes.Kind) int {
 
 // Replay sends the trace's events to f, and calls tell with each submission's forecast.
 func (t *Trace) Replay(f Replayed, tell func(job int, fc engine.Forecast)) {
-	order := changes.NewSequencer(func(h happening) (uint64, changes.Kind) { return uint64(h.job), h.kind })
+	order := changes.NewSequencer(func(h happening) (uint64, changes.Kind) { return t.key(h.job), h.kind })
 	apply := func(h happening) { t.apply(h, f, tell) }
 	all := t.happenings()
 	for i, h := range all {
@@ -91,8 +91,16 @@ func (t *Trace) Replay(f Replayed, tell func(job int, fc engine.Forecast)) {
 	order.EndInstant(apply)
 }
 
+// key returns the number by which the engine knows a job.
+func (t *Trace) key(job int32) uint64 {
+	if key := t.Jobs[job].Key; key != 0 {
+		return key
+	}
+	return uint64(job)
+}
+
 func (t *Trace) apply(h happening, f Replayed, tell func(job int, fc engine.Forecast)) {
-	j, id := &t.Jobs[h.job], uint64(h.job)
+	j, id := &t.Jobs[h.job], t.key(h.job)
 	switch h.kind {
 	case changes.Submitted:
 		tell(int(h.job), f.Submit(h.at, id, j.Request))

@@ -15,11 +15,13 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Job is one job of a trace. Instants are in seconds since the log's start.
+// Job is one job of a trace. Instants are in seconds since the start of a workload file; of other logs since 1970.
 type Job struct {
 	// Number is the job's in the log, or its place in it where a Name identifies the job.
 	Number int64
 	Name   string
+	// Key is the number by which the engine knows the job; 0 is its place in the trace.
+	Key    uint64
 	Submit float64
 	engine.Request
 	// Starts and Ends are whether Start and End are known; a job that does not start, and is not Cancelled, waits until
