@@ -73,7 +73,7 @@ type MethodResult struct {
 	// MedianAbsError is the median of |wait - median forecast|; Interval the mean of the .95 quantile less the median.
 	MedianAbsError *float64 `json:"median_abs_error_seconds"`
 	Interval       *float64 `json:"interval_seconds"`
-	// WithCancelled counts also the jobs that never ran, where they are known misses.
+	// WithCancelled is the coverage that counts also the jobs that never ran.
 	WithCancelled WithCancelled `json:"with_cancelled"`
 	Calibration   Calibration   `json:"calibration"`
 }
@@ -85,10 +85,17 @@ type Strata struct {
 	Longer     Figures `json:"gt_1h"`
 }
 
-// WithCancelled is the coverage where jobs that were cancelled after a quantile had passed count as its misses.
+// WithCancelled is the coverage over all jobs, as a daemon publishes it (coverage.OutcomeHistogram): jobs that were
+// cancelled after a quantile had passed count as its misses, and the others stand in for those cancelled before. q is
+// rounded to the resolution of the log.
 type WithCancelled struct {
-	Cancelled int                   `json:"cancelled"`
-	Coverage  map[string][2]float64 `json:"coverage"`
+	// Cancelled is the number of jobs that were cancelled, Censored by level that of those cancelled before the
+	// quantile.
+	Cancelled int              `json:"cancelled"`
+	Censored  map[string]int64 `json:"censored"`
+	// Coverage is [P(W < q), P(W <= q)], Unweighted the same with the censored jobs left out.
+	Coverage   map[string][2]float64 `json:"coverage"`
+	Unweighted map[string][2]float64 `json:"coverage_unweighted"`
 }
 
 // Calibration reports whether levels cover the waits that they promise: over the whole trace and over the jobs with a

@@ -35,18 +35,16 @@ func stratumOf(wait float64) int {
 
 // sums add up what forecasts of some jobs lost and covered.
 type sums struct {
-	n             int
-	loss          []float64 // of the pinball loss of ln(wait + 60 s), by level
-	below, upTo   []int     // waits below, and at most, the quantile
-	factor2       int
-	factor3       int
-	cancelled     int   // known misses at some level
-	cancelledMiss []int // by level
+	n           int
+	loss        []float64 // of the pinball loss of ln(wait + 60 s), by level
+	below, upTo []int     // waits below, and at most, the quantile
+	factor2     int
+	factor3     int
 }
 
 func newSums() sums {
 	k := len(waittime.ScoredLevels())
-	return sums{loss: make([]float64, k), below: make([]int, k), upTo: make([]int, k), cancelledMiss: make([]int, k)}
+	return sums{loss: make([]float64, k), below: make([]int, k), upTo: make([]int, k)}
 }
 
 func (s *sums) add(q []float64, wait float64) {
@@ -81,10 +79,16 @@ type methodScore struct {
 	waits, medians []float64
 	widths         []float64
 	calibration    *coverage.Score
+	cancelledJobs  int
+	resolution     float64
+	everybody      []coverage.OutcomeHistogram // of the jobs that started and of those that were cancelled, by level
 }
 
 func newMethodScore(name string, resolution float64) (*methodScore, error) {
-	m := &methodScore{name: name, all: newSums()}
+	m := &methodScore{
+		name: name, all: newSums(), resolution: resolution,
+		everybody: make([]coverage.OutcomeHistogram, len(waittime.ScoredLevels())),
+	}
 	for i := range m.strata {
 		m.strata[i] = newSums()
 	}
@@ -99,17 +103,21 @@ func (m *methodScore) add(since, wait float64, q []float64) error {
 	m.strata[stratumOf(wait)].add(q, wait)
 	m.waits, m.medians = append(m.waits, wait), append(m.medians, q[medianLevel])
 	m.widths = append(m.widths, q[highLevel]-q[medianLevel])
+	m.judge(coverage.Submission{Age: math.Inf(1), Waited: wait, Started: true}, q)
 	return m.calibration.Add(since, wait, q)
 }
 
 // cancelled scores a job that was cancelled after it had waited so long: that is a miss of each quantile that it had
-// outlived.
+// outlived, and censored for the others.
 func (m *methodScore) cancelled(waited float64, q []float64) {
-	m.all.cancelled++
+	m.cancelledJobs++
+	m.judge(coverage.Submission{Age: math.Inf(1), Waited: waited}, q)
+}
+
+// judge counts a job whose wait is over.
+func (m *methodScore) judge(s coverage.Submission, q []float64) {
 	for i, v := range q {
-		if v < waited {
-			m.all.cancelledMiss[i]++
-		}
+		m.everybody[i].Add(s.Judge(v, m.resolution))
 	}
 }
 
@@ -140,7 +148,7 @@ func (m *methodScore) result() MethodResult {
 			r.Calibration.Months++
 		}
 	}
-	r.WithCancelled = m.all.withCancelled()
+	r.WithCancelled = m.withCancelled()
 	return r
 }
 
@@ -168,13 +176,17 @@ func (s *sums) figures() Figures {
 	return f
 }
 
-// withCancelled is the coverage over the jobs that started and, as misses, those whose cancellation came after the
-// quantile.
-func (s *sums) withCancelled() WithCancelled {
-	out := WithCancelled{Cancelled: s.cancelled, Coverage: map[string][2]float64{}}
+// withCancelled is the coverage over the jobs that started and those that were cancelled, as it is published.
+func (m *methodScore) withCancelled() WithCancelled {
+	out := WithCancelled{Cancelled: m.cancelledJobs, Coverage: map[string][2]float64{},
+		Unweighted: map[string][2]float64{}, Censored: map[string]int64{}}
 	for i, level := range waittime.ScoredLevels() {
-		if n := float64(s.n + s.cancelledMiss[i]); n > 0 {
-			out.Coverage[levelName(level)] = [2]float64{float64(s.below[i]) / n, float64(s.upTo[i]) / n}
+		name, counts := levelName(level), m.everybody[i].Counts()
+		out.Censored[name] = counts.Censored
+		if counts.Known() > 0 {
+			weighted, plain := m.everybody[i].Interval(), counts.Interval()
+			out.Coverage[name] = [2]float64{weighted.Low, weighted.High}
+			out.Unweighted[name] = [2]float64{plain.Low, plain.High}
 		}
 	}
 	return out
