@@ -36,7 +36,7 @@ const (
 	// part of the logarithm of the wait that is missing to them.
 	EarlyWaits = 200
 	// priorJobs is how many jobs the errors of other clusters count for.
-	priorJobs = 15
+	priorJobs = 20
 )
 
 // EarlyErrors are the errors of the simulation in an engine's first waits, by class.

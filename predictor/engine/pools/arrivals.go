@@ -32,6 +32,11 @@ const (
 	// rateError is the standard deviation of the logarithm of the rate of arrivals in the next hours about that of the
 	// last ones, beside the error of counting.
 	rateError = .8
+	// goesOn is how long, as a part of the time seen, arrivals go on as they were in half of the futures of a young
+	// cluster: nobody can say that a load of minutes lasts for hours. The law u/(1-u) is that of what is met at a
+	// random instant of its life (J. Gott, "Implications of the Copernican principle for our future prospects", Nature
+	// 363, 1993), with a median of 1; a tenth loses least on loads of 300 jobs on a real Slurm that end.
+	goesOn = .1
 )
 
 // comers is what futures draw their arrivals from.
@@ -101,7 +106,7 @@ func (c *comers) arrivals(at float64) forward.Arrivals {
 	}
 	past := c.past[:n]
 	return func(replica int, _ uint64) func() (forward.Arrival, bool) {
-		s := &comerStream{comers: c, past: past, stretch: 1, left: c.most}
+		s := &comerStream{comers: c, past: past, stretch: 1, left: c.most, ends: math.Inf(1)}
 		s.begin(at, replica)
 		return s.next
 	}
@@ -117,6 +122,7 @@ type comerStream struct {
 	lap     float64 // from the last of them to the first again
 	stretch float64 // of the time between arrivals
 	left    int
+	ends    float64 // seconds until arrivals end
 }
 
 // begin chooses the time that a future plays again.
@@ -127,7 +133,7 @@ func (s *comerStream) begin(at float64, replica int) {
 		unit, kinds = day, 7
 	}
 	if span < unit {
-		s.beginYoung(at, replica)
+		s.beginYoung(at, span, replica)
 		return
 	}
 	lag := unit * float64(1+replica%min(int(span/unit), kinds))
@@ -139,22 +145,29 @@ func (s *comerStream) begin(at float64, replica int) {
 	}
 }
 
-// beginYoung plays the newest submissions again, from another one in each future and at another pace: less than a day
-// has been seen, so nothing is known of hours.
-func (s *comerStream) beginYoung(at float64, replica int) {
+// beginYoung plays the newest submissions again, from another one in each future, at another pace and for another time:
+// less than a day has been seen, so nothing is known of hours.
+func (s *comerStream) beginYoung(at, span float64, replica int) {
 	s.from = max(0, len(s.past)-youngJobs)
 	n := len(s.past) - s.from
 	s.lap = (at - s.past[s.from].At) / float64(n)
 	s.i = s.from + int(uint64(replica)*2654435761%uint64(n)) // D. Knuth's multiplicative hash
 	s.last = s.past[s.i].At - s.lap
+	u := evenOf(replica + replicas/2) // not the one of the pace
+	s.ends = goesOn * span * u / (1 - u)
 	s.stretch = math.Exp(normalOf(replica) * math.Sqrt(rateError*rateError+1/float64(n)))
 }
 
 // normalOf returns a standard normal score for each future: those of any run of successive ones are nearly evenly
 // spread.
 func normalOf(replica int) float64 {
+	return math.Sqrt2 * math.Erfinv(2*evenOf(replica)-1)
+}
+
+// evenOf spreads futures evenly over (0, 1).
+func evenOf(replica int) float64 {
 	_, part := math.Modf((float64(replica) + .5) * (math.Phi - 1))
-	return math.Sqrt2 * math.Erfinv(2*part-1)
+	return part
 }
 
 // next returns the next arrival of the pool's queues.
@@ -171,6 +184,9 @@ func (s *comerStream) next() (forward.Arrival, bool) {
 		s.i, s.last = s.i+1, j.At
 		if rank, here := s.rankOf(j); here {
 			s.left--
+			if s.ends -= gap * s.stretch; s.ends < 0 {
+				break
+			}
 			return forward.Arrival{
 				After: gap * s.stretch, Procs: j.Procs, Limit: j.Limit, Runtime: j.Runtime, Rank: rank,
 			}, true
