@@ -15,8 +15,13 @@ import (
 
 // blocked returns a fixture in which a job of 6 of 10 processors runs for up to ten hours, one of 8 waits behind it,
 // and one of 2 waits behind that; the newest instant is over.
-func blocked(t testing.TB) *fixture {
-	f := serve(t, main(10))
+func blocked(t testing.TB) *fixture { return blockedUnder(t, "") }
+
+// blockedUnder is blocked under a policy that is configured.
+func blockedUnder(t testing.TB, policy string) *fixture {
+	cfg := main(10)
+	cfg.Policy = policy
+	f := serve(t, cfg)
 	begin := f.history("main", "work")
 	for i, o := range []one{
 		{id: "runs", queue: "work", procs: 6, limit: 10 * time.Hour, submit: begin + 1, start: begin + 1, end: -1},
@@ -43,8 +48,9 @@ func only(t *testing.T, what string, got []wire.Pivot, id string, procs int) {
 
 // TestWaitsFor proves that the one running job on which every start hangs is named with the share 1, how long it runs
 // and how much longer, to a request and to the jobs that wait, not to one that is held, and only where it is asked for.
+// Strictly in order, no later job overtakes.
 func TestWaitsFor(t *testing.T) {
-	f := blocked(t)
+	f := blockedUnder(t, "fcfs")
 	w := f.wait("queue=work&procs=5&time_limit=30:00:00")
 	only(t, "a request", w.WaitsFor, "runs", 6)
 	if w.WaitsFor[0].AgeSeconds != 39 {
