@@ -61,6 +61,14 @@ func (l *LevelCoverage) add(s coverage.Submission, q float64) {
 	}
 }
 
+func (c Coverage) merge(o Coverage) {
+	for i := range c {
+		c[i].Merge(&o[i].OutcomeHistogram)
+		c[i].Waiting, c[i].Left = c[i].Waiting+o[i].Waiting, c[i].Left+o[i].Left
+		c[i].Undecided, c[i].Early = c[i].Undecided+o[i].Undecided, c[i].Early+o[i].Early
+	}
+}
+
 // finiteQuantile returns a quantile of the ledger in seconds: never counts as a year.
 func finiteQuantile(q float64) float64 {
 	if q == waittime.Never {
@@ -92,13 +100,18 @@ type Submissions struct {
 }
 
 func (b *Submissions) add(s coverage.Submission, quantiles []float64, peers []modelstore.Peer) {
-	if b.Served == nil {
-		b.Served = newCoverage()
-	}
 	b.Served.add(s, quantiles)
 	b.Waits += count(s.Waits())
 	for _, p := range peers {
 		b.peer(p.Method).add(s, p.Quantiles)
+	}
+}
+
+func (b *Submissions) merge(o *Submissions) {
+	b.Served.merge(o.Served)
+	b.Waits += o.Waits
+	for _, p := range o.Peers {
+		b.peer(p.Method).merge(p.Coverage)
 	}
 }
 

@@ -2,6 +2,7 @@ package accuracy
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,8 +26,8 @@ type Bounds struct {
 // Summary reports how forecasts turned out: scores by groups of ledger rows, and coverage by groups of submissions.
 type Summary struct {
 	bounds Bounds
-	asOf   time.Time // of the coverage
-	groups map[GroupKey]*Group
+	asOf   time.Time           // of the coverage
+	groups map[GroupKey]*Group // of each queue and size
 }
 
 // NewSummary returns a summary of no forecasts.
@@ -56,7 +57,7 @@ type Group struct {
 	Submissions
 }
 
-// Add counts a row in its own group, in that of its queue, and in that of all.
+// Add counts a row.
 func (a *Summary) Add(row *modelstore.Row) {
 	if a.bounds.Seq > 0 && row.Seq > a.bounds.Seq {
 		return
@@ -70,13 +71,12 @@ func (a *Summary) Add(row *modelstore.Row) {
 	if !scored && !covered {
 		return
 	}
-	for _, g := range a.of(row.Queue, row.Procs, row.Replayed) {
-		if scored {
-			g.Score.Add(row)
-		}
-		if covered {
-			g.add(submissionOf(row, a.asOf), row.Quantiles, row.Peers)
-		}
+	g := a.of(row.Queue, row.Procs, row.Replayed)
+	if scored {
+		g.Score.Add(row)
+	}
+	if covered {
+		g.add(submissionOf(row, a.asOf), row.Quantiles, row.Peers)
 	}
 }
 
@@ -85,9 +85,7 @@ func (a *Summary) AddWaiting(w *Waiting) {
 	if !a.covers(w.Submit) {
 		return
 	}
-	for _, g := range a.of(w.Queue, w.Procs, w.Replayed) {
-		g.add(coverage.StillWaiting(a.asOf.Sub(w.Submit).Seconds()), w.Quantiles, w.Peers)
-	}
+	a.of(w.Queue, w.Procs, w.Replayed).add(coverage.StillWaiting(a.asOf.Sub(w.Submit).Seconds()), w.Quantiles, w.Peers)
 }
 
 // covers reports whether the coverage is also of a submission at the instant.
@@ -95,32 +93,37 @@ func (a *Summary) covers(submit time.Time) bool {
 	return !submit.Before(a.bounds.Since) && !submit.After(a.asOf)
 }
 
-// of returns the groups of a job: its own, that of its queue, and that of all. The jobs of a log without queues are
-// all.
-func (a *Summary) of(queue string, procs int, replayed bool) []*Group {
-	keys := []GroupKey{{queue, waittime.SizeClass(procs), replayed}, {"", "", replayed}}
-	if queue != "" {
-		keys = append(keys, GroupKey{queue, "", replayed})
-	}
-	out := make([]*Group, len(keys))
-	for i, k := range keys {
-		if a.groups[k] == nil {
-			a.groups[k] = &Group{
-				GroupKey: k, Score: NewScore(len(waittime.Levels())), Submissions: Submissions{Served: newCoverage()},
-			}
-		}
-		out[i] = a.groups[k]
-	}
-	return out
+// of returns the group of the jobs of a queue and size.
+func (a *Summary) of(queue string, procs int, replayed bool) *Group {
+	return groupOf(a.groups, GroupKey{queue, waittime.SizeClass(procs), replayed})
 }
 
-// Groups returns the groups: those of all queues together, then each queue and size. In both parts forecasts that were
-// made live come first.
-func (a *Summary) Groups() []*Group {
-	out := make([]*Group, 0, len(a.groups))
-	for _, g := range a.groups {
-		out = append(out, g)
+// groupOf returns a group, which is made if it is missing.
+func groupOf(groups map[GroupKey]*Group, k GroupKey) *Group {
+	if groups[k] == nil {
+		groups[k] = &Group{
+			GroupKey: k, Score: NewScore(len(waittime.Levels())), Submissions: Submissions{Served: newCoverage()},
+		}
 	}
+	return groups[k]
+}
+
+// Groups returns the groups: those of all queues together, then each queue and size, and each queue. In both parts
+// forecasts that were made live come first. The jobs of a log without queues are in the groups of all queues.
+func (a *Summary) Groups() []*Group {
+	sums := map[GroupKey]*Group{}
+	for k, g := range a.groups {
+		of := []GroupKey{{"", "", k.Replayed}, {k.Queue, "", k.Replayed}}
+		if k.Queue == "" {
+			of = of[:1]
+		}
+		for _, sum := range of {
+			to := groupOf(sums, sum)
+			to.Merge(g.Score)
+			to.Submissions.merge(&g.Submissions)
+		}
+	}
+	out := slices.AppendSeq(slices.Collect(maps.Values(sums)), maps.Values(a.groups))
 	slices.SortFunc(out, func(a, b *Group) int {
 		return cmp.Or(
 			cmp.Compare(count(a.Queue != ""), count(b.Queue != "")), cmp.Compare(count(a.Replayed), count(b.Replayed)),
