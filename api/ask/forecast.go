@@ -38,7 +38,8 @@ func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attribu
 		return scene, explained, out, err
 	}
 	if err != nil {
-		explained.Need, explained.Medians = out.Needed, nil
+		free := max(0, scene.Capacity()-explained.Used)
+		explained.Need, explained.Medians = explained.AheadProcs+scene.Size-free, nil
 	}
 	explained.Method = accuracy.Waitcast
 	return scene, explained, out, explained.Serve(scene, out.Quantiles)

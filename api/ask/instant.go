@@ -37,8 +37,8 @@ func startBy(text string, now time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if regexp.MustCompile(`^\d{1,2}:\d{2}(:\d{2})?$`).MatchString(text) {
-		return time.Time{}, Invalid("by", fmt.Sprintf("%s lacks its date and zone: write an instant such as %s, or how "+
-			"long from now with units, such as 2h", text, now.UTC().Add(time.Hour).Format(time.RFC3339)))
+		return time.Time{}, Invalid("by", fmt.Sprintf("%s lacks its date and zone: write an instant such as %s, or "+
+			"how long from now with units, such as 2h", text, now.UTC().Add(time.Hour).Format(time.RFC3339)))
 	}
 	return futureInstant("by", text, now)
 }
