@@ -89,6 +89,7 @@ func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 			map[string]string{"live": "as it happened",
 				"replayed": "after the fact, from what could have been known"}[made])
 		accuracyTable(&out, groups)
+		newestTable(&out, groups)
 	}
 	if len(answer.Groups) == 0 {
 		out.WriteString("  no forecast has been scored there\n")
@@ -123,6 +124,28 @@ func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 				console.Printable(m.Method), high.Decided, shares(m.Coverage, "0.5"), shares(m.Coverage, "0.95"),
 				shares(m.Unweighted, "0.95"), high.Censored, past, m.N, lossOf(m, "0.5"), lossOf(m, "0.95"), share(m))
 		}
+	}
+	_ = t.Flush() // a buffer
+}
+
+// newestTable writes the coverage of the submissions of each queue that were decided last, if there are any.
+func newestTable(w io.Writer, groups []wire.AccuracyGroup) {
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g wire.AccuracyGroup) bool { return len(g.Newest) == 0 })
+	if len(groups) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nThe newest of each queue, up to 1000, as the metrics and the alert have them\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "queue\tdecided .95\tup to .50\tup to .90\tup to .95\tplain .95\tcancelled .95\n")
+	for i := range groups {
+		g := &groups[i]
+		weighted, plain := map[string][2]float64{}, map[string][2]float64{}
+		for level, n := range g.Newest {
+			weighted[level], plain[level] = n.Coverage, n.Unweighted
+		}
+		fmt.Fprintf(t, "%s\t%d\t%s\t%s\t%s\t%s\t%d\n", console.Printable(g.Queue), g.Newest["0.95"].Decided,
+			shares(weighted, "0.5"), shares(weighted, "0.9"), shares(weighted, "0.95"), shares(plain, "0.95"),
+			g.Newest["0.95"].Censored)
 	}
 	_ = t.Flush() // a buffer
 }

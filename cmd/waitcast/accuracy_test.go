@@ -23,6 +23,10 @@ func cannedAccuracy() wire.Accuracy {
 				{Method: "qbets", N: 800, Coverage: map[string][2]float64{"0.5": {.1, .2}}, LogPinball: levels(1),
 					Waitcast: levels(.625), WithinFactor2: .25},
 			}},
+			{Made: "live", Queue: "batch", Methods: []wire.MethodAccuracy{{Method: "waitcast"}},
+				Newest: map[string]wire.NewestCoverage{"0.9": {Decided: 997, Coverage: [2]float64{.875, .890625}},
+					"0.95": {Decided: 951, Censored: 13, Coverage: [2]float64{.921875, .953125},
+						Unweighted: [2]float64{.90625, .984375}}}},
 			{Made: "replayed", Queue: "batch", SizeClass: "2-8", Methods: []wire.MethodAccuracy{{Method: "waitcast"}}},
 		},
 	}
@@ -35,6 +39,7 @@ func TestAccuracyShowsAll(t *testing.T) {
 	for _, want := range []string{
 		"jobs since 2026-02-01 00:00", "as it happened", "after the fact", "0.250-0.625", "0.938-0.969",
 		"0.500", "0.125", "0.75", "7 of 33 waiting", "876", "41", "0.945-0.977",
+		"batch  951          -          0.875-0.891  0.922-0.953  0.906-0.984  13",
 		"qbets", "1.000 (ours 0.625)", "0.250 (ours 0.156)", "batch  2-8",
 	} {
 		if !strings.Contains(r.stdout, want) {

@@ -73,7 +73,7 @@ function newest(live, list, recent) {
   live.chart.show({
     label: `${hit} of the ${list.length} newest waits lie between the quantiles p10 and p90 of their forecasts. The same figures are in the table below.`,
     data: [list.map((_, i) => i), list.map((f) => waitScale(f.wait_seconds))],
-    rest: `${hit} of ${list.length} waits lie between p10 and p90 of what was forecast at the submission`,
+    rest: `${hit} of ${list.length} waits lie between p10 and p90 of what was forecast at the submission; jobs that still wait are counted below`,
     readout: (i) => `${list[i].queue}, ${list[i].size_class} processors, started ${instant(list[i].start, recent.as_of)}: ${text(list[i])}`,
     options: (width) => ({
       scales: { x: { time: false, range: () => [-0.8, list.length - 0.2] }, y: { range: () => [waitScale(low < 300 ? 0 : low) - 0.12, waitScale(top) + 0.12] } },
