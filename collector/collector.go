@@ -110,6 +110,11 @@ type Options struct {
 	// Columns names the columns of a format of columns whose dump has no header, separated by commas. Empty where the
 	// dump has one, or where its form is well known.
 	Columns string
+	// Only names the cluster, as the scheduler's accounting calls it, whose records are read where it has those of
+	// several; empty reads all. Recorded is true for a log that is read once from its beginning: if Only is empty, its
+	// records must be of one cluster then.
+	Only     string
+	Recorded bool
 	// Queues are the configured queues: one whose name looks like that of a reservation is a queue all the same.
 	Queues []string
 }

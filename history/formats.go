@@ -64,7 +64,7 @@ func Recognize(text io.Reader, o collector.Options, formats []collector.Format) 
 	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
 		return collector.Format{}, buffered, err
 	}
-	o.Notice = nil
+	o.Notice, o.Only, o.Recorded = nil, "", false // whose jobs they are is not the question
 	f, ok := recognize(head, o, formats)
 	if !ok {
 		return f, buffered, fmt.Errorf("%w; name it: %s", ErrUnrecognized, strings.Join(Names(formats), ", "))

@@ -47,6 +47,7 @@ type sacctParser struct {
 	known   []sacctForm
 	fields  [columns][]byte
 	pending []byte
+	first   string // the cluster of the first row, where it is to be that of all
 }
 
 var (
@@ -139,7 +140,8 @@ func (p *sacctParser) badCount(got int) error {
 			len(p.form.layout), got)
 	}
 	return collector.Bad(collector.ReasonFormat, "row", "want %d fields between \"|\", got %d; if the dump has no "+
-		"header and other columns, name them (--columns, or the source's columns)", len(p.form.layout), got)
+		"header and other columns, put them in front as a header line, or name them by --columns of the command",
+		len(p.form.layout), got)
 }
 
 // Flush implements collector.Flusher: a dump that is cut off may end in the middle of a row.
@@ -168,8 +170,29 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 	return p.record(emit)
 }
 
+// otherCluster reports whether a row is of a cluster that is not read. The error is of a dump of several clusters,
+// whose jobs have the same numbers, where nobody has chosen one.
+func (p *sacctParser) otherCluster() (bool, error) {
+	name := p.fields[clusterName]
+	switch only := p.options.Only; {
+	case len(name) == 0:
+	case only != "":
+		return string(name) != only, nil
+	case !p.options.Recorded:
+	case p.first == "":
+		p.first = string(name)
+	case p.first != string(name):
+		return true, collector.Bad(collector.ReasonField, "Cluster", "a job of cluster %q among those of %q, which "+
+			"may have the same numbers: choose one by --cluster", shorten(name), p.first)
+	}
+	return false, nil
+}
+
 // record emits the events of the row whose fields were found.
 func (p *sacctParser) record(emit func(job.Event)) error {
+	if other, err := p.otherCluster(); other || err != nil {
+		return err
+	}
 	id, list, ok := p.id()
 	if !ok {
 		return collector.Bad(collector.ReasonField, "JobID", "want a job's id, got %q, %q",

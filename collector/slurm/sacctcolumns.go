@@ -50,6 +50,7 @@ const (
 	nodeList
 	reqTRES
 	allocTRES
+	clusterName
 	columns // how many there are
 )
 
@@ -107,6 +108,8 @@ func amountColumnOf(name []byte) column {
 		return reqTRES
 	case "alloctres":
 		return allocTRES
+	case "cluster":
+		return clusterName
 	}
 	return other
 }

@@ -2,6 +2,7 @@ package slurm_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -114,6 +115,44 @@ func TestSacctCutOff(t *testing.T) {
 	}
 	if err := p.Flush(); err != nil {
 		t.Errorf("flushed again: %v", err)
+	}
+}
+
+// TestSacctOfSeveralClusters proves that of a dump of several clusters the rows of the named one are read, and that a
+// recorded log of which none is named is refused from the second cluster on, in columns and in JSON.
+func TestSacctOfSeveralClusters(t *testing.T) {
+	const header = "Cluster|JobID|State|Start|End|NCPUS|Submit"
+	row := func(cluster string) string { return cluster + "|7|COMPLETED|1795161660|1795161960|4|1795161600" }
+	read := func(format collector.Format, o collector.Options, lines ...string) (got string) {
+		p := format.New(o)
+		for _, line := range lines {
+			n := 0
+			switch err := p.Parse([]byte(line), func(job.Event) { n++ }); {
+			case err != nil && strings.Contains(err.Error(), "--cluster"):
+				got += " refused"
+			case err != nil:
+				t.Errorf("%s: %v", line, err)
+			default:
+				got += fmt.Sprintf(" %d", n)
+			}
+		}
+		return got
+	}
+	other := edited(accounted, `"cluster":"alpha"`, `"cluster":"beta"`)
+	for _, c := range []struct {
+		options collector.Options
+		want    string
+	}{
+		{collector.Options{}, " 3 3 3"}, // followed: as ever
+		{collector.Options{Recorded: true}, " 3 refused 3"},
+		{collector.Options{Recorded: true, Only: "beta"}, " 0 3 0"},
+	} {
+		if got := read(slurm.Sacct(), c.options, header, row("alpha"), row("beta"), row("alpha")); got != " 0"+c.want {
+			t.Errorf("%+v: events%s, want%s", c.options, got, c.want)
+		}
+		if got := read(slurm.SacctJSON(), c.options, accounted, other, accounted); got != c.want {
+			t.Errorf("%+v in JSON: events%s, want%s", c.options, got, c.want)
+		}
 	}
 }
 

@@ -36,6 +36,7 @@ type accountedJob struct {
 	// CtldState stands only in the answers about slurmctld's own jobs, which have other keys.
 	CtldState restWords `json:"job_state"`
 	Name      string    `json:"name"`
+	Cluster   string    `json:"cluster"`
 	Array     struct {
 		JobID  restNumber `json:"job_id"`
 		TaskID restNumber `json:"task_id"`
@@ -188,7 +189,7 @@ func (p *sacctJSONParser) fill(j *accountedJob) {
 		start: digits(j.Time.start()), end: digits(j.Time.End), timelimitRaw: []byte(limit),
 		reqCPUs: digits(j.Required.CPUs), allocCPUs: j.TRES.Allocated.count("cpu"),
 		reqNodes: j.TRES.Requested.count("node"), nNodes: digits(j.NodeCount), nodeList: []byte(j.Nodes),
-		reqTRES: j.TRES.Requested.text(), allocTRES: j.TRES.Allocated.text(),
+		reqTRES: j.TRES.Requested.text(), allocTRES: j.TRES.Allocated.text(), clusterName: []byte(j.Cluster),
 	}
 }
 

@@ -133,7 +133,8 @@ func TestHeader(t *testing.T) {
 		// 1,700,000,000 is 512,000 s after a Thursday's midnight, on which the weeks since 1970 begin.
 		want := swf.Record{ID: 1, Submit: 512_000, Wait: 60, Runtime: 3540, Allocated: 6, CPUTime: -1, Memory: -1,
 			RequestedProcs: 4,
-			TimeLimit:      -1, RequestedMem: 2048, Status: -1, User: 1, Group: 1, Executable: 1, Queue: 1, Partition: -1,
+			TimeLimit:      -1, RequestedMem: 2048, Status: -1, User: 1, Group: 1, Executable: 1, Queue: 1,
+			Partition: -1,
 			Preceding: -1, ThinkTime: -1}
 		if diff := cmp.Diff(want, rec); diff != "" {
 			t.Errorf("the record (-want +got):\n%s", diff)

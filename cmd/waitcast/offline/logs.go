@@ -23,7 +23,7 @@ import (
 
 // logFlags are the flags of commands that read recorded logs.
 type logFlags struct {
-	format, columns, zone string
+	format, columns, zone, cluster string
 }
 
 func (f *logFlags) add(flags *pflag.FlagSet) {
@@ -31,6 +31,8 @@ func (f *logFlags) add(flags *pflag.FlagSet) {
 		"format of the logs, as the daemon's configuration names it; by default each file's content shows it")
 	flags.StringVar(&f.columns, "columns", "",
 		"columns of a dump of sacct without a header, separated by commas, as in its --format")
+	flags.StringVar(&f.cluster, "cluster", "",
+		"name of the cluster whose jobs are read, where a dump of sacct has those of several")
 	flags.StringVar(&f.zone, "time-zone", "",
 		"zone of local times in the logs, such as Europe/Berlin; by default that of this host")
 }
@@ -56,7 +58,7 @@ func (f *logFlags) config() (history.Config, error) {
 	}
 	cfg := history.Config{
 		Formats: history.Formats(time.Now), Format: f.format, Now: time.Now(),
-		Options: collector.Options{Location: loc, Columns: f.columns},
+		Options: collector.Options{Location: loc, Columns: f.columns, Only: f.cluster, Recorded: true},
 	}
 	if f.format != "" {
 		if _, err := history.Named(cfg.Formats, f.format); err != nil {
