@@ -100,8 +100,8 @@ func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 		}
 		out.WriteString("\nDecided are the submissions whose quantile has passed; \"up to\" is the share of them that" +
 			" had started, below and up to the quantile. For jobs that were cancelled before it, the others stand " +
-			"in; \"plain\" leaves them out. Past .95 are the waiting jobs that have missed it. Loss is the mean pinball " +
-			"loss of ln(wait + 1 min) over the jobs that started, the lower the better.\n")
+			"in; \"plain\" leaves them out. Past .95 are the waiting jobs that have missed it. Loss is the mean " +
+			"pinball loss of ln(wait + 1 min) over the jobs that started, the lower the better.\n")
 	}
 	return out.Bytes()
 }
