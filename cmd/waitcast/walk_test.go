@@ -379,7 +379,8 @@ func (w *world) checkRefused(what string, status int, body []byte) {
 func (w *world) walkSizes() {
 	for _, q := range w.queues {
 		question := wire.SizeRequest{Places: []wire.Place{{Queue: q}}, Sizes: []int{1, max(2, w.procs/2)},
-			TimeLimit: "1d", Runtime: wire.Runtime{Table: []wire.RuntimePoint{{Procs: 1, Seconds: 7200}, {Procs: 128, Seconds: 300}}}}
+			TimeLimit: "1d",
+			Runtime:   wire.Runtime{Table: []wire.RuntimePoint{{Procs: 1, Seconds: 7200}, {Procs: 128, Seconds: 300}}}}
 		status, body := w.request("POST", "/v1/size", question)
 		var s wire.Size
 		if status != http.StatusOK || json.Unmarshal(body, &s) != nil {
@@ -405,8 +406,8 @@ func (w *world) walkSizes() {
 		}
 		first := s.Candidates[0]
 		w.same("/v1/size", question, []string{"size", "-q", q, "--sizes", fmt.Sprintf("1,%d", max(2, w.procs/2)), "-t",
-			"1d", "--runtime", "1:2h,128:5m"}, "median wait", "mean wait", fmt.Sprintf("%d %s 1 d %s %s", first.Procs, q,
-			quantile(first.Wait.P50), quantile(first.MeanWait)))
+			"1d", "--runtime", "1:2h,128:5m"}, "median wait", "mean wait", fmt.Sprintf("%d %s 1 d %s %s", first.Procs,
+			q, quantile(first.Wait.P50), quantile(first.MeanWait)))
 	}
 	w.walkMalleable()
 }

@@ -25,6 +25,8 @@ type scene struct {
 	courses   []course
 	pools     []pool
 	nodes     int
+	// points and weights integrate polynomials from 0 to 1.
+	points, weights []float64
 }
 
 // pool is the candidates that share their futures.
@@ -51,7 +53,9 @@ func (c *Candidate) billing() float64 {
 
 // newScene makes candidates ready that have been checked.
 func newScene(candidates []Candidate, objective Objective) *scene {
-	s := &scene{objective: objective, courses: make([]course, len(candidates)), nodes: 1}
+	s := &scene{objective: objective, courses: make([]course, len(candidates)), nodes: 1,
+		points: make([]float64, points), weights: make([]float64, points)}
+	quad.Legendre{}.FixedLocations(s.points, s.weights, 0, 1)
 	index := map[string]int{}
 	most := 1
 	for i := range candidates {
@@ -268,15 +272,19 @@ func (s *scene) share(own int, w winners, sorted [][]winners) float64 {
 	if len(ties) == 0 || share == 0 {
 		return share / float64(w.n)
 	}
-	const points = 32 // exact for up to 64 winners
-	return share * quad.Fixed(func(t float64) float64 {
+	sum := 0.
+	for i, t := range s.points {
 		product := math.Pow(t, float64(w.n-1))
-		for i := range ties {
-			product *= ties[i].at(t)
+		for k := range ties {
+			product *= ties[k].at(t)
 		}
-		return product
-	}, 0, 1, points, nil, 0)
+		sum += s.weights[i] * product
+	}
+	return share * sum
 }
+
+// points is the number of points at which polynomials are integrated: exact for up to 64 winners of a future.
+const points = 32
 
 // tie is a pool whose winners lose as much as others in some of its futures.
 type tie struct {
