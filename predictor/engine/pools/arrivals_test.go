@@ -66,7 +66,7 @@ func TestArrivalsOfOnePool(t *testing.T) {
 }
 
 // TestArrivalsOfAYoungCluster: in the first day the futures play the newest submissions again at paces about the
-// recorded one, about half of them faster, for times of which half are below a tenth of what was seen; each future is
+// recorded one, about half of them faster, for times of which half are below a twentieth of what was seen; each future is
 // the same whenever it is asked.
 func TestArrivalsOfAYoungCluster(t *testing.T) {
 	var instants []float64
@@ -101,7 +101,7 @@ func TestArrivalsOfAYoungCluster(t *testing.T) {
 			}
 		}
 	}
-	for what, n := range map[string]int{"faster than what was recorded": faster, "over after a tenth": short} {
+	for what, n := range map[string]int{"faster than what was recorded": faster, "over after a twentieth": short} {
 		if n < replicas/3 || n > replicas-replicas/3 {
 			t.Errorf("%d of %d futures are %s", n, replicas, what)
 		}
