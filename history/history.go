@@ -22,8 +22,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// memoryEvents is how many events are sorted in memory by default: about 100 MB.
-const memoryEvents = 250_000
+// memoryEvents is how many events are sorted in memory by default: about 50 MB.
+const memoryEvents = 100_000
 
 // Config defines how logs are read.
 type Config struct {
@@ -86,7 +86,8 @@ type History struct {
 
 // records is what is known of the records of a job.
 type records struct {
-	submitted bool // one has its submission
+	submitted bool  // one has its submission
+	begun     int64 // the start that the newest record of a start has, Unix seconds
 	// The newest record of an end: its instants in Unix seconds, and where it stands.
 	start, end int64
 	file       int
@@ -124,19 +125,24 @@ func (h *History) Close() error { return h.sorted.close() }
 // in the order of the records, then starts and what else happens to waiting and running jobs.
 func (h *History) Each(do func(*Event) error) error {
 	return h.sorted.each(func(e *Event) error {
-		if e.inferred && e.Kind == job.Submit && h.submitted(e.ID) {
+		if e.inferred && h.recorded(e) {
 			return nil
 		}
 		return do(e)
 	})
 }
 
-// submitted reports whether a record has the submission of a job, or of the array of which it is a task.
-func (h *History) submitted(id string) bool {
-	if h.jobs[h.key(id)].submitted {
+// recorded reports whether a record has a submission or a start that was implied: the submission of the job, or of the
+// array of which it is a task.
+func (h *History) recorded(e *Event) bool {
+	known := h.jobs[h.key(e.ID)]
+	if e.Kind == job.Start {
+		return known.begun == e.Time.Unix()
+	}
+	if known.submitted {
 		return true
 	}
-	array := cluster.ArrayOf(id)
+	array := cluster.ArrayOf(e.ID)
 	return array != "" && h.jobs[h.key(array)].submitted
 }
 
@@ -154,6 +160,8 @@ func (h *History) take(ev job.Event, file int, line int64) error {
 	switch ev.Kind {
 	case job.Submit:
 		known.submitted = true
+	case job.Start:
+		known.begun = e.Time.Unix()
 	case job.End:
 		if err := h.contradicts(&e, &known); err != nil {
 			return err
@@ -199,12 +207,20 @@ func (h *History) imply(e *Event) error {
 	implied.inferred = true
 	implied.Kind, implied.Time = job.Submit, submit
 	implied.Times.Start, implied.Times.End = time.Time{}, time.Time{}
-	if err := h.sorted.add(implied); err != nil {
+	if err := h.addImplied(implied); err != nil {
 		return err
 	}
 	if e.Kind != job.End || start.IsZero() || start.Before(submit) || start.After(e.Time) {
 		return nil
 	}
 	implied.Kind, implied.Time, implied.Times.Start = job.Start, start, start
-	return h.sorted.add(implied)
+	return h.addImplied(implied)
+}
+
+// addImplied adds an event unless a record has it already; Each leaves out those whose record came later.
+func (h *History) addImplied(e Event) error {
+	if h.recorded(&e) {
+		return nil
+	}
+	return h.sorted.add(e)
 }

@@ -98,7 +98,7 @@ func TestEventsAreInOrderOfTime(t *testing.T) {
 		"live": []byte(queued1 + started1), "ends.gz": zipped(ended1 + ended2), "again.zst": packed(t, ended2),
 	}
 	want := []string{
-		"09:00:00 submit 1.s 0", "09:00:30 submit 2.s 2", "09:01:00 start 1.s 4", "09:01:00 start 1.s 4",
+		"09:00:00 submit 1.s 0", "09:00:30 submit 2.s 2", "09:01:00 start 1.s 4",
 		"09:03:00 start 2.s 2", "09:04:00 end 2.s 2", "09:05:00 end 1.s 4",
 	}
 	for _, names := range [][]string{{"live", "ends.gz"}, {"ends.gz", "live"}} {
