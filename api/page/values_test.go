@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -66,13 +67,19 @@ func (e expect) quantiles(q *wire.Quantiles) {
 // waitEqual proves that the wait's quantiles and chances are those of GET /v1/wait, and are written as the command
 // writes them.
 func waitEqual(t *testing.T, s *site, b *tab) {
-	const asked = "queue=medium&procs=16&time_limit=4h"
+	const asked = "queue=medium&procs=16&time_limit=4h&by=2h"
 	var w wire.Wait
 	same(t, b, "view=wait&cluster=demo&"+asked, func() (expect, error) {
 		w = wire.Wait{}
 		err := get(s.url+"/v1/wait?"+asked, &w)
+		if err == nil && w.StartBy == nil {
+			return nil, errors.New("the answer has no start_by")
+		}
 		e := expect{"median": number(w.WaitSeconds.P50), "1m": number(&w.StartWithin.Minute),
 			"1h": number(&w.StartWithin.Hour), "1d": number(&w.StartWithin.Day)}
+		if err == nil {
+			e["by"] = number(&w.StartBy.Probability)
+		}
 		e.quantiles(&w.WaitSeconds)
 		return e, err
 	})
