@@ -111,8 +111,9 @@ func groupOf(groups map[GroupKey]*Group, k GroupKey) *Group {
 // Groups returns the groups: those of all queues together, then each queue and size, and each queue. In both parts
 // forecasts that were made live come first. The jobs of a log without queues are in the groups of all queues.
 func (a *Summary) Groups() []*Group {
-	sums := map[GroupKey]*Group{}
-	for k, g := range a.groups {
+	sums, leaves := map[GroupKey]*Group{}, slices.SortedFunc(maps.Values(a.groups), byPlace)
+	for _, g := range leaves { // in one order: sums of losses depend on it in their last digit
+		k := g.GroupKey
 		of := []GroupKey{{"", "", k.Replayed}, {k.Queue, "", k.Replayed}}
 		if k.Queue == "" {
 			of = of[:1]
@@ -123,11 +124,12 @@ func (a *Summary) Groups() []*Group {
 			to.Submissions.merge(&g.Submissions)
 		}
 	}
-	out := slices.AppendSeq(slices.Collect(maps.Values(sums)), maps.Values(a.groups))
-	slices.SortFunc(out, func(a, b *Group) int {
-		return cmp.Or(
-			cmp.Compare(count(a.Queue != ""), count(b.Queue != "")), cmp.Compare(count(a.Replayed), count(b.Replayed)),
-			cmp.Compare(a.Queue, b.Queue), cmp.Compare(SizeRank(a.Size), SizeRank(b.Size)))
-	})
-	return out
+	return slices.SortedFunc(slices.Values(slices.AppendSeq(leaves, maps.Values(sums))), byPlace)
+}
+
+// byPlace orders groups as they are listed.
+func byPlace(a, b *Group) int {
+	return cmp.Or(
+		cmp.Compare(count(a.Queue != ""), count(b.Queue != "")), cmp.Compare(count(a.Replayed), count(b.Replayed)),
+		cmp.Compare(a.Queue, b.Queue), cmp.Compare(SizeRank(a.Size), SizeRank(b.Size)))
 }

@@ -67,6 +67,28 @@ func TestSummaryByHand(t *testing.T) {
 	}
 }
 
+// The same rows give the same figures, to the last digit, and the same order of other methods.
+func TestSummaryIsDeterministic(t *testing.T) {
+	var first []*Group
+	for range 20 {
+		a := NewSummary(Bounds{AsOf: sec(10_000)})
+		for i := range 200 {
+			r := modelstore.Row{Queue: string(rune('a' + i%7)), Procs: 1 << (i % 11), Submit: sec(i), Start: sec(i + i*i%777),
+				Outcome: modelstore.Started, WaitSeconds: float64(i * i % 777), Levels: waittime.Levels(),
+				Quantiles: []float64{1, 3, 7, 31, 127, float64(i)}}
+			r.Peers = []modelstore.Peer{{Method: []string{"x", "y", "z"}[i%3], Quantiles: r.Quantiles}}
+			a.Add(&r)
+		}
+		groups := a.Groups()
+		if first == nil {
+			first = groups
+		}
+		if d := cmp.Diff(first, groups); d != "" {
+			t.Fatalf("another summary of the same rows (-first +this): %s", d)
+		}
+	}
+}
+
 // Of a time in the past, a job that has started since counts as it was then: it waited.
 func TestSummaryAsOfThePast(t *testing.T) {
 	a := NewSummary(Bounds{Since: sec(0), Until: sec(40), AsOf: sec(1000)})
