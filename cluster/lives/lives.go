@@ -47,6 +47,9 @@ type Life struct {
 	Guessed bool
 	// Changes are what happened to it while it waited, in order.
 	Changes []Change
+
+	complete bool // size and queue are known
+	dropped  bool // an array whose tasks have lives of their own
 }
 
 // Change is one change of a job that waits.
@@ -83,11 +86,9 @@ func Fold(each func(do func(job.Event) error) error) (*Lives, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Lives{Counts: f.state.Counts(), Procs: f.state.Capacity()}
-	for i := range f.lives {
-		if !f.lives[i].dropped {
-			out.Jobs = append(out.Jobs, f.lives[i].Life)
-		}
+	out := &Lives{
+		Jobs:   slices.DeleteFunc(f.lives, func(l Life) bool { return l.dropped }),
+		Counts: f.state.Counts(), Procs: f.state.Capacity(),
 	}
 	slices.SortStableFunc(out.Jobs, func(a, b Life) int { return a.Submit.Compare(b.Submit) })
 	return out, nil
@@ -98,17 +99,10 @@ type folder struct {
 	state *cluster.State
 	// known are the jobs that left, so that a record that comes late finds them, however old they are.
 	known   map[string]cluster.Left
-	lives   []open
+	lives   []Life
 	current map[string]int // the newest life of each job
 	// split are the arrays of which a task has got a record of its own: the wait of the first is that of the array.
 	split map[string]bool
-}
-
-// open is a life that may change.
-type open struct {
-	Life
-	complete bool // size and queue are known
-	dropped  bool
 }
 
 // changed takes in a change.
@@ -132,7 +126,7 @@ func (f *folder) changed(raw cluster.Change) {
 		f.end(&c, Cancelled, c.Event.Time)
 	case changes.UsedUp:
 		if l := f.of(c.Before.ID); l != nil {
-			l.dropped = true // its tasks have lives of their own
+			l.dropped = true
 		}
 	}
 	if c.After == nil && c.Before != nil {
@@ -152,7 +146,7 @@ func (f *folder) left(c *changes.Change) {
 	f.known[l.ID] = l
 }
 
-func (f *folder) of(id string) *open {
+func (f *folder) of(id string) *Life {
 	if i, ok := f.current[id]; ok {
 		return &f.lives[i]
 	}
@@ -162,7 +156,7 @@ func (f *folder) of(id string) *open {
 // begin begins a life with a submission or a requeue.
 func (f *folder) begin(c *changes.Change) {
 	j := c.After
-	l := open{Life: Life{ID: j.ID, Attempt: j.Attempt, Seq: j.Seq, Submit: j.Submit, Guessed: c.Event.Derived}}
+	l := Life{ID: j.ID, Attempt: j.Attempt, Seq: j.Seq, Submit: j.Submit, Guessed: c.Event.Derived}
 	if c.Kind == changes.Split && !f.split[c.Array.ID] {
 		f.split[c.Array.ID], l.Guessed = true, false
 	}
@@ -173,7 +167,7 @@ func (f *folder) begin(c *changes.Change) {
 
 // learn takes over what is known of the job. What was known at the submission stays as it was, unless it lacked the
 // size or the queue.
-func (l *open) learn(j *cluster.Job, atSubmission bool) {
+func (l *Life) learn(j *cluster.Job, atSubmission bool) {
 	l.Given = j.Attributes
 	if l.Given.Queue == "" {
 		l.Given.Queue = cluster.DefaultQueue
