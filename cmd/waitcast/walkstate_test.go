@@ -73,6 +73,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 		past:   []int{0, 12, 40, 100, 150, 0, 6, 20, 70, 320}[seed%10],
 		ranked: r.IntN(2) == 0, slow: r.IntN(3) == 0, load: .5 + r.Float64(),
 		running: map[string]*walkJob{}, queued: map[string]*walkJob{}, held: map[string]*walkJob{}}
+	if w.slow { // so that processors are free beside long waits
+		w.load = .05 + .2*r.Float64()
+	}
 	w.queues = []string{"alpha", "beta", "gamma"}[:1+r.IntN(3)]
 	cfg := pipeline.ClusterConfig{Name: "main", Procs: w.procs, Queues: w.queues,
 		Policy: []string{"", "fcfs", "easy", "priority"}[r.IntN(4)]}
