@@ -17,6 +17,7 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // post sends a question.
@@ -62,7 +63,9 @@ func table(points ...float64) wire.Runtime {
 // nodes have waited for such a one's end again and again. One runs since age.
 func twoNodes(t testing.TB, age time.Duration, lives ...float64) *fixture {
 	nodes := cluster.PoolConfig{Name: "nodes", Queues: []string{"work"}, Has: cluster.Vector{cluster.Procs: 2}}
-	f := serve(t, pipeline.ClusterConfig{Name: "main", Procs: 2, Pools: []cluster.PoolConfig{nodes}})
+	// All waits follow from the lifetimes: nothing is to be feared from errors elsewhere.
+	f := serveWith(t, pipeline.Config{Engine: engine.Config{Prior: &engine.Prior{{0}, {0}}},
+		Clusters: []pipeline.ClusterConfig{{Name: "main", Procs: 2, Pools: []cluster.PoolConfig{nodes}}}})
 	limit := time.Duration(slices.Max(lives)) * time.Second
 	now := 0.0
 	var events []job.Event

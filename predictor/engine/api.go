@@ -1,12 +1,16 @@
 package engine
 
 import (
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
 // Request is the request of a job, as package track knows it.
 type Request = track.Request
+
+// Prior is the errors of simulations elsewhere, which forecasts start from, as package ensemble knows it.
+type Prior = ensemble.Prior
 
 // PoolConfig is a pool as it is configured, as package pools knows it.
 type PoolConfig = pools.PoolConfig

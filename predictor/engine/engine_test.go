@@ -207,7 +207,7 @@ func TestColdStart(t *testing.T) {
 	}
 	told := quick(t, Config{Capacity: 8})
 	if f := told.Submit(0, 1, track.Request{Procs: 1}); f.Basis != "simulation" || f.Quantiles == nil ||
-		f.Quantiles[5] != 0 || f.Free != 8 || f.Needed != 0 {
+		f.Quantiles[0] != 0 || !(f.Quantiles[5] > f.Quantiles[2]) || f.Free != 8 || f.Needed != 0 {
 		t.Errorf("an empty machine of known size: %+v", f)
 	}
 	for i, h := range happenings(6, 400) {

@@ -105,9 +105,11 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	if !w.Blend.Combine(g.Groups, g.Answers, out) {
 		return
 	}
+	said := out[v.median]
 	if q := g.Experts[ensemble.Simulation]; q != nil {
-		ensemble.Mix(&v.early, waittime.Log(q[v.median]), out)
+		said = waittime.Log(q[v.median])
 	}
+	ensemble.Mix(&v.early, said, out)
 	g.Combined = unlogAll(out)
 	g.kinds = []string{"short", g.Groups[0]}
 	if g.Combined[v.median] > 60 {

@@ -113,7 +113,7 @@ func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out
 }
 
 // Mix moves the experts' combination, logarithms of waits at the levels, towards the early forecast of a request whose
-// simulation has the median said.
+// simulation has the median said; that of the combination stands for it where a simulation is not possible.
 func Mix(early *[EarlyClasses]EarlyForecast, said float64, combined []float64) {
 	f := &early[EarlyClassOf(said)]
 	if f.Errors == nil {
