@@ -109,7 +109,7 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	if q := g.Experts[ensemble.Simulation]; q != nil {
 		said = waittime.Log(q[v.median])
 	}
-	ensemble.Mix(&v.early, said, out)
+	ensemble.Mix(&v.early, said, v.Levels, out)
 	g.Combined = unlogAll(out)
 	g.kinds = []string{"short", g.Groups[0]}
 	if g.Combined[v.median] > 60 {

@@ -69,7 +69,7 @@ func codePendingErrors(s *codec.Codec, all *[]PendingError) {
 // CodeEarly passes what early forecasts of a view are made from.
 func CodeEarly(s *codec.Codec, early *[EarlyClasses]EarlyForecast, levels []float64) {
 	for c := range early {
-		s.Finite(&early[c].Trust)
+		s.Int(&early[c].Known)
 		track.CodeKnown(s, &early[c].Errors, levels)
 	}
 }

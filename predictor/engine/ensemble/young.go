@@ -32,9 +32,12 @@ func EarlyClassOf(said float64) EarlyClass {
 }
 
 const (
-	// EarlyWaits is after how many waits of a class the experts alone are served; before, the early forecast has the
-	// part of the logarithm of the wait that is missing to them.
-	EarlyWaits = 200
+	// EarlyWaits is how many waits of a class are kept: after so many the experts alone are served at every level.
+	EarlyWaits = 400
+	// exceptions is after how many waits above a quantile, or below one under the median, the experts alone are served
+	// at its level: what they know of it they know from these. Before, the early forecast has the part of the logarithm
+	// of the wait that is missing to them.
+	exceptions = 50
 	// priorJobs is how many jobs the errors of other clusters count for.
 	priorJobs = 20
 )
@@ -82,18 +85,22 @@ func (e *EarlyErrors) Started(id uint64, z float64) {
 
 // EarlyForecast is what early forecasts of a class are made from.
 type EarlyForecast struct {
-	// Trust is the part that the experts have, from 0 to 1.
-	Trust float64
-	// Errors are quantiles at the levels, of the logarithm of the wait over that of the simulation's median; nil where
-	// Trust is 1.
+	// Known is how many waits of the class were learnt, up to EarlyWaits.
+	Known int
+	// Errors are quantiles at the levels, of the logarithm of the wait over that of the simulation's median; nil once
+	// EarlyWaits are known.
 	Errors []float64
+}
+
+// trust returns the part that the experts have at a level, from 0 to 1.
+func (f *EarlyForecast) trust(level float64) float64 {
+	return math.Min(1, float64(f.Known)/math.Min(EarlyWaits, exceptions/math.Min(level, 1-level)))
 }
 
 // Forecast returns what early forecasts are made from at an instant.
 func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out [EarlyClasses]EarlyForecast) {
 	for c := range EarlyClasses {
-		n := len(e.Known[c])
-		out[c].Trust = math.Min(1, float64(n)/EarlyWaits)
+		out[c].Known = len(e.Known[c])
 		if e.over(c) {
 			continue
 		}
@@ -114,14 +121,15 @@ func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out
 
 // Mix moves the experts' combination, logarithms of waits at the levels, towards the early forecast of a request whose
 // simulation has the median said; that of the combination stands for it where a simulation is not possible.
-func Mix(early *[EarlyClasses]EarlyForecast, said float64, combined []float64) {
+func Mix(early *[EarlyClasses]EarlyForecast, said float64, levels, combined []float64) {
 	f := &early[EarlyClassOf(said)]
 	if f.Errors == nil {
 		return
 	}
 	for l := range combined {
 		z := math.Max(zeroWait(), said+f.Errors[l])
-		combined[l] = f.Trust*combined[l] + (1-f.Trust)*z
+		trust := f.trust(levels[l])
+		combined[l] = trust*combined[l] + (1-trust)*z
 	}
 	slices.Sort(combined)
 }

@@ -24,13 +24,13 @@ func TestEarlyForecastWithoutWaits(t *testing.T) {
 	var e EarlyErrors
 	got := e.Forecast(0, tenths(), []float64{.1, .5, .95})
 	for c, want := range [][]float64{{0, 4, 9}, {10, 14, 19}} {
-		if got[c].Trust != 0 || !slices.Equal(got[c].Errors, want) {
-			t.Errorf("class %d: trust %v and errors %v, want 0 and %v", c, got[c].Trust, got[c].Errors, want)
+		if got[c].Known != 0 || !slices.Equal(got[c].Errors, want) {
+			t.Errorf("class %d: %d waits and errors %v, want 0 and %v", c, got[c].Known, got[c].Errors, want)
 		}
 	}
 	early := got
 	combined := []float64{waittime.Log(0), waittime.Log(0), waittime.Log(0)}
-	Mix(&early, waittime.Log(1000), combined)
+	Mix(&early, waittime.Log(1000), []float64{.1, .5, .95}, combined)
 	if want := waittime.Log(1000) + 14; math.Abs(combined[1]-want) > 1e-9 {
 		t.Errorf("the median of a request that waits is %v, want the early forecast's %v", combined[1], want)
 	}
@@ -49,8 +49,10 @@ func TestEarlyForecastLearns(t *testing.T) {
 	if want := []float64{-1, 0}; !slices.Equal(got[StartsAtOnce].Errors, want) {
 		t.Errorf("errors %v, want %v", got[StartsAtOnce].Errors, want)
 	}
-	if want := float64(priorJobs) / EarlyWaits; got[StartsAtOnce].Trust != want || got[StartsLater].Trust != 0 {
-		t.Errorf("trust %v and %v, want %v and 0", got[StartsAtOnce].Trust, got[StartsLater].Trust, want)
+	for level, want := range map[float64]float64{.25: priorJobs / 200., .5: priorJobs / 100., .95: priorJobs / 400.} {
+		if now, later := got[StartsAtOnce].trust(level), got[StartsLater].trust(level); now != want || later != 0 {
+			t.Errorf("at level %v the experts have the parts %v and %v, want %v and 0", level, now, later, want)
+		}
 	}
 	for i := uint64(1000); !e.over(StartsAtOnce); i++ {
 		e.Add(i, 0, waittime.Log(0))
@@ -58,7 +60,7 @@ func TestEarlyForecastLearns(t *testing.T) {
 	}
 	got = e.Forecast(0, tenths(), []float64{.5})
 	f := got[StartsAtOnce]
-	if n := len(e.Known[StartsAtOnce]); n != EarlyWaits || f.Errors != nil || f.Trust != 1 {
+	if n := len(e.Known[StartsAtOnce]); n != EarlyWaits || f.Errors != nil || f.trust(.95) != 1 {
 		t.Errorf("after %d waits the early forecast is %+v", n, f)
 	}
 	e.Add(5000, 0, waittime.Log(0))

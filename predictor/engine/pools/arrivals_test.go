@@ -66,8 +66,8 @@ func TestArrivalsOfOnePool(t *testing.T) {
 }
 
 // TestArrivalsOfAYoungCluster: in the first day the futures play the newest submissions again at paces about the
-// recorded one, about half of them faster, for times of which half are below a twentieth of what was seen; each future is
-// the same whenever it is asked.
+// recorded one, about half of them faster, for times of which half are below a twentieth of what was seen; each future
+// is the same whenever it is asked.
 func TestArrivalsOfAYoungCluster(t *testing.T) {
 	var instants []float64
 	for i := range 1000 {
