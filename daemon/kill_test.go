@@ -428,8 +428,11 @@ func decode(t *testing.T, data []byte) any {
 func strip(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range []string{"live", "duplicates", "orphans"} {
+		for _, key := range []string{"live", "replayed", "duplicates", "orphans"} {
 			delete(v, key)
+		}
+		if decisions, ok := v["decisions"].(map[string]any); ok {
+			joinMade(decisions)
 		}
 		for _, child := range v {
 			strip(child)
@@ -440,4 +443,22 @@ func strip(v any) any {
 		}
 	}
 	return v
+}
+
+// joinMade adds up what was made live and what was made after the fact, in the counts of decided forecasts: which of
+// them a forecast is depends on when the daemon ran. The newest of each kind are left out, since each kind has its own.
+func joinMade(decisions map[string]any) {
+	delete(decisions, "newest")
+	counts, _ := decisions["counts"].(map[string]any)
+	for group, both := range counts {
+		sum := map[string]float64{}
+		for _, made := range both.([]any) {
+			for level, outcomes := range made.([]any) {
+				for outcome, n := range outcomes.(map[string]any) {
+					sum[fmt.Sprint(level, " ", outcome)] += n.(float64)
+				}
+			}
+		}
+		counts[group] = sum
+	}
 }

@@ -147,8 +147,8 @@ func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error
 func short(text string) string { return text[:min(len(text), 1500)] }
 
 // diffState compares the last snapshots: a text for each part, "" where it is the same. Models and engine are the same
-// to the bit; of what is JSON the live flags and the counters of records that changed nothing, which are in no journal,
-// are left out.
+// to the bit; of what is JSON the live and replayed flags and the counters of records that changed nothing, which are in
+// no journal, are left out.
 func diffState(ctx context.Context, got, want modelstore.Store) (map[string]string, error) {
 	g, err := got.Latest(ctx)
 	if err != nil {
@@ -198,8 +198,11 @@ func decode(data []byte) (any, error) {
 func strip(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		for _, key := range []string{"live", "duplicates", "orphans"} {
+		for _, key := range []string{"live", "replayed", "duplicates", "orphans"} {
 			delete(v, key)
+		}
+		if decisions, ok := v["decisions"].(map[string]any); ok {
+			joinMade(decisions)
 		}
 		for _, child := range v {
 			strip(child)
@@ -210,4 +213,22 @@ func strip(v any) any {
 		}
 	}
 	return v
+}
+
+// joinMade adds up what was made live and what was made after the fact, in the counts of decided forecasts: which of
+// them a forecast is depends on when the daemon ran. The newest of each kind are left out, since each kind has its own.
+func joinMade(decisions map[string]any) {
+	delete(decisions, "newest")
+	counts, _ := decisions["counts"].(map[string]any)
+	for group, both := range counts {
+		sum := map[string]float64{}
+		for _, made := range both.([]any) {
+			for level, outcomes := range made.([]any) {
+				for outcome, n := range outcomes.(map[string]any) {
+					sum[fmt.Sprint(level, " ", outcome)] += n.(float64)
+				}
+			}
+		}
+		counts[group] = sum
+	}
 }
