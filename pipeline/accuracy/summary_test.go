@@ -74,7 +74,8 @@ func TestSummaryIsDeterministic(t *testing.T) {
 		a := NewSummary(Bounds{AsOf: sec(10_000)})
 		for i := range 200 {
 			r := modelstore.Row{Queue: string(rune('a' + i%7)), Procs: 1 << (i % 11), Submit: sec(i),
-				Start: sec(i + i*i%777), Outcome: modelstore.Started, WaitSeconds: float64(i * i % 777), Levels: waittime.Levels(),
+				Start: sec(i + i*i%777), Outcome: modelstore.Started, WaitSeconds: float64(i * i % 777),
+				Levels:    waittime.Levels(),
 				Quantiles: []float64{1, 3, 7, 31, 127, float64(i)}}
 			r.Peers = []modelstore.Peer{{Method: []string{"x", "y", "z"}[i%3], Quantiles: r.Quantiles}}
 			a.Add(&r)

@@ -147,8 +147,8 @@ func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error
 func short(text string) string { return text[:min(len(text), 1500)] }
 
 // diffState compares the last snapshots: a text for each part, "" where it is the same. Models and engine are the same
-// to the bit; of what is JSON the live and replayed flags and the counters of records that changed nothing, which are in
-// no journal, are left out.
+// to the bit; of what is JSON the live and replayed flags and the counters of records that changed nothing, which are
+// in no journal, are left out.
 func diffState(ctx context.Context, got, want modelstore.Store) (map[string]string, error) {
 	g, err := got.Latest(ctx)
 	if err != nil {
