@@ -11,7 +11,7 @@ import (
 // errSpill is the error of a temporary file that does not hold what was written to it.
 var errSpill = errors.New("the temporary file of sorted events is damaged")
 
-// appendEvent adds the encoding of an event to b: numbers as varints, texts and instants led by what they need. An
+// appendEvent adds the encoding of an event to b: numbers are varints, and a text follows its length. An
 // instant is its seconds since 1970 and its nanoseconds, behind a byte that says whether it is known.
 func appendEvent(b []byte, ev *Event) []byte {
 	b = append(b, byte(ev.Kind), flagsOf(ev))

@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// futureTolerance is how far ahead of the clock a record may be: a wrong time zone is up to 26 hours off, of which the
-// half is believable.
+// futureTolerance is how far ahead of the clock a record may be. Local times read in a wrong zone are up to 26 hours
+// off; records more than a day ahead are refused.
 const futureTolerance = 24 * time.Hour
 
 // File is what was found in one file.

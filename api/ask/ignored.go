@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// What a method may ignore of what makes jobs wait. The document of the interface says what each means.
+// Causes of waiting that a method may ignore. docs/api.md describes each.
 const (
 	ignoresBackfilling = "backfilling"
 	ignoresPriorities  = "priorities"

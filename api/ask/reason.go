@@ -67,8 +67,8 @@ func situation(w *wire.Wait) string {
 	return text
 }
 
-// disagreement reports where the forecast is another one than free processors suggest, with what is known of why; ""
-// where it is not.
+// disagreement reports that the forecast differs from what free processors suggest, with the known causes; "" if it
+// does not.
 func disagreement(w *wire.Wait, causes []string) string {
 	fits := w.State.Needed == 0
 	switch {

@@ -118,7 +118,7 @@ func amountColumnOf(name []byte) column {
 type sacctForm struct {
 	layout []column
 	nameAt int // the place of the job's name in the layout, -1 for none
-	// utc is true where the one who asks for this form asks for UTC, too.
+	// utc is true where the guide that asks for this form asks for UTC, too.
 	utc bool
 }
 

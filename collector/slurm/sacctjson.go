@@ -202,7 +202,7 @@ func digits(v restNumber) []byte {
 }
 
 // start returns when the job started. Some releases of the data parsers 0.0.38 and 0.0.39 write the eligible time in
-// its place; the start is the end less what has elapsed then.
+// its place; then the start is the end less the elapsed and the suspended time.
 func (t *accountedTimes) start() restNumber {
 	ran := t.End.n - t.Elapsed.n - t.Suspended.n
 	if t.Start.n == t.Eligible.n && t.End.n > 0 && t.Elapsed.set && t.Elapsed.n > 0 && ran > t.Start.n {

@@ -19,7 +19,7 @@ import (
 //     two highest quantiles, but at least 1, and at most the one with which the log-normal piece from the median to the
 //     highest would go on.
 //   - Where the upper quantiles are infinite, nothing is known above the highest finite one but that waits are longer.
-//   - During a Closure nobody starts: who would, starts at its end.
+//   - A start that would lie in a Closure is moved to its end.
 //
 // The rules were chosen on all forecasts of the backtests of KTH-SP2 and SDSC-SP2. The Brier scores of starts within
 // 0 s to 3 days sum to 1.072 and 0.734 there (1.083 and 0.735 with straight lines between the quantiles), and of the

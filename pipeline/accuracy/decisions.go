@@ -307,7 +307,7 @@ func (d *Decisions) passed(at time.Time) []*followed {
 var errDecisions = errors.New("what became of forecasts is damaged")
 
 // Restored returns saved decisions in a usable form, or an error if a part of them is damaged. Older programs did not
-// save any: nil begins anew.
+// save any: nil begins with none.
 func (d *Decisions) Restored() (*Decisions, error) {
 	out := NewDecisions()
 	if d == nil {

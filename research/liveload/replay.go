@@ -112,7 +112,7 @@ func prepare(from, to string) error {
 	return nil
 }
 
-// replay is a pipeline that a journal is replayed into, and what asks it.
+// replay is a pipeline that a journal is replayed into, and the service that asks it.
 type replay struct {
 	pipeline *pipeline.Pipeline
 	service  *ask.Service

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Before an engine has learnt much, its experts are sure of what they cannot know: the first jobs on an empty machine
-// all start at once, and whoever says 0 gains weight just before the first queue builds up. Until enough waits of a
-// class of requests were learnt, an early forecast therefore takes part: the simulation's median, with the errors that
+// Before an engine has learnt much, its experts are too certain: the first jobs on an empty machine all start at once,
+// so that experts that forecast 0 gain weight just before the first queue builds up. Until enough waits of a class of
+// requests were learnt, an early forecast is therefore mixed with theirs: the simulation's median, with the errors that
 // simulations made on other clusters in their first days (Prior) and, more and more, those that it makes here.
 
 // EarlyClass is a class of requests that early errors are counted in.
@@ -34,9 +34,9 @@ func EarlyClassOf(said float64) EarlyClass {
 const (
 	// EarlyWaits is how many waits of a class are kept: after so many the experts alone are served at every level.
 	EarlyWaits = 400
-	// exceptions is after how many waits above a quantile, or below one under the median, the experts alone are served
-	// at its level: what they know of it they know from these. Before, the early forecast has the part of the logarithm
-	// of the wait that is missing to them.
+	// exceptions is the expected number of waits above a quantile (below it, if it lies under the median) from which on
+	// the experts alone are served at its level: these waits are what they learn the level from. Before, their weight
+	// in the logarithm of the wait is the part of this number that was reached, and the early forecast has the rest.
 	exceptions = 50
 	// priorJobs is how many jobs the errors of other clusters count for.
 	priorJobs = 20
@@ -71,7 +71,7 @@ func (e *EarlyErrors) take(id uint64) (PendingError, bool) {
 	return g, true
 }
 
-// Started scores that forecast by the logarithm of the wait.
+// Started records the error of a job's forecast by the logarithm z of its wait.
 func (e *EarlyErrors) Started(id uint64, z float64) {
 	g, ok := e.take(id)
 	if !ok {
@@ -120,7 +120,7 @@ func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out
 }
 
 // Mix moves the experts' combination, logarithms of waits at the levels, towards the early forecast of a request whose
-// simulation has the median said; that of the combination stands for it where a simulation is not possible.
+// simulation has the median said. Where a simulation is not possible, said is the median of the combination.
 func Mix(early *[EarlyClasses]EarlyForecast, said float64, levels, combined []float64) {
 	f := &early[EarlyClassOf(said)]
 	if f.Errors == nil {
@@ -136,7 +136,7 @@ func Mix(early *[EarlyClasses]EarlyForecast, said float64, levels, combined []fl
 
 func zeroWait() float64 { return waittime.Log(0) }
 
-// observedError is an error of the simulation, or one that is at least so large where it is not done.
+// observedError is an error of the simulation. If done is false the job still waits, and off is a lower bound.
 type observedError struct {
 	off, weight float64
 	done        bool

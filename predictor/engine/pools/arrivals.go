@@ -15,16 +15,16 @@ import (
 // Jobs that come later overtake a request by backfilling and by priority. A simulation therefore plays the submissions
 // of an earlier time again, from the same instant of the week or the day on, so that hours and weekdays stay as they
 // are (N. Zakay and D. Feitelson, "Workload resampling for performance evaluation of parallel job schedulers",
-// Concurrency and Computation 2014, resample by weeks for this reason). Each future takes another week.
+// Concurrency and Computation 2014, resample by weeks for this reason). Successive futures take successive weeks.
 
 const (
 	day  = 86400.
 	week = 7 * day
 
-	// mostWeeks is how many of the newest weeks futures differ by.
+	// mostWeeks is the number of newest weeks that futures draw from; after that many futures the newest comes again.
 	mostWeeks = 8
-	// arrivalsPerJob bounds the arrivals of a future by the jobs of the pool, leastArrivals from below: until then the
-	// pool has been filled anew several times.
+	// A future has at most arrivalsPerJob arrivals for each job of the pool, or leastArrivals if that is more: by then
+	// the pool has been filled several times.
 	arrivalsPerJob = 4
 	leastArrivals  = 500
 	// youngJobs is how many of the newest submissions are drawn from before a day has been seen.
@@ -32,8 +32,8 @@ const (
 	// rateError is the standard deviation of the logarithm of the rate of arrivals in the next hours about that of the
 	// last ones, beside the error of counting.
 	rateError = .8
-	// goesOn is how long, as a part of the time seen, arrivals go on as they were in half of the futures of a young
-	// cluster: nobody can say that a load of minutes lasts for hours. The law u/(1-u) is that of what is met at a
+	// goesOn is the median, over the futures of a young cluster, of how long arrivals go on as they were, as a part of
+	// the time seen: nobody can say that a load of minutes lasts for hours. The law u/(1-u) is that of what is met at a
 	// random instant of its life (J. Gott, "Implications of the Copernican principle for our future prospects", Nature
 	// 363, 1993), with a median of 1; a twentieth loses least on loads of 300 jobs on a real Slurm, which end.
 	goesOn = .05

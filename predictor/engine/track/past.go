@@ -49,7 +49,7 @@ func evenly(n uint64) float64 {
 	return math.Min(math.Max(part, 1e-9), 1-1e-9)
 }
 
-// Window returns the submissions that a view sees which was made after so many: the newest MostPast of them.
+// Window returns the newest MostPast of the first so many submissions: those that a view made then may draw from.
 func (p *PastJobs) Window(seen uint64) []PastJob {
 	gone := p.Seen - uint64(len(p.all)) // submissions before the first that is kept
 	if seen > p.Seen || seen <= gone {
