@@ -80,7 +80,7 @@ func readLoads(dirs []string) ([]*load, error) {
 	return loads, nil
 }
 
-// What the issue asks for, of all seeds together and of each.
+// What the loads must reach, of all seeds together and of each.
 const (
 	leastP90, leastP95, leastSeedP90 = .87, .92, .82
 	mostBelowMedian, leastUpToMedian = .58, .42
@@ -160,7 +160,7 @@ func decided(w io.Writer, loads []*load) {
 	}
 }
 
-// bounds prints what the issue asks for beside what was reached.
+// bounds prints what must be reached beside what was.
 func bounds(w io.Writer, f *Figures, worstSeed float64) {
 	say := func(ok bool, what string, got float64, relation string, bound float64) {
 		verdict := "ok  "

@@ -190,8 +190,7 @@ func median(v []float64) float64 {
 }
 
 // decidedAt is the coverage of a level over the submissions that are decided as of an instant: those whose submission
-// plus quantile is not after it (issue of calibration: each of them has started by its quantile, or not). n is their
-// number.
+// plus quantile is not after it (each of them has started by its quantile, or not). n is their number.
 func decidedAt(all []Case, level float64, asOf time.Time) (covered float64, n int) {
 	l := slices.Index(waittime.Levels(), level)
 	hits := 0

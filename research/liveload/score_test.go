@@ -183,7 +183,7 @@ func TestReadSlurm(t *testing.T) {
 	}
 }
 
-// TestReportBounds: the bounds of the issue are held against the pooled figures and the worst seed.
+// TestReportBounds: the bounds are held against the pooled figures and the worst seed.
 func TestReportBounds(t *testing.T) {
 	var seed []Case
 	for i := range 100 { // p50 right for half, p90 for 90, p95 for 95; test-only is off by 100 s, the median by 5 s
