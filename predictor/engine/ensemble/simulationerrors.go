@@ -23,6 +23,22 @@ type PendingError struct {
 	submit, said float64
 }
 
+// takePending removes the forecast of a job and returns it.
+func takePending(waiting *[]PendingError, id uint64) (PendingError, bool) {
+	i := slices.IndexFunc(*waiting, func(g PendingError) bool { return g.id == id })
+	if i < 0 {
+		return PendingError{}, false
+	}
+	g := (*waiting)[i]
+	*waiting = slices.Delete(*waiting, i, i+1)
+	return g, true
+}
+
+// atLeast returns how far a job's wait exceeds its forecast by now, at least: the job still waits.
+func (g *PendingError) atLeast(now float64) observedError {
+	return observedError{waittime.Log(math.Max(0, now-g.submit)) - g.said, 1, false}
+}
+
 // SimulationErrors are the errors of the simulation: of the newest jobs that started, and of those that still wait.
 type SimulationErrors struct {
 	Known   []float64
@@ -38,15 +54,7 @@ func (s *SimulationErrors) Add(id uint64, submit, said float64) {
 }
 
 // Gone forgets a job that left without a start to learn from.
-func (s *SimulationErrors) Gone(id uint64) (PendingError, bool) {
-	i := slices.IndexFunc(s.Waiting, func(g PendingError) bool { return g.id == id })
-	if i < 0 {
-		return PendingError{}, false
-	}
-	g := s.Waiting[i]
-	s.Waiting = slices.Delete(s.Waiting, i, i+1)
-	return g, true
-}
+func (s *SimulationErrors) Gone(id uint64) (PendingError, bool) { return takePending(&s.Waiting, id) }
 
 // Started scores that forecast by the logarithm of the wait.
 func (s *SimulationErrors) Started(id uint64, z float64) {
@@ -71,8 +79,8 @@ func (s *SimulationErrors) Quantiles(now float64, levels []float64) []float64 {
 	for _, off := range s.Known {
 		all = append(all, observedError{off, 1, true})
 	}
-	for _, g := range s.Waiting {
-		all = append(all, observedError{waittime.Log(math.Max(0, now-g.submit)) - g.said, 1, false})
+	for i := range s.Waiting {
+		all = append(all, s.Waiting[i].atLeast(now))
 	}
 	return censoredQuantiles(all, levels)
 }

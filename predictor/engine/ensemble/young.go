@@ -59,21 +59,11 @@ func (e *EarlyErrors) Add(id uint64, submit, said float64) {
 }
 
 // Gone forgets a job that left without a start to learn from.
-func (e *EarlyErrors) Gone(id uint64) { e.take(id) }
-
-func (e *EarlyErrors) take(id uint64) (PendingError, bool) {
-	i := slices.IndexFunc(e.Waiting, func(g PendingError) bool { return g.id == id })
-	if i < 0 {
-		return PendingError{}, false
-	}
-	g := e.Waiting[i]
-	e.Waiting = slices.Delete(e.Waiting, i, i+1)
-	return g, true
-}
+func (e *EarlyErrors) Gone(id uint64) { takePending(&e.Waiting, id) }
 
 // Started records the error of a job's forecast by the logarithm z of its wait.
 func (e *EarlyErrors) Started(id uint64, z float64) {
-	g, ok := e.take(id)
+	g, ok := takePending(&e.Waiting, id)
 	if !ok {
 		return
 	}
@@ -108,10 +98,9 @@ func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out
 		for _, off := range e.Known[c] {
 			all = append(all, observedError{off, 1, true})
 		}
-		for _, g := range e.Waiting {
-			if EarlyClassOf(g.said) == c {
-				off := waittime.Log(math.Max(0, now-g.submit)) - g.said
-				all = append(all, observedError{off, 1, false})
+		for i := range e.Waiting {
+			if g := &e.Waiting[i]; EarlyClassOf(g.said) == c {
+				all = append(all, g.atLeast(now))
 			}
 		}
 		out[c].Errors = censoredQuantiles(all, levels)
