@@ -18,7 +18,7 @@ import (
 )
 
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 5
+const version = 6
 
 // ErrCorrupt is the error for bytes that are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")
@@ -92,7 +92,7 @@ func (e *Engine) code(s *codec.Codec) error {
 	if !slices.Equal(levels, e.cfg.Levels) || kinds != ensemble.Count || features != len(e.names) {
 		return ensemble.ErrShape
 	}
-	s.Int(&e.tracker.Capacity, &e.tracker.Codes, &e.pools.Starts, &e.ensemble.Since)
+	s.Int(&e.tracker.Capacity, &e.tracker.Codes, &e.pools.Starts, &e.ensemble.Since, &e.light)
 	s.Uint(&e.events, &e.tracker.Seen, &e.tracker.Entered, &e.tracker.Numbers)
 	began := !math.IsInf(e.tracker.Clock, -1)
 	if s.Flag(&began); began {
@@ -114,6 +114,9 @@ func (e *Engine) code(s *codec.Codec) error {
 	e.tracker.CodeJobs(s, len(levels)*ensemble.Count, features)
 	e.pools.CodeCauses(s)
 	training.CodeRecord(s, &e.learner.Record)
+	if e.replay.code(s); s.Reading {
+		e.setPace()
+	}
 	return err
 }
 

@@ -102,6 +102,8 @@ type Engine struct {
 	names  []string
 	median int // the level nearest .5
 	events uint64
+	replay replay
+	light  int // waits learnt of jobs that were followed lightly
 
 	tracker *track.Tracker
 

@@ -25,17 +25,25 @@ func (e *Engine) done(p *pools.Pool) {
 	e.events++
 	e.checkCapacity(p)
 	e.react()
-	e.pools.RecordEvent(p, e.events)
+	e.pools.RecordEvent(p, e.events, !e.replay.early())
 	e.pools.ApplyDueSurfaces(e.events)
 	e.ensemble.RefreshTemplate(len(e.tracker.InOrder)+track.SizeClasses/2, e.tracker.Clock, e.events, e.learner.Seen)
 }
 
-// Submit records a submission and returns its forecast. A job of that id that waits or runs is lost.
+// Submit records a submission and returns its forecast. A job of that id that waits or runs is lost. The forecast is
+// the zero Forecast where a plan follows the submission lightly, see Replay.
 func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	e.Lost(now, id)
 	now = e.tick(now)
 	r = r.Clean()
+	if !e.replay.next() {
+		e.enter(now, now, id, r, nil)
+		return Forecast{}
+	}
 	e.ensemble.Advance(now)
+	if e.replay.early() {
+		e.pools.RefreshTables(e.pools.Of[r.Queue], e.events)
+	}
 	v := e.queueView(now, r.Queue)
 	g := v.forecast(&r, &e.scratch, e.ensemble.Current())
 	e.enter(now, now, id, r, g)
@@ -55,30 +63,42 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 		submitted = now
 	}
 	r = r.Clean()
+	submitted = math.Max(submitted, -track.Farthest)
+	if !e.replay.next() {
+		e.enter(submitted, now, id, r, nil)
+		return Forecast{}
+	}
 	g := v.newPendingForecast(&r)
-	e.enter(math.Max(submitted, -track.Farthest), now, id, r, g)
+	e.enter(submitted, now, id, r, g)
 	return g.Forecast
 }
 
-// enter adds a job that waits since it was submitted.
+// enter adds a job that waits since it was submitted. Without a forecast it is followed lightly.
 func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pendingForecast) {
 	j := e.tracker.Enter(id, submitted, r, e.queue(r.Queue))
-	if g.Quantiles != nil {
-		e.ensemble.Served(id, submitted, g.kinds, g.Combined, g.Quantiles)
+	if j.Light = g == nil; !j.Light {
+		e.follow(j, g)
 	}
-	g.Said = logAll(g.Quantiles)
-	pending := g.PendingForecast // a copy: the rest of the forecast is not needed any more
-	j.Pending = &pending
 	e.tracker.Wait(j)
-	if len(g.Experts) > ensemble.Simulation && g.Experts[ensemble.Simulation] != nil {
-		said := waittime.Log(g.Experts[ensemble.Simulation][e.median])
-		e.ensemble.Errors.Add(id, submitted, said)
-		e.ensemble.Early.Add(id, submitted, said)
-	}
 	e.tracker.Law(j, now)
 	e.tracker.Past.Record(j)
 	e.compete(now, j)
 	e.done(e.pools.At(j.QueueState))
+}
+
+// follow keeps a forecast until its outcome is known.
+func (e *Engine) follow(j *track.Job, g *pendingForecast) {
+	if g.Quantiles != nil {
+		e.ensemble.Served(j.ID, j.Submit, g.kinds, g.Combined, g.Quantiles)
+	}
+	g.Said = logAll(g.Quantiles)
+	pending := g.PendingForecast // a copy: the rest of the forecast is not needed any more
+	j.Pending = &pending
+	if len(g.Experts) > ensemble.Simulation && g.Experts[ensemble.Simulation] != nil {
+		said := waittime.Log(g.Experts[ensemble.Simulation][e.median])
+		e.ensemble.Errors.Add(j.ID, j.Submit, said)
+		e.ensemble.Early.Add(j.ID, j.Submit, said)
+	}
 }
 
 // queue returns the queue of a name. A new one is news to those who look for changes.
@@ -145,15 +165,17 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 	j.Start = math.Max(at, j.Submit) // a start that is told late was when it was
 	e.run(now, j)
 	e.ensemble.Advance(now)
-	if j.Pending == nil || !learn {
-		if !learn {
-			e.ensemble.Cancelled(id, j.Submit)
-		}
-	} else {
+	switch {
+	case !learn:
+		e.ensemble.Cancelled(id, j.Submit)
+	case j.Light:
+		e.light++
+		e.learnFacts(j.Start, j)
+	case j.Pending != nil:
 		e.ensemble.Started(id, j.Start)
 		e.learn(j.Start, j)
 	}
-	j.Pending = nil
+	j.Pending, j.Light = nil, false
 	e.ensemble.Errors.Gone(id)
 	e.ensemble.Early.Gone(id)
 	e.done(e.pools.At(j.QueueState))
@@ -165,18 +187,27 @@ func (e *Engine) run(now float64, j *track.Job) {
 	e.pools.Started(j.QueueState)
 }
 
-// learn learns from a wait.
-func (e *Engine) learn(now float64, j *track.Job) {
+// learnFacts learns from a wait what needs no forecast, and returns its logarithm.
+func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 	wait := now - j.Submit
 	z := waittime.Log(wait)
 	e.tracker.Learn(now, j, z)
-	e.tracker.AddBounds(j, wait, e.learner.Seen%1000 == 0)
+	e.tracker.AddBounds(j, wait, e.learnt()%1000 == 0)
+	e.pools.Touch(j.QueueState)
+	return z
+}
+
+// learnt returns how many waits have been learnt from.
+func (e *Engine) learnt() int { return e.learner.Seen + e.light }
+
+// learn learns from a wait.
+func (e *Engine) learn(now float64, j *track.Job) {
+	z := e.learnFacts(now, j)
 	e.ensemble.Errors.Started(j.ID, z)
 	e.ensemble.Early.Started(j.ID, z)
 	e.learner.Record.Now = e.tracker.Clock
 	e.learner.Learn(j.Pending.Row, z)
 	e.ensemble.Learn(j.Queue, j.Pending, wide(j.Pending.Row), z)
-	e.pools.Touch(j.QueueState)
 }
 
 // stop takes a job from those that run.

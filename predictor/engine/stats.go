@@ -32,7 +32,7 @@ type Stats struct {
 func (e *Engine) Stats() Stats {
 	l, b := e.learner, &e.learner.Record
 	s := Stats{
-		Learnt: l.Seen, Rows: len(l.Rows), Trainings: b.Trainings, Failures: b.Failures, TrainingTook: b.Took,
+		Learnt: e.learnt(), Rows: len(l.Rows), Trainings: b.Trainings, Failures: b.Failures, TrainingTook: b.Took,
 		TreesAt: math.NaN(), Simulations: e.pools.Simulations, SimulationTook: e.pools.SimulationTook,
 	}
 	if l.Models != nil {

@@ -79,7 +79,7 @@ func (v *View) poolOf(queue string) *pools.Facts {
 
 // baseView returns the engine's state at an instant, without pools and experts.
 func (e *Engine) baseView(now float64) *View {
-	v := &View{Facts: e.tracker.Facts(now), median: e.median, learnt: e.learner.Seen, models: e.learner.Models,
+	v := &View{Facts: e.tracker.Facts(now), median: e.median, learnt: e.learnt(), models: e.learner.Models,
 		scratches: e.scratches}
 	v.errors = e.ensemble.Errors.Quantiles(now, e.cfg.Levels)
 	v.early = e.ensemble.Early.Forecast(now, e.cfg.Prior, e.cfg.Levels)

@@ -183,8 +183,8 @@ const (
 	refreshDelay = 256 // a part of the jobs, in events
 )
 
-// RecordEvent notes an event of a pool, and begins to rebuild its tables if they are due.
-func (m *Machine) RecordEvent(p *Pool, events uint64) {
+// RecordEvent notes an event of a pool, and begins to rebuild its tables if they are due and asked for.
+func (m *Machine) RecordEvent(p *Pool, events uint64, asked bool) {
 	if p == nil {
 		return
 	}
@@ -192,20 +192,41 @@ func (m *Machine) RecordEvent(p *Pool, events uint64) {
 	if m.Refresh != nil {
 		return
 	}
-	running, waiting := m.uses(p)
-	n := int(running.Jobs + waiting.Jobs)
-	if n <= played {
-		p.made = false
-		return
-	}
-	fast := m.tracker.Clock-p.at >= soonSeconds && p.since >= max(leastSoon, n/soonPart)
-	if p.made && !fast && p.since < max(leastEvents, n/eventsPart) {
+	n, due := m.tablesDue(p)
+	if !due || !asked {
 		return
 	}
 	delay := uint64(1 + n/refreshDelay)
 	if !p.made {
 		delay = 0
 	}
+	m.rebuild(p, events, delay)
+}
+
+// RefreshTables rebuilds the tables of a pool at once if they are due: for those whose events did not ask for them.
+func (m *Machine) RefreshTables(p *Pool, events uint64) {
+	if p == nil || m.Refresh != nil {
+		return
+	}
+	if _, due := m.tablesDue(p); due {
+		m.rebuild(p, events, 0)
+	}
+}
+
+// tablesDue returns the number of jobs of a pool, and whether it is so large that it has tables, and they are due.
+func (m *Machine) tablesDue(p *Pool) (int, bool) {
+	running, waiting := m.uses(p)
+	n := int(running.Jobs + waiting.Jobs)
+	if n <= played {
+		p.made = false
+		return n, false
+	}
+	fast := m.tracker.Clock-p.at >= soonSeconds && p.since >= max(leastSoon, n/soonPart)
+	return n, !p.made || fast || p.since >= max(leastEvents, n/eventsPart)
+}
+
+// rebuild begins to make the tables of a pool, which take effect after so many events.
+func (m *Machine) rebuild(p *Pool, events, delay uint64) {
 	p.surfaceAge = surfaceAge{made: true, at: m.tracker.Clock}
 	m.beginSimulation(p, events, delay)
 	if delay == 0 {

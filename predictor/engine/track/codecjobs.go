@@ -58,6 +58,7 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 	codeRequest(s, &j.Request)
 	s.Uint(&j.ID, &j.Number, &at)
 	s.Flag(&j.Observed)
+	s.Flag(&j.Light)
 	s.Finite(&j.Submit, &j.Start, &j.ExpectedRuntime)
 	CodeLaw(s, &j.Law)
 	known := j.Pending != nil

@@ -163,6 +163,7 @@ type Job struct {
 	QueueState            *Queue
 	UserState             *user
 	Pending               *PendingForecast // nil where nothing is to be learned from its start
+	Light                 bool             // its wait is learned although there is no forecast of it
 	Law                   *Law
 }
 

@@ -31,7 +31,12 @@ type Learner struct {
 	shared  *training // of another learner, which ends it
 	closed  atomic.Bool
 	Record  Record
+	Pace    Pace // not saved
 }
+
+// Pace is how often trees are trained, and after how many waits they come into force, where that is not by Config: when
+// the rows have grown by the part Growth, and after the part Lag of them. The zero value is no pace.
+type Pace struct{ Growth, Lag float64 }
 
 // Config has the settings of the training of trees.
 type Config struct {
@@ -88,15 +93,30 @@ func (l *Learner) Learn(row []float32, z float64) {
 		l.Rows, l.targets = slices.Delete(l.Rows, 0, extra), slices.Delete(l.targets, 0, extra)
 	}
 	if l.Seen >= l.cfg.First && l.Seen-l.Trained >= l.More() {
-		lag := max(leastLag, len(l.Rows)/lagPart)
+		lag := max(leastLag, len(l.Rows)/lagPart, int(l.Pace.Lag*float64(len(l.Rows))))
 		if l.Models == nil {
 			lag = 0
 		}
-		l.Trained, l.Soon, l.Record.begun = l.Seen, false, l.Record.Now
-		l.Begin(l.Seen, l.Seen+lag, slices.Clone(l.Changes))
-		if lag == 0 {
-			l.take(l.Next)
-		}
+		l.beginNow(lag)
+	}
+}
+
+// beginNow begins a training on all rows, whose trees come into force after so many more waits.
+func (l *Learner) beginNow(lag int) {
+	l.Trained, l.Soon, l.Record.begun = l.Seen, false, l.Record.Now
+	l.Begin(l.Seen, l.Seen+lag, slices.Clone(l.Changes))
+	if lag == 0 {
+		l.take(l.Next)
+	}
+}
+
+// TrainNow trains on all rows, if there are enough and new ones. The trees are in force when it returns.
+func (l *Learner) TrainNow() {
+	if l.Next != nil {
+		l.take(l.Next)
+	}
+	if l.Seen >= l.cfg.First && l.Seen > l.Trained {
+		l.beginNow(0)
 	}
 }
 
@@ -105,6 +125,9 @@ func (l *Learner) Learn(row []float32, z float64) {
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
+	}
+	if l.Pace.Growth > 0 {
+		return max(LeastMore, int(l.Pace.Growth*float64(len(l.Rows))))
 	}
 	if l.Soon {
 		return LeastMore

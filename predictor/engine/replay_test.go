@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/waitcast/waitcast/predictor/codec"
+)
+
+// replayed passes events to an engine within a plan, and returns the forecasts.
+func replayed(e *Engine, all []happening, plan Replay, after func(i int)) []Forecast {
+	var out []Forecast
+	e.BeginReplay(plan)
+	for i, h := range all {
+		if f := h.tell(e); h.kind == submitted {
+			out = append(out, f)
+		}
+		if after != nil {
+			after(i)
+		}
+	}
+	return out
+}
+
+func stateOf(t *testing.T, e *Engine) []byte {
+	t.Helper()
+	data, err := e.MarshalBinary()
+	check(t, err)
+	return data
+}
+
+// TestReplayOfFewIsExact proves that a plan of no more submissions than are followed in full changes nothing, to the
+// last bit.
+func TestReplayOfFewIsExact(t *testing.T) {
+	const submissions = 700
+	all := happenings(3, submissions)
+	plain, e := quick(t, Config{}), quick(t, Config{})
+	var want []Forecast
+	for _, h := range all {
+		if f := h.tell(plain); h.kind == submitted {
+			want = append(want, f)
+		}
+	}
+	got := replayed(e, all, Replay{Submissions: submissions, Newest: submissions}, nil)
+	for i := range want {
+		if !same(want[i], got[i]) {
+			t.Fatalf("submission %d: %+v without a plan, %+v with one", i, want[i], got[i])
+		}
+	}
+	if e.Replaying() {
+		t.Error("it follows some lightly")
+	}
+	if e.EndReplay(); !bytes.Equal(stateOf(t, plain), stateOf(t, e)) {
+		t.Error("the engines are not the same")
+	}
+}
+
+// TestReplayIsDeterministic proves that saving and restoring at random events, which also cuts trainings short, changes
+// neither a forecast nor a byte of what is saved, within a plan, at its end and after it.
+func TestReplayIsDeterministic(t *testing.T) {
+	all := happenings(4, 1500)
+	const in = 3000 // events within the plan
+	plan := Replay{Submissions: 900, Newest: 300, Older: 200}
+	plain, e := quick(t, Config{First: 60}), quick(t, Config{First: 60})
+	rng := rand.New(rand.NewPCG(1, 2))
+	training := 0
+	restore := func() {
+		if rng.IntN(25) > 0 && e.learner.Next == nil {
+			return
+		}
+		if e.learner.Next != nil {
+			training++
+		}
+		fresh := quick(t, Config{First: 60})
+		check(t, fresh.UnmarshalBinary(stateOf(t, e)))
+		e.Close()
+		e = fresh
+	}
+	plain.BeginReplay(plan)
+	e.BeginReplay(plan)
+	restore()
+	for i, h := range all {
+		if i == in {
+			plain.EndReplay()
+			e.EndReplay()
+		}
+		want, got := h.tell(plain), h.tell(e)
+		if !same(want, got) {
+			t.Fatalf("event %d: %+v, and after restores %+v", i, want, got)
+		}
+		if restore(); i == in-1 || i == in {
+			if !bytes.Equal(stateOf(t, plain), stateOf(t, e)) {
+				t.Fatalf("event %d: the states are not the same", i)
+			}
+		}
+	}
+	if !bytes.Equal(stateOf(t, plain), stateOf(t, e)) {
+		t.Error("the states are not the same")
+	}
+	if training < 3 || plain.light < 300 {
+		t.Fatalf("%d restores while trees were trained, %d light waits: too few", training, plain.light)
+	}
+}
+
+// facts are what an engine learns that needs no forecast.
+func facts(t *testing.T, e *Engine) []byte {
+	t.Helper()
+	s := &codec.Codec{}
+	e.tracker.CodeQueues(s)
+	e.tracker.CodeUsers(s)
+	e.tracker.Past.Code(s)
+	check(t, s.Own(e.tracker.Laws))
+	e.pools.CodePools(s)
+	return s.Writer
+}
+
+// TestReplayLearnsFactsFromAll proves that within a plan queues, users, lifetimes, arrivals, pools and the histories of
+// waits are as in an exact replay, byte for byte; that the jobs followed lightly have no forecast, the newest all have
+// one, and of the others as many as asked for, within four standard deviations; and that the rows that trees are
+// trained on are rows of the exact replay, in its order.
+func TestReplayLearnsFactsFromAll(t *testing.T) {
+	const submissions, newest, older = 2000, 300, 400
+	all := happenings(6, submissions)
+	plain, e := quick(t, Config{}), quick(t, Config{})
+	for _, h := range all {
+		h.tell(plain)
+	}
+	forecasts := replayed(e, all, Replay{Submissions: submissions, Newest: newest, Older: older}, nil)
+	if len(forecasts) != submissions || !e.Replaying() {
+		t.Fatalf("%d submissions, plan %v", len(forecasts), e.Replaying())
+	}
+	if !bytes.Equal(facts(t, plain), facts(t, e)) {
+		t.Error("the facts are not those of an exact replay")
+	}
+	full := 0
+	for i, f := range forecasts {
+		known := len(f.Experts) > 0 && f.Quantiles != nil
+		if i >= submissions-newest && !known {
+			t.Fatalf("submission %d has no forecast", i)
+		}
+		if known && i < submissions-newest {
+			full++
+		}
+		if !known && (f.Experts != nil || f.Combined != nil || f.Basis != "") {
+			t.Fatalf("submission %d: a part of a forecast: %+v", i, f)
+		}
+	}
+	part := older / float64(submissions-newest)
+	if off := math.Abs(float64(full - older)); off > 4*math.Sqrt(older*(1-part)) {
+		t.Errorf("%d older submissions in full, want about %d", full, older)
+	}
+	if n := e.learnt(); n != plain.learner.Seen || n != e.View(math.Inf(1)).learnt || e.Stats().Learnt != n {
+		t.Errorf("%d waits learnt, %d in an exact replay", n, plain.learner.Seen)
+	}
+	at := 0
+	for k, row := range e.learner.Rows {
+		for at < len(plain.learner.Rows) && !sameRow(plain.learner.Rows[at], row) {
+			at++
+		}
+		if at == len(plain.learner.Rows) {
+			t.Fatalf("row %d of %d is none of an exact replay", k, len(e.learner.Rows))
+		}
+		at++
+	}
+	if n := len(e.learner.Rows); n < newest || n > newest+full {
+		t.Errorf("%d rows of %d forecasts", n, newest+full)
+	}
+}
+
+func sameRow(a, b []float32) bool {
+	return slices.EqualFunc(a, b, func(x, y float32) bool { return x == y || x != x && y != y })
+}
+
+// TestEndReplayTrains proves that a plan ends with trees trained on all rows, and that without one nothing happens.
+func TestEndReplayTrains(t *testing.T) {
+	e := quick(t, Config{First: 60})
+	all := happenings(7, 900)
+	replayed(e, all, Replay{Submissions: 900, Newest: 200, Older: 200}, nil)
+	trainings := e.Stats().Trainings
+	e.EndReplay()
+	s := e.Stats()
+	if s.TreesBehind != 0 || e.learner.Record.From != e.learner.Seen || s.Trainings <= trainings || e.Replaying() {
+		t.Errorf("after the plan the trees are %d waits behind, %d trainings after %d", s.TreesBehind, s.Trainings,
+			trainings)
+	}
+	before := stateOf(t, e)
+	if e.EndReplay(); !bytes.Equal(before, stateOf(t, e)) {
+		t.Error("another end changes the engine")
+	}
+}
