@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,8 +61,10 @@ func TestLoadForecast(t *testing.T) {
 	log := fortnight()
 	end := log[len(log)-1].at
 	s.add(t, text(log))
-	now := end.Add(time.Hour)
-	d := s.startAt(t, func() time.Time { return now })
+	var clock atomic.Pointer[time.Time]
+	clock.Store(&end)
+	now := func() time.Time { return *clock.Load() }
+	d := s.startAt(t, now)
 	d.caughtUp()
 	var first *wire.LoadForecast
 	d.eventually("a forecast of the load", func() bool { first = d.loadOf(); return first != nil })
@@ -76,36 +78,21 @@ func TestLoadForecast(t *testing.T) {
 	if first.Arrivals.Model == "" {
 		t.Error("there is no model of arrivals after a fortnight")
 	}
-	lines := churn(end.Add(time.Minute), 3300)
-	more := func() { // five minutes of the log
-		n := min(300, len(lines))
-		var text strings.Builder
-		for _, line := range lines[:n] {
-			text.WriteString(line.text)
-		}
-		s.add(t, text.String())
-		lines = lines[n:]
-	}
-	more()
-	more()
+	more := churn(end.Add(time.Minute), 660) // eleven minutes of the log
+	last := more[len(more)-1].at
+	clock.Store(&last)
+	s.add(t, text(more))
+	newest := last.Truncate(5 * time.Minute)
 	var second *wire.LoadForecast
-	added := time.Now()
-	d.eventually("a forecast of what came since", func() bool {
-		if second = d.loadOf(); second.MadeFor.After(end.Add(5 * time.Minute)) {
-			return true
-		}
-		// where a forecast takes long, the next is not made at once
-		if len(lines) > 0 && time.Since(added) > 10*time.Second {
-			more()
-			added = time.Now()
-		}
-		return false
+	d.eventually("a forecast of all that came since", func() bool {
+		second = d.loadOf()
+		return !second.MadeFor.Before(newest)
 	})
 	if second.MadeFor.Unix()%300 != 0 {
 		t.Errorf("it is for %v, not a multiple of five minutes", second.MadeFor)
 	}
 	d.stop()
-	again := s.startAt(t, func() time.Time { return now })
+	again := s.startAt(t, now)
 	again.caughtUp()
 	var third *wire.LoadForecast
 	again.eventually("a forecast of the next process", func() bool { third = again.loadOf(); return third != nil })

@@ -180,7 +180,8 @@ func (l *Learner) EndReplay(seq int64, s *cluster.State) {
 // five minutes or less often, the larger the less.
 func (l *Learner) TakeSaved() *Saved { return l.worker.takeSaved() }
 
-// Finish ends the work under way, processes the notifications that wait, and saves the state at an orderly end.
+// Finish ends the work under way for good, processes the notifications that wait, and saves the state at an orderly
+// end. Events after it have no effect.
 func (l *Learner) Finish() { l.worker.finish() }
 
 // Stop ends the work under way for good. Events after it have no effect.

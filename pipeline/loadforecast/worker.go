@@ -15,7 +15,7 @@ const (
 	// wakeAt is the number of waiting notifications at which the worker begins without a sample.
 	wakeAt = 8192
 	// loadShare is the share of a processor that forecasts may take while the daemon follows its logs, if one forecast
-	// takes longer than cheap.
+	// takes longer than cheap: each is followed by a pause.
 	loadShare = 0.25
 	cheap     = time.Second
 	// saturationEvery is the event time between two tests of saturation.
@@ -27,7 +27,8 @@ const (
 )
 
 // worker learns the load and forecasts it in a goroutine that lives as long as notifications wait. Its work follows
-// from the notifications in their order. Only the choice of samples depends on the machine's speed.
+// from the notifications in their order. Only the choice of samples depends on the machine's speed. The newest sample
+// has a forecast at the latest when the pause after the forecast before is over, even if no event follows it.
 type worker struct {
 	log       *zap.Logger
 	published *Published
@@ -37,18 +38,21 @@ type worker struct {
 	working chan struct{}      // closed when the goroutine ends; nil if there is none
 	cancel  context.CancelFunc // of the goroutine's work
 	closed  bool
-	ended   time.Time     // when the newest forecast was made, by the machine's clock
-	took    time.Duration // to make it
-	fresh   *Saved        // that nobody has fetched yet
+	fresh   *Saved // that nobody has fetched yet
+	// postponed is the newest sample whose forecast waits until timer fires; both are nil if there is none.
+	postponed *sample
+	timer     *time.Timer
 
 	// The fields below belong to the goroutine.
 	model    *model
-	seq      int64     // of the newest event that the model has taken in
-	next     Outlook   // the next forecast is made from it
-	savedAt  time.Time // by the machine's clock
-	size     int       // of the newest saved state
-	refused  bool      // an error was logged
-	notified bool      // there is something to save
+	seq      int64         // of the newest event that the model has taken in
+	next     Outlook       // the next forecast is made from it
+	ended    time.Time     // when the newest forecast was made, by the machine's clock
+	took     time.Duration // to make it
+	savedAt  time.Time     // by the machine's clock
+	size     int           // of the newest saved state
+	refused  bool          // an error was logged
+	notified bool          // there is something to save
 }
 
 func newWorker(o outlook.Options, log *zap.Logger) (*worker, error) {
@@ -69,14 +73,10 @@ func (w *worker) notify(n notification) {
 	}
 }
 
-// addSample appends a sample unless there are too many. It takes the wish for a forecast from a sample if the last
-// forecast was expensive.
+// addSample appends a sample unless there are too many.
 func (w *worker) addSample(k *sample, seq int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if k.live && k.forecast && w.took > cheap && float64(time.Since(w.ended))*loadShare < float64(w.took) {
-		k.forecast = false
-	}
 	if (k.forecast || k.observe) && w.backlog.addSample(k, seq) {
 		w.wake()
 	}
@@ -172,9 +172,14 @@ func (w *worker) takeSample(ctx context.Context, k *sample) {
 		w.next.ObserveTook = time.Since(begun)
 		w.keep(false)
 	}
-	if k.forecast && w.isLast() {
-		w.forecast(ctx, k, &s)
+	if !k.forecast || !w.isLast() {
+		return
 	}
+	if pause := w.pauseLeft(k); pause > 0 {
+		w.postpone(k, pause)
+		return
+	}
+	w.forecast(ctx, k, &s)
 }
 
 // isLast reports whether no newer sample waits.
@@ -184,8 +189,50 @@ func (w *worker) isLast() bool {
 	return w.backlog.samples == 1
 }
 
-// forecast makes and publishes a forecast.
+// pauseLeft returns the time until a forecast may be made from a sample. It is at most 0 if that is now.
+func (w *worker) pauseLeft(k *sample) time.Duration {
+	if !k.live || w.took <= cheap {
+		return 0
+	}
+	return time.Duration(float64(w.took)/loadShare) - time.Since(w.ended)
+}
+
+// postpone has the forecast from a sample made after a pause. It replaces the sample that was postponed before. The
+// model may know later events by then; a forecast takes the jobs from its sample.
+func (w *worker) postpone(k *sample, pause time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.dropPostponed()
+	if !w.closed {
+		w.postponed = &sample{view: k.view, at: k.at, forecast: true, live: true}
+		w.timer = time.AfterFunc(pause, w.resume)
+	}
+}
+
+// dropPostponed forgets the postponed sample; with mu locked.
+func (w *worker) dropPostponed() {
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.postponed, w.timer = nil, nil
+}
+
+// resume adds the postponed sample after its pause, unless a newer one waits.
+func (w *worker) resume() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.postponed
+	w.dropPostponed()
+	if k != nil && w.backlog.samples == 0 && w.backlog.addSample(k, 0) {
+		w.wake()
+	}
+}
+
+// forecast makes and publishes a forecast. No older sample needs one any more.
 func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
+	w.mu.Lock()
+	w.dropPostponed()
+	w.mu.Unlock()
 	begun, f := time.Now(), w.model.forecaster
 	forecast, err := f.Forecast(ctx, s)
 	if w.failed(err) {
@@ -205,9 +252,7 @@ func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
 	w.next.ForecastTook = time.Since(begun)
 	made := w.next
 	w.published.publish(&made)
-	w.mu.Lock()
 	w.ended, w.took = time.Now(), made.ForecastTook
-	w.mu.Unlock()
 }
 
 // failed reports whether there is an error. It counts failures and logs the first.
@@ -260,9 +305,10 @@ func (w *worker) takeSaved() *Saved {
 	return saved
 }
 
-// finish ends the work and saves the model. It processes the notifications that wait, but learns from no sample.
+// finish ends the work for good and saves the model. It processes the notifications that wait, but learns from no
+// sample.
 func (w *worker) finish() {
-	w.pause()
+	w.stop()
 	w.mu.Lock()
 	rest := w.backlog.takeAll()
 	w.mu.Unlock()
@@ -287,13 +333,7 @@ func (w *worker) finish() {
 func (w *worker) stop() {
 	w.mu.Lock()
 	w.closed = true
-	w.mu.Unlock()
-	w.pause()
-}
-
-// pause interrupts the work. It goes on with the next sample.
-func (w *worker) pause() {
-	w.mu.Lock()
+	w.dropPostponed()
 	working, cancel := w.working, w.cancel
 	w.mu.Unlock()
 	if working != nil {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -130,5 +132,92 @@ func TestRestoredLearnerGoesOn(t *testing.T) {
 	after := again.Published().Newest()
 	if before == nil || after == nil || !slices.Equal(before.Outcomes, after.Outcomes) {
 		t.Fatalf("before it has %+v, after %+v", before, after)
+	}
+}
+
+// expensiveForecast returns a learner that has just made a forecast, which took some time, and its cluster.
+func expensiveForecast(t *testing.T, took time.Duration) (*Learner, *cluster.State) {
+	t.Helper()
+	l, s := newLearner(t, zap.NewNop()), cluster.New("c", 8)
+	play(l, s, sized(event(job.Submit, "1", 10), 4), event(job.Start, "1", 20))
+	l.CaughtUp(s)
+	l.Wait()
+	if made, failed := l.Published().Counts(); made != 1 || failed != 0 {
+		t.Fatalf("%d forecasts were made and %d failed, want the first", made, failed)
+	}
+	l.worker.ended, l.worker.took = time.Now(), took
+	return l, s
+}
+
+// TestForecastAfterThePause proves that an expensive forecast is followed by a pause of loadShare, and that the newest
+// sample in it has its forecast at its end, and only that one, though the log has gone silent.
+func TestForecastAfterThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const took, pause = 10 * time.Second, 40 * time.Second
+		l, s := expensiveForecast(t, took)
+		defer l.Stop()
+		begun := time.Now()
+		for i, second := range []float64{210, 510, 820} { // at(0) is 100 s after a multiple of 15 minutes
+			play(l, s, sized(event(job.Submit, string(rune('a'+i)), second), 4))
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		time.Sleep(begun.Add(pause).Sub(time.Now()) - 1)
+		synctest.Wait()
+		if made, _ := l.Published().Counts(); made != 1 {
+			t.Fatalf("%d forecasts were made before the pause is over, want 1", made)
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		made, failed := l.Published().Counts()
+		if got := l.Published().Newest().At; made != 2 || failed != 0 || !got.Equal(at(800)) {
+			t.Errorf("after the pause %d forecasts were made, the newest for %v, and %d failed; want a second for %v",
+				made, got, failed, at(800))
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if made, _ := l.Published().Counts(); made != 2 {
+			t.Errorf("%d forecasts were made from a log that has gone silent, want 2", made)
+		}
+	})
+}
+
+// TestNoForecastBehindANewer proves that a postponed sample has no forecast once a newer one has.
+func TestNoForecastBehindANewer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, s := expensiveForecast(t, 10*time.Second)
+		defer l.Stop()
+		play(l, s, sized(event(job.Submit, "2", 210), 4))
+		synctest.Wait()
+		l.EndReplay(l.seq, s) // its sample waits for no pause
+		synctest.Wait()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		made, _ := l.Published().Counts()
+		if got := l.Published().Newest().At; made != 2 || !got.Equal(at(210)) {
+			t.Errorf("%d forecasts were made, the newest for %v, want 2 and %v", made, got, at(210))
+		}
+	})
+}
+
+// TestStopInThePause proves that a learner that is stopped in a pause makes no forecast after it.
+func TestStopInThePause(t *testing.T) {
+	for name, stop := range map[string]func(*Learner){"stopped": (*Learner).Stop, "finished": (*Learner).Finish} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, s := expensiveForecast(t, 10*time.Second)
+				play(l, s, sized(event(job.Submit, "2", 210), 4))
+				synctest.Wait()
+				stop(l)
+				if l.worker.timer != nil {
+					t.Error("the timer runs on")
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				if made, _ := l.Published().Counts(); made != 1 || l.worker.working != nil {
+					t.Errorf("%d forecasts were made, want 1", made)
+				}
+			})
+		})
 	}
 }
