@@ -11,91 +11,155 @@ import (
 // errSpill is the error of a temporary file that does not hold what was written to it.
 var errSpill = errors.New("the temporary file of sorted events is damaged")
 
-// appendEvent adds the encoding of an event to b: numbers are varints, and a text follows its length. An
-// instant is its seconds since 1970 and its nanoseconds, behind a byte that says whether it is known.
+// appendEvent adds the encoding of an event to b: where it stands in the logs, and its content.
 func appendEvent(b []byte, ev *Event) []byte {
-	b = append(b, byte(ev.Kind), flagsOf(ev))
-	whole := int64(0)
-	if ev.Whole {
-		whole = 1
+	inferred := byte(0)
+	if ev.inferred {
+		inferred = 1
 	}
-	for _, n := range [...]int64{
-		whole, int64(ev.order), int64(ev.File), ev.Line, int64(ev.Procs), int64(ev.Nodes), ev.Memory, int64(ev.GPUs),
-		int64(ev.TimeLimit), int64(ev.Tasks), ev.Priority, int64(ev.Attempt),
-	} {
+	b = append(b, inferred)
+	b = binary.AppendUvarint(b, ev.order)
+	b = binary.AppendVarint(b, int64(ev.File))
+	b = binary.AppendVarint(b, ev.Line)
+	return appendContent(b, ev)
+}
+
+// appendContent adds the encoding of what an event says, wherever it stands: its numbers as varints, then its texts,
+// each behind its length. Events that say the same have the same bytes; Digest depends on them.
+func appendContent(b []byte, ev *Event) []byte {
+	for _, n := range numbersOf(ev) {
 		b = binary.AppendVarint(b, n)
 	}
-	for _, s := range [...]string{ev.Cluster, ev.ID, ev.Queue, ev.User, ev.Account, ev.QOS, ev.Name, ev.GPUType,
-		ev.Reason} {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
-	}
-	for _, t := range [...]time.Time{ev.Time, ev.Times.Submit, ev.Times.Eligible, ev.Times.Start, ev.Times.End} {
-		if t.IsZero() {
-			b = append(b, 0)
-			continue
-		}
-		b = binary.AppendVarint(append(b, 1), t.Unix())
-		b = binary.AppendUvarint(b, uint64(t.Nanosecond())) //nolint:gosec // from 0 to 999,999,999
+	for _, s := range textsOf(ev) {
+		b = append(binary.AppendUvarint(b, uint64(len(*s))), *s...)
 	}
 	return b
 }
 
+// The numbers of an event. Those of an instant are its seconds and its nanoseconds; the seconds of Time are since 1970,
+// those of the others since Time. The bits of its flags say which instants are known.
 const (
-	flagAll = 1 << iota
-	flagInferred
+	numKind = iota
+	numFlags
+	numProcs
+	numNodes
+	numMemory
+	numGPUs
+	numTimeLimit
+	numTasks
+	numPriority
+	numAttempt
+	numInstants
+	numbers = numInstants + 2*instants
+
+	instants = 5
+	texts    = 9
 )
 
-func flagsOf(ev *Event) (flags byte) {
+// Flags of an event. Those above them belong to the instants.
+const (
+	flagAll = 1 << iota
+	flagWhole
+	flagInstants
+)
+
+// instantsOf returns the instants of an event, its own time first.
+func instantsOf(ev *Event) [instants]*time.Time {
+	return [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End}
+}
+
+// textsOf returns the texts of an event.
+func textsOf(ev *Event) [texts]*string {
+	return [...]*string{&ev.Cluster, &ev.ID, &ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.GPUType,
+		&ev.Reason}
+}
+
+// numbersOf returns the numbers of an event.
+func numbersOf(ev *Event) (n [numbers]int64) {
+	flags := 0
 	if ev.All {
 		flags |= flagAll
 	}
-	if ev.inferred {
-		flags |= flagInferred
+	if ev.Whole {
+		flags |= flagWhole
 	}
-	return flags
+	own := int64(0)
+	for i, t := range instantsOf(ev) {
+		if t.IsZero() {
+			continue
+		}
+		flags |= flagInstants << i
+		at := n[numInstants+2*i : numInstants+2*i+2]
+		at[0], at[1] = t.Unix()-own, int64(t.Nanosecond())
+		if i == 0 {
+			own = t.Unix()
+		}
+	}
+	n[numKind], n[numFlags] = int64(ev.Kind), int64(flags)
+	n[numProcs], n[numNodes], n[numMemory], n[numGPUs] = int64(ev.Procs), int64(ev.Nodes), ev.Memory, int64(ev.GPUs)
+	n[numTimeLimit], n[numTasks], n[numPriority] = int64(ev.TimeLimit), int64(ev.Tasks), ev.Priority
+	n[numAttempt] = int64(ev.Attempt)
+	return n
 }
 
-// decoder reads what appendEvent wrote.
+// setNumbers sets what numbersOf returned.
+func setNumbers(ev *Event, n *[numbers]int64) {
+	flags := n[numFlags]
+	ev.Kind = job.Kind(n[numKind]) //nolint:gosec // as it was written
+	ev.All, ev.Whole = flags&flagAll != 0, flags&flagWhole != 0
+	ev.Procs, ev.Nodes, ev.Memory, ev.GPUs = int(n[numProcs]), int(n[numNodes]), n[numMemory], int(n[numGPUs])
+	ev.TimeLimit, ev.Tasks, ev.Priority = time.Duration(n[numTimeLimit]), int(n[numTasks]), n[numPriority]
+	ev.Attempt = int(n[numAttempt])
+	own := int64(0)
+	for i, t := range instantsOf(ev) {
+		if flags&(flagInstants<<i) == 0 {
+			continue
+		}
+		at := n[numInstants+2*i : numInstants+2*i+2]
+		*t = time.Unix(own+at[0], at[1]).UTC()
+		if i == 0 {
+			own = at[0]
+		}
+	}
+}
+
+// decoder reads what appendEvent wrote. After an error it returns zeros.
 type decoder struct {
 	b     []byte
 	names map[string]string // texts that were met before: queues and users are few
 	err   error
+	bad   error // the error of bytes that cannot be read
 }
 
 // maxNames bounds the texts that are shared between events.
 const maxNames = 1 << 14
 
+func newDecoder(bad error) *decoder { return &decoder{names: map[string]string{}, bad: bad} }
+
+// event reads one event, which takes all of b.
 func (d *decoder) event(b []byte) (ev Event, err error) {
 	d.b, d.err = b, nil
-	ev.Kind = job.Kind(d.byte())
-	flags := d.byte()
-	ev.All, ev.inferred = flags&flagAll != 0, flags&flagInferred != 0
-	ev.Whole = d.number() != 0
-	ev.order, ev.File, ev.Line = uint64(d.number()), int(d.number()), d.number() //nolint:gosec // as it was written
-	ev.Procs, ev.Nodes, ev.Memory, ev.GPUs = int(d.number()), int(d.number()), d.number(), int(d.number())
-	ev.TimeLimit, ev.Tasks, ev.Priority = time.Duration(d.number()), int(d.number()), d.number()
-	ev.Attempt = int(d.number())
-	for _, to := range [...]*string{&ev.Cluster, &ev.ID, &ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name,
-		&ev.GPUType, &ev.Reason} {
+	ev.inferred = d.byte() != 0
+	ev.order, ev.File, ev.Line = d.length(), int(d.number()), d.number()
+	var n [numbers]int64
+	for i := range n {
+		n[i] = d.number()
+	}
+	setNumbers(&ev, &n)
+	for _, to := range textsOf(&ev) {
 		*to = d.text()
 	}
-	for _, to := range [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start,
-		&ev.Times.End} {
-		if d.byte() == 0 {
-			continue
-		}
-		seconds, nanoseconds := d.number(), d.length()
-		*to = time.Unix(seconds, nanoseconds).UTC()
-	}
 	if len(d.b) > 0 {
-		d.err = errSpill
+		d.fail()
 	}
 	return ev, d.err
 }
 
+func (d *decoder) fail() { d.b, d.err = nil, d.bad }
+
 func (d *decoder) byte() byte {
 	if len(d.b) == 0 {
-		d.err = errSpill
+		d.fail()
 		return 0
 	}
 	c := d.b[0]
@@ -106,27 +170,27 @@ func (d *decoder) byte() byte {
 func (d *decoder) number() int64 {
 	n, size := binary.Varint(d.b)
 	if size <= 0 {
-		d.b, d.err = nil, errSpill
+		d.fail()
 		return 0
 	}
 	d.b = d.b[size:]
 	return n
 }
 
-func (d *decoder) length() int64 {
+func (d *decoder) length() uint64 {
 	n, size := binary.Uvarint(d.b)
-	if size <= 0 || n > 1<<40 {
-		d.b, d.err = nil, errSpill
+	if size <= 0 {
+		d.fail()
 		return 0
 	}
 	d.b = d.b[size:]
-	return int64(n)
+	return n
 }
 
 func (d *decoder) text() string {
 	n := d.length()
-	if n > int64(len(d.b)) {
-		d.b, d.err = nil, errSpill
+	if n > uint64(len(d.b)) {
+		d.fail()
 		return ""
 	}
 	text := d.b[:n]
@@ -134,8 +198,8 @@ func (d *decoder) text() string {
 	if s, ok := d.names[string(text)]; ok {
 		return s
 	}
-	if d.names == nil || len(d.names) >= maxNames {
-		d.names = map[string]string{}
+	if len(d.names) >= maxNames {
+		clear(d.names)
 	}
 	s := string(text)
 	d.names[s] = s

@@ -36,6 +36,7 @@ type reader struct {
 	emit   func(ev job.Event, line int64) error
 	line   int64
 	newest time.Time
+	events []job.Event // of the record that is read
 	failed error
 }
 
@@ -161,7 +162,7 @@ func (r *reader) parse(record []byte) error {
 		p.After(r.newest)
 	}
 	var late error
-	var events []job.Event
+	r.events = r.events[:0]
 	err := r.parser.Parse(record, func(ev job.Event) {
 		if at := ev.Latest(); at.Sub(r.cfg.Now) > futureTolerance {
 			late = collector.Bad(collector.ReasonFuture, "time",
@@ -169,12 +170,12 @@ func (r *reader) parse(record []byte) error {
 				r.cfg.zone())
 			return
 		}
-		events = append(events, ev)
+		r.events = append(r.events, ev)
 	})
 	if late != nil {
 		return late
 	}
-	for _, ev := range events {
+	for _, ev := range r.events {
 		if ev.Time.After(r.newest) {
 			r.newest = ev.Time
 		}

@@ -12,6 +12,7 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"io"
 	"time"
@@ -22,7 +23,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// memoryEvents is how many events are sorted in memory by default: about 50 MB.
+// memoryEvents is how many events are sorted in memory by default: about 20 MB.
 const memoryEvents = 100_000
 
 // Config defines how logs are read.
@@ -64,7 +65,8 @@ func (c *Config) zone() string {
 // Event is an event of a recorded log.
 type Event struct {
 	job.Event
-	// File is the position of its file among those that were read, Line the number of its line there.
+	// File is the position of its file among those that were read, Stored for an event of a stored history; Line is the
+	// number of its line there.
 	File int
 	Line int64
 
@@ -72,60 +74,93 @@ type Event struct {
 	inferred bool   // no record has it by itself
 }
 
+// Stored is the position of the file of an event that was not read from a file, but from a stored history.
+const Stored = -1
+
 // History is what some files hold. Close must be called.
 type History struct {
 	// Files are what was found in each file, in the order in which they were named.
 	Files []File
 
-	paths  []string
+	cfg    Config
 	sorted sorter
 	seed   maphash.Seed
-	jobs   map[uint64]records
+	known  table[struct{}] // submissions and starts that records have, see submission and start
+	ends   table[end]      // the newest record of the end of each try, by start
 	count  uint64
 }
 
-// records is what is known of the records of a job.
-type records struct {
-	submitted bool  // one has its submission
-	begun     int64 // the start that the newest record of a start has, Unix seconds
-	// The newest record of an end: its instants in Unix seconds, and where it stands.
-	start, end int64
-	file       int
-	line       int64
+// end is a record of the end of a try of a job, and where it stands.
+type end struct {
+	after int32 // seconds from the start
+	file  int32
+	line  uint32
 }
 
 // sameEnd is by how many seconds the ends of one job may differ in two records: two sources of one cluster note it one
 // after the other.
 const sameEnd = 60
 
-// Read reads files. An error is that of a file that cannot be read at all, or whose format is not recognized; records
-// that cannot be used are reported to the configuration's OnBad.
-func Read(ctx context.Context, paths []string, cfg Config) (*History, error) {
+// New returns a history of no files.
+func New(cfg Config) *History {
 	if cfg.MemoryEvents <= 0 {
 		cfg.MemoryEvents = memoryEvents
 	}
-	h := &History{
-		paths: paths, sorted: sorter{dir: cfg.TempDir, limit: cfg.MemoryEvents}, seed: maphash.MakeSeed(),
-		jobs: map[uint64]records{},
+	return &History{
+		cfg: cfg, sorted: sorter{dir: cfg.TempDir, limit: cfg.MemoryEvents}, seed: maphash.MakeSeed(),
 	}
-	for i, path := range paths {
-		file, err := readPath(ctx, path, &cfg, func(ev job.Event, line int64) error { return h.take(ev, i, line) })
-		h.Files = append(h.Files, file)
-		if err != nil {
+}
+
+// Read returns the history of some files. Its errors are those of History.Read.
+func Read(ctx context.Context, paths []string, cfg Config) (*History, error) {
+	h := New(cfg)
+	for _, path := range paths {
+		if err := h.Read(ctx, path); err != nil {
 			return nil, errors.Join(err, h.Close())
 		}
 	}
 	return h, nil
 }
 
+// Read reads a file to the history. An error is that of a file that cannot be read at all, or whose format is not
+// recognized; records that cannot be used are reported to the configuration's OnBad.
+func (h *History) Read(ctx context.Context, path string) error {
+	at := len(h.Files)
+	h.Files = append(h.Files, File{Path: path})
+	file, err := readPath(ctx, path, &h.cfg, func(ev job.Event, line int64) error {
+		if ev.Kind == job.Machine {
+			return nil
+		}
+		return h.take(&Event{Event: ev, File: at, Line: line})
+	})
+	h.Files[at] = file
+	return err
+}
+
+// Add takes an event of a stored history, in the order in which they are stored. It is called before files are read:
+// what they have again counts once, and what contradicts the stored history is refused.
+func (h *History) Add(ev Event) error {
+	ev.File, ev.Line = Stored, 0
+	h.count++
+	ev.order = h.count
+	if !ev.inferred {
+		if err := h.note(&ev); err != nil {
+			return err
+		}
+	}
+	return h.sorted.add(&ev)
+}
+
 // Close removes what was kept on disk.
 func (h *History) Close() error { return h.sorted.close() }
 
 // Each calls do with all events in the order in which they happened: of one instant ends come first, then submissions
-// in the order of the records, then starts and what else happens to waiting and running jobs.
+// in the order of the records, then starts and what else happens to waiting and running jobs. Of events that say the
+// same it has one. An event is valid until do returns.
 func (h *History) Each(do func(*Event) error) error {
+	var seen repeats
 	return h.sorted.each(func(e *Event) error {
-		if e.inferred && h.recorded(e) {
+		if e.inferred && h.recorded(e) || seen.again(e) {
 			return nil
 		}
 		return do(e)
@@ -135,60 +170,85 @@ func (h *History) Each(do func(*Event) error) error {
 // recorded reports whether a record has a submission or a start that was implied: the submission of the job, or of the
 // array of which it is a task.
 func (h *History) recorded(e *Event) bool {
-	known := h.jobs[h.key(e.ID)]
 	if e.Kind == job.Start {
-		return known.begun == e.Time.Unix()
+		return h.knows(h.start(e.ID, e.Time))
 	}
-	if known.submitted {
+	if h.knows(h.submission(e.ID)) {
 		return true
 	}
 	array := cluster.ArrayOf(e.ID)
-	return array != "" && h.jobs[h.key(array)].submitted
+	return array != "" && h.knows(h.submission(array))
 }
 
-// key is the name under which a job's records are known.
-func (h *History) key(id string) uint64 { return maphash.String(h.seed, id) }
+func (h *History) knows(key uint64) bool {
+	_, known := h.known.get(key)
+	return known
+}
 
-// take adds an event and those that it implies. A *collector.LineError refuses its record.
-func (h *History) take(ev job.Event, file int, line int64) error {
-	if ev.Kind == job.Machine {
-		return nil
-	}
+// submission is the key of the submission of a job.
+func (h *History) submission(id string) uint64 { return maphash.String(h.seed, id) }
+
+// start is the key of the start of a job at an instant, in whole seconds.
+func (h *History) start(id string, at time.Time) uint64 {
+	return maphash.Comparable(h.seed, tryOf{id, at.Unix()})
+}
+
+// tryOf names a try of a job by its start, in Unix seconds.
+type tryOf struct {
+	id    string
+	start int64
+}
+
+// take adds the event of a record and those that it implies. A *collector.LineError refuses the record.
+func (h *History) take(e *Event) error {
 	h.count++
-	e := Event{Event: ev, File: file, Line: line, order: h.count}
-	known := h.jobs[h.key(ev.ID)]
-	switch ev.Kind {
-	case job.Submit:
-		known.submitted = true
-	case job.Start:
-		known.begun = e.Time.Unix()
-	case job.End:
-		if err := h.contradicts(&e, &known); err != nil {
-			return err
-		}
+	e.order = h.count
+	if err := h.note(e); err != nil {
+		return err
 	}
-	h.jobs[h.key(ev.ID)] = known
-	if err := h.imply(&e); err != nil {
+	if err := h.imply(e); err != nil {
 		return err
 	}
 	return h.sorted.add(e)
 }
 
+// note keeps what other events are compared with.
+func (h *History) note(e *Event) error {
+	switch e.Kind {
+	case job.Submit:
+		h.known.set(h.submission(e.ID), struct{}{})
+	case job.Start:
+		h.known.set(h.start(e.ID, e.Time), struct{}{})
+	case job.End:
+		return h.contradicts(e)
+	}
+	return nil
+}
+
 // contradicts returns an error for a second end of the same try of a job at another time.
-func (h *History) contradicts(e *Event, known *records) error {
+func (h *History) contradicts(e *Event) error {
 	if e.All || e.Times.Start.IsZero() {
 		return nil
 	}
-	start, end := e.Times.Start.Unix(), e.Time.Unix()
-	off := end - known.end
-	if known.end != 0 && start == known.start && (off < -sameEnd || off > sameEnd) {
-		return collector.Bad(collector.ReasonTime, "end", "job %s, which started at %s, ends at %s here and at %s in "+
-			"%s:%d, which counts: are the files of one cluster and one time zone?", e.ID,
-			e.Times.Start.UTC().Format(time.RFC3339), e.Time.UTC().Format(time.RFC3339),
-			time.Unix(known.end, 0).UTC().Format(time.RFC3339), h.paths[known.file], known.line)
+	key, after := h.start(e.ID, e.Times.Start), e.Time.Unix()-e.Times.Start.Unix()
+	other, known := h.ends.get(key)
+	if off := after - int64(other.after); !known || -sameEnd <= off && off <= sameEnd {
+		//nolint:gosec // no job runs for 68 years, no file has so many lines
+		h.ends.set(key, end{after: int32(after), line: uint32(e.Line), file: int32(e.File)})
+		return nil
 	}
-	known.start, known.end, known.file, known.line = start, end, e.File, e.Line
-	return nil
+	return collector.Bad(collector.ReasonTime, "end", "job %s, which started at %s, ends at %s here and at %s in "+
+		"%s, which counts: are the files of one cluster and one time zone?", e.ID,
+		e.Times.Start.UTC().Format(time.RFC3339), e.Time.UTC().Format(time.RFC3339),
+		e.Times.Start.Add(time.Duration(other.after)*time.Second).UTC().Format(time.RFC3339), h.place(other))
+}
+
+// place names the place of a record for messages.
+func (h *History) place(e end) string {
+	if e.file == Stored {
+		return "an earlier import"
+	}
+	return fmt.Sprintf("%s:%d", h.Files[e.file].Path, e.line)
 }
 
 // imply adds the submission and the start that a later event of a job has the instants of. A submission is left out if
@@ -207,19 +267,19 @@ func (h *History) imply(e *Event) error {
 	implied.inferred = true
 	implied.Kind, implied.Time = job.Submit, submit
 	implied.Times.Start, implied.Times.End = time.Time{}, time.Time{}
-	if err := h.addImplied(implied); err != nil {
+	if err := h.addImplied(&implied); err != nil {
 		return err
 	}
 	if e.Kind != job.End || start.IsZero() || start.Before(submit) || start.After(e.Time) {
 		return nil
 	}
 	implied.Kind, implied.Time, implied.Times.Start = job.Start, start, start
-	return h.addImplied(implied)
+	return h.addImplied(&implied)
 }
 
 // addImplied adds an event unless a record has it already; Each leaves out those whose record came later.
-func (h *History) addImplied(e Event) error {
-	if h.recorded(&e) {
+func (h *History) addImplied(e *Event) error {
+	if h.recorded(e) {
 		return nil
 	}
 	return h.sorted.add(e)

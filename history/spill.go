@@ -16,18 +16,37 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// sorter sorts events by the order in which they happened. What does not fit in memory it keeps in temporary files.
+// spillWindow is how far the compression of a temporary file looks back: when the files are merged, each takes some
+// times that memory.
+const spillWindow = 128 << 10
+
+// sorter sorts events by the order in which they happened. It keeps them encoded; what does not fit in memory it keeps
+// in temporary files.
 type sorter struct {
-	dir    string
-	limit  int // events in memory
-	events []Event
-	runs   []*os.File
-	buffer []byte
+	dir   string
+	limit int     // events in memory
+	bytes []byte  // the events in memory, one after the other
+	keys  []place // where they are
+	runs  []*os.File
+}
+
+// place is the place of an event in memory, with that by which it is sorted.
+type place struct {
+	seconds    int64
+	order      uint64
+	start, end int // in sorter.bytes
+	nanos      int32
+	phase      int32
+}
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.seconds, q.seconds), cmp.Compare(p.nanos, q.nanos), cmp.Compare(p.phase, q.phase),
+		cmp.Compare(p.order, q.order))
 }
 
 // phase is the place of an event among those of one instant: ends come first, then submissions, then starts and what
 // else happens; a job that ends at the instant of its own start, or leaves at that of its submission, does so last.
-func phase(ev *job.Event) int {
+func phase(ev *job.Event) int32 {
 	switch ev.Kind {
 	case job.Submit:
 		return 1
@@ -53,9 +72,14 @@ func compare(a, b *Event) int {
 }
 
 // add takes an event.
-func (s *sorter) add(ev Event) error {
-	s.events = append(s.events, ev)
-	if len(s.events) < s.limit {
+func (s *sorter) add(ev *Event) error {
+	start := len(s.bytes)
+	s.bytes = appendEvent(s.bytes, ev)
+	s.keys = append(s.keys, place{
+		seconds: ev.Time.Unix(), nanos: int32(ev.Time.Nanosecond()), //nolint:gosec // from 0 to 999,999,999
+		phase: phase(&ev.Event), order: ev.order, start: start, end: len(s.bytes),
+	})
+	if len(s.keys) < s.limit {
 		return nil
 	}
 	return s.spill()
@@ -69,58 +93,71 @@ func (s *sorter) spill() (err error) {
 	}
 	s.runs = append(s.runs, file)
 	_ = os.Remove(file.Name()) // where the system allows it nothing is left behind, whatever happens; else close does
-	s.sort()
-	z, err := zstd.NewWriter(file, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+	z, err := zstd.NewWriter(file, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(spillWindow))
 	if err != nil {
 		return fmt.Errorf("sorting on disk: %w", err)
 	}
 	out := bufio.NewWriter(z)
 	var length [binary.MaxVarintLen64]byte
-	for i := range s.events {
-		s.buffer = appendEvent(s.buffer[:0], &s.events[i])
-		n := binary.PutUvarint(length[:], uint64(len(s.buffer)))
-		_, _ = out.Write(length[:n]) // Flush returns the error
-		_, _ = out.Write(s.buffer)
+	for next := s.inMemory(); ; {
+		b, err := next()
+		if err != nil {
+			break
+		}
+		_, _ = out.Write(binary.AppendUvarint(length[:0], uint64(len(b)))) // Flush returns the error
+		_, _ = out.Write(b)
 	}
 	if err := errors.Join(out.Flush(), z.Close()); err != nil {
 		return fmt.Errorf("sorting on disk: %w; set TMPDIR to a folder with more room", err)
 	}
-	clear(s.events)
-	s.events = s.events[:0]
+	s.keys, s.bytes = s.keys[:0], s.bytes[:0]
 	return nil
 }
 
-func (s *sorter) sort() {
-	slices.SortFunc(s.events, func(a, b Event) int { return compare(&a, &b) })
+// inMemory sorts the events in memory and returns them, encoded; io.EOF after the last.
+func (s *sorter) inMemory() (next func() ([]byte, error)) {
+	slices.SortFunc(s.keys, place.compare)
+	at := 0
+	return func() ([]byte, error) {
+		if at == len(s.keys) {
+			return nil, io.EOF
+		}
+		p := s.keys[at]
+		at++
+		return s.bytes[p.start:p.end], nil
+	}
 }
 
-// each calls do with all events in order.
+// each calls do with all events in order. An event is valid until do returns.
 func (s *sorter) each(do func(*Event) error) error {
-	s.sort()
-	merge := runHeap{}
+	merge := runHeap{&run{next: s.inMemory()}}
 	for _, file := range s.runs {
-		run, err := openRun(file)
+		run, closeRun, err := openRun(file)
 		if err != nil {
 			return err
 		}
-		defer run.z.Close()
-		if more, err := run.advance(); err != nil {
+		defer closeRun()
+		merge = append(merge, run)
+	}
+	names := newDecoder(errSpill) // texts are shared by all runs
+	for i := 0; i < len(merge); {
+		merge[i].decode = names
+		more, err := merge[i].advance()
+		switch {
+		case err != nil:
 			return err
-		} else if more {
-			merge = append(merge, run)
+		case more:
+			i++
+		default:
+			merge = slices.Delete(merge, i, i+1)
 		}
 	}
 	heap.Init(&merge)
-	next := 0
-	for next < len(s.events) || len(merge) > 0 {
-		if len(merge) == 0 || next < len(s.events) && compare(&s.events[next], &merge[0].event) < 0 {
-			if err := do(&s.events[next]); err != nil {
-				return err
-			}
-			next++
-			continue
+	for len(merge) > 0 {
+		if err := do(&merge[0].event); err != nil {
+			return err
 		}
-		ev := merge[0].event
 		more, err := merge[0].advance()
 		switch {
 		case err != nil:
@@ -129,9 +166,6 @@ func (s *sorter) each(do func(*Event) error) error {
 			heap.Fix(&merge, 0)
 		default:
 			heap.Pop(&merge)
-		}
-		if err := do(&ev); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -146,47 +180,57 @@ func (s *sorter) close() error {
 			errs = append(errs, err)
 		}
 	}
-	s.runs, s.events = nil, nil
+	s.runs, s.keys, s.bytes = nil, nil, nil
 	return errors.Join(errs...)
 }
 
-// run reads the events of a temporary file.
+// run reads sorted events, those of a temporary file or those in memory.
 type run struct {
-	z      *zstd.Decoder
-	in     *bufio.Reader
-	decode decoder
-	buffer []byte
+	next   func() ([]byte, error) // io.EOF after the last
+	decode *decoder
 	event  Event
 }
 
-func openRun(file *os.File) (*run, error) {
+// openRun returns the events of a temporary file.
+func openRun(file *os.File) (_ *run, closeRun func(), err error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, fmt.Errorf("sorting on disk: %w", err)
+		return nil, nil, fmt.Errorf("sorting on disk: %w", err)
 	}
 	z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
-		return nil, fmt.Errorf("sorting on disk: %w", err)
+		return nil, nil, fmt.Errorf("sorting on disk: %w", err)
 	}
-	return &run{z: z, in: bufio.NewReader(z)}, nil
+	in := bufio.NewReader(z)
+	var buffer []byte
+	return &run{next: func() ([]byte, error) {
+		n, err := binary.ReadUvarint(in)
+		switch {
+		case err != nil:
+			return nil, err
+		case n > 1<<30:
+			return nil, errSpill
+		}
+		buffer = slices.Grow(buffer[:0], int(n))[:n]
+		if _, err := io.ReadFull(in, buffer); err != nil {
+			return nil, io.ErrUnexpectedEOF
+		}
+		return buffer, nil
+	}}, z.Close, nil
 }
 
 // advance reads the next event; false after the last.
 func (r *run) advance() (bool, error) {
-	n, err := binary.ReadUvarint(r.in)
+	b, err := r.next()
 	switch {
 	case errors.Is(err, io.EOF):
 		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("sorting on disk: %w", err)
-	case n > 1<<30:
-		return false, errSpill
+	case err == nil:
+		r.event, err = r.decode.event(b)
 	}
-	r.buffer = slices.Grow(r.buffer[:0], int(n))[:n]
-	if _, err := io.ReadFull(r.in, r.buffer); err != nil {
+	if err != nil {
 		return false, fmt.Errorf("sorting on disk: %w", err)
 	}
-	r.event, err = r.decode.event(r.buffer)
-	return err == nil, err
+	return true, nil
 }
 
 // runHeap has the run with the earliest event on top.

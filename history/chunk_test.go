@@ -1,0 +1,95 @@
+package history
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// decoded returns the events of a chunk.
+func decoded(chunk []byte) (events []Event, err error) {
+	err = DecodeChunk(chunk, func(ev *Event) error {
+		events = append(events, *ev)
+		return nil
+	})
+	return events, err
+}
+
+// TestChunks proves that events come back from a chunk as they were, without their positions in files, that the same
+// events give the same bytes, and that no cut or changed byte gives other events.
+func TestChunks(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		events := rapid.SliceOfN(rapid.Custom(drawEvent), 0, 20).Draw(rt, "events")
+		chunk, err := EncodeChunk(events)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		var want []Event
+		for _, ev := range events {
+			ev.File, ev.Line, ev.order = Stored, 0, 0
+			want = append(want, ev)
+		}
+		got, err := decoded(chunk)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Event{})); err != nil || diff != "" {
+			rt.Fatalf("%v (-want +got):\n%s", err, diff)
+		}
+		again, err := EncodeChunk(got)
+		if diff := cmp.Diff(chunk, again); err != nil || diff != "" {
+			rt.Fatalf("the same events give other bytes: %v\n%s", err, diff)
+		}
+		at := rapid.IntRange(0, len(chunk)-1).Draw(rt, "at")
+		if _, err := decoded(chunk[:at]); !errors.Is(err, ErrDamaged) {
+			rt.Fatalf("%d bytes of %d: %v", at, len(chunk), err)
+		}
+		chunk[at] ^= byte(rapid.IntRange(1, 255).Draw(rt, "change"))
+		got, err = decoded(chunk)
+		if diff := cmp.Diff(want, got, cmp.AllowUnexported(Event{})); err == nil && diff != "" ||
+			err != nil && !errors.Is(err, ErrDamaged) {
+			rt.Fatalf("a changed byte: %v (-want +got):\n%s", err, diff)
+		}
+	})
+}
+
+// TestChunkStops proves that the error of the function that takes the events ends the decoding.
+func TestChunkStops(t *testing.T) {
+	chunk, err := EncodeChunk(make([]Event, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, n := errors.New("stop"), 0
+	err = DecodeChunk(chunk, func(*Event) error {
+		n++
+		return stop
+	})
+	if !errors.Is(err, stop) || n != 1 {
+		t.Errorf("%d events, %v", n, err)
+	}
+}
+
+// TestRepeats proves, against a comparison of all pairs, that events that say the same are found whatever stands
+// between them, and no others.
+func TestRepeats(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var before []job.Event
+		var seen repeats
+		at := time.Unix(1_000_000_000, 0).UTC()
+		for range rapid.IntRange(0, 40).Draw(rt, "events") {
+			at = at.Add(time.Duration(rapid.IntRange(0, 1).Draw(rt, "later")) * time.Second)
+			ev := Event{File: rapid.IntRange(0, 9).Draw(rt, "file"), Event: job.Event{Kind: job.Submit, Time: at,
+				ID: rapid.StringMatching("[ab]").Draw(rt, "id")}}
+			want := false
+			for _, b := range before {
+				want = want || cmp.Equal(b, ev.Event)
+			}
+			if got := seen.again(&ev); got != want {
+				rt.Fatalf("%v after %v: %v", ev.Event, before, got)
+			}
+			before = append(before, ev.Event)
+		}
+	})
+}
