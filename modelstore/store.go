@@ -9,8 +9,8 @@
 //   - What was committed once stays committed once: entries and rows whose key is there already are ignored.
 //   - Times come back in UTC, to the nanosecond; an unknown instant is the zero time. Instants outside [MinTime,
 //     MaxTime] are refused.
-//   - A store has one writer (Commit, SetMeta, Prune, DropSnapshots take turns) and any number of concurrent readers,
-//     which never wait for it and see only what is committed.
+//   - A store has one writer (Commit, SetMeta, Prune, DropSnapshots, PutHistory, DropHistories take turns) and any
+//     number of concurrent readers, which never wait for it and see only what is committed.
 package modelstore
 
 import (
@@ -255,6 +255,9 @@ type Store interface {
 	// and saved models stay. Whoever rebuilds because of a changed fingerprint drops first and stores the new
 	// fingerprint after: a crash between the two then only drops again.
 	DropSnapshots(ctx context.Context) error
+
+	// HistoryStore keeps the events of imported logs.
+	HistoryStore
 
 	// Close makes everything durable and releases the store. A second Close does nothing.
 	Close() error

@@ -93,6 +93,17 @@ func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
 // change runs fn in a transaction that holds the space's row, and looks first whether the lease on it is ours. lines is
 // the checksum of its bad lines.
 func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byte, fn func(*change) error) error {
+	return s.transact(ctx, doing, &lines, fn)
+}
+
+// changeBeside is change for what can be repeated, and may come between a Commit with an unknown outcome and the same
+// Commit again: the space keeps the name of the transaction before, so that the second is recognized.
+func (s *Store) changeBeside(ctx context.Context, doing string, fn func(*change) error) error {
+	return s.transact(ctx, doing, nil, fn)
+}
+
+// transact is change, and without lines changeBeside.
+func (s *Store) transact(ctx context.Context, doing string, lines *[sha256.Size]byte, fn func(*change) error) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
@@ -115,7 +126,10 @@ func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byt
 		return s.fail(doing, err)
 	}
 	w := &change{ctx: bounded, checkCanceled: ctx.Err, tx: tx, s: s}
-	token := rand.Text()
+	token := ""
+	if lines != nil {
+		token = rand.Text()
+	}
 	if err = w.run(fn, token); err == nil {
 		err = ctx.Err()
 	}
@@ -130,19 +144,30 @@ func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byt
 		}
 		return s.fail(doing, err)
 	}
-	if err := tx.Commit(final); err != nil {
-		if s.unsure.lines != lines {
-			s.unsure = unsure{lines: lines}
-		}
-		s.unsure.tokens = append(s.unsure.tokens, token)
+	err = tx.Commit(final)
+	if lines != nil {
+		s.noteOutcome(*lines, token, err == nil)
+	}
+	if err != nil {
 		return s.fail(doing, fmt.Errorf("unknown whether it was made final: %w", err))
 	}
-	s.unsure = unsure{}
 	return nil
 }
 
-// run locks the space, runs fn and notes the change in the space's row. That is the last statement, so that the time of
-// the lease counts from the end.
+// noteOutcome notes whether the transaction of that name is known to be final.
+func (s *Store) noteOutcome(lines [sha256.Size]byte, token string, known bool) {
+	switch {
+	case known:
+		s.unsure = unsure{}
+		return
+	case s.unsure.lines != lines:
+		s.unsure = unsure{lines: lines}
+	}
+	s.unsure.tokens = append(s.unsure.tokens, token)
+}
+
+// run locks the space, runs fn and notes the change in the space's row, under the name before where it has none of its
+// own. That is the last statement, so that the time of the lease counts from the end.
 func (w *change) run(fn func(*change) error, token string) error {
 	var nonce *string
 	var epoch int64
@@ -160,6 +185,9 @@ func (w *change) run(fn func(*change) error, token string) error {
 	}
 	if err := fn(w); err != nil {
 		return err
+	}
+	if token == "" {
+		token = w.token
 	}
 	w.later.Queue(
 		`WITH changed AS (UPDATE waitcast.space SET last_seq = $2, bad_lines = $3, version = version + 1, token = $4,

@@ -174,6 +174,9 @@ func TestUnknownOutcome(t *testing.T) {
 		} else {
 			s.unsure = unsure{tokens: []string{"never made"}, lines: sumBadLines(b.BadLines)}
 		}
+		// An import goes on meanwhile: it must not make the store forget the batch.
+		must(t, s.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", n, 100)))
+		must(t, s.DropHistories(t.Context(), "c", "h"))
 		must(t, s.Commit(t.Context(), b))
 		if got, want := contentsOf(t, s), int64(7*n+7); got.Last != want || int64(len(got.Entries)) != want ||
 			got.BadEver != int64(n+1) || len(got.Rows) != 4*(n+1) {

@@ -141,6 +141,10 @@ func TestFencing(t *testing.T) {
 		"Commit":        func() error { return a.Commit(t.Context(), late) },
 		"SetMeta":       func() error { return a.SetMeta(t.Context(), "k", "v") },
 		"DropSnapshots": func() error { return a.DropSnapshots(t.Context()) },
+		"PutHistory": func() error {
+			return a.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", 0, 100))
+		},
+		"DropHistories": func() error { return a.DropHistories(t.Context(), "c") },
 		"Prune":         func() error { _, err := a.Prune(t.Context(), modelstore.MaxTime(), 8); return err },
 		"PruneRows":     func() error { _, err := a.PruneRows(t.Context(), modelstore.MaxTime()); return err },
 		"Renew":         func() error { return l.Renew(t.Context()) },
@@ -171,6 +175,9 @@ func TestFencing(t *testing.T) {
 	must(t, err)
 	cps, err := b.Checkpoints(t.Context())
 	must(t, err)
+	if chunks := storetest.Histories(t, b); len(chunks) != 0 {
+		t.Errorf("the fenced writer left %v", chunks)
+	}
 	if snap == nil || snap.Seq != 5 || lines != 0 || len(cps) != 0 ||
 		len(storetest.Rows(t, b, modelstore.RowQuery{})) != 1 {
 		t.Errorf("the fenced writer left something: snapshot %v, %d bad lines, checkpoints %v", snap, lines, cps)
@@ -338,6 +345,7 @@ func TestMayNotWrite(t *testing.T) {
 				Snapshot:    storetest.MakeSnapshot(3),
 				Checkpoints: []modelstore.Checkpoint{{Source: "s", Data: []byte("x")}},
 				BadLines:    []modelstore.BadLine{{Reason: "x"}}}))
+	must(t, collector.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", 0, 100)))
 	if _, err := mustOpen(t, asReader, Options{ReadOnly: true}).Changed(t.Context(), -1); err != nil {
 		t.Errorf("a role that may only read cannot wait for changes: %v", err)
 	}

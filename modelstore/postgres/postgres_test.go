@@ -86,5 +86,12 @@ func (p place) DamageSnapshot(t testing.TB, seq int64) {
 			`'state' AND seq = %d`, seq))
 }
 
+func (p place) DamageHistory(t testing.TB, c modelstore.HistoryChunk) {
+	t.Helper()
+	p.server.Exec(t, p.database(), fmt.Sprintf(
+		`UPDATE waitcast.history SET data = '\xff'::bytea || substr(data, 2) `+
+			`WHERE cluster = '%s' AND id = '%s' AND part = '%s' AND n = %d`, c.Cluster, c.ID, c.Part, c.N))
+}
+
 // TestConformance runs the suite that every store passes.
 func TestConformance(t *testing.T) { storetest.Run(t, newPlace) }

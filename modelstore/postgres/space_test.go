@@ -174,6 +174,7 @@ func TestDocsRemoveSpace(t *testing.T) {
 	for _, s := range []*Store{old, other} {
 		must(t, s.Commit(t.Context(), numbered(0)))
 		must(t, s.SetMeta(t.Context(), "k", "v"))
+		must(t, s.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", 0, 100)))
 	}
 	for statement := range strings.SplitSeq(strings.TrimSpace(statements), ";") {
 		if _, err := other.pool.Exec(t.Context(), statement); err != nil {
@@ -181,7 +182,7 @@ func TestDocsRemoveSpace(t *testing.T) {
 		}
 	}
 	for _, table := range []string{
-		"journal", "ledger", "checkpoint", "meta", "bad_line", "snapshot", "snapshot_part", "saved_model",
+		"journal", "ledger", "checkpoint", "meta", "bad_line", "snapshot", "snapshot_part", "saved_model", "history",
 	} {
 		var theirs, ours int
 		must(t,

@@ -197,6 +197,9 @@ func checkAll(ctx context.Context, db *sql.DB) error {
 	if _, err := readModels(ctx, db); err != nil {
 		return err
 	}
+	if err := scanHistory(ctx, db, "", nil, func(modelstore.HistoryChunk) error { return nil }); err != nil {
+		return err
+	}
 	_, err := readMeta(ctx, db)
 	return err
 }

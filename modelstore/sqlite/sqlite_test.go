@@ -49,7 +49,13 @@ func (p place) DamageSnapshot(t testing.TB, seq int64) {
 		"'state' AND seq = ?", seq)
 }
 
-// rawExec changes a closed database behind the back of the store.
+func (p place) DamageHistory(t testing.TB, c modelstore.HistoryChunk) {
+	t.Helper()
+	rawExec(t, p.path, "UPDATE history SET data = CAST(x'ff' || substr(data, 2) AS BLOB) "+
+		"WHERE cluster = ? AND id = ? AND part = ? AND n = ?", c.Cluster, c.ID, c.Part, c.N)
+}
+
+// rawExec changes a database behind the back of the store.
 func rawExec(t testing.TB, path, query string, args ...any) {
 	t.Helper()
 	db, err := openDB(path, map[string][]string{})

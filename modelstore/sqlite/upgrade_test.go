@@ -94,6 +94,16 @@ func oldRows(version int) []modelstore.Row {
 // oldModel is its saved model in pieces.
 func oldModel() [][]byte { return [][]byte{[]byte("the load "), {0, 255}} }
 
+// oldHistory is its history.
+func oldHistory() []modelstore.HistoryChunk {
+	chunk := func(part string, n int, data string) modelstore.HistoryChunk {
+		return modelstore.HistoryChunk{Cluster: "kth", ID: "h-17", Part: part, N: n, Data: []byte(data)}
+	}
+	return []modelstore.HistoryChunk{
+		chunk("events", 0, "some events"), chunk("events", 1, "\x00\xff"), chunk("jobs", 0, "some jobs"),
+	}
+}
+
 func oldSnapshots() []modelstore.Snapshot {
 	return []modelstore.Snapshot{
 		{Seq: 2, At: at(100), Parts: map[string][]byte{"state": []byte("after 2"), "models/batch": {}}},
@@ -139,6 +149,12 @@ func makeOld(t *testing.T, version int, path string) {
 		for piece, data := range oldModel() {
 			exec("INSERT INTO saved_model (name, piece, seq, data, crc) VALUES ('kth/load', ?, 5, ?, ?)",
 				piece, data, sum.text("kth/load").int(int64(piece)).int(5).bytes(data).sum())
+		}
+	}
+	if version >= 7 {
+		for _, c := range oldHistory() {
+			exec("INSERT INTO history (cluster, id, part, n, data, crc) VALUES (?,?,?,?,?,?)",
+				c.Cluster, c.ID, c.Part, c.N, c.Data, c.Sum())
 		}
 	}
 	insertOldRows(t, exec, version)
@@ -281,6 +297,11 @@ func checkOld(t *testing.T, s *Store, version int) {
 		}
 	}
 	equal("saved models", models, wantModels)
+	var wantHistory []modelstore.HistoryChunk
+	if version >= 7 {
+		wantHistory = oldHistory()
+	}
+	equal("history", storetest.Histories(t, s), wantHistory)
 	values, err := s.AllMeta(t.Context())
 	must(t, err)
 	equal("values", values, map[string]string{"fingerprint": "f1"})
@@ -302,6 +323,8 @@ func checkOld(t *testing.T, s *Store, version int) {
 	must(t,
 		s.Commit(t.Context(), modelstore.Batch{Entries: []modelstore.Entry{suspended, again},
 			Rows: []modelstore.Row{storetest.MakeRow(3)}}))
+	must(t, s.PutHistory(t.Context(), storetest.MakeChunk("kth", "new", "events", 0, 50)))
 	equal("journal after a commit", storetest.Entries(t, s), append(entries, suspended, again))
 	equal("ledger after a commit", len(storetest.Rows(t, s, modelstore.RowQuery{})), len(oldRows(version))+1)
+	equal("history after a chunk", len(storetest.Histories(t, s)), len(wantHistory)+1)
 }

@@ -287,6 +287,11 @@ func closed(t *testing.T, p Place) {
 		"Prune":       func() error { _, err := s.Prune(background(), Epoch(), 1); return err },
 		"PruneRows":   func() error { _, err := s.PruneRows(background(), Epoch()); return err },
 		"Drop":        func() error { return s.DropSnapshots(background()) },
+		"PutHistory":  func() error { return s.PutHistory(background(), MakeChunk("c", "h", "events", 0, 9)) },
+		"Chunks":      func() error { return s.HistoryChunks(background(), "c", "h", "events", nil) },
+		"Chunk":       func() error { _, err := s.HistoryChunk(background(), "c", "h", "events", 0); return err },
+		"DropHistory": func() error { return s.DropHistories(background(), "c") },
+		"Histories":   func() error { _, err := s.Histories(background()); return err },
 	} {
 		if err := call(); !errors.Is(err, modelstore.ErrClosed) {
 			t.Errorf("%s on a closed store gave %v", name, err)

@@ -24,6 +24,8 @@ type Place interface {
 	Open(t testing.TB) modelstore.Store
 	// DamageSnapshot changes bytes of the stored parts of the snapshot, behind the back of the store, which is closed.
 	DamageSnapshot(t testing.TB, seq int64)
+	// DamageHistory changes a byte of the stored data of a chunk, behind the back of the store, which is open.
+	DamageHistory(t testing.TB, c modelstore.HistoryChunk)
 }
 
 // BadLineLimit is the number of bad lines that the places under test must be set to keep.
@@ -45,6 +47,9 @@ func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 		"PruneRows": pruneRows,
 		"BadLines":  badLines, "Reopen": reopen, "Closed": closed, "Concurrent": concurrent,
 		"CloseDuringReplay": closeDuringReplay, "ModelAgainstStore": modelAgainstStore,
+		"Histories": histories, "HistoriesRefused": historiesRefused, "HistoriesStop": historiesStop,
+		"DropHistories": dropHistories, "DamagedChunk": damagedChunk,
+		"HistoriesBesideCommits": historiesBesideCommits,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, newPlace(t)) })
 	}
