@@ -149,6 +149,12 @@ func expensiveForecast(t *testing.T, took time.Duration) (*Learner, *cluster.Sta
 	return l, s
 }
 
+// elapse lets time of a synctest bubble pass, and waits for the work that is due by then.
+func elapse(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
 // TestForecastAfterThePause proves that an expensive forecast is followed by a pause of loadShare, and that the newest
 // sample in it has its forecast at its end, and only that one, though the log has gone silent.
 func TestForecastAfterThePause(t *testing.T) {
@@ -156,26 +162,21 @@ func TestForecastAfterThePause(t *testing.T) {
 		const took, pause = 10 * time.Second, 40 * time.Second
 		l, s := expensiveForecast(t, took)
 		defer l.Stop()
-		begun := time.Now()
 		for i, second := range []float64{210, 510, 820} { // at(0) is 100 s after a multiple of 15 minutes
 			play(l, s, sized(event(job.Submit, string(rune('a'+i)), second), 4))
-			time.Sleep(time.Second)
-			synctest.Wait()
+			elapse(time.Second)
 		}
-		time.Sleep(begun.Add(pause).Sub(time.Now()) - 1)
-		synctest.Wait()
+		elapse(pause - 3*time.Second - 1)
 		if made, _ := l.Published().Counts(); made != 1 {
 			t.Fatalf("%d forecasts were made before the pause is over, want 1", made)
 		}
-		time.Sleep(1)
-		synctest.Wait()
+		elapse(1)
 		made, failed := l.Published().Counts()
 		if got := l.Published().Newest().At; made != 2 || failed != 0 || !got.Equal(at(800)) {
 			t.Errorf("after the pause %d forecasts were made, the newest for %v, and %d failed; want a second for %v",
 				made, got, failed, at(800))
 		}
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		elapse(time.Hour)
 		if made, _ := l.Published().Counts(); made != 2 {
 			t.Errorf("%d forecasts were made from a log that has gone silent, want 2", made)
 		}
@@ -191,8 +192,7 @@ func TestNoForecastBehindANewer(t *testing.T) {
 		synctest.Wait()
 		l.EndReplay(l.seq, s) // its sample waits for no pause
 		synctest.Wait()
-		time.Sleep(time.Hour)
-		synctest.Wait()
+		elapse(time.Hour)
 		made, _ := l.Published().Counts()
 		if got := l.Published().Newest().At; made != 2 || !got.Equal(at(210)) {
 			t.Errorf("%d forecasts were made, the newest for %v, want 2 and %v", made, got, at(210))
@@ -212,8 +212,7 @@ func TestStopInThePause(t *testing.T) {
 				if l.worker.timer != nil {
 					t.Error("the timer runs on")
 				}
-				time.Sleep(time.Hour)
-				synctest.Wait()
+				elapse(time.Hour)
 				if made, _ := l.Published().Counts(); made != 1 || l.worker.working != nil {
 					t.Errorf("%d forecasts were made, want 1", made)
 				}
