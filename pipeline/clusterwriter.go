@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/pipeline/past"
 	"github.com/waitcast/waitcast/pipeline/queuenames"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/codec"
@@ -41,6 +43,9 @@ type clusterWriter struct {
 	took     prometheus.Observer // takes the seconds that it takes to bring the models up to date
 	log      *zap.Logger
 	measured bool // waits are, by one of the observers
+	// learnt says which history the state knows; nil for none. gathers is true while that is replayed.
+	learnt  *past.Learnt
+	gathers bool
 }
 
 // output is what a cluster adds to the batch to be committed.
@@ -182,8 +187,18 @@ func (l *clusterWriter) save(into map[string][]byte) error {
 		}
 		into[part.name] = data
 	}
+	if l.learnt != nil {
+		data, err := json.Marshal(l.learnt)
+		if err != nil {
+			return fmt.Errorf("saving %s: %w", l.historyPart(), err)
+		}
+		into[l.historyPart()] = data
+	}
 	return nil
 }
+
+// historyPart is the part of a snapshot that says which history the state knows. A state that knows none lacks it.
+func (l *clusterWriter) historyPart() string { return l.state.Name() + "/history" }
 
 func (l *clusterWriter) restore(from map[string][]byte) error {
 	for _, part := range l.parts() {
@@ -194,6 +209,10 @@ func (l *clusterWriter) restore(from map[string][]byte) error {
 		if err := part.UnmarshalBinary(data); err != nil {
 			return fmt.Errorf("restoring %s: %w", part.name, err)
 		}
+	}
+	var err error
+	if l.learnt, err = past.Decode[past.Learnt](string(from[l.historyPart()])); err != nil {
+		return fmt.Errorf("restoring %s: %w", l.historyPart(), err)
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed. The follower
-// must begin again with the new configuration.
-var ErrConfigChanged = errors.New("the configuration of the collecting daemon has changed")
+// ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed, or a history has
+// been learnt. The follower must begin again with the new configuration.
+var ErrConfigChanged = errors.New("the configuration of the collecting daemon has changed, or it has learnt a history")
 
 // FollowedSource is the name, behind that of the cluster, of what a pipeline that follows has in place of logs.
 const FollowedSource = "database"
@@ -74,7 +74,7 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 		}
 		problem = *told // only its time was over
 	}
-	if err := p.checkFingerprint(ctx, fingerprint); err != nil {
+	if err := errors.Join(p.checkFingerprint(ctx, fingerprint), p.checkLearnt(ctx)); err != nil {
 		return err
 	}
 	if _, err := p.replay(ctx, p.seq); err != nil {

@@ -33,6 +33,9 @@ func (s *onlyRead) LastSeq(ctx context.Context) (int64, error) {
 func (s *onlyRead) Commit(context.Context, modelstore.Batch) error { return s.written("Commit") }
 func (s *onlyRead) SetMeta(context.Context, string, string) error  { return s.written("SetMeta") }
 func (s *onlyRead) DropSnapshots(context.Context) error            { return s.written("DropSnapshots") }
+func (s *onlyRead) DropHistories(context.Context, string, ...string) error {
+	return s.written("DropHistories")
+}
 func (s *onlyRead) Prune(context.Context, time.Time, int64) (int64, error) {
 	return 0, s.written("Prune")
 }

@@ -95,6 +95,7 @@ func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64,
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
 		f := submit(readmodel.EngineID(&o.Job), engineRequest(&o.Job))
+		o.Light = f.Experts == nil && l.feeder.engine.Replaying()
 		o.Answers = []accuracy.Answer{answerIn(s, &f, &o.Job)}
 	}
 	if others := o.OtherTasks(); others > 0 {
@@ -357,6 +358,9 @@ func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster
 
 // close writes the row of a job that started or left the queue.
 func (l *ledger) close(o *openForecast) {
+	if o.Light {
+		return
+	}
 	row := o.Row(l.cluster, l.levels)
 	l.record.Close(&o.Forecast, &row)
 	l.emit(row)

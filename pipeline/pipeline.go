@@ -68,6 +68,9 @@ type Config struct {
 	Retention time.Duration
 	// LedgerRetention is how long, in event time, rows of the ledger are kept; 0 means for ever.
 	LedgerRetention time.Duration
+	// Replay says how much of a history is followed in full by a fast replay; its Submissions are ignored, and zeros
+	// are the engine's defaults.
+	Replay engine.Replay
 	// Forecasts says whether every job is predicted at its submission and scored at its start.
 	Forecasts bool
 	// Load says whether the load of each cluster is forecast.
@@ -82,6 +85,9 @@ type Config struct {
 
 // publishEvery bounds how often a view is published while deliveries keep coming.
 const publishEvery = 20 * time.Millisecond
+
+// teachingEvery is how often a view is published that tells how far a history is learnt.
+const teachingEvery = 500 * time.Millisecond
 
 // groupEvents, groupBytes and groupTime bound one transaction. A daemon that is killed more often than it commits would
 // never get on, one that is stopped should not be long in coming to it, and its memory holds what is not committed. A
@@ -114,6 +120,14 @@ type Pipeline struct {
 	heartbeat    heartbeat
 
 	saved map[string][]byte // the checkpoints as they were restored, for the clocks of the sources
+
+	histories histories
+	teachings chan *teaching // for Run, which takes them between two transactions
+	rebuilds  rebuilds
+	rebuilt   chan *rebuild // for Run, likewise
+	// unlearnt are the clusters whose published state does not know the history in force; true if it can be answered
+	// from and gone on with until another takes its place.
+	unlearnt map[string]bool
 
 	run    context.Context // of Run, for the fold's reads of the journal
 	broken error           // why such a read failed for good
@@ -152,6 +166,8 @@ func New(
 	p := &Pipeline{
 		cfg: cfg, store: store, now: now, log: log, metrics: m,
 		sources: map[string]*sourceState{}, swaps: make(chan *sourceSwap),
+		histories: newHistories(), teachings: make(chan *teaching),
+		rebuilt: make(chan *rebuild), unlearnt: map[string]bool{},
 		run: context.Background(), partEvents: groupEvents,
 	}
 	if err := p.resetWriters(); err != nil {
@@ -187,7 +203,12 @@ func (p *Pipeline) resetWriters() error {
 func (p *Pipeline) newClusterWriter(c ClusterConfig) (*clusterWriter, error) {
 	var known cluster.Known
 	if p.store != nil {
-		known = func(id string) (cluster.Left, bool) { return p.lookup(c.Name, id) }
+		known = func(id string) (cluster.Left, bool) {
+			if left, ok := p.lookup(c.Name, id); ok {
+				return left, true
+			}
+			return p.remembered(c.Name, id)
+		}
 	}
 	l, err := newClusterWriter(c, &p.cfg, known)
 	if err != nil {
@@ -217,6 +238,10 @@ func (p *Pipeline) Views() []*readmodel.View {
 func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
 	p.run = ctx
 	p.observeWriters()
+	defer p.stopRebuilds()
+	if err := p.beginRebuilds(ctx); err != nil {
+		return err
+	}
 	tick := time.NewTicker(publishEvery)
 	defer tick.Stop()
 	for {
@@ -232,6 +257,10 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 			err = p.step(ctx, d, deliveries)
 		case s := <-p.swaps:
 			err = p.swapSources(ctx, s, deliveries)
+		case t := <-p.teachings:
+			p.teach(ctx, t)
+		case r := <-p.rebuilt:
+			err = p.swap(ctx, r)
 		case <-tick.C:
 			err = p.doDueWork(ctx)
 		}
@@ -253,7 +282,8 @@ func (p *Pipeline) doDueWork(ctx context.Context) error {
 	if err := p.readmitDue(ctx); err != nil {
 		return err
 	}
-	if p.publishNeeded || p.due() {
+	teaches := len(p.rebuilds.list()) > 0 && time.Since(p.publishedAt) >= teachingEvery
+	if p.publishNeeded || p.due() || teaches {
 		p.publish()
 	}
 	return nil
@@ -277,7 +307,7 @@ func (p *Pipeline) finish() error {
 		return nil
 	}
 	p.finishLoads()
-	if p.seq == p.snapshotSeq {
+	if p.seq == p.snapshotSeq || p.unusable() {
 		return nil
 	}
 	batch, err := p.snapshot()
@@ -493,7 +523,7 @@ func (p *Pipeline) publish() {
 		if !l.owed {
 			v.Seq = p.seq
 		}
-		v.Published, v.Sources = now, p.statuses(c.Name)
+		v.Published, v.Sources, v.Teaching = now, p.statuses(c.Name), p.teachingOf(c.Name)
 		l.present(&v)
 		views[c.Name] = &v
 	}

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
@@ -23,8 +24,14 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if err := p.checkFingerprint(ctx, fingerprint); err != nil {
 		return err
 	}
+	if err := p.restoreHistories(ctx); err != nil {
+		return err
+	}
 	from, err := p.restoreSnapshot(ctx)
 	if err != nil {
+		return err
+	}
+	if err := p.compareHistories(ctx, from.restored); err != nil {
 		return err
 	}
 	if p.saved, err = p.store.Checkpoints(ctx); err != nil {
@@ -34,15 +41,15 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 		return err
 	}
 	for _, l := range p.writers { // the journal knows every event of its own
-		l.known, l.recall = nil, l.known
+		l.known, l.recall = func(id string) (cluster.Left, bool) { return p.remembered(l.state.Name(), id) }, l.known
 		defer func() { l.known = l.recall }()
 	}
-	replayed, err := p.replay(ctx, from)
+	replayed, err := p.replay(ctx, from.seq)
 	if err != nil {
 		return err
 	}
 	p.endLoads()
-	p.log.Info("restored", zap.Int64("snapshot", from), zap.Int64("replayed", replayed), zap.Int64("events", p.seq))
+	p.log.Info("restored", zap.Int64("snapshot", from.seq), zap.Int64("replayed", replayed), zap.Int64("events", p.seq))
 	p.publishAtOnce()
 	return nil
 }
@@ -59,6 +66,9 @@ func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err 
 		l := p.writers[e.Event.Cluster]
 		if l == nil {
 			return nil // of a cluster that is not configured any more
+		}
+		if usable, unlearnt := p.unlearnt[e.Event.Cluster]; unlearnt && !usable {
+			return nil // of a state that is built with its history, in the background
 		}
 		replayed++
 		out.entries, out.rows, out.bytes = out.entries[:0], out.rows[:0], 0
@@ -92,18 +102,24 @@ func (p *Pipeline) checkFingerprint(ctx context.Context, fingerprint string) err
 	return p.store.SetMeta(ctx, fingerprintKey, fingerprint)
 }
 
-// restoreSnapshot loads the newest usable snapshot and returns the number of its last event, 0 if there is none.
-func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
+// restoredFrom is what a state was restored from.
+type restoredFrom struct {
+	seq      int64
+	restored bool // from a snapshot
+}
+
+// restoreSnapshot loads the newest usable snapshot, if there is one.
+func (p *Pipeline) restoreSnapshot(ctx context.Context) (restoredFrom, error) {
 	snap, err := p.store.Latest(ctx)
 	var damaged *modelstore.DamagedError
 	switch {
 	case errors.As(err, &damaged):
 		p.log.Error("every saved state is damaged: rebuilding from the journal", zap.Error(err))
-		return 0, p.dropSnapshots(ctx)
+		return restoredFrom{}, p.dropSnapshots(ctx)
 	case err != nil:
-		return 0, err
+		return restoredFrom{}, err
 	case snap == nil:
-		return 0, nil
+		return restoredFrom{}, nil
 	}
 	if len(snap.Damaged) > 0 {
 		p.log.Warn("a saved state is damaged: using an older one", zap.Int64s("damaged", snap.Damaged))
@@ -113,14 +129,14 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (int64, error) {
 			p.log.Warn("the saved state cannot be used: rebuilding from the journal",
 				zap.String("cluster", name), zap.Error(err))
 			if err := p.resetWriters(); err != nil {
-				return 0, err
+				return restoredFrom{}, err
 			}
-			return 0, p.dropSnapshots(ctx)
+			return restoredFrom{}, p.dropSnapshots(ctx)
 		}
 		l.dirty = true
 	}
 	p.snapshotSeq = snap.Seq
-	return snap.Seq, nil
+	return restoredFrom{seq: snap.Seq, restored: true}, nil
 }
 
 // dropSnapshots deletes those that cannot be used. Who only follows leaves that to the writer.

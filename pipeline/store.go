@@ -185,7 +185,7 @@ func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 }
 
 func (p *Pipeline) snapshotDue() bool {
-	if p.seq == p.snapshotSeq {
+	if p.seq == p.snapshotSeq || p.unusable() {
 		return false
 	}
 	return p.cfg.SnapshotEvents > 0 && p.seq-p.snapshotSeq >= p.cfg.SnapshotEvents ||

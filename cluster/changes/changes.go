@@ -105,6 +105,18 @@ func (c *Change) EndTime() time.Time {
 	return c.Event.Times.End
 }
 
+// Left returns what is to be remembered of a job that is gone: Before is set and After is not.
+func (c *Change) Left() cluster.Left {
+	l := cluster.Left{ID: c.Before.ID, Attempt: c.Before.Attempt, Submit: c.Before.Order, At: c.Event.Time}
+	if end := c.EndTime(); end.After(l.At) {
+		l.At = end
+	}
+	if c.Before.Running() {
+		l.Began = c.Before.Submit
+	}
+	return l
+}
+
 // Observer follows the changes of one cluster. Its methods are called in one goroutine; they do not block and return
 // nothing. Observers do not know each other.
 type Observer interface {

@@ -130,20 +130,8 @@ func (f *folder) changed(raw cluster.Change) {
 		}
 	}
 	if c.After == nil && c.Before != nil {
-		f.left(&c)
+		f.known[c.Before.ID] = c.Left()
 	}
-}
-
-// left remembers a job that is gone.
-func (f *folder) left(c *changes.Change) {
-	l := cluster.Left{ID: c.Before.ID, Attempt: c.Before.Attempt, Submit: c.Before.Order, At: c.Event.Time}
-	if end := c.EndTime(); end.After(l.At) {
-		l.At = end
-	}
-	if c.Before.Running() {
-		l.Began = c.Before.Submit
-	}
-	f.known[l.ID] = l
 }
 
 func (f *folder) of(id string) *Life {

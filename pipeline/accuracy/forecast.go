@@ -40,6 +40,8 @@ type Forecast struct {
 	// After is true if the forecast was made after the job had started or left, because too little of it was known
 	// before.
 	After bool `json:"after,omitempty"`
+	// Light is true of a job of the past that was followed lightly (engine.Replay): it has no forecast and gets no row.
+	Light bool `json:"light,omitempty"`
 }
 
 // DetailsKnown reports whether the forecast can be made: the job's size and queue are known. A log that records the

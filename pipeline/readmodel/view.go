@@ -59,6 +59,23 @@ type View struct {
 	Declared []string
 	// Names reports which queues have a place of their own and which share queuenames.Other.
 	Names queuenames.View
+	// Teaching is how far the cluster's history is learnt that the view does not know yet; nil if there is none.
+	Teaching *Teaching
+}
+
+// Teaching is how far a history is learnt, beside the view that is published meanwhile.
+type Teaching struct {
+	// Began is when it began.
+	Began time.Time
+	// Done is the number of events of history and journal that were replayed, of Total.
+	Done, Total int64
+	// Remaining is about how long it takes still, by what it took so far; 0 while nothing can be said.
+	Remaining time.Duration
+	// Usable is false while there is no other state to answer from: the first history of a new daemon, or a state that
+	// a newer program cannot read.
+	Usable bool
+	// Failure is why it cannot be learnt; empty while it can.
+	Failure string
 }
 
 // New returns a view with the given contents, which must not change any more.

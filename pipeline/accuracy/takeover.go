@@ -1,0 +1,39 @@
+package accuracy
+
+import (
+	"container/heap"
+	"maps"
+	"slices"
+)
+
+// TakeLive takes over from the decisions of another state of the same cluster what became of the forecasts that were
+// made live, and follows those on that have quantiles to come. It returns their new numbers by the old ones.
+func (d *Decisions) TakeLive(from *Decisions) map[uint64]uint64 {
+	const live = 0 // MadeIndex(false)
+	for k, c := range from.Counts {
+		d.of(k)[live] = slices.Clone(c[live])
+	}
+	for queue, n := range from.Newest {
+		d.newest(queue)[live] = n.clone()[live]
+	}
+	numbers := map[uint64]uint64{}
+	for _, number := range slices.Sorted(maps.Keys(from.Followed)) {
+		f := *from.Followed[number]
+		if f.Replayed {
+			continue
+		}
+		f.Number, f.Quantiles = d.Next, slices.Clone(f.Quantiles)
+		numbers[number] = d.Next
+		d.Next++
+		d.Followed[f.Number] = &f
+		heap.Push(&d.due, &f)
+	}
+	return numbers
+}
+
+// Forget follows a forecast no more.
+func (d *Decisions) Forget(number uint64) {
+	if f := d.Followed[number]; f != nil {
+		d.drop(f)
+	}
+}

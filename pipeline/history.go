@@ -1,0 +1,305 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/past"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+)
+
+// histories are what the writer knows of the histories of the clusters, by name.
+type histories struct {
+	inForce map[string]*past.History
+	// jobs are those of the histories that the published states know.
+	jobs map[string]*past.Jobs
+	// learnt say which histories the published states know, as the store has them.
+	learnt map[string]*past.Learnt
+}
+
+func newHistories() histories {
+	return histories{
+		inForce: map[string]*past.History{}, jobs: map[string]*past.Jobs{}, learnt: map[string]*past.Learnt{},
+	}
+}
+
+// teaching is a call of Teach.
+type teaching struct {
+	ctx     context.Context // of the call
+	cluster string
+	history past.History
+	done    chan error // takes one error without blocking
+}
+
+// Teach puts a history in force, whose chunks the store has, while Run is at work. Its After is set. Once Teach has
+// returned nil that lasts: a state that knows the history is built in the background, after a crash again, and takes
+// the place of the published one in one step. A history that was in force before is dropped.
+//
+// It returns the error of the store, or the cause of ctx if the writer is busy until ctx ends.
+func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) error {
+	if err := h.Check(); err != nil {
+		return err
+	}
+	t := &teaching{ctx: ctx, cluster: cluster, history: h, done: make(chan error, 1)}
+	select {
+	case p.teachings <- t:
+		return <-t.done
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// AwaitTaught returns once the published state of a cluster knows the history that is in force, if there is one. An
+// error is why it cannot be learnt, or the cause of ctx.
+func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
+	r := p.rebuilds.of(cluster)
+	if r == nil {
+		return nil
+	}
+	select {
+	case <-r.over:
+		return r.err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// AwaitUsable returns once the published state of a cluster is one to go on from: records of its logs may not be taken
+// in before. It returns the cause of ctx if that ends before.
+func (p *Pipeline) AwaitUsable(ctx context.Context, cluster string) error {
+	if r := p.rebuilds.of(cluster); r == nil || r.usable {
+		return nil
+	}
+	return p.AwaitTaught(ctx, cluster)
+}
+
+// HistoryOf returns the description of a cluster's history, nil if there is none. It must not be changed.
+func (p *Pipeline) HistoryOf(ctx context.Context, cluster string) (*past.History, error) {
+	text, err := p.store.Meta(ctx, past.InForceKey(cluster))
+	if err != nil {
+		return nil, err
+	}
+	return past.Decode[past.History](text)
+}
+
+// teach carries out a call of Teach.
+func (p *Pipeline) teach(ctx context.Context, t *teaching) {
+	t.done <- func() error {
+		writer := p.writers[t.cluster]
+		if writer == nil {
+			return fmt.Errorf("no cluster %q", t.cluster)
+		}
+		h := t.history
+		h.After = p.seq
+		text, err := json.Marshal(h)
+		if err != nil {
+			return fmt.Errorf("describing the history of cluster %s: %w", t.cluster, err)
+		}
+		if err := p.store.SetMeta(t.ctx, past.InForceKey(t.cluster), string(text)); err != nil {
+			return err
+		}
+		p.histories.inForce[t.cluster] = &h
+		usable := true
+		if r := p.rebuilds.of(t.cluster); r != nil {
+			usable = r.usable
+			r.stop()
+		}
+		return p.beginRebuild(ctx, t.cluster, usable)
+	}()
+}
+
+// restoreHistories finds the histories in force, before anything is restored.
+func (p *Pipeline) restoreHistories(ctx context.Context) error {
+	p.histories = newHistories()
+	for name := range p.writers {
+		text, err := p.store.Meta(ctx, past.InForceKey(name))
+		if err != nil {
+			return err
+		}
+		h, err := past.Decode[past.History](text)
+		if err != nil {
+			return fmt.Errorf("cluster %s: %w", name, err)
+		}
+		text, err = p.store.Meta(ctx, past.LearntKey(name))
+		if err != nil {
+			return err
+		}
+		if p.histories.learnt[name], err = past.Decode[past.Learnt](text); err != nil {
+			return fmt.Errorf("cluster %s: %w", name, err)
+		}
+		if h != nil {
+			p.histories.inForce[name] = h
+		}
+	}
+	return nil
+}
+
+// compareHistories decides, after a snapshot was restored or not, which states must be built anew since they do not
+// know the history in force. Until then the restored states are answered from, unless they are of no use.
+func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
+	for name, w := range p.writers {
+		h, learnt := p.histories.inForce[name], p.histories.learnt[name]
+		if restored && w.learnt != nil {
+			if err := p.loadJobs(ctx, name, w.learnt.ID); err != nil {
+				return err
+			}
+		}
+		switch {
+		case h == nil:
+			continue
+		case restored && w.learnt != nil && w.learnt.ID == h.ID:
+			if err := p.noteLearnt(ctx, name, w.learnt); err != nil {
+				return err
+			}
+			continue
+		}
+		// A state from before the last swap cannot go on with the journal that was written since.
+		usable := restored && (learnt == nil || learnt.ID != h.ID)
+		if !usable {
+			if err := p.resetWriter(name); err != nil {
+				return err
+			}
+		}
+		if !p.cfg.Follows { // who only follows waits for the state of the one that collects
+			p.unlearnt[name] = usable
+		}
+	}
+	return p.dropHistories(ctx)
+}
+
+// loadJobs loads the jobs of the history that a restored state knows.
+func (p *Pipeline) loadJobs(ctx context.Context, name, id string) error {
+	jobs, err := past.LoadJobs(ctx, p.store, name, id)
+	if errors.Is(err, modelstore.ErrCorrupt) {
+		p.log.Error("a part of a cluster's history is damaged: import it again", zap.Error(err))
+		return nil
+	}
+	p.histories.jobs[name] = jobs
+	return err
+}
+
+// dropHistories deletes the histories that nobody needs: staged ones, too, whose import was broken off.
+func (p *Pipeline) dropHistories(ctx context.Context) error {
+	if p.cfg.Follows {
+		return nil
+	}
+	for name, w := range p.writers {
+		var keep []string
+		if h := p.histories.inForce[name]; h != nil {
+			keep = append(keep, h.ID)
+		}
+		if w.learnt != nil {
+			keep = append(keep, w.learnt.ID)
+		}
+		if err := p.store.DropHistories(ctx, name, keep...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLearnt returns ErrConfigChanged if the collecting daemon has published a state with another history since the
+// states were restored.
+func (p *Pipeline) checkLearnt(ctx context.Context) error {
+	for name, known := range p.histories.learnt {
+		text, err := p.store.Meta(ctx, past.LearntKey(name))
+		if err != nil {
+			return err
+		}
+		now, err := past.Decode[past.Learnt](text)
+		switch {
+		case err != nil:
+			return fmt.Errorf("cluster %s: %w", name, err)
+		case now != nil && (known == nil || *known != *now):
+			return ErrConfigChanged
+		}
+	}
+	return nil
+}
+
+// noteLearnt stores which history the published state of a cluster knows.
+func (p *Pipeline) noteLearnt(ctx context.Context, name string, now *past.Learnt) error {
+	if old := p.histories.learnt[name]; old != nil && *old == *now || p.cfg.Follows {
+		return nil
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", name, err)
+	}
+	if err := p.store.SetMeta(ctx, past.LearntKey(name), string(text)); err != nil {
+		return err
+	}
+	p.histories.learnt[name] = now
+	return nil
+}
+
+// resetWriter replaces the writer of a cluster by one that knows nothing.
+func (p *Pipeline) resetWriter(name string) error {
+	for _, c := range p.cfg.Clusters {
+		if c.Name != name {
+			continue
+		}
+		l, err := p.newClusterWriter(c)
+		if err != nil {
+			return err
+		}
+		p.writers[name].close()
+		p.writers[name] = l
+	}
+	return nil
+}
+
+// unusable reports whether a state waits for its history that cannot be saved or answered from before.
+func (p *Pipeline) unusable() bool {
+	for _, usable := range p.unlearnt {
+		if !usable {
+			return true
+		}
+	}
+	return false
+}
+
+// remembered tells of a job that the published state's history has, which the fold may have forgotten.
+func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
+	jobs := p.histories.jobs[name]
+	if jobs == nil || p.broken != nil {
+		return cluster.Left{}, false
+	}
+	var left cluster.Left
+	var ok bool
+	p.broken = p.persist(p.run, "cannot read the database", func() (err error) {
+		left, ok, err = jobs.Known(p.run, id)
+		if errors.Is(err, modelstore.ErrCorrupt) { // a repetition of an old record may count twice: no reason to stop
+			p.metrics.StoreErrors.Inc()
+			p.log.Error("a part of a cluster's history is damaged: import it again", zap.Error(err))
+			left, ok, err = cluster.Left{}, false, nil
+		}
+		return err
+	})
+	return left, ok && p.broken == nil
+}
+
+// teachingOf returns how far the history of a cluster is learnt, nil if nothing is to be learnt.
+func (p *Pipeline) teachingOf(name string) *readmodel.Teaching {
+	r := p.rebuilds.of(name)
+	if r == nil {
+		return nil
+	}
+	return r.progress()
+}
+
+// historyFails notes that a history cannot be learnt.
+func (p *Pipeline) historyFails(name string, err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	p.metrics.StoreErrors.Inc()
+	p.log.Error("the history of a cluster cannot be learnt: forecasts go on without it; import it again",
+		zap.String("cluster", name), zap.Error(err))
+}

@@ -1,0 +1,584 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/history"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/accuracy"
+	"github.com/waitcast/waitcast/pipeline/past"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+)
+
+// recorded are the events of a log, cut at an instant: what is imported, and what is followed.
+type recorded struct{ past, live []job.Event }
+
+// cut cuts the log of a simulated machine, in the order of time, at the submission of a job.
+func cut(t testing.TB, jobs, first int, seed uint64) recorded {
+	t.Helper()
+	events := workload(t, jobs, seed)
+	slices.SortStableFunc(events, func(a, b job.Event) int { return a.Time.Compare(b.Time) })
+	id := fmt.Sprint(first)
+	n := slices.IndexFunc(events, func(ev job.Event) bool { return ev.Kind == job.Submit && ev.ID == id })
+	for n > 0 && events[n-1].Time.Equal(events[n].Time) { // an instant stays whole
+		n--
+	}
+	return recorded{events[:n:n], events[n:]}
+}
+
+// putHistory stores events as a history, and returns its description.
+func putHistory(t testing.TB, store modelstore.Store, id string, mode past.Mode, events []job.Event) past.History {
+	t.Helper()
+	h := past.History{ID: id, Hash: id, Mode: mode, Events: int64(len(events))}
+	for n := 0; n*100 < len(events); n++ {
+		var chunk []history.Event
+		for _, ev := range events[n*100 : min(len(events), (n+1)*100)] {
+			ev.Live = false
+			chunk = append(chunk, history.Event{Event: ev})
+			if ev.Kind == job.Submit {
+				h.Submissions++
+			}
+		}
+		data, err := history.EncodeChunk(chunk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := modelstore.HistoryChunk{Cluster: "c", ID: id, Part: past.EventsPart, N: n, Data: data}
+		if err := store.PutHistory(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(events) > 0 {
+		h.From, h.To = events[0].Time, events[len(events)-1].Time
+	}
+	return h
+}
+
+// teachNow puts a history in force; the rebuild begins.
+func teachNow(t testing.TB, ctx context.Context, p *Pipeline, h past.History) {
+	t.Helper()
+	call := &teaching{ctx: ctx, cluster: "c", history: h, done: make(chan error, 1)}
+	p.teach(ctx, call)
+	if err := <-call.done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// swapNow waits for a rebuild and lets its state take the place of the published one.
+func swapNow(t testing.TB, p *Pipeline) {
+	t.Helper()
+	select {
+	case r := <-p.rebuilt:
+		if err := p.swap(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	case <-p.rebuilds.of("c").over:
+		t.Fatal(p.rebuilds.of("c").err)
+	}
+}
+
+// learns imports the history and waits until it is learnt.
+func learns(t testing.TB, p *Pipeline, store modelstore.Store, mode past.Mode, events []job.Event) {
+	t.Helper()
+	teachNow(t, t.Context(), p, putHistory(t, store, "h", mode, events))
+	swapNow(t, p)
+}
+
+// follows takes in events in deliveries of a random length.
+func follows(t testing.TB, p *Pipeline, src *source.Config, events []job.Event) {
+	t.Helper()
+	take(t, p, deliveries(src, events, 40, 3)...)
+}
+
+// laterRows returns the rows of the jobs that were submitted at an instant or after it, without the numbers of the
+// events that closed them.
+func laterRows(t testing.TB, store modelstore.Store, from time.Time) map[string]modelstore.Row {
+	t.Helper()
+	rows := map[string]modelstore.Row{}
+	err := store.Rows(t.Context(), modelstore.RowQuery{}, func(r modelstore.Row) error {
+		if !r.Submit.Before(from) {
+			r.Seq = 0
+			rows[fmt.Sprint(r.JobID, "/", r.Attempt)] = r
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// learnt returns the saved parts that do not tell what was really served.
+func learnt(t testing.TB, p *Pipeline) map[string]string {
+	t.Helper()
+	parts := lanes(t, p)
+	delete(parts, "c/ledger")
+	delete(parts, "c/history")
+	return parts
+}
+
+// TestHistoryIsExact proves that a daemon that learns a history, before it follows its log or in the middle of it,
+// forecasts later jobs to the last bit as one that followed all of it; and that its state is the same.
+func TestHistoryIsExact(t *testing.T) {
+	log := cut(t, 420, 250, 31)
+	const servedLive = 60 // events that are followed before the import
+	since := log.live[servedLive].Time
+	follow := func(p *Pipeline, src *source.Config) {
+		follows(t, p, src, log.live[:servedLive])
+		follows(t, p, src, log.live[servedLive:])
+	}
+
+	all := newStore(t)
+	p, src := newPipeline(testConfig(), all, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, log.past)
+	follow(p, src)
+	want, state := laterRows(t, all, since), learnt(t, p)
+	if len(want) < 60 {
+		t.Fatalf("only %d later rows: the test proves little", len(want))
+	}
+
+	for _, before := range []int{0, servedLive} {
+		t.Run(fmt.Sprintf("after %d events", before), func(t *testing.T) {
+			store := newStore(t)
+			p, src := newPipeline(testConfig(), store, collector.Live)
+			restore(t, p, "one")
+			follows(t, p, src, log.live[:before])
+			learns(t, p, store, past.Exact, log.past)
+			follows(t, p, src, log.live[before:servedLive])
+			follows(t, p, src, log.live[servedLive:])
+			if d := cmp.Diff(want, laterRows(t, store, since)); d != "" {
+				t.Errorf("later rows of a daemon that followed all (-) and of one that learnt the past (+): %.3000s", d)
+			}
+			if d := cmp.Diff(state, learnt(t, p)); d != "" {
+				t.Errorf("states differ: %.3000s", d)
+			}
+		})
+	}
+}
+
+// TestHistoryThroughKills proves that a daemon that is killed at any write of an import, and while it rebuilds, ends
+// where an undisturbed one does.
+func TestHistoryThroughKills(t *testing.T) {
+	log := cut(t, 300, 180, 32)
+	const servedLive = 40
+	since := log.live[servedLive].Time
+
+	undisturbed := newStore(t)
+	p, src := newPipeline(testConfig(), undisturbed, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, log.live[:servedLive])
+	learns(t, p, undisturbed, past.Exact, log.past)
+	follows(t, p, src, log.live[servedLive:])
+	want, state := laterRows(t, undisturbed, since), learnt(t, p)
+
+	for kill := 0; ; kill = next(kill) {
+		path := filepath.Join(t.TempDir(), "test.db")
+		store := openStore(t, path)
+		mortal := &mortalStore{Store: store, left: -1}
+		p, src := newPipeline(testConfig(), mortal, collector.Live)
+		restore(t, p, "one")
+		follows(t, p, src, log.live[:servedLive])
+		h := putHistory(t, store, "h", past.Exact, log.past)
+		mortal.left = kill
+		died := dies(t, p, h)
+		mortal.left = -1
+		p, src = newPipeline(testConfig(), store, collector.Live)
+		restore(t, p, "one")
+		if died == beforeTeach {
+			learns(t, p, store, past.Exact, log.past) // what was staged is gone
+		} else if len(p.unlearnt) > 0 {
+			if err := p.beginRebuilds(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			swapNow(t, p)
+		}
+		follows(t, p, src, log.live[servedLive:])
+		if d := cmp.Diff(want, laterRows(t, store, since)); d != "" {
+			t.Fatalf("killed at write %d: later rows differ: %.3000s", kill, d)
+		}
+		if d := cmp.Diff(state, learnt(t, p)); d != "" {
+			t.Fatalf("killed at write %d: states differ: %.3000s", kill, d)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if died == survived {
+			if kill < 4 {
+				t.Fatalf("an import has only %d writes: the test proves little", kill)
+			}
+			return
+		}
+	}
+}
+
+// next returns the write after which the next process is killed: those around the change of state, and some of the
+// many that store the jobs of the history.
+func next(kill int) int {
+	if kill < 4 || os.Getenv("WAITCAST_LONG") != "" {
+		return kill + 1
+	}
+	return kill + 1 + rand.IntN(50)
+}
+
+// mortalStore is a store whose process is killed after some writes.
+type mortalStore struct {
+	modelstore.Store
+	left int // writes; -1: any number
+}
+
+func (m *mortalStore) write() error {
+	if m.left == 0 {
+		return modelstore.ErrClosed
+	}
+	m.left = max(-1, m.left-1)
+	return nil
+}
+
+func (m *mortalStore) Commit(ctx context.Context, b modelstore.Batch) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.Commit(ctx, b)
+}
+
+func (m *mortalStore) SetMeta(ctx context.Context, key, value string) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.SetMeta(ctx, key, value)
+}
+
+func (m *mortalStore) PutHistory(ctx context.Context, c modelstore.HistoryChunk) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.PutHistory(ctx, c)
+}
+
+func (m *mortalStore) DropHistories(ctx context.Context, cluster string, keep ...string) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.DropHistories(ctx, cluster, keep...)
+}
+
+// fate is when a process was killed.
+type fate int
+
+const (
+	survived fate = iota
+	beforeTeach
+	afterTeach
+)
+
+// dies teaches a history in a process that may be killed by its store.
+func dies(t *testing.T, p *Pipeline, h past.History) fate {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	call := &teaching{ctx: ctx, cluster: "c", history: h, done: make(chan error, 1)}
+	p.teach(ctx, call)
+	if <-call.done != nil {
+		return beforeTeach
+	}
+	select {
+	case r := <-p.rebuilt:
+		if p.swap(ctx, r) != nil {
+			return afterTeach
+		}
+		return survived
+	case <-p.rebuilds.of("c").over:
+		return afterTeach
+	}
+}
+
+// fastConfig follows few jobs of a history in full.
+func fastConfig() Config {
+	cfg := testConfig()
+	cfg.Replay.Newest, cfg.Replay.Older = 100, 60
+	return cfg
+}
+
+// TestFastHistoryDependsOnNothingElse proves that later rows and the state after a fast replay are the same whenever
+// the history was imported and however often the daemon was killed while it learnt it, that the lightly followed jobs
+// have no rows, and that the others are marked as replayed.
+func TestFastHistoryDependsOnNothingElse(t *testing.T) {
+	log := cut(t, 620, 480, 33)
+	const servedLive = 60
+	since := log.live[servedLive].Time
+	var want map[string]modelstore.Row
+	var state map[string]string
+	for _, before := range []int{0, 20, servedLive} {
+		for _, kills := range []int{0, 2} {
+			store := newStore(t)
+			p, src := newPipeline(fastConfig(), store, collector.Live)
+			restore(t, p, "one")
+			follows(t, p, src, log.live[:before])
+			teachNow(t, t.Context(), p, putHistory(t, store, "h", past.Fast, log.past))
+			for range kills {
+				p.rebuilds.of("c").stop()
+				p, src = newPipeline(fastConfig(), store, collector.Live)
+				restore(t, p, "one")
+				if err := p.beginRebuilds(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			swapNow(t, p)
+			follows(t, p, src, log.live[before:servedLive])
+			follows(t, p, src, log.live[servedLive:])
+			rows, parts := laterRows(t, store, since), learnt(t, p)
+			if want == nil {
+				want, state = rows, parts
+			}
+			if d := cmp.Diff(want, rows); d != "" {
+				t.Errorf("imported after %d events, killed %d times: later rows differ: %.2000s", before, kills, d)
+			}
+			if d := cmp.Diff(state, parts); d != "" {
+				t.Errorf("imported after %d events, killed %d times: states differ: %.2000s", before, kills, d)
+			}
+			light := 0
+			old := laterRows(t, store, time.Time{})
+			for _, ev := range log.past {
+				row, ok := old[ev.ID+"/0"]
+				switch {
+				case ev.Kind != job.Start:
+				case !ok:
+					light++
+				case !row.Replayed:
+					t.Fatalf("the row of job %s is not marked as replayed", ev.ID)
+				}
+			}
+			if light < 200 {
+				t.Errorf("%d jobs of the history have no row, want those that are followed lightly", light)
+			}
+		}
+	}
+}
+
+// TestHistoryBesideTheLog proves that jobs that are both in a history and in the journal count once, whichever tells
+// more: that one's picture, and every later row, are as if all had been followed.
+func TestHistoryBesideTheLog(t *testing.T) {
+	log := cut(t, 420, 250, 34)
+	const both = 120 // events that are in the history and in the log
+	since := log.live[both].Time
+	all := newStore(t)
+	p, src := newPipeline(testConfig(), all, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, log.past)
+	follows(t, p, src, log.live[:both])
+	follows(t, p, src, log.live[both:])
+	want, shown := laterRows(t, all, since), picture(p.View("c"))
+
+	store := newStore(t)
+	p, src = newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, log.live[:both])
+	dump := slices.Concat(log.past, log.live[:both])
+	learns(t, p, store, past.Exact, dump)
+	follows(t, p, src, log.live[both:])
+	if d := cmp.Diff(shown, picture(p.View("c"))); d != "" {
+		t.Errorf("the picture differs: %.2000s", d)
+	}
+	if d := cmp.Diff(want, laterRows(t, store, since)); d != "" {
+		t.Errorf("later rows differ: %.2000s", d)
+	}
+	jobs := map[string]bool{}
+	for _, ev := range slices.Concat(log.past, log.live) {
+		jobs[ev.ID] = true
+	}
+	if n := p.View("c").Counts.Submitted; n != int64(len(jobs)) {
+		t.Errorf("%d jobs were counted, want each of %d once", n, len(jobs))
+	}
+	before := p.View("c").Seq
+	follows(t, p, src, log.past) // an old log is read from its beginning
+	if n := p.View("c").Seq; n != before {
+		t.Errorf("records of jobs that the history has made %d entries", n-before)
+	}
+}
+
+// TestHistoryKeepsWhatWasServed proves that the forecasts of waiting jobs, and what became of forecasts that were made
+// live, stay as they are when a state with a history takes the place of the one that served them.
+func TestHistoryKeepsWhatWasServed(t *testing.T) {
+	log := cut(t, 420, 200, 35)
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	n := 250
+	for ; len(p.View("c").Queued) < 4; n += 10 { // until a queue stands
+		follows(t, p, src, log.live[:n])
+	}
+	before := p.View("c")
+	learns(t, p, store, past.Exact, log.past)
+	after := p.View("c")
+	served := 0
+	shown := servedByID(after)
+	for id, f := range servedByID(before) {
+		got := shown[id]
+		if f.Quantiles == nil || !slices.ContainsFunc(before.OpenForecasts, func(w accuracy.Waiting) bool {
+			return slices.Equal(w.Quantiles, f.Quantiles)
+		}) {
+			continue // made when its instant is over
+		}
+		served++
+		if got == nil || !slices.Equal(f.Quantiles, got.Quantiles) {
+			t.Errorf("the forecast %v that was served became %+v", f.Quantiles, got)
+		}
+	}
+	if served < 2 {
+		t.Fatalf("only %d jobs wait with a forecast: the test proves little", served)
+	}
+	for key, was := range before.Decided.Counts {
+		if d := cmp.Diff(was[0], after.Decided.Counts[key][0]); d != "" {
+			t.Errorf("what became of the live forecasts of %v changed: %s", key, d)
+		}
+	}
+	replayed := int64(0)
+	for _, c := range after.Decided.Counts {
+		replayed += c[1][0].Decided()
+	}
+	if replayed < 100 {
+		t.Errorf("%d forecasts of the history were decided", replayed)
+	}
+	follows(t, p, src, log.live[n:])
+	rows := laterRows(t, store, time.Time{})
+	for id, f := range servedByID(before) {
+		row, ok := rows[id+"/0"]
+		if ok && f.Quantiles != nil && (row.Replayed || !slices.Equal(row.Quantiles, f.Quantiles)) {
+			t.Errorf("the row of job %s has %v, replayed %t; %v was served", id, row.Quantiles, row.Replayed,
+				f.Quantiles)
+		}
+	}
+}
+
+// servedByID returns the forecasts of the jobs that wait.
+func servedByID(v *readmodel.View) map[string]*readmodel.Served {
+	out := map[string]*readmodel.Served{}
+	for _, j := range v.Queued {
+		out[j.ID] = v.Forecasts[readmodel.KeyOf(j)]
+	}
+	return out
+}
+
+// TestHistoryAfterConfigChange proves that a state that must be built anew is built from the stored history, while no
+// record is taken in, and is the same; and that a restart with a state that knows its history builds nothing.
+func TestHistoryAfterConfigChange(t *testing.T) {
+	log := cut(t, 300, 180, 36)
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, log.live[:30])
+	learns(t, p, store, past.Exact, log.past)
+	follows(t, p, src, log.live[30:])
+	want := learnt(t, p)
+	if err := p.finish(); err != nil {
+		t.Fatal(err)
+	}
+
+	p, _ = newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	if len(p.unlearnt) > 0 || p.View("c").Teaching != nil {
+		t.Error("a state that knows its history is built again")
+	}
+	if d := cmp.Diff(want, learnt(t, p)); d != "" {
+		t.Errorf("the restored state differs: %.2000s", d)
+	}
+	if _, ok := p.remembered("c", "1"); !ok {
+		t.Error("the restored state does not know the jobs of its history")
+	}
+
+	p, _ = newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "two")
+	if usable, ok := p.unlearnt["c"]; !ok || usable {
+		t.Fatalf("after a change of the configuration, the state is usable (%t)", usable)
+	}
+	if err := p.finish(); err != nil { // it must not save the empty state
+		t.Fatal(err)
+	}
+	if err := p.beginRebuilds(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.publish()
+	if teaching := p.View("c").Teaching; teaching == nil || teaching.Usable {
+		t.Errorf("the view says %+v while nothing can be answered from", teaching)
+	}
+	swapNow(t, p)
+	if err := p.AwaitUsable(t.Context(), "c"); err != nil {
+		t.Error(err)
+	}
+	if d := cmp.Diff(want, learnt(t, p)); d != "" {
+		t.Errorf("the state that was built again differs: %.2000s", d)
+	}
+}
+
+// TestHistoryThatIsDamaged proves that a history that cannot be read is reported and leaves the published state alone.
+func TestHistoryThatIsDamaged(t *testing.T) {
+	log := cut(t, 120, 60, 37)
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, log.live[:30])
+	before := learnt(t, p)
+	h := putHistory(t, store, "h", past.Exact, log.past)
+	c := modelstore.HistoryChunk{Cluster: "c", ID: "h", Part: past.EventsPart, N: 1, Data: []byte("x")}
+	if err := store.PutHistory(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	teachNow(t, t.Context(), p, h)
+	if err := p.AwaitTaught(t.Context(), "c"); err == nil || !strings.Contains(err.Error(), "chunk 1 of its events") {
+		t.Errorf("%v, want an error that names the chunk", err)
+	}
+	p.publish()
+	if teaching := p.View("c").Teaching; teaching == nil || teaching.Failure == "" || !teaching.Usable {
+		t.Errorf("the view says %+v", teaching)
+	}
+	if d := cmp.Diff(before, learnt(t, p)); d != "" {
+		t.Errorf("the published state changed: %.1000s", d)
+	}
+}
+
+// TestFollowersBeginAgainAfterAHistory proves that a process that follows notices that the state it follows has learnt
+// a history, and that the next one has the same state as the writer.
+func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
+	log := cut(t, 200, 100, 38)
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, log.live[:30])
+	cfg := testConfig()
+	cfg.Follows = true
+	reader := &onlyRead{Store: store, t: t}
+	f, _ := newPipeline(cfg, reader, collector.Live)
+	restore(t, f, "one")
+	at := func(context.Context, int64) (string, error) { return "", nil }
+	if err := f.followOnce(t.Context(), "one", at, new(string)); err != nil {
+		t.Fatal(err)
+	}
+	learns(t, p, store, past.Exact, log.past)
+	if err := f.followOnce(t.Context(), "one", at, new(string)); !errors.Is(err, ErrConfigChanged) {
+		t.Fatalf("%v, want that the follower begins again", err)
+	}
+	follows(t, p, src, log.live[30:])
+	f, _ = newPipeline(cfg, reader, collector.Live)
+	restore(t, f, "one")
+	if err := f.followOnce(t.Context(), "one", at, new(string)); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(learnt(t, p), learnt(t, f)); d != "" {
+		t.Errorf("writer (-) and follower (+) differ: %.2000s", d)
+	}
+}

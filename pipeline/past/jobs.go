@@ -1,0 +1,196 @@
+package past
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// buckets is the number of chunks in which the jobs of a history are stored. A look at a job reads one of them: with a
+// million jobs some 150 KB.
+const buckets = 256
+
+func bucketOf(hash uint64) int { return int(hash >> 56) }
+
+// Gathering collects the jobs of a history that left, while it is replayed, and tells of them already.
+type Gathering struct {
+	records [buckets][]byte
+	at      map[uint64]int // by the hash of the id, where its newest record begins in its bucket
+}
+
+// NewGathering returns a gathering of no jobs.
+func NewGathering() *Gathering { return &Gathering{at: map[uint64]int{}} }
+
+// Add takes in that a job left. Of a job that left before, the newest life counts.
+func (g *Gathering) Add(l *cluster.Left) {
+	hash := xxhash.Sum64String(l.ID)
+	b := &g.records[bucketOf(hash)]
+	g.at[hash] = len(*b)
+	*b = appendLeft(*b, l)
+}
+
+// Known returns what is known of a job that left.
+func (g *Gathering) Known(id string) (cluster.Left, bool) {
+	hash := xxhash.Sum64String(id)
+	at, ok := g.at[hash]
+	if !ok {
+		return cluster.Left{}, false
+	}
+	l, _, err := readLeft(g.records[bucketOf(hash)][at:])
+	return l, err == nil && l.ID == id
+}
+
+// Len returns the number of jobs.
+func (g *Gathering) Len() int { return len(g.at) }
+
+// Save calls put with the chunks of the jobs' part.
+func (g *Gathering) Save(put func(n int, data []byte) error) error {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return fmt.Errorf("compressing the jobs of a history: %w", err)
+	}
+	defer z.Close() //nolint:errcheck // nothing is written through it
+	for n, records := range g.records {
+		if len(records) == 0 {
+			continue
+		}
+		if err := put(n, z.EncodeAll(records, nil)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Jobs tells of the jobs of a stored history that left.
+type Jobs struct {
+	from        Chunks
+	cluster, id string
+	hashes      []uint64 // of the ids, rising: most ids that are asked for are new
+}
+
+// Jobs returns the same jobs as a reader of the stored chunks has them, which takes less memory.
+func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
+	j := &Jobs{from: from, cluster: of, id: id, hashes: make([]uint64, 0, len(g.at))}
+	for hash := range g.at {
+		j.hashes = append(j.hashes, hash)
+	}
+	slices.Sort(j.hashes)
+	return j
+}
+
+// LoadJobs reads the ids of the jobs of a stored history.
+func LoadJobs(ctx context.Context, from Chunks, of, id string) (*Jobs, error) {
+	j := &Jobs{from: from, cluster: of, id: id}
+	for n := range buckets {
+		err := j.each(ctx, n, func(l *cluster.Left) { j.hashes = append(j.hashes, xxhash.Sum64String(l.ID)) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(j.hashes)
+	j.hashes = slices.Clip(slices.Compact(j.hashes))
+	return j, nil
+}
+
+// Known returns what is known of a job that left. An error is the store's; one of a damaged chunk wraps
+// modelstore.ErrCorrupt.
+func (j *Jobs) Known(ctx context.Context, id string) (left cluster.Left, ok bool, err error) {
+	hash := xxhash.Sum64String(id)
+	if _, ok := slices.BinarySearch(j.hashes, hash); !ok {
+		return cluster.Left{}, false, nil
+	}
+	err = j.each(ctx, bucketOf(hash), func(l *cluster.Left) {
+		if l.ID == id {
+			left, ok = *l, true // the newest comes last
+		}
+	})
+	return left, ok, err
+}
+
+// each calls fn with the jobs of a bucket.
+func (j *Jobs) each(ctx context.Context, n int, fn func(*cluster.Left)) error {
+	data, err := j.from.HistoryChunk(ctx, j.cluster, j.id, JobsPart, n)
+	if err != nil {
+		return err
+	}
+	damaged := func(err error) error {
+		return fmt.Errorf("history of cluster %s, chunk %d of its jobs: %w: %w", j.cluster, n, modelstore.ErrCorrupt,
+			err)
+	}
+	if data == nil { // it has no jobs
+		return nil
+	}
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		return damaged(err)
+	}
+	defer z.Close()
+	records, err := z.DecodeAll(data, nil)
+	if err != nil {
+		return damaged(err)
+	}
+	for len(records) > 0 {
+		l, size, err := readLeft(records)
+		if err != nil {
+			return damaged(err)
+		}
+		fn(&l)
+		records = records[size:]
+	}
+	return nil
+}
+
+// appendLeft appends a record: the id behind its length, then attempt and instants as varints; an instant is its
+// nanoseconds since 1970, the least of all if it is unknown.
+func appendLeft(b []byte, l *cluster.Left) []byte {
+	b = append(binary.AppendUvarint(b, uint64(len(l.ID))), l.ID...)
+	b = binary.AppendVarint(b, int64(l.Attempt))
+	for _, t := range [...]time.Time{l.Submit, l.At, l.Began} {
+		b = binary.AppendVarint(b, nanos(t))
+	}
+	return b
+}
+
+const unknownNanos = -1 << 63
+
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return unknownNanos
+	}
+	return t.UnixNano()
+}
+
+var errLeft = errors.New("a record of a job is damaged")
+
+// readLeft reads one record and returns its size.
+func readLeft(b []byte) (l cluster.Left, size int, err error) {
+	length, n := binary.Uvarint(b)
+	if n <= 0 || length > uint64(len(b)-n) {
+		return l, 0, errLeft
+	}
+	size = n + int(length) //nolint:gosec // at most len(b)
+	l.ID = string(b[n:size])
+	var numbers [4]int64
+	for i := range numbers {
+		if numbers[i], n = binary.Varint(b[size:]); n <= 0 {
+			return l, 0, errLeft
+		}
+		size += n
+	}
+	l.Attempt = int(numbers[0])
+	for i, to := range [...]*time.Time{&l.Submit, &l.At, &l.Began} {
+		if at := numbers[i+1]; at != unknownNanos {
+			*to = time.Unix(0, at).UTC()
+		}
+	}
+	return l, size, nil
+}

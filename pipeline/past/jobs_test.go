@@ -1,0 +1,135 @@
+package past_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/history"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/past"
+)
+
+// chunks are those of one history, by part and number.
+type chunks map[string][]byte
+
+func (c chunks) HistoryChunk(_ context.Context, _, _, part string, n int) ([]byte, error) {
+	return c[fmt.Sprint(part, n)], nil
+}
+
+// drawLeft draws a job that left, of few ids, so that some leave twice.
+func drawLeft(t *rapid.T) cluster.Left {
+	instant := rapid.Custom(func(t *rapid.T) time.Time {
+		if n := rapid.Int64Range(-1, 1<<40).Draw(t, "instant"); n >= 0 {
+			return time.Unix(n>>10, n&1023).UTC()
+		}
+		return time.Time{}
+	})
+	return cluster.Left{
+		ID: rapid.StringN(1, 3, -1).Draw(t, "id"), Attempt: rapid.IntRange(0, 300).Draw(t, "attempt"),
+		Submit: instant.Draw(t, "submit"), At: instant.Draw(t, "at"), Began: instant.Draw(t, "began"),
+	}
+}
+
+// TestJobsAreRemembered proves that a gathering, the reader of what it saved, and one that another process loads tell
+// the newest life of every job, and of no other.
+func TestJobsAreRemembered(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g, stored, newest := past.NewGathering(), chunks{}, map[string]cluster.Left{}
+		for _, l := range rapid.SliceOfN(rapid.Custom(drawLeft), 0, 60).Draw(t, "jobs") {
+			g.Add(&l)
+			newest[l.ID] = l
+		}
+		err := g.Save(func(n int, data []byte) error { stored[fmt.Sprint(past.JobsPart, n)] = data; return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		loaded, err := past.LoadJobs(context.Background(), stored, "c", "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := g.Jobs(stored, "c", "h")
+		strangers := rapid.SliceOfN(rapid.StringN(1, 3, -1), 5, 5).Draw(t, "strangers")
+		for id := range newest {
+			strangers = append(strangers, id)
+		}
+		for _, id := range strangers {
+			want, known := newest[id]
+			if got, ok := g.Known(id); ok != known || known && !cmp.Equal(got, want) {
+				t.Errorf("gathered: job %q is %+v (%t), want %+v (%t)", id, got, ok, want, known)
+			}
+			for _, jobs := range []*past.Jobs{kept, loaded} {
+				got, ok, err := jobs.Known(context.Background(), id)
+				if err != nil || ok != known || known && !cmp.Equal(got, want) {
+					t.Errorf("stored: job %q is %+v (%t), %v, want %+v (%t)", id, got, ok, err, want, known)
+				}
+			}
+		}
+	})
+}
+
+// TestDamagedJobsAreAnError proves that no bytes crash the reader, and that those that are no jobs are an error.
+func TestDamagedJobsAreAnError(t *testing.T) {
+	g, stored := past.NewGathering(), chunks{}
+	g.Add(&cluster.Left{ID: "1", At: time.Unix(7, 0).UTC()})
+	var key string
+	err := g.Save(func(n int, data []byte) error { key = fmt.Sprint(past.JobsPart, n); stored[key] = data; return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := stored[key]
+	for cut := 1; cut < len(whole); cut++ {
+		stored[key] = whole[:cut]
+		if _, err := past.LoadJobs(t.Context(), stored, "c", "h"); !errors.Is(err, modelstore.ErrCorrupt) {
+			t.Errorf("%d of %d bytes: %v, want that it is damaged", cut, len(whole), err)
+		}
+	}
+}
+
+// TestEventsComeChunkByChunk proves that events are read in their order over the bounds of chunks, of the cluster whose
+// history it is, and that a damaged chunk is an error.
+func TestEventsComeChunkByChunk(t *testing.T) {
+	stored := chunks{}
+	for n, ids := range [][]string{{"1", "2"}, {"3"}} {
+		var events []history.Event
+		for _, id := range ids {
+			events = append(events, history.Event{Event: job.Event{Kind: job.Submit, Cluster: "as it was written",
+				ID: id, Time: time.Unix(5, 0).UTC(), Live: true}})
+		}
+		data, err := history.EncodeChunk(events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored[fmt.Sprint(past.EventsPart, n)] = data
+	}
+	var got []string
+	read := past.NewEvents(stored, "c", "h")
+	for {
+		ev, err := read.Peek(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev == nil {
+			break
+		}
+		if ev.Cluster != "c" || ev.Live {
+			t.Errorf("event of cluster %q, live %t", ev.Cluster, ev.Live)
+		}
+		got = append(got, ev.ID)
+		read.Pass()
+	}
+	if d := cmp.Diff([]string{"1", "2", "3"}, got); d != "" {
+		t.Error(d)
+	}
+	stored[past.EventsPart+"0"] = []byte{9, 9}
+	if _, err := past.NewEvents(stored, "c", "h").Peek(t.Context()); !errors.Is(err, history.ErrDamaged) {
+		t.Errorf("a damaged chunk: %v", err)
+	}
+}

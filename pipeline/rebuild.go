@@ -1,0 +1,363 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/past"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+	"github.com/waitcast/waitcast/predictor/engine"
+)
+
+const (
+	// pageEntries is how many entries of the journal a rebuild reads at once.
+	pageEntries = 2000
+	// fewEntries is how many entries the writer may fold at the swap, while it takes in nothing else.
+	fewEntries = 200
+)
+
+// rebuilds are the rebuilds under way, by cluster. Any goroutine may look.
+type rebuilds struct {
+	mu  sync.Mutex
+	all map[string]*rebuild
+}
+
+// of returns the newest rebuild of a cluster, nil if there is none or it has succeeded.
+func (s *rebuilds) of(name string) *rebuild {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[name]
+}
+
+func (s *rebuilds) set(name string, r *rebuild) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[string]*rebuild{}
+	}
+	if r == nil {
+		delete(s.all, name)
+		return
+	}
+	s.all[name] = r
+}
+
+func (s *rebuilds) list() []*rebuild {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*rebuild
+	for _, r := range s.all {
+		out = append(out, r)
+	}
+	return out
+}
+
+// rebuild makes a state of a cluster that knows its history, from the history and the journal, in a goroutine of its
+// own. The writer goes on meanwhile, and takes the finished state over.
+type rebuild struct {
+	name    string
+	history past.History
+	// usable is false if there is no other state to answer from.
+	usable bool
+	plans  engine.Replay
+	store  modelstore.Store
+	began  time.Time
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the goroutine ends
+	over   chan struct{} // closed when its state is published, or cannot be made because of err
+	err    error
+	failed atomic.Pointer[string]
+	done   atomic.Int64
+	total  atomic.Int64
+
+	// The fields below belong to the goroutine, and then to the writer.
+	writer *clusterWriter
+	events *past.Events
+	jobs   *past.Gathering
+	rows   []modelstore.Row
+	folded int64 // events of the history that are folded
+	seq    int64 // of the newest entry of the journal that was read
+	// raw is the number of the last entry that a state without the history journaled.
+	raw    int64
+	learnt past.Learnt
+}
+
+// beginRebuild begins to make a state that knows the history in force.
+func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) error {
+	h := p.histories.inForce[name]
+	r := &rebuild{
+		name: name, history: *h, usable: usable, plans: p.cfg.Replay, store: p.store, began: time.Now(),
+		raw:   math.MaxInt64,
+		ended: make(chan struct{}), over: make(chan struct{}), jobs: past.NewGathering(),
+		events: past.NewEvents(p.store, name, h.ID),
+	}
+	r.learnt = past.Learnt{ID: h.ID, Seq: -1} // that of the swap
+	if learnt := p.histories.learnt[name]; learnt != nil && learnt.ID == h.ID {
+		r.raw, r.learnt = learnt.Seq, *learnt
+	}
+	for _, c := range p.cfg.Clusters {
+		if c.Name != name {
+			continue
+		}
+		var err error
+		if r.writer, err = p.newClusterWriter(c); err != nil {
+			return err
+		}
+	}
+	r.writer.journal, r.writer.known = false, r.jobs.Known
+	r.writer.observers = append(r.writer.observers, gatherer{r.writer, r.jobs})
+	r.total.Store(h.Events + p.seq)
+	p.unlearnt[name] = usable
+	p.rebuilds.set(name, r)
+	p.publishNeeded = true
+	working, cancel := context.WithCancel(ctx)
+	r.cancel = cancel
+	go func() {
+		defer close(r.ended)
+		if err := r.run(working); err != nil {
+			p.rebuildFails(r, err)
+			return
+		}
+		select {
+		case p.rebuilt <- r:
+		case <-working.Done():
+			p.rebuildFails(r, working.Err())
+		}
+	}()
+	return nil
+}
+
+// rebuildFails ends a rebuild without a state.
+func (p *Pipeline) rebuildFails(r *rebuild, err error) {
+	r.writer.close()
+	text := plain(err.Error())
+	r.failed.Store(&text)
+	r.err = fmt.Errorf("the history of cluster %s cannot be learnt: %w", r.name, err)
+	p.historyFails(r.name, err)
+	close(r.over)
+}
+
+// stop ends a rebuild that another one follows, or the end of the process.
+func (r *rebuild) stop() {
+	r.cancel()
+	<-r.ended
+}
+
+// progress returns how far the rebuild is. The time that remains is estimated by what the events took so far.
+func (r *rebuild) progress() *readmodel.Teaching {
+	t := &readmodel.Teaching{Began: r.began, Done: r.done.Load(), Total: r.total.Load(), Usable: r.usable}
+	if text := r.failed.Load(); text != nil {
+		t.Failure = *text
+		return t
+	}
+	t.Total = max(t.Total, t.Done)
+	if t.Done > 0 {
+		took := time.Since(r.began).Seconds()
+		t.Remaining = time.Duration(took / float64(t.Done) * float64(t.Total-t.Done) * float64(time.Second))
+	}
+	return t
+}
+
+// run folds history and journal, but for the newest entries.
+func (r *rebuild) run(ctx context.Context) error {
+	if r.writer.load != nil {
+		r.writer.load.BeginReplay(nil)
+	}
+	r.plan()
+	for {
+		entries, last, err := r.page(ctx)
+		if err != nil {
+			return err
+		}
+		next, err := r.events.Peek(ctx)
+		if err != nil {
+			return err
+		}
+		if next == nil && r.folded == r.history.Events && len(entries) < fewEntries && last >= r.history.After {
+			return r.storeJobs(ctx) // the writer folds them
+		}
+		if err := r.foldPage(ctx, entries, last); err != nil {
+			return err
+		}
+	}
+}
+
+// plan tells the engine what comes, if it need not follow all of it in full.
+func (r *rebuild) plan() {
+	if l := r.writer.ledger; l != nil && r.history.Mode == past.Fast {
+		plan := r.plans
+		plan.Submissions = int(r.history.Submissions)
+		l.feeder.engine.BeginReplay(plan)
+	}
+}
+
+// errPageFull ends the reading of the journal for a while: a store should not be read for minutes at a stretch.
+var errPageFull = errors.New("the page is full")
+
+// page reads the next entries of the cluster, and returns the number of the last entry that was looked at, those of
+// other clusters included.
+func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last int64, err error) {
+	last = r.seq
+	err = r.store.Replay(ctx, r.seq, func(e modelstore.Entry) error {
+		last = e.Seq
+		if e.Event.Cluster == r.name {
+			entries = append(entries, e)
+		}
+		if len(entries) == pageEntries {
+			return errPageFull
+		}
+		return nil
+	})
+	if errors.Is(err, errPageFull) {
+		return entries, last, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	newest, err := r.store.LastSeq(ctx)
+	return entries, max(last, min(newest, r.history.After)), err // the last numbers may be unused
+}
+
+// foldPage folds entries of the journal, each behind the events of the history that are to come before it. last is the
+// number of the last entry that was looked at.
+func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last int64) error {
+	for i := range entries {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := r.foldEntry(ctx, &entries[i]); err != nil {
+			return err
+		}
+	}
+	r.seq = max(r.seq, last)
+	if last >= r.history.After {
+		if err := r.foldHistory(ctx, time.Time{}); err != nil {
+			return err
+		}
+	}
+	return r.storeRows(ctx)
+}
+
+// foldEntry folds one entry of the journal.
+func (r *rebuild) foldEntry(ctx context.Context, e *modelstore.Entry) error {
+	until := e.Event.Time
+	if e.Seq > r.history.After {
+		until = time.Time{}
+	}
+	if err := r.foldHistory(ctx, until); err != nil {
+		return err
+	}
+	r.seq = e.Seq
+	r.done.Add(1)
+	ev := e.Event
+	if e.Seq <= r.raw {
+		ev.Live = false
+		if derivedAgain(&ev) {
+			return nil
+		}
+	}
+	r.take(ev, e.Source)
+	return nil
+}
+
+// derivedAgain reports whether an event that a state without the history derived from others follows from those again,
+// or does not, if the history knows better.
+func derivedAgain(ev *job.Event) bool {
+	if !ev.Derived {
+		return false
+	}
+	switch ev.Kind {
+	case job.Submit, job.Start, job.End, job.Cancel:
+		return true
+	}
+	return false
+}
+
+// foldHistory folds the events of the history up to an instant, all of them if that is zero.
+func (r *rebuild) foldHistory(ctx context.Context, until time.Time) error {
+	for n := 0; ; n++ {
+		ev, err := r.events.Peek(ctx)
+		switch {
+		case err != nil:
+			return err
+		case ev == nil:
+			return r.endHistory()
+		case !until.IsZero() && ev.Time.After(until):
+			return nil
+		}
+		r.writer.gathers = true
+		r.take(*ev, "")
+		r.writer.gathers = false
+		r.events.Pass()
+		r.done.Add(1)
+		r.folded++
+		if n%1000 == 0 {
+			if err := errors.Join(ctx.Err(), r.storeRows(ctx)); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// endHistory ends what plan began, once. An error says that the store does not have the whole history.
+func (r *rebuild) endHistory() error {
+	if r.folded != r.history.Events {
+		return fmt.Errorf("the store has %d of its %d events: %w", r.folded, r.history.Events, modelstore.ErrCorrupt)
+	}
+	if l := r.writer.ledger; l != nil && l.feeder.engine.Replaying() {
+		l.feeder.engine.EndReplay()
+	}
+	return nil
+}
+
+// take folds one event.
+func (r *rebuild) take(ev job.Event, source string) {
+	out := output{rows: r.rows}
+	number := max(1, r.seq) // rows have numbers from 1
+	r.writer.take(ev, source, func() int64 { return number }, &out)
+	r.rows = out.rows
+}
+
+// storeRows stores the rows so far, if they are many. Rows that are there stay as they are.
+func (r *rebuild) storeRows(ctx context.Context) error {
+	if len(r.rows) < pageEntries {
+		return nil
+	}
+	err := r.store.Commit(ctx, modelstore.Batch{Rows: r.rows})
+	r.rows = nil
+	return err
+}
+
+// storeJobs stores the jobs of the history.
+func (r *rebuild) storeJobs(ctx context.Context) error {
+	return r.jobs.Save(func(n int, data []byte) error {
+		c := modelstore.HistoryChunk{Cluster: r.name, ID: r.history.ID, Part: past.JobsPart, N: n, Data: data}
+		return r.store.PutHistory(ctx, c)
+	})
+}
+
+// gatherer gathers the jobs of the history that left.
+type gatherer struct {
+	writer *clusterWriter
+	jobs   *past.Gathering
+}
+
+// InstantOver implements changes.Observer.
+func (g gatherer) InstantOver(time.Time, bool, *cluster.State) {}
+
+// Observe implements changes.Observer.
+func (g gatherer) Observe(c *changes.Change, _ *cluster.State) {
+	if g.writer.gathers && c.After == nil && c.Before != nil {
+		left := c.Left()
+		g.jobs.Add(&left)
+	}
+}

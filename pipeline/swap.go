@@ -1,0 +1,142 @@
+package pipeline
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// swap lets the state of a finished rebuild take the place of the published one. An error is one with which the daemon
+// cannot go on.
+func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
+	if p.rebuilds.of(r.name) != r {
+		return nil // another one has begun since
+	}
+	if err := r.catchUp(ctx, p.seq); err != nil {
+		p.rebuildFails(r, err)
+		return nil
+	}
+	if r.learnt.Seq < 0 {
+		r.learnt.Seq = p.seq
+	}
+	old := p.writers[r.name]
+	p.adopt(r, old)
+	p.writers[r.name] = r.writer
+	p.histories.jobs[r.name] = r.jobs.Jobs(p.store, r.name, r.history.ID)
+	r.jobs = nil
+	delete(p.unlearnt, r.name)
+	p.observeWriters()
+	go old.close() // its trees may be in training
+	if err := p.storeSwap(ctx, r); err != nil {
+		return err
+	}
+	p.rebuilds.set(r.name, nil)
+	p.publishAtOnce()
+	close(r.over)
+	p.log.Info("a history is learnt", zap.String("cluster", r.name), zap.Int64("events", r.history.Events),
+		zap.String("mode", string(r.history.Mode)))
+	return nil
+}
+
+// catchUp folds the rest of the journal.
+func (r *rebuild) catchUp(ctx context.Context, to int64) error {
+	for r.seq < to {
+		entries, last, err := r.page(ctx)
+		if err != nil {
+			return err
+		}
+		if err := r.foldPage(ctx, entries, last); err != nil {
+			return err
+		}
+		if len(entries) == 0 {
+			r.seq = to // of other clusters, or unused
+		}
+	}
+	return nil
+}
+
+// adopt makes the writer of a rebuild the one that goes on where another one is. What was really served stays: the
+// forecasts of the jobs that wait, and what became of those that were made live.
+func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
+	w, learnt := r.writer, r.learnt
+	w.learnt, w.known, w.recall, w.journal = &learnt, old.known, old.recall, true
+	w.observers = slices.DeleteFunc(w.observers, func(o changes.Observer) bool { _, is := o.(gatherer); return is })
+	w.seq, w.dirty, w.atOnce = p.seq, true, true
+	if w.ledger != nil && old.ledger != nil {
+		w.ledger.keepServed(old.ledger)
+	}
+	if w.load != nil {
+		w.load.EndReplay(p.seq, w.state)
+	}
+}
+
+// storeSwap stores the new state, in which the next process begins.
+func (p *Pipeline) storeSwap(ctx context.Context, r *rebuild) error {
+	batch := modelstore.Batch{Rows: r.rows}
+	r.rows = nil
+	if !p.unusable() {
+		snap, err := p.snapshot()
+		if err != nil {
+			return err
+		}
+		batch.Snapshot = snap
+	}
+	if err := p.commit(ctx, &batch); err != nil {
+		return err
+	}
+	return p.persist(ctx, cannotWrite, func() error {
+		if err := p.noteLearnt(ctx, r.name, r.writer.learnt); err != nil {
+			return err
+		}
+		return p.store.DropHistories(ctx, r.name, p.histories.inForce[r.name].ID)
+	})
+}
+
+// keepServed takes over from the ledger of the state that was published until now what it really served.
+func (l *ledger) keepServed(old *ledger) {
+	numbers := l.record.Decisions.TakeLive(old.record.Decisions)
+	for _, o := range l.pending {
+		if was := old.open[o.Job.ID]; was != nil && was.Job.Attempt == o.Job.Attempt {
+			o.Live = was.Live // it is made after the swap
+		}
+	}
+	for id, o := range l.open {
+		was := old.open[id]
+		same := was != nil && was.Live && was.Made && o.Made && was.Job.Attempt == o.Job.Attempt &&
+			was.Job.Submit.Equal(o.Job.Submit) && was.Part == o.Part && was.Parts == o.Parts && was.Renamed == o.Renamed
+		if !same {
+			continue
+		}
+		l.record.Decisions.Forget(o.Followed)
+		o.Live, o.Sized, o.After = was.Live, was.Sized, was.After
+		o.Answers, o.Last, o.Followed = slices.Clone(was.Answers), was.Last, numbers[was.Followed]
+		l.show(o)
+	}
+	for key, s := range old.record.Scores {
+		if mine := l.record.Scores[key]; mine != nil {
+			mine.Live = s.Live
+		}
+	}
+}
+
+// stopRebuilds ends the rebuilds under way; the next process begins them again.
+func (p *Pipeline) stopRebuilds() {
+	for _, r := range p.rebuilds.list() {
+		r.stop()
+	}
+}
+
+// beginRebuilds begins those that the restored states need.
+func (p *Pipeline) beginRebuilds(ctx context.Context) error {
+	for name, usable := range maps.Clone(p.unlearnt) {
+		if err := p.beginRebuild(ctx, name, usable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
