@@ -92,7 +92,7 @@ func (e *Engine) code(s *codec.Codec) error {
 	if !slices.Equal(levels, e.cfg.Levels) || kinds != ensemble.Count || features != len(e.names) {
 		return ensemble.ErrShape
 	}
-	s.Int(&e.tracker.Capacity, &e.tracker.Codes, &e.pools.Starts, &e.ensemble.Since, &e.light)
+	s.Int(&e.tracker.Capacity, &e.tracker.Codes, &e.pools.Starts, &e.ensemble.Since, &e.withoutRow)
 	s.Uint(&e.events, &e.tracker.Seen, &e.tracker.Entered, &e.tracker.Numbers)
 	began := !math.IsInf(e.tracker.Clock, -1)
 	if s.Flag(&began); began {
@@ -115,7 +115,7 @@ func (e *Engine) code(s *codec.Codec) error {
 	e.pools.CodeCauses(s)
 	training.CodeRecord(s, &e.learner.Record)
 	if e.replay.code(s); s.Reading {
-		e.setPace()
+		e.pauseTraining()
 	}
 	return err
 }

@@ -103,7 +103,8 @@ type Engine struct {
 	median int // the level nearest .5
 	events uint64
 	replay replay
-	light  int // waits learnt of jobs that were followed lightly
+	// withoutRow is how many waits were learnt of jobs without a row of features.
+	withoutRow int
 
 	tracker *track.Tracker
 
@@ -117,6 +118,10 @@ type Engine struct {
 	savedBytes int // the length of what was saved last
 }
 
+// submitWorkers is the most cores that play the futures of one submission: what more would take is small beside what
+// handing it over costs.
+const submitWorkers = 4
+
 // New returns an engine that has seen nothing. The error names what is wrong with the configuration.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
@@ -125,6 +130,7 @@ func New(cfg Config) (*Engine, error) {
 		cfg:       cfg, names: names(), tracker: track.NewTracker(cfg.Levels, cfg.Capacity),
 		learner: training.NewLearner(cfg.training()),
 	}
+	e.scratch.Workers = min(cfg.Cores, submitWorkers)
 	e.pools = pools.New(pools.Config{
 		Policy: cfg.Policy, PolicyKnown: cfg.PolicyKnown, Order: cfg.Order, Levels: cfg.Levels,
 		Synchronous: cfg.Synchronous, Cores: cfg.Cores,

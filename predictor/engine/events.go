@@ -31,19 +31,15 @@ func (e *Engine) done(p *pools.Pool) {
 }
 
 // Submit records a submission and returns its forecast. A job of that id that waits or runs is lost. The forecast is
-// the zero Forecast where a plan follows the submission lightly, see Replay.
+// the zero Forecast where a plan has none for the submission, see Replay.
 func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	e.Lost(now, id)
 	now = e.tick(now)
 	r = r.Clean()
-	if !e.replay.next() {
-		e.enter(now, now, id, r, nil)
+	if e.submitInPlan(now, now, id, r, func() *View { return e.queueView(now, r.Queue) }) {
 		return Forecast{}
 	}
 	e.ensemble.Advance(now)
-	if e.replay.early() {
-		e.pools.RefreshTables(e.pools.Of[r.Queue], e.events)
-	}
 	v := e.queueView(now, r.Queue)
 	g := v.forecast(&r, &e.scratch, e.ensemble.Current())
 	e.enter(now, now, id, r, g)
@@ -64,8 +60,7 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 	}
 	r = r.Clean()
 	submitted = math.Max(submitted, -track.Farthest)
-	if !e.replay.next() {
-		e.enter(submitted, now, id, r, nil)
+	if e.submitInPlan(submitted, now, id, r, func() *View { return v }) {
 		return Forecast{}
 	}
 	g := v.newPendingForecast(&r)
@@ -73,10 +68,10 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 	return g.Forecast
 }
 
-// enter adds a job that waits since it was submitted. Without a forecast it is followed lightly.
+// enter adds a job that waits since it was submitted. Without a forecast its start teaches facts only.
 func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pendingForecast) {
 	j := e.tracker.Enter(id, submitted, r, e.queue(r.Queue))
-	if j.Light = g == nil; !j.Light {
+	if j.FactsOnly = g == nil; !j.FactsOnly {
 		e.follow(j, g)
 	}
 	e.tracker.Wait(j)
@@ -168,14 +163,14 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 	switch {
 	case !learn:
 		e.ensemble.Cancelled(id, j.Submit)
-	case j.Light:
-		e.light++
+	case j.FactsOnly:
+		e.withoutRow++
 		e.learnFacts(j.Start, j)
 	case j.Pending != nil:
 		e.ensemble.Started(id, j.Start)
 		e.learn(j.Start, j)
 	}
-	j.Pending, j.Light = nil, false
+	j.Pending, j.FactsOnly = nil, false
 	e.ensemble.Errors.Gone(id)
 	e.ensemble.Early.Gone(id)
 	e.done(e.pools.At(j.QueueState))
@@ -198,7 +193,7 @@ func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 }
 
 // learnt returns how many waits have been learnt from.
-func (e *Engine) learnt() int { return e.learner.Seen + e.light }
+func (e *Engine) learnt() int { return e.learner.Seen + e.withoutRow }
 
 // learn learns from a wait.
 func (e *Engine) learn(now float64, j *track.Job) {
@@ -207,7 +202,12 @@ func (e *Engine) learn(now float64, j *track.Job) {
 	e.ensemble.Early.Started(j.ID, z)
 	e.learner.Record.Now = e.tracker.Clock
 	e.learner.Learn(j.Pending.Row, z)
-	e.ensemble.Learn(j.Queue, j.Pending, wide(j.Pending.Row), z)
+	row := wide(j.Pending.Row)
+	if len(j.Pending.Answers) == 0 {
+		e.ensemble.LearnRow(row, z)
+		return
+	}
+	e.ensemble.Learn(j.Queue, j.Pending, row, z)
 }
 
 // stop takes a job from those that run.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
@@ -26,15 +27,18 @@ type scratch struct {
 
 // forecast collects the forecasts of all experts. The most informed of them is its basis.
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
-	j := v.resolve(r)
-	nan := math.NaN()
-	g := &pendingForecast{features: expertFeatures{nan, nan, nan, [6]float64{nan, nan, nan, nan, nan, nan}}}
-	g.Experts = make([][]float64, ensemble.Count)
+	j, g := v.resolve(r), unasked()
+	var downey sync.WaitGroup
+	if c.Workers > 1 && v.laws != nil {
+		downey.Go(func() { v.askHeads(j, g, c) })
+	} else {
+		v.askHeads(j, g, c)
+	}
 	v.askBounds(j, g)
 	v.askRecent(j, g)
 	v.askFuture(j, g, c)
 	v.askCorrected(g)
-	v.askHeads(j, g, c)
+	downey.Wait()
 	g.Row = v.row(j, &g.features)
 	row := wide(g.Row)
 	g.Experts[ensemble.Trees] = v.askTrees(row)
@@ -49,6 +53,22 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	if g.Quantiles != nil {
 		g.Basis = g.basis()
 	}
+	return g
+}
+
+// unasked is a forecast before any expert was asked.
+func unasked() *pendingForecast {
+	nan := math.NaN()
+	return &pendingForecast{features: expertFeatures{nan, nan, nan, [6]float64{nan, nan, nan, nan, nan, nan}},
+		Forecast: Forecast{Experts: make([][]float64, ensemble.Count)}}
+}
+
+// rowOf collects the features of a request, and what they need of the experts.
+func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
+	j, g := v.resolve(r), unasked()
+	v.askBounds(j, g)
+	v.askFuture(j, g, c)
+	g.Row = v.row(j, &g.features)
 	return g
 }
 

@@ -2,33 +2,36 @@ package engine
 
 import (
 	"github.com/waitcast/waitcast/predictor/codec"
-	"github.com/waitcast/waitcast/predictor/engine/training"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Replay is the plan of a replay of recorded jobs. Most forecasts of a long replay would be worth nothing at its end:
-// trees are trained on rows of the newest waits and a sample of older ones as well as on all of them, and weights and
-// corrections remember the newest jobs only. So within a plan a submission has a fidelity, which its place among the
-// submissions decides alone: it is followed in full, or lightly. Queues, users, lifetimes, policies, arrivals and the
-// histories of waits learn from all jobs alike. A job that is followed lightly has no forecast, so that neither trees
-// nor weights nor corrections learn from it.
+// Replay is the plan of a replay of recorded jobs. Nearly all forecasts of a long replay would be worth nothing at its
+// end: trees are as good if they are trained on the newest waits and a sample of older ones, and weights and
+// corrections remember the newest jobs only. So within a plan the place of a submission among the others decides what
+// is learned from its job:
+//
+//   - of the newest ones all, as ever;
+//   - of a sample of the older ones their row of features, for the trees and the linear quantiles, and the error of the
+//     simulation;
+//   - of the others nothing but facts: queues, users, lifetimes, policies, arrivals and the histories of waits learn
+//     from all jobs alike.
+//
+// Only the newest ones have forecasts. Trees are trained when they begin, and then as ever.
 type Replay struct {
-	// Submissions is how many submissions are to come. If more come, they are followed in full; if fewer do, fewer of
-	// the newest ones are.
+	// Submissions is how many submissions are to come. If more come, they count as the newest too; if fewer do, fewer
+	// are the newest.
 	Submissions int
-	// Newest is how many of the last submissions are followed in full, 10,000 by default. A plan of no more submissions
-	// changes nothing: the replay is exact.
+	// Newest is how many of the last submissions are forecast, 10,000 by default. A plan of no more submissions changes
+	// nothing: the replay is exact.
 	Newest int
-	// Older is about how many of the submissions before are followed in full, 10,000 by default, drawn evenly by a hash
-	// of their places.
+	// Older is about how many of the submissions before are in the sample, 10,000 by default, drawn evenly by a hash of
+	// their places.
 	Older int
 }
 
 const (
 	newestSubmissions = 10_000
 	olderSubmissions  = 10_000
-	// replayGrowth and replayLag are the pace of the trainings within a plan, see training.Pace.
-	replayGrowth = 1
-	replayLag    = .1
 )
 
 func (r Replay) withDefaults() Replay {
@@ -47,20 +50,35 @@ type replay struct {
 	at int // submissions so far
 }
 
-// active reports whether there is a plan by which submissions are followed lightly.
+// fidelity is what is learned from a job.
+type fidelity uint8
+
+const (
+	full fidelity = iota
+	rowOnly
+	factsOnly
+)
+
+// active reports whether there is a plan by which not all jobs are forecast.
 func (r *replay) active() bool { return r.Submissions > r.Newest }
 
 // early reports whether the next submission is not one of the newest.
 func (r *replay) early() bool { return r.at < r.Submissions-r.Newest }
 
-// next counts a submission, and reports whether it is followed in full.
-func (r *replay) next() bool {
+// next counts a submission, and returns what is learned from it; first is true of the first of the newest.
+func (r *replay) next() (f fidelity, first bool) {
 	if !r.active() {
-		return true
+		return full, false
 	}
-	at, early := r.at, r.early()
+	at, older := r.at, r.Submissions-r.Newest
 	r.at++
-	return !early || scattered(uint64(at)) < float64(r.Older)/float64(r.Submissions-r.Newest)
+	switch {
+	case at >= older:
+		return full, at == older
+	case scattered(uint64(at)) < float64(r.Older)/float64(older):
+		return rowOnly, false
+	}
+	return factsOnly, false
 }
 
 // scattered returns a number in [0, 1) that looks random, by the finalizer of SplitMix64 (G. Steele, D. Lea and
@@ -82,7 +100,7 @@ func (r *replay) code(s *codec.Codec) {
 func (e *Engine) BeginReplay(r Replay) {
 	r = r.withDefaults()
 	e.replay = replay{Replay: Replay{max(0, r.Submissions), max(0, r.Newest), max(0, r.Older)}}
-	e.setPace()
+	e.pauseTraining()
 }
 
 // EndReplay ends the plan, and trains trees on all rows before it returns. Without a plan, and after one that was
@@ -90,21 +108,40 @@ func (e *Engine) BeginReplay(r Replay) {
 func (e *Engine) EndReplay() {
 	active := e.replay.active()
 	e.replay = replay{}
-	e.setPace()
+	e.pauseTraining()
 	if active {
-		e.learner.Record.Now = e.tracker.Clock
-		e.learner.TrainNow()
+		e.trainNow()
 	}
 }
 
-// Replaying reports whether there is a plan by which submissions are followed lightly: BeginReplay was called, and
+// Replaying reports whether there is a plan by which not all submissions are forecast: BeginReplay was called, and
 // EndReplay was not.
 func (e *Engine) Replaying() bool { return e.replay.active() }
 
-// setPace sets the pace of the trainings by the plan.
-func (e *Engine) setPace() {
-	e.learner.Pace = training.Pace{}
-	if e.replay.active() {
-		e.learner.Pace = training.Pace{Growth: replayGrowth, Lag: replayLag}
+// pauseTraining has trees trained or not, by the plan: until the newest submissions nobody asks them.
+func (e *Engine) pauseTraining() { e.learner.Paused = e.replay.active() && e.replay.early() }
+
+// trainNow trains trees on all rows. They are in force when it returns.
+func (e *Engine) trainNow() {
+	e.learner.Record.Now = e.tracker.Clock
+	e.learner.TrainNow()
+}
+
+// submitInPlan records a submission that is not forecast, or returns false. ask returns the row of its job.
+func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request, ask func() *View) bool {
+	what, first := e.replay.next()
+	if first {
+		e.pauseTraining()
+		e.trainNow()
 	}
+	switch what {
+	case full:
+		return false
+	case rowOnly:
+		e.pools.RefreshTables(e.pools.Of[r.Queue], e.events)
+		e.enter(submitted, now, id, r, ask().rowOf(&r, &e.scratch))
+	default:
+		e.enter(submitted, now, id, r, nil)
+	}
+	return true
 }

@@ -70,7 +70,7 @@ func (s *Sim) Pivots(state *State, request Request, replicas int, seed uint64, r
 	s.follows = true
 	defer func() { s.follows = false }()
 	for i := range replicas {
-		if _, err := s.one(&request, i, seed); err != nil {
+		if _, err := s.one(&s.machine, &request, i, seed); err != nil {
 			return roots[:0], err
 		}
 		roots = append(roots, s.machine.trail.cause)

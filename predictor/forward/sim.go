@@ -3,15 +3,26 @@ package forward
 import (
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
-// Sim forecasts one request at a time in memory that it keeps: once that has grown, nothing is allocated. It is not
-// safe for use by several goroutines.
+// Sim forecasts one request at a time in memory that it keeps: once that has grown, nothing is allocated but for the
+// goroutines of Workers. It is not safe for use by several goroutines.
 type Sim struct {
+	// Workers is how many goroutines Waits plays the replicas of a state with at least sharedJobs jobs in, itself
+	// included; 0 is 1. It makes no difference to the answer.
+	Workers int
+
 	scene   scene
 	machine machine
-	follows bool // the causes of starts
+	helpers []machine // of the other workers
+	follows bool      // the causes of starts
 }
+
+// sharedJobs is how many jobs a state must have for its replicas to be worth the few microseconds that another
+// goroutine costs.
+const sharedJobs = 20
 
 // Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas of the state, sorted, and returns
 // it. Equal input gives equal output, and a job that is in two states with the same Key has the same luck in both.
@@ -26,15 +37,71 @@ func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, ds
 	if err := s.ready(state, &request); err != nil {
 		return dst, err
 	}
-	for i := range replicas {
-		w, err := s.one(&request, i, seed)
-		if err != nil {
-			return dst[:0], err
-		}
-		dst = append(dst, w)
+	dst = slices.Grow(dst, replicas)[:replicas]
+	if err := s.all(&request, seed, dst); err != nil {
+		return dst[:0], err
 	}
 	slices.Sort(dst)
 	return dst, nil
+}
+
+// all plays as many replicas as there is room for waits. Of several errors the first replica's counts.
+func (s *Sim) all(request *Request, seed uint64, waits []float64) error {
+	workers := min(s.Workers, len(waits))
+	if len(s.scene.jobs) < sharedJobs || workers <= 1 {
+		for i := range waits {
+			var err error
+			if waits[i], err = s.one(&s.machine, request, i, seed); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for len(s.helpers) < workers-1 {
+		s.helpers = append(s.helpers, machine{})
+	}
+	w := shared{sim: s, request: request, seed: seed, waits: waits}
+	for i := range workers - 1 {
+		w.others.Go(func() { w.work(&s.helpers[i]) })
+	}
+	w.work(&s.machine)
+	w.others.Wait()
+	return w.err
+}
+
+// shared is replicas that several workers play.
+type shared struct {
+	sim     *Sim
+	request *Request
+	seed    uint64
+	waits   []float64
+	next    atomic.Int64 // replica
+	others  sync.WaitGroup
+
+	mutex  sync.Mutex
+	failed int // replica
+	err    error
+}
+
+// work plays replicas, in their order, until there are no more or one fails.
+func (w *shared) work(m *machine) {
+	for i := int(w.next.Add(1)) - 1; i < len(w.waits); i = int(w.next.Add(1)) - 1 {
+		var err error
+		if w.waits[i], err = w.sim.one(m, w.request, i, w.seed); err != nil {
+			w.fail(i, err)
+			return
+		}
+	}
+}
+
+// fail records that a replica failed: no more are begun.
+func (w *shared) fail(replica int, err error) {
+	w.next.Store(int64(len(w.waits)))
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.err == nil || replica < w.failed {
+		w.failed, w.err = replica, err
+	}
 }
 
 // Plan returns the wait of a request, in seconds, that follows from the time limits alone: every job runs to its limit,
@@ -46,7 +113,7 @@ func (s *Sim) Plan(state *State, request Request) (float64, error) {
 	if err := s.ready(state, &request); err != nil {
 		return 0, err
 	}
-	return s.one(&request, 0, 0)
+	return s.one(&s.machine, &request, 0, 0)
 }
 
 func (s *Sim) ready(state *State, request *Request) error {
@@ -57,8 +124,7 @@ func (s *Sim) ready(state *State, request *Request) error {
 }
 
 // one plays one replica with the request.
-func (s *Sim) one(request *Request, replica int, seed uint64) (float64, error) {
-	m := &s.machine
+func (s *Sim) one(m *machine, request *Request, replica int, seed uint64) (float64, error) {
 	m.reset(&s.scene, replica, seed)
 	m.ask(request)
 	if s.follows {

@@ -177,6 +177,12 @@ func (e *Ensemble) Learn(queue string, p *track.PendingForecast, row []float64, 
 	e.Since++
 }
 
+// LearnRow learns from the wait of a job that was not forecast, given as its logarithm.
+func (e *Ensemble) LearnRow(row []float64, z float64) {
+	e.live.Linear.Learn(row, z)
+	e.Since++
+}
+
 // QueueAppeared records a queue that was never seen: news once trees are trained.
 func (e *Ensemble) QueueAppeared(name string) {
 	e.Monitor.Raised = append(e.Monitor.Raised, alarm{queue: name, reason: NewQueue})

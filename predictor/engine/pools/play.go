@@ -199,6 +199,7 @@ func (f *Facts) play(at float64, r *track.Request, c *Scratch) ([]float64, float
 	if r.Procs > s.Capacity {
 		return nil, math.NaN()
 	}
+	c.sim.Workers = c.Workers
 	waits, err := c.sim.Waits(s, request, replicas, 1, c.waits)
 	if err != nil {
 		return nil, math.NaN()
@@ -254,6 +255,9 @@ func (f *Facts) Count(at float64, r *track.Request) (out Room) {
 
 // Scratch is memory that simulations share, one at a time.
 type Scratch struct {
+	// Workers is how many goroutines play the futures of a request, see forward.Sim.
+	Workers int
+
 	sim   forward.Sim
 	state forward.State
 	waits []float64

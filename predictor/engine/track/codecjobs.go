@@ -58,7 +58,7 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 	codeRequest(s, &j.Request)
 	s.Uint(&j.ID, &j.Number, &at)
 	s.Flag(&j.Observed)
-	s.Flag(&j.Light)
+	s.Flag(&j.FactsOnly)
 	s.Finite(&j.Submit, &j.Start, &j.ExpectedRuntime)
 	CodeLaw(s, &j.Law)
 	known := j.Pending != nil
@@ -71,7 +71,7 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 		codec.List(s, &g.Groups, func(name *string) { s.Text(name) })
 		s.Singles(&g.Row)
 		CodeKnown(s, &g.Said, t.levels)
-		if len(g.Answers) != answers || len(g.Row) != features {
+		if n := len(g.Answers); n != 0 && n != answers || len(g.Row) != features {
 			s.Fail()
 		}
 	}

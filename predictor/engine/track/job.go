@@ -163,7 +163,7 @@ type Job struct {
 	QueueState            *Queue
 	UserState             *user
 	Pending               *PendingForecast // nil where nothing is to be learned from its start
-	Light                 bool             // its wait is learned although there is no forecast of it
+	FactsOnly             bool             // its wait is learned although there is no row of its features
 	Law                   *Law
 }
 

@@ -31,12 +31,8 @@ type Learner struct {
 	shared  *training // of another learner, which ends it
 	closed  atomic.Bool
 	Record  Record
-	Pace    Pace // not saved
+	Paused  bool // no training begins but by TrainNow; not saved
 }
-
-// Pace is how often trees are trained, and after how many waits they come into force, where that is not by Config: when
-// the rows have grown by the part Growth, and after the part Lag of them. The zero value is no pace.
-type Pace struct{ Growth, Lag float64 }
 
 // Config has the settings of the training of trees.
 type Config struct {
@@ -92,8 +88,8 @@ func (l *Learner) Learn(row []float32, z float64) {
 	if extra := len(l.Rows) - l.cfg.Rows; extra > l.cfg.Rows/10 {
 		l.Rows, l.targets = slices.Delete(l.Rows, 0, extra), slices.Delete(l.targets, 0, extra)
 	}
-	if l.Seen >= l.cfg.First && l.Seen-l.Trained >= l.More() {
-		lag := max(leastLag, len(l.Rows)/lagPart, int(l.Pace.Lag*float64(len(l.Rows))))
+	if !l.Paused && l.Seen >= l.cfg.First && l.Seen-l.Trained >= l.More() {
+		lag := max(leastLag, len(l.Rows)/lagPart)
 		if l.Models == nil {
 			lag = 0
 		}
@@ -125,9 +121,6 @@ func (l *Learner) TrainNow() {
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
-	}
-	if l.Pace.Growth > 0 {
-		return max(LeastMore, int(l.Pace.Growth*float64(len(l.Rows))))
 	}
 	if l.Soon {
 		return LeastMore
