@@ -21,6 +21,9 @@ import (
 const (
 	// pageEntries is how many entries of the journal a rebuild reads at once.
 	pageEntries = 2000
+	// loadSampled is the time at the end of a history in which a fast replay learns the forecast of the load. It begins
+	// to correct itself after some days, and has 4 samples a day.
+	loadSampled = 120 * 24 * time.Hour
 	// fewEntries is how many entries the writer may fold at the swap, while it takes in nothing else.
 	fewEntries = 200
 )
@@ -197,6 +200,9 @@ func (r *rebuild) plan() {
 		plan := r.plans
 		plan.Submissions = int(r.history.Submissions)
 		l.feeder.engine.BeginReplay(plan)
+	}
+	if l := r.writer.load; l != nil && r.history.Mode == past.Fast {
+		l.SampleFrom(r.history.To.Add(-loadSampled))
 	}
 }
 

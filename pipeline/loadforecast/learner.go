@@ -48,6 +48,8 @@ type Learner struct {
 	paused bool
 	// replays is true while a journal is replayed.
 	replays bool
+	// from is the instant before which no sample is taken.
+	from time.Time
 	// last is the instant of the newest sample; history is true if it was taken while history was read.
 	last    time.Time
 	history bool
@@ -88,7 +90,7 @@ func (l *Learner) InstantOver(at time.Time, live bool, s *cluster.State) {
 	if newest.Equal(at) {
 		newest = newest.Add(-step)
 	}
-	if newest.Before(now) || !newest.After(l.last) {
+	if newest.Before(now) || !newest.After(l.last) || newest.Before(l.from) {
 		return
 	}
 	view := s.View()
@@ -165,6 +167,10 @@ func (l *Learner) BeginReplay(saved []byte) {
 		l.worker.notify(notification{kind: notifyState, saved: saved})
 	}
 }
+
+// SampleFrom leaves out the samples before an instant. The jobs before it are learnt all the same: their lifetimes and
+// how they arrive. It saves most of the time of a long replay.
+func (l *Learner) SampleFrom(at time.Time) { l.from = at }
 
 // EndReplay must be called after the replay with the number of the newest event. It reconciles the model with the
 // restored state.
