@@ -52,6 +52,9 @@ type SpaceInfo struct {
 	BadLines    int64 `json:"bad_lines"`
 	Checkpoints int64 `json:"checkpoints"`
 	Snapshots   int64 `json:"snapshots"`
+	// HistoryChunks is the number of chunks of all histories (HistoryStore), HistoryBytes the length of their data.
+	HistoryChunks int64 `json:"history_chunks"`
+	HistoryBytes  int64 `json:"history_bytes"`
 	// Holder is who may write it: the holder of the lease, or the process that has the file open; empty if nobody does.
 	Holder string `json:"holder,omitempty"`
 	// Epoch numbers the lease, Until is when it ends unless it is renewed; zero in a file.

@@ -156,12 +156,20 @@ func (a *app) printInfo(info *modelstore.Info) error {
 	}
 	fmt.Fprintln(a.Stdout)
 	t := tabwriter.NewWriter(a.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprint(t, "space\tlast event\tevents\tledger\tlogs\tsnapshots\tbad lines\twritten by\n")
+	fmt.Fprint(t, "space\tlast event\tevents\tledger\tlogs\tsnapshots\tbad lines\thistory\twritten by\n")
 	for _, s := range info.Spaces {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", dash(s.Name), s.LastSeq, s.Entries, s.Rows, s.Checkpoints,
-			s.Snapshots, s.BadLines, a.writer(&s))
+		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", dash(s.Name), s.LastSeq, s.Entries, s.Rows,
+			s.Checkpoints, s.Snapshots, s.BadLines, imported(&s), a.writer(&s))
 	}
 	return t.Flush()
+}
+
+// imported returns the size of the histories in a space.
+func imported(s *modelstore.SpaceInfo) string {
+	if s.HistoryChunks == 0 {
+		return dash("")
+	}
+	return fmt.Sprintf("%s in %d chunks", megabytes(s.HistoryBytes), s.HistoryChunks)
 }
 
 // writer reports who writes a space.

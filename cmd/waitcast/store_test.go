@@ -28,6 +28,9 @@ func storeFile(t *testing.T) string {
 				Snapshot:    storetest.MakeSnapshot(30),
 				Checkpoints: []modelstore.Checkpoint{{Source: "log", Data: []byte("x")}}}))
 	check(t, s.SetMeta(t.Context(), "fingerprint", "f"))
+	for n := range 3 {
+		check(t, s.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", n, 500_000)))
+	}
 	check(t, s.Close())
 	return path
 }
@@ -61,7 +64,7 @@ func TestStoreBackup(t *testing.T) {
 	backup := filepath.Join(dir, "backup.db")
 	s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	check(t, err)
-	wantOutput(t, store("info", "--from", path), "Schema  ", "process ", "  30  ")
+	wantOutput(t, store("info", "--from", path), "Schema  ", "process ", "  30  ", "1.5 MB in 3 chunks")
 	wantOutput(t, store("backup", backup, "--from", path), backup, "30", "written by")
 	expect(t, store("backup", backup, "--from", path), 1, "already")
 	expect(t, store("restore", backup, "--to", path, "--replace"), 1, "in use by process")
@@ -98,7 +101,7 @@ func TestStoreCopy(t *testing.T) {
 	wantOutput(t, store("info", "--from", url), "Nothing is in it yet")
 	expect(t, store("copy", "--from", url, "--to", back), 1, "has no tables of waitcast")
 	wantOutput(t, store("copy", "--from", path, "--to", url, "--space", "kth"), "Copied 30 events",
-		"2 rows", "the same")
+		"2 rows", "1 histories (1.5 MB)", "the same")
 	expect(t, store("copy", "--from", path, "--to", url, "--space", "kth"), 1, "not empty")
 	expect(t, store("copy", "--from", url, "--to", back, "--space", "other"), 1, `no space "other"`)
 	if _, err := os.Stat(back); err == nil {
@@ -114,7 +117,7 @@ func TestStoreCopy(t *testing.T) {
 	r := store("copy", "--from", url, "--to", back, "--space", "kth", "--json")
 	wantOutput(t, r, `"entries":30`, `"rows_sha256":"`)
 	wantOutput(t, store("copy", "--from", url, "--to", url, "--space", "kth", "--to-space", "kth2"), "Copied 30 events")
-	wantOutput(t, store("info", "--from", url), "kth2")
+	wantOutput(t, store("info", "--from", url), "kth2", "1.5 MB in 3 chunks")
 	wantOutput(t, store("info", "--from", back), "30")
 }
 

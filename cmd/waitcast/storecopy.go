@@ -90,9 +90,11 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	}
 	_, err = fmt.Fprintf(a.Stdout,
 		"Copied %d events (the last has number %d), %d rows of the ledger, the places in %d logs, "+
-			"%d bad lines, %d snapshots, %d saved models and %d values.\nBoth were read and are the same.\n",
+			"%d bad lines, %d snapshots, %d saved models, %d histories (%s) and %d values.\n"+
+			"Both were read and are the same.\n",
 		summary.Entries, summary.LastSeq, summary.Rows, summary.Checkpoints,
-		summary.BadLines, summary.Snapshots, summary.SavedModels, summary.Values)
+		summary.BadLines, summary.Snapshots, summary.SavedModels, summary.Histories,
+		megabytes(summary.HistoryBytes), summary.Values)
 	return err
 }
 

@@ -33,12 +33,17 @@ func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	if err != nil {
 		return nil, explain(place, "info", err)
 	}
+	histories := "0::bigint, 0::bigint"
+	if info.Schema >= historySchema {
+		histories = `(SELECT count(*) FROM waitcast.history WHERE space = s.id),
+			(SELECT coalesce(sum(octet_length(data)), 0)::bigint FROM waitcast.history WHERE space = s.id)`
+	}
 	rows, err := pool.Query(ctx,
 		`SELECT s.name, s.last_seq, (SELECT count(*) FROM waitcast.journal WHERE space = s.id),
 			(SELECT count(*) FROM waitcast.ledger WHERE space = s.id),
 			(SELECT count(*) FROM waitcast.bad_line WHERE space = s.id),
 			(SELECT count(*) FROM waitcast.checkpoint WHERE space = s.id),
-			(SELECT count(*) FROM waitcast.snapshot WHERE space = s.id),
+			(SELECT count(*) FROM waitcast.snapshot WHERE space = s.id), `+histories+`,
 			CASE WHEN s.expires > clock_timestamp() THEN s.holder END, s.epoch, s.expires
 		FROM waitcast.space s ORDER BY s.name`)
 	if err != nil {
@@ -48,7 +53,7 @@ func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	var holder *string
 	var until *time.Time
 	_, err = pgx.ForEachRow(rows, []any{&s.Name, &s.LastSeq, &s.Entries, &s.Rows, &s.BadLines, &s.Checkpoints,
-		&s.Snapshots, &holder, &s.Epoch, &until}, func() error {
+		&s.Snapshots, &s.HistoryChunks, &s.HistoryBytes, &holder, &s.Epoch, &until}, func() error {
 		s.Holder, s.Until = "", time.Time{}
 		if holder != nil {
 			s.Holder = fromText(*holder)

@@ -8,6 +8,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
+// historySchema is the first version of the schema that has the table of histories.
+const historySchema = 3
+
 // dropWindow is the number of chunks that one transaction of DropHistories deletes, so that commits get in between.
 const dropWindow = 64
 

@@ -38,6 +38,11 @@ func numbered(n int64) modelstore.Batch {
 	return b
 }
 
+// chunkOf returns the chunk of a history that is stored after the n-th batch.
+func chunkOf(n int64) modelstore.HistoryChunk {
+	return storetest.MakeChunk("c", "h", "events", int(n), 2000)
+}
+
 // contents is all that a store holds.
 type contents struct {
 	Last, BadEver int64
@@ -47,6 +52,7 @@ type contents struct {
 	Checkpoints   map[string][]byte
 	Models        map[string]modelstore.SavedModel
 	Snapshot      *modelstore.Snapshot
+	Histories     []modelstore.HistoryChunk
 }
 
 func contentsOf(t testing.TB, s modelstore.Store) contents {
@@ -54,6 +60,7 @@ func contentsOf(t testing.TB, s modelstore.Store) contents {
 	var c contents
 	var errs [6]error
 	c.Entries, c.Rows = storetest.Entries(t, s), storetest.Rows(t, s, modelstore.RowQuery{})
+	c.Histories = storetest.Histories(t, s)
 	c.Last, errs[0] = s.LastSeq(t.Context())
 	c.BadEver, errs[1] = s.CountBadLines(t.Context())
 	c.BadLines, errs[2] = s.BadLines(t.Context(), 0)
@@ -64,13 +71,13 @@ func contentsOf(t testing.TB, s modelstore.Store) contents {
 	return c
 }
 
-// insist commits a batch again and again until the store takes it, as the pipeline does, and says how often it was
-// unknown whether it had.
-func insist(ctx context.Context, s *Store, b modelstore.Batch) (unknown int, err error) {
+// insist writes again and again until the store takes it, as the pipeline does, and says how often it was unknown
+// whether it had.
+func insist(ctx context.Context, write func() error) (unknown int, err error) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		err := s.Commit(ctx, b)
+		err := write()
 		var seq *modelstore.SeqError
 		switch {
 		case err == nil, ctx.Err() != nil, errors.As(err, &seq), errors.Is(err, modelstore.ErrLeaseLost),
@@ -94,9 +101,9 @@ func killRounds() int {
 	return 30
 }
 
-// TestServerKilled proves that a server killed (SIGKILL of all its processes) at random instants of commits loses
-// nothing that was committed and doubles nothing that is committed again: at the end the store holds what an
-// undisturbed SQLite store does.
+// TestServerKilled proves that a server killed (SIGKILL of all its processes) at random instants of commits, and of
+// chunks of a history between them, loses nothing that was stored and doubles nothing that is committed again: at the
+// end the store holds what an undisturbed SQLite store does.
 func TestServerKilled(t *testing.T) {
 	// Where there is time, each COMMIT waits a while before it writes through, so that many a kill strikes there.
 	server := pgtest.New(t, pgtest.Options{Fsync: os.Getenv("WAITCAST_LONG") != "",
@@ -120,8 +127,12 @@ func TestServerKilled(t *testing.T) {
 			case committing <- o.batches:
 			default:
 			}
-			n, err := insist(context.WithoutCancel(ctx), s, numbered(o.batches))
-			if o.unknown += n; err != nil {
+			toTheEnd := context.WithoutCancel(ctx)
+			n, err := insist(toTheEnd, func() error { return s.Commit(toTheEnd, numbered(o.batches)) })
+			if o.unknown += n; err == nil {
+				_, err = insist(toTheEnd, func() error { return s.PutHistory(toTheEnd, chunkOf(o.batches)) })
+			}
+			if err != nil {
 				o.err = err
 				break
 			}
@@ -152,6 +163,7 @@ func TestServerKilled(t *testing.T) {
 	defer func() { must(t, calm.Close()) }()
 	for n := range o.batches {
 		must(t, calm.Commit(t.Context(), numbered(n)))
+		must(t, calm.PutHistory(t.Context(), chunkOf(n)))
 	}
 	if diff := cmp.Diff(contentsOf(t, calm), contentsOf(t, s), cmpopts.EquateNaNs(),
 		cmpopts.EquateEmpty()); diff != "" {

@@ -1,8 +1,8 @@
 // Package postgres keeps waitcast's stores in a PostgreSQL database that several daemons share.
 //
 // One database holds many spaces. A space is the store of one collecting daemon: it has its own journal, ledger,
-// checkpoints, snapshots and values. Any number of daemons may read a space (Options.ReadOnly); one writes it, the
-// holder of its lease (Store.Acquire).
+// checkpoints, snapshots, histories and values. Any number of daemons may read a space (Options.ReadOnly); one writes
+// it, the holder of its lease (Store.Acquire).
 //
 // # Leases
 //
@@ -19,8 +19,8 @@
 //
 // # Damage
 //
-// Snapshots carry a checksum. For everything else the server's own data checksums are relied on (initdb
-// --data-checksums).
+// Snapshots and the chunks of histories carry a checksum. For everything else the server's own data checksums are
+// relied on (initdb --data-checksums).
 package postgres
 
 import (

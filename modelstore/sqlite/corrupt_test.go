@@ -20,6 +20,7 @@ import (
 
 // content is all that a store holds but bad lines.
 type content struct {
+	history     []modelstore.HistoryChunk
 	last        int64
 	entries     []modelstore.Entry
 	rows        []modelstore.Row
@@ -34,6 +35,9 @@ func (c *content) bytes(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	fmt.Fprintln(&b, c.last, c.entries, c.rows, c.checkpoints, c.models, c.known)
+	for _, chunk := range c.history {
+		fmt.Fprintf(&b, "%v %x\n", &chunk, chunk.Data)
+	}
 	if c.snapshot != nil {
 		fmt.Fprintf(&b, "%d %v %x", c.snapshot.Seq, c.snapshot.At, c.snapshot.Sum())
 	}
@@ -67,6 +71,9 @@ func contents(s *Store) (c content, err error) {
 	if c.snapshot, err = s.Latest(ctx); err != nil {
 		return c, err
 	}
+	if c.history, err = chunks(s); err != nil {
+		return c, err
+	}
 	for job := 1000; job <= 1000+int(c.last)/3; job++ {
 		keys, err := s.Known(ctx, "c", fmt.Sprint(job))
 		if err != nil {
@@ -76,6 +83,26 @@ func contents(s *Store) (c content, err error) {
 	}
 	_, err = s.Meta(ctx, "a")
 	return c, err
+}
+
+// chunks reads every chunk of the histories. The first error ends it.
+func chunks(s *Store) (all []modelstore.HistoryChunk, err error) {
+	parts, err := s.Histories(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range parts {
+		c := modelstore.HistoryChunk{Cluster: p.Cluster, ID: p.ID, Part: p.Part}
+		err := s.HistoryChunks(context.Background(), p.Cluster, p.ID, p.Part, func(n int, data []byte) error {
+			c.N, c.Data = n, data
+			all = append(all, c)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // wantContents is what a store holds after the commits of counted up to last.
@@ -110,12 +137,19 @@ func soundFile(t *testing.T) ([]byte, []byte) {
 	for n := int64(1); n <= soundEntries; n += 40 {
 		must(t, s.Commit(t.Context(), counted(n, n+39)))
 	}
+	var history []modelstore.HistoryChunk
+	for n := range 20 {
+		history = append(history, storetest.MakeChunk("c", "h", "events", n, 600*n))
+		must(t, s.PutHistory(t.Context(), history[n]))
+	}
 	c, err := contents(s)
 	must(t, err)
 	must(t, s.Close())
 	data, err := os.ReadFile(path)
 	must(t, err)
-	if want := wantContents(soundEntries); !bytes.Equal(c.bytes(t), want.bytes(t)) {
+	want := wantContents(soundEntries)
+	want.history = history
+	if !bytes.Equal(c.bytes(t), want.bytes(t)) {
 		t.Fatal("the store does not hold what was committed")
 	}
 	return data, c.bytes(t)
@@ -415,6 +449,8 @@ func TestFlippedWAL(t *testing.T) {
 		if s.Recovered() == nil {
 			got, err := contents(s)
 			must(t, err)
+			checkChunks(t, fmt.Sprint("case ", i), got.history)
+			got.history = nil
 			if got.last > 0 && !bytes.Equal(got.bytes(t), wantContents(got.last).bytes(t)) {
 				t.Fatalf("case %d: the parts of the store do not agree at %d entries", i, got.last)
 			}

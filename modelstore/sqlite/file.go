@@ -238,6 +238,13 @@ func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
 			return nil, explain(path, "info", err)
 		}
 	}
+	if info.Schema >= historySchema {
+		err := db.QueryRowContext(ctx, "SELECT count(*), coalesce(sum(length(data)), 0) FROM history").
+			Scan(&s.HistoryChunks, &s.HistoryBytes)
+		if err != nil {
+			return nil, explain(path, "info", err)
+		}
+	}
 	s.Holder = heldBy(path)
 	info.Spaces = []modelstore.SpaceInfo{s}
 	return info, nil

@@ -19,7 +19,8 @@ import (
 )
 
 // runHelper is what the test binary does as a helper process: "hold" opens the store, says so and waits for the end of
-// its input; "commit" commits for ever and says each number that is committed; "race" is that of TestRacing.
+// its input; "commit" commits and stores chunks of a history by turns, for ever, and says each number that is committed
+// and that of the chunk that is stored; "race" is that of TestRacing.
 func runHelper(task, path string) int {
 	if task == "race" {
 		if err := race(path); err != nil {
@@ -42,16 +43,37 @@ func runHelper(task, path string) int {
 		}
 		return 0
 	}
-	last, err := s.LastSeq(context.Background())
-	for n := int64(1); err == nil; n++ {
-		if err = s.Commit(context.Background(), counted(last+1, last+n%40+1)); err == nil {
-			last += n%40 + 1
-			fmt.Println(last)
-		}
-	}
-	fmt.Println(err)
+	fmt.Println(commitForEver(s))
 	return 1
 }
+
+// commitForEver commits and stores chunks by turns, from where the store is, until one fails.
+func commitForEver(s *Store) error {
+	ctx := context.Background()
+	last, err := s.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	there, err := chunks(s)
+	if err != nil {
+		return err
+	}
+	for n := int64(1); ; n++ {
+		to := last + n%40 + 1
+		if err := s.Commit(ctx, counted(last+1, to)); err != nil {
+			return err
+		}
+		last = to
+		chunk := len(there) + int(n) - 1
+		if err := s.PutHistory(ctx, storetest.MakeChunk("c", "h", "events", chunk, chunkBytes)); err != nil {
+			return err
+		}
+		fmt.Println(last, chunk)
+	}
+}
+
+// chunkBytes is the size of the chunks of the helper: some pages.
+const chunkBytes = 10_000
 
 // counted returns a batch of which every part tells the same number, to.
 func counted(from, to int64) modelstore.Batch {
@@ -127,8 +149,9 @@ func TestStaleLock(t *testing.T) {
 	}
 }
 
-// TestKill proves that a process killed (SIGKILL) at any instant leaves whole commits: journal, ledger, checkpoint and
-// snapshot tell the same number, and it is at least the last that was reported as committed.
+// TestKill proves that a process killed (SIGKILL) at any instant leaves whole commits and whole chunks of histories:
+// journal, ledger, checkpoint and snapshot tell the same number, and it is at least the last that was reported as
+// committed; the chunks are the first so many, and at least those that were reported as stored.
 func TestKill(t *testing.T) {
 	path := tempPath(t)
 	seed := rand.Uint64()
@@ -140,22 +163,22 @@ func TestKill(t *testing.T) {
 	}
 	for round := range rounds {
 		cmd, output, _ := startHelper(t, "commit", path)
-		reported := int64(0)
+		reported, chunk := int64(0), -1
 		for range 1 + rnd.IntN(30) {
 			if !output.Scan() {
 				t.Fatal("the helper ended")
 			}
-			n, err := strconv.ParseInt(output.Text(), 10, 64)
-			if err != nil {
+			if _, err := fmt.Sscan(output.Text(), &reported, &chunk); err != nil {
 				t.Fatalf("the helper said %q", output.Text())
 			}
-			reported = n
 		}
 		for range rnd.IntN(1 << 20) { // some way into the next commit
 		}
 		must(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
-		checkCounted(t, path, round, reported)
+		if n := checkCounted(t, path, round, reported); n <= chunk {
+			t.Fatalf("round %d: chunk %d was stored, only %d are there", round, chunk, n)
+		}
 	}
 }
 
@@ -189,8 +212,9 @@ func TestReaderBeside(t *testing.T) {
 	checkCounted(t, path, 0, n)
 }
 
-// checkCounted opens the store and looks whether all of it tells the same number, which must be at least `atLeast`.
-func checkCounted(t *testing.T, path string, round int, atLeast int64) {
+// checkCounted opens the store and looks whether all of it tells the same number, which must be at least `atLeast`, and
+// whether each chunk of the history up to the last is there and whole. It returns the number of chunks.
+func checkCounted(t *testing.T, path string, round int, atLeast int64) int {
 	t.Helper()
 	s := mustOpen(t, path, Options{})
 	defer func() { must(t, s.Close()) }()
@@ -199,6 +223,9 @@ func checkCounted(t *testing.T, path string, round int, atLeast int64) {
 	}
 	got, err := contents(s)
 	must(t, err)
+	chunks := len(got.history)
+	checkChunks(t, fmt.Sprint("round ", round), got.history)
+	got.history = nil
 	last := int64(len(got.entries))
 	if last < atLeast {
 		t.Fatalf("round %d: %d was committed, only %d are there", round, atLeast, last)
@@ -207,5 +234,17 @@ func checkCounted(t *testing.T, path string, round int, atLeast int64) {
 		t.Fatalf("round %d: the parts of the store do not agree at %d entries: last %d, %d rows, checkpoints %q, "+
 			"snapshot %d",
 			round, last, got.last, len(got.rows), got.checkpoints, got.snapshot.Seq)
+	}
+	return chunks
+}
+
+// checkChunks looks whether the chunks are the first ones that the helper stores, whole.
+func checkChunks(t *testing.T, what string, chunks []modelstore.HistoryChunk) {
+	t.Helper()
+	for n, c := range chunks {
+		want := storetest.MakeChunk("c", "h", "events", n, chunkBytes)
+		if c.String() != want.String() || !bytes.Equal(c.Data, want.Data) {
+			t.Fatalf("%s: %v of %d bytes is there instead of %v", what, &c, len(c.Data), &want)
+		}
 	}
 }

@@ -47,7 +47,8 @@ func (e *MismatchError) Error() string {
 
 // Progress is how far a copy is.
 type Progress struct {
-	// Stage is "journal", "ledger", "rest" or "compare"; Done counts its entries or rows, of Total (0 if unknown).
+	// Stage is "journal", "ledger", "histories", "rest" or "compare"; Done counts its entries, rows or chunks, of Total
+	// (0 if unknown).
 	Stage       string
 	Done, Total int64
 }
@@ -72,6 +73,9 @@ func Copy(ctx context.Context, target, source modelstore.Portable, progress func
 	}
 	if err := copyRows(ctx, target, source, progress); err != nil {
 		return nil, fmt.Errorf("copy the ledger: %w", err)
+	}
+	if err := copyHistories(ctx, target, source, progress); err != nil {
+		return nil, fmt.Errorf("copy the histories: %w", err)
 	}
 	progress(Progress{Stage: "rest"})
 	if err := copyRest(ctx, target, source, last); err != nil {
@@ -109,6 +113,13 @@ func begin(ctx context.Context, target, source modelstore.Portable, last int64) 
 	}
 	h := newDigest()
 	h.put(last, rows, fmt.Sprint(theirs))
+	histories, err := source.Histories(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(histories) > 0 { // else the mark is that of a program which knew no histories
+		h.put(fmt.Sprint(histories))
+	}
 	mark := h.sum()
 	ours, err := target.AllMeta(ctx)
 	if err != nil {
@@ -117,30 +128,42 @@ func begin(ctx context.Context, target, source modelstore.Portable, last int64) 
 	if ours[UnfinishedKey] == mark {
 		return mark, nil
 	}
-	have, err := target.LastSeq(ctx)
-	if err != nil {
+	if err := mustBeEmpty(ctx, target, len(ours)); err != nil {
 		return "", err
+	}
+	return mark, target.SetMeta(ctx, UnfinishedKey, mark)
+}
+
+// mustBeEmpty returns a *NotEmptyError if the target, which has so many values, holds anything.
+func mustBeEmpty(ctx context.Context, target modelstore.Portable, values int) error {
+	last, err := target.LastSeq(ctx)
+	if err != nil {
+		return err
 	}
 	ledger, err := target.CountRows(ctx, modelstore.RowQuery{})
 	if err != nil {
-		return "", err
+		return err
 	}
 	checkpoints, err := target.Checkpoints(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	models, err := target.Models(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	bad, err := target.CountBadLines(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if have != 0 || ledger != 0 || bad != 0 || len(ours)+len(checkpoints)+len(models) != 0 {
-		return "", &NotEmptyError{LastSeq: have, Meta: len(ours)}
+	histories, err := target.Histories(ctx)
+	if err != nil {
+		return err
 	}
-	return mark, target.SetMeta(ctx, UnfinishedKey, mark)
+	if last != 0 || ledger != 0 || bad != 0 || values+len(checkpoints)+len(models)+len(histories) != 0 {
+		return &NotEmptyError{LastSeq: last, Meta: values}
+	}
+	return nil
 }
 
 // copyJournal copies the entries that the target lacks.
@@ -205,6 +228,46 @@ func copyRows(ctx context.Context, target, source modelstore.Portable, progress 
 	return flush()
 }
 
+// copyHistories copies the chunks that the target lacks. It copies those of a part in order, so that the target has the
+// first ones.
+func copyHistories(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) error {
+	parts, err := source.Histories(ctx)
+	if err != nil {
+		return err
+	}
+	there, err := target.Histories(ctx)
+	if err != nil {
+		return err
+	}
+	have := map[modelstore.HistoryPart]int64{} // of parts without counts
+	for _, p := range there {
+		have[modelstore.HistoryPart{Cluster: p.Cluster, ID: p.ID, Part: p.Part}] = p.Chunks
+	}
+	var done, total int64
+	for _, p := range parts {
+		total += p.Chunks
+	}
+	for _, p := range parts {
+		passOver := have[modelstore.HistoryPart{Cluster: p.Cluster, ID: p.ID, Part: p.Part}]
+		err := source.HistoryChunks(ctx, p.Cluster, p.ID, p.Part, func(n int, data []byte) error {
+			if done++; passOver > 0 {
+				passOver--
+				return nil
+			}
+			c := modelstore.HistoryChunk{Cluster: p.Cluster, ID: p.ID, Part: p.Part, N: n, Data: data}
+			if err := target.PutHistory(ctx, c); err != nil {
+				return err
+			}
+			progress(Progress{Stage: "histories", Done: done, Total: total})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // copyRest copies checkpoints, bad lines, saved models, snapshots and values.
 func copyRest(ctx context.Context, target, source modelstore.Portable, last int64) error {
 	checkpoints, err := source.Checkpoints(ctx)
@@ -265,17 +328,22 @@ func copyModels(ctx context.Context, target, source modelstore.Portable) error {
 // Summary counts what a store holds and has a checksum (SHA-256, hexadecimal) of each part. Two stores of the same
 // content have the same.
 type Summary struct {
-	LastSeq      int64  `json:"last_seq"`
-	Entries      int64  `json:"entries"`
-	EntriesSum   string `json:"entries_sha256"`
-	Rows         int64  `json:"rows"`
-	RowsSum      string `json:"rows_sha256"`
-	Checkpoints  int64  `json:"checkpoints"`
-	BadLines     int64  `json:"bad_lines"`
-	BadLinesEver int64  `json:"bad_lines_ever"`
-	Snapshots    int64  `json:"snapshots"`
-	SavedModels  int64  `json:"saved_models"`
-	Values       int64  `json:"values"`
+	LastSeq    int64  `json:"last_seq"`
+	Entries    int64  `json:"entries"`
+	EntriesSum string `json:"entries_sha256"`
+	Rows       int64  `json:"rows"`
+	RowsSum    string `json:"rows_sha256"`
+	Histories  int64  `json:"histories"`
+	// HistoryChunks is the number of chunks of all histories, HistoryBytes the length of their data.
+	HistoryChunks int64  `json:"history_chunks"`
+	HistoryBytes  int64  `json:"history_bytes"`
+	HistoriesSum  string `json:"histories_sha256"`
+	Checkpoints   int64  `json:"checkpoints"`
+	BadLines      int64  `json:"bad_lines"`
+	BadLinesEver  int64  `json:"bad_lines_ever"`
+	Snapshots     int64  `json:"snapshots"`
+	SavedModels   int64  `json:"saved_models"`
+	Values        int64  `json:"values"`
 	// RestSum is that of checkpoints, bad lines, saved models, snapshots and values.
 	RestSum string `json:"rest_sha256"`
 }
@@ -283,8 +351,9 @@ type Summary struct {
 // String implements fmt.Stringer.
 func (s *Summary) String() string {
 	return fmt.Sprintf(
-		"%d entries up to number %d (%.12s), %d ledger rows (%.12s), %d checkpoints, %d of %d bad lines, "+
-			"%d snapshots, %d saved models, %d values (%.12s)", s.Entries, s.LastSeq, s.EntriesSum, s.Rows, s.RowsSum,
+		"%d entries up to number %d (%.12s), %d ledger rows (%.12s), %d chunks of %d histories (%.12s), "+
+			"%d checkpoints, %d of %d bad lines, %d snapshots, %d saved models, %d values (%.12s)",
+		s.Entries, s.LastSeq, s.EntriesSum, s.Rows, s.RowsSum, s.HistoryChunks, s.Histories, s.HistoriesSum,
 		s.Checkpoints, s.BadLines, s.BadLinesEver, s.Snapshots, s.SavedModels, s.Values, s.RestSum)
 }
 
@@ -324,7 +393,36 @@ func Summarize(ctx context.Context, s modelstore.Portable, progress func(Progres
 		return nil, err
 	}
 	sum.RowsSum = h.sum()
+	if err := sum.histories(ctx, s, h, progress); err != nil {
+		return nil, err
+	}
 	return sum, sum.rest(ctx, s, h)
+}
+
+// histories adds the chunks of all histories.
+func (s *Summary) histories(ctx context.Context, store modelstore.Portable, h digest, progress func(Progress)) error {
+	parts, err := store.Histories(ctx)
+	if err != nil {
+		return err
+	}
+	type key struct{ cluster, id string }
+	seen := map[key]bool{}
+	for _, p := range parts {
+		seen[key{p.Cluster, p.ID}] = true
+		err := store.HistoryChunks(ctx, p.Cluster, p.ID, p.Part, func(n int, data []byte) error {
+			h.put(p.Cluster, p.ID, p.Part, n, data)
+			s.HistoryChunks++
+			s.HistoryBytes += int64(len(data))
+			progress(Progress{Stage: "compare", Done: s.HistoryChunks})
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	s.Histories = int64(len(seen))
+	s.HistoriesSum = h.sum()
+	return nil
 }
 
 // rest adds what is neither journal nor ledger.

@@ -1,6 +1,7 @@
 package transfer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -82,6 +83,12 @@ func fill(t testing.TB, s modelstore.Store) {
 	must(t, s.Commit(ctx, modelstore.Batch{Models: []modelstore.SavedModel{
 		storetest.MakeModel("model "+odd, 12, 600_000), storetest.MakeModel("b", 0, 3),
 	}}))
+	for _, part := range []string{"events", "jobs"} {
+		for n := range 2 {
+			must(t, s.PutHistory(ctx, storetest.MakeChunk("c", "h1", part, n, 300)))
+		}
+	}
+	must(t, s.PutHistory(ctx, storetest.MakeChunk("Köln", `\x41`, "events", 3, 30_000)))
 	for i := range 90 {
 		must(t,
 			s.Commit(ctx,
@@ -107,12 +114,14 @@ type contents struct {
 	Checkpoints   map[string][]byte
 	Models        map[string]modelstore.SavedModel
 	Snapshots     []modelstore.Snapshot
+	Histories     []modelstore.HistoryChunk
 	Meta          map[string]string
 }
 
 func contentsOf(t testing.TB, s modelstore.Portable) contents {
 	t.Helper()
-	c := contents{Entries: storetest.Entries(t, s), Rows: storetest.Rows(t, s, modelstore.RowQuery{})}
+	c := contents{Entries: storetest.Entries(t, s), Rows: storetest.Rows(t, s, modelstore.RowQuery{}),
+		Histories: storetest.Histories(t, s)}
 	var errs [7]error
 	c.Last, errs[0] = s.LastSeq(t.Context())
 	c.BadEver, errs[1] = s.CountBadLines(t.Context())
@@ -155,6 +164,9 @@ func TestRoundTrip(t *testing.T) {
 	if *there != *again {
 		t.Errorf("the summaries differ: %v, %v", there, again)
 	}
+	if there.Histories != 2 || there.HistoryChunks != 5 || there.HistoryBytes != 4*300+30_000 {
+		t.Errorf("the summary has other histories: %v", there)
+	}
 	for _, s := range []modelstore.Portable{source, middle, back} {
 		must(t,
 			s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(2_346, 2_347),
@@ -182,6 +194,11 @@ func TestNotEmpty(t *testing.T) {
 			t.Errorf("copying over a store with a %s gave %v", name, err)
 		}
 		wantEqual(t, contentsOf(t, target), before)
+	}
+	imported := file(t)
+	must(t, imported.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", 0, 9)))
+	if _, err := transfer.Copy(t.Context(), imported, source, nil); err == nil {
+		t.Error("a store with a history was copied over")
 	}
 	target := file(t)
 	must(t, target.SetMeta(t.Context(), "k", "v"))
@@ -245,6 +262,41 @@ func (f forgetful) Load(ctx context.Context, b modelstore.Batch, to modelstore.P
 	return f.Portable.Load(ctx, b, to)
 }
 
+// TestInterruptedHistory proves that a copy interrupted between two chunks goes on with the next, and takes no other
+// source's chunks.
+func TestInterruptedHistory(t *testing.T) {
+	source, target := file(t), file(t)
+	fill(t, source)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := transfer.Copy(ctx, target, source, func(p transfer.Progress) {
+		if p.Stage == "histories" && p.Done == 2 {
+			cancel()
+		}
+	})
+	cancel()
+	if !errors.Is(err, context.Canceled) || len(storetest.Histories(t, target)) != 2 {
+		t.Fatalf("interrupted after 2 chunks: %d are there, %v", len(storetest.Histories(t, target)), err)
+	}
+	counting := &counted{Portable: target}
+	_, err = transfer.Copy(t.Context(), counting, source, nil)
+	must(t, err)
+	if counting.chunks != 3 {
+		t.Errorf("%d chunks were copied after 2 of 5", counting.chunks)
+	}
+	wantEqual(t, contentsOf(t, target), contentsOf(t, source))
+}
+
+// counted counts the chunks that are stored.
+type counted struct {
+	modelstore.Portable
+	chunks int
+}
+
+func (c *counted) PutHistory(ctx context.Context, chunk modelstore.HistoryChunk) error {
+	c.chunks++
+	return c.Portable.PutHistory(ctx, chunk)
+}
+
 // TestMismatch proves that the comparison at the end notices one changed value, and leaves the mark.
 func TestMismatch(t *testing.T) {
 	source, target := file(t), file(t)
@@ -257,4 +309,21 @@ func TestMismatch(t *testing.T) {
 	if mark, err := target.Meta(t.Context(), transfer.UnfinishedKey); err != nil || mark == "" {
 		t.Errorf("the target is not marked: %v", err)
 	}
+	target = file(t)
+	_, err = transfer.Copy(t.Context(), careless{target}, source, nil)
+	if e, ok := errors.AsType[*transfer.MismatchError](err); !ok || e.Source.HistoriesSum == e.Target.HistoriesSum ||
+		e.Source.RowsSum != e.Target.RowsSum || e.Source.RestSum != e.Target.RestSum {
+		t.Fatalf("a changed chunk gave %v", err)
+	}
+}
+
+// careless changes a byte of a chunk.
+type careless struct{ modelstore.Portable }
+
+func (c careless) PutHistory(ctx context.Context, chunk modelstore.HistoryChunk) error {
+	chunk.Data = bytes.Clone(chunk.Data)
+	if chunk.N == 1 {
+		chunk.Data[7]++
+	}
+	return c.Portable.PutHistory(ctx, chunk)
 }
