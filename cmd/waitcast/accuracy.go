@@ -18,6 +18,7 @@ import (
 
 func newAccuracy(a *app) *cobra.Command {
 	var q client.AccuracyQuery
+	var replayed bool
 	command := &cobra.Command{
 		Use:   "accuracy",
 		Short: "Show how the forecasts turned out",
@@ -29,12 +30,19 @@ func newAccuracy(a *app) *cobra.Command {
 		Example: "  waitcast accuracy -q batch --since 7d\n" +
 			"  waitcast accuracy --made live --json | jq '.groups[0].methods[0].coverage'",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return a.accuracy(c.Context(), q) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if replayed {
+				q.Made = "replayed"
+			}
+			return a.accuracy(c.Context(), q)
+		},
 	}
 	flags := command.Flags()
 	flags.StringVarP(&q.Queue, "queue", "q", "", "only this queue")
 	flags.StringVar(&q.SizeClass, "size", "", "only this class of sizes: 1, 2-8, 9-64, 65-512, 513-4096, 4097+")
 	flags.StringVar(&q.Made, "made", "", "only forecasts made live, or replayed after the fact")
+	flags.BoolVar(&replayed, "replayed", false, "the same as --made replayed: forecasts of imported history, say")
+	command.MarkFlagsMutuallyExclusive("made", "replayed")
 	flags.StringVar(&q.Since, "since", "",
 		"only jobs submitted, or for losses started, since: 7d before the newest record, or 2026-03-02; default 30d")
 	flags.StringVar(&q.Until, "until", "", "and before; coverage is as of then")

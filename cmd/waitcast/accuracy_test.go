@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -71,5 +74,23 @@ func TestAccuracyExits(t *testing.T) {
 	}
 	if r := runWith("http://127.0.0.1:1", "accuracy", "more"); r.code != exitUsage {
 		t.Errorf("an argument: exit %d", r.code)
+	}
+}
+
+// TestAccuracyReplayed proves that --replayed asks for the forecasts that were made after the fact, and that it cannot
+// be joined with --made.
+func TestAccuracyReplayed(t *testing.T) {
+	var asked string
+	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.Query().Get("made")
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(cannedAccuracy()) // the client would show it
+	}))
+	t.Cleanup(server.Close)
+	if r := runWith(server.URL, "accuracy", "--replayed"); r.code != exitDone || asked != "replayed" {
+		t.Errorf("exit %d, asked for made=%q: %s", r.code, asked, r.stderr)
+	}
+	if r := runWith(server.URL, "accuracy", "--replayed", "--made", "live"); r.code != exitUsage {
+		t.Errorf("with --made: exit %d", r.code)
 	}
 }
