@@ -115,7 +115,7 @@ func (e *Engine) code(s *codec.Codec) error {
 	e.pools.CodeCauses(s)
 	training.CodeRecord(s, &e.learner.Record)
 	if e.replay.code(s); s.Reading {
-		e.pauseTraining()
+		e.setGrowth()
 	}
 	return err
 }

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"math"
+
 	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
@@ -16,22 +18,26 @@ import (
 //   - of the others nothing but facts: queues, users, lifetimes, policies, arrivals and the histories of waits learn
 //     from all jobs alike.
 //
-// Only the newest ones have forecasts. Trees are trained when they begin, and then as ever.
+// Only the newest ones have forecasts. Trees are trained when they begin, and when the rows have grown by a quarter.
 type Replay struct {
 	// Submissions is how many submissions are to come. If more come, they count as the newest too; if fewer do, fewer
 	// are the newest.
 	Submissions int
-	// Newest is how many of the last submissions are forecast, 10,000 by default. A plan of no more submissions changes
+	// Newest is how many of the last submissions are forecast, 6,000 by default. A plan of no more submissions changes
 	// nothing: the replay is exact.
 	Newest int
-	// Older is about how many of the submissions before are in the sample, 10,000 by default, drawn evenly by a hash of
-	// their places.
+	// Older is about how many of the submissions before are in the sample, 12,000 by default, drawn evenly by a hash of
+	// their places out of the last ones, as many as an exact replay trains trees on (Config.Rows).
 	Older int
 }
 
+// Chosen on the first halves of CTC, SDSC-SP2, LANL and KTH-SP2, see docs/predictions.md.
 const (
-	newestSubmissions = 10_000
-	olderSubmissions  = 10_000
+	newestSubmissions = 6_000
+	olderSubmissions  = 12_000
+	// replayGrowth is by what part the rows must have grown within the newest submissions for trees to be trained
+	// again.
+	replayGrowth = .25
 )
 
 func (r Replay) withDefaults() Replay {
@@ -47,7 +53,8 @@ func (r Replay) withDefaults() Replay {
 // replay is a plan and how far it has come. The zero value is no plan.
 type replay struct {
 	Replay
-	at int // submissions so far
+	sampled int // the place of the first submission that may be in the sample
+	at      int // submissions so far
 }
 
 // fidelity is what is learned from a job.
@@ -70,12 +77,12 @@ func (r *replay) next() (f fidelity, first bool) {
 	if !r.active() {
 		return full, false
 	}
-	at, older := r.at, r.Submissions-r.Newest
+	at, newest := r.at, r.Submissions-r.Newest
 	r.at++
 	switch {
-	case at >= older:
-		return full, at == older
-	case scattered(uint64(at)) < float64(r.Older)/float64(older):
+	case at >= newest:
+		return full, at == newest
+	case at >= r.sampled && scattered(uint64(at)) < float64(r.Older)/float64(newest-r.sampled):
 		return rowOnly, false
 	}
 	return factsOnly, false
@@ -92,15 +99,16 @@ func scattered(n uint64) float64 {
 }
 
 func (r *replay) code(s *codec.Codec) {
-	s.Int(&r.Submissions, &r.Newest, &r.Older, &r.at)
+	s.Int(&r.Submissions, &r.Newest, &r.Older, &r.sampled, &r.at)
 }
 
 // BeginReplay begins a plan, in place of one that is under way. It is saved with the engine and goes on where that is
 // restored.
 func (e *Engine) BeginReplay(r Replay) {
 	r = r.withDefaults()
-	e.replay = replay{Replay: Replay{max(0, r.Submissions), max(0, r.Newest), max(0, r.Older)}}
-	e.pauseTraining()
+	r = Replay{max(0, r.Submissions), max(0, r.Newest), max(0, r.Older)}
+	e.replay = replay{Replay: r, sampled: max(0, r.Submissions-max(e.cfg.Rows, r.Newest))}
+	e.setGrowth()
 }
 
 // EndReplay ends the plan, and trains trees on all rows before it returns. Without a plan, and after one that was
@@ -108,7 +116,7 @@ func (e *Engine) BeginReplay(r Replay) {
 func (e *Engine) EndReplay() {
 	active := e.replay.active()
 	e.replay = replay{}
-	e.pauseTraining()
+	e.setGrowth()
 	if active {
 		e.trainNow()
 	}
@@ -118,8 +126,17 @@ func (e *Engine) EndReplay() {
 // EndReplay was not.
 func (e *Engine) Replaying() bool { return e.replay.active() }
 
-// pauseTraining has trees trained or not, by the plan: until the newest submissions nobody asks them.
-func (e *Engine) pauseTraining() { e.learner.Paused = e.replay.active() && e.replay.early() }
+// setGrowth sets by the plan how often trees are trained.
+func (e *Engine) setGrowth() {
+	switch r := &e.replay; {
+	case !r.active():
+		e.learner.Growth = 0
+	case r.early(): // nobody asks them
+		e.learner.Growth = math.Inf(1)
+	default:
+		e.learner.Growth = replayGrowth
+	}
+}
 
 // trainNow trains trees on all rows. They are in force when it returns.
 func (e *Engine) trainNow() {
@@ -131,7 +148,7 @@ func (e *Engine) trainNow() {
 func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request, ask func() *View) bool {
 	what, first := e.replay.next()
 	if first {
-		e.pauseTraining()
+		e.setGrowth()
 		e.trainNow()
 	}
 	switch what {

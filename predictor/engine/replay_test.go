@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
 // replayed passes events to an engine within a plan, and returns the forecasts.
@@ -119,8 +120,8 @@ func facts(t *testing.T, e *Engine) []byte {
 
 // TestReplayLearnsFactsFromAll proves that within a plan queues, users, lifetimes, arrivals, pools and the histories of
 // waits are as in an exact replay, byte for byte; that the newest jobs alone have forecasts; and that the rows that
-// trees are trained on are rows of the exact replay, in its order, and as many as asked for, within four standard
-// deviations.
+// trees are trained on are, but for the simulation, rows of the exact replay, in its order, and as many as asked for,
+// within four standard deviations.
 func TestReplayLearnsFactsFromAll(t *testing.T) {
 	const submissions, newest, older = 2000, 300, 400
 	all := happenings(6, submissions)
@@ -162,8 +163,11 @@ func TestReplayLearnsFactsFromAll(t *testing.T) {
 	}
 }
 
+// sameRow reports whether two rows are the same but for what simulations say, which are shorter in a plan.
 func sameRow(a, b []float32) bool {
-	return slices.EqualFunc(a, b, func(x, y float32) bool { return x == y || x != x && y != y })
+	const simulated = 6
+	same := func(x, y float32) bool { return x == y || x != x && y != y }
+	return slices.EqualFunc(a[:len(a)-simulated], b[:len(b)-simulated], same)
 }
 
 // TestEndReplayTrains proves that a plan ends with trees trained on all rows, and that without one nothing happens.
@@ -181,5 +185,57 @@ func TestEndReplayTrains(t *testing.T) {
 	before := stateOf(t, e)
 	if e.EndReplay(); !bytes.Equal(before, stateOf(t, e)) {
 		t.Error("another end changes the engine")
+	}
+}
+
+// TestReplaySample proves what a place among the submissions means: all of the newest are in full, as many as asked for
+// of the others are in the sample, within four standard deviations, and none from before the rows that an exact replay
+// would have; nothing is light after the plan's number or without a plan.
+func TestReplaySample(t *testing.T) {
+	const submissions, newest, older = 300_000, 5_000, 9_000
+	e := quick(t, Config{})
+	e.BeginReplay(Replay{Submissions: submissions, Newest: newest, Older: older})
+	var seen [factsOnly + 1]int
+	for i := range submissions + 10 {
+		what, first := e.replay.next()
+		switch {
+		case (what == full) != (i >= submissions-newest), first != (i == submissions-newest):
+			t.Fatalf("submission %d: %v, first %v", i, what, first)
+		case what == rowOnly && i < submissions-e.cfg.Rows:
+			t.Fatalf("submission %d is in the sample, an exact replay would have forgotten its row", i)
+		}
+		seen[what]++
+	}
+	part := older / float64(e.cfg.Rows-newest)
+	if off := math.Abs(float64(seen[rowOnly] - older)); off > 4*math.Sqrt(older*(1-part)) {
+		t.Errorf("%d in the sample, want about %d", seen[rowOnly], older)
+	}
+	e.EndReplay()
+	if what, first := e.replay.next(); what != full || first {
+		t.Errorf("without a plan a submission is %v, first %v", what, first)
+	}
+}
+
+// TestReplayOfLargePools proves that tables of a large pool are made only where a row needs them, and are there then.
+func TestReplayOfLargePools(t *testing.T) {
+	e, clock := crowd(t, Config{First: 450})
+	made := e.Stats().Simulations
+	e.BeginReplay(Replay{Submissions: 2000, Newest: 10, Older: 60})
+	median, rows := slices.Index(e.names, "simulated_median"), 0
+	for i := range 1000 {
+		clock += 20
+		id := uint64(1e6 + i)
+		e.Submit(clock, id, track.Request{Queue: "long", User: "u3", Procs: 1 + i%40, Limit: 600})
+		j := e.tracker.Jobs[id]
+		if j.FactsOnly {
+			continue
+		}
+		rows++
+		if v := j.Pending.Row[median]; v != v {
+			t.Fatalf("submission %d has a row without a simulation", i)
+		}
+	}
+	if n := e.Stats().Simulations - made; rows < 10 || n == 0 || n > rows+1 { // one was under way
+		t.Errorf("%d simulations for %d rows", n, rows)
 	}
 }

@@ -200,7 +200,7 @@ func (f *Facts) play(at float64, r *track.Request, c *Scratch) ([]float64, float
 		return nil, math.NaN()
 	}
 	c.sim.Workers = c.Workers
-	waits, err := c.sim.Waits(s, request, replicas, 1, c.waits)
+	waits, err := c.sim.Waits(s, request, cmp.Or(c.Replicas, replicas), 1, c.waits)
 	if err != nil {
 		return nil, math.NaN()
 	}
@@ -257,6 +257,8 @@ func (f *Facts) Count(at float64, r *track.Request) (out Room) {
 type Scratch struct {
 	// Workers is how many goroutines play the futures of a request, see forward.Sim.
 	Workers int
+	// Replicas is how many futures are played; 0: as many as a forecast has.
+	Replicas int
 
 	sim   forward.Sim
 	state forward.State

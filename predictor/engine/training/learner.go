@@ -31,7 +31,9 @@ type Learner struct {
 	shared  *training // of another learner, which ends it
 	closed  atomic.Bool
 	Record  Record
-	Paused  bool // no training begins but by TrainNow; not saved
+	// Growth replaces Config.Growth if it is not 0, and no change has trees trained sooner then; not saved. +Inf lets
+	// no training begin but by TrainNow.
+	Growth float64
 }
 
 // Config has the settings of the training of trees.
@@ -88,7 +90,7 @@ func (l *Learner) Learn(row []float32, z float64) {
 	if extra := len(l.Rows) - l.cfg.Rows; extra > l.cfg.Rows/10 {
 		l.Rows, l.targets = slices.Delete(l.Rows, 0, extra), slices.Delete(l.targets, 0, extra)
 	}
-	if !l.Paused && l.Seen >= l.cfg.First && l.Seen-l.Trained >= l.More() {
+	if l.Seen >= l.cfg.First && l.Seen-l.Trained >= l.More() {
 		lag := max(leastLag, len(l.Rows)/lagPart)
 		if l.Models == nil {
 			lag = 0
@@ -121,6 +123,9 @@ func (l *Learner) TrainNow() {
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
+	}
+	if l.Growth > 0 {
+		return max(LeastMore, int(min(math.MaxInt32, l.Growth*float64(len(l.Rows)))))
 	}
 	if l.Soon {
 		return LeastMore
