@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/waitcast/waitcast/internal/snapshottest"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 )
@@ -414,51 +415,12 @@ func check(t *testing.T, what string, got, want any, opts ...cmp.Option) {
 	}
 }
 
-// decode reads a part of a snapshot without its live flags and counters, and without the counters of records that
-// changed nothing, which are not in the journal.
+// decode reads a part of a snapshot without what depends on when the daemon ran.
 func decode(t *testing.T, data []byte) any {
 	t.Helper()
-	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
+	v, err := snapshottest.Decode(data)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return strip(v)
-}
-
-func strip(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, key := range []string{"live", "replayed", "duplicates", "orphans"} {
-			delete(v, key)
-		}
-		if decisions, ok := v["decisions"].(map[string]any); ok {
-			joinMade(decisions)
-		}
-		for _, child := range v {
-			strip(child)
-		}
-	case []any:
-		for _, child := range v {
-			strip(child)
-		}
-	}
 	return v
-}
-
-// joinMade adds up what was made live and what was made after the fact, in the counts of decided forecasts: which of
-// them a forecast is depends on when the daemon ran. The newest of each kind are left out, since each kind has its own.
-func joinMade(decisions map[string]any) {
-	delete(decisions, "newest")
-	counts, _ := decisions["counts"].(map[string]any)
-	for group, both := range counts {
-		sum := map[string]float64{}
-		for _, made := range both.([]any) {
-			for level, outcomes := range made.([]any) {
-				for outcome, n := range outcomes.(map[string]any) {
-					sum[fmt.Sprint(level, " ", outcome)] += n.(float64)
-				}
-			}
-		}
-		counts[group] = sum
-	}
 }

@@ -3,7 +3,6 @@ package soak
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/internal/snapshottest"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
@@ -175,11 +175,11 @@ func diffState(ctx context.Context, got, want modelstore.Store) (map[string]stri
 		case name == clusterName+"/models", name == clusterName+"/engine":
 			diffs[name] = fmt.Sprintf("%d and %d bytes, not the same", len(data), len(other))
 		default:
-			a, err := decode(data)
+			a, err := snapshottest.Decode(data)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
-			b, err := decode(other)
+			b, err := snapshottest.Decode(other)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
@@ -187,48 +187,4 @@ func diffState(ctx context.Context, got, want modelstore.Store) (map[string]stri
 		}
 	}
 	return diffs, nil
-}
-
-func decode(data []byte) (any, error) {
-	var v any
-	err := json.Unmarshal(data, &v)
-	return strip(v), err
-}
-
-func strip(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, key := range []string{"live", "replayed", "duplicates", "orphans"} {
-			delete(v, key)
-		}
-		if decisions, ok := v["decisions"].(map[string]any); ok {
-			joinMade(decisions)
-		}
-		for _, child := range v {
-			strip(child)
-		}
-	case []any:
-		for _, child := range v {
-			strip(child)
-		}
-	}
-	return v
-}
-
-// joinMade adds up what was made live and what was made after the fact, in the counts of decided forecasts: which of
-// them a forecast is depends on when the daemon ran. The newest of each kind are left out, since each kind has its own.
-func joinMade(decisions map[string]any) {
-	delete(decisions, "newest")
-	counts, _ := decisions["counts"].(map[string]any)
-	for group, both := range counts {
-		sum := map[string]float64{}
-		for _, made := range both.([]any) {
-			for level, outcomes := range made.([]any) {
-				for outcome, n := range outcomes.(map[string]any) {
-					sum[fmt.Sprint(level, " ", outcome)] += n.(float64)
-				}
-			}
-		}
-		counts[group] = sum
-	}
 }

@@ -1,0 +1,56 @@
+// Package snapshottest decodes parts of snapshots so that those of two daemons can be compared which have read the same
+// events, but at other times: one was killed and read some events after the fact.
+package snapshottest
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Decode reads a part of a snapshot without its live flags and counters, and without the counters of records that
+// changed nothing, which are not in the journal.
+func Decode(data []byte) (any, error) {
+	var v any
+	if err := json.Unmarshal(data, &v); err != nil {
+		return nil, err
+	}
+	return strip(v), nil
+}
+
+func strip(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, key := range []string{"live", "replayed", "duplicates", "orphans"} {
+			delete(v, key)
+		}
+		if decisions, ok := v["decisions"].(map[string]any); ok {
+			joinMade(decisions)
+		}
+		for _, child := range v {
+			strip(child)
+		}
+	case []any:
+		for _, child := range v {
+			strip(child)
+		}
+	}
+	return v
+}
+
+// joinMade adds up what was made live and what was made after the fact, in the counts of decided forecasts: which of
+// them a forecast is depends on when the daemon ran. The newest of each kind are left out, since each kind has its own.
+func joinMade(decisions map[string]any) {
+	delete(decisions, "newest")
+	counts, _ := decisions["counts"].(map[string]any)
+	for group, both := range counts {
+		sum := map[string]float64{}
+		for _, made := range both.([]any) {
+			for level, outcomes := range made.([]any) {
+				for outcome, n := range outcomes.(map[string]any) {
+					sum[fmt.Sprint(level, " ", outcome)] += n.(float64)
+				}
+			}
+		}
+		counts[group] = sum
+	}
+}
