@@ -1,0 +1,202 @@
+// Command fastreplay measures the engine's plan for long replays on the traces beside the repository, and prints tables
+// in Markdown: how many jobs a second are learned from, reading the trace included, with the processor time and the
+// peak memory; and with -losses the loss of the forecasts of each trace's second half, the first half having been
+// replayed, over that of an engine that followed all in full. Every run has a process of its own.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/gob"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/predictor/backtest"
+	"github.com/waitcast/waitcast/research/fastreplay"
+)
+
+// options are the command line's.
+type options struct {
+	shared, traces string
+	copies         int
+	losses         bool
+	keep           string
+
+	// of the process that makes one run
+	trace       string
+	half, exact bool
+}
+
+// measured is one run.
+type measured struct {
+	fastreplay.Result
+	Read   time.Duration // of the trace
+	Memory int64         // MiB
+}
+
+// softLimit makes garbage be collected sooner near it: a million jobs and their events, which a daemon has in its
+// store, take 260 MiB of it.
+const softLimit = 400 << 20
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "fastreplay:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, stdout io.Writer) error {
+	var o options
+	flags := flag.NewFlagSet("fastreplay", flag.ContinueOnError)
+	flags.StringVar(&o.shared, "shared", filepath.Join("..", "shared"), "folder with traces/")
+	flags.StringVar(&o.traces, "traces", "SDSC-SP2-1998-4.2-cln,CTC-SP2-1996-3.1-cln,LANL-CM5-1994-4.1-cln,"+
+		"KTH-SP2-1996-2.1-cln,SDSC-Par-1996-3.1-cln,DOST-ASTI_COARE-Saliksik-2020-cln", "names, separated by commas")
+	flags.IntVar(&o.copies, "copies", 35, "shifted copies of KTH-SP2 that are learned from as one log; 0 for none")
+	flags.BoolVar(&o.losses, "losses", false, "compare the losses too; exact replays take minutes each")
+	flags.StringVar(&o.keep, "keep", "", "folder that keeps exact replays for another time")
+	flags.StringVar(&o.trace, "one", "", "file of a trace: make one run, and write it to standard output")
+	flags.BoolVar(&o.half, "half", false, "of -one: replay the first half, and follow the second")
+	flags.BoolVar(&o.exact, "exact", false, "of -one: follow all in full")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if o.trace != "" {
+		m, err := one(&o)
+		if err != nil {
+			return err
+		}
+		return gob.NewEncoder(stdout).Encode(m)
+	}
+	if err := speeds(ctx, &o, stdout); err != nil || !o.losses {
+		return err
+	}
+	return losses(ctx, &o, stdout)
+}
+
+// one makes one run in this process.
+func one(o *options) (*measured, error) {
+	debug.SetMemoryLimit(softLimit)
+	began := time.Now()
+	t, err := backtest.Open(o.trace, strings.TrimSuffix(filepath.Base(o.trace), ".swf.gz"))
+	if err != nil {
+		return nil, err
+	}
+	if o.copies > 1 {
+		if t, err = fastreplay.Copies(t, o.copies); err != nil {
+			return nil, err
+		}
+	}
+	m := &measured{Read: time.Since(began)}
+	cut := len(t.Jobs)
+	if o.half {
+		cut /= 2
+	}
+	r, err := fastreplay.Run(t, fastreplay.Options{Cut: cut, Exact: o.exact})
+	if err != nil {
+		return nil, err
+	}
+	m.Result, m.Memory = *r, fastreplay.PeakMemory()
+	return m, nil
+}
+
+// apart makes one run in a process of its own.
+func apart(ctx context.Context, o *options, name string, args ...string) (*measured, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(o.shared, "traces", name+".swf.gz")
+	c := exec.CommandContext(ctx, self, append([]string{"-one", path}, args...)...) //nolint:gosec // this program
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return decode(out)
+}
+
+func decode(data []byte) (*measured, error) {
+	m := new(measured)
+	return m, gob.NewDecoder(bytes.NewReader(data)).Decode(m)
+}
+
+// speeds prints how fast whole traces are learned from.
+func speeds(ctx context.Context, o *options, to io.Writer) error {
+	_, _ = fmt.Fprint(to, "| log | jobs | seconds | jobs per second | processor seconds | peak memory |\n"+
+		"|---|---|---|---|---|---|\n")
+	row := func(name, trace string, args ...string) error {
+		m, err := apart(ctx, o, trace, args...)
+		if err != nil {
+			return err
+		}
+		seconds := (m.Read + m.Learned).Seconds()
+		_, err = fmt.Fprintf(to, "| %s | %d | %.1f | %.0f | %.1f | %d MiB |\n", name, m.Jobs, seconds,
+			float64(m.Jobs)/seconds, m.CPU.Seconds(), m.Memory)
+		return err
+	}
+	for _, name := range o.names() {
+		if err := row(name, name, "-copies", "0"); err != nil {
+			return err
+		}
+	}
+	if o.copies > 1 {
+		const kth = "KTH-SP2-1996-2.1-cln"
+		return row(fmt.Sprintf("%s, %d copies", kth, o.copies), kth, "-copies", strconv.Itoa(o.copies))
+	}
+	return nil
+}
+
+// losses prints the losses of second halves over those of exact replays.
+func losses(ctx context.Context, o *options, to io.Writer) error {
+	_, _ = fmt.Fprint(to, "\n| log | replayed | then scored | loss .5 | .75 | .9 | .95 |\n"+
+		"|---|---|---|---|---|---|---|\n")
+	for _, name := range o.names() {
+		exact, err := o.exactly(ctx, name)
+		if err != nil {
+			return err
+		}
+		fast, err := apart(ctx, o, name, "-copies", "0", "-half")
+		if err != nil {
+			return err
+		}
+		for _, scored := range []int{1000, len(fast.Losses)} {
+			ratios, n := fastreplay.Ratios(fast.Losses[:min(scored, len(fast.Losses))], exact.Losses)
+			_, _ = fmt.Fprintf(to, "| %s | %d | %d | %.3f | %.3f | %.3f | %.3f |\n", name, fast.Jobs, n,
+				ratios[0], ratios[1], ratios[2], ratios[3])
+		}
+	}
+	return nil
+}
+
+// exactly returns an exact replay, a kept one if there is one.
+func (o *options) exactly(ctx context.Context, name string) (*measured, error) {
+	file := filepath.Join(o.keep, name+".exact")
+	if o.keep != "" {
+		if data, err := os.ReadFile(file); err == nil { //nolint:gosec // the caller names it
+			return decode(data)
+		}
+	}
+	m, err := apart(ctx, o, name, "-copies", "0", "-half", "-exact")
+	if err != nil || o.keep == "" {
+		return m, err
+	}
+	var out bytes.Buffer
+	if err := gob.NewEncoder(&out).Encode(m); err != nil {
+		return nil, err
+	}
+	return m, os.WriteFile(file, out.Bytes(), 0o600)
+}
+
+func (o *options) names() []string { return strings.Split(o.traces, ",") }

@@ -1,0 +1,166 @@
+// Package fastreplay measures what the engine's plan for long replays (engine.Replay) gains and costs: the speed of
+// learning from recorded jobs, and the loss of the forecasts after it beside those of an engine that followed all in
+// full.
+package fastreplay
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/backtest"
+	"github.com/waitcast/waitcast/predictor/engine"
+)
+
+// Levels returns the levels whose losses are compared.
+func Levels() []float64 { return waittime.ScoredLevels() }
+
+// Options define a run.
+type Options struct {
+	// Exact follows all jobs in full; else those before the cut are replayed by Plan, whose submissions are set here.
+	Exact bool
+	Plan  engine.Replay
+	// Cut is how many jobs are replayed, Follow how many are followed afterwards, 0 for all.
+	Cut, Follow int
+}
+
+// Result is one run.
+type Result struct {
+	// Jobs is how many jobs were replayed. Learned is how long that took, the end of the plan included, and CPU the
+	// processor time.
+	Jobs         int
+	Learned, CPU time.Duration
+	// Losses has the pinball losses of ln(wait + 60 s) of the jobs followed after the cut, by job and then level; empty
+	// of one that is not scored.
+	Losses [][]float64
+}
+
+// Run replays a trace as the daemon would learn it.
+func Run(t *backtest.Trace, o Options) (*Result, error) {
+	e, err := engine.New(engine.Config{Levels: waittime.Levels(), Downey: true})
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	o.Cut = min(o.Cut, len(t.Jobs))
+	if o.Follow > 0 && o.Cut+o.Follow < len(t.Jobs) {
+		part := *t
+		part.Jobs = part.Jobs[:o.Cut+o.Follow]
+		t = &part
+	}
+	f := &follower{Engine: e, cut: o.Cut, began: time.Now(), cpu: cpuTime()}
+	if !o.Exact {
+		o.Plan.Submissions = o.Cut
+		e.BeginReplay(o.Plan)
+	}
+	losses := make([][]float64, len(t.Jobs)-o.Cut)
+	t.Replay(f, func(job int, fc engine.Forecast) {
+		if j := &t.Jobs[job]; job >= o.Cut && j.Scored() && fc.Quantiles != nil {
+			losses[job-o.Cut] = lossesOf(fc.Quantiles, j.Wait())
+		}
+	})
+	f.finish()
+	return &Result{Jobs: o.Cut, Learned: f.learned, CPU: f.cpu, Losses: losses}, nil
+}
+
+// lossesOf returns the losses of a forecast at the compared levels.
+func lossesOf(quantiles []float64, wait float64) []float64 {
+	var out []float64
+	all := waittime.Levels()
+	for _, level := range Levels() {
+		q := quantiles[slices.Index(all, level)]
+		out = append(out, waittime.Pinball(level, waittime.Log(q), waittime.Log(wait)))
+	}
+	return out
+}
+
+// follower ends the plan of an engine at the first submission after the cut.
+type follower struct {
+	*engine.Engine
+	cut, seen int
+	began     time.Time
+	finished  bool
+	learned   time.Duration
+	cpu       time.Duration // at the beginning, then how much since
+}
+
+// Submit passes a submission on.
+func (f *follower) Submit(now float64, id uint64, r engine.Request) engine.Forecast {
+	if f.seen == f.cut {
+		f.finish()
+	}
+	f.seen++
+	return f.Engine.Submit(now, id, r)
+}
+
+// finish ends the plan, once.
+func (f *follower) finish() {
+	if f.finished {
+		return
+	}
+	f.EndReplay()
+	f.finished, f.learned, f.cpu = true, time.Since(f.began), cpuTime()-f.cpu
+}
+
+// cpuTime returns the processor time that this process has taken.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// PeakMemory returns the most memory that this process has had, in MiB.
+func PeakMemory() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return u.Maxrss / 1024 // Linux counts in KiB
+}
+
+// Ratios returns, by level, the mean loss of one run over that of another on the jobs that both scored, and how many
+// these are.
+func Ratios(of, over [][]float64) (ratios []float64, n int) {
+	sums := make([][2]float64, len(Levels()))
+	for i := range min(len(of), len(over)) {
+		if len(of[i]) == 0 || len(over[i]) == 0 {
+			continue
+		}
+		n++
+		for l := range sums {
+			sums[l][0] += of[i][l]
+			sums[l][1] += over[i][l]
+		}
+	}
+	for _, s := range sums {
+		ratios = append(ratios, s[0]/s[1])
+	}
+	return ratios, n
+}
+
+// Copies returns a trace of so many copies of another, one after the other: each is shifted by whole weeks, so that
+// hours and weekdays stay as they are.
+func Copies(t *backtest.Trace, copies int) (*backtest.Trace, error) {
+	const week = 7 * 86400
+	out := &backtest.Trace{Name: fmt.Sprintf("%s, %d copies", t.Name, copies), Procs: t.Procs,
+		Jobs: make([]backtest.Job, 0, copies*len(t.Jobs))}
+	first, last := t.Jobs[0].Submit, t.Jobs[len(t.Jobs)-1].Submit
+	shift := math.Ceil((last-first+1)/week) * week
+	for c := range copies {
+		for i := range t.Jobs {
+			j := t.Jobs[i]
+			if len(j.Changes) > 0 || j.Key != 0 {
+				return nil, fmt.Errorf("%s: job %s cannot be copied: it has changes or a key", t.Name, j.ID())
+			}
+			by := float64(c) * shift
+			j.Submit, j.Start, j.End = j.Submit+by, j.Start+by, j.End+by
+			out.Jobs = append(out.Jobs, j)
+		}
+	}
+	return out, nil
+}
