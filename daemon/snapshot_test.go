@@ -82,6 +82,7 @@ func (s *slurmSite) tells(at time.Time, message string) {
 // Whatever squeue does (a fake here), the daemon says so, counts it, and goes on with the log; when squeue works again,
 // its answer counts.
 func TestSnapshotBadInput(t *testing.T) {
+	t.Parallel() // it waits for commands that do not answer most of the time
 	s := newSlurmSite(t)
 	submitted := time.Now().Add(-time.Minute)
 	s.tells(submitted, "_slurm_rpc_submit_batch_job: JobId=1 InitPrio=100 usec=350")
