@@ -57,12 +57,18 @@ const (
 // ErrUnrecognized is the error of a file whose format could not be recognized.
 var ErrUnrecognized = errors.New("no format that is known finds jobs in its first lines")
 
+// ErrEmpty is the error of a file of an unnamed format that has no byte, or whose content once decompressed has none.
+var ErrEmpty = errors.New("the file is empty: is it the right one?")
+
 // Recognize returns the format of a text by its beginning, and a reader of the whole text.
 func Recognize(text io.Reader, o collector.Options, formats []collector.Format) (collector.Format, io.Reader, error) {
 	buffered := bufio.NewReaderSize(text, headBytes)
 	head, err := buffered.Peek(headBytes)
 	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
 		return collector.Format{}, buffered, err
+	}
+	if len(head) == 0 {
+		return collector.Format{}, buffered, ErrEmpty
 	}
 	o.Notice, o.Only, o.Recorded = nil, "", false // whose jobs they are is not the question
 	f, ok := recognize(head, o, formats)

@@ -200,7 +200,11 @@ func TestRecognize(t *testing.T) {
 			t.Errorf("%s: %d bytes of %d are left, %v", path, len(whole), len(text), err)
 		}
 	}
-	for _, text := range []string{"", "hello\nworld\n", "{}x", "1,2,3\n4,5,6\n", "<html>\n", "\x00\x01"} {
+	_, _, err := history.Recognize(strings.NewReader(""), collector.Options{}, history.Formats(time.Now))
+	if !errors.Is(err, history.ErrEmpty) {
+		t.Errorf("an empty file: %v, want that it is empty", err)
+	}
+	for _, text := range []string{"hello\nworld\n", "{}x", "1,2,3\n4,5,6\n", "<html>\n", "\x00\x01"} {
 		_, _, err := history.Recognize(strings.NewReader(text), collector.Options{}, history.Formats(time.Now))
 		if !errors.Is(err, history.ErrUnrecognized) || !strings.Contains(err.Error(), "slurm-sacct-json") {
 			t.Errorf("%q: %v, want that it is not recognized, with the formats' names", text, err)
