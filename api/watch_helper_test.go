@@ -114,7 +114,7 @@ func (s *station) set(now time.Time) {
 // stop ends the server as a daemon's stop does. It must come to its end by itself.
 func (s *station) stop() {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil {
 		s.Errorf("shutdown: %v", err)

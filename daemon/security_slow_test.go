@@ -57,7 +57,9 @@ const watchQuestion = `{"places":[{"queue":"short"}],"sizes":[1,2],"runtime":{"a
 // answers, others are answered; that the slow ones are cut off; and that a stream lives on past the deadline of
 // ordinary answers.
 func TestSlowClients(t *testing.T) {
-	t.Parallel()                                                    // it waits for the deadlines of slow clients most of the time
+	// it waits for the deadlines of slow clients most of the time
+	t.Parallel()
+
 	s := newSite(t, "accounting", "limits: {write_timeout: 20s}\n") // far less than a stream that is silent lives
 	log := workload(t, 4, 100)
 	s.add(t, text(log))
