@@ -5,8 +5,10 @@ TOOLS     := $(GO) tool -modfile=scripts/tools/go.mod
 FUZZTIME  ?= 10m
 # Packages that are tested at a time: one more than there are processors, since some wait for schedulers, browsers and databases.
 PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Tests of a package that run at a time, of those that call t.Parallel: they wait for schedulers and deadlines.
+BESIDE    ?= 4
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
-LONGEST   := ./daemon ./pipeline ./modelstore/sqlite ./deploy/prometheus
+LONGEST   := ./daemon ./pipeline ./research/liveload ./daemon/demo ./modelstore/sqlite ./deploy/prometheus
 
 .PHONY: all build test test-busy test-loopback test-long claims papers accuracy prior study-size soak bench-http bench-guard golden scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 
@@ -18,7 +20,7 @@ build:
 
 # The one command that must pass on a fresh machine.
 test:
-	$(GO) test -p $(PACKAGES) $(LONGEST) ./...
+	$(GO) test -p $(PACKAGES) -parallel $(BESIDE) $(LONGEST) ./...
 
 # Proofs that no test depends on the speed of the machine, and none on a network: beside four busy processes, and with loopback
 # alone. SUBJECT takes some of the packages.
