@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
@@ -77,5 +78,5 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asMain) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	testscript.Main(m, map[string]func(){"waitcast": main})
 }

@@ -25,10 +25,9 @@ func command(args ...string) result {
 	return runEnv(map[string]string{}, strings.NewReader(""), false, args...)
 }
 
-// pbsLog writes the log of a machine of 8 processors on which jobs wait for each other as PBS records, in the order of
-// their times, in two files: the first is compressed with gzip, the second with zstd.
-func pbsLog(t *testing.T, jobs int) (paths []string) {
-	t.Helper()
+// pbsLines returns the log of a machine of 8 processors on which jobs wait for each other as PBS records, in the order
+// of their times.
+func pbsLines(jobs int) (out [][]byte) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	type line struct {
 		at   time.Time
@@ -57,10 +56,23 @@ func pbsLog(t *testing.T, jobs int) (paths []string) {
 			line{end, pbs.AppendEnded(nil, r)})
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return a.at.Compare(b.at) })
+	for _, l := range lines {
+		out = append(out, l.text)
+	}
+	return out
+}
+
+// pbsText is that log as one text.
+func pbsText(jobs int) string { return string(bytes.Join(pbsLines(jobs), nil)) }
+
+// pbsLog writes that log in two files: the first is compressed with gzip, the second with zstd.
+func pbsLog(t *testing.T, jobs int) (paths []string) {
+	t.Helper()
+	lines := pbsLines(jobs)
 	var parts [2][]byte
 	for i, l := range lines {
 		part := &parts[2*i/len(lines)]
-		*part = append(*part, l.text...)
+		*part = append(*part, l...)
 	}
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)

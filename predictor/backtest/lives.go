@@ -16,7 +16,7 @@ func FromLives(name string, l *lives.Lives) (*Trace, error) {
 	if len(l.Jobs) == 0 {
 		return nil, fmt.Errorf("%s: no job to replay", name)
 	}
-	t := &Trace{Name: name, Procs: l.Procs, Jobs: make([]Job, 0, len(l.Jobs))}
+	t := &Trace{Name: name, Procs: l.Procs, Dated: true, Jobs: make([]Job, 0, len(l.Jobs))}
 	for i := range l.Jobs {
 		t.Jobs = append(t.Jobs, jobOfLife(&l.Jobs[i], int64(i+1)))
 	}

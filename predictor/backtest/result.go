@@ -13,7 +13,7 @@ type Result struct {
 // TraceResult is the scores of all methods on one trace.
 type TraceResult struct {
 	Trace string `json:"trace"`
-	// Files are the files of the log, where it is not a workload file.
+	// Files are the files of the log.
 	Files []File `json:"files,omitempty"`
 	// Jobs is the number of jobs replayed, BadRecords of records left out, Resolution the log's in seconds.
 	Jobs       int            `json:"jobs"`
@@ -24,6 +24,7 @@ type TraceResult struct {
 	Constant Constant `json:"best_constant"`
 	// Importance is each feature's part of what the trees of the median gained, in falling order.
 	Importance []Importance `json:"feature_importance,omitempty"`
+	*DetailResult
 	// Seconds is how long it took.
 	Seconds float64 `json:"took_seconds"`
 }
@@ -35,6 +36,10 @@ type File struct {
 	// Records is the number of lines, or of records of a document, LeftOut how many of them could not be used.
 	Records int64 `json:"records"`
 	LeftOut int64 `json:"left_out"`
+	// Reasons are how many were left out for each reason, by the constants of package collector. Notices counts what
+	// was odd about records that count all the same.
+	Reasons map[string]int64 `json:"left_out_reasons,omitempty"`
+	Notices int64            `json:"notices,omitempty"`
 }
 
 // Constant is a forecast that is the same for every job.
@@ -127,7 +132,8 @@ func (t *TraceResult) Method(name string) *MethodResult {
 	return nil
 }
 
-func levelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
+// LevelName returns a level as the key of the figures.
+func LevelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
 
 // number returns nil for a number that JSON lacks.
 func number(v float64) *float64 {

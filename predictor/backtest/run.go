@@ -51,6 +51,7 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	}
 	r := &run{trace: t, options: o, from: int(o.Warmup * float64(len(t.Jobs))),
 		methods: append([]string{Waitcast, Uncorrected}, ensemble.Names()...)}
+	r.details = newCollector(t, r.from, o.Engine.Resolution, r.methods)
 	for _, name := range r.methods {
 		s, err := newMethodScore(name, o.Engine.Resolution)
 		if err != nil {
@@ -70,6 +71,7 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	for _, f := range e.Importance() {
 		out.Importance = append(out.Importance, Importance(f))
 	}
+	out.DetailResult = r.details.result(out.Constant)
 	out.Seconds = time.Since(begin).Seconds()
 	return out, nil
 }
@@ -81,6 +83,7 @@ type run struct {
 	from    int
 	methods []string
 	scores  []*methodScore
+	details *collector
 	waits   []float64
 	err     error
 }
@@ -90,6 +93,8 @@ func (r *run) take(job int, f engine.Forecast) {
 	if r.options.Progress != nil && job%1000 == 0 {
 		r.options.Progress(job)
 	}
+	answers := answersOf(&f)
+	r.details.take(job, answers)
 	if job < r.from || r.err != nil {
 		return
 	}
@@ -98,13 +103,7 @@ func (r *run) take(job int, f engine.Forecast) {
 		r.waits = append(r.waits, j.Wait())
 	}
 	for k, name := range r.methods {
-		q := f.Quantiles
-		switch {
-		case k == 1:
-			q = f.Combined
-		case k > 1:
-			q = f.Experts[k-2]
-		}
+		q := answers(k)
 		if q == nil {
 			continue
 		}

@@ -155,7 +155,7 @@ func (m *methodScore) result() MethodResult {
 func pairs(in []coverage.Pair) map[string]CoverageOf {
 	out := map[string]CoverageOf{}
 	for _, p := range in {
-		out[levelName(p.Level)] = CoverageOf{Interval: [2]float64{p.Interval.Low, p.Interval.High}, Miss: p.Miss,
+		out[LevelName(p.Level)] = CoverageOf{Interval: [2]float64{p.Interval.Low, p.Interval.High}, Miss: p.Miss,
 			Holds: p.Holds()}
 	}
 	return out
@@ -168,7 +168,7 @@ func (s *sums) figures() Figures {
 	}
 	n := float64(s.n)
 	for i, level := range waittime.ScoredLevels() {
-		name := levelName(level)
+		name := LevelName(level)
 		f.Coverage[name] = [2]float64{float64(s.below[i]) / n, float64(s.upTo[i]) / n}
 		f.LogPinball[name] = s.loss[i] / n
 	}
@@ -181,7 +181,7 @@ func (m *methodScore) withCancelled() WithCancelled {
 	out := WithCancelled{Cancelled: m.cancelledJobs, Coverage: map[string][2]float64{},
 		Unweighted: map[string][2]float64{}, Censored: map[string]int64{}}
 	for i, level := range waittime.ScoredLevels() {
-		name, counts := levelName(level), m.everybody[i].Counts()
+		name, counts := LevelName(level), m.everybody[i].Counts()
 		out.Censored[name] = counts.Censored
 		if counts.Known() > 0 {
 			weighted, plain := m.everybody[i].Interval(), counts.Interval()

@@ -79,7 +79,7 @@ func (want *target) check(t *testing.T, r *TraceResult) {
 			continue // an expert that leaves jobs out is scored on others
 		}
 		for _, level := range waittime.ScoredLevels() {
-			if l := levelName(level); served.LogPinball[l] > 1.02*m.LogPinball[l] {
+			if l := LevelName(level); served.LogPinball[l] > 1.02*m.LogPinball[l] {
 				t.Errorf("loses %.4f at %s, %s only %.4f", served.LogPinball[l], l, m.Method, m.LogPinball[l])
 			}
 		}

@@ -70,6 +70,9 @@ type Trace struct {
 	Name  string
 	Procs int // the header's MaxProcs, 0 if it does not tell
 	Jobs  []Job
+	// Dated is true if instants count from Epoch, in Unix seconds; else nobody knows from when they count.
+	Dated bool
+	Epoch float64
 	// Bad is how many records were left out because they have no size or no submit time.
 	Bad int
 }
@@ -94,7 +97,8 @@ func Read(r *swf.Reader, name string) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
 		return nil, err
 	}
-	t := &Trace{Name: name, Procs: int(r.Header().MaxProcs)}
+	h := r.Header()
+	t := &Trace{Name: name, Procs: int(h.MaxProcs), Dated: h.UnixStartTime > 0, Epoch: float64(h.UnixStartTime)}
 	var rec swf.Record
 	for {
 		if err := r.Next(&rec); errors.Is(err, io.EOF) {
@@ -102,7 +106,7 @@ func Read(r *swf.Reader, name string) (*Trace, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		if j, ok := jobOf(&rec, r.Header()); ok {
+		if j, ok := jobOf(&rec, h); ok {
 			t.Jobs = append(t.Jobs, j)
 		} else {
 			t.Bad++

@@ -1,5 +1,6 @@
 // Command screenshots takes the pictures of the web page that the documentation shows: it runs the demonstration, waits
-// until there is something to see, and lets a real Chromium draw the page.
+// until there is something to see, and lets a real Chromium draw the page. With -file it takes one of a report that
+// waitcast backtest wrote, from an element on.
 package main
 
 import (
@@ -72,6 +73,11 @@ func run(ctx context.Context) error {
 	out := flag.String("out", "docs/images", "folder for the pictures")
 	every := flag.Bool("all", false, "every view, in both themes and on a phone")
 	only := flag.String("only", "", "only pictures whose names contain this")
+	var r reportShot
+	flag.StringVar(&r.file, "file", "", "take one picture of this report instead")
+	flag.StringVar(&r.name, "name", "report.png", "its name")
+	flag.StringVar(&r.at, "at", "h1", "selector of the element at its top")
+	flag.Int64Var(&r.height, "height", 1000, "its height in pixels")
 	flag.Parse()
 	path, err := browser.Find()
 	if err != nil {
@@ -79,6 +85,9 @@ func run(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
+	if r.file != "" {
+		return r.take(ctx, path, *out)
+	}
 	if *url == "" {
 		found, stop, err := runDemo(ctx)
 		if err != nil {
@@ -144,6 +153,40 @@ func (s shot) take(ctx context.Context, url, dir string) error {
 	file := filepath.Join(dir, s.name)
 	fmt.Printf("%s: %d kB\n", file, len(png)/1000)
 	return os.WriteFile(file, png, 0o644) //nolint:gosec // a picture for everybody
+}
+
+// reportShot is a picture of a report on disk.
+type reportShot struct {
+	file, name, at string
+	height         int64
+}
+
+// take starts the browser at a path and draws the picture.
+func (r *reportShot) take(ctx context.Context, path, dir string) error {
+	file, err := filepath.Abs(r.file)
+	if err != nil {
+		return err
+	}
+	profile, err := os.MkdirTemp("", "waitcast-screenshots-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(profile) }()
+	tab, end, err := browser.Start(ctx, path, profile)
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", path, err)
+	}
+	defer end()
+	scroll := fmt.Sprintf("document.querySelector(%q).scrollIntoView()", r.at)
+	if err := chromedp.Do(tab, chromedp.EmulateViewport(960, r.height), browser.Theme("light"),
+		chromedp.Navigate("file://"+file), chromedp.Evaluate[chromedp.Void](scroll)); err != nil {
+		return err
+	}
+	png, err := chromedp.Run(tab, chromedp.CaptureScreenshot())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, r.name), png, 0o644) //nolint:gosec // a picture for everybody
 }
 
 // runDemo runs the demonstration, slowly, so that the jobs with which its history ends still wait, and returns its

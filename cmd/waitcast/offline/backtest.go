@@ -17,8 +17,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
-	"github.com/waitcast/waitcast/history"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/collector/swflog"
+	"github.com/waitcast/waitcast/internal/version"
 	"github.com/waitcast/waitcast/predictor/backtest"
+	"github.com/waitcast/waitcast/predictor/backtest/report"
 	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/swf"
 )
@@ -46,10 +50,9 @@ func newBacktest(a *Commands) *cobra.Command {
 			"the log is scheduled strictly\n" +
 			"first come, first served, and the wait from reaching the head of the queue is forecast.",
 		Example: "  waitcast backtest KTH-SP2-1996-2.1-cln.swf.gz\n" +
-			"  waitcast backtest /var/spool/pbs/server_priv/accounting/2026*\n" +
+			"  waitcast backtest --report report.html /var/spool/pbs/server_priv/accounting/2026*\n" +
 			"  waitcast backtest --time-zone Europe/Berlin dump.psv.zst\n" +
-			"  waitcast backtest SDSC-SP2-1998-4.2-cln.swf.gz --json --predictions forecasts.csv --report " +
-			"report.html\n" +
+			"  waitcast backtest SDSC-SP2-1998-4.2-cln.swf.gz --json --predictions forecasts.csv\n" +
 			"  waitcast backtest KTH-SP2-1996-2.1-cln.swf.gz --mode head",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.backtest(c.Context(), args, f) },
@@ -62,7 +65,8 @@ func newBacktest(a *Commands) *cobra.Command {
 		"part of the jobs, from the beginning, that are learnt from but not scored")
 	flags.IntVar(&f.procs, "procs", 0, "processors of the machine; 0 learns them (mode head: the header's MaxProcs)")
 	flags.StringVar(&f.predictions, "predictions", "", "file for a row per job and method, CSV")
-	flags.StringVar(&f.report, "report", "", "file for a report with plots, HTML")
+	flags.StringVar(&f.report, "report", "",
+		"file for a report with plots and plain sentences, HTML: one page, which loads nothing and names no users")
 	return command
 }
 
@@ -85,25 +89,31 @@ func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags
 		}
 		defer func() { err = errors.Join(err, rows.close()) }()
 	}
+	page := io.WriteCloser(nil)
+	if f.report != "" { // before the replay, which takes long
+		if page, err = os.Create(f.report); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, page.Close()) }()
+	}
 	var out backtest.Result
-	var samples []*backtest.Sample
 	err = a.traces(ctx, paths, f, func(trace *backtest.Trace, files []backtest.File) error {
-		result, sample, err := a.replay(trace, f, rows)
+		result, err := a.replay(trace, f, rows)
 		if err != nil {
 			return fmt.Errorf("%s: %w", trace.Name, err)
 		}
 		result.Files = files
 		out.Traces = append(out.Traces, *result)
-		samples = append(samples, sample)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	if f.report != "" {
-		if err := writeReport(f.report, &out, samples); err != nil {
+	if page != nil {
+		if err := report.Write(page, &out, report.Options{Version: version.String()}); err != nil {
 			return err
 		}
+		a.Note("%s: open it in a browser", f.report)
 	}
 	if a.JSON {
 		e := json.NewEncoder(a.JSONTo())
@@ -125,11 +135,11 @@ func (a *Commands) traces(ctx context.Context, paths []string, f backtestFlags,
 		return err
 	}
 	for _, path := range workloads {
-		trace, err := openTrace(path)
+		trace, file, err := a.openTrace(path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		if err := do(trace, nil); err != nil {
+		if err := do(trace, []backtest.File{file}); err != nil {
 			return err
 		}
 	}
@@ -149,31 +159,47 @@ func (a *Commands) traces(ctx context.Context, paths []string, f backtestFlags,
 	return do(trace, filesOf(files))
 }
 
-// openTrace reads a workload file.
-func openTrace(path string) (*backtest.Trace, error) {
+// openTrace reads a workload file, and reports on standard error what could not be used.
+func (a *Commands) openTrace(path string) (*backtest.Trace, backtest.File, error) {
+	file := backtest.File{Path: path, Format: swflog.Name}
 	text, closeText, err := openText(path)
 	if err != nil {
-		return nil, err
+		return nil, file, err
 	}
 	defer closeText()
-	bad := 0
-	trace, err := backtest.Read(swf.NewReader(text, swf.Name(path), swf.OnBadLine(func(*swf.LineError) { bad++ })),
-		traceName(path))
-	if trace != nil {
-		trace.Bad += bad
+	bad, refused := 0, lineReport{to: a.Console, files: map[string]*readFile{}}
+	trace, err := backtest.Read(swf.NewReader(text, swf.Name(path), swf.OnBadLine(func(e *swf.LineError) {
+		bad++
+		refused.refused(source.BadLine{Path: path, Number: e.Line, Reason: collector.ReasonField, Err: e.Err})
+	})), traceName(path))
+	refused.summarize()
+	if trace == nil {
+		return nil, file, err
 	}
-	return trace, err
+	file.Reasons = map[string]int64{}
+	for reason, n := range map[string]int{collector.ReasonField: bad, collector.ReasonProcs: trace.Bad} {
+		if n > 0 {
+			file.Reasons[reason] = int64(n)
+		}
+	}
+	if trace.Bad > 0 {
+		a.Note("%s: left out: %d records without a number of processors", path, trace.Bad)
+	}
+	trace.Bad += bad
+	file.Records, file.LeftOut = int64(len(trace.Jobs)+trace.Bad), int64(trace.Bad)
+	return trace, file, err
 }
 
 // filesOf returns what was read as the results list it.
-func filesOf(files []history.File) (out []backtest.File) {
+func filesOf(files []readFile) (out []backtest.File) {
 	for _, f := range files {
-		out = append(out, backtest.File{Path: f.Path, Format: f.Format, Records: f.Records, LeftOut: f.Bad})
+		out = append(out, backtest.File{Path: f.Path, Format: f.Format, Records: f.Records, LeftOut: f.Bad,
+			Reasons: f.reasons, Notices: f.notices})
 	}
 	return out
 }
 
-func leftOut(files []history.File) (n int64) {
+func leftOut(files []readFile) (n int64) {
 	for _, f := range files {
 		n += f.Bad
 	}
@@ -182,16 +208,12 @@ func leftOut(files []history.File) (n int64) {
 
 // replay replays one trace.
 func (a *Commands) replay(trace *backtest.Trace, f backtestFlags, rows *predictionRows) (*backtest.TraceResult,
-	*backtest.Sample, error) {
+	error) {
 	bar := a.CountBar(len(trace.Jobs), "jobs")
-	sample := backtest.NewSample(trace)
 	options := backtest.Options{
 		Warmup: f.warmup, Engine: engine.Config{Capacity: f.procs},
 		Progress: func(done int) { _ = bar.Set(done) }, // it is only decoration
 		Predict: func(j *backtest.Job, method string, q []float64) error {
-			if method == backtest.Waitcast {
-				sample.Add(j, q)
-			}
 			if rows == nil {
 				return nil
 			}
@@ -200,7 +222,7 @@ func (a *Commands) replay(trace *backtest.Trace, f backtestFlags, rows *predicti
 	}
 	result, err := backtest.Run(trace, options)
 	_ = bar.Clear()
-	return result, sample, err
+	return result, err
 }
 
 // traceName is the file's name without the endings of its format.
@@ -242,14 +264,6 @@ func (r *predictionRows) write(job string, submit float64, method string, q []fl
 func (r *predictionRows) close() error {
 	r.out.Flush()
 	return errors.Join(r.out.Error(), r.file.Close())
-}
-
-func writeReport(path string, r *backtest.Result, samples []*backtest.Sample) error {
-	file, err := os.Create(path) //nolint:gosec // the user names it
-	if err != nil {
-		return err
-	}
-	return errors.Join(backtest.WriteReport(file, r, samples), file.Close())
 }
 
 // printBacktest prints the figures as a table.

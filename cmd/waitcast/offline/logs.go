@@ -94,10 +94,17 @@ func areWorkloads(paths []string, cfg *history.Config) (workloads, others []stri
 	return workloads, others, nil
 }
 
+// readFile is a file that was read, with how many of its records were left out for each reason, and the notices.
+type readFile struct {
+	history.File
+	reasons map[string]int64
+	notices int64
+}
+
 // readLives reads the files of one log, in any order, and reports on standard error what could not be used.
 func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Config) (l *lives.Lives,
-	files []history.File, err error) {
-	bad := lineReport{to: a.Console}
+	files []readFile, err error) {
+	bad := lineReport{to: a.Console, files: map[string]*readFile{}}
 	cfg.OnBad, cfg.OnNotice = bad.refused, bad.notice
 	h, err := history.Read(ctx, paths, cfg)
 	if err != nil {
@@ -108,7 +115,12 @@ func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Co
 		return h.Each(func(ev *history.Event) error { return do(ev.Event) })
 	})
 	bad.summarize()
-	return l, h.Files, err
+	for _, f := range h.Files {
+		files = append(files, *bad.of(f.Path))
+		files[len(files)-1].File = f
+		delete(bad.files, f.Path) // a file that is named twice has its counts once
+	}
+	return l, files, err
 }
 
 // shownBad bounds the lines that are reported one by one, for each reason.
@@ -120,9 +132,25 @@ type lineReport struct {
 	counts  map[string]int
 	reasons []string
 	notices int
+	files   map[string]*readFile // by path
+}
+
+// of returns the counts of a file.
+func (b *lineReport) of(path string) *readFile {
+	f := b.files[path]
+	if f == nil {
+		f = &readFile{}
+		b.files[path] = f
+	}
+	return f
 }
 
 func (b *lineReport) refused(line source.BadLine) {
+	f := b.of(line.Path)
+	if f.reasons == nil {
+		f.reasons = map[string]int64{}
+	}
+	f.reasons[line.Reason]++
 	if b.counts == nil {
 		b.counts = map[string]int{}
 	}
@@ -135,6 +163,7 @@ func (b *lineReport) refused(line source.BadLine) {
 }
 
 func (b *lineReport) notice(line source.BadLine) {
+	b.of(line.Path).notices++
 	if b.notices++; b.notices <= shownBad {
 		b.to.Note("%s:%d: %v", line.Path, line.Number, line.Err)
 	}
@@ -166,7 +195,7 @@ func openText(path string) (text io.Reader, closeText func(), err error) {
 }
 
 // summary says in a line what was read: "3 files, pbs, 1200 records, 2 of them left out".
-func summary(files []history.File) string {
+func summary(files []readFile) string {
 	var records, bad int64
 	var formats []string
 	for _, f := range files {
