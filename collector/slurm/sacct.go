@@ -368,6 +368,9 @@ func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err err
 		asked.QOS = ""
 	}
 	given = asked
+	if asked.Priority, err = p.priority(); err != nil {
+		return asked, given, err
+	}
 	err = p.size(&asked, false, [...]column{reqCPUs, nCPUs, allocCPUs}, [...]column{reqNodes, nNodes},
 		[...]column{reqTRES, allocTRES})
 	if ran && err == nil {
@@ -375,6 +378,23 @@ func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err err
 			[...]column{allocTRES, reqTRES})
 	}
 	return asked, given, err
+}
+
+// priority returns the scheduler's priority: that of a job that ran is the one with which it started, since slurmdbd
+// keeps the newest that slurmctld reports. A job that is held has 0.
+func (p *sacctParser) priority() (int64, error) {
+	text := p.fields[priority]
+	if len(text) == 0 {
+		return 0, nil
+	}
+	n, ok := logtext.Digits(text)
+	if !ok {
+		return 0, badNumber("Priority", text)
+	}
+	if n >= noValue {
+		return 0, nil
+	}
+	return n, nil
 }
 
 // size reads amounts from the first of some columns that has one.

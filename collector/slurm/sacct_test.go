@@ -167,20 +167,56 @@ func TestSacctGolden(t *testing.T) {
 // TestSacctColumns proves that the header rules: any order, other columns, steps among the jobs, time limits as clocks
 // show them; that the recommended columns need none; and that a dump without what is needed says so.
 func TestSacctColumns(t *testing.T) {
-	if got := strings.ReplaceAll(slurm.SacctColumns, ",", "|"); got != sacctHeader {
-		t.Errorf("the recommended columns are %s, the tests' header %s", got, sacctHeader)
+	got := strings.ReplaceAll(slurm.SacctColumns, ",", "|")
+	if strings.Replace(got, "Priority|", "", 1) != sacctHeader {
+		t.Errorf("the recommended columns are %s, the tests' header with Priority %s", got, sacctHeader)
 	}
 	const row = "2026-11-20T09:00:00|7|7|" + who + "COMPLETED|" + lived + sized
 	if diff := cmp.Diff(outcome(slurm.Sacct(), sacctHeader, row), outcome(slurm.Sacct(), row)); diff != "" {
 		t.Errorf("without a header (-with +without):\n%s", diff)
 	}
-	got := outcome(slurm.Sacct(), "JobID|JobName|Comment|State|Start|End|NCPUS|Submit|Timelimit|",
+	other := outcome(slurm.Sacct(), "JobID|JobName|Comment|State|Start|End|NCPUS|Submit|Timelimit|",
 		"7|a|b||COMPLETED|2026-11-20T09:01:00|2026-11-20T09:06:00|4|2026-11-20T09:00:00|1-00:00:00|")
-	if diff := cmp.Diff([]string{"submit 7 a|b", "start 7 a|b", "end 7 a|b"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"submit 7 a|b", "start 7 a|b", "end 7 a|b"}, other); diff != "" {
 		t.Errorf("another header (-want +got):\n%s", diff)
 	}
 	if got := outcome(slurm.Sacct(), "JobID|JobName|State|Start|End|NCPUS"); !cmp.Equal(got, []string{"bad format"}) {
 		t.Errorf("a header without Submit: got %q, want bad format", got)
+	}
+}
+
+// TestSacctPriority proves that the submission has the priority that a row in the recommended columns has, with and
+// without a header; that a job without one, or one that is held, has none; that a dump in the columns from before is
+// known from it, however its names and nodes look; and that a priority that is no number is a bad line.
+func TestSacctPriority(t *testing.T) {
+	header := strings.ReplaceAll(slurm.SacctColumns, ",", "|")
+	const front = "2026-11-20T09:00:00|7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|"
+	for _, c := range []struct {
+		rest string
+		want int64
+		name string
+	}{
+		{"4294901757|n[03-04]|run.sh", 4294901757, "run.sh"},
+		{"3078|n[03-04]|a|b", 3078, "a|b"},
+		{"0|n[03-04]|run.sh", 0, "run.sh"},
+		{"|n[03-04]|run.sh", 0, "run.sh"},
+		{"4294967294|n[03-04]|run.sh", 0, "run.sh"}, // NO_VAL of slurm/slurm.h
+	} {
+		for _, lines := range [][]string{{header, front + c.rest}, {front + c.rest}} {
+			events := parseSacct(t, collector.Options{Cluster: "alpha"}, lines...)
+			if len(events) != 3 || events[0].Priority != c.want || events[1].Priority != 0 || events[0].Name != c.name {
+				t.Errorf("%s in %d lines: want %d, got %+v", c.rest, len(lines), c.want, events)
+			}
+		}
+	}
+	for _, name := range []string{"run.sh", "a|b", "7|n1"} { // without the column
+		events := parseSacct(t, collector.Options{Cluster: "alpha"}, front+"n[03-04]|"+name)
+		if len(events) != 3 || events[0].Priority != 0 || events[0].Name != name {
+			t.Errorf("%s: %+v", name, events)
+		}
+	}
+	if got := outcome(slurm.Sacct(), header, front+"high|n[03-04]|run.sh"); !cmp.Equal(got, []string{"bad field"}) {
+		t.Errorf("a priority that is no number: got %q, want bad field", got)
 	}
 }
 

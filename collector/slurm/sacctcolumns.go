@@ -10,6 +10,10 @@ import (
 
 // SacctColumns is what to ask sacct for (--format). The name comes last, since sacct does not escape what stands in it.
 const SacctColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS," +
+	"AllocCPUS,ReqNodes,NNodes,Priority,NodeList,JobName"
+
+// plainColumns are those that were asked for before priorities were read.
+const plainColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS," +
 	"AllocCPUS,ReqNodes,NNodes,NodeList,JobName"
 
 // The columns that Open XDMoD asks sites to dump for its shredder, without a header and in UTC
@@ -47,6 +51,7 @@ const (
 	nCPUs
 	reqNodes
 	nNodes
+	priority
 	nodeList
 	reqTRES
 	allocTRES
@@ -102,6 +107,8 @@ func amountColumnOf(name []byte) column {
 		return reqNodes
 	case "nnodes", "allocnodes":
 		return nNodes
+	case "priority":
+		return priority
 	case "nodelist":
 		return nodeList
 	case "reqtres":
@@ -156,15 +163,19 @@ func newSacctForm(names, separator string) (sacctForm, error) {
 // wellKnownForms are those in which a dump without a header is recognized, ours first.
 func wellKnownForms() []sacctForm {
 	var forms []sacctForm
-	for _, names := range [...]string{SacctColumns, xdmodColumns, xdmodOldColumns} {
-		form, _ := newSacctForm(names, ",") // they are complete
-		form.utc = len(forms) > 0
+	for _, known := range [...]struct {
+		names string
+		utc   bool
+	}{{SacctColumns, false}, {plainColumns, false}, {xdmodColumns, true}, {xdmodOldColumns, true}} {
+		form, _ := newSacctForm(known.names, ",") // they are complete
+		form.utc = known.utc
 		forms = append(forms, form)
 	}
 	return forms
 }
 
-// fits reports whether a row looks as if it had this form: the instants and the state stand where they belong.
+// fits reports whether a row looks as if it had this form: the instants, the state and the priority stand where they
+// belong.
 func (s *sacctForm) fits(line []byte) bool {
 	if bytes.Count(line, []byte("|"))+1 < len(s.layout) {
 		return false
@@ -179,6 +190,8 @@ func (s *sacctForm) fits(line []byte) bool {
 			return false
 		case c == state && (len(value) == 0 || value[0] < 'A' || value[0] > 'Z' || looksLikeTime(value)):
 			return false
+		case c == priority && !isDigits(value):
+			return false
 		}
 		line = line[min(length+1, len(line)):]
 	}
@@ -190,7 +203,12 @@ func looksLikeTime(text []byte) bool {
 	if len(text) >= len("2006-01-02T") && text[4] == '-' && text[10] == 'T' {
 		return true
 	}
-	return len(text) > 0 && !slices.ContainsFunc(text, func(c byte) bool { return !isDigit(c) })
+	return len(text) > 0 && isDigits(text)
+}
+
+// isDigits recognizes a number, and nothing.
+func isDigits(text []byte) bool {
+	return !slices.ContainsFunc(text, func(c byte) bool { return !isDigit(c) })
 }
 
 // isDigitless recognizes the words for an instant that is not known: "Unknown", "None", nothing.

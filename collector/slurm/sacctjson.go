@@ -52,6 +52,7 @@ type accountedJob struct {
 	QOS         restText   `json:"qos"`
 	Nodes       string     `json:"nodes"`
 	NodeCount   restNumber `json:"allocation_nodes"`
+	Priority    restNumber `json:"priority"`
 	Association struct {
 		User string `json:"user"`
 	} `json:"association"`
@@ -188,8 +189,9 @@ func (p *sacctJSONParser) fill(j *accountedJob) {
 		state: []byte(j.State.Current.state()), submit: digits(j.Time.Submitted), eligible: digits(j.Time.Eligible),
 		start: digits(j.Time.start()), end: digits(j.Time.End), timelimitRaw: []byte(limit),
 		reqCPUs: digits(j.Required.CPUs), allocCPUs: j.TRES.Allocated.count("cpu"),
-		reqNodes: j.TRES.Requested.count("node"), nNodes: digits(j.NodeCount), nodeList: []byte(j.Nodes),
-		reqTRES: j.TRES.Requested.text(), allocTRES: j.TRES.Allocated.text(), clusterName: []byte(j.Cluster),
+		reqNodes: j.TRES.Requested.count("node"), nNodes: digits(j.NodeCount), priority: digits(j.Priority),
+		nodeList: []byte(j.Nodes), reqTRES: j.TRES.Requested.text(), allocTRES: j.TRES.Allocated.text(),
+		clusterName: []byte(j.Cluster),
 	}
 }
 

@@ -209,6 +209,7 @@ func TestSacctJSONOfReleases(t *testing.T) {
 					ID        json.Number `json:"job_id"`
 					User      string      `json:"user"`
 					Partition string      `json:"partition"`
+					Priority  restNumber  `json:"priority"`
 					Required  struct {
 						CPUs int `json:"CPUs"`
 					} `json:"required"`
@@ -234,6 +235,7 @@ func TestSacctJSONOfReleases(t *testing.T) {
 				w := want.Jobs[i]
 				if len(events) != 3 || events[2].ID != w.ID.String() || events[0].Procs != w.Required.CPUs ||
 					events[0].User != w.User || events[0].Queue != w.Partition ||
+					events[0].Priority != w.Priority.Number || w.Priority.Number == 0 ||
 					events[0].Time.Unix() != w.Time.Submission || events[1].Time.Unix() != w.Time.Start ||
 					events[2].Time.Unix() != w.Time.End ||
 					events[0].TimeLimit != time.Duration(w.Time.Limit.Number)*time.Minute {

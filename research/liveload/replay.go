@@ -30,6 +30,11 @@ import (
 //
 // What is known before a submission are the records that precede the job's own in the journal.
 func Replay(ctx context.Context, from, to string) error {
+	return replayRun(ctx, from, to, "")
+}
+
+// replayRun is Replay with the import of a recorded log, unless its path is empty, right before the first question.
+func replayRun(ctx context.Context, from, to, history string) error {
 	records, err := readLines[Record](filepath.Join(from, recordsFile))
 	if err != nil {
 		return err
@@ -61,6 +66,11 @@ func Replay(ctx context.Context, from, to string) error {
 		}
 		next = end
 		r.now.Store(rec.Answer.Asked.UnixNano())
+		if i == 0 && history != "" {
+			if err := r.learn(ctx, history); err != nil {
+				return fmt.Errorf("importing %s: %w", history, err)
+			}
+		}
 		if rec.Answer, err = r.ask(rec); err != nil {
 			return err
 		}

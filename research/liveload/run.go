@@ -139,15 +139,7 @@ func (r *run) all(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(struct {
-		Seed uint64    `json:"seed"`
-		At   time.Time `json:"at"`
-		Settings
-	}{r.seed, time.Now().UTC(), r.Settings}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(r.dir, settingsFile), append(text, '\n'), 0o644); err != nil { //nolint:gosec,lll // research data
+	if err := r.writeSettings(r.dir); err != nil {
 		return err
 	}
 	d, err := r.begin(ctx)
@@ -156,12 +148,25 @@ func (r *run) all(ctx context.Context) error {
 	}
 	err = r.load(ctx, d, jobs)
 	err = errors.Join(err, d.stop())
-	err = errors.Join(err, r.keepLogs(), r.down(ctx))
+	err = errors.Join(err, r.keepLogs(r.dir), r.down(ctx))
 	if err != nil {
 		return err
 	}
 	r.say("done")
 	return os.WriteFile(filepath.Join(r.dir, doneFile), nil, 0o644) //nolint:gosec // research data
+}
+
+// writeSettings writes what is run into a folder.
+func (r *run) writeSettings(dir string) error {
+	text, err := json.MarshalIndent(struct {
+		Seed uint64    `json:"seed"`
+		At   time.Time `json:"at"`
+		Settings
+	}{r.seed, time.Now().UTC(), r.Settings}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, settingsFile), append(text, '\n'), 0o644) //nolint:gosec // research data
 }
 
 // clear removes what an interrupted run has left.
@@ -188,17 +193,25 @@ func (r *run) clear(ctx context.Context) error {
 func (r *run) begin(ctx context.Context) (*process, error) {
 	r.starting.Lock()
 	defer r.starting.Unlock()
-	parent, err := os.MkdirTemp("", "liveload-") // short: the name of a socket has 107 bytes
-	if err != nil {
+	if err := r.startCluster(ctx); err != nil {
 		return nil, err
 	}
+	return r.startBeside(ctx, r.dir)
+}
+
+// startCluster starts the cluster.
+func (r *run) startCluster(ctx context.Context) error {
+	parent, err := os.MkdirTemp("", "liveload-") // short: the name of a socket has 107 bytes
+	if err != nil {
+		return err
+	}
 	if err := os.Chmod(parent, 0o755); err != nil { //nolint:gosec // jobs of other users have their scripts there
-		return nil, err
+		return err
 	}
 	cluster := filepath.Join(parent, "c")
 	r.slurm.Conf = filepath.Join(cluster, "slurm.conf")
 	if err := os.WriteFile(filepath.Join(r.dir, clusterFile), []byte(cluster), 0o600); err != nil {
-		return nil, err
+		return err
 	}
 	args := []string{
 		"up", cluster, "--nodes", strconv.Itoa(r.Plan.Nodes), "--cpus", strconv.Itoa(r.Plan.CPUs),
@@ -209,12 +222,17 @@ func (r *run) begin(ctx context.Context) (*process, error) {
 	}
 	r.say("starting a cluster in %s, ports from %d", cluster, r.port)
 	if out, err := exec.CommandContext(ctx, r.ClusterScript, args...).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("starting the cluster: %w\n%s", err, out)
+		return fmt.Errorf("starting the cluster: %w\n%s", err, out)
 	}
-	if err := writeConfig(r.dir, r.slurm, r.Squeue, r.Facts); err != nil {
+	return nil
+}
+
+// startBeside starts a daemon beside the cluster, with its files in a folder, and returns once it answers requests.
+func (r *run) startBeside(ctx context.Context, dir string) (*process, error) {
+	if err := writeConfig(dir, r.slurm, r.Squeue, r.Facts); err != nil {
 		return nil, err
 	}
-	d, err := startDaemon(ctx, r.Daemon, r.dir)
+	d, err := startDaemon(ctx, r.Daemon, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -243,15 +261,31 @@ func (r *run) load(ctx context.Context, d *process, jobs []Job) error {
 		return err
 	}
 	r.say("submitted after %.0f s", time.Since(begun).Seconds())
-	err := poll(ctx, drainLimit, "all jobs to end", func() (bool, error) { return r.slurm.empty(ctx) })
-	if err != nil {
+	if err := r.drain(ctx); err != nil {
 		return err
 	}
-	r.say("all jobs are over after %.0f s", time.Since(begun).Seconds())
 	if err := d.idle(ctx); err != nil {
 		return err
 	}
-	var fates []Fate
+	fates, err := r.fates(ctx, submitted)
+	if err != nil {
+		return err
+	}
+	return writeFates(r.dir, fates)
+}
+
+// drain waits until all jobs are over.
+func (r *run) drain(ctx context.Context) error {
+	begun := time.Now()
+	err := poll(ctx, drainLimit, "all jobs to end", func() (bool, error) { return r.slurm.empty(ctx) })
+	if err == nil {
+		r.say("all jobs are over after another %.0f s", time.Since(begun).Seconds())
+	}
+	return err
+}
+
+// fates returns what became of all jobs, once sacct knows the ends of as many as were submitted.
+func (r *run) fates(ctx context.Context, submitted int) (fates []Fate, err error) {
 	err = poll(ctx, time.Minute, "sacct to know the end of every job", func() (bool, error) {
 		var err error
 		fates, err = r.slurm.fates(ctx)
@@ -263,25 +297,27 @@ func (r *run) load(ctx context.Context, d *process, jobs []Job) error {
 		}
 		return ended == submitted && len(fates) == submitted, err
 	})
-	if err != nil {
-		return err
-	}
+	return fates, err
+}
+
+// writeFates writes what became of the jobs of a run.
+func writeFates(dir string, fates []Fate) error {
 	for i := range fates {
-		if err := appendLine(filepath.Join(r.dir, fatesFile), &fates[i]); err != nil {
+		if err := appendLine(filepath.Join(dir, fatesFile), &fates[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// keepLogs copies Slurm's logs into the folder of the seed.
-func (r *run) keepLogs() error {
+// keepLogs copies Slurm's logs into a folder.
+func (r *run) keepLogs(dir string) error {
 	for _, name := range []string{logFile, "jobcomp.log", "slurm.conf"} {
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(r.slurm.Conf), name))
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(r.dir, name), text, 0o644); err != nil { //nolint:gosec // research data
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil { //nolint:gosec // research data
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 )
 
@@ -21,6 +22,10 @@ type Submission struct {
 	TestOnly bool
 	// URL is the daemon that is asked before each job; empty: none is.
 	URL string
+	// Others are daemons that are asked at the same instant. Answered receives their answers, in this order, after
+	// Record; without Others it is not called.
+	Others   []string
+	Answered func(Record, []Answer) error
 	// Record receives every job's record right after its submission. An error ends the load.
 	Record func(*Record) error
 }
@@ -37,8 +42,9 @@ func (s *Submission) Run(ctx context.Context) error {
 		if s.TestOnly {
 			r.TestOnly = s.Slurm.testOnly(ctx, j)
 		}
+		var others []Answer
 		if s.URL != "" {
-			r.Answer = askWait(ctx, s.URL, j)
+			r.Answer, others = s.ask(ctx, j)
 		}
 		r.Submitted = time.Now()
 		id, err := s.Slurm.submit(ctx, j)
@@ -51,8 +57,25 @@ func (s *Submission) Run(ctx context.Context) error {
 		if err := s.Record(&r); err != nil {
 			return err
 		}
+		if len(others) > 0 {
+			if err := s.Answered(r, others); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// ask asks all daemons at once.
+func (s *Submission) ask(ctx context.Context, j *Job) (first Answer, others []Answer) {
+	others = make([]Answer, len(s.Others))
+	var all sync.WaitGroup
+	for i, url := range s.Others {
+		all.Go(func() { others[i] = askWait(ctx, url, j) })
+	}
+	first = askWait(ctx, s.URL, j)
+	all.Wait()
+	return first, others
 }
 
 // sleep waits for a while.

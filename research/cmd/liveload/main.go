@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strconv"
@@ -19,13 +18,16 @@ import (
 	"github.com/waitcast/waitcast/research/liveload"
 )
 
-const usage = `usage: liveload plan|load|run|report|replay|score [flags] [arguments]; -h after each tells its flags
+const usage = `usage: liveload VERB [flags] [arguments]; -h after each tells its flags
   plan     print the load of a seed
   load     submit it to a cluster that runs (scripts/slurm-load)
   run      start clusters and daemons, submit the loads of several seeds, and record them
   report   judge the answers that were recorded
   replay   put the journals of recorded loads through this program's engine, and record its answers
-  score    judge the ledger of a database, such as that of a replay`
+  score    judge the ledger of a database, such as that of a replay
+  dayone   record loads that one daemon follows all along and two from the last day on, one of them with the history
+  dayone-replay, dayone-report
+           put the journals of dayone through this program's engine, and compare the three daemons`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -56,6 +58,12 @@ func command(ctx context.Context, args []string) error {
 		return replay(ctx, rest)
 	case "score":
 		return score(ctx, rest)
+	case "dayone":
+		return dayOne(ctx, rest)
+	case "dayone-replay":
+		return dayOneReplay(ctx, rest)
+	case "dayone-report":
+		return dayOneReport(ctx, rest)
 	default:
 		return fmt.Errorf("unknown verb %q\n%s", verb, usage)
 	}
@@ -160,12 +168,8 @@ func run(ctx context.Context, args []string) error {
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {
 		return err
 	}
-	if o.Daemon == "" {
-		o.Daemon = filepath.Join(o.Dir, "waitcastd")
-		build := exec.CommandContext(ctx, "go", "build", "-o", o.Daemon, "./cmd/daemon")
-		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("building waitcastd: %w\n%s", err, out)
-		}
+	if err := build(ctx, &o.Daemon, filepath.Join(o.Dir, "waitcastd"), "./cmd/daemon"); err != nil {
+		return err
 	}
 	return liveload.Run(ctx, o)
 }
