@@ -129,7 +129,7 @@ func sacctLine(kind job.Kind, j *zoned) string {
 	if kind != job.Submit {
 		return ""
 	}
-	return fmt.Sprintf("%s|%d|%d|u|a|q|normal|COMPLETED|%s|%s|%s|600|1|1|1|1|n1|x\n", j.submit.Format(isoLocal), j.id,
+	return fmt.Sprintf("%s|%d|%d|u|a|q|normal|COMPLETED|%s|%s|%s|600|1|1|1|1|5|n1|x\n", j.submit.Format(isoLocal), j.id,
 		j.id, j.submit.Format(isoLocal), j.start.Format(isoLocal), j.end.Format(isoLocal))
 }
 
