@@ -94,7 +94,7 @@ func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags
 		if page, err = os.Create(f.report); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, page.Close()) }()
+		defer func() { err = closeReport(f.report, page, err) }()
 	}
 	var out backtest.Result
 	err = a.traces(ctx, paths, f, func(trace *backtest.Trace, files []backtest.File) error {
@@ -264,6 +264,15 @@ func (r *predictionRows) write(job string, submit float64, method string, q []fl
 func (r *predictionRows) close() error {
 	r.out.Flush()
 	return errors.Join(r.out.Error(), r.file.Close())
+}
+
+// closeReport closes the file of the report, and removes it if there is none because of an error.
+func closeReport(path string, page io.Closer, err error) error {
+	err = errors.Join(err, page.Close())
+	if info, failed := os.Stat(path); err != nil && failed == nil && info.Mode().IsRegular() {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return err
 }
 
 // printBacktest prints the figures as a table.

@@ -181,13 +181,13 @@ func factor(loss float64) string { return strconv.FormatFloat(math.Exp(2*loss), 
 func rivalPhrase(method string) string {
 	switch method {
 	case "limits":
-		return "a plan from the time limits"
+		return "that of a plan from the time limits"
 	case "recent":
-		return "the newest waits of jobs alike"
+		return "that of the newest waits of jobs alike"
 	case backtest.BestConstant:
 		return "one number for all jobs, the best in hindsight,"
 	}
-	return methodName(method)
+	return "that of " + methodName(method)
 }
 
 // rival returns a comparison, nil if there is none.

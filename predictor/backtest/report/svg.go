@@ -51,11 +51,13 @@ func (i ink) variable() string {
 		fact: "--fact"}[i]
 }
 
-// size of letters and of the plots.
+// Sizes of letters and of the plots. The page's letters may be wider than those that the library measures: it leaves
+// room for measured ones.
 const (
-	letters = 9 * vg.Millimeter / 2.8
-	width   = 18 * vg.Centimeter
-	margin  = 14 // points on either side, for letters that are wider than those that the library measures
+	letters  = 9 * vg.Millimeter / 2.8
+	measured = 1.12 * letters
+	width    = 18 * vg.Centimeter
+	margin   = 14 // points on either side, for letters that are wider than those that the library measures
 )
 
 // newPlot returns an empty plot in the style of the page.
@@ -66,14 +68,16 @@ func newPlot() *plot.Plot {
 		a.LineStyle.Color, a.Tick.LineStyle.Color = text.color(), text.color()
 		for _, style := range [...]*draw.TextStyle{&a.Label.TextStyle, &a.Tick.Label} {
 			style.Color = text.color()
-			style.Font = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, letters)
+			style.Font = font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, measured)
 		}
 	}
 	return p
 }
 
-// colors are the stand-ins in the text of an SVG, and faces the font of its letters, which is that of the page.
+// What is replaced in the text of an SVG: the font, which is that of the page, the size of its letters, and the element
+// that has the rest.
 var (
+	sizes   = regexp.MustCompile(`font-size:[^;"]*px`)
 	faces   = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;`)
 	opening = regexp.MustCompile(`(?s)^.*?<svg[^>]*>`)
 )
@@ -94,6 +98,7 @@ func drawn(p *plot.Plot, height vg.Length, f figure) (*figure, error) {
 	f.ViewBox = fmt.Sprintf("-%d 0 %.0f %.0f", margin, width.Points()+2*margin, height.Points())
 	svg = strings.TrimSuffix(strings.TrimSpace(svg[len(head):]), "</svg>")
 	svg = faces.ReplaceAllString(svg, "")
+	svg = sizes.ReplaceAllString(svg, fmt.Sprintf("font-size:%.4gpx", letters.Points()))
 	for i := text; i < inks; i++ {
 		svg = strings.ReplaceAll(svg, fmt.Sprintf("#%02[1]X%02[1]X%02[1]X", uint8(i)), "var("+i.variable()+")")
 	}
