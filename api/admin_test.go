@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -102,15 +103,23 @@ func TestImportAnswersWhileItReads(t *testing.T) {
 	f := serve(t, main(10))
 	f.takeIn = func(_ context.Context, req api.ImportRequest,
 		progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
-		if req.Cluster != "main" || req.Format != "swf" || req.Name != "a b" {
+		if req.Cluster != "main" || req.Format != "swf" || req.Mode != "exact" {
 			t.Errorf("%+v", req)
 		}
 		progress(wire.ImportProgress{Lines: 5})
-		body, err := io.ReadAll(req.Body)
+		name, file, err := req.Files.Next()
+		if err != nil || name != "a b" {
+			t.Errorf("file %q, %v", name, err)
+		}
+		body, err := io.ReadAll(file)
+		if _, _, end := req.Files.Next(); !errors.Is(end, io.EOF) || req.Files.Failed() != nil ||
+			req.Files.Read() != int64(len(body)) {
+			t.Errorf("%v, %v, %d bytes", end, req.Files.Failed(), req.Files.Read())
+		}
 		return &wire.ImportReport{Bytes: int64(len(body))}, err
 	}
 	body, feed := io.Pipe()
-	resp := importer(t, f, "format=swf&name=a+b", body) //nolint:bodyclose // the end of the test does
+	resp := importer(t, f, "format=swf&mode=exact&name=a+b", body) //nolint:bodyclose // the end of the test does
 	lines := bufio.NewScanner(resp.Body)
 	next := func() (l wire.ImportLine) {
 		t.Helper()
@@ -150,7 +159,11 @@ func TestImportRefusalReachesASendingClient(t *testing.T) {
 			hear := sync.OnceFunc(func() { close(heard) })
 			f.takeIn = func(_ context.Context, req api.ImportRequest,
 				_ func(wire.ImportProgress)) (*wire.ImportReport, error) {
-				if _, err := io.ReadFull(req.Body, make([]byte, 1000)); err != nil {
+				_, file, err := req.Files.Next()
+				if err != nil {
+					t.Error(err)
+				}
+				if _, err := io.ReadFull(file, make([]byte, 1000)); err != nil {
 					t.Error(err)
 				}
 				if begun {
@@ -184,4 +197,76 @@ func (endless) Read(p []byte) (int, error) {
 		p[i] = 'x'
 	}
 	return len(p), nil
+}
+
+// uploaded is what an import was sent.
+type uploaded struct {
+	files  map[string]string
+	failed bool
+}
+
+// takeAll reads all files.
+func takeAll(files api.ImportFiles) (u uploaded, err error) {
+	u.files = map[string]string{}
+	for {
+		name, file, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			u.failed = files.Failed() != nil
+			return u, nil
+		}
+		if err != nil {
+			return u, err
+		}
+		text, _ := io.ReadAll(file) // Failed has the error
+		u.files[name] = string(text)
+	}
+}
+
+// TestImportOfAForm proves that the parts of a form are the files of one import, whatever their names; that a form that
+// is cut off anywhere is known to be, and that other parts are refused.
+func TestImportOfAForm(t *testing.T) {
+	f := serve(t, main(10))
+	var got uploaded
+	f.takeIn = func(_ context.Context, req api.ImportRequest, _ func(wire.ImportProgress)) (*wire.ImportReport, error) {
+		var err error
+		got, err = takeAll(req.Files)
+		return &wire.ImportReport{}, err
+	}
+	send := func(kind, encoding, body string) (int, string) {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/import", strings.NewReader(body))
+		req.Header.Set("Authorization", "Bearer "+adminToken)
+		req.Header.Set("Content-Type", kind)
+		req.Header.Set("Content-Encoding", encoding)
+		rec := httptest.NewRecorder()
+		f.server.Handler().ServeHTTP(rec, req)
+		return rec.Code, rec.Body.String()
+	}
+	const kind = "multipart/form-data; boundary=xyz"
+	const form = "--xyz\r\nContent-Disposition: form-data; name=file; filename=\"/old/a\"\r\n\r\none\r\n" +
+		"--xyz\r\nContent-Disposition: form-data; name=file\r\n\r\ntwo\r\n--xyz--\r\n"
+	status, body := send(kind, "", form)
+	if want := (uploaded{map[string]string{"/old/a": "one", "import": "two"}, false}); status != http.StatusOK ||
+		!reflect.DeepEqual(got, want) {
+		t.Errorf("%d, %s, %+v, want %+v", status, body, got, want)
+	}
+	end := len(form) - len("--\r\n")
+	for cut := range end {
+		if send(kind, "", form[:cut]); !got.failed {
+			t.Errorf("%q counts as whole", form[:cut])
+		}
+	}
+	for name, c := range map[string]struct {
+		kind, encoding, body string
+		status               int
+	}{
+		"another part": {kind, "", strings.Replace(form, "name=file", "name=mode", 1), http.StatusUnprocessableEntity},
+		"no boundary":  {"multipart/form-data", "", form, http.StatusUnsupportedMediaType},
+		"compressed":   {kind, "gzip", form, http.StatusUnsupportedMediaType},
+		"a long name": {kind, "", strings.Replace(form, "/old", strings.Repeat("x", 1025), 1),
+			http.StatusUnprocessableEntity},
+	} {
+		if status, body := send(c.kind, c.encoding, c.body); status != c.status {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
 }

@@ -3,12 +3,15 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -31,22 +34,31 @@ const (
 // describeImport describes the operation, whose body huma would hold in memory.
 func describeImport(doc *huma.OpenAPI) {
 	text := &huma.Schema{Type: huma.TypeString}
-	query := func(name, doc string, required bool) *huma.Param {
-		return &huma.Param{Name: name, In: "query", Description: doc, Required: required, Schema: text}
+	query := func(name, doc string, schema *huma.Schema) *huma.Param {
+		return &huma.Param{Name: name, In: "query", Description: doc, Schema: schema}
 	}
+	binary := &huma.Schema{Type: huma.TypeString, Format: "binary"}
 	line := doc.Components.Schemas.Schema(reflect.TypeFor[wire.ImportLine](), true, "ImportLine")
 	doc.AddOperation(&huma.Operation{
 		OperationID: "import-log", Method: http.MethodPost, Path: importPath, Security: adminOnly(),
-		Summary: "Take in a log of the past",
-		Description: "The body is the log, plain, gzip or zstd. The answer comes while it is read: lines of JSON, " +
-			"each an ImportLine, the last one with the report or a problem.",
+		Summary: "Learn from logs of the past",
+		Description: "The body is one log, or several as the parts \"file\" of a form: all of one request are one " +
+			"import. Logs are plain, gzip or zstd. Together with what was imported before they are the history of " +
+			"the cluster, from which its state is built again in the background. The answer comes meanwhile: lines " +
+			"of JSON, each an ImportLine, the last one with the report or a problem.",
 		Parameters: []*huma.Param{
-			query("cluster", "cluster; may be left out where there is only one", false),
-			query("format", "format of the log, as the configuration names it", true),
-			query("name", "name of the file, for messages and the quarantine", false),
+			query("cluster", "cluster; may be left out where there is only one", text),
+			query("format", "format of the logs, as the configuration names it; by default the content of each shows "+
+				"it", text),
+			query("columns", "columns of a dump of sacct without a header, separated by commas", text),
+			query("mode", "how the history is replayed: auto is fast above 100,000 jobs",
+				&huma.Schema{Type: huma.TypeString, Enum: []any{"auto", "exact", "fast"}, Default: "auto"}),
+			query("name", "name of the file, for messages and the quarantine; files of a form have their own", text),
 		},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-			"application/octet-stream": {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+			"application/octet-stream": {Schema: binary},
+			formMedia: {Schema: &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{
+				filePart: {Type: huma.TypeArray, Items: binary}}}},
 		}},
 		Responses: map[string]*huma.Response{
 			"200": {Description: "OK", Content: map[string]*huma.MediaType{ndjsonMedia: {Schema: line}}},
@@ -58,56 +70,58 @@ func describeImport(doc *huma.OpenAPI) {
 	})
 }
 
-// postImport streams a log to the daemon, and the progress back.
+// postImport streams logs to the daemon, and the progress back.
 func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
-	req, err := importRequest(r)
+	req, err := s.importRequest(r)
 	if err != nil {
 		writeProblem(w, importProblem(err))
 		return
 	}
-	if req.Cluster == "" {
-		v, err := s.ask.View("")
-		if err != nil {
-			writeProblem(w, importProblem(err))
-			return
-		}
-		req.Cluster = v.Cluster
-	}
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // HTTP/1 forbids by default to answer while the body is read
 	_ = control.SetWriteDeadline(time.Time{})
-	body := &idleTimeoutReader{ctx: r.Context(), from: r.Body, control: control}
-	req.Body = body
-	// wakes up a read that waits
-	defer context.AfterFunc(r.Context(), func() { _ = control.SetReadDeadline(time.Now()) })()
+	body := &idleTimeoutReader{ctx: r.Context(), from: r.Body, control: control,
+		begun: r.Header.Get("Expect") == ""}
+	if req.Files, err = newUpload(r, body); err != nil {
+		writeProblem(w, importProblem(err))
+		return
+	}
+	defer context.AfterFunc(r.Context(), body.abort)() // wakes up a read that waits
 	answer := &importAnswer{w: w, control: control}
 	stop := answer.beat()
+	defer stop() // nobody may write to an answer that is over
 	report, err := s.opts.Admin.Import(r.Context(), req, answer.note)
 	stop()
 	answer.end(report, err)
 	body.drain()
 }
 
-func importRequest(r *http.Request) (ImportRequest, error) {
+// importRequest returns what the query asks for.
+func (s *Server) importRequest(r *http.Request) (ImportRequest, error) {
 	q := r.URL.Query()
+	known := []string{"cluster", "columns", "format", "mode", "name"}
 	for name := range q {
-		if !slices.Contains([]string{"cluster", "format", "name"}, name) {
-			return ImportRequest{}, ask.Invalid(name, "unknown parameter; known are cluster, format, name")
+		if !slices.Contains(known, name) {
+			return ImportRequest{}, ask.Invalid(name, "unknown parameter; known are "+strings.Join(known, ", "))
 		}
 	}
-	req := ImportRequest{Cluster: q.Get("cluster"), Format: q.Get("format"), Name: q.Get("name")}
-	if req.Name == "" {
-		req.Name = "import"
+	req := ImportRequest{Cluster: q.Get("cluster"), Format: q.Get("format"), Columns: q.Get("columns"),
+		Mode: q.Get("mode")}
+	if req.Mode == "auto" {
+		req.Mode = ""
 	}
-	switch encoding := r.Header.Get("Content-Encoding"); {
-	case req.Format == "":
-		return req, ask.Invalid("format", "which format has the log?")
-	case len(req.Name) > maxImportName:
+	switch {
+	case !slices.Contains([]string{"", "exact", "fast"}, req.Mode):
+		return req, ask.Invalid("mode", fmt.Sprintf("%q is none of auto, exact, fast", req.Mode))
+	case len(q.Get("name")) > maxImportName:
 		return req, ask.Invalid("name", fmt.Sprintf("longer than %d bytes", maxImportName))
-	case !slices.Contains([]string{"", "identity", "gzip", "x-gzip", "zstd"}, encoding):
-		// which it is the log itself tells
-		return req, &Refused{Status: http.StatusUnsupportedMediaType,
-			Detail: fmt.Sprintf("Content-Encoding %q is not known", encoding), Hint: "send it plain, gzip or zstd"}
+	}
+	if req.Cluster == "" {
+		v, err := s.ask.View("")
+		if err != nil {
+			return req, err
+		}
+		req.Cluster = v.Cluster
 	}
 	return req, nil
 }
@@ -126,17 +140,40 @@ type idleTimeoutReader struct {
 	ctx     context.Context
 	from    io.Reader
 	control *http.ResponseController
-	begun   bool
+	begun   bool // it is sent: a client that expects a leave to send has it once the body is read
+	aborted atomic.Bool
+	bytes   atomic.Int64
+	failed  error // of a read, but for the end
 }
+
+// errAborted is why a body is not read on.
+var errAborted = errors.New("the import was ended")
 
 // Read implements io.Reader.
 func (p *idleTimeoutReader) Read(b []byte) (int, error) {
 	_ = p.control.SetReadDeadline(time.Now().Add(importIdle))
-	if err := p.ctx.Err(); err != nil { // looked at after the deadline is set: it may just have been taken back
+	// looked at after the deadline is set: it may just have been taken back
+	if err := p.ctx.Err(); err != nil {
+		p.failed = err
 		return 0, err
 	}
+	if p.aborted.Load() {
+		p.failed = errAborted
+		return 0, errAborted
+	}
 	p.begun = true
-	return p.from.Read(b)
+	n, err := p.from.Read(b)
+	p.bytes.Add(int64(n))
+	if err != nil && !errors.Is(err, io.EOF) {
+		p.failed = err
+	}
+	return n, err
+}
+
+// abort ends a read that waits, and all later ones.
+func (p *idleTimeoutReader) abort() {
+	p.aborted.Store(true)
+	_ = p.control.SetReadDeadline(time.Now())
 }
 
 // drain lets a client that is still sending read the answer: a connection that is closed before the client is done is
@@ -184,10 +221,10 @@ func (a *importAnswer) beat() (stop func()) {
 			}
 		}
 	})
-	return func() {
+	return sync.OnceFunc(func() {
 		close(done)
 		writer.Wait()
-	}
+	})
 }
 
 func (a *importAnswer) line(l wire.ImportLine) {

@@ -67,20 +67,34 @@ type Admin struct {
 	LogLevel LogLevel
 }
 
-// ImportRequest is a log of the past that somebody sends.
+// ImportRequest is some logs of the past that somebody sends.
 type ImportRequest struct {
-	// Cluster is whose log it is; empty where there is only one.
+	// Cluster is whose logs they are.
 	Cluster string
-	// Format is the log's, as the configuration names it.
-	Format string
-	// Name is the file's, for messages and the quarantine.
-	Name string
-	// Body is the log, plain or compressed.
-	Body io.Reader
+	// Format is that of all files, as the configuration names it; empty recognizes each by its content. Columns are
+	// those of a dump of sacct without a header.
+	Format, Columns string
+	// Mode is how the history is replayed: exact or fast; empty decides it by the number of jobs.
+	Mode string
+	// Files are the logs, plain or compressed.
+	Files ImportFiles
 }
 
-// ImportFunc takes in a log of the past and returns what became of it, once all of that is stored. It calls progress
-// now and then, from its own goroutine. An error may be a *Refused.
+// ImportFiles gives the files of an import one after the other. Its methods are for one goroutine, but for Abort.
+type ImportFiles interface {
+	// Next returns the next file, which the caller closes before it asks for another one; io.EOF after the last.
+	Next() (name string, from io.ReadCloser, err error)
+	// Failed returns why what was read is not all of what was to come: the sender is gone. A damaged file is no reason.
+	Failed() error
+	// Read and Total are the numbers of bytes that were read and that there are; Total is 0 if it is not known.
+	Read() int64
+	Total() int64
+	// Abort ends a read that waits, and all later ones.
+	Abort()
+}
+
+// ImportFunc takes in logs of the past and returns what became of them, once all of that is learnt. It calls progress
+// now and then, from a goroutine of its own. An error may be a *Refused.
 type ImportFunc func(ctx context.Context, req ImportRequest,
 	progress func(wire.ImportProgress)) (*wire.ImportReport, error)
 

@@ -8,25 +8,28 @@ import (
 	"fmt"
 	"io"
 	"mime"
+	"mime/multipart"
 	"net/http"
+	"net/textproto"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Import is a log of the past for the daemon.
+// Import is some logs of the past for the daemon.
 type Import struct {
 	// Cluster may be empty where the daemon watches only one.
 	Cluster string
-	// Format is the log's, as the daemon's configuration names it.
-	Format string
-	// Name is the file's, for the daemon's messages.
-	Name string
-	// Log is the log, plain, gzip or zstd. Import does not close it. A blocked read of it may outlast Import, so that
-	// an error of the daemon is returned at once.
-	Log io.Reader
+	// Format is that of all files, as the daemon's configuration names it; empty lets their contents show it. Columns
+	// are those of a dump of sacct without a header, separated by commas.
+	Format, Columns string
+	// Mode is how the history is replayed: exact or fast; empty leaves it to the daemon.
+	Mode string
+	// Files are the logs. All of them are one import.
+	Files []ImportFile
 	// Progress, if it is not nil, is called about twice a second, from Import's goroutine.
 	Progress func(wire.ImportProgress)
 	// Silence is the maximum time without any byte from the daemon, which reports its progress twice a second; 0 means
@@ -34,22 +37,60 @@ type Import struct {
 	Silence time.Duration
 }
 
-// Import sends a log to the daemon and returns what became of it once all of it is stored, and that as JSON. It needs
-// the admin token. Lines that were sent before an error may have been stored; a log that is imported again counts once.
+// ImportFile is a log, plain, gzip or zstd.
+type ImportFile struct {
+	// Name is for the daemon's messages.
+	Name string
+	// Open returns the log. Import closes it. A blocked read of it may outlast Import, so that an error of the daemon
+	// is returned at once.
+	Open func() (io.ReadCloser, error)
+}
+
+// FileError is the error of a file that could not be read here.
+type FileError struct {
+	Name string
+	Err  error
+}
+
+// Error implements error.
+func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err) }
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// Import sends logs to the daemon and returns what became of them once they are learnt, and that as JSON. It needs the
+// admin token. After an error nothing of them is kept, unless the daemon was learning already, which it goes on with;
+// a log that is imported again counts once.
 //
-// Errors are those of WaitJSON.
+// Errors are those of WaitJSON, and a *FileError.
 func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.ImportReport, json.RawMessage, error) {
+	var failed atomic.Pointer[FileError]
+	report, raw, err := c.sendImport(ctx, token, in, &failed)
+	if own := failed.Load(); err != nil && own != nil {
+		return nil, nil, own
+	}
+	return report, raw, err
+}
+
+// sendImport is Import; failed takes the error of a file, from which that of the request follows.
+func (c *Client) sendImport(ctx context.Context, token string, in Import,
+	failed *atomic.Pointer[FileError]) (*wire.ImportReport, json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	body, to := io.Pipe()
 	// net/http waits for a body that it has begun to send.
 	context.AfterFunc(ctx, func() { body.CloseWithError(ctx.Err()) }) //nolint:errcheck // always nil
-	request, err := c.importRequest(ctx, token, in, body)
+	form := multipart.NewWriter(to)
+	request, err := c.importRequest(ctx, token, in, body, form.FormDataContentType())
 	if err != nil {
 		return nil, nil, err
 	}
 	go func() {
-		_, err := io.Copy(to, in.Log)
+		err := sendFiles(form, in.Files)
+		var own *FileError
+		if errors.As(err, &own) {
+			failed.Store(own)
+		}
 		to.CloseWithError(err) //nolint:errcheck // always nil
 	}()
 	awake := func() {}
@@ -82,6 +123,49 @@ func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.Imp
 	return nil, nil, unreachable(c.URL(), orCause(ctx, err))
 }
 
+// sendFiles writes the files as parts of a form. An error of a file itself is a *FileError.
+func sendFiles(form *multipart.Writer, files []ImportFile) error {
+	for _, f := range files {
+		names := map[string]string{"name": "file", "filename": f.Name}
+		part, err := form.CreatePart(textproto.MIMEHeader{
+			"Content-Disposition": {mime.FormatMediaType("form-data", names)},
+			"Content-Type":        {"application/octet-stream"},
+		})
+		if err != nil {
+			return err
+		}
+		if err := sendFile(part, f); err != nil {
+			return err
+		}
+	}
+	return form.Close()
+}
+
+func sendFile(to io.Writer, f ImportFile) error {
+	from, err := f.Open()
+	if err != nil {
+		return &FileError{f.Name, err}
+	}
+	defer from.Close() //nolint:errcheck // it was only read
+	_, err = io.Copy(to, readsFile{from, f.Name})
+	return err
+}
+
+// readsFile makes the errors of a file known as its own.
+type readsFile struct {
+	from io.Reader
+	name string
+}
+
+// Read implements io.Reader.
+func (r readsFile) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &FileError{r.name, err}
+	}
+	return n, err
+}
+
 // orCause returns why the context ended, if it did, in place of an error that follows from it.
 func orCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -91,10 +175,12 @@ func orCause(ctx context.Context, err error) error {
 }
 
 func (c *Client) importRequest(ctx context.Context, token string, in Import,
-	body io.ReadCloser) (*http.Request, error) {
+	body io.ReadCloser, contentType string) (*http.Request, error) {
 	target := c.base.JoinPath("/v1/import")
-	query := url.Values{"format": {in.Format}}
-	for name, value := range map[string]string{"cluster": in.Cluster, "name": in.Name} {
+	query := url.Values{}
+	for name, value := range map[string]string{
+		"cluster": in.Cluster, "format": in.Format, "columns": in.Columns, "mode": in.Mode,
+	} {
 		if value != "" {
 			query.Set(name, value)
 		}
@@ -107,7 +193,7 @@ func (c *Client) importRequest(ctx context.Context, token string, in Import,
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	request.Header.Set("Content-Type", "application/octet-stream")
+	request.Header.Set("Content-Type", contentType)
 	request.Header.Set("Accept", "application/x-ndjson, application/problem+json")
 	request.Header.Set("Expect", "100-continue") // a refusal comes before the log is sent
 	return request, nil

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/waitcast/waitcast/client"
 )
 
@@ -22,7 +25,9 @@ func importFrom(t *testing.T, log io.Reader, silence time.Duration, handler http
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = c.Import(t.Context(), "token", client.Import{Format: "swf", Log: log, Silence: silence})
+	file := client.ImportFile{Name: "log", Open: func() (io.ReadCloser, error) { return io.NopCloser(log), nil }}
+	in := client.Import{Format: "swf", Silence: silence, Files: []client.ImportFile{file}}
+	_, _, err = c.Import(t.Context(), "token", in)
 	return err
 }
 
@@ -73,5 +78,73 @@ func TestImportOtherAnswers(t *testing.T) {
 	var unreachable *client.UnreachableError
 	if !errors.As(err, &unreachable) || !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("an answer without an end: %v", err)
+	}
+}
+
+// Several files go as parts of one form, with their names, and each is closed.
+func TestImportSendsAForm(t *testing.T) {
+	names := []string{"/var/log/a", `odd "name"; \ü`, "-"}
+	got, closed := map[string]string{}, 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if q := r.URL.RawQuery; q != "cluster=c&columns=a%2Cb&format=slurm-sacct&mode=fast" {
+			t.Errorf("asked %s", q)
+		}
+		form, err := r.MultipartReader()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for part, err := form.NextPart(); err == nil; part, err = form.NextPart() {
+			_, names, _ := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+			text, _ := io.ReadAll(part)
+			got[names["name"]+" "+names["filename"]] = string(text)
+		}
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = io.WriteString(w, `{"report":{"jobs":7}}`+"\n")
+	}))
+	defer server.Close()
+	c, err := client.New(server.URL, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := client.Import{Cluster: "c", Columns: "a,b", Format: "slurm-sacct", Mode: "fast"}
+	want := map[string]string{}
+	for _, name := range names {
+		want["file "+name] = "text of " + name
+		in.Files = append(in.Files, client.ImportFile{Name: name, Open: func() (io.ReadCloser, error) {
+			return &counted{strings.NewReader("text of " + name), &closed}, nil
+		}})
+	}
+	report, _, err := c.Import(t.Context(), "token", in)
+	if err != nil || report.Jobs != 7 || closed != len(names) {
+		t.Errorf("%+v, %v, %d files were closed", report, err, closed)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// counted counts how often it is closed.
+type counted struct {
+	io.Reader
+	closed *int
+}
+
+func (c *counted) Close() error {
+	*c.closed++
+	return nil
+}
+
+// A file that cannot be read here is the error, not what the daemon makes of a body that ends.
+func TestImportOfAFileThatFails(t *testing.T) {
+	broken := errors.New("the disk is broken")
+	err := importFrom(t, io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken)), 0,
+		func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			w.WriteHeader(http.StatusUnprocessableEntity)
+		})
+	var own *client.FileError
+	if !errors.As(err, &own) || own.Name != "log" || !errors.Is(err, broken) {
+		t.Errorf("%v", err)
 	}
 }

@@ -115,6 +115,8 @@ type Options struct {
 	// records must be of one cluster then.
 	Only     string
 	Recorded bool
+	// Others are the names of the other clusters of a daemon: their records are refused, as bad lines.
+	Others []string
 	// Queues are the configured queues: one whose name looks like that of a reservation is a queue all the same.
 	Queues []string
 }

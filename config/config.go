@@ -35,13 +35,15 @@ type Config struct {
 	TokensFile     string        `key:"tokens_file" allowed:"a file" reload:"access" doc:"list of tokens with roles, see docs/security.md; read again when it changes; empty: none but the admin token"`
 	WebConfigFile  string        `key:"web_config_file" allowed:"a file" reload:"listener" doc:"TLS, client certificates and users with passwords, in the format of Prometheus' exporters, see docs/security.md; read again when it changes; empty: plain HTTP"`
 	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" reload:"access" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
-	Access         Access        `key:"access"`
-	Limits         Limits        `key:"limits"`
-	Log            Log           `key:"log"`
-	Clusters       []Cluster     `key:"clusters"`
-	Models         Models        `key:"models"`
-	Accuracy       Accuracy      `key:"accuracy"`
-	Store          Store         `key:"store"`
+	// HistoryRetention holds for the histories of all clusters.
+	HistoryRetention time.Duration `key:"history_retention" default:"400d" allowed:"1d or more" reload:"restore" doc:"how much older than its newest event an event of a cluster's history may be: what is older is left out when logs are imported"`
+	Access           Access        `key:"access"`
+	Limits           Limits        `key:"limits"`
+	Log              Log           `key:"log"`
+	Clusters         []Cluster     `key:"clusters"`
+	Models           Models        `key:"models"`
+	Accuracy         Accuracy      `key:"accuracy"`
+	Store            Store         `key:"store"`
 }
 
 // Log defines what the daemon writes about itself, to standard error.
@@ -58,7 +60,15 @@ type Cluster struct {
 	TimeZone string   `key:"time_zone" default:"Local" allowed:"Local, UTC or an IANA name such as Europe/Berlin" reload:"rebuild" doc:"zone of the times in the logs that have no offset"`
 	Queues   []Queue  `key:"queues"`
 	Pools    []Pool   `key:"pools"`
+	History  History  `key:"history"`
 	Sources  []Source `key:"sources"`
+}
+
+// History is what a cluster learns from logs of the past at the start of the daemon, before it follows its sources.
+type History struct {
+	Files  []string `key:"files" allowed:"a list of files, with * ? [...]" reload:"restore" doc:"logs of the past that are imported at the start, before the first record of the followed logs; again when one has changed. Plain, gzip or zstd, in any order; jobs that the followed logs have too count once"`
+	Format string   `key:"format" default:"auto" enum:"auto,pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-sacct-json,sge-accounting,sge-reporting,lsf-events,lsf-acct" reload:"restore" doc:"format of the files of the history; auto recognizes it for each file by its content"`
+	Mode   string   `key:"mode" default:"auto" enum:"auto,exact,fast" reload:"restore" doc:"how the history is replayed: exact forecasts every job as if it had been followed, fast a sample of them; auto is fast above 100,000 jobs"`
 }
 
 // Queue is a queue that is known before its first job.
@@ -131,8 +141,11 @@ type Store struct {
 	JournalRetention time.Duration `key:"journal_retention" default:"400d" allowed:"models.window_age or more" reload:"restore" doc:"how long the normalized events are kept, in event time: a rebuild sees no further back"`
 }
 
+// Auto is the value of keys that are decided by what is found.
+const Auto = "auto"
+
 // clockAuto is the clock_offset that is measured.
-const clockAuto = "auto"
+const clockAuto = Auto
 
 // maxClockOffset bounds clock_offset.
 const maxClockOffset = 366 * 24 * time.Hour

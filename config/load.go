@@ -215,6 +215,13 @@ func fillDefaults(element any, t reflect.Type) {
 		if text, ok := f.Tag.Lookup("default"); ok && !set {
 			settings[f.name] = cmp.Or(f.Tag.Get(fmt.Sprintf("default-%v", settings["format"])), text)
 		}
+		if f.isGroup() {
+			if value == nil {
+				value = map[string]any{}
+				settings[f.name] = value
+			}
+			fillDefaults(value, f.Type)
+		}
 		if items, ok := value.([]any); ok && f.isList() {
 			for _, item := range items {
 				fillDefaults(item, f.Type.Elem())

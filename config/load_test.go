@@ -84,7 +84,7 @@ func TestDefaults(t *testing.T) {
 	dir := filepath.Join(home, ".local", "state", "waitcast")
 	want := &config.Config{
 		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, AdminTokenFile: filepath.Join(dir, "admin-token"),
-		StaleAfter: 5 * time.Minute,
+		StaleAfter: 5 * time.Minute, HistoryRetention: 400 * 24 * time.Hour,
 		Access: config.Access{Anonymous: "auto", Others: "auto", Users: "hidden", BasicRole: "user",
 			CertificateRole: "public"},
 		Limits: config.Limits{
@@ -92,10 +92,13 @@ func TestDefaults(t *testing.T) {
 			ConnectionsPerClient: 4096, WriteTimeout: time.Minute,
 		},
 		Log: config.Log{Level: "info", Format: "console"},
-		Clusters: []config.Cluster{{Name: "main", Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
-			Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second,
-			Inotify: true, ClockOffset: "auto", Interval: 15 * time.Second, Timeout: 10 * time.Second,
-		}}}},
+		Clusters: []config.Cluster{{
+			Name: "main", Policy: "auto", TimeZone: "Local", History: config.History{Format: "auto", Mode: "auto"},
+			Sources: []config.Source{{
+				Name: "pbs", Format: "pbs", Path: "/log", Pattern: "*", Start: "beginning", Poll: time.Second,
+				Inotify: true, ClockOffset: "auto", Interval: 15 * time.Second, Timeout: 10 * time.Second,
+			}},
+		}},
 		Models: config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005,
 			MaxQueues: 512, HistoryJobs: 100_000},
 		Accuracy: config.Accuracy{Retention: 400 * 24 * time.Hour},
@@ -207,11 +210,15 @@ func TestConfigFileFromFlagOrEnvironment(t *testing.T) {
 // One log needs no file: flags or environment variables describe it.
 func TestOneSourceWithoutFile(t *testing.T) {
 	clean(t)
-	want := []config.Cluster{{Name: "kth", Procs: 100, Policy: "auto", TimeZone: "Local", Sources: []config.Source{{
-		Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second,
-		Inotify: true, ClockOffset: "auto",
-		Interval: 15 * time.Second, Timeout: 10 * time.Second,
-	}}}}
+	want := []config.Cluster{{
+		Name: "kth", Procs: 100, Policy: "auto", TimeZone: "Local",
+		History: config.History{Format: "auto", Mode: "auto"},
+		Sources: []config.Source{{
+			Name: "swf", Format: "swf", Path: "/kth.swf", Pattern: "*", Start: "beginning", Poll: time.Second,
+			Inotify: true, ClockOffset: "auto",
+			Interval: 15 * time.Second, Timeout: 10 * time.Second,
+		}},
+	}}
 	c, err := config.Load("", flags(t, "--format", "swf", "--path", "/kth.swf", "--cluster", "kth", "--procs", "100"))
 	if err != nil {
 		t.Fatal(err)

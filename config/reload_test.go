@@ -32,7 +32,8 @@ var wantEffects = map[Effect][]string{
 	},
 	EffectRestore: {
 		"data_dir", "serve_only", "accuracy.retention", "store.path", "store.url", "store.space", "store.lease",
-		"store.snapshot_events", "store.snapshot_interval", "store.journal_retention",
+		"store.snapshot_events", "store.snapshot_interval", "store.journal_retention", "history_retention",
+		"clusters[].history.files", "clusters[].history.format", "clusters[].history.mode",
 	},
 	EffectRebuild: stateKeys,
 }
@@ -97,7 +98,8 @@ func TestPlanReloadOfLists(t *testing.T) {
 		{"a source less", func(c *Config) { c.Clusters[0].Sources = nil }, []Effect{EffectSources, EffectRebuild}},
 		{"a queue less", func(c *Config) { c.Clusters[0].Queues = nil }, []Effect{EffectRebuild}},
 		{"queues in another order", func(c *Config) { slices.Reverse(c.Clusters[0].Queues) }, []Effect{EffectRebuild}},
-		{"a cluster less", func(c *Config) { c.Clusters = c.Clusters[:1] }, []Effect{EffectSources, EffectRebuild}},
+		{"a cluster less", func(c *Config) { c.Clusters = c.Clusters[:1] },
+			[]Effect{EffectSources, EffectRestore, EffectRebuild}},
 		{"several keys", func(c *Config) {
 			c.Store.Lease, c.Log.Level, c.Limits.Burst, c.Listen = 1, "warn", 7, ":1"
 		}, []Effect{EffectLogLevel, EffectAccess, EffectListener, EffectRestore}},

@@ -23,7 +23,7 @@ type shape struct {
 func (c *Config) MarshalShape() ([]byte, error) {
 	s := shape{Version: shapeVersion, Models: c.Models}
 	for _, cluster := range c.Clusters {
-		cluster.Sources = nil
+		cluster.Sources, cluster.History = nil, History{}
 		if cluster.TimeZone == time.Local.String() {
 			cluster.TimeZone = localName(cluster.TimeZone)
 		}

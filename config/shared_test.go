@@ -61,7 +61,7 @@ func TestShapeRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := c.Clusters[0]
-	want.Sources = nil
+	want.Sources, want.History = nil, config.History{}
 	if d := cmp.Diff([]config.Cluster{want}, got.Clusters) + cmp.Diff(c.Models, got.Models); d != "" {
 		t.Error(d)
 	}

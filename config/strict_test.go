@@ -149,6 +149,29 @@ clusters:
 11 | clusters[1].sources[1].path | is set, but slurm-facts reads no file |
 11 | clusters[1].sources[1].socket | is set, but slurm-facts has no use for it |
 12 | clusters[1].sources[2].format | slurm-facts is there twice |`},
+	{"history", `
+history_retention: 1h
+clusters:
+  - name: a
+    sources: [{format: pbs, path: /log}]
+    history:
+      files: ["/archive/[", 2025.gz]
+      format: slurm-squeue
+      mode: quick
+      file: /x
+  - name: b
+    sources: [{format: pbs, path: /log}]
+    history: {files: [7]}
+  - name: c
+    sources: [{format: pbs, path: /log}]
+    history: /archive`, `
+2 | history_retention | 1h is out of range | 1d or more
+7 | clusters[0].history.files[0] | "/archive/[" is not a pattern | a list of files
+8 | clusters[0].history.format | "slurm-squeue" is not known | auto, pbs
+9 | clusters[0].history.mode | "quick" is not known | auto, exact, fast
+10 | clusters[0].history.file | did you mean "files"? | files, format, mode
+13 | clusters[1].history.files[0] | 7 is not text | a list of files
+16 | clusters[2].history | is "/archive" | keys and values`},
 	{"set twice", minimal + "listen: :1\nlisten: :2", "5 | listen | set twice, first in line 4 | once"},
 	{"syntax", minimal + "listen: [a", "4 |  | not valid YAML |"},
 	{"syntax in line 1", "listen: ]", "1 |  | not valid YAML |"},

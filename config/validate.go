@@ -31,6 +31,8 @@ func (c *Config) check(p *problems) {
 	k.that("data_dir", c.DataDir != "",
 		"is not set, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME tells where to keep data")
 	k.that("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
+	k.that("history_retention", c.HistoryRetention >= 24*time.Hour, "%s is out of range",
+		duration.String(c.HistoryRetention))
 	k.limits(c.Limits)
 	if !c.ServeOnly || len(c.Clusters) > 0 {
 		k.clusters(c.Clusters)
@@ -135,6 +137,10 @@ func (k checker) clusters(clusters []Cluster) {
 			queues[q.Name] = true
 		}
 		k.pools(key+".pools", c.Pools)
+		for j, pattern := range c.History.Files {
+			k.that(fmt.Sprintf("%s.history.files[%d]", key, j), isPattern(pattern), "%q is not a pattern of file names",
+				pattern)
+		}
 		k.sources(key+".sources", c.Sources)
 	}
 }

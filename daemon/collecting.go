@@ -33,8 +33,8 @@ type collectingCore struct {
 	pollMetrics *source.PollMetrics
 	unknown     *unknownLines
 	readers     *readerSet // of the configured sources; a reload replaces it
-	imports     *imports
-	importing   *readerSet
+	imports     imports
+	histories   histories
 
 	reading     context.Context // of all readers
 	stopReading context.CancelFunc
@@ -128,7 +128,7 @@ func (c *collectingCore) restore(ctx context.Context) error {
 
 func (c *collectingCore) openWeb(context.Context) error {
 	c.collecting.Set(1)
-	return c.openAPI(c.pipeline, []modelstore.Store{c.store}, c.imports.take)
+	return c.openAPI(collectingViews{c.pipeline, c}, []modelstore.Store{c.store}, c.takeImport)
 }
 
 // startWriter starts the goroutines: the writer, and the readers that deliver to it.
@@ -137,8 +137,8 @@ func (c *collectingCore) startWriter(context.Context) error {
 	writing, c.abandon = context.WithCancel(context.Background())
 	c.reading, c.stopReading = context.WithCancel(context.Background())
 	c.deliveries = make(chan *source.Delivery, queued)
+	c.histories.start(c)
 	c.readers.start(c.reading, c.read)
-	c.importing.start(c.reading, c.read)
 	c.writer.Go(func() {
 		switch err := c.pipeline.Run(writing, c.deliveries); {
 		case err == nil:
@@ -158,7 +158,10 @@ func (c *collectingCore) stopWriter() error {
 	defer timer.Stop()
 	c.stopReading()
 	c.readers.wait()
-	c.importing.wait()
+	if err := c.closeImports(); err != nil { // before the writer, which they wait for
+		return err
+	}
+	c.histories.end()
 	dropQueued(c.deliveries)
 	close(c.deliveries)
 	c.writer.Wait()
@@ -209,22 +212,3 @@ func (c *collectingCore) reloadSources(ctx context.Context, cfg *config.Config) 
 	c.readers.start(c.reading, c.read)
 	return nil
 }
-
-// openImports makes every cluster ready for imports.
-func (c *collectingCore) openImports(context.Context) error {
-	c.imports, c.importing = newImports(), &readerSet{}
-	for _, machine := range c.cfg.Clusters {
-		options, err := collectorOptions(machine)
-		if err != nil {
-			return errors.Join(err, c.importing.close())
-		}
-		i := newImporter(options, c.pipeline, c.opts.Now)
-		c.imports.byCluster[machine.Name] = i
-		c.importing.add(i.source, i)
-		c.pipeline.AddImport(i.source)
-		c.metrics.Touch(i.source)
-	}
-	return nil
-}
-
-func (c *collectingCore) closeImports() error { return c.importing.close() }

@@ -9,49 +9,123 @@ import (
 
 	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/daemon/intake"
+	"github.com/waitcast/waitcast/history"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/past"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // imports are the importers of a daemon by cluster.
-type imports struct {
-	byCluster map[string]*importer
-	formats   map[string]collector.Format
-}
+type imports map[string]*intake.Importer
 
-func newImports() *imports {
-	return &imports{byCluster: map[string]*importer{}, formats: importFormats()}
-}
-
-// take is the api.ImportFunc.
-func (m *imports) take(ctx context.Context, req api.ImportRequest,
-	progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
-	i := m.byCluster[req.Cluster]
-	if i == nil {
-		detail := fmt.Sprintf("no cluster %q", req.Cluster)
-		return nil, &api.Refused{Status: http.StatusNotFound, Detail: detail, Hint: "known: " + names(m.byCluster)}
-	}
-	format, ok := m.formats[req.Format]
-	if !ok {
-		return nil, &api.Refused{
-			Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("logs of format %q cannot be imported",
-				req.Format),
-			Hint: "formats whose records tell whole jobs can: " + names(m.formats),
+// openImports makes every cluster ready for imports.
+func (c *collectingCore) openImports(context.Context) error {
+	c.imports = imports{}
+	for _, machine := range c.cfg.Clusters {
+		options, err := collectorOptions(machine)
+		if err != nil {
+			return err
 		}
+		for _, other := range c.cfg.Clusters {
+			if other.Name != machine.Name {
+				options.Others = append(options.Others, other.Name)
+			}
+		}
+		c.imports[machine.Name] = intake.New(intake.Config{
+			Cluster: machine.Name, Options: options, Zone: machine.TimeZone, TempDir: c.cfg.DataDir,
+			Retention: c.cfg.HistoryRetention, Now: c.opts.Now, Store: c.store, Learner: c.pipeline, Log: c.opts.Log,
+		})
+		c.metrics.TouchImports(machine.Name)
 	}
-	if err := i.begin(); err != nil {
+	return nil
+}
+
+// closeImports ends all imports.
+func (c *collectingCore) closeImports() error {
+	for _, i := range c.imports {
+		i.Close(errStopping)
+	}
+	return nil
+}
+
+// takeImport is the api.ImportFunc.
+func (c *collectingCore) takeImport(ctx context.Context, req api.ImportRequest,
+	progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
+	i := c.imports[req.Cluster]
+	if i == nil {
+		return nil, &api.Refused{Status: http.StatusNotFound, Detail: fmt.Sprintf("no cluster %q", req.Cluster),
+			Hint: "known: " + c.imports.names()}
+	}
+	if err := checkFormat(req.Format, req.Columns); err != nil {
 		return nil, err
 	}
-	run := newImportRun(i, format, req, progress)
-	report, err := run.all(ctx)
-	i.release(run.base.deliveries + run.sent)
+	if req.Columns != "" {
+		req.Format = slurm.SacctName
+	}
+	report, err := i.Import(ctx, intake.Request{
+		Format: req.Format, Columns: req.Columns, Mode: past.Mode(req.Mode), Files: req.Files, Progress: progress,
+	})
+	if err == nil {
+		c.countBad(report)
+	}
 	return report, err
 }
 
-func names[V any](of map[string]V) string {
+// checkFormat refuses a format that no recorded log has, and columns that are not those of sacct.
+func checkFormat(format, columns string) error {
+	refuse := func(err error) error {
+		return &api.Refused{Status: http.StatusUnprocessableEntity, Detail: err.Error(),
+			Hint: "leave the format out: the content of a log shows it"}
+	}
+	if format != "" {
+		if _, err := history.Named(history.Formats(nil), format); err != nil {
+			return refuse(err)
+		}
+	}
+	switch {
+	case columns == "":
+		return nil
+	case format != "" && format != slurm.SacctName:
+		return refuse(fmt.Errorf("columns are those of format %s", slurm.SacctName))
+	}
+	if err := slurm.CheckSacctColumns(columns); err != nil {
+		return refuse(fmt.Errorf("columns: %w", err))
+	}
+	return nil
+}
+
+// countBad counts the bad lines of an import.
+func (c *collectingCore) countBad(report *wire.ImportReport) {
+	from := intake.Source(report.Cluster)
+	for _, b := range report.Bad {
+		c.metrics.BadLines.WithLabelValues(report.Cluster, from, b.Reason).Add(float64(b.Lines))
+	}
+}
+
+func (m imports) names() string {
 	var all []string
-	for name := range of {
+	for name := range m {
 		all = append(all, name)
 	}
 	slices.Sort(all)
 	return strings.Join(all, ", ")
+}
+
+// collectingViews are the views of a daemon that collects, with the imports among what keeps it from all of its work.
+type collectingViews struct {
+	*pipeline.Pipeline
+	core *collectingCore
+}
+
+// Conditions implements api.Views.
+func (v collectingViews) Conditions() []readmodel.Condition {
+	out := v.Pipeline.Conditions()
+	for _, machine := range v.core.cfg.Clusters {
+		if c := v.core.histories.condition(machine.Name, v.core.imports[machine.Name]); c != nil {
+			out = append(out, *c)
+		}
+	}
+	return out
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -26,6 +27,7 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 	"github.com/waitcast/waitcast/internal/refdata"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/past"
 )
 
 // importSite is a site whose models and journal reach back to any time.
@@ -58,16 +60,30 @@ func (s *site) token(t testing.TB) string {
 	return strings.TrimSpace(string(content))
 }
 
-// imports sends a log to a daemon as the client does.
-func (r *running) imports(s *site, format string, log io.Reader) (*wire.ImportReport, error) {
+// upload returns an import of one log.
+func upload(format string, log io.Reader) client.Import {
+	return client.Import{Format: format, Silence: patience, Files: []client.ImportFile{logFile("old.log", log)}}
+}
+
+// logFile is a file of an import.
+func logFile(name string, log io.Reader) client.ImportFile {
+	return client.ImportFile{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(log), nil }}
+}
+
+// send sends an import to a daemon as the client does.
+func (r *running) send(ctx context.Context, s *site, in client.Import) (*wire.ImportReport, error) {
 	r.t.Helper()
 	c, err := client.New(r.Addr().String(), &r.http)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	report, _, err := c.Import(r.t.Context(), s.token(r.t), client.Import{Format: format, Name: "old.log", Log: log,
-		Silence: patience})
+	report, _, err := c.Import(ctx, s.token(r.t), in)
 	return report, err
+}
+
+func (r *running) imports(s *site, format string, log io.Reader) (*wire.ImportReport, error) {
+	r.t.Helper()
+	return r.send(r.t.Context(), s, upload(format, log))
 }
 
 func (r *running) mustImport(s *site, format string, log io.Reader) *wire.ImportReport {
@@ -77,6 +93,19 @@ func (r *running) mustImport(s *site, format string, log io.Reader) *wire.Import
 		r.t.Fatal(err)
 	}
 	return report
+}
+
+// holds returns what the database of a daemon holds, but for what the daemon saves of itself now and then.
+func (r *running) holds() string {
+	r.t.Helper()
+	store := daemon.Store(r.Daemon)
+	k := keptIn(r.t, store)
+	histories, err := store.Histories(r.t.Context())
+	must(r.t, err)
+	inForce, err := store.Meta(r.t.Context(), past.InForceKey("main"))
+	must(r.t, err)
+	return fmt.Sprintf("%d entries, %d rows, bad lines %+v, histories %+v, in force %s", len(k.Entries), len(k.Rows),
+		k.Bad, histories, inForce)
 }
 
 // kth returns the first lines of KTH-SP2, all of them where tests may be long.
@@ -139,9 +168,13 @@ func (r *running) laws(queues []daemon.QueueReport) map[string][]wire.Model {
 }
 
 // TestImportBesideALiveLog proves, on a real trace imported into a daemon that follows a log, that the picture and the
-// ledger stay as they are, that the windows of lifetimes are those of a one-shot run over both logs, that a second
-// import of the same trace, compressed, after a restart too, takes in nothing, and that the log is followed on.
+// rows of the ledger stay as they are, that rows of the past come to them, that the windows of lifetimes are those of a
+// one-shot run over both logs, that a second import of the same trace, compressed, after a restart too, changes
+// nothing, and that the log is followed on.
 func TestImportBesideALiveLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("replays a trace: not with -short")
+	}
 	trace := kth(t)
 	s, records := importSite(t, 128), workload(t, 5, 400)
 	half := len(records) / 2
@@ -153,36 +186,56 @@ func TestImportBesideALiveLog(t *testing.T) {
 		t.Fatalf("%d live jobs and %d rows: nothing to disturb", len(before), len(rows))
 	}
 
-	report := d.mustImport(s, "swf", bytes.NewReader(trace))
+	report := d.mustImport(s, "", bytes.NewReader(trace))
 	// One job of the trace has no processors.
-	if n := jobs(trace); report.Jobs+report.BadLines != n || report.KnownJobs != 0 || report.BadLines > 1 ||
-		report.Bytes != int64(len(trace)) {
-		t.Errorf("%+v, want %d jobs of %d bytes", report, n, len(trace))
+	if n := jobs(trace); report.Jobs+report.BadLines != n || report.NewJobs != report.Jobs || report.BadLines > 1 ||
+		!report.Changed || report.Files[0].Format != "swf" || report.Mode != "exact" || report.Waits < report.Jobs/2 {
+		t.Errorf("%+v, want %d jobs", report, n)
 	}
 	if diff := cmp.Diff(before, shown(d)); diff != "" {
 		t.Errorf("the import (+) changes the picture:\n%s", diff)
 	}
-	if diff := cmp.Diff(rows, ledger(t, d)); diff != "" {
-		t.Errorf("the import (+) changes the ledger:\n%s", diff)
+	after := ledger(t, d)
+	if n := int64(len(after) - len(rows)); n < report.Jobs*9/10 {
+		t.Errorf("%d rows of the past, of %d jobs", n, report.Jobs)
+	}
+	if diff := cmp.Diff(rows, rowsOf(after, rows)); diff != "" {
+		t.Errorf("the import (+) changes rows of the ledger:\n%s", diff)
 	}
 	sameLaws(t, s, d, trace)
 
+	held := d.holds()
 	again := d.mustImport(s, "swf", bytes.NewReader(zip(t, trace)))
-	if again.Jobs != 0 || again.KnownJobs != report.Jobs || again.Lines != report.Lines {
+	if again.Changed || again.NewJobs != 0 || again.Hash != report.Hash || again.Lines != report.Lines ||
+		d.holds() != held {
 		t.Errorf("imported again: %+v, want all known", again)
 	}
 	d.stop()
 	s.add(t, text(records[half:]))
 	d = s.start(t)
 	d.caughtUp()
-	if again := d.mustImport(s, "swf", bytes.NewReader(packed(t, trace))); again.Jobs != 0 ||
-		again.KnownJobs != report.Jobs {
+	if again := d.mustImport(s, "swf", bytes.NewReader(packed(t, trace))); again.Changed || again.Hash != report.Hash {
 		t.Errorf("imported again after a restart: %+v, want all known", again)
 	}
 	sameLaws(t, s, d, trace)
-	if n := len(ledger(t, d)); n <= len(rows) {
-		t.Errorf("%d rows in the ledger, %d before: the log is not followed on", n, len(rows))
+	if n := len(ledger(t, d)); n <= len(after) {
+		t.Errorf("%d rows in the ledger, %d before: the log is not followed on", n, len(after))
 	}
+}
+
+// rowsOf returns those rows that are of the jobs of others.
+func rowsOf(rows, others []modelstore.Row) (same []modelstore.Row) {
+	wanted := map[string]bool{}
+	key := func(r *modelstore.Row) string { return fmt.Sprint(r.JobID, r.Submit) }
+	for i := range others {
+		wanted[key(&others[i])] = true
+	}
+	for i := range rows {
+		if wanted[key(&rows[i])] {
+			same = append(same, rows[i])
+		}
+	}
+	return same
 }
 
 // sameLaws compares the windows of a daemon with those of a one-shot run over its log and a trace.
@@ -224,38 +277,30 @@ func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 	return rows
 }
 
-// TestImportKilled proves that an import whose client is gone in the middle leaves a part of the jobs, and that
-// importing again takes in just the rest.
-func TestImportKilled(t *testing.T) {
-	t.Parallel()
-	if testing.Short() {
-		t.Skip("kills processes: not with -short")
-	}
-	trace := kth(t)
+// TestImportBrokenOff proves that an import whose client is gone in the middle leaves nothing behind, that no other one
+// begins beside it, and that importing again takes in all.
+func TestImportBrokenOff(t *testing.T) {
 	s := importSite(t, 128)
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
 	d := s.start(t)
 	d.caughtUp()
+	held := d.holds()
 	ctx, cancel := context.WithCancel(t.Context())
 	body, feed := io.Pipe()
-	c, err := client.New(d.Addr().String(), &d.http)
-	must(t, err)
 	done := make(chan error, 1)
+	alive := make(chan struct{}, 1000)
+	in := upload("swf", body)
+	in.Progress = func(wire.ImportProgress) { alive <- struct{}{} }
 	go func() {
-		_, _, err := c.Import(ctx, s.token(t), client.Import{Format: "swf", Log: body})
+		_, err := d.send(ctx, s, in)
 		done <- err
 	}()
-	// More jobs than are put into order at a time, so that some are sent on.
-	long := repeated(trace, 24_000)
-	for chunk := range slices.Chunk(long, 64<<10) {
-		if _, err := feed.Write(chunk); err != nil {
-			t.Fatal(err)
-		}
+	long := shortSWF(300)
+	if _, err := feed.Write(long[:len(long)/2]); err != nil {
+		t.Fatal(err)
 	}
-	applied := `waitcast_events_total{cluster="main",source="main/import",verdict="applied"}`
-	d.eventually("a part is taken in", func() bool { return d.metric(applied) != "0" })
-	if _, err := d.imports(s, "swf", bytes.NewReader(trace)); err == nil ||
-		!strings.Contains(err.Error(), "under way") {
+	<-alive
+	if _, err := d.imports(s, "swf", bytes.NewReader(long)); err == nil || !strings.Contains(err.Error(), "under way") {
 		t.Errorf("a second import meanwhile: %v", err)
 	}
 	cancel()
@@ -264,39 +309,26 @@ func TestImportKilled(t *testing.T) {
 	}
 	must(t, feed.Close())
 
+	var report *wire.ImportReport
 	d.eventually("the first import has ended", func() bool {
-		_, err = d.imports(s, "swf", strings.NewReader(""))
+		var err error
+		report, err = d.imports(s, "swf", strings.NewReader(""))
 		return err == nil
 	})
-	report := d.mustImport(s, "swf", bytes.NewReader(long))
-	if report.Jobs == 0 || report.KnownJobs == 0 || report.Jobs+report.KnownJobs+report.BadLines != jobs(long) {
-		t.Errorf("%+v, want a part of the %d jobs known and the rest taken in", report, jobs(long))
+	if report.Jobs != 0 || report.Changed || d.holds() != held {
+		t.Errorf("%+v: the import that was broken off left something behind", report)
 	}
-	if again := d.mustImport(s, "swf", bytes.NewReader(long)); again.Jobs != 0 {
-		t.Errorf("imported a third time: %+v", again)
+	if report = d.mustImport(s, "swf", bytes.NewReader(long)); report.NewJobs != 300 {
+		t.Errorf("%+v, want all 300 jobs", report)
 	}
 }
 
-// repeated returns copies of a workload file with job numbers and times of their own, of at least so many jobs.
-func repeated(swf []byte, least int) []byte {
+// shortSWF returns a workload file of jobs of 2001.
+func shortSWF(jobs int) []byte {
 	var out bytes.Buffer
-	n := 0
-	for copies := 0; n < least; copies++ {
-		for line := range bytes.Lines(swf) {
-			if line[0] == ';' {
-				if copies == 0 {
-					out.Write(line)
-				}
-				continue
-			}
-			var id, submit int
-			rest := bytes.TrimSpace(line)
-			_, _ = fmt.Sscan(string(rest), &id, &submit)
-			fields := bytes.Fields(rest)
-			fmt.Fprintf(&out, "%d %d %s\n", id+copies*1_000_000, submit+copies*10_000_000,
-				bytes.Join(fields[2:], []byte(" ")))
-			n++
-		}
+	out.WriteString("; UnixStartTime: 1000000000\n")
+	for i := range jobs {
+		fmt.Fprintf(&out, "%d %d %d %d 4 -1 -1 4 600 -1 1 %d 1 1 1 1 -1 -1\n", i+1, 100*i, i%7, 60+i%90, i%5)
 	}
 	return out.Bytes()
 }
@@ -310,12 +342,11 @@ func TestImportStops(t *testing.T) {
 	d.caughtUp()
 	body, feed := io.Pipe()
 	defer func() { _ = feed.Close() }()
-	c, err := client.New(d.Addr().String(), &d.http)
-	must(t, err)
 	alive, done := make(chan struct{}, 100), make(chan error, 1)
+	in := upload("swf", body)
+	in.Progress = func(wire.ImportProgress) { alive <- struct{}{} }
 	go func() {
-		_, _, err := c.Import(t.Context(), s.token(t), client.Import{Format: "swf", Log: body,
-			Progress: func(wire.ImportProgress) { alive <- struct{}{} }})
+		_, err := d.send(t.Context(), s, in)
 		done <- err
 	}()
 	<-alive
@@ -337,21 +368,25 @@ func TestImportBadLines(t *testing.T) {
 	log := life{"2.t", 4, -20, 1, 5}.e() + "caf\xe9\\ \x1b[1m\n" + large.e() + strings.Repeat("x", 2<<20) + "\n" +
 		life{"4.t", 4, 1, 2, 4}.e()
 	report := d.mustImport(s, "pbs", strings.NewReader(log))
-	if report.Jobs != 2 || report.Lines != 5 || report.BadLines != 3 || len(report.Bad) != 3 {
+	if report.Jobs != 2 || report.Lines != 5 || report.BadLines != 3 || len(report.Bad) != 3 ||
+		report.Files[0].BadLines != 3 {
 		t.Fatalf("%+v, want 2 jobs and 3 bad lines of 5", report)
 	}
 	for i, want := range []wire.BadReason{{Reason: "format", Lines: 1}, {Reason: "procs", Lines: 1},
 		{Reason: "long_line", Lines: 1}} {
 		b := report.Bad[i]
 		if b.Reason != want.Reason || b.Lines != want.Lines || len(b.First) != 1 ||
-			!strings.HasPrefix(b.First[0], fmt.Sprintf("line %d: ", i+2)) {
+			!strings.HasPrefix(b.First[0], fmt.Sprintf("old.log:%d: ", i+2)) {
 			t.Errorf("%+v, want %+v of line %d", b, want, i+2)
 		}
 	}
-	other, err := d.imports(s, "swf", strings.NewReader(strings.Repeat(life{"5.t", 4, 0, 1, 5}.e(), 200_000)))
-	if err == nil || !strings.Contains(err.Error(),
-		"none of the first 1000 lines of old.log is a record of format swf") {
+	held := d.holds()
+	other, err := d.imports(s, "swf", strings.NewReader(strings.Repeat(life{"5.t", 4, 0, 1, 5}.e(), 2000)))
+	if err == nil || !strings.Contains(err.Error(), "none of the 2000 records of old.log can be used as format swf") {
 		t.Errorf("a PBS log as swf: %+v, %v", other, err)
+	}
+	if d.holds() != held {
+		t.Error("a refused import leaves something behind")
 	}
 
 	c, err := client.New(d.Addr().String(), &d.http)
@@ -379,25 +414,136 @@ func TestImportBadLines(t *testing.T) {
 	}
 }
 
-// TestImportLeavesOut proves what an import leaves out: jobs that live, that have just ended, that are older than the
-// journal keeps, and such that are not over.
+// TestImportLeavesOut proves what an import leaves out: jobs that are older than history_retention; and that a job that
+// lives stays as it is, though the import has its submission and start too.
 func TestImportLeavesOut(t *testing.T) {
-	s := newSite(t, "accounting", "store: {journal_retention: 120d}\n")
+	s := newSite(t, "accounting", "history_retention: 120d\n")
 	now := epoch().Add(24 * time.Hour)
 	live := life{"1.t", 4, 10, 11, -1}
 	s.add(t, live.q()+live.s())
 	d := s.startAt(t, func() time.Time { return now })
 	d.caughtUp()
-	minutes := 24 * 60
+	before := shown(d)
 	old := life{"4.t", 4, 0, 0, 0}.rec()
-	old.Created = minute(-121 * minutes)
+	old.Created = minute(-121 * 24 * 60)
 	old.Queued, old.Eligible, old.Start, old.End = old.Created, old.Created, old.Created, old.Created
-	log := life{"1.t", 4, 10, 11, 15}.e() + life{"2.t", 4, 1, 2, minutes}.e() + life{"3.t", 4, 1, 2, minutes - 2}.e() +
-		life{"5.t", 4, 1, 2, 9}.s() +
+	log := live.q() + live.s() + life{"2.t", 4, 1, 2, 60}.e() + life{"3.t", 4, 1, 2, 9}.e() +
 		string(pbs.AppendEnded(nil, old))
 	report := d.mustImport(s, "pbs", strings.NewReader(log))
-	if report.Jobs != 1 || report.FollowedJobs != 2 || report.TooOldJobs != 1 || report.BadLines != 0 {
-		t.Errorf("%+v, want one job taken in, two left, one too old", report)
+	if report.Jobs != 3 || report.TooOldJobs != 1 || report.BadLines != 0 || report.Lifetimes != 2 {
+		t.Errorf("%+v, want three jobs, two of them over, and one too old", report)
+	}
+	if diff := cmp.Diff(before, shown(d)); diff != "" || len(before) != 1 {
+		t.Errorf("the import (+) changes the job that lives:\n%s", diff)
+	}
+}
+
+// TestImportCountsOnce proves that jobs of the followed log count once when a log with them is imported.
+func TestImportCountsOnce(t *testing.T) {
+	s := newSite(t, "accounting", "")
+	log := text(workload(t, 3, 60))
+	s.add(t, log)
+	d := s.start(t)
+	d.caughtUp()
+	counts, rows := d.Views()[0].Counts, ledger(t, d)
+	report := d.mustImport(s, "", strings.NewReader(log))
+	after := d.Views()[0].Counts
+	if !report.Changed || after.Ended != counts.Ended || after.Submitted != counts.Submitted ||
+		after.Started != counts.Started || len(ledger(t, d)) != len(rows) {
+		t.Errorf("%+v and %d rows, %+v and %d rows before the import of the same log", after, len(ledger(t, d)), counts,
+			len(rows))
+	}
+}
+
+// TestImportSeveral proves that several files of one request are one import, in any order and of any formats, that an
+// empty one is named, that one that is cut off counts up to there, and that a later import adds to it.
+func TestImportSeveral(t *testing.T) {
+	s := newSite(t, "accounting", "")
+	d := s.start(t)
+	a, b := life{"1.t", 4, 0, 1, 5}, life{"2.t", 8, 2, 6, 9}
+	sacct := fmt.Sprintf("JobIDRaw|Submit|Start|End|NCPUS|State|Partition|User\n"+
+		"7|%d|%d|%d|8|COMPLETED|work|u\n", minute(3).Unix(), minute(9).Unix(), minute(12).Unix())
+	var many strings.Builder
+	for i := range 3000 {
+		many.WriteString(life{fmt.Sprintf("%d.t", 100+i), 1 + i%9, 10 + i, 20 + i, 30 + i + i%17}.e())
+	}
+	cut := zip(t, []byte(many.String()))
+	report, err := d.send(t.Context(), s, client.Import{Silence: patience, Files: []client.ImportFile{
+		logFile("/old/2", strings.NewReader(a.e())), logFile("/old/1", strings.NewReader(a.q()+a.s())),
+		logFile("/old/nothing", strings.NewReader("")), logFile("/old/dump", strings.NewReader(sacct)),
+		logFile("/old/cut.gz", bytes.NewReader(cut[:len(cut)/2])),
+	}})
+	must(t, err)
+	half := report.Files[4]
+	if half.Lines < 500 || half.Lines > 2500 || half.BadLines != 1 || report.Jobs != 2+half.Lines {
+		t.Errorf("%+v, want two jobs and those of half of the file that is cut off", report)
+	}
+	if f := report.Files[2]; f.Name != "/old/nothing" || f.Note != "the file is empty" {
+		t.Errorf("%+v: the empty file", f)
+	}
+	if len(report.Bad) != 1 || len(report.Bad[0].First) != 1 ||
+		!strings.HasPrefix(report.Bad[0].First[0], fmt.Sprintf("/old/cut.gz:%d: ", half.Lines+1)) ||
+		!strings.Contains(report.Bad[0].First[0], "it is cut off") {
+		t.Errorf("%+v, want line %d of the file that is cut off, with advice", report.Bad, half.Lines+1)
+	}
+	for i, format := range []string{"pbs", "pbs", "", "slurm-sacct", "pbs"} {
+		if got := report.Files[i].Format; got != format {
+			t.Errorf("file %d is %q, want %q", i, got, format)
+		}
+	}
+	more := d.mustImport(s, "", strings.NewReader(b.e()))
+	if more.Jobs != report.Jobs+1 || more.NewJobs != 1 || !more.Changed {
+		t.Errorf("%+v, want one job more than %d", more, report.Jobs)
+	}
+}
+
+// TestImportJudged proves that a log that contradicts the followed one is refused with the place of the first record
+// and advice, and leaves nothing behind: one that was read in a wrong time zone, and one of another cluster. Single
+// jobs that differ do not matter.
+func TestImportJudged(t *testing.T) {
+	s := newSite(t, "accounting", "")
+	s.edit(t, "time_zone: UTC", "time_zone: Europe/Stockholm")
+	var live, other strings.Builder
+	for i := range 40 {
+		l := life{fmt.Sprintf("%d.t", i), 1, 10 * i, 10*i + 1, 10*i + 5}
+		live.WriteString(l.e())
+		l.submit, l.start, l.end = l.submit+7+i, l.start+9+i, l.end+11+i
+		other.WriteString(l.e())
+	}
+	s.add(t, live.String())
+	d := s.start(t)
+	d.caughtUp()
+	held := d.holds()
+	shifted := life{"7.t", 1, 70 + 60, 71 + 60, 75 + 60}.e() + life{"8.t", 1, 80 + 60, 81 + 60, 85 + 60}.e()
+	for name, c := range map[string]struct {
+		log   string
+		words []string
+	}{
+		"a wrong zone": {"# a remark\n" + shifted, []string{"old.log:2: job 7.t was submitted at", "1h0m0s off",
+			"4 of the 4 records", "time_zone of cluster main, which is Europe/Stockholm"}},
+		"another cluster": {other.String(), []string{"old.log:1: job 0.t was submitted at", "of the 80 records",
+			"those of cluster main?"}},
+	} {
+		report, err := d.imports(s, "pbs", strings.NewReader(c.log))
+		if err == nil {
+			t.Fatalf("%s: %+v", name, report)
+		}
+		var problem *client.ProblemError
+		if !errors.As(err, &problem) {
+			t.Fatal(err)
+		}
+		for _, w := range c.words {
+			if text := problem.Problem.Detail + problem.Problem.Hint; !strings.Contains(text, w) {
+				t.Errorf("%s: %s: want %q there", name, text, w)
+			}
+		}
+		if d.holds() != held {
+			t.Errorf("%s: a refused import leaves something behind", name)
+		}
+	}
+	one := life{"7.t", 1, 70 + 60, 71 + 60, 75 + 60}.e() // a job that was requeued
+	if report := d.mustImport(s, "pbs", strings.NewReader(live.String()+one)); !report.Changed || report.BadLines != 0 {
+		t.Errorf("%+v, want that a single job that differs is taken in", report)
 	}
 }
 
@@ -406,7 +552,7 @@ func TestImportRefused(t *testing.T) {
 	s := importSite(t, 128)
 	d := s.start(t) // its log is not there yet, which keeps nobody from importing
 	d.wantLog("missing", s.log)
-	token := "Bearer " + s.token(t)
+	token, held := "Bearer "+s.token(t), d.holds()
 	for _, c := range []struct {
 		name, query, authorization, encoding, body string
 		status                                     int
@@ -415,16 +561,19 @@ func TestImportRefused(t *testing.T) {
 		{"no token", "format=swf", "", "", "", 401, []string{"needs the daemon's admin token", "admin_token_file"}},
 		{"wrong token", "format=swf", token + "x", "", "", 401, []string{"is not one of this daemon"}},
 		{"another scheme", "format=swf", strings.Replace(token, "Bearer", "Basic", 1), "", "", 401, nil},
-		{"no format", "", token, "", "", 422, []string{"format"}},
 		{"unknown format", "format=x", token, "", "", 422,
-			[]string{"lsf-acct, lsf-events, pbs, sge-accounting, slurm-jobcomp, slurm-sacct, swf"}},
-		{"a live format", "format=slurm-log", token, "", "", 422, []string{"slurm-log"}},
+			[]string{"lsf-acct, lsf-events, pbs, sge-accounting", "slurm-jobcomp", "slurm-sacct", "swf"}},
+		{"a format that is asked", "format=slurm-squeue", token, "", "", 422, []string{"slurm-squeue"}},
+		{"unknown mode", "mode=quick", token, "", "", 422, []string{"quick", "auto, exact, fast"}},
+		{"columns of no dump", "format=swf&columns=jobid", token, "", "", 422, []string{"columns are those of format"}},
+		{"unknown columns", "columns=jobidd", token, "", "", 422, []string{"columns:", "no column JobID"}},
 		{"unknown cluster", "format=swf&cluster=moon", token, "", "", 404, []string{"moon", "main"}},
 		{"unknown parameter", "format=swf&clutser=main", token, "", "", 422, []string{"clutser"}},
 		{"unknown encoding", "format=swf", token, "br", "", 415, []string{"br", "zstd"}},
 		{"cut gzip", "format=swf", token, "", string(zip(t, []byte("; a\n; b\n"))[:20]), 422,
-			[]string{"import cannot be read past line"}},
-		{"no log", "format=swf", token, "", "\x00\x01\xff", 422, []string{"none of the first 1 lines"}},
+			[]string{"it is cut off"}},
+		{"no log", "format=swf", token, "", "\x00\x01\xff", 422, []string{"none of the 1 records of import"}},
+		{"no log of any format", "", token, "", "<html>\n", 422, []string{"import: no format", "slurm-sacct"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
@@ -451,8 +600,12 @@ func TestImportRefused(t *testing.T) {
 			}
 		})
 	}
-	if report := d.mustImport(s, "swf", strings.NewReader("")); report.Lines != 0 || report.Jobs != 0 {
+	if report := d.mustImport(s, "swf", strings.NewReader("")); report.Lines != 0 || report.Jobs != 0 ||
+		report.Changed {
 		t.Errorf("an empty log: %+v", report)
+	}
+	if d.holds() != held {
+		t.Errorf("what was refused left something behind:\n%s\nbefore:\n%s", d.holds(), held)
 	}
 }
 

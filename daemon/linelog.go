@@ -8,7 +8,6 @@ import (
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
-	"github.com/waitcast/waitcast/pipeline"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -37,7 +36,7 @@ func newLineLogger(log *zap.Logger) *lineLogger {
 
 // report logs one delivery's bad lines and problems, and clocks that went back.
 func (l *lineLogger) report(d *source.Delivery) {
-	if d.Source.Format.Order == collector.Live && d.Source.Format.Name != pipeline.ImportName {
+	if d.Source.Format.Order == collector.Live {
 		l.backwards(d)
 	}
 	l.problems(d)

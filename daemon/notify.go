@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/daemon/systemd"
-	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
@@ -53,9 +52,6 @@ func (d *Daemon) statusLine() string {
 	for _, v := range d.Views() {
 		behind := false
 		for _, s := range v.Sources {
-			if s.Name == v.Cluster+"/"+pipeline.ImportName {
-				continue // that one comes and goes by itself
-			}
 			sources++
 			if s.Unreadable() != nil {
 				unread++

@@ -46,10 +46,10 @@ func (s *readerSet) has(name string) bool {
 }
 
 // start begins to read: one goroutine for each source, until ctx ends or close is called.
-func (s *readerSet) start(ctx context.Context, read func(context.Context, reader)) {
+func (s *readerSet) start(ctx context.Context, read func(context.Context, *openReader)) {
 	ctx, s.stop = context.WithCancel(ctx)
 	for i := range s.all {
-		s.running.Go(func() { read(ctx, s.all[i].reader) })
+		s.running.Go(func() { read(ctx, &s.all[i]) })
 	}
 }
 

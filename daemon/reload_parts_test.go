@@ -19,7 +19,6 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/daemon"
 )
 
@@ -256,18 +255,15 @@ func TestReloadSourcesUnderLoad(t *testing.T) {
 // TestReloadSourcesDuringImport proves that an import goes on while the sources are replaced, and that none of its jobs
 // is lost.
 func TestReloadSourcesDuringImport(t *testing.T) {
-	const jobs = 24_000
+	const jobs = 600
 	s := importSite(t, 128)
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
 	d := s.start(t)
 	d.caughtUp()
 	body, feed := io.Pipe()
 	report, failed := make(chan *wire.ImportReport, 1), make(chan error, 1)
-	c, err := client.New(d.Addr().String(), &d.http)
-	must(t, err)
 	go func() {
-		r, _, err := c.Import(t.Context(), s.token(t), client.Import{Format: "swf", Name: "old", Log: body,
-			Silence: patience})
+		r, err := d.send(t.Context(), s, upload("swf", body))
 		report <- r
 		failed <- err
 	}()
@@ -276,14 +272,14 @@ func TestReloadSourcesDuringImport(t *testing.T) {
 			1_000_000+100*i); err != nil {
 			t.Fatal(err)
 		}
-		if i%3000 == 1500 {
+		if i%200 == 100 {
 			polls := [2]string{"poll: 20ms", "poll: 30ms"}
-			s.edit(t, polls[i/3000%2], polls[1-i/3000%2])
+			s.edit(t, polls[i/200%2], polls[1-i/200%2])
 			must(t, d.Reload(t.Context(), s.load(t)))
 		}
 	}
 	must(t, feed.Close())
-	if r := <-report; r == nil || r.Jobs != jobs || r.KnownJobs != 0 {
+	if r := <-report; r == nil || r.Jobs != jobs || r.NewJobs != jobs {
 		t.Errorf("imported %+v, want %d jobs", r, jobs)
 	}
 	must(t, <-failed)

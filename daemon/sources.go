@@ -78,9 +78,12 @@ func (c *collectingCore) touchSources(before *readerSet) {
 	}
 }
 
-// read sends the deliveries of one source to the writer.
-func (c *collectingCore) read(ctx context.Context, r reader) {
-	log := newLineLogger(c.opts.Log)
+// read sends the deliveries of one source to the writer, once the history of its cluster lets it.
+func (c *collectingCore) read(ctx context.Context, from *openReader) {
+	if c.awaitHistory(ctx, from.config.Options.Cluster) != nil && ctx.Err() != nil {
+		return
+	}
+	log, r := newLineLogger(c.opts.Log), from.reader
 	for {
 		delivery, err := r.Next(ctx)
 		if err != nil {

@@ -43,6 +43,8 @@ type Config struct {
 	// in memory; 0 is the default.
 	TempDir      string
 	MemoryEvents int
+	// Check may change an event, and returns an error if it cannot be kept, which refuses its record; nil takes all.
+	Check func(*job.Event) error
 	// Open opens a file by its path; nil opens files on disk.
 	Open func(path string) (io.ReadCloser, error)
 }
@@ -131,6 +133,11 @@ func (h *History) Read(ctx context.Context, path string) error {
 		if ev.Kind == job.Machine {
 			return nil
 		}
+		if h.cfg.Check != nil {
+			if err := h.cfg.Check(&ev); err != nil {
+				return collector.Bad(collector.ReasonField, "", "%w", err)
+			}
+		}
 		return h.take(&Event{Event: ev, File: at, Line: line})
 	})
 	h.Files[at] = file
@@ -150,6 +157,12 @@ func (h *History) Add(ev Event) error {
 	}
 	return h.sorted.add(&ev)
 }
+
+// Newest returns the time of the newest event; zero if there is none.
+func (h *History) Newest() time.Time { return h.sorted.newest }
+
+// Len returns the number of events that were sorted so far: those that Each returns, and those that repeat others.
+func (h *History) Len() int64 { return h.sorted.added }
 
 // Close removes what was kept on disk.
 func (h *History) Close() error { return h.sorted.close() }

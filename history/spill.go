@@ -10,11 +10,15 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/waitcast/waitcast/job"
 )
+
+// ErrSorting is the error of temporary files that cannot be written or read.
+var ErrSorting = errors.New("sorting on disk")
 
 // spillWindow is how far the compression of a temporary file looks back: when the files are merged, each takes some
 // times that memory.
@@ -27,7 +31,10 @@ type sorter struct {
 	limit int     // events in memory
 	bytes []byte  // the events in memory, one after the other
 	keys  []place // where they are
-	runs  []*os.File
+	// added counts all events, those on disk included; newest is the latest time of one.
+	added  int64
+	newest time.Time
+	runs   []*os.File
 }
 
 // place is the place of an event in memory, with that by which it is sorted.
@@ -73,6 +80,10 @@ func compare(a, b *Event) int {
 
 // add takes an event.
 func (s *sorter) add(ev *Event) error {
+	s.added++
+	if ev.Time.After(s.newest) {
+		s.newest = ev.Time
+	}
 	start := len(s.bytes)
 	s.bytes = appendEvent(s.bytes, ev)
 	s.keys = append(s.keys, place{
@@ -89,14 +100,14 @@ func (s *sorter) add(ev *Event) error {
 func (s *sorter) spill() (err error) {
 	file, err := os.CreateTemp(s.dir, "waitcast-history-*")
 	if err != nil {
-		return fmt.Errorf("sorting on disk: %w", err)
+		return fmt.Errorf("%w: %w", ErrSorting, err)
 	}
 	s.runs = append(s.runs, file)
 	_ = os.Remove(file.Name()) // where the system allows it nothing is left behind, whatever happens; else close does
 	z, err := zstd.NewWriter(file, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(spillWindow))
 	if err != nil {
-		return fmt.Errorf("sorting on disk: %w", err)
+		return fmt.Errorf("%w: %w", ErrSorting, err)
 	}
 	out := bufio.NewWriter(z)
 	var length [binary.MaxVarintLen64]byte
@@ -109,7 +120,7 @@ func (s *sorter) spill() (err error) {
 		_, _ = out.Write(b)
 	}
 	if err := errors.Join(out.Flush(), z.Close()); err != nil {
-		return fmt.Errorf("sorting on disk: %w; set TMPDIR to a folder with more room", err)
+		return fmt.Errorf("%w: %w; set TMPDIR to a folder with more room", ErrSorting, err)
 	}
 	s.keys, s.bytes = s.keys[:0], s.bytes[:0]
 	return nil
@@ -194,11 +205,11 @@ type run struct {
 // openRun returns the events of a temporary file.
 func openRun(file *os.File) (_ *run, closeRun func(), err error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return nil, nil, fmt.Errorf("sorting on disk: %w", err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrSorting, err)
 	}
 	z, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
 	if err != nil {
-		return nil, nil, fmt.Errorf("sorting on disk: %w", err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrSorting, err)
 	}
 	in := bufio.NewReader(z)
 	var buffer []byte
@@ -228,7 +239,7 @@ func (r *run) advance() (bool, error) {
 		r.event, err = r.decode.event(b)
 	}
 	if err != nil {
-		return false, fmt.Errorf("sorting on disk: %w", err)
+		return false, fmt.Errorf("%w: %w", ErrSorting, err)
 	}
 	return true, nil
 }

@@ -338,9 +338,6 @@ func (p *Pipeline) saveClocks(batch *modelstore.Batch) error {
 
 // newClock returns the clock of a source, with what was saved of it.
 func (p *Pipeline) newClock(s source.Config) *eventClock {
-	if s.Format.Name == ImportName {
-		return nil
-	}
 	c := &eventClock{
 		sourceName: s.Name, writer: p.writers[s.Options.Cluster],
 		measures: s.ClockOffset == nil && s.Format.Order == collector.Live,

@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 )
@@ -19,8 +18,6 @@ type group struct {
 	begun time.Time
 	out   output
 	batch modelstore.Batch
-	// stored are called after the commit: the deliveries whose last part is in the group.
-	stored []func()
 }
 
 // due reports whether the group is to be committed although its delivery is not taken in as a whole: it is large, or
@@ -43,24 +40,8 @@ func (g *group) commit() error {
 		return err
 	}
 	g.p.heartbeat.beat()
-	for _, stored := range g.stored {
-		stored()
-	}
-	g.out, g.batch, g.stored, g.begun = output{}, modelstore.Batch{}, nil, time.Now()
+	g.out, g.batch, g.begun = output{}, modelstore.Batch{}, time.Now()
 	return nil
-}
-
-// count counts the jobs that entries of one delivery end. Events that the fold has derived from others count nowhere.
-func count(r *source.Receipt, entries []modelstore.Entry) {
-	for i := range entries {
-		switch ev := &entries[i].Event; {
-		case ev.Derived:
-		case ev.Kind == job.End:
-			r.Ended++
-		case ev.Kind == job.Cancel:
-			r.NeverRan++
-		}
-	}
 }
 
 // full reports whether the output is as much as one transaction should hold.

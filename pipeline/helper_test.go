@@ -3,14 +3,11 @@ package pipeline
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -216,18 +213,4 @@ func (m *memory) Known(_ context.Context, _, id string) ([]modelstore.Key, error
 	}
 	slices.SortStableFunc(keys, func(a, b modelstore.Key) int { return a.Attempt - b.Attempt })
 	return keys, m.failed("known")
-}
-
-// fewer bounds the random cases of a test, but for a long run.
-func fewer(t *testing.T, checks int) {
-	t.Helper()
-	if os.Getenv("WAITCAST_LONG") != "" {
-		return
-	}
-	const name = "rapid.checks"
-	before := flag.Lookup(name).Value.String()
-	if err := flag.Set(name, strconv.Itoa(checks)); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = flag.Set(name, before) }) // it was its value
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
@@ -66,6 +67,13 @@ func (m *Metrics) Touch(s source.Config) {
 	m.touchBad(s)
 	for v := cluster.Applied; v <= cluster.Orphan; v++ {
 		m.Events.WithLabelValues(s.Options.Cluster, s.Name, v.String())
+	}
+}
+
+// TouchImports makes the counter of the bad lines of imports into a cluster appear at zero.
+func (m *Metrics) TouchImports(clusterName string) {
+	for _, reason := range collector.Reasons() {
+		m.BadLines.WithLabelValues(clusterName, clusterName+"/"+ImportName, reason)
 	}
 }
 

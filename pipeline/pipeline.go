@@ -149,7 +149,7 @@ type sourceState struct {
 	newest       []byte                                 // the newest checkpoint of all
 	lastDelivery time.Time                              // when the last delivery came, by the machine's clock
 	status       readmodel.SourceStatus
-	clock        *eventClock // nil for what is not decided by a clock: imports
+	clock        *eventClock // nil for a journal that is followed
 }
 
 // pendingCheckpoint is a checkpoint that may be committed once all events up to a number have left the holdback.
@@ -256,7 +256,7 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 			}
 			err = p.step(ctx, d, deliveries)
 		case s := <-p.swaps:
-			err = p.swapSources(ctx, s, deliveries)
+			p.swapSources(s, deliveries)
 		case t := <-p.teachings:
 			p.teach(ctx, t)
 		case r := <-p.rebuilt:
@@ -362,13 +362,8 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	in := p.sources[d.Source.Name]
 	writer := p.writers[in.cluster]
 	p.metrics.observe(d)
-	var receipt source.Receipt
-	emit := func(ev job.Event) {
-		before := len(g.out.entries)
-		in.events[writer.take(ev, d.Source.Name, p.nextSeq, &g.out)].Inc()
-		count(&receipt, g.out.entries[before:])
-	}
-	decides := in.clock != nil && !d.Read.IsZero()
+	emit := func(ev job.Event) { in.events[writer.take(ev, d.Source.Name, p.nextSeq, &g.out)].Inc() }
+	decides := !d.Read.IsZero()
 	if decides {
 		if in.clock.measure(d) {
 			p.noteOffset(in)
@@ -377,10 +372,9 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 		in.clock.judge(d)
 	}
 	for i := range d.Events {
-		ev := clip(utc(d.Events[i]))
-		if err := storable(d.Source.Name, ev); err != nil {
+		ev, err := Storable(d.Events[i])
+		if err != nil {
 			p.refuse(d, err, &g.batch)
-			receipt.Refused++
 			continue
 		}
 		if decides {
@@ -408,9 +402,6 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp
 	in.note(d, p.now())
 	in.lastDelivery = time.Now()
-	if d.Stored != nil {
-		g.stored = append(g.stored, func() { d.Stored(receipt) })
-	}
 	if d.Checkpoint == nil { // more of the same lines follows
 		return nil
 	}
@@ -431,13 +422,15 @@ func (p *Pipeline) quarantine(d *source.Delivery, batch *modelstore.Batch) {
 	}
 }
 
-// storable returns an error if no store could keep the event: the daemon must not stop over it later.
-func storable(sourceName string, ev job.Event) error {
+// Storable returns an event as it is taken in: its instants are UTC, texts that are too long are cut. An error says
+// that no store could keep it: the daemon must not stop over it later.
+func Storable(ev job.Event) (job.Event, error) {
+	ev = clip(utc(ev))
 	if len(ev.ID) > maxText {
-		return fmt.Errorf("a job id of %d bytes, more than %d: no scheduler writes such", len(ev.ID), maxText)
+		return ev, fmt.Errorf("a job id of %d bytes, more than %d: no scheduler writes such", len(ev.ID), maxText)
 	}
-	entry := modelstore.Entry{Seq: 1, Source: sourceName, Event: ev}
-	return entry.Check()
+	entry := modelstore.Entry{Seq: 1, Event: ev}
+	return ev, entry.Check()
 }
 
 // refuse puts an event that cannot be used in quarantine.

@@ -38,7 +38,7 @@ type sourceSwap struct {
 	done chan error // takes one error without blocking
 }
 
-// ReplaceSources replaces all sources but those of imports, while Run is at work. The state stays in memory: nothing is
+// ReplaceSources replaces all sources while Run is at work. The state stays in memory: nothing is
 // restored. The writer calls open between two transactions, so that the checkpoints are those of all that has been
 // taken in. Deliveries of the readers before that still wait for the writer are dropped. The new readers read them
 // again, and records that are known already count once, as after a restart. The new readers may not deliver before it
@@ -56,28 +56,20 @@ func (p *Pipeline) ReplaceSources(ctx context.Context, open OpenSources) error {
 	}
 }
 
-// swapSources carries out a replacement. Afterwards it takes in the parts of imports that wait among the deliveries:
-// an import goes on, and nobody could read them again.
-func (p *Pipeline) swapSources(ctx context.Context, s *sourceSwap, deliveries <-chan *source.Delivery) error {
+// swapSources carries out a replacement.
+func (p *Pipeline) swapSources(s *sourceSwap, deliveries <-chan *source.Delivery) {
 	next, err := p.openSources(s)
 	if err != nil {
 		s.done <- err
-		return nil
+		return
 	}
-	var imported []*source.Delivery
-	for d, ok := poll(deliveries); ok; d, ok = poll(deliveries) {
-		if p.sources[d.Source.Name].imports() {
-			imported = append(imported, d)
-		}
+	for _, ok := poll(deliveries); ok; _, ok = poll(deliveries) { //nolint:revive // they are dropped
 	}
 	kept := map[string]bool{}
 	for i := range next {
 		kept[next[i].Name] = true
 	}
 	for name, in := range p.sources {
-		if in.imports() {
-			continue
-		}
 		delete(p.sources, name)
 		if !kept[name] {
 			p.metrics.forget(in.cluster, name)
@@ -88,12 +80,6 @@ func (p *Pipeline) swapSources(ctx context.Context, s *sourceSwap, deliveries <-
 	}
 	p.publish()
 	s.done <- nil
-	for _, d := range imported {
-		if err := p.step(ctx, d, nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // openSources opens other sources at the committed checkpoints.
@@ -111,6 +97,3 @@ func (p *Pipeline) openSources(s *sourceSwap) ([]source.Config, error) {
 	}
 	return next, err
 }
-
-// imports reports whether the source is that of imports.
-func (in *sourceState) imports() bool { return in.clock == nil }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,14 +13,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestReplaceSources proves that the writer goes on with other sources from the committed checkpoints, keeps its state
-// and the parts of an import that wait, drops what the readers before had read, and changes nothing where others cannot
-// be opened.
+// TestReplaceSources proves that the writer goes on with other sources from the committed checkpoints, keeps its
+// state, drops what the readers before had read, and changes nothing where others cannot be opened.
 func TestReplaceSources(t *testing.T) {
 	store := newStore(t)
 	p, log := newPipeline(testConfig(), store, collector.Live)
-	imports := ImportSource(collector.Options{Cluster: "c"})
-	p.AddImport(imports)
 	deliveries := make(chan *source.Delivery, 8)
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(t.Context(), deliveries) }()
@@ -73,21 +69,18 @@ func TestReplaceSources(t *testing.T) {
 
 	other := *log
 	other.Name = "other"
-	past := sized(event(job.End, "past", 0), 1)
-	past.Times = job.Times{Submit: at(-9), Start: at(-5), End: at(0)}
 	err = p.ReplaceSources(t.Context(), func(checkpoints map[string][]byte) ([]source.Config, error) {
 		if string(checkpoints["log"]) != "second" {
 			t.Errorf("the checkpoint is %q", checkpoints["log"])
 		}
 		tell(log, "third", "3") // read before, and too late for the writer
-		deliveries <- &source.Delivery{Source: &imports, Events: []job.Event{past}, Lines: 1, CaughtUp: true}
 		return []source.Config{other}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	statuses := p.View("c").Sources
-	if len(statuses) != 2 || statuses[0].Name != "c/import" || statuses[1].Name != "other" || statuses[1].CaughtUp {
+	if len(statuses) != 1 || statuses[0].Name != "other" || statuses[0].CaughtUp {
 		t.Errorf("the sources are %+v", statuses)
 	}
 	tell(&other, "fourth", "2", "3", "4") // the second is known
@@ -108,7 +101,7 @@ func TestReplaceSources(t *testing.T) {
 			submitted[e.Event.ID] = e.Source
 		}
 	}
-	for id, from := range map[string]string{"1": "log", "2": "log", "3": "other", "4": "other", "past": "c/import"} {
+	for id, from := range map[string]string{"1": "log", "2": "log", "3": "other", "4": "other"} {
 		if submitted[id] != from {
 			t.Errorf("job %s was told of by %q, want %q", id, submitted[id], from)
 		}
@@ -149,48 +142,5 @@ func TestReplaceSourcesReadsTheStoreFirst(t *testing.T) {
 	close(deliveries)
 	if err := <-ended; err != nil {
 		t.Error(err) // it has nothing to save
-	}
-}
-
-// TestStored proves that a delivery is receipted once, when its last part is committed and not before, with the jobs
-// that were new, and also if nothing of it was new.
-func TestStored(t *testing.T) {
-	var failing error
-	store := &memory{fail: func(operation string) error {
-		if operation == "commit" {
-			return failing
-		}
-		return nil
-	}}
-	p, _ := newPipeline(testConfig(), store, collector.Live)
-	imports := ImportSource(collector.Options{Cluster: "c"})
-	p.AddImport(imports)
-	p.partEvents = 2 // of several transactions
-	var receipts []source.Receipt
-	committed := 0
-	told := func() *source.Delivery {
-		return &source.Delivery{Source: &imports, Lines: 5, CaughtUp: true, Stored: func(r source.Receipt) {
-			receipts, committed = append(receipts, r), len(store.entries)
-		}, Events: append(finishedJobs(t, 8, -1, 3), sized(event(job.End, strings.Repeat("x", maxText+1), 0), 1))}
-	}
-	failing = modelstore.ErrClosed
-	if err := p.step(t.Context(), told(), nil); !errors.Is(err, failing) || len(receipts) > 0 {
-		t.Fatalf("%v, receipts %v of a store that is closed", err, receipts)
-	}
-	failing = nil
-	p, _ = newPipeline(testConfig(), store, collector.Live)
-	p.AddImport(imports)
-	p.partEvents = 2
-	take(t, p, told())
-	// Every seventh job never ran; the fold derives submission and start of those that did.
-	want := []source.Receipt{{Ended: 7, NeverRan: 1, Refused: 1}}
-	if !slices.Equal(receipts, want) || committed != len(store.entries) || committed <= 8 {
-		t.Errorf("%v, want %v; %d entries then, %d now", receipts, want, committed, len(store.entries))
-	}
-	again := told()
-	again.Events = again.Events[:8]
-	take(t, p, again)
-	if want = append(want, source.Receipt{}); !slices.Equal(receipts, want) {
-		t.Errorf("told again: %v, want %v", receipts, want)
 	}
 }

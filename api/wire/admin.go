@@ -4,10 +4,13 @@ import "time"
 
 // ImportProgress reports how far an import is.
 type ImportProgress struct {
-	Bytes    int64 `json:"bytes" doc:"bytes of the log that were read, as they were sent"`
-	Lines    int64 `json:"lines"`
-	Jobs     int64 `json:"jobs" doc:"jobs that were taken in or known, and are stored"`
-	BadLines int64 `json:"bad_lines"`
+	Stage            string   `json:"stage" enum:"reading,sorting,storing,learning"`
+	Done             int64    `json:"done" doc:"bytes of the files that were read, or events that were sorted, stored or learnt"`
+	Total            int64    `json:"total" doc:"how many there are; 0 if that is not known"`
+	RemainingSeconds *float64 `json:"remaining_seconds,omitempty" doc:"about how long the stage takes still, by what it took so far"`
+	Bytes            int64    `json:"bytes" doc:"bytes of the files that were read, as they were sent"`
+	Lines            int64    `json:"lines" doc:"lines or records of the files that were read to their end"`
+	BadLines         int64    `json:"bad_lines"`
 }
 
 // BadReason counts the lines of an import that could not be used for one reason.
@@ -18,21 +21,37 @@ type BadReason struct {
 	First []string `json:"first"`
 }
 
-// ImportReport reports what became of a log. Jobs, KnownJobs, FollowedJobs and TooOldJobs add up to the finished jobs
-// in it.
+// ImportFile is one file of an import.
+type ImportFile struct {
+	Name     string `json:"name"`
+	Format   string `json:"format" doc:"as the configuration names it; empty if the file is empty"`
+	Lines    int64  `json:"lines" doc:"lines, or records of a document"`
+	BadLines int64  `json:"bad_lines"`
+	Note     string `json:"note,omitempty" doc:"what is odd about the file first, though it counts"`
+}
+
+// ImportReport reports what became of the files of an import, and what the daemon has learnt of the whole history.
 type ImportReport struct {
-	Cluster      string      `json:"cluster"`
-	Format       string      `json:"format"`
-	Name         string      `json:"name"`
-	Bytes        int64       `json:"bytes"`
-	Lines        int64       `json:"lines"`
-	Jobs         int64       `json:"jobs" doc:"jobs taken in"`
-	NeverRanJobs int64       `json:"never_ran_jobs" doc:"those of them that left the queue without a start"`
-	KnownJobs    int64       `json:"known_jobs" doc:"jobs that were known already"`
-	FollowedJobs int64       `json:"followed_jobs" doc:"jobs that live, or ended just now: the sources that are followed tell them"`
-	TooOldJobs   int64       `json:"too_old_jobs" doc:"jobs older than store.journal_retention"`
-	BadLines     int64       `json:"bad_lines"`
-	Bad          []BadReason `json:"bad"`
+	Cluster       string       `json:"cluster"`
+	Files         []ImportFile `json:"files"`
+	Bytes         int64        `json:"bytes" doc:"of the files, as they were sent"`
+	Lines         int64        `json:"lines"`
+	BadLines      int64        `json:"bad_lines"`
+	Bad           []BadReason  `json:"bad"`
+	Changed       bool         `json:"changed" doc:"false if the history was known already: nothing was stored or learnt again"`
+	Mode          string       `json:"mode" enum:"exact,fast" doc:"how the history is replayed"`
+	Hash          string       `json:"hash" doc:"of the events of the history, SHA-256"`
+	Jobs          int64        `json:"jobs" doc:"submissions in the history, tries and tasks of arrays included"`
+	NewJobs       int64        `json:"new_jobs" doc:"those of them that no earlier import had"`
+	TooOldJobs    int64        `json:"too_old_jobs" doc:"submissions that were left out since they are older than history_retention"`
+	From          time.Time    `json:"from,omitzero" doc:"first event of the history"`
+	To            time.Time    `json:"to,omitzero" doc:"last event of the history"`
+	Waits         int64        `json:"waits" doc:"waits that forecasts have learnt from, those of the followed logs included; this and what follows is 0 unless changed"`
+	Lifetimes     int64        `json:"lifetimes" doc:"jobs that ran and ended, those of the followed logs included"`
+	Replayed      int64        `json:"replayed" doc:"waits of the replay whose 90 % forecast has passed"`
+	Covered90     int64        `json:"covered_90" doc:"those of them that ended by it"`
+	Forecasts     int64        `json:"forecasts" doc:"forecasts that were compared with a wait"`
+	WithinFactor2 int64        `json:"within_factor_2" doc:"those of them whose median was within a factor of 2, both with a minute added"`
 }
 
 // ImportLine is one line of the answer of POST /v1/import; it has one of the members.

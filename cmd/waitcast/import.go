@@ -6,19 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
+	"strings"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
+	"github.com/waitcast/waitcast/internal/duration"
 )
 
 // importFlags are those of waitcast import.
 type importFlags struct {
-	cluster, format string
+	cluster, format, columns, mode string
 }
 
 func newImport(a *app) *cobra.Command {
@@ -26,26 +28,41 @@ func newImport(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "import FILE... | -",
 		Short: "Let the daemon learn from logs of the past",
-		Long: "Let the daemon learn from logs of the past: dumps of sacct and old logs, plain, gzip or zstd; " +
-			"- is standard input.\n\n" +
-			"The models learn the jobs that are over; what runs and waits now, and the forecasts that were made, " +
-			"stay as they are.\n" +
-			"A job counts once, however often it is imported: after an interruption, import again.",
+		Long: "Let the daemon learn from logs of the past: dumps of sacct and old logs of any format that it knows, " +
+			"plain, gzip or zstd, in any order; - is standard input.\n\n" +
+			"All files are one import. Together with what was imported before they are the history of the cluster: " +
+			"the daemon replays it as if it had run all along, and learns waits and lifetimes. Meanwhile it answers " +
+			"from what it knew before.\n" +
+			"A job counts once, however often it is imported, and whether it was followed too. An import that is " +
+			"refused or interrupted while it is read leaves nothing behind.",
 		Example: "  sacct -a -X -D -P -S 2026-01-01 --format=... | waitcast import -\n" +
-			"  waitcast import --format pbs /var/spool/pbs/server_priv/accounting/2026*",
+			"  waitcast import /var/spool/pbs/server_priv/accounting/2026*",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, files []string) error { return a.importFiles(c.Context(), f, files) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&f.format, "format", "slurm-sacct", "format of the logs, as the daemon's configuration names it")
+	flags.StringVar(&f.format, "format", "",
+		"format of the logs, as the daemon's configuration names it; by default each file's content shows it")
+	flags.StringVar(&f.columns, "columns", "",
+		"columns of a dump of sacct without a header, separated by commas, as in its --format")
+	flags.StringVar(&f.mode, "mode", "auto",
+		"exact forecasts every job of the past, fast a sample of them; auto is fast above 100,000 jobs")
 	flags.StringVar(&f.cluster, "cluster", "", "cluster, where the daemon watches several")
 	return command
 }
 
-// importFiles imports one file after the other and prints what became of each.
+// importFiles imports all files at once and prints what became of them.
 func (a *app) importFiles(ctx context.Context, f importFlags, files []string) error {
 	if a.timeout <= 0 {
 		return console.NewUsageError("--timeout must be more than 0")
+	}
+	in := client.Import{Cluster: f.cluster, Format: f.format, Columns: f.columns, Silence: time.Duration(a.timeout)}
+	switch f.mode {
+	case "auto":
+	case "exact", "fast":
+		in.Mode = f.mode
+	default:
+		return console.NewUsageError(fmt.Sprintf("--mode is auto, exact or fast, not %q", f.mode))
 	}
 	token, err := a.token()
 	if err != nil {
@@ -55,90 +72,149 @@ func (a *app) importFiles(ctx context.Context, f importFlags, files []string) er
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		if err := a.importFile(ctx, c, token, f, file); err != nil {
-			return fmt.Errorf("%s: %w", file, err)
-		}
-	}
-	return nil
-}
-
-func (a *app) importFile(ctx context.Context, c *client.Client, token string, f importFlags, file string) error {
-	log, size, err := a.Open(file)
+	size, err := a.addFiles(&in, files)
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // it was only read
-	in := client.Import{Cluster: f.cluster, Format: f.format, Name: file, Silence: time.Duration(a.timeout)}
-	read := &logReader{from: log}
-	in.Log = read
-	bar := a.Progress(size)
-	in.Progress = func(p wire.ImportProgress) {
-		_ = bar.Set64(p.Bytes) // it is only decoration
-		bar.Describe(console.Printable(fmt.Sprintf("%d jobs, %d bad lines", p.Jobs, p.BadLines)))
-	}
+	bar := newImportBar(a, size)
+	in.Progress = bar.show
 	report, raw, err := c.Import(ctx, token, in)
-	_ = bar.Clear()
+	bar.clear()
 	if err != nil {
 		var problem *client.ProblemError
 		if a.JSON && errors.As(err, &problem) {
 			return errors.Join(err, a.printJSON(problem.JSON))
-		}
-		if failure := read.failure.Load(); failure != nil {
-			return *failure
 		}
 		return err
 	}
 	return a.printImport(report, raw)
 }
 
-// logReader remembers why a file could not be read: to the client that looks as if the daemon were to blame.
-type logReader struct {
-	from    io.Reader
-	failure atomic.Pointer[error]
+// addFiles adds the files, and returns the number of their bytes, 0 if it is not known. One that cannot be opened ends
+// the import before anything is sent.
+func (a *app) addFiles(in *client.Import, files []string) (total int64, err error) {
+	known := true
+	for _, file := range files {
+		log, size, err := a.Open(file)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		if err := log.Close(); err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		known, total = known && size > 0, total+size
+		in.Files = append(in.Files, client.ImportFile{Name: file, Open: func() (io.ReadCloser, error) {
+			log, _, err := a.Open(file)
+			return log, err
+		}})
+	}
+	if !known {
+		return 0, nil
+	}
+	return total, nil
 }
 
-// Read implements io.Reader.
-func (r *logReader) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		r.failure.Store(&err)
+// importBar shows how far an import is: a bar for each of its stages.
+type importBar struct {
+	app   *app
+	size  int64 // of the files
+	stage string
+	bar   *progressbar.ProgressBar
+}
+
+func newImportBar(a *app, size int64) *importBar { return &importBar{app: a, size: size} }
+
+// show shows the newest progress.
+func (b *importBar) show(p wire.ImportProgress) {
+	if p.Stage == "" {
+		return
 	}
-	return n, err
+	total := p.Total
+	if p.Stage == "reading" {
+		total = b.size
+	}
+	if b.bar == nil || b.stage != p.Stage {
+		b.clear()
+		b.stage, b.bar = p.Stage, b.app.StageBar(total)
+	}
+	if total > 0 {
+		b.bar.ChangeMax64(total)
+	}
+	_ = b.bar.Set64(p.Done) // it is only decoration
+	text := p.Stage
+	if p.BadLines > 0 {
+		text += fmt.Sprintf(", %d bad lines", p.BadLines)
+	}
+	if p.RemainingSeconds != nil {
+		text += ", about " + duration.Format(time.Duration(*p.RemainingSeconds)*time.Second) + " left"
+	}
+	b.bar.Describe(console.Printable(text))
+}
+
+// clear removes the bar.
+func (b *importBar) clear() {
+	if b.bar != nil {
+		_ = b.bar.Clear() // it is only decoration
+	}
 }
 
 func (a *app) printImport(r *wire.ImportReport, raw json.RawMessage) error {
 	if a.JSON {
 		return a.printJSON(raw)
 	}
-	var p page
-	p.Line("Imported", fmt.Sprintf("%s into cluster %s", r.Name, r.Cluster))
-	jobs := fmt.Sprintf("%d taken in", r.Jobs)
-	if r.NeverRanJobs > 0 {
-		jobs += fmt.Sprintf(" (%d of them never ran)", r.NeverRanJobs)
+	_, err := a.Stdout.Write([]byte(strings.Join(importText(r), "\n") + "\n"))
+	return err
+}
+
+// importText says in sentences what became of an import.
+func importText(r *wire.ImportReport) []string {
+	var out []string
+	line := func(format string, args ...any) { out = append(out, console.Printable(fmt.Sprintf(format, args...))) }
+	switch {
+	case r.Jobs == 0:
+		line("There is no job in %s.", filesOf(r))
+	case !r.Changed:
+		line("Cluster %s knows all of %s already: nothing was done.", r.Cluster, filesOf(r))
+	default:
+		line("Imported %s into cluster %s.", filesOf(r), r.Cluster)
 	}
-	for _, more := range []struct {
-		n    int64
-		what string
-	}{
-		{r.KnownJobs, "known already"}, {r.FollowedJobs, "left to the logs that are followed"},
-		{r.TooOldJobs, "older than the daemon's journal_retention"},
-	} {
-		if more.n > 0 {
-			jobs += fmt.Sprintf(", %d %s", more.n, more.what)
-		}
+	if r.Jobs > 0 {
+		line("Its history has %d jobs from %s to %s, %d of them new.", r.Jobs, r.From.Format(time.DateOnly),
+			r.To.Format(time.DateOnly), r.NewJobs)
 	}
-	p.Line("Jobs", jobs)
-	p.Line("Lines", fmt.Sprintf("%d, %d of them bad", r.Lines, r.BadLines))
-	for _, b := range r.Bad {
-		p.Line("", fmt.Sprintf("%d for reason %s, such as", b.Lines, b.Reason))
-		for _, message := range b.First {
-			p.Line("", "  "+message)
+	if r.TooOldJobs > 0 {
+		line("%d jobs are older than history_retention and were left out.", r.TooOldJobs)
+	}
+	for _, f := range r.Files {
+		if f.Note != "" {
+			line("%s: %s.", f.Name, f.Note)
 		}
 	}
 	if r.BadLines > 0 {
-		p.Line("", "See 'waitcast quarantine'.")
+		line("%d of %d lines could not be used; see 'waitcast quarantine'.", r.BadLines, r.Lines)
 	}
-	_, err := a.Stdout.Write(p.Bytes())
-	return err
+	for _, b := range r.Bad {
+		line("  %d for reason %s, such as", b.Lines, b.Reason)
+		for _, message := range b.First {
+			line("    %s", message)
+		}
+	}
+	if r.Changed {
+		line("Forecasts have learnt from %d waits and %d lifetimes (%s replay).", r.Waits, r.Lifetimes, r.Mode)
+	}
+	if r.Replayed > 0 && r.Forecasts > 0 {
+		line("In the replay %.0f %% of %d waits ended within their 90 %% forecast, and %.0f %% were within a factor "+
+			"of 2 of the median.", 100*float64(r.Covered90)/float64(r.Replayed), r.Replayed,
+			100*float64(r.WithinFactor2)/float64(r.Forecasts))
+		line("See 'waitcast accuracy --replayed'.")
+	}
+	return out
+}
+
+// filesOf names the files of an import.
+func filesOf(r *wire.ImportReport) string {
+	if len(r.Files) == 1 {
+		return r.Files[0].Name
+	}
+	return fmt.Sprintf("%d files", len(r.Files))
 }

@@ -21,7 +21,7 @@ func newLevels(t *testing.T) *daemon {
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		d.asked <- received{r.Method + " " + r.URL.String(),
-			strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), string(body)}
+			strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), "", string(body)}
 		answer := wire.LogLevel{Level: "info", Configured: "info"}
 		if r.Method == http.MethodPut {
 			until := time.Date(2026, 3, 2, 13, 10, 0, 0, time.UTC)

@@ -101,6 +101,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 		},
 		Recent: func(context.Context, api.RecentQuery) ([]api.RecentRow, error) { return nil, nil },
 		Admin: &api.Admin{Token: walkToken, LogLevel: walkLevel{},
+			Import: func(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {
+				return nil, &api.Refused{Status: http.StatusUnprocessableEntity, Detail: "it is not a log"}
+			},
 			Quarantine: func(context.Context, api.QuarantineQuery) (*wire.Quarantine, error) {
 				return &wire.Quarantine{BadLines: []wire.BadLine{}}, nil
 			}},

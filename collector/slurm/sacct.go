@@ -3,6 +3,7 @@ package slurm
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -176,6 +177,9 @@ func (p *sacctParser) otherCluster() (bool, error) {
 	name := p.fields[clusterName]
 	switch only := p.options.Only; {
 	case len(name) == 0:
+	case slices.Contains(p.options.Others, string(name)):
+		return true, collector.Bad(collector.ReasonField, "Cluster", "a job of cluster %q, not of %q: import it into "+
+			"that one", shorten(name), p.options.Cluster)
 	case only != "":
 		return string(name) != only, nil
 	case !p.options.Recorded:

@@ -69,26 +69,14 @@ type Delivery struct {
 	// CaughtUp is true when there was nothing more to read.
 	CaughtUp bool
 	// Read is when the lines were read, by the daemon's clock: an event that is later cannot be. It is zero where
-	// nothing is decided by that clock: in an import and in a log that is read once.
+	// nothing is decided by that clock: in a log that is read once.
 	Read time.Time
 	// Since is when the reader had last looked and found that it was at the end of the log, before these lines: they
 	// were written after it. It is zero for lines that were there before the reader, or while the log could not be
 	// read.
 	Since time.Time
-	// Stored is called by the writer's goroutine once all of the delivery is stored. It may not block. Nil if nobody
-	// waits for that: the checkpoint of a log is stored with its records.
-	Stored func(Receipt)
 	// Ahead are the lines of those events that are ahead of Read by more than AheadTolerance, by the event's index.
 	Ahead map[int]BadLine
-}
-
-// Receipt counts the jobs of a delivery by what the writer has done with them. A job that was known counts nowhere.
-type Receipt struct {
-	// Ended and NeverRan are the jobs that are new in the journal: those that ran and are over, and those that left
-	// before they ran.
-	Ended, NeverRan int64
-	// Refused are events that no store could keep, which are in the quarantine.
-	Refused int64
 }
 
 // promptFor is the maximum age at which a line still shows how far the clock that wrote it is off.

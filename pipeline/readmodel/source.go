@@ -51,6 +51,12 @@ const (
 	// ClockOffset: the clock that writes a log is off from the daemon's, and the log's times are corrected by the
 	// measured offset.
 	ClockOffset ConditionName = "clock_offset"
+	// HistoryReading: logs of the past are being read into the history of a cluster.
+	HistoryReading ConditionName = "history_reading"
+	// HistoryLearning: the state of a cluster is built from its history, beside the one that is answered from.
+	HistoryLearning ConditionName = "history_learning"
+	// HistoryFailing: the history of a cluster cannot be read or learnt.
+	HistoryFailing ConditionName = "history_failing"
 	// SetAside: records of a source are dated ahead of the clock, and are used when it gets there.
 	SetAside ConditionName = "set_aside"
 )
@@ -68,9 +74,11 @@ type Condition struct {
 	Reason string
 	// Since is when the condition began, by the injected clock.
 	Since time.Time
+	// Progress is how far it is, for people; empty where it makes none. Unlike Reason it changes all the time.
+	Progress string
 }
 
-// String returns the words for people: name, source, file, reason.
+// String returns the words for people: name, source, file, reason, progress.
 func (c Condition) String() string {
 	parts := []string{string(c.Name)}
 	switch {
@@ -79,7 +87,7 @@ func (c Condition) String() string {
 	case c.Cluster != "":
 		parts = append(parts, "cluster "+c.Cluster)
 	}
-	for _, part := range []string{c.File, c.Reason} {
+	for _, part := range []string{c.File, c.Reason, c.Progress} {
 		if part != "" {
 			parts = append(parts, part)
 		}

@@ -4,6 +4,8 @@ package readmodel
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -237,5 +239,37 @@ func (v *View) Conditions() []Condition {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Condition) int { return cmp.Compare(a.Source, b.Source) })
+	if c := v.Teaching.condition(); c != nil {
+		c.Cluster = v.Cluster
+		out = append(out, *c)
+	}
 	return out
+}
+
+// condition returns the condition of a history that is not learnt, nil if there is none.
+func (t *Teaching) condition() *Condition {
+	switch {
+	case t == nil:
+		return nil
+	case t.Failure != "":
+		return &Condition{Name: HistoryFailing, Since: t.Began,
+			Reason: "cannot be learnt, forecasts go on without it: import the logs again: " + t.Failure}
+	}
+	c := &Condition{Name: HistoryLearning, Reason: "learning from logs of the past", Since: t.Began}
+	if t.Total > 0 {
+		c.Progress = ShareDone(t.Done, t.Total, t.Remaining)
+	}
+	return c
+}
+
+// ShareDone says how much of some work is done, in percent, and about how long the rest takes; 0 is not known.
+func ShareDone(done, total int64, remaining time.Duration) string {
+	text := fmt.Sprintf("%d %% done", 100*done/total)
+	switch {
+	case remaining >= time.Minute:
+		text += fmt.Sprintf(", about %.0f min left", math.Ceil(remaining.Minutes()))
+	case remaining > 0:
+		text += fmt.Sprintf(", about %.0f s left", math.Ceil(remaining.Seconds()))
+	}
+	return text
 }

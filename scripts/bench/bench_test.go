@@ -75,24 +75,6 @@ memory, waitcast import: 85428 lines, 7.10 s (0.012 M lines/s), 8 s of CPU, 154 
 	}
 }
 
-// TestReadLearning reads what research/cmd/fastreplay prints.
-func TestReadLearning(t *testing.T) {
-	const printed = `| log | jobs | seconds | jobs per second | processor seconds | peak memory |
-|---|---|---|---|---|---|
-| CTC-SP2-1996-3.1-cln | 77222 | 15.4 | 5014 | 24.1 | 92 MiB |
-| KTH-SP2-1996-2.1-cln, 35 copies | 996625 | 61.0 | 16338 | 70.2 | 389 MiB |
-
-| log | replayed | then scored | loss .5 | .75 | .9 | .95 |
-|---|---|---|---|---|---|---|
-| CTC-SP2-1996-3.1-cln | 38611 | 1000 | 1.001 | 1.002 | 1.003 | 1.004 |
-`
-	const want = "BenchmarkLearning/log/CTC-SP2-1996-3.1-cln 1 15.4 s 5014 jobs/s 92 MiB\n" +
-		"BenchmarkLearning/million 1 61.0 s 16338 jobs/s 389 MiB\n"
-	if diff := cmp.Diff(want, readLearning(printed)); diff != "" {
-		t.Errorf("learning (-want +got):\n%s", diff)
-	}
-}
-
 // TestBudgets proves that every budget can be asked for and that the table of the page has a row for each, without
 // pipes that would break it.
 func TestBudgets(t *testing.T) {

@@ -77,8 +77,6 @@ func budgets() []budget {
 	tail, six := brief(3, "predictor/headqueue", "^BenchmarkTail1000x10000$"),
 		brief(3, "predictor/headqueue", "^BenchmarkSixQuantiles1000$")
 	trees := benchmark("predictor/boost", "^BenchmarkTrain$")
-	learning := onTraces(command{words: "go run ./research/cmd/fastreplay -traces " +
-		"SDSC-SP2-1998-4.2-cln,CTC-SP2-1996-3.1-cln,LANL-CM5-1994-4.1-cln", read: readLearning})
 	// once: some minutes
 	queues := command{words: "go test -run ^$ -bench ^BenchmarkManyQueues$ -benchtime 1x -timeout 60m ./daemon"}
 	return []budget{
@@ -117,11 +115,6 @@ func budgets() []budget {
 		{"training", "one training: 200 trees of 20 leaves on 60,000 rows of 40 features, half of them for each " +
 			"tree, as it is served", trees, "Train/half", "ns/op", whole, 2, false, "s"},
 		{"training", "the same on all rows and features", trees, "Train/all", "ns/op", whole, 2, false, "s"},
-		{"learning", "learning from the recorded jobs of SDSC-SP2, CTC and LANL in fast mode, the slowest", learning,
-			"Learning/log/", "jobs/s", 1, 2500, true, "jobs/s"},
-		{"learning", "the same from a million jobs, 35 shifted copies of KTH-SP2", learning, "Learning/million", "s", 1,
-			600, false, "s"},
-		{"learning", "its memory, the log included", learning, "Learning/million", "MiB", 1, 512, false, "MiB"},
 		{"queues",
 			"memory, the daemon that has read 30,000 jobs of 30,000 users in 10,000 queues, and the first requests",
 			queues, "ManyQueues", "MiB", 1, 256, false, "MiB"},
@@ -224,20 +217,6 @@ func loaded(load, machine string) bool {
 	_, _ = fmt.Sscanf(machine, "%d cores", &cores) // 0 where nobody knows
 	l, err := strconv.ParseFloat(load, 64)
 	return err == nil && cores > 0 && l > float64(cores)
-}
-
-// readLearning takes the figures out of the table that research/cmd/fastreplay prints.
-func readLearning(text string) string {
-	var out strings.Builder
-	row := regexp.MustCompile(`(?m)^\| (\S+?)(, \d+ copies)? \| \d+ \| ([\d.]+) \| (\d+) \| [\d.]+ \| (\d+) MiB \|$`)
-	for _, m := range row.FindAllStringSubmatch(text, -1) {
-		name := "Learning/log/" + m[1]
-		if m[2] != "" {
-			name = "Learning/million"
-		}
-		fmt.Fprintf(&out, "Benchmark%s 1 %s s %s jobs/s %s MiB\n", name, m[3], m[4], m[5])
-	}
-	return out.String()
 }
 
 // readImport takes the figures out of what scripts/bench-import prints.

@@ -126,6 +126,19 @@ func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	)
 }
 
+// StageBar is a progress bar of one stage of some work, whose description says how long the rest takes; a spinner where
+// the total is not known (0), invisible where progress is not shown.
+func (c *Console) StageBar(total int64) *progressbar.ProgressBar {
+	if total == 0 {
+		total = -1
+	}
+	return progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionSetWidth(20), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false),
+		progressbar.OptionSetSpinnerChangeInterval(0),
+	)
+}
+
 // CountBar is a progress bar that counts jobs or other units; it is invisible where progress is not shown.
 func (c *Console) CountBar(n int, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions(max(1, n),

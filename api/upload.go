@@ -1,0 +1,147 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+
+	"github.com/waitcast/waitcast/api/ask"
+)
+
+const (
+	// formMedia is the type of a body with several files, filePart the name of its parts.
+	formMedia = "multipart/form-data"
+	filePart  = "file"
+)
+
+// upload gives the files of a request's body, as they come.
+type upload struct {
+	body  *idleTimeoutReader
+	total int64
+	next  func() (name string, from io.ReadCloser, err error)
+	cut   error // why a part has no end
+}
+
+// newUpload returns the files of a body: its parts if it is a form, else itself.
+func newUpload(r *http.Request, body *idleTimeoutReader) (*upload, error) {
+	u := &upload{body: body, total: max(0, r.ContentLength)}
+	encoding := r.Header.Get("Content-Encoding")
+	// The header may be missing or wrong: which compression a log has it shows itself.
+	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case kind == formMedia && (params["boundary"] == "" || encoding != "" && encoding != "identity"):
+		return nil, &Refused{Status: http.StatusUnsupportedMediaType,
+			Detail: "a form needs a boundary, and no Content-Encoding", Hint: "compress its files, one by one"}
+	case kind == formMedia:
+		u.next = u.parts(params["boundary"])
+	case !slices.Contains([]string{"", "identity", "gzip", "x-gzip", "zstd"}, encoding):
+		return nil, &Refused{Status: http.StatusUnsupportedMediaType,
+			Detail: fmt.Sprintf("Content-Encoding %q is not known", encoding), Hint: "send it plain, gzip or zstd"}
+	default:
+		u.next = u.whole(r.URL.Query().Get("name"))
+	}
+	return u, nil
+}
+
+// whole returns the body as the only file.
+func (u *upload) whole(name string) func() (string, io.ReadCloser, error) {
+	if name == "" {
+		name = "import"
+	}
+	done := false
+	return func() (string, io.ReadCloser, error) {
+		if done {
+			return "", nil, io.EOF
+		}
+		done = true
+		return name, io.NopCloser(u.body), nil
+	}
+}
+
+// parts returns the files of a form.
+func (u *upload) parts(boundary string) func() (string, io.ReadCloser, error) {
+	end := lastBytes{from: u.body}
+	form := multipart.NewReader(&end, boundary)
+	return func() (string, io.ReadCloser, error) {
+		part, err := form.NextRawPart()
+		if err != nil {
+			// the form's reader takes the end of the body for that of the form
+			if !errors.Is(err, io.EOF) || !bytes.Contains(end.kept, []byte("--"+boundary+"--")) {
+				u.cut = cmp.Or(u.cut, io.ErrUnexpectedEOF)
+			}
+			return "", nil, io.EOF
+		}
+		// not FileName, which leaves out the folder
+		_, names, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+		name := names["filename"]
+		switch {
+		case err != nil || names["name"] != filePart:
+			return "", nil, ask.Invalid(part.FormName(), "unknown part of the form; files are parts named "+filePart)
+		case name == "":
+			name = "import"
+		case len(name) > maxImportName:
+			return "", nil, ask.Invalid(filePart, fmt.Sprintf("its name is longer than %d bytes", maxImportName))
+		}
+		return name, &uploadedPart{u, part}, nil
+	}
+}
+
+// lastBytes keeps the last bytes that were read: those of the end of a form, with what may follow it.
+type lastBytes struct {
+	from io.Reader
+	kept []byte
+}
+
+// endBytes is how many of them are kept: a boundary has at most 70.
+const endBytes = 512
+
+// Read implements io.Reader.
+func (l *lastBytes) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	l.kept = append(l.kept, p[:n]...)
+	if over := len(l.kept) - endBytes; over > 0 {
+		l.kept = append(l.kept[:0], l.kept[over:]...)
+	}
+	return n, err
+}
+
+// uploadedPart notes whether a part has its end.
+type uploadedPart struct {
+	of *upload
+	*multipart.Part
+}
+
+// Read implements io.Reader.
+func (p *uploadedPart) Read(b []byte) (int, error) {
+	n, err := p.Part.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		p.of.cut = err
+	}
+	return n, err
+}
+
+// Next implements ImportFiles.
+func (u *upload) Next() (name string, from io.ReadCloser, err error) { return u.next() }
+
+// Failed implements ImportFiles.
+func (u *upload) Failed() error {
+	if u.body.failed != nil {
+		return u.body.failed
+	}
+	return u.cut
+}
+
+// Read implements ImportFiles.
+func (u *upload) Read() int64 { return u.body.bytes.Load() }
+
+// Total implements ImportFiles.
+func (u *upload) Total() int64 { return u.total }
+
+// Abort implements ImportFiles.
+func (u *upload) Abort() { u.body.abort() }

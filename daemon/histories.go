@@ -1,0 +1,254 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon/intake"
+	"github.com/waitcast/waitcast/internal/terminal"
+	"github.com/waitcast/waitcast/pipeline/past"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+)
+
+// historyFilesKey is the key under which the database has which files of the configuration a cluster's history was
+// taken from.
+func historyFilesKey(cluster string) string { return "history-files/" + cluster }
+
+// histories takes in the files of the key history at the start, and lets the followed logs of a cluster wait where they
+// must.
+type histories struct {
+	running sync.WaitGroup
+	stop    context.CancelFunc
+	gates   map[string]chan struct{} // by cluster; closed once its followed logs may be read
+
+	mu     sync.Mutex
+	failed map[string]readmodel.Condition // by cluster
+}
+
+// start takes in the files of all clusters in the background, while the writer is at work.
+func (h *histories) start(c *collectingCore) {
+	ctx, stop := context.WithCancel(c.reading)
+	h.stop, h.gates, h.failed = stop, map[string]chan struct{}{}, map[string]readmodel.Condition{}
+	open := map[string]func(){}
+	for _, machine := range c.cfg.Clusters {
+		gate := make(chan struct{})
+		h.gates[machine.Name] = gate
+		open[machine.Name] = sync.OnceFunc(func() { close(gate) })
+		// the first history is to be learnt before anything is followed; a later one beside it
+		if len(machine.History.Files) == 0 || c.pipeline.View(machine.Name).Seq > 0 {
+			open[machine.Name]()
+		}
+	}
+	h.running.Go(func() {
+		for _, machine := range c.cfg.Clusters {
+			err := c.takeHistoryFiles(ctx, machine)
+			if err != nil && ctx.Err() == nil {
+				h.fails(c, machine.Name, err)
+			}
+			open[machine.Name]()
+		}
+	})
+}
+
+// end ends the imports under way.
+func (h *histories) end() {
+	h.stop()
+	h.running.Wait()
+}
+
+// fails notes that the files of a cluster cannot be taken in.
+func (h *histories) fails(c *collectingCore, cluster string, err error) {
+	c.opts.Log.Error("the files of history are not taken in; forecasts go on without them",
+		zap.String("cluster", cluster), zap.Error(err))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.failed[cluster] = readmodel.Condition{Name: readmodel.HistoryFailing, Cluster: cluster, Since: c.opts.Now(),
+		Reason: "the files of history are not taken in: " + terminal.Line(err.Error())}
+}
+
+// condition returns what an import keeps the daemon from, nil if it is nothing.
+func (h *histories) condition(cluster string, importer *intake.Importer) *readmodel.Condition {
+	if p := importer.Progress(); p != nil && p.Stage != intake.Learning { // the view shows that stage
+		c := &readmodel.Condition{Name: readmodel.HistoryReading, Cluster: cluster, Reason: "reading logs of the past",
+			Progress: p.Stage}
+		if p.Total > 0 {
+			var left time.Duration
+			if p.RemainingSeconds != nil {
+				left = time.Duration(*p.RemainingSeconds * float64(time.Second))
+			}
+			c.Progress += ", " + readmodel.ShareDone(p.Done, p.Total, left)
+		}
+		return c
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c, ok := h.failed[cluster]; ok {
+		return &c
+	}
+	return nil
+}
+
+// awaitHistory returns once the followed logs of a cluster may be read.
+func (c *collectingCore) awaitHistory(ctx context.Context, cluster string) error {
+	select {
+	case <-c.histories.gates[cluster]:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return c.pipeline.AwaitUsable(ctx, cluster)
+}
+
+// historyFiles describes files that were taken in. Its JSON is stored.
+type historyFiles struct {
+	Format, Mode string
+	Retention    time.Duration
+	Files        []historyFile
+}
+
+// historyFile is one file as it was when it was taken in.
+type historyFile struct {
+	Path     string
+	Size     int64
+	Modified time.Time
+}
+
+// takeHistoryFiles takes in the files that the configuration names for a cluster, if one has changed.
+func (c *collectingCore) takeHistoryFiles(ctx context.Context, machine config.Cluster) error {
+	if len(machine.History.Files) == 0 {
+		return nil
+	}
+	now, err := findHistory(machine.History, c.cfg.HistoryRetention)
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(now)
+	if err != nil {
+		return err
+	}
+	before, err := c.store.Meta(ctx, historyFilesKey(machine.Name))
+	if err != nil || before == string(text) {
+		return err
+	}
+	if err := c.pipeline.AwaitTaught(ctx, machine.Name); err != nil && ctx.Err() != nil {
+		return err
+	}
+	request := intake.Request{Files: newDiskFiles(now)}
+	if machine.History.Format != config.Auto {
+		request.Format = machine.History.Format
+	}
+	if machine.History.Mode != config.Auto {
+		request.Mode = past.Mode(machine.History.Mode)
+	}
+	report, err := c.imports[machine.Name].Import(ctx, request)
+	if err != nil {
+		return err
+	}
+	c.countBad(report)
+	c.opts.Log.Info("the files of history were taken in", zap.String("cluster", machine.Name),
+		zap.Int("files", len(report.Files)), zap.Int64("jobs", report.Jobs), zap.Int64("new_jobs", report.NewJobs),
+		zap.Int64("bad_lines", report.BadLines), zap.String("mode", report.Mode))
+	return c.store.SetMeta(ctx, historyFilesKey(machine.Name), string(text))
+}
+
+// findHistory returns the files that the configuration names, sorted and each once.
+func findHistory(h config.History, retention time.Duration) (*historyFiles, error) {
+	found := map[string]bool{}
+	for _, pattern := range h.Files {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, fmt.Errorf("history.files: %s: %w", pattern, err)
+		}
+		if len(paths) == 0 {
+			return nil, fmt.Errorf("history.files: there is no file %s", pattern)
+		}
+		for _, path := range paths {
+			found[path] = true
+		}
+	}
+	out := &historyFiles{Format: h.Format, Mode: h.Mode, Retention: retention}
+	for _, path := range slices.Sorted(maps.Keys(found)) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("history.files: %w", err)
+		}
+		if info.IsDir() {
+			return nil, fmt.Errorf("history.files: %s is a folder: name its files, as %s/*", path, path)
+		}
+		out.Files = append(out.Files, historyFile{path, info.Size(), info.ModTime().UTC()})
+	}
+	return out, nil
+}
+
+// diskFiles are files on disk, as api.ImportFiles.
+type diskFiles struct {
+	paths   []string
+	total   int64
+	read    atomic.Int64
+	aborted atomic.Bool
+}
+
+func newDiskFiles(of *historyFiles) *diskFiles {
+	d := &diskFiles{}
+	for _, f := range of.Files {
+		d.paths, d.total = append(d.paths, f.Path), d.total+f.Size
+	}
+	return d
+}
+
+// Next implements api.ImportFiles.
+func (d *diskFiles) Next() (string, io.ReadCloser, error) {
+	if len(d.paths) == 0 {
+		return "", nil, io.EOF
+	}
+	path := d.paths[0]
+	d.paths = d.paths[1:]
+	file, err := os.Open(path) //nolint:gosec // the configuration names it
+	if err != nil {
+		return "", nil, fmt.Errorf("history.files: %w", err)
+	}
+	return path, &diskFile{d, file}, nil
+}
+
+// Failed implements api.ImportFiles: what a file lacks is reported with its line.
+func (d *diskFiles) Failed() error { return nil }
+
+// Read implements api.ImportFiles.
+func (d *diskFiles) Read() int64 { return d.read.Load() }
+
+// Total implements api.ImportFiles.
+func (d *diskFiles) Total() int64 { return d.total }
+
+// Abort implements api.ImportFiles.
+func (d *diskFiles) Abort() { d.aborted.Store(true) }
+
+// errAborted is why a file is not read on.
+var errAborted = errors.New("the import was ended")
+
+// diskFile counts the bytes that are read.
+type diskFile struct {
+	of *diskFiles
+	*os.File
+}
+
+// Read implements io.Reader.
+func (f *diskFile) Read(p []byte) (int, error) {
+	if f.of.aborted.Load() {
+		return 0, errAborted
+	}
+	n, err := f.File.Read(p)
+	f.of.read.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,161 @@
+package daemon_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/modelstore"
+)
+
+// historySite is a site whose configuration names logs of the past in a folder old.
+func historySite(t *testing.T, extra string) *site {
+	t.Helper()
+	s := newSite(t, "accounting", "")
+	must(t, os.Mkdir(filepath.Join(s.dir, "old"), 0o700))
+	s.edit(t, "    time_zone: UTC\n", fmt.Sprintf("    time_zone: UTC\n    history: {files: [%q]%s}\n",
+		filepath.Join(s.dir, "old", "*"), extra))
+	return s
+}
+
+// old writes a file of the past.
+func (s *site) old(t *testing.T, name, text string) {
+	t.Helper()
+	write(t, filepath.Join(s.dir, "old", name), text)
+}
+
+// taken counts how often files of history were taken in, as the log says.
+func (r *running) taken() int {
+	return r.logs.FilterMessageSnippet("files of history were taken in").Len()
+}
+
+// TestHistoryFiles proves that the files which the configuration names are learnt at the first start before a record of
+// the followed log, not read again while they are as they were, imported again when one has grown, and after a reload
+// that names others, too.
+func TestHistoryFiles(t *testing.T) {
+	log := workload(t, 11, 300)
+	past, live := log[:len(log)/2], log[len(log)/2:]
+	s := historySite(t, ", mode: exact")
+	s.old(t, "1", text(past[:len(past)/2]))
+	s.add(t, text(live))
+	d := s.start(t)
+	d.caughtUp()
+	d.eventually("the files are taken in", func() bool { return d.taken() == 1 })
+	history, err := daemon.Pipeline(d.Daemon).HistoryOf(t.Context(), "main")
+	if err != nil || history == nil || history.After != 0 {
+		t.Fatalf("%+v, %v: want a history in force before the first record was journaled", history, err)
+	}
+	replayed := 0
+	for _, r := range ledger(t, d) {
+		if r.Replayed && !r.Start.IsZero() && r.Start.Before(past[len(past)/2].at) {
+			replayed++
+		}
+	}
+	if replayed == 0 {
+		t.Error("no row of the past")
+	}
+	d.stop()
+
+	d = s.start(t)
+	d.caughtUp()
+	again, err := daemon.Pipeline(d.Daemon).HistoryOf(t.Context(), "main")
+	must(t, err)
+	if again.Hash != history.Hash || d.taken() != 0 {
+		t.Errorf("files that are as they were are taken in %d times", d.taken())
+	}
+	d.stop()
+
+	s.old(t, "1", text(past))
+	d = s.start(t)
+	d.eventually("the file that grew is taken in", func() bool { return d.taken() == 1 })
+	grown, err := daemon.Pipeline(d.Daemon).HistoryOf(t.Context(), "main")
+	must(t, err)
+	if grown.Submissions <= history.Submissions || grown.After == 0 {
+		t.Errorf("%+v, want more than %d submissions", grown, history.Submissions)
+	}
+	s.old(t, "2", life{"9999.t", 4, 0, 1, 5}.e())
+	s.edit(t, "mode: exact", "mode: fast")
+	must(t, d.Reload(t.Context(), s.load(t)))
+	d.eventually("the other file is taken in", func() bool { return d.taken() == 2 })
+	more, err := daemon.Pipeline(d.Daemon).HistoryOf(t.Context(), "main")
+	must(t, err)
+	if more.Submissions != grown.Submissions+1 || more.Mode != "fast" {
+		t.Errorf("%+v, want one submission more than %d", more, grown.Submissions)
+	}
+}
+
+// TestHistoryFilesLikeFollowed proves that a daemon which learns the past from files of history, and then follows the
+// rest, makes the same forecasts of the rest as one that followed all of it.
+func TestHistoryFilesLikeFollowed(t *testing.T) {
+	log := workload(t, 12, 300)
+	past, live := log[:len(log)/2], log[len(log)/2:]
+	since := live[0].at
+	whole := newSite(t, "accounting", "")
+	whole.add(t, text(log))
+	d := whole.start(t)
+	d.caughtUp()
+	want := rowsSince(t, d, since)
+	d.stop()
+
+	s := historySite(t, ", mode: exact, format: pbs")
+	half := len(past) / 2
+	s.old(t, "b", text(past[:half]))
+	s.old(t, "a", text(past[half:]))
+	s.add(t, text(live))
+	d = s.start(t)
+	d.eventually("the files are taken in", func() bool { return d.taken() == 1 })
+	d.caughtUp()
+	got := rowsSince(t, d, since)
+	if len(want) < 50 {
+		t.Fatalf("%d rows: nothing to compare", len(want))
+	}
+	for key, row := range want {
+		if got[key] != row {
+			t.Errorf("%s: %s, want %s", key, got[key], row)
+		}
+	}
+}
+
+// rowsSince returns the rows of jobs that were submitted since an instant, by job.
+func rowsSince(t *testing.T, d *running, since time.Time) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	must(t, daemon.Store(d.Daemon).Rows(t.Context(), modelstore.RowQuery{}, func(r modelstore.Row) error {
+		if !r.Submit.Before(since) {
+			r.Seq = 0 // journals have other numbers
+			out[fmt.Sprint(r.JobID, r.Attempt)] = fmt.Sprintf("%+v", r)
+		}
+		return nil
+	}))
+	return out
+}
+
+// TestHistoryFilesRefused proves that files which are missing or no logs do not keep a daemon from following its logs,
+// that /readyz says why they are not taken in, and that the next start tries again.
+func TestHistoryFilesRefused(t *testing.T) {
+	s := historySite(t, "")
+	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
+	d := s.start(t)
+	d.wantLog("files of history are not taken in", "there is no file")
+	d.eventually("the log is followed", func() bool { return d.metric(events("applied")) == "1" })
+	if _, body := d.get("/readyz"); !strings.Contains(body, "history_failing: cluster main: ") ||
+		!strings.Contains(body, "there is no file") {
+		t.Errorf("/readyz: %s", body)
+	}
+	d.stop()
+	s.old(t, "page", "<html>\n")
+	d = s.start(t)
+	d.wantLog("files of history are not taken in", "no format that is known")
+	d.stop()
+	s.old(t, "page", life{"2.t", 4, 0, 1, 5}.e())
+	d = s.start(t)
+	d.eventually("the file is taken in", func() bool { return d.taken() == 1 })
+	d.caughtUp()
+	if _, body := d.get("/readyz"); strings.Contains(body, "history_failing") {
+		t.Errorf("/readyz: %s", body)
+	}
+}

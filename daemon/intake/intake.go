@@ -1,0 +1,148 @@
+// Package intake takes recorded logs of a cluster into its history: it reads files of any format, puts their events in
+// order together with those of the history that is in force, compares them with the log that is followed, stores them
+// in chunks and has the pipeline learn from them.
+//
+// Nothing is stored before all files have been read and judged. An import that is refused or broken off leaves nothing
+// behind: chunks that were stored without being put in force are dropped, after a crash by the pipeline at its start.
+package intake
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/waitcast/waitcast/api"
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline"
+	"github.com/waitcast/waitcast/pipeline/past"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+)
+
+// Learner learns histories: the pipeline.
+type Learner interface {
+	// View returns the newest view of a cluster.
+	View(cluster string) *readmodel.View
+	// HistoryOf returns the description of the history of a cluster that is in force, nil if there is none.
+	HistoryOf(ctx context.Context, cluster string) (*past.History, error)
+	// Teach puts a history in force whose chunks are stored.
+	Teach(ctx context.Context, cluster string, h past.History) error
+	// AwaitTaught returns once the history that is in force is learnt.
+	AwaitTaught(ctx context.Context, cluster string) error
+}
+
+// Store is what an import needs of the database.
+type Store interface {
+	modelstore.HistoryStore
+	Replay(ctx context.Context, after int64, fn func(modelstore.Entry) error) error
+	Commit(ctx context.Context, b modelstore.Batch) error
+}
+
+// Config defines the imports into one cluster.
+type Config struct {
+	Cluster string
+	Options collector.Options
+	// Zone is the configured time zone, for messages.
+	Zone string
+	// TempDir is the folder of temporary files.
+	TempDir string
+	// Retention is how much older than its newest event an event of a history may be.
+	Retention time.Duration
+	Now       func() time.Time
+	Store     Store
+	Learner   Learner
+	Log       *zap.Logger
+}
+
+// Importer takes logs into the history of one cluster, one import at a time.
+type Importer struct {
+	cfg      Config
+	busy     sync.Mutex
+	progress atomic.Pointer[wire.ImportProgress]
+	open     context.Context
+	close    context.CancelCauseFunc
+}
+
+// New returns the importer of a cluster.
+func New(cfg Config) *Importer {
+	i := &Importer{cfg: cfg}
+	i.open, i.close = context.WithCancelCause(context.Background())
+	return i
+}
+
+// Close ends the import that is under way with an error, and waits until it is over. No other begins.
+func (i *Importer) Close(why error) {
+	i.close(why)
+	i.busy.Lock()
+	defer i.busy.Unlock()
+}
+
+// Source returns the source under which the bad lines of imports are kept and counted.
+func Source(cluster string) string { return cluster + "/" + pipeline.ImportName }
+
+// Request is one import.
+type Request struct {
+	// Format is that of all files; empty recognizes it for each by its content. Columns are those of a dump of sacct
+	// without a header.
+	Format, Columns string
+	// Mode is how the history is replayed; empty decides it by the number of jobs.
+	Mode past.Mode
+	// Files are the logs.
+	Files api.ImportFiles
+	// Progress, if it is set, is called now and then.
+	Progress func(wire.ImportProgress)
+	// InForce, if it is set, is called once the history is in force, before it is learnt.
+	InForce func()
+}
+
+// Progress returns how far the import is that is under way, nil if there is none.
+func (i *Importer) Progress() *wire.ImportProgress { return i.progress.Load() }
+
+// Import takes files into the history and returns once it is learnt. An error is an *api.Refused, or that of the store,
+// the cause of ctx or that of Close; nothing is left behind then, unless the history was in force already: then it is
+// learnt in the background.
+func (i *Importer) Import(ctx context.Context, req Request) (*wire.ImportReport, error) {
+	if !i.busy.TryLock() {
+		return nil, i.underWay()
+	}
+	defer i.busy.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(i.open, func() { cancel(context.Cause(i.open)) })()
+	defer context.AfterFunc(ctx, req.Files.Abort)()
+	if t := i.cfg.Learner.View(i.cfg.Cluster).Teaching; t != nil && t.Failure == "" {
+		return nil, i.underWay()
+	}
+	defer i.progress.Store(nil)
+	run, err := i.begin(ctx, req)
+	if err == nil {
+		err = run.all(ctx)
+		if closed := run.history.Close(); err == nil {
+			err = closed
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &run.report, nil
+}
+
+// underWay is the refusal of an import beside another one.
+func (i *Importer) underWay() error {
+	return &api.Refused{Status: http.StatusConflict,
+		Detail: "another import into cluster " + i.cfg.Cluster + " is under way, or is still being learnt",
+		Hint:   "import again when it is done: /readyz shows how far it is"}
+}
+
+// unprocessable returns the refusal of files.
+func unprocessable(detail, hint string) error {
+	return &api.Refused{Status: http.StatusUnprocessableEntity, Detail: detail, Hint: hint}
+}
