@@ -60,7 +60,7 @@ func (s *Sim) all(request *Request, seed uint64, waits []float64) error {
 	for len(s.helpers) < workers-1 {
 		s.helpers = append(s.helpers, machine{})
 	}
-	w := shared{sim: s, request: request, seed: seed, waits: waits}
+	w := shared{sim: s, request: *request, seed: seed, waits: waits}
 	for i := range workers - 1 {
 		w.others.Go(func() { w.work(&s.helpers[i]) })
 	}
@@ -72,7 +72,7 @@ func (s *Sim) all(request *Request, seed uint64, waits []float64) error {
 // shared is replicas that several workers play.
 type shared struct {
 	sim     *Sim
-	request *Request
+	request Request
 	seed    uint64
 	waits   []float64
 	next    atomic.Int64 // replica
@@ -87,7 +87,7 @@ type shared struct {
 func (w *shared) work(m *machine) {
 	for i := int(w.next.Add(1)) - 1; i < len(w.waits); i = int(w.next.Add(1)) - 1 {
 		var err error
-		if w.waits[i], err = w.sim.one(m, w.request, i, w.seed); err != nil {
+		if w.waits[i], err = w.sim.one(m, &w.request, i, w.seed); err != nil {
 			w.fail(i, err)
 			return
 		}
