@@ -30,7 +30,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// importSite is a site whose models and journal reach back to any time.
+// importSite is a site whose models, journal and ledger reach back to any time.
 func importSite(t testing.TB, procs int) *site {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,6 +46,7 @@ clusters:
     sources: [{name: accounting, format: pbs, path: %q, poll: 20ms}]
 models: {window_jobs: 1000000, window_age: 30000d, min_samples: 5}
 store: {journal_retention: 30000d}
+accuracy: {retention: 30000d}
 `, dir, procs, s.log))
 	return s
 }
