@@ -65,13 +65,16 @@ func TestKept(t *testing.T) {
 func TestRead(t *testing.T) {
 	const imported = `round 1: 854280 lines; mawk 0.41 s, waitcastd 0.30 s (2.83 M lines/s), ratio 0.73
 one-shot, PBS: 2562840 lines, 3.09 s (0.83 M lines/s), 5.1 s of CPU, 178 MiB
-waitcast import, into a database: 854280 lines, 72.10 s (0.012 M lines/s), 80 s of CPU, 167 MiB, database 900 MB
-memory, waitcast import: 85428 lines, 7.10 s (0.012 M lines/s), 8 s of CPU, 154 MiB, database 90 MB
 `
-	want := "BenchmarkImport/swf 1 2.83 Mlines/s\nBenchmarkImport/pbs 1 0.83 Mlines/s\nBenchmarkImport/database 1 " +
-		"0.012 Mlines/s\nBenchmarkImportMemory 1 167 MiB\n"
+	want := "BenchmarkImport/swf 1 2.83 Mlines/s\nBenchmarkImport/pbs 1 0.83 Mlines/s\n"
 	if diff := cmp.Diff(want, readImport(imported)); diff != "" {
 		t.Errorf("import (-want +got):\n%s", diff)
+	}
+	const learnt = "history SDSC-SP2-1998-4.2-cln, fast: 59715 jobs, 21.3 s (2803 jobs/s), 38.1 s of CPU, 223 MiB, " +
+		"database 20 MB\n"
+	want = "BenchmarkHistory/SDSC-SP2-1998-4.2-cln 1 21.3 s 2803 jobs/s 223 MiB 20 MB\n"
+	if diff := cmp.Diff(want, readHistory(learnt)); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
 	}
 }
 

@@ -68,6 +68,7 @@ const (
 // simulated 5,200 jobs/s of KTH-SP2.
 func budgets() []budget {
 	imports := command{words: "./scripts/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
+	past := command{words: "./scripts/bench-history", tools: []string{"mawk", "zcat"}, traces: true, read: readHistory}
 	answers := command{words: "go run ./scripts/bench-http", tools: []string{"wrk"}}
 	latency := command{words: "go test -run ^$ -bench ^BenchmarkLatency$ -benchtime 1x" + counting + " ./daemon"}
 	delay := command{
@@ -110,8 +111,10 @@ func budgets() []budget {
 		{"easy", "EASY simulation of KTH-SP2, parse included: 100 times pyss",
 			onTraces(brief(1, "simulator", "^BenchmarkTrace$/^EASY$/KTH")), "Trace/EASY/KTH", "jobs/s", 1e-6, .5,
 			true, "M jobs/s"},
-		{"memory", "memory, import of a year's million jobs into a database", imports, "ImportMemory", "MiB", 1, 256,
-			false, "MiB"},
+		{"history", "a daemon learns SDSC-SP2, CTC-SP2 and LANL-CM5 from their files, fast, the slowest of the three",
+			past, "History/(SDSC|CTC|LANL)", "jobs/s", 1, 2500, true, "jobs/s"},
+		{"history", "the same of a million jobs", past, "History/million", "s", 1, 600, false, "s"},
+		{"history", "memory while it learns them", past, "History/million", "MiB", 1, 512, false, "MiB"},
 		{"training", "one training: 200 trees of 20 leaves on 60,000 rows of 40 features, half of them for each " +
 			"tree, as it is served", trees, "Train/half", "ns/op", whole, 2, false, "s"},
 		{"training", "the same on all rows and features", trees, "Train/all", "ns/op", whole, 2, false, "s"},
@@ -229,13 +232,21 @@ func readImport(text string) string {
 		{"Import/swf", "Mlines/s", regexp.MustCompile(`(?m)^round \d+: .*\(([\d.]+) M lines/s\)`)},
 		{"Import/pbs", "Mlines/s", regexp.MustCompile(`(?m)^one-shot, PBS: .*\(([\d.]+) M lines/s\)`)},
 		{"Import/jobcomp", "Mlines/s", regexp.MustCompile(`(?m)^one-shot, jobcomp: .*\(([\d.]+) M lines/s\)`)},
-		{"Import/database", "Mlines/s",
-			regexp.MustCompile(`(?m)^waitcast import, into a database: .*\(([\d.]+) M lines/s\)`)},
-		{"ImportMemory", "MiB", regexp.MustCompile(`(?m)^waitcast import, into a database: .* ([\d.]+) MiB`)},
 	} {
 		for _, m := range r.line.FindAllStringSubmatch(text, -1) {
 			fmt.Fprintf(&out, "Benchmark%s 1 %s %s\n", r.name, m[1], r.unit)
 		}
+	}
+	return out.String()
+}
+
+// readHistory takes the figures out of what scripts/bench-history prints.
+func readHistory(text string) string {
+	line := regexp.MustCompile(
+		`(?m)^history (\S+), \S+: \d+ jobs, ([\d.]+) s \((\d+) jobs/s\), .* (\d+) MiB, database (\d+) MB`)
+	var out strings.Builder
+	for _, m := range line.FindAllStringSubmatch(text, -1) {
+		fmt.Fprintf(&out, "BenchmarkHistory/%s 1 %s s %s jobs/s %s MiB %s MB\n", m[1], m[2], m[3], m[4], m[5])
 	}
 	return out.String()
 }
