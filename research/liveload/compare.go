@@ -13,14 +13,18 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// ReplayDayOne replays what DayOne recorded for a seed in the folder from: the journal of the daemon that followed all
-// along, that of the one without history as it is, and once more with the import of the history before the first
-// question. The folder to gets the three runs.
+// ReplayDayOne replays what DayOne recorded for a seed in the folder from: the journals of its daemons, with the import
+// of the history before the first question in that of the one that imported. Where none did, the journal of the one
+// without history serves for both. The folder to gets the three runs.
 func ReplayDayOne(ctx context.Context, from, to string) error {
+	late := taughtDir
+	if _, err := os.Stat(filepath.Join(from, late, databaseFile)); os.IsNotExist(err) {
+		late = freshDir
+	}
 	for _, r := range []struct{ journal, name, history string }{
 		{followedDir, followedDir, ""},
 		{freshDir, freshDir, ""},
-		{freshDir, taughtDir, filepath.Join(from, historyFile)},
+		{late, taughtDir, filepath.Join(from, historyFile)},
 	} {
 		err := replayRun(ctx, filepath.Join(from, r.journal), filepath.Join(to, r.name), r.history)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/waitcast/waitcast/history"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
@@ -17,8 +18,11 @@ const chunkEvents = 4096
 
 // learn imports a recorded log into the pipeline, and returns once it is learnt.
 func (r *replay) learn(ctx context.Context, path string) (err error) {
+	options := r.source.Options
+	options.Recorded = true
 	log, err := history.Read(ctx, []string{path}, history.Config{
-		Formats: history.Formats(time.Now), Options: r.source.Options, Now: time.Now(),
+		Formats: history.Formats(time.Now), Options: options, Now: time.Now(),
+		Check: func(ev *job.Event) (err error) { *ev, err = pipeline.Storable(*ev); return err },
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,117 @@
+package liveload
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/waitcast/waitcast/collector/slurm"
+	"github.com/waitcast/waitcast/internal/testports"
+)
+
+// TestShortDayOne records a short day after a short one on a real Slurm, with a daemon that follows both, one that
+// imports what sacct has of the first, and one that does neither, and then replays it. It proves the machinery: all
+// three are asked about the same jobs, and only the one that imported learnt from the first day. How much that is worth
+// is in research/docs/dayone.md.
+func TestShortDayOne(t *testing.T) {
+	needSlurm(t)
+	t.Parallel() // it waits for jobs most of the time
+	const nodes = 3
+	dir := t.TempDir()
+	o := DayOneOptions{Days: 1, Client: filepath.Join(dir, "waitcast"), Options: Options{
+		Dir: dir, Seeds: []uint64{4}, Port: testports.Take(t, nodes+2),
+		Daemon: filepath.Join(dir, "waitcastd"), ClusterScript: "../../scripts/slurm-cluster",
+		Settings: Settings{Plan: PlanOptions{Jobs: 15, Nodes: nodes, CPUs: 2, Longest: 3}},
+	}}
+	for program, what := range map[string]string{o.Daemon: "../../cmd/daemon", o.Client: "../../cmd/waitcast"} {
+		if out, err := exec.Command("go", "build", "-o", program, what).CombinedOutput(); err != nil {
+			t.Fatalf("building %s: %v\n%s", what, err, out)
+		}
+	}
+	log := &bytes.Buffer{}
+	o.Out = log
+	if err := DayOne(t.Context(), o); err != nil {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	seed := filepath.Join(dir, "seed-4")
+	before, err := readLines[Record](filepath.Join(seed, recordsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{} // jobs of the first day
+	for i := range before {
+		known[before[i].ID] = true
+	}
+	checkDump(t, filepath.Join(seed, historyFile), known)
+	replayed := filepath.Join(t.TempDir(), "seed-4")
+	if err := ReplayDayOne(t.Context(), seed, replayed); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{seed, replayed} {
+		checkDayOne(t, dir, o.Plan.Jobs, known)
+		for _, ledger := range []bool{false, true} {
+			out := &bytes.Buffer{}
+			if err := CompareDayOne(t.Context(), out, []string{dir}, ledger); err != nil {
+				t.Error(err)
+			}
+			t.Logf("%s, ledger %v:\n%s", dir, ledger, out)
+		}
+	}
+}
+
+// checkDump checks that a dump has jobs of the first day alone.
+func checkDump(t *testing.T, path string, known map[string]bool) {
+	t.Helper()
+	dump, err := os.ReadFile(path) //nolint:gosec // the test's
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(dump)), "\n")
+	if lines[0] != strings.ReplaceAll(slurm.SacctColumns, ",", "|") || len(lines) < 2 {
+		t.Fatalf("the dump of sacct:\n%s", dump)
+	}
+	for _, line := range lines[1:] {
+		if id := strings.Split(line, "|")[1]; !known[id] {
+			t.Errorf("job %s is not of the first day: %s", id, line)
+		}
+	}
+}
+
+// checkDayOne checks that all daemons of a seed answered all questions, about the same jobs, and that the one that
+// started late without history has no forecasts of the first day's jobs that had ended then, while the one with history
+// has.
+func checkDayOne(t *testing.T, seed string, jobs int, known map[string]bool) {
+	t.Helper()
+	forecasts := map[string]int{} // of the first day's jobs, by daemon
+	for _, name := range []string{followedDir, taughtDir, freshDir} {
+		records, fates, err := readRun(filepath.Join(seed, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(records) != jobs || len(fates) != jobs+len(known) {
+			t.Errorf("%s: %d records and %d fates, want %d and %d", name, len(records), len(fates), jobs,
+				jobs+len(known))
+		}
+		for i := range records {
+			if r := &records[i]; r.Trouble != "" || r.Answer.Refusal != "" || known[r.ID] {
+				t.Errorf("%s: job %q: %s, answer %q", name, r.ID, r.Trouble, r.Answer.Refusal)
+			}
+		}
+		rows, err := readLedger(t.Context(), filepath.Join(seed, name, databaseFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id := range rows {
+			if known[id] {
+				forecasts[name]++
+			}
+		}
+	}
+	if forecasts[followedDir] < forecasts[taughtDir] || forecasts[taughtDir] < len(known)/2 ||
+		forecasts[freshDir] >= forecasts[taughtDir] {
+		t.Errorf("forecasts of the first day's %d jobs: %v", len(known), forecasts)
+	}
+}
