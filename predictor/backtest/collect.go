@@ -368,6 +368,9 @@ func answersOf(f *engine.Forecast) func(method int) []float64 {
 		case 1:
 			return f.Combined
 		}
+		if f.Experts == nil { // a fast replay did not forecast it
+			return nil
+		}
 		return f.Experts[method-2]
 	}
 }

@@ -16,10 +16,12 @@ type TraceResult struct {
 	// Files are the files of the log.
 	Files []File `json:"files,omitempty"`
 	// Jobs is the number of jobs replayed, BadRecords of records left out, Resolution the log's in seconds.
-	Jobs       int            `json:"jobs"`
-	BadRecords int            `json:"bad_records"`
-	Resolution float64        `json:"resolution_seconds"`
-	Methods    []MethodResult `json:"methods"`
+	Jobs       int `json:"jobs"`
+	BadRecords int `json:"bad_records"`
+	// ForecastJobs is how many of the last jobs were forecast by a fast replay, 0 where all were.
+	ForecastJobs int            `json:"forecast_jobs,omitempty"`
+	Resolution   float64        `json:"resolution_seconds"`
+	Methods      []MethodResult `json:"methods"`
 	// Constant is the best constant forecast in hindsight: the largest share of waits within a factor 2 of one number.
 	Constant Constant `json:"best_constant"`
 	// Importance is each feature's part of what the trees of the median gained, in falling order.

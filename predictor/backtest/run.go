@@ -23,6 +23,9 @@ type Options struct {
 	Warmup float64
 	// Engine is how the engine works; its levels are set here.
 	Engine engine.Config
+	// Fast, if not nil, is a plan to replay by: only the last jobs are forecast and scored, the others count as
+	// warm-up. Its number of submissions is set here.
+	Fast *engine.Replay
 	// Predict is called with every forecast after the warm-up, also of jobs never seen to start: the job, the method's
 	// name, and the quantiles in seconds.
 	Predict func(j *Job, method string, quantiles []float64) error
@@ -51,7 +54,6 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	}
 	r := &run{trace: t, options: o, from: int(o.Warmup * float64(len(t.Jobs))),
 		methods: append([]string{Waitcast, Uncorrected}, ensemble.Names()...)}
-	r.details = newCollector(t, r.from, o.Engine.Resolution, r.methods)
 	for _, name := range r.methods {
 		s, err := newMethodScore(name, o.Engine.Resolution)
 		if err != nil {
@@ -59,12 +61,16 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 		}
 		r.scores = append(r.scores, s)
 	}
+	if o.Fast != nil {
+		r.begin(e, *o.Fast)
+	}
+	r.details = newCollector(t, r.from, o.Engine.Resolution, r.methods)
 	t.Replay(e, r.take)
 	if r.err != nil {
 		return nil, r.err
 	}
-	out := &TraceResult{Trace: t.Name, Jobs: len(t.Jobs), BadRecords: t.Bad, Resolution: o.Engine.Resolution,
-		Constant: bestConstant(r.waits)}
+	out := &TraceResult{Trace: t.Name, Jobs: len(t.Jobs), ForecastJobs: r.forecasts, BadRecords: t.Bad,
+		Resolution: o.Engine.Resolution, Constant: bestConstant(r.waits)}
 	for _, s := range r.scores {
 		out.Methods = append(out.Methods, s.result())
 	}
@@ -72,6 +78,9 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 		out.Importance = append(out.Importance, Importance(f))
 	}
 	out.DetailResult = r.details.result(out.Constant)
+	if r.forecasts > 0 {
+		out.Learning = nil // there were no forecasts while it learnt
+	}
 	out.Seconds = time.Since(begin).Seconds()
 	return out, nil
 }
@@ -86,6 +95,17 @@ type run struct {
 	details *collector
 	waits   []float64
 	err     error
+
+	forecasts int // jobs, of a fast replay
+}
+
+// begin begins a plan.
+func (r *run) begin(e *engine.Engine, plan engine.Replay) {
+	plan.Submissions = len(r.trace.Jobs)
+	e.BeginReplay(plan)
+	if n := plan.Forecasts(); n < plan.Submissions {
+		r.forecasts, r.from = n, max(r.from, plan.Submissions-n)
+	}
 }
 
 // take scores the forecasts of one submission. Their outcome is in the trace already, but nobody who forecasts sees it.

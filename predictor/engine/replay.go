@@ -40,6 +40,12 @@ const (
 	replayGrowth = .25
 )
 
+// Forecasts returns how many of the last submissions have forecasts.
+func (r Replay) Forecasts() int {
+	r = r.withDefaults()
+	return min(r.Submissions, r.Newest)
+}
+
 func (r Replay) withDefaults() Replay {
 	if r.Newest == 0 {
 		r.Newest = newestSubmissions

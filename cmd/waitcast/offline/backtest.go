@@ -35,7 +35,12 @@ type backtestFlags struct {
 	procs       int
 	predictions string
 	report      string
+	fast        bool
+	fastGiven   bool
 }
+
+// exactJobs is from how many jobs on a replay is fast where the user does not choose.
+const exactJobs = 100_000
 
 func newBacktest(a *Commands) *cobra.Command {
 	var f backtestFlags
@@ -55,7 +60,10 @@ func newBacktest(a *Commands) *cobra.Command {
 			"  waitcast backtest SDSC-SP2-1998-4.2-cln.swf.gz --json --predictions forecasts.csv\n" +
 			"  waitcast backtest KTH-SP2-1996-2.1-cln.swf.gz --mode head",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return a.backtest(c.Context(), args, f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			f.fastGiven = c.Flags().Changed("fast")
+			return a.backtest(c.Context(), args, f)
+		},
 	}
 	flags := command.Flags()
 	f.add(flags)
@@ -63,6 +71,9 @@ func newBacktest(a *Commands) *cobra.Command {
 		"what is forecast: wait, the whole wait from the submission; head, that from reaching the head of the queue")
 	flags.Float64Var(&f.warmup, "warmup", .1,
 		"part of the jobs, from the beginning, that are learnt from but not scored")
+	flags.BoolVar(&f.fast, "fast", false, fmt.Sprintf("forecast and score the last %d jobs only, and learn little but "+
+		"facts from most others; by default from %d jobs on (--fast=false forecasts all)",
+		engine.Replay{Submissions: math.MaxInt}.Forecasts(), exactJobs))
 	flags.IntVar(&f.procs, "procs", 0, "processors of the machine; 0 learns them (mode head: the header's MaxProcs)")
 	flags.StringVar(&f.predictions, "predictions", "", "file for a row per job and method, CSV")
 	flags.StringVar(&f.report, "report", "",
@@ -79,6 +90,8 @@ func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags
 		return console.NewUsageError(fmt.Sprintf("--warmup is %v; want a part from 0 to below 1", f.warmup))
 	case f.procs < 0:
 		return console.NewUsageError(fmt.Sprintf("--procs is %d; want 0 or more", f.procs))
+	case f.mode == "head" && f.fastGiven:
+		return console.NewUsageError("--fast is of --mode wait")
 	case f.mode == "head":
 		return a.backtestHead(paths, f)
 	}
@@ -220,6 +233,9 @@ func (a *Commands) replay(trace *backtest.Trace, f backtestFlags, rows *predicti
 			return rows.write(j.ID(), j.Submit, method, q)
 		},
 	}
+	if f.fast || !f.fastGiven && len(trace.Jobs) >= exactJobs {
+		options.Fast = &engine.Replay{}
+	}
 	result, err := backtest.Run(trace, options)
 	_ = bar.Clear()
 	return result, err
@@ -282,6 +298,10 @@ func printBacktest(to io.Writer, r *backtest.Result) error {
 		_, _ = fmt.Fprintf(to, "%s: %d jobs, %.0f s; log-pinball loss (ln(wait + 60 s)), coverage P(W <= q), medians "+
 			"within a factor 2 (best constant %.3f)\n\n",
 			console.Printable(t.Trace), t.Jobs, t.Seconds, t.Constant.Within2)
+		if t.ForecastJobs > 0 {
+			_, _ = fmt.Fprintf(to, "fast replay: the last %d jobs are forecast and scored; --fast=false forecasts "+
+				"all\n\n", t.ForecastJobs)
+		}
 		w := tabwriter.NewWriter(to, 0, 8, 2, ' ', tabwriter.AlignRight)
 		_, _ = fmt.Fprintln(w, "method\tn\tloss .5\t.75\t.9\t.95\tcovered .5\t.75\t.9\t.95\tx2\tx3\tr\tr log\t")
 		for k := range t.Methods {

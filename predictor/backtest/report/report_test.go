@@ -23,6 +23,7 @@ import (
 	"github.com/waitcast/waitcast/internal/browser"
 	"github.com/waitcast/waitcast/predictor/backtest"
 	"github.com/waitcast/waitcast/predictor/backtest/report"
+	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/swf"
 )
 
@@ -93,6 +94,40 @@ func page(t *testing.T, r *backtest.Result) string {
 		t.Fatal(err)
 	}
 	return out.String()
+}
+
+// TestFastReplay: by a plan the newest jobs alone are forecast and scored, and the page says so; a plan of no more jobs
+// than that changes nothing.
+func TestFastReplay(t *testing.T) {
+	log := trace(t, 700)
+	fast := func(newest int) *backtest.Result {
+		r, err := backtest.Run(log, backtest.Options{Fast: &engine.Replay{Newest: newest, Older: 100}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Seconds = 0
+		return &backtest.Result{Traces: []backtest.TraceResult{*r}}
+	}
+	r := fast(300)
+	got := &r.Traces[0]
+	if p := got.Population; got.ForecastJobs != 300 || p.WarmUp != 400 || p.Scored+p.Cancelled != 300 ||
+		got.Method(backtest.Waitcast).N != p.Scored || got.Learning != nil {
+		t.Errorf("%d forecast, %+v, %d steps", got.ForecastJobs, p, len(got.Learning))
+	}
+	text := page(t, r)
+	for want, times := range map[string]int{"waits of the last 300 only": 1, "How quickly it learnt": 0, "NaN": 0} {
+		if n := strings.Count(text, want); n != times {
+			t.Errorf("the page has %q %d times, want %d", want, n, times)
+		}
+	}
+	exact, err := backtest.Run(log, backtest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	exact.Seconds = 0
+	if all := page(t, fast(700)); all != page(t, &backtest.Result{Traces: []backtest.TraceResult{*exact}}) {
+		t.Error("a plan of no more jobs changes the page")
+	}
 }
 
 // TestNothingFromTheNetwork: the page names no address, runs no script and forbids both; a second one has the same

@@ -59,6 +59,10 @@ func readSentence(s *section) string {
 	p := &s.Population
 	text := fmt.Sprintf("waitcast went through the %s of this log as if they were submitted now, and forecast "+
 		"each one's wait from what was known at its submission.", jobs(s.Jobs))
+	if n := s.ForecastJobs; n > 0 {
+		text = fmt.Sprintf("waitcast went through the %s of this log as if they were submitted now, in a hurry: it "+
+			"forecast the waits of the last %s only, from what was known at their submission.", jobs(s.Jobs), count(n))
+	}
 	others := s.Jobs
 	if p.WarmUp > 0 {
 		text += fmt.Sprintf(" The first %s only taught it.", count(p.WarmUp))

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/gob"
 	"errors"
@@ -60,7 +61,8 @@ func main() {
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	var o options
 	flags := flag.NewFlagSet("fastreplay", flag.ContinueOnError)
-	flags.StringVar(&o.shared, "shared", filepath.Join("..", "shared"), "folder with traces/")
+	flags.StringVar(&o.shared, "shared", cmp.Or(os.Getenv("WAITCAST_SHARED"), filepath.Join("..", "shared")),
+		"folder with traces/")
 	flags.StringVar(&o.traces, "traces", "SDSC-SP2-1998-4.2-cln,CTC-SP2-1996-3.1-cln,LANL-CM5-1994-4.1-cln,"+
 		"KTH-SP2-1996-2.1-cln,SDSC-Par-1996-3.1-cln,DOST-ASTI_COARE-Saliksik-2020-cln", "names, separated by commas")
 	flags.IntVar(&o.copies, "copies", 35, "shifted copies of KTH-SP2 that are learned from as one log; 0 for none")
