@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -580,5 +581,23 @@ func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	}
 	if d := cmp.Diff(learnt(t, p), learnt(t, f)); d != "" {
 		t.Errorf("writer (-) and follower (+) differ: %.2000s", d)
+	}
+}
+
+// TestTimeThatRemains proves that the estimate counts the newest jobs of a fast replay, which are followed in full, as
+// what they cost.
+func TestTimeThatRemains(t *testing.T) {
+	r := &rebuild{history: past.History{Mode: past.Fast, Events: 3000, Submissions: 1000}, began: time.Now()}
+	r.plans.Newest = 100
+	r.total.Store(3000)
+	left := func(done int64) float64 {
+		r.done.Store(done)
+		r.began = time.Now().Add(-time.Minute)
+		return r.progress().Remaining.Minutes()
+	}
+	for done, want := range map[int64]float64{2700: 15 * 300. / 2700, 3000: 0, 2850: 15 * 150. / (2700 + 15*150)} {
+		if got := left(done); math.Abs(got-want) > .01 {
+			t.Errorf("after %d of 3000 events in a minute, %.3f minutes remain, want %.3f", done, got, want)
+		}
 	}
 }
