@@ -175,7 +175,11 @@ func (c *comparison) fresh(at time.Time) bool {
 func (c *comparison) ended(r *row) {
 	_, pictured := c.picture[r.id]
 	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
-	if late && !pictured || !r.Times.End.Before(c.at.Add(-settle)) {
+	recent := !r.Times.End.Before(c.at.Add(-settle))
+	if recent { // a later snapshot reports it whole; until then it has not vanished
+		c.present[r.id] = true
+	}
+	if late && !pictured || recent {
 		return
 	}
 	ev := c.event(job.End, r)

@@ -262,6 +262,26 @@ func TestSnapshotAlone(t *testing.T) {
 	}
 }
 
+// TestSnapshotsInQuickSuccession proves that a job that came and went between two snapshots is reported with its start,
+// although two more are taken before its end is old enough to be reported.
+func TestSnapshotsInQuickSuccession(t *testing.T) {
+	s := newStage(t, true, "")
+	waits := shown{id: "5", submit: 10}
+	over := shown{id: "5", state: "COMPLETED", submit: 10, start: 20, end: 21}
+	for _, step := range []struct {
+		at   int64
+		want string
+		jobs []shown
+	}{
+		{20, "20:5-submit", []shown{waits}}, {21, "", []shown{over}}, {22, "", []shown{over}}, {23, "", []shown{over}},
+		{24, "20:5-start* 21:5-end", []shown{over}}, {25, "", []shown{over}},
+	} {
+		if got := s.snap(step.at, step.jobs...); got != step.want {
+			t.Errorf("at %d: changes %q, want %q", step.at, got, step.want)
+		}
+	}
+}
+
 // The picture after a snapshot has what squeue said.
 func TestSnapshotAttributes(t *testing.T) {
 	s := newStage(t, false, "")
