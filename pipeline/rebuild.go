@@ -21,9 +21,9 @@ import (
 const (
 	// pageEntries is how many entries of the journal a rebuild reads at once.
 	pageEntries = 2000
-	// loadSampled is the time at the end of a history in which a fast replay learns the forecast of the load. It begins
-	// to correct itself after some days, and has 4 samples a day.
-	loadSampled = 120 * 24 * time.Hour
+	// loadSampled is the time at the end of a history in which a fast replay learns the forecast of the load, with 4
+	// samples a day. Its trees need 300 samples whose longest horizon, a week, has passed.
+	loadSampled = 90 * 24 * time.Hour
 	// fewEntries is how many entries the writer may fold at the swap, while it takes in nothing else.
 	fewEntries = 200
 )
