@@ -42,10 +42,8 @@ type clusterWriter struct {
 	declared []string            // the configured queues
 	took     prometheus.Observer // takes the seconds that it takes to bring the models up to date
 	log      *zap.Logger
-	measured bool // waits are, by one of the observers
-	// learnt says which history the state knows; nil for none. gathers is true while that is replayed.
-	learnt  *past.Learnt
-	gathers bool
+	measured bool         // waits are, by one of the observers
+	learnt   *past.Learnt // which history the state knows; nil for none
 }
 
 // output is what a cluster adds to the batch to be committed.

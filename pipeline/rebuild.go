@@ -83,12 +83,13 @@ type rebuild struct {
 	total  atomic.Int64
 
 	// The fields below belong to the goroutine, and then to the writer.
-	writer *clusterWriter
-	events *past.Events
-	jobs   *past.Gathering
-	rows   []modelstore.Row
-	folded int64 // events of the history that are folded
-	seq    int64 // of the newest entry of the journal that was read
+	writer   *clusterWriter
+	events   *past.Events
+	jobs     *past.Gathering
+	gatherer gatherer
+	rows     []modelstore.Row
+	folded   int64 // events of the history that are folded
+	seq      int64 // of the newest entry of the journal that was read
 	// raw is the number of the last entry that a state without the history journaled.
 	raw    int64
 	learnt past.Learnt
@@ -117,7 +118,7 @@ func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) e
 		}
 	}
 	r.writer.journal, r.writer.known = false, r.jobs.Known
-	r.writer.observers = append(r.writer.observers, gatherer{r.writer, r.jobs})
+	r.writer.observers = append(r.writer.observers, &r.gatherer)
 	r.total.Store(h.Events + p.seq)
 	p.unlearnt[name] = usable
 	p.rebuilds.set(name, r)
@@ -316,9 +317,9 @@ func (r *rebuild) foldHistory(ctx context.Context, until time.Time) error {
 		case !until.IsZero() && ev.Time.After(until):
 			return nil
 		}
-		r.writer.gathers = true
+		r.gatherer.to = r.jobs
 		r.take(*ev, "")
-		r.writer.gathers = false
+		r.gatherer.to = nil
 		r.events.Pass()
 		r.done.Add(1)
 		r.folded++
@@ -367,19 +368,18 @@ func (r *rebuild) storeJobs(ctx context.Context) error {
 	})
 }
 
-// gatherer gathers the jobs of the history that left.
+// gatherer gathers the jobs that leave while the history is folded.
 type gatherer struct {
-	writer *clusterWriter
-	jobs   *past.Gathering
+	to *past.Gathering // nil while the journal is folded
 }
 
 // InstantOver implements changes.Observer.
-func (g gatherer) InstantOver(time.Time, bool, *cluster.State) {}
+func (g *gatherer) InstantOver(time.Time, bool, *cluster.State) {}
 
 // Observe implements changes.Observer.
-func (g gatherer) Observe(c *changes.Change, _ *cluster.State) {
-	if g.writer.gathers && c.After == nil && c.Before != nil {
+func (g *gatherer) Observe(c *changes.Change, _ *cluster.State) {
+	if g.to != nil && c.After == nil && c.Before != nil {
 		left := c.Left()
-		g.jobs.Add(&left)
+		g.to.Add(&left)
 	}
 }

@@ -65,7 +65,7 @@ func (r *rebuild) catchUp(ctx context.Context, to int64) error {
 func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
 	w, learnt := r.writer, r.learnt
 	w.learnt, w.known, w.recall, w.journal = &learnt, old.known, old.recall, true
-	w.observers = slices.DeleteFunc(w.observers, func(o changes.Observer) bool { _, is := o.(gatherer); return is })
+	w.observers = slices.DeleteFunc(w.observers, func(o changes.Observer) bool { return o == &r.gatherer })
 	w.seq, w.dirty, w.atOnce = p.seq, true, true
 	if w.ledger != nil && old.ledger != nil {
 		w.ledger.keepServed(old.ledger)

@@ -67,7 +67,7 @@ func (r *rowsPlot) figure(f figure) (*figure, error) {
 			return nil, err
 		}
 	}
-	return drawn(p, rowsMargin+rowHeight*vg.Length(len(r.rows)), f)
+	return drawPlot(p, rowsMargin+rowHeight*vg.Length(len(r.rows)), f)
 }
 
 // addGrid draws a line at each tick with a label, and at each reference a darker one.
@@ -366,7 +366,7 @@ func timesFigure(s *section) (*figure, error) {
 			return nil, err
 		}
 	}
-	return drawn(p, 80*vg.Millimeter, f)
+	return drawPlot(p, 80*vg.Millimeter, f)
 }
 
 func timesDescription(s *section) string {

@@ -82,8 +82,8 @@ var (
 	opening = regexp.MustCompile(`(?s)^.*?<svg[^>]*>`)
 )
 
-// drawn draws a plot of some height.
-func drawn(p *plot.Plot, height vg.Length, f figure) (*figure, error) {
+// drawPlot draws a plot of some height.
+func drawPlot(p *plot.Plot, height vg.Length, f figure) (*figure, error) {
 	canvas := vgsvg.New(width, height)
 	p.Draw(draw.New(canvas))
 	var out bytes.Buffer
