@@ -18,7 +18,7 @@ import (
 )
 
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 6
+const version = 7
 
 // ErrCorrupt is the error for bytes that are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")
@@ -86,10 +86,12 @@ func (e *Engine) restore(body []byte) error {
 
 // code goes through all that is saved.
 func (e *Engine) code(s *codec.Codec) error {
-	levels, kinds, features := e.cfg.Levels, ensemble.Count, len(e.names)
+	levels, kinds, features, without := e.cfg.Levels, ensemble.Count, len(e.features.names), e.features.without
 	s.Reals(&levels)
 	s.Int(&kinds, &features)
-	if !slices.Equal(levels, e.cfg.Levels) || kinds != ensemble.Count || features != len(e.names) {
+	codec.List(s, &without, func(group *string) { s.Text(group) })
+	if !slices.Equal(levels, e.cfg.Levels) || kinds != ensemble.Count || features != len(e.features.names) ||
+		!slices.Equal(without, e.features.without) {
 		return ensemble.ErrShape
 	}
 	s.Int(&e.tracker.Capacity, &e.tracker.Codes, &e.pools.Starts, &e.ensemble.Since, &e.withoutRow)

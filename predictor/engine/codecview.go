@@ -60,10 +60,13 @@ func restoreView(body []byte) (*View, error) {
 
 // code goes through all of a view.
 func (v *View) code(s *codec.Codec) error {
-	kinds, features := ensemble.Count, len(names())
+	kinds := ensemble.Count
 	s.Reals(&v.Levels)
-	s.Int(&kinds, &features, &v.median, &v.Capacity, &v.learnt, &v.Queues.Codes)
-	if kinds != ensemble.Count || features != len(names()) {
+	s.Int(&kinds, &v.median, &v.Capacity, &v.learnt, &v.Queues.Codes)
+	if err := v.codeFeatures(s); err != nil {
+		return err
+	}
+	if kinds != ensemble.Count {
 		return ensemble.ErrShape
 	}
 	if s.Reading && (len(v.Levels) == 0 || v.median >= len(v.Levels)) {
@@ -80,7 +83,7 @@ func (v *View) code(s *codec.Codec) error {
 	codec.List(s, &v.Queues.All, func(q **track.QueueFacts) { track.CodeQueue(s, q, v.Levels) })
 	v.codeUsers(s)
 	v.codePools(s)
-	training.CodeModels(s, &v.models, len(v.Levels), features)
+	training.CodeModels(s, &v.models, len(v.Levels), len(v.features.names))
 	asked := v.laws != nil
 	if s.Flag(&asked); asked {
 		if s.Reading {
@@ -101,6 +104,27 @@ func (v *View) code(s *codec.Codec) error {
 		ensemble.CodeDrift(s, d)
 	})
 	return ensemble.CodeTemplate(s, v.template)
+}
+
+// codeFeatures passes the number of features, and which groups are left out.
+func (v *View) codeFeatures(s *codec.Codec) error {
+	count, without := 0, []string(nil)
+	if !s.Reading {
+		count, without = len(v.features.names), v.features.without
+	}
+	s.Int(&count)
+	codec.List(s, &without, func(group *string) { s.Text(group) })
+	if !s.Reading {
+		return nil
+	}
+	var err error
+	if v.features, err = newFeatures(without); err != nil {
+		return errors.Join(ensemble.ErrShape, err)
+	}
+	if count != len(v.features.names) {
+		return ensemble.ErrShape
+	}
+	return nil
 }
 
 func (v *View) codeUsers(s *codec.Codec) {

@@ -54,6 +54,8 @@ type Config struct {
 	Cores int
 	// Prior is the simulation's errors elsewhere, which forecasts start from; by default those of all logs at hand.
 	Prior *ensemble.Prior
+	// Without names the groups of features that are unknown (NaN) in all rows, see FeatureGroups: for experiments.
+	Without []string
 	// Trees has the settings of their training.
 	Trees boost.Params
 }
@@ -98,11 +100,11 @@ func (c *Config) training() training.Config {
 // Engine follows one cluster. It is not safe for concurrent use; the views that it gives are. Close ends what it does
 // in the background.
 type Engine struct {
-	cfg    Config
-	names  []string
-	median int // the level nearest .5
-	events uint64
-	replay replay
+	cfg      Config
+	features *features
+	median   int // the level nearest .5
+	events   uint64
+	replay   replay
 	// withoutRow is how many waits were learnt of jobs without a row of features.
 	withoutRow int
 
@@ -125,9 +127,13 @@ const submitWorkers = 4
 // New returns an engine that has seen nothing. The error names what is wrong with the configuration.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
+	features, err := newFeatures(cfg.Without)
+	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
 	e := &Engine{
 		scratches: &sync.Pool{},
-		cfg:       cfg, names: names(), tracker: track.NewTracker(cfg.Levels, cfg.Capacity),
+		cfg:       cfg, features: features, tracker: track.NewTracker(cfg.Levels, cfg.Capacity),
 		learner: training.NewLearner(cfg.training()),
 	}
 	e.scratch.Workers = min(cfg.Cores, submitWorkers)
@@ -143,14 +149,14 @@ func New(cfg Config) (*Engine, error) {
 	if cfg.Downey {
 		e.heads = newHeadLaws()
 	}
-	var err error
 	if e.cfg.Prior == nil {
 		if e.cfg.Prior, err = ensemble.MeasuredPrior(""); err != nil {
 			return nil, fmt.Errorf("engine: %w", err)
 		}
 	}
 	if e.ensemble, err = ensemble.New(ensemble.Config{
-		Levels: cfg.Levels, Features: len(e.names), Resolution: cfg.Resolution, Rate: cfg.Rate, Steady: cfg.Steady,
+		Levels: cfg.Levels, Features: len(features.names), Resolution: cfg.Resolution, Rate: cfg.Rate,
+		Steady: cfg.Steady,
 	}); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}

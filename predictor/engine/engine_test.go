@@ -6,6 +6,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -311,9 +312,66 @@ func TestSampledLaw(t *testing.T) {
 	}
 }
 
-// TestFeatureCount proves that a row, of which tens of thousands are kept, is made in one piece.
-func TestFeatureCount(t *testing.T) {
-	if n := len(names()); n != featureCount {
-		t.Errorf("%d features, room for %d: append would make it twice that", n, featureCount)
+// TestFeatureGroups proves that each group of features writes as many values as it has names, and nothing but NaN where
+// it is left out, that names are unique, and that a row, of which tens of thousands are kept, is made in one piece.
+func TestFeatureGroups(t *testing.T) {
+	e := quick(t, Config{First: 40})
+	defer e.Close()
+	for _, h := range happenings(9, 300) {
+		h.tell(e)
 	}
+	v := e.View(0)
+	r := track.Request{Queue: "short", User: "u1", Procs: 3, Limit: 600}
+	count := map[string]int{}
+	for _, name := range v.features.names {
+		if count[name]++; count[name] > 1 {
+			t.Errorf("two features are called %q", name)
+		}
+	}
+	whole := v.rowOf(&r, &e.scratch).Row
+	if len(whole) != len(v.features.names) || cap(whole) != len(whole) {
+		t.Errorf("a row has %d values and room for %d, want %d", len(whole), cap(whole), len(v.features.names))
+	}
+	known := func(x float32) bool { return x == x }
+	from := 0
+	for _, g := range v.features.groups {
+		less, err := newFeatures([]string{g.name})
+		check(t, err)
+		without := *v
+		without.features = less
+		row := without.rowOf(&r, &e.scratch).Row
+		for i := range row {
+			inside := i >= from && i < from+len(g.features)
+			if same := row[i] == whole[i] || !known(row[i]) && !known(whole[i]); inside && known(row[i]) ||
+				!inside && !same {
+				t.Errorf("without %s, feature %s is %v instead of %v", g.name, v.features.names[i], row[i], whole[i])
+			}
+		}
+		if !slices.ContainsFunc(whole[from:from+len(g.features)], known) {
+			t.Errorf("no feature of %s is known", g.name)
+		}
+		from += len(g.features)
+	}
+}
+
+// TestUnknownFeatureGroup proves that a group that does not exist is refused, and that state is of the groups that it
+// was saved with.
+func TestUnknownFeatureGroup(t *testing.T) {
+	if _, err := New(Config{Without: []string{"user", "nonsense"}}); err == nil ||
+		!strings.Contains(err.Error(), `"nonsense"`) {
+		t.Errorf("a group that does not exist: %v", err)
+	}
+	e := quick(t, Config{First: 40, Without: []string{"user", "ages", "user"}})
+	defer e.Close()
+	for _, h := range happenings(9, 60) {
+		h.tell(e)
+	}
+	data, err := e.MarshalBinary()
+	check(t, err)
+	for _, without := range [][]string{nil, {"user"}} {
+		if err := quick(t, Config{First: 40, Without: without}).UnmarshalBinary(data); err == nil {
+			t.Errorf("restored without %v", without)
+		}
+	}
+	check(t, quick(t, Config{First: 40, Without: []string{"ages", "user"}}).UnmarshalBinary(data))
 }

@@ -1,92 +1,195 @@
 package engine
 
 import (
+	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// featureCount is how many features there are: a row has room for them and no more.
-const featureCount = 69
+// featureGroup is features that are computed together, and that an ablation leaves out together (Config.Without).
+type featureGroup struct {
+	name     string
+	features []string
+	// write adds the features of a request to its row, in their order.
+	write func(*featureRow)
+}
 
-// names are the features' names, in the order of a row.
-func names() []string {
-	return []string{
-		"procs", "limit", "area", "queue", "hour", "weekday", "expected_runtime",
-		"free", "free_minus_procs", "running_jobs", "running_work_left", "running_limits_left",
-		"waiting_jobs", "waiting_procs", "waiting_work",
-		"smaller_jobs", "smaller_work", "shorter_jobs", "shorter_work", "smaller_and_shorter_jobs",
-		"smaller_and_shorter_work", "queue_waiting_jobs", "queue_waiting_work", "queue_smaller_jobs",
-		"queue_running_procs", "oldest", "queue_oldest", "similar_oldest", "since_similar_start", "similar_last_wait",
-		"since_start", "user_waiting_jobs", "user_waiting_work", "user_running_jobs", "user_running_procs",
-		"user_oldest",
-		"user_since_submit", "user_same_request", "user_since_start", "user_last_wait", "user_alike_wait",
-		"user_since_alike", "user_recent", "since_submit", "submit_rate", "recent_fast", "recent_slow",
-		"recent_nothing", "queue_fast", "queue_slow", "queue_nothing", "similar_fast", "similar_slow",
-		"similar_nothing",
-		"newest_since_submit", "newest_wait", "similar_waiting_jobs", "favored_jobs", "favored_work",
-		"queue_waiting_smaller_work", "qbets_median", "qbets_high", "plan", "simulated_p10", "simulated_p35",
-		"simulated_median", "simulated_p75", "simulated_mean", "simulated_at_once",
+// featureGroups returns all groups, in the order of a row.
+func featureGroups() []featureGroup {
+	return []featureGroup{
+		{"request", []string{
+			"procs", "limit", "area", "queue", "hour", "weekday", "expected_runtime",
+		}, (*featureRow).request},
+		{"machine", []string{
+			"free", "free_minus_procs", "running_jobs", "running_work_left", "running_limits_left",
+		}, (*featureRow).machine},
+		{"waiting", []string{
+			"waiting_jobs", "waiting_procs", "waiting_work", "smaller_jobs", "smaller_work", "shorter_jobs",
+			"shorter_work", "smaller_and_shorter_jobs", "smaller_and_shorter_work", "queue_waiting_jobs",
+			"queue_waiting_work", "queue_smaller_jobs", "queue_running_procs",
+		}, (*featureRow).waiting},
+		{"ages", []string{
+			"oldest", "queue_oldest", "similar_oldest", "since_similar_start", "similar_last_wait", "since_start",
+		}, (*featureRow).ages},
+		{"user", []string{
+			"user_waiting_jobs", "user_waiting_work", "user_running_jobs", "user_running_procs", "user_oldest",
+			"user_since_submit", "user_same_request", "user_since_start", "user_last_wait", "user_alike_wait",
+			"user_since_alike", "user_recent",
+		}, (*featureRow).userFacts},
+		{"recent", []string{
+			"since_submit", "submit_rate", "recent_fast", "recent_slow", "recent_nothing", "queue_fast", "queue_slow",
+			"queue_nothing", "similar_fast", "similar_slow", "similar_nothing",
+		}, (*featureRow).recent},
+		{"similar", []string{
+			"newest_since_submit", "newest_wait", "similar_waiting_jobs", "favored_jobs", "favored_work",
+			"queue_waiting_smaller_work",
+		}, (*featureRow).similarJobs},
+		{"qbets", []string{"qbets_median", "qbets_high"}, (*featureRow).bounds},
+		{"simulation", []string{
+			"plan", "simulated_p10", "simulated_p35", "simulated_median", "simulated_p75", "simulated_mean",
+			"simulated_at_once",
+		}, (*featureRow).simulation},
 	}
+}
+
+// FeatureGroups returns the names that Config.Without takes.
+func FeatureGroups() []string {
+	var out []string
+	for _, g := range featureGroups() {
+		out = append(out, g.name)
+	}
+	return out
+}
+
+// features describes a row. It is immutable.
+type features struct {
+	groups  []featureGroup
+	names   []string // of the features, in the order of a row
+	without []string // the groups that are NaN, sorted
+}
+
+// newFeatures returns the features, of which some groups are left out. The error names a group that does not exist.
+func newFeatures(without []string) (*features, error) {
+	f := &features{groups: featureGroups(), without: slices.Compact(slices.Sorted(slices.Values(without)))}
+	for _, name := range f.without {
+		if !slices.ContainsFunc(f.groups, func(g featureGroup) bool { return g.name == name }) {
+			return nil, fmt.Errorf("no features are named %q; the groups are %s", name,
+				strings.Join(FeatureGroups(), ", "))
+		}
+	}
+	for _, g := range f.groups {
+		f.names = append(f.names, g.features...)
+	}
+	return f, nil
+}
+
+// featureRow is the row of a request in the making.
+type featureRow struct {
+	*View
+	*resolvedRequest
+	experts  *expertFeatures
+	capacity float64
+	similar  *track.SimilarFacts // the jobs of its queue and size class
+	// queueSmaller is what waits in its queue and is not larger.
+	queueSmaller track.Amount
+	out          []float32
+}
+
+// add appends features to the row.
+func (r *featureRow) add(values ...float64) {
+	for _, x := range values {
+		r.out = append(r.out, float32(x))
+	}
+}
+
+// row returns the features of a request at the view's instant.
+func (v *View) row(j *resolvedRequest, h *expertFeatures) []float32 {
+	r := &featureRow{View: v, resolvedRequest: j, experts: h, capacity: float64(max(1, v.Capacity)),
+		similar: j.queue.Sizes[j.size], out: make([]float32, 0, len(v.features.names))}
+	if r.similar == nil {
+		r.similar = track.NoSimilarJobs()
+	}
+	_, r.queueSmaller, _ = j.queue.WaitingCounts.UpTo(j.size, track.Unlimited)
+	for i := range v.features.groups {
+		g := &v.features.groups[i]
+		if slices.Contains(v.features.without, g.name) {
+			for range g.features {
+				r.add(math.NaN())
+			}
+			continue
+		}
+		g.write(r)
+	}
+	return r.out
 }
 
 // logOf returns ln(seconds + 60), NaN for NaN.
 func logOf(seconds float64) float64 { return math.Log(math.Max(0, seconds) + waittime.Shift) }
 
-// row writes the features of a request at an instant.
-func (v *View) row(j *resolvedRequest, h *expertFeatures) []float32 {
-	now := v.Instant
-	out := make([]float32, 0, featureCount)
-	add := func(values ...float64) {
-		for _, x := range values {
-			out = append(out, float32(x))
-		}
-	}
+func (r *featureRow) request() {
 	limit := math.NaN()
-	if j.Limit > 0 {
-		limit = math.Log(j.Limit)
+	if r.Limit > 0 {
+		limit = math.Log(r.Limit)
 	}
-	day := math.Mod(now, 86400) / 3600
-	week := math.Floor(math.Mod(now, 7*86400) / 86400)
-	capacity := float64(max(1, v.Capacity))
-	add(math.Log(float64(j.Procs)), limit, limit+math.Log(float64(j.Procs)), float64(j.queue.Code), day, week,
-		logOf(j.expected))
+	day := math.Mod(r.Instant, 86400) / 3600
+	week := math.Floor(math.Mod(r.Instant, 7*86400) / 86400)
+	procs := math.Log(float64(r.Procs))
+	r.add(procs, limit, limit+procs, float64(r.queue.Code), day, week, logOf(r.expected))
+}
 
-	free := capacity - v.Running.Procs
-	add(free, free-float64(j.Procs), v.Running.Jobs, v.WorkLeft/capacity, v.LimitsLeft/capacity)
+func (r *featureRow) machine() {
+	free := r.capacity - r.Running.Procs
+	r.add(free, free-float64(r.Procs), r.Running.Jobs, r.WorkLeft/r.capacity, r.LimitsLeft/r.capacity)
+}
 
-	w := v.Waiting
-	both, bySize, byLimit := w.UpTo(j.size, j.limit)
-	add(w.Total.Jobs, w.Total.Procs, w.Total.Work/capacity)
-	add(bySize.Jobs, bySize.Work/capacity, byLimit.Jobs, byLimit.Work/capacity, both.Jobs, both.Work/capacity)
-	q := j.queue
-	_, queueSmaller, _ := q.WaitingCounts.UpTo(j.size, track.Unlimited)
-	add(q.WaitingCounts.Total.Jobs, q.WaitingCounts.Total.Work/capacity, queueSmaller.Jobs, q.Running.Procs)
+func (r *featureRow) waiting() {
+	w := r.Waiting
+	both, bySize, byLimit := w.UpTo(r.size, r.limit)
+	r.add(w.Total.Jobs, w.Total.Procs, w.Total.Work/r.capacity)
+	r.add(bySize.Jobs, bySize.Work/r.capacity, byLimit.Jobs, byLimit.Work/r.capacity, both.Jobs, both.Work/r.capacity)
+	q := r.queue
+	r.add(q.WaitingCounts.Total.Jobs, q.WaitingCounts.Total.Work/r.capacity, r.queueSmaller.Jobs, q.Running.Procs)
+}
 
-	s := q.Sizes[j.size]
-	if s == nil {
-		s = track.NoSimilarJobs()
-	}
-	add(now-v.Oldest, now-q.Oldest, now-s.Oldest, now-s.LastStart, s.LastWait, now-v.LastStart)
+func (r *featureRow) ages() {
+	now, s := r.Instant, r.similar
+	r.add(now-r.Oldest, now-r.queue.Oldest, now-s.Oldest, now-s.LastStart, s.LastWait, now-r.LastStart)
+}
 
-	u := j.user
+func (r *featureRow) userFacts() {
+	now, u := r.Instant, r.user
 	same := 0.0
-	if u.LastRequest.Procs == j.Procs && u.LastRequest.Limit == j.Limit && u.LastRequest.Queue == j.Queue {
+	if u.LastRequest.Procs == r.Procs && u.LastRequest.Limit == r.Limit && u.LastRequest.Queue == r.Queue {
 		same = 1
 	}
-	alike := u.AlikeOf(q.Code, j.size)
-	add(u.Waiting.Jobs, u.Waiting.Work/capacity, u.Running.Jobs, u.Running.Procs, now-u.Oldest)
-	add(now-u.LastSubmit, same, now-u.LastStart.At, u.LastStart.Wait, alike.Wait, now-alike.At, u.Recent.Fast.Value())
-	add(now-v.LastSubmit, v.Rate.At(now), v.Recent.Fast.Value(), v.Recent.Slow.Value(), v.Recent.Nothing.Value())
-	add(q.Recent.Fast.Value(), q.Recent.Slow.Value(), q.Recent.Nothing.Value())
-	add(s.Recent.Fast.Value(), s.Recent.Slow.Value(), s.Recent.Nothing.Value())
-	fav := v.favored(q)
-	cell := q.WaitingCounts.BySize(j.size)
-	add(now-s.Newest.Submit, s.Newest.Wait, cell.Jobs, fav.Jobs, fav.Work/capacity, queueSmaller.Work/capacity)
-	add(h.qbetsMedian, h.qbetsHigh, h.plan)
-	add(h.simulated[:]...)
-	return out
+	alike := u.AlikeOf(r.queue.Code, r.size)
+	r.add(u.Waiting.Jobs, u.Waiting.Work/r.capacity, u.Running.Jobs, u.Running.Procs, now-u.Oldest)
+	r.add(now-u.LastSubmit, same, now-u.LastStart.At, u.LastStart.Wait, alike.Wait, now-alike.At, u.Recent.Fast.Value())
+}
+
+func (r *featureRow) recent() {
+	all, q, s := &r.Recent, &r.queue.Recent, &r.similar.Recent
+	r.add(r.Instant-r.LastSubmit, r.Rate.At(r.Instant), all.Fast.Value(), all.Slow.Value(), all.Nothing.Value())
+	r.add(q.Fast.Value(), q.Slow.Value(), q.Nothing.Value())
+	r.add(s.Fast.Value(), s.Slow.Value(), s.Nothing.Value())
+}
+
+func (r *featureRow) similarJobs() {
+	fav := r.favored(r.queue)
+	cell := r.queue.WaitingCounts.BySize(r.size)
+	r.add(r.Instant-r.similar.Newest.Submit, r.similar.Newest.Wait, cell.Jobs, fav.Jobs, fav.Work/r.capacity,
+		r.queueSmaller.Work/r.capacity)
+}
+
+func (r *featureRow) bounds() { r.add(r.experts.qbetsMedian, r.experts.qbetsHigh) }
+
+func (r *featureRow) simulation() {
+	r.add(r.experts.plan)
+	r.add(r.experts.simulated[:]...)
 }
 
 // favored returns what waits in the queue itself and in all whose jobs have lately waited less.

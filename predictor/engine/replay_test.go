@@ -221,7 +221,7 @@ func TestReplayOfLargePools(t *testing.T) {
 	e, clock := crowd(t, Config{First: 450})
 	made := e.Stats().Simulations
 	e.BeginReplay(Replay{Submissions: 2000, Newest: 10, Older: 60})
-	median, rows := slices.Index(e.names, "simulated_median"), 0
+	median, rows := slices.Index(e.features.names, "simulated_median"), 0
 	for i := range 1000 {
 		clock += 20
 		id := uint64(1e6 + i)

@@ -46,4 +46,4 @@ func (e *Engine) Stats() Stats {
 
 // Importance returns each feature's part of the gain of the newest trees of the level nearest the median, in falling
 // order; nil before they are trained.
-func (e *Engine) Importance() []training.Importance { return e.learner.Importance(e.names) }
+func (e *Engine) Importance() []training.Importance { return e.learner.Importance(e.features.names) }

@@ -15,12 +15,13 @@ import (
 // then. It does not change and is safe for use by many goroutines.
 type View struct {
 	track.Facts
-	median int // the index of the level nearest 0.5
-	learnt int
-	pools  map[string]*pools.Facts // by queue
-	whole  *pools.Facts            // the whole machine, for queues whose pool is not known
-	models []*boost.Model
-	laws   map[class]uniformlog.Model // Downey's; nil where they are not asked
+	features *features
+	median   int // the index of the level nearest 0.5
+	learnt   int
+	pools    map[string]*pools.Facts // by queue
+	whole    *pools.Facts            // the whole machine, for queues whose pool is not known
+	models   []*boost.Model
+	laws     map[class]uniformlog.Model // Downey's; nil where they are not asked
 
 	errors    []float64 // of the simulation at the levels, nil where too few are known
 	early     [ensemble.EarlyClasses]ensemble.EarlyForecast
@@ -79,8 +80,8 @@ func (v *View) poolOf(queue string) *pools.Facts {
 
 // baseView returns the engine's state at an instant, without pools and experts.
 func (e *Engine) baseView(now float64) *View {
-	v := &View{Facts: e.tracker.Facts(now), median: e.median, learnt: e.learnt(), models: e.learner.Models,
-		scratches: e.scratches}
+	v := &View{Facts: e.tracker.Facts(now), features: e.features, median: e.median, learnt: e.learnt(),
+		models: e.learner.Models, scratches: e.scratches}
 	v.errors = e.ensemble.Errors.Quantiles(now, e.cfg.Levels)
 	v.early = e.ensemble.Early.Forecast(now, e.cfg.Prior, e.cfg.Levels)
 	if e.heads != nil {
