@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"math/bits"
 )
@@ -81,12 +82,46 @@ func (w *Writer) Name(known map[string]uint64, s string) {
 
 // Reader reads the output of a Writer. After an impossible value it is Bad and returns zeros.
 type Reader struct {
-	Rest []byte
-	Bad  bool
+	Rest   []byte
+	Bad    bool
+	left   int // bytes at the first failure
+	reason error
+	detail string
 }
 
 // Fail marks the input as impossible; everything read from now on is zero.
-func (d *Reader) Fail() { d.Bad, d.Rest = true, nil }
+func (d *Reader) Fail() { d.refuse(ErrDamaged, "") }
+
+// Failf marks the input as impossible, and says why.
+func (d *Reader) Failf(format string, args ...any) {
+	d.refuse(ErrDamaged, fmt.Sprintf(format, args...))
+}
+
+// Check marks the input as impossible unless it is ok.
+func (d *Reader) Check(ok bool, format string, args ...any) {
+	if !ok && !d.Bad {
+		d.Failf(format, args...)
+	}
+}
+
+// Refuse marks the input as impossible because of an error.
+func (d *Reader) Refuse(err error) {
+	if err != nil {
+		d.refuse(ErrDamaged, err.Error())
+	}
+}
+
+// Differs marks the input as saved under another configuration, and says which.
+func (d *Reader) Differs(format string, args ...any) {
+	d.refuse(ErrConfig, fmt.Sprintf(format, args...))
+}
+
+func (d *Reader) refuse(reason error, detail string) {
+	if !d.Bad {
+		d.Bad, d.left, d.reason, d.detail = true, len(d.Rest), reason, detail
+	}
+	d.Rest = nil
+}
 
 // Uint reads an unsigned number.
 func (d *Reader) Uint() uint64 {
@@ -146,6 +181,7 @@ func (d *Reader) singles() []float32 {
 		v := d.Uint()
 		if v > math.MaxUint32 {
 			d.Fail()
+			return nil
 		}
 		out[i] = math.Float32frombits(bits.ReverseBytes32(uint32(v)))
 	}

@@ -1,0 +1,281 @@
+// Package codec saves and restores what the daemon has learnt. One function per type describes its fields once, for
+// both directions: it passes pointers to a Codec, which writes the values or fills them in.
+//
+// Save puts a header before the bytes and a checksum behind them; Load checks both. Everything that Load refuses is an
+// *Error. The same values give the same bytes in every process. Reading never panics, and what it allocates is bounded
+// by the size of the input: no count is believed that exceeds the bytes behind it.
+package codec
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// Codec writes the values behind the pointers that it gets, or reads into them where Reading is set. After a value that
+// cannot be valid it is Bad and gives zeros. The zero value writes.
+type Codec struct {
+	Writer
+	Reader
+	Reading       bool
+	WithoutShared bool // leaves out the parts that a copy shares with its original
+	kinds         []string
+	where         string // the kinds around the first failure
+}
+
+// Real passes finite numbers, or NaN for an unknown one.
+func (s *Codec) Real(all ...*float64) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.Reader.FiniteOrNaN()
+		} else {
+			s.Writer.Real(*v)
+		}
+	}
+}
+
+// Finite passes numbers that must not be NaN.
+func (s *Codec) Finite(all ...*float64) {
+	s.Real(all...)
+	for _, v := range all {
+		if s.Reading && math.IsNaN(*v) {
+			s.Fail()
+		}
+	}
+}
+
+// Between passes numbers from low to high.
+func (s *Codec) Between(low, high float64, all ...*float64) {
+	s.Real(all...)
+	for _, v := range all {
+		s.Check(*v >= low && *v <= high, "%v is not between %v and %v", *v, low, high)
+	}
+}
+
+// Any passes numbers that may be infinite, or NaN.
+func (s *Codec) Any(all ...*float64) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.Reader.Real()
+		} else {
+			s.Writer.Real(*v)
+		}
+	}
+}
+
+// Uint passes unsigned numbers.
+func (s *Codec) Uint(all ...*uint64) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.Reader.Uint()
+		} else {
+			s.Writer.Uint(*v)
+		}
+	}
+}
+
+// Int passes numbers from 0 to 2^53.
+func (s *Codec) Int(all ...*int) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.within(1 << 53)
+		} else {
+			s.Writer.Uint(uint64(*v))
+		}
+	}
+}
+
+// Signed passes numbers of either sign.
+func (s *Codec) Signed(all ...*int64) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.Reader.Signed()
+		} else {
+			s.Writer.Signed(*v)
+		}
+	}
+}
+
+// Hash passes a number of which all bits are used.
+func (s *Codec) Hash(v *uint64) {
+	if s.Reading {
+		*v = s.Reader.Hash()
+	} else {
+		s.Writer.Hash(*v)
+	}
+}
+
+// Number passes numbers of any type of integers.
+func Number[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](s *Codec, all ...*T) {
+	for _, v := range all {
+		wide := int64(*v)
+		if s.Signed(&wide); s.Reading {
+			*v = T(wide)
+			s.Check(int64(*v) == wide, "%d does not fit", wide)
+		}
+	}
+}
+
+// Flag passes booleans.
+func (s *Codec) Flag(all ...*bool) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.Reader.flag()
+		} else {
+			s.Writer.flag(*v)
+		}
+	}
+}
+
+// Text passes strings.
+func (s *Codec) Text(all ...*string) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.Reader.text()
+		} else {
+			s.Writer.text(*v)
+		}
+	}
+}
+
+// Time passes instants, to the nanosecond and in UTC.
+func (s *Codec) Time(all ...*time.Time) {
+	for _, v := range all {
+		seconds, nanos := v.Unix(), v.Nanosecond()
+		s.Signed(&seconds)
+		if s.Int(&nanos); s.Reading {
+			s.Check(nanos < 1e9, "%d nanoseconds", nanos)
+			if *v = (time.Time{}); !s.Bad {
+				*v = time.Unix(seconds, int64(nanos)).UTC()
+			}
+		}
+	}
+}
+
+// Blob passes bytes.
+func (s *Codec) Blob(v *[]byte) {
+	if s.Reading {
+		*v = slices.Clone(s.Reader.Bytes())
+	} else {
+		s.Writer.Blob(*v)
+	}
+}
+
+// Reals passes a slice of finite numbers or NaN.
+func (s *Codec) Reals(v *[]float64) {
+	if s.Reading {
+		*v = s.Reader.reals()
+	} else {
+		s.Writer.reals(*v)
+	}
+}
+
+// Array passes numbers of which there are always as many, finite or NaN.
+func (s *Codec) Array(all []float64) {
+	for i := range all {
+		s.Real(&all[i])
+	}
+}
+
+// Singles passes a slice of single precision.
+func (s *Codec) Singles(v *[]float32) {
+	if s.Reading {
+		*v = s.Reader.singles()
+	} else {
+		s.Writer.singles(*v)
+	}
+}
+
+// Single passes numbers of single precision, which may be infinite, or NaN.
+func (s *Codec) Single(all ...*float32) {
+	for _, v := range all {
+		if s.Reading {
+			*v = s.Reader.Single()
+		} else {
+			s.Writer.Single(*v)
+		}
+	}
+}
+
+// mostAtOnce is the number of elements for which memory is allocated before they are read.
+const mostAtOnce = 256
+
+// List passes a slice, element by element. Each element takes at least a byte when written.
+func List[T any](s *Codec, v *[]T, each func(*T)) {
+	n := len(*v)
+	if s.Reading {
+		if n, *v = s.Count(), nil; n > 0 {
+			*v = make([]T, 0, min(n, mostAtOnce))
+		}
+	} else {
+		s.Writer.Uint(uint64(n))
+	}
+	for i := range n {
+		if s.Bad {
+			return
+		}
+		if s.Reading {
+			var fresh T
+			*v = append(*v, fresh)
+		}
+		each(&(*v)[i])
+	}
+}
+
+// Optional passes a value that may be missing: nil.
+func Optional[T any](s *Codec, v **T, each func(*T)) {
+	there := *v != nil
+	if s.Flag(&there); !there {
+		*v = nil
+		return
+	}
+	if s.Reading {
+		*v = new(T)
+	}
+	each(*v)
+}
+
+// Map passes a map in the order of its keys. Writing does not change the map: views read it meanwhile.
+func Map[T any](s *Codec, v *map[string]T, each func(*T)) {
+	MapOf(s, v, cmp.Compare[string], func(key *string) { s.Text(key) }, each)
+}
+
+// MapOf passes a map in the order of its keys, each of which it meets once. Writing does not change the map: views read
+// it meanwhile.
+func MapOf[K comparable, T any](s *Codec, v *map[K]T, compare func(a, b K) int, key func(*K), each func(*T)) {
+	var keys []K
+	if s.Reading {
+		*v = map[K]T{}
+	} else {
+		keys = slices.SortedFunc(maps.Keys(*v), compare)
+	}
+	var before *K
+	List(s, &keys, func(k *K) {
+		key(k)
+		value := (*v)[*k]
+		if each(&value); s.Reading { // views read the map that is saved
+			s.Check(before == nil || compare(*before, *k) < 0, "keys of a map are not in order")
+			(*v)[*k] = value
+			last := *k
+			before = &last
+		}
+	})
+}
+
+// Savable is a value with a saved form of its own.
+type Savable interface {
+	MarshalBinary() ([]byte, error)
+	UnmarshalBinary([]byte) error
+}
+
+// Own passes a value with a saved form of its own, and returns its error.
+func (s *Codec) Own(v Savable) error {
+	if s.Reading {
+		return v.UnmarshalBinary(s.Reader.Bytes())
+	}
+	b, err := v.MarshalBinary()
+	s.Writer.Blob(b)
+	return err
+}

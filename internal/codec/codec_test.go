@@ -1,0 +1,276 @@
+package codec_test
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+)
+
+// part is a value of every type that a Codec passes.
+type part struct {
+	Real, Finite, Any, Between float64
+	Uint, Hash                 uint64
+	Int                        int
+	Signed                     int64
+	Small                      int8
+	Wide                       uint32
+	Flag, Other                bool
+	Text                       string
+	Time                       time.Time
+	Blob                       []byte
+	Reals                      []float64
+	Array                      [3]float64
+	Singles                    []float32
+	Single                     float32
+	Maybe                      *part
+	List                       []part
+	Map                        map[string]int
+	ByNumber                   map[int32]string
+}
+
+const depth = 4
+
+func (p *part) fields(c *codec.Codec) { p.nested(c, depth) }
+
+func (p *part) nested(c *codec.Codec, deep int) {
+	c.Real(&p.Real)
+	c.Finite(&p.Finite)
+	c.Any(&p.Any)
+	c.Between(-1, 1, &p.Between)
+	c.Uint(&p.Uint)
+	c.Hash(&p.Hash)
+	c.Int(&p.Int)
+	c.Signed(&p.Signed)
+	codec.Number(c, &p.Small)
+	codec.Number(c, &p.Wide)
+	c.Flag(&p.Flag, &p.Other)
+	c.Text(&p.Text)
+	c.Time(&p.Time)
+	c.Blob(&p.Blob)
+	c.Reals(&p.Reals)
+	c.Array(p.Array[:])
+	c.Singles(&p.Singles)
+	c.Single(&p.Single)
+	inner := func(v *part) {
+		if deep == 0 {
+			c.Fail()
+			return
+		}
+		c.Part("inner", 3, func(c *codec.Codec) { v.nested(c, deep-1) })
+	}
+	codec.Optional(c, &p.Maybe, inner)
+	codec.List(c, &p.List, inner)
+	codec.Map(c, &p.Map, func(n *int) { c.Int(n) })
+	number := func(k *int32) { codec.Number(c, k) }
+	codec.MapOf(c, &p.ByNumber, cmp.Compare[int32], number, func(s *string) { c.Text(s) })
+}
+
+func (p *part) MarshalBinary() ([]byte, error) { return codec.Save("test", 7, 0, p.fields) }
+
+func (p *part) UnmarshalBinary(data []byte) error {
+	var fresh part
+	if err := codec.Load("test", 7, data, fresh.fields); err != nil {
+		return err
+	}
+	*p = fresh
+	return nil
+}
+
+// draw returns any value whose slices and maps are as they are read: maps are made, slices of nothing too where their
+// type says so.
+func draw(t *rapid.T, deep int) part {
+	finite := rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64)
+	p := part{
+		Real: finite.Draw(t, "real"), Finite: finite.Draw(t, "finite"),
+		Any:     rapid.SampledFrom([]float64{0, math.Inf(1), math.Inf(-1), math.Copysign(0, -1)}).Draw(t, "any"),
+		Between: rapid.Float64Range(-1, 1).Draw(t, "between"), Uint: rapid.Uint64().Draw(t, "uint"),
+		Hash: rapid.Uint64().Draw(t, "hash"), Int: rapid.IntRange(0, 1<<53).Draw(t, "int"),
+		Signed: rapid.Int64().Draw(t, "signed"), Small: rapid.Int8().Draw(t, "small"),
+		Wide: rapid.Uint32().Draw(t, "wide"), Flag: rapid.Bool().Draw(t, "flag"), Other: rapid.Bool().Draw(t, "other"),
+		Text: rapid.String().Draw(t, "text"), Blob: rapid.SliceOfN(rapid.Byte(), 1, 9).Draw(t, "blob"),
+		Reals:   rapid.SliceOfN(finite, 0, 5).Draw(t, "reals"),
+		Singles: rapid.SliceOfN(rapid.Float32(), 0, 5).Draw(t, "singles"), Single: rapid.Float32().Draw(t, "single"),
+		Map:      rapid.MapOfN(rapid.String(), rapid.IntRange(0, 99), 0, 5).Draw(t, "map"),
+		ByNumber: rapid.MapOfN(rapid.Int32(), rapid.String(), 0, 5).Draw(t, "by number"),
+	}
+	p.Time = rapid.SampledFrom([]time.Time{{}, time.Unix(1e9, 5).UTC(), time.Unix(-1e9, 0).UTC()}).Draw(t, "time")
+	for i := range p.Array {
+		p.Array[i] = finite.Draw(t, "array")
+	}
+	if deep == 0 {
+		return p
+	}
+	if rapid.Bool().Draw(t, "there") {
+		inner := draw(t, deep-1)
+		p.Maybe = &inner
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "list") {
+		p.List = append(p.List, draw(t, deep-1))
+	}
+	return p
+}
+
+// TestRoundTrip proves that every type of field comes back as it was, and to the same bytes.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := draw(t, 2)
+		data, err := want.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got part
+		if err := got.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v comes back as %+v", want, got)
+		}
+		if again, err := got.MarshalBinary(); err != nil || string(again) != string(data) {
+			t.Fatalf("other bytes when saved again: %v", err)
+		}
+	})
+}
+
+func example() *part {
+	return &part{
+		Text: "text", Reals: []float64{1, math.NaN()}, Map: map[string]int{"a": 1, "b": 2, "c": 3},
+		ByNumber: map[int32]string{-1: "x", 5: "y"}, List: []part{{Text: "one"}, {Text: "two"}},
+		Time: time.Unix(1e9, 0), Maybe: &part{Wide: 1 << 31}, Singles: []float32{1, 2},
+	}
+}
+
+func TestEnvelope(t *testing.T) {
+	data, err := example().MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	codectest.Check(t, data, func() codec.Savable { return new(part) })
+}
+
+// TestMapsHaveOneForm proves that the bytes do not depend on the order in which Go visits a map.
+func TestMapsHaveOneForm(t *testing.T) {
+	first, err := example().MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 50 {
+		if again, err := example().MarshalBinary(); err != nil || string(again) != string(first) {
+			t.Fatal("the same value has other bytes", err)
+		}
+	}
+}
+
+// TestErrorsSayWhatIsWrong proves that an error names the part, the place and the reason.
+func TestErrorsSayWhatIsWrong(t *testing.T) {
+	load := func(write, read func(*codec.Codec)) *codec.Error {
+		data, err := codec.Save("outer", 1, 0, write)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var typed *codec.Error
+		if err := codec.Load("outer", 1, data, read); !errors.As(err, &typed) {
+			t.Fatalf("%v is no *codec.Error", err)
+		}
+		return typed
+	}
+	inner := func(version uint64, fields func(*codec.Codec)) func(*codec.Codec) {
+		return func(c *codec.Codec) { c.Part("inner", version, fields) }
+	}
+	five := 5
+	number := func(c *codec.Codec) { c.Int(&five) }
+	for name, c := range map[string]struct {
+		write, read func(*codec.Codec)
+		reason      error
+		kind, text  string
+	}{
+		"version of a part": {inner(1, number), inner(2, number), codec.ErrVersion, "outer/inner",
+			"version 1, this program reads version 2"},
+		"impossible value": {inner(1, number), inner(1, func(c *codec.Codec) { c.Failf("no jobs") }), codec.ErrDamaged,
+			"outer/inner", "no jobs"},
+		"other configuration": {number, func(c *codec.Codec) { number(c); c.Differs("five") }, codec.ErrConfig, "outer",
+			"five"},
+		"the first of two": {number, func(c *codec.Codec) { c.Failf("one"); c.Failf("two") }, codec.ErrDamaged, "outer",
+			"one"},
+		"bytes left": {number, func(*codec.Codec) {}, codec.ErrDamaged, "outer", "1 bytes too many"},
+		"other part": {inner(1, number), func(c *codec.Codec) { c.Part("else", 1, number) }, codec.ErrDamaged,
+			"outer/else", `"inner"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := load(c.write, c.read)
+			if !errors.Is(err, c.reason) || err.Kind != c.kind || !strings.Contains(err.Error(), c.text) ||
+				err.At <= 0 || err.At > err.Size {
+				t.Errorf("%+v: %v", err, err)
+			}
+		})
+	}
+	if _, err := codec.Save("outer", 1, 0, func(c *codec.Codec) { c.Failf("not now") }); err == nil ||
+		!strings.Contains(err.Error(), "not now") {
+		t.Errorf("saving fails with %v", err)
+	}
+}
+
+// TestCounts proves that a count is not believed that exceeds the bytes behind it.
+func TestCounts(t *testing.T) {
+	huge := codectest.Fields(func(c *codec.Codec) {
+		n := uint64(1) << 40
+		c.Uint(&n)
+	})
+	data := codectest.Seal(t, "test", 1, huge)
+	for name, read := range map[string]func(*codec.Codec){
+		"reals":   func(c *codec.Codec) { c.Reals(new([]float64)) },
+		"singles": func(c *codec.Codec) { c.Singles(new([]float32)) },
+		"text":    func(c *codec.Codec) { c.Text(new(string)) },
+		"blob":    func(c *codec.Codec) { c.Blob(new([]byte)) },
+		"list":    func(c *codec.Codec) { codec.List(c, new([]int), func(n *int) { c.Int(n) }) },
+		"map":     func(c *codec.Codec) { codec.Map(c, new(map[string]int), func(n *int) { c.Int(n) }) },
+	} {
+		if err := codec.Load("test", 1, data, read); !errors.Is(err, codec.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCopy proves that a copy has the fields without those that copies share.
+func TestCopy(t *testing.T) {
+	type pair struct{ own, shared int }
+	fields := func(p *pair) func(*codec.Codec) {
+		return func(c *codec.Codec) {
+			if c.Int(&p.own); !c.WithoutShared {
+				c.Int(&p.shared)
+			}
+		}
+	}
+	from, to := pair{1, 2}, pair{}
+	if err := codec.Copy(fields(&from), fields(&to)); err != nil || to != (pair{own: 1}) {
+		t.Errorf("%+v, %v", to, err)
+	}
+	if err := codec.Copy(fields(&from), func(*codec.Codec) {}); !errors.Is(err, codec.ErrDamaged) {
+		t.Errorf("a copy that leaves bytes: %v", err)
+	}
+}
+
+// FuzzCodec proves that whatever lies under a right checksum neither panics nor takes memory beyond its size.
+func FuzzCodec(f *testing.F) {
+	data, err := example().MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	codectest.Fuzz(f, data, func() codec.Savable { return new(part) }, func(t *testing.T, v codec.Savable) {
+		again, err := v.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := new(part).UnmarshalBinary(again); err != nil {
+			t.Fatal("it is saved, but not restored: ", err)
+		}
+	})
+}

@@ -1,0 +1,144 @@
+// Package codectest proves of a type what internal/codec promises of saved state.
+package codectest
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/waitcast/waitcast/internal/codec"
+)
+
+// Split returns what codec.Save wrote: the kind, the version, and the bytes of the fields.
+func Split(t testing.TB, data []byte) (kind string, version uint64, fields []byte) {
+	t.Helper()
+	const magic, checksum = 4, 4
+	if len(data) < magic+checksum {
+		t.Fatalf("%d bytes are no saved state", len(data))
+	}
+	r := codec.Reader{Rest: data[magic : len(data)-checksum]}
+	kind, version = string(r.Bytes()), r.Uint()
+	if r.Bad {
+		t.Fatal("no saved state: its header is cut off")
+	}
+	return kind, version, r.Rest
+}
+
+// Seal returns saved state with other fields under a right checksum.
+func Seal(t testing.TB, kind string, version uint64, fields []byte) []byte {
+	t.Helper()
+	data, err := codec.Save(kind, version, len(fields), func(c *codec.Codec) { c.Writer = append(c.Writer, fields...) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Edit returns saved state with its fields changed, under a right checksum.
+func Edit(t testing.TB, data []byte, change func(fields []byte) []byte) []byte {
+	t.Helper()
+	kind, version, fields := Split(t, data)
+	return Seal(t, kind, version, change(slices.Clone(fields)))
+}
+
+// Fields returns what a function writes.
+func Fields(write func(*codec.Codec)) []byte {
+	var c codec.Codec
+	write(&c)
+	return c.Writer
+}
+
+// Check proves of saved state, which fresh can restore, that it comes back to the same bytes; that it is refused where
+// it is damaged, of another version, of another kind, or of a program before there was this codec; that the error has
+// the right type; and that the value then is as it was.
+func Check(t *testing.T, data []byte, fresh func() codec.Savable) {
+	t.Helper()
+	v := fresh()
+	if err := v.UnmarshalBinary(data); err != nil {
+		t.Fatalf("it cannot be restored: %v", err)
+	}
+	if again := save(t, v); !bytes.Equal(again, data) {
+		t.Fatalf("restored and saved again it has %d other bytes; before it had %d", len(again), len(data))
+	}
+	kind, version, fields := Split(t, data)
+	v = fresh()
+	before := save(t, v)
+	refuse := func(what string, bad []byte, reason error) {
+		t.Helper()
+		err := v.UnmarshalBinary(bad)
+		var typed *codec.Error
+		if !errors.As(err, &typed) || !errors.Is(err, reason) || typed.Kind == "" || typed.Size != len(bad) {
+			t.Errorf("%s: %v; want a codec.Error: %v", what, err, reason)
+		}
+	}
+	for i := 0; i < len(data); i += 1 + len(data)/61 {
+		refuse("cut off", data[:i], codec.ErrDamaged)
+		flipped := slices.Clone(data)
+		flipped[i] ^= 1 << (i % 8)
+		refuse("with a bit flipped", flipped, codec.ErrDamaged)
+	}
+	refuse("with a byte more", append(slices.Clone(data), 0), codec.ErrDamaged)
+	refuse("with a field more", Seal(t, kind, version, append(slices.Clone(fields), 0)), codec.ErrDamaged)
+	if len(fields) > 0 {
+		refuse("with a byte less", Seal(t, kind, version, fields[:len(fields)-1]), codec.ErrDamaged)
+	}
+	refuse("of another kind", Seal(t, kind+"2", version, fields), codec.ErrDamaged)
+	refuse("of another version", Seal(t, kind, version+1, fields), codec.ErrVersion)
+	refuse("of an old program", []byte(`{"version":1,"name":"c"}`), codec.ErrVersion)
+	if after := save(t, v); !bytes.Equal(before, after) {
+		t.Error("what it refused has changed it")
+	}
+}
+
+// Fuzz writes over parts of saved state, under a right checksum. The value that fresh returns either refuses that with
+// a *codec.Error, or use can use it; and reading allocates no more than a multiple of the size.
+func Fuzz(f *testing.F, data []byte, fresh func() codec.Savable, use func(*testing.T, codec.Savable)) {
+	f.Helper()
+	kind, version, good := Split(f, data)
+	f.Add(uint32(0), []byte{}, uint16(0))
+	f.Add(uint32(len(good)/2), []byte{0xfe, 1, 2}, uint16(3))
+	f.Add(uint32(len(good)/3), []byte{0xff, 0xff, 0xff, 0xff, 0x7f}, uint16(1))
+	for at := range min(len(good), 300) {
+		f.Add(uint32(at), []byte{0xff, 0xff, 0xff, 0x3f}, uint16(1))
+		f.Add(uint32(at), []byte{1}, uint16(1))
+	}
+	f.Fuzz(func(t *testing.T, at uint32, with []byte, instead uint16) {
+		from := int(at) % (len(good) + 1)
+		to := min(from+int(instead), len(good))
+		bad := Seal(t, kind, version, slices.Concat(good[:from], with, good[to:]))
+		v := fresh()
+		var err error
+		if took := allocated(func() { err = v.UnmarshalBinary(bad) }); took > allocates(len(bad)) {
+			t.Fatalf("%d bytes were allocated to read %d", took, len(bad))
+		}
+		var typed *codec.Error
+		if err != nil && !errors.As(err, &typed) {
+			t.Fatalf("%v is no codec.Error", err)
+		}
+		if err == nil && use != nil {
+			use(t, v)
+		}
+	})
+}
+
+// allocates bounds what reading so many bytes may allocate: a small input may be the key of a table of some KB.
+func allocates(size int) uint64 { return 16<<20 + 4096*uint64(size) }
+
+func allocated(work func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	work()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func save(t testing.TB, v codec.Savable) []byte {
+	t.Helper()
+	data, err := v.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}

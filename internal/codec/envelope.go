@@ -1,0 +1,155 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+)
+
+// What Save writes: the magic, the kind of state as a text, its version as a number, then what the fields are, and a
+// checksum (CRC-32C, 4 bytes, little-endian) of all before.
+const (
+	magic        = "wcs1"
+	checksumSize = 4
+)
+
+// The reasons why saved state is refused. Each *Error wraps one of them.
+var (
+	// ErrDamaged is the reason for bytes that no program saved.
+	ErrDamaged = errors.New("damaged")
+	// ErrVersion is the reason for state that another version of this program saved.
+	ErrVersion = errors.New("of another version of this program")
+	// ErrConfig is the reason for state that was saved under another configuration.
+	ErrConfig = errors.New("saved under another configuration")
+)
+
+// Error reports why saved state cannot be used. It wraps ErrDamaged, ErrVersion or ErrConfig.
+type Error struct {
+	// Kind is what could not be read: the kind of the state, and after slashes those of its parts, as in
+	// "engine/blend".
+	Kind string
+	// At is the place in the saved bytes, Size their number.
+	At, Size int
+	// Reason is ErrDamaged, ErrVersion or ErrConfig.
+	Reason error
+	// Detail says more; it may be empty.
+	Detail string
+}
+
+func (e *Error) Error() string {
+	text := fmt.Sprintf("saved state %q is %s (byte %d of %d)", e.Kind, e.Reason, e.At, e.Size)
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Reason }
+
+// Save returns the saved form of a value of a kind, of which fields passes what is saved. size is about how many bytes
+// that will be, 0 if nobody knows. An error is an *Error: the value cannot be saved.
+func Save(kind string, version uint64, size int, fields func(*Codec)) ([]byte, error) {
+	c := &Codec{Writer: make(Writer, 0, size+size/8+64)}
+	c.Writer = append(c.Writer, magic...)
+	c.Part(kind, version, fields)
+	if err := c.problem(len(c.Writer)); err != nil {
+		return nil, err
+	}
+	return seal(c.Writer), nil
+}
+
+// Load reads what Save returned for the same kind. Each error is an *Error. Before an error fields may have filled in a
+// part of the value: pass those of a new value, and use it if there is no error.
+func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
+	if err := checkEnvelope(kind, data); err != nil {
+		return err
+	}
+	end := len(data) - checksumSize
+	c := &Codec{Reader: Reader{Rest: data[len(magic):end:end]}, Reading: true}
+	c.Part(kind, version, fields)
+	if !c.Bad && len(c.Rest) > 0 {
+		c.Failf("%d bytes too many", len(c.Rest))
+		c.where = kind
+	}
+	return c.problem(end)
+}
+
+// Part passes a value of a kind as a part of another.
+func (s *Codec) Part(kind string, version uint64, fields func(*Codec)) {
+	s.kinds = append(s.kinds, kind)
+	name, number := kind, version
+	s.Text(&name)
+	switch s.Uint(&number); {
+	case s.Bad:
+	case name != kind:
+		s.Failf("it holds %.40q", name)
+	case number != version:
+		s.refuse(ErrVersion, fmt.Sprintf("version %d, this program reads version %d", number, version))
+	default:
+		fields(s)
+	}
+	if s.Bad && s.where == "" {
+		s.where = strings.Join(s.kinds, "/")
+	}
+	s.kinds = s.kinds[:len(s.kinds)-1]
+}
+
+// Copy passes the fields of one value to another in memory, without those that copies share. The error is an *Error.
+func Copy(from, to func(*Codec)) error {
+	out := &Codec{WithoutShared: true}
+	if from(out); out.Bad {
+		return out.problem(len(out.Writer))
+	}
+	in := &Codec{Reader: Reader{Rest: out.Writer}, Reading: true, WithoutShared: true}
+	if to(in); !in.Bad && len(in.Rest) > 0 {
+		in.Failf("%d bytes too many", len(in.Rest))
+	}
+	return in.problem(len(out.Writer))
+}
+
+// problem returns why the Codec is Bad, nil if it is not. Bytes are counted up to an end.
+func (s *Codec) problem(end int) error {
+	if !s.Bad {
+		return nil
+	}
+	reason := s.reason
+	if reason == nil {
+		reason = ErrDamaged
+	}
+	at := end - s.left
+	if !s.Reading {
+		at = end
+	}
+	return &Error{Kind: s.where, At: at, Size: end + checksumSize, Reason: reason, Detail: s.detail}
+}
+
+func seal(w []byte) []byte { return binary.LittleEndian.AppendUint32(w, checksum(w)) }
+
+func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
+
+// checkEnvelope checks the magic and the checksum.
+func checkEnvelope(kind string, data []byte) error {
+	fail := func(reason error, at int, detail string) error {
+		return &Error{Kind: kind, At: at, Size: len(data), Reason: reason, Detail: detail}
+	}
+	end := len(data) - checksumSize
+	if end < len(magic) {
+		return fail(ErrDamaged, len(data), "it is cut off")
+	}
+	sum := binary.LittleEndian.Uint32(data[end:])
+	if !bytes.HasPrefix(data, []byte(magic)) {
+		if checksum(slices.Concat([]byte(magic), data[len(magic):end])) == sum {
+			return fail(ErrDamaged, 0, "its first bytes differ")
+		}
+		return fail(ErrVersion, 0, "it begins otherwise than what this program saves")
+	}
+	if checksum(data[:end]) != sum {
+		return fail(ErrDamaged, end, "its checksum differs")
+	}
+	return nil
+}
