@@ -40,10 +40,10 @@ func TestWaitsAreTheSimulators(t *testing.T) {
 }
 
 // A request's wait is that of a simulation that works everything out anew at every second, also with jobs that become
-// eligible later, outages, and a place in the middle of the queue.
+// eligible later, outages, gates, and a place in the middle of the queue.
 func TestWaitsAreTheNaiveOnes(t *testing.T) {
 	w := small
-	w.outages, w.past, w.blocked, w.ranks = true, true, true, true
+	w.outages, w.past, w.blocked, w.ranks, w.gates = true, true, true, true, true
 	w.policies = []forward.Policy{forward.FCFS, forward.EASY, forward.Conservative, forward.PriorityFCFS,
 		forward.PriorityEASY}
 	var sim forward.Sim
@@ -64,7 +64,7 @@ func TestWaitsAreTheNaiveOnes(t *testing.T) {
 // One set of replicas without the request answers every size and limit as if the request had been in the queue.
 func TestSurfaceIsTheRequestInTheQueue(t *testing.T) {
 	w := small
-	w.outages, w.past, w.blocked = true, true, true
+	w.outages, w.past, w.blocked, w.gates = true, true, true, true
 	var sim forward.Sim
 	rapid.Check(t, func(rt *rapid.T) {
 		s := w.draw(rt)

@@ -22,6 +22,7 @@ type world struct {
 	policies                         []forward.Policy
 	known                            bool // all limits are
 	outages, past, blocked, ranks    bool // past: outages may go on already
+	gates                            bool
 }
 
 func (w world) draw(t *rapid.T) forward.State {
@@ -70,7 +71,27 @@ func (w world) draw(t *rapid.T) forward.State {
 			})
 		}
 	}
+	if w.gates {
+		s.Gates = w.drawGates(t)
+	}
 	return s
+}
+
+// drawGates draws up to two gates; the one of longer limits is shut where the other is. Those that are shut open once.
+func (w world) drawGates(t *rapid.T) []forward.Gate {
+	var out []forward.Gate
+	over, shut := 0, false
+	for range rapid.IntRange(0, 2).Draw(t, "gates") {
+		over += rapid.IntRange(1, w.limits/2).Draw(t, "over")
+		shut = shut || rapid.Bool().Draw(t, "shut")
+		first := rapid.IntRange(1, w.limits).Draw(t, "first flip")
+		g := forward.Gate{Over: float64(over), Shut: shut, Flips: []float64{float64(first), forward.Week}}
+		if !shut {
+			g.Flips[1] = float64(first + rapid.IntRange(1, w.limits).Draw(t, "second flip"))
+		}
+		out = append(out, g)
+	}
+	return out
 }
 
 func (w world) request(t *rapid.T, s *forward.State) forward.Request {

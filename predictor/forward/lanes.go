@@ -135,6 +135,9 @@ func (q *lanes) add(l *layout, at int) {
 	}
 }
 
+// has reports whether a job waits and may compete.
+func (q *lanes) has(at int) bool { return q.words[at/64]>>(at%64)&1 == 1 }
+
 // remove takes a job out that waits.
 func (q *lanes) remove(l *layout, at int) {
 	q.words[at/64] &^= 1 << (at % 64)

@@ -30,6 +30,9 @@ type machine struct {
 	stairs   []stair
 	failed   error
 	trail    trail
+	gateNow  []gateState // those of the scene's state, by index
+	flips    float64     // when a gate opens or closes next; +Inf for never
+	idle     int         // flips since something else happened
 
 	// asked is the number of the request, if it is in the queue itself, and asks when that becomes eligible. Else probe
 	// receives what the request, which is behind ahead of the jobs that wait, could take.
@@ -38,7 +41,8 @@ type machine struct {
 	request late
 	probe   *envelope
 	ahead   int
-	rank    int // of the request
+	rank    int  // of the request
+	gate    int8 // of the requests that the probe stands for
 }
 
 // late is a job that was not in the state, at a place among those that were.
@@ -49,6 +53,7 @@ type late struct {
 	procs   int32
 	plan    float64
 	runtime float64
+	gate    int8
 }
 
 // drop is an instant, in seconds from now, at which processors will be taken, by the plan, and what is free then; the
@@ -72,8 +77,9 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	m.jobs = append(m.jobs[:0], c.jobs...)
 	m.running.CopyFrom(&c.running)
 	m.waiting.copyFrom(&c.waiting)
+	m.resetGates()
 	m.late = m.late[:0]
-	m.asked, m.asks, m.probe, m.ahead = none, math.Inf(1), nil, len(c.state.Waiting)
+	m.asked, m.asks, m.probe, m.ahead, m.gate = none, math.Inf(1), nil, len(c.state.Waiting), noGate
 	m.events = m.events[:0]
 	for i := range c.state.Running {
 		t := &m.jobs[i]
@@ -155,7 +161,7 @@ func (m *machine) play() float64 {
 		if m.unlocked < len(m.blocked) {
 			at = min(at, m.state.Waiting[m.blocked[m.unlocked]].Eligible)
 		}
-		if math.IsInf(at, 1) {
+		if at = m.orFlip(at); math.IsInf(at, 1) {
 			return at
 		}
 		if at > m.horizon {
@@ -186,8 +192,11 @@ func (m *machine) happen() {
 		t.expect = overrun(m.now, t.start)
 		m.run(id)
 	}
+	m.flipGates()
 	for m.unlocked < len(m.blocked) && m.state.Waiting[m.blocked[m.unlocked]].Eligible <= m.now {
-		m.waiting.add(&m.layout, int(m.blocked[m.unlocked]))
+		if at := int(m.blocked[m.unlocked]); !park(m.gateNow, m.gateOf, at) {
+			m.waiting.add(&m.layout, at)
+		}
 		m.unlocked++
 	}
 	if m.asks <= m.now {
@@ -244,6 +253,7 @@ func (m *machine) arrive() {
 // comer gives a late job its number.
 func (m *machine) comer(l late) late {
 	l.id = int32(len(m.jobs))
+	l.gate = m.state.gateOf(l.plan)
 	m.jobs = append(m.jobs, task{procs: l.procs})
 	return l
 }

@@ -28,14 +28,17 @@ func Openings(state *State, rank, behind int) ([]Opening, error) {
 		return nil, err
 	}
 	var p player
-	course, err := p.play(&c, &SurfaceOptions{Rank: rank, Behind: behind}, c.most, 0)
-	if err != nil {
-		return nil, err
-	}
 	var all []Opening
-	for _, s := range course.steps {
-		if s.at <= 0 && s.most > 0 && s.within > 0 {
-			all = append(all, Opening{int(s.most), s.within})
+	for gate := noGate; int(gate) < len(state.Gates); gate++ {
+		over, upTo := state.limitsOf(gate)
+		course, err := p.play(&c, &SurfaceOptions{Rank: rank, Behind: behind}, c.most, 0, gate)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range course.steps {
+			if s.at <= 0 && s.most > 0 && s.within > over {
+				all = append(all, Opening{int(s.most), math.Min(s.within, upTo)})
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b Opening) int {

@@ -12,7 +12,7 @@ import (
 // A request starts at once by the plan if and only if one of the openings holds it, and no opening holds another.
 func TestOpeningsAreThePlansThatNeedNoWait(t *testing.T) {
 	w := small
-	w.outages, w.past, w.blocked, w.ranks = true, true, true, true
+	w.outages, w.past, w.blocked, w.ranks, w.gates = true, true, true, true, true
 	w.policies = []forward.Policy{forward.FCFS, forward.EASY, forward.Conservative, forward.PriorityFCFS,
 		forward.PriorityEASY}
 	var sim forward.Sim

@@ -17,13 +17,23 @@ type waiter struct {
 // head returns the first job of the queue; its id is none where nobody waits.
 func (m *machine) head() waiter {
 	at := m.waiting.first()
-	if len(m.late) > 0 && (at < 0 || at >= int(m.late[0].slot)) {
-		return m.comerAt(0)
+	if i := m.firstLate(); i >= 0 && (at < 0 || at >= int(m.late[i].slot)) {
+		return m.comerAt(i)
 	}
 	if at < 0 {
 		return waiter{id: none}
 	}
 	return m.old(at)
+}
+
+// firstLate returns the index of the first late job whose gate is open, -1 if there is none.
+func (m *machine) firstLate() int {
+	for i := range m.late {
+		if !m.isShut(m.late[i].gate) {
+			return i
+		}
+	}
+	return -1
 }
 
 func (m *machine) old(at int) waiter {
@@ -46,39 +56,48 @@ func (m *machine) isAhead(w *waiter) bool {
 // pass starts what may start now. It reports whether the request has started.
 func (m *machine) pass() bool {
 	m.measure()
-	if m.probe != nil {
-		m.probe.root = m.trail.cause
+	probe := m.openProbe()
+	if probe != nil {
+		probe.root = m.trail.cause
 	}
 	h := m.head()
-	for h.id != none && (m.probe == nil || m.isAhead(&h)) && m.room(&h) {
+	for h.id != none && (probe == nil || m.isAhead(&h)) && m.room(&h) {
 		if m.begin(&h) {
 			return true
 		}
 		h = m.head()
 	}
-	if m.probe != nil && (h.id == none || !m.isAhead(&h)) {
+	if probe != nil && (h.id == none || !m.isAhead(&h)) {
 		m.climb()
-		m.probe.take(m.now, m.stairs)
+		probe.take(m.now, m.stairs)
 		return false
 	}
 	if h.id == none || !m.backs || m.free <= 0 {
 		return false
 	}
 	if m.waiting.smallest(&m.layout) > m.free && len(m.late) == 0 &&
-		(m.probe == nil || m.probe.least() >= min(m.free, m.probe.most)) {
+		(probe == nil || probe.least() >= min(m.free, probe.most)) {
 		return false
 	}
 	m.reserve(&h)
 	m.climb()
-	if m.probe == nil {
+	if probe == nil {
 		return m.backfill(false)
 	}
 	m.backfill(true)
-	m.probe.take(m.now, m.stairs)
+	probe.take(m.now, m.stairs)
 	if m.ahead < len(m.state.Waiting) || len(m.late) > 0 {
 		m.backfill(false)
 	}
 	return false
+}
+
+// openProbe returns the probe, nil where there is none or no request of its gate may start now.
+func (m *machine) openProbe() *envelope {
+	if m.isShut(m.gate) {
+		return nil
+	}
+	return m.probe
 }
 
 // measure finds what is free now and when outages begin, but for reservations.
@@ -245,7 +264,7 @@ func (m *machine) candidate(bounded bool) waiter {
 		if at >= 0 && at < int(l.slot) || bounded && !l.before(m.ahead, m.rank) {
 			break
 		}
-		if fits(m.stairs, l.procs, l.plan) {
+		if !m.isShut(l.gate) && fits(m.stairs, l.procs, l.plan) {
 			return m.comerAt(i)
 		}
 	}

@@ -86,7 +86,7 @@ func (s *Surface) Pivots(procs int, limit float64, dst []int32) ([]int32, error)
 		return dst, err
 	}
 	plan := s.policy.plan(limit)
-	for _, steps := range s.steps {
+	for _, steps := range s.steps(plan) {
 		first := admits(steps, int32(procs), plan)
 		if first == nil {
 			return dst[:0], &NeverError{Procs: procs, Limit: limit}

@@ -77,6 +77,23 @@ func (n *naive) free(t, now float64) int {
 	return c
 }
 
+// shut reports whether the gate of such a plan is shut, in the first week.
+func (n *naive) shut(plan, now float64) bool {
+	shut := false
+	for _, g := range n.s.Gates {
+		if plan <= g.Over {
+			break
+		}
+		shut = g.Shut
+		for _, at := range g.Flips {
+			if at <= now {
+				shut = !shut
+			}
+		}
+	}
+	return shut
+}
+
 // fits reports whether the plan has so many processors, and those reserved for another, for so long.
 func (n *naive) fits(at, now, plan float64, procs int, reserved *holder, end float64) bool {
 	for t := at; t == at || t < min(at+plan, end); t++ {
@@ -116,7 +133,7 @@ func (n *naive) schedule(now, end float64) (again bool) {
 	var reserved *holder
 	for i := 0; i < len(n.waiting); i++ {
 		w := n.waiting[i]
-		if w.eligible > now {
+		if w.eligible > now || n.shut(w.plan, now) {
 			continue
 		}
 		if n.fits(now, now, w.plan, w.procs, reserved, end) {

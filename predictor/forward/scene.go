@@ -21,6 +21,8 @@ type scene struct {
 	waiting lanes
 	blocked []int32 // positions of the jobs that become eligible later, by when
 	scratch []byend.Item
+	gateOf  []int8      // gates of the jobs that wait, by position; empty without gates
+	gates   []gateState // as they are now
 	backs   bool
 	plans   bool // by the time limits alone, without chance
 }
@@ -88,12 +90,13 @@ func (c *scene) prepareQueue() {
 	}
 	l.build()
 	c.waiting.none(l)
+	c.prepareGates()
 	for i := range s.Waiting {
 		switch w := &s.Waiting[i]; {
 		case w.Procs > c.most || math.IsInf(w.Eligible, 1):
 		case w.Eligible > 0:
 			c.blocked = append(c.blocked, int32(i))
-		default:
+		case !park(c.gates, c.gateOf, i):
 			c.waiting.add(l, i)
 		}
 	}

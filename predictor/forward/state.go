@@ -102,6 +102,8 @@ type State struct {
 	Rho float64
 	// Arrivals may be nil.
 	Arrivals Arrivals
+	// Gates close the pool to jobs of long limits at times of the week; by Over, rising.
+	Gates []Gate
 	// Horizon, in seconds, ends a replica in which arrivals never let the request start; its wait is the horizon then.
 	// 0 for 30 days. Without arrivals there is none.
 	Horizon float64
@@ -224,6 +226,16 @@ func (s *State) check() error {
 		}
 		if s.Policy.ranked() && i > 0 && w.Rank < s.Waiting[i-1].Rank {
 			err = errors.Join(err, field(false, "waiting", i, "rank", float64(w.Rank), "the order of the ranks"))
+		}
+	}
+	if len(s.Gates) > mostGates {
+		err = errors.Join(err, field(false, "gates", -1, "", float64(len(s.Gates)), "at most 64"))
+	}
+	for i := range s.Gates {
+		err = errors.Join(err, s.Gates[i].check(i))
+		if i > 0 && s.Gates[i].Over <= s.Gates[i-1].Over {
+			err = errors.Join(err, field(false, "gates", i, "over", s.Gates[i].Over,
+				"more than that of the gate before"))
 		}
 	}
 	for i, o := range s.Outages {

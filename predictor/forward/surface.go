@@ -28,7 +28,7 @@ type SurfaceOptions struct {
 	Limits []float64
 
 	// Plain leaves out what Quantile is looked up in, which takes longer than the replicas of a small pool: it is
-	// worked out for each question then.
+	// worked out for each question then, as it always is with gates.
 	Plain bool
 	// Starts is of how many of the jobs that wait, from the first, StartPivots can be asked.
 	Starts int
@@ -38,13 +38,13 @@ type SurfaceOptions struct {
 // safe for use by many goroutines.
 type Surface struct {
 	capacity int
-	policy   *State // its limits only
-	steps    [][]step
-	sizes    []int     // at which the grid is, rising; the first direct ones are 1, 2, 3...
-	direct   int       //
-	limits   []float64 // rising, the last +Inf
-	grid     []float64 // sorted waits by limit, size and replica; +Inf for never; nil where it is plain
-	starts   [][]int32 // roots of the jobs that wait, by replica
+	policy   *State     // its limits only
+	courses  [][][]step // by gate, the first for requests without one, and replica
+	sizes    []int      // at which the grid is, rising; the first direct ones are 1, 2, 3...
+	direct   int        //
+	limits   []float64  // rising, the last +Inf
+	grid     []float64  // sorted waits by limit, size and replica; +Inf for never; nil where it is plain
+	starts   [][]int32  // roots of the jobs that wait, by replica
 }
 
 // NewSurface plays the replicas of a state. The State must not change meanwhile; its laws and arrivals are called by
@@ -68,17 +68,26 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 	if o.Most > 0 {
 		most = min(most, o.Most)
 	}
-	all, err := simulator.HurriedReplicas(ctx, o.Replicas, o.Workers, o.Hurry, o.Seed,
+	all, err := simulator.HurriedReplicas(ctx, o.Replicas*(1+len(state.Gates)), o.Workers, o.Hurry, o.Seed,
 		func() *player { return new(player) },
-		func(p *player, replica int, _ *rand.Rand) (played, error) { return p.play(&c, &o, most, replica) })
+		func(p *player, i int, _ *rand.Rand) (played, error) {
+			return p.play(&c, &o, most, i%o.Replicas, noGate+int8(i/o.Replicas)) //nolint:gosec // at most mostGates
+		})
 	if err != nil {
 		return nil, err
 	}
-	s := &Surface{capacity: most, policy: &State{DefaultLimit: state.DefaultLimit}}
+	s := &Surface{capacity: most, policy: &State{DefaultLimit: state.DefaultLimit, Gates: state.Gates}}
 	for i := range all {
-		s.steps, s.starts = append(s.steps, all[i].steps), append(s.starts, all[i].starts)
+		if i%o.Replicas == 0 {
+			s.courses = append(s.courses, nil)
+		}
+		last := len(s.courses) - 1
+		s.courses[last] = append(s.courses[last], all[i].steps)
+		if last == 0 {
+			s.starts = append(s.starts, all[i].starts)
+		}
 	}
-	if !o.Plain {
+	if !o.Plain && len(state.Gates) == 0 { // between limits of two gates the next larger one says nothing
 		s.choose(&o)
 		s.fill()
 	}
@@ -97,12 +106,12 @@ type played struct {
 	starts []int32
 }
 
-func (p *player) play(c *scene, o *SurfaceOptions, most, replica int) (played, error) {
+func (p *player) play(c *scene, o *SurfaceOptions, most, replica int, gate int8) (played, error) {
 	m := &p.machine
 	m.reset(c, replica, o.Seed)
 	m.follow()
 	p.probe.reset(most)
-	m.probe, m.ahead = &p.probe, len(c.state.Waiting)-o.Behind
+	m.probe, m.ahead, m.gate = &p.probe, len(c.state.Waiting)-o.Behind, gate
 	if m.rank = 0; c.state.Policy.ranked() {
 		m.rank = o.Rank
 	}
@@ -120,8 +129,11 @@ func (p *player) play(c *scene, o *SurfaceOptions, most, replica int) (played, e
 // Capacity returns the largest size that can ever start.
 func (s *Surface) Capacity() int { return s.capacity }
 
+// steps returns what a request of a planned runtime could take, by replica.
+func (s *Surface) steps(plan float64) [][]step { return s.courses[1+s.policy.gateOf(plan)] }
+
 // Replicas returns how many waits each answer comes from.
-func (s *Surface) Replicas() int { return len(s.steps) }
+func (s *Surface) Replicas() int { return len(s.starts) }
 
 func (s *Surface) check(procs int, limit float64) error {
 	r := Request{Procs: procs, Limit: limit}
@@ -145,7 +157,7 @@ func (s *Surface) WaitsByReplica(procs int, limit float64, dst []float64) ([]flo
 		return dst, err
 	}
 	plan := s.policy.plan(limit)
-	for _, steps := range s.steps {
+	for _, steps := range s.steps(plan) {
 		w, ok := wait(steps, int32(procs), plan)
 		if !ok {
 			return dst[:0], &NeverError{Procs: procs, Limit: limit}
@@ -186,7 +198,7 @@ func (s *Surface) cell(procs int, plan float64) []float64 {
 		i, _ = slices.BinarySearch(s.sizes, procs)
 	}
 	j, _ := slices.BinarySearch(s.limits, plan)
-	n := len(s.steps)
+	n := len(s.starts)
 	from := (j*len(s.sizes) + i) * n
 	return s.grid[from : from+n]
 }
@@ -240,11 +252,11 @@ func sorted[T int | float64](x []T) []T {
 
 // fill computes the grid.
 func (s *Surface) fill() {
-	n, sizes := len(s.steps), len(s.sizes)
+	n, sizes := len(s.starts), len(s.sizes)
 	s.grid = make([]float64, len(s.limits)*sizes*n)
 	for j, limit := range s.limits {
 		plane := s.grid[j*sizes*n : (j+1)*sizes*n]
-		for r, steps := range s.steps {
+		for r, steps := range s.steps(limit) {
 			i := 0
 			for k := 0; k < len(steps) && i < sizes; k++ {
 				if steps[k].within < limit {

@@ -1,0 +1,171 @@
+package forward
+
+import (
+	"math"
+	"sort"
+)
+
+// Week is the time in seconds after which the flips of a gate recur.
+const Week = 7 * 86400.
+
+// Gate closes a pool to jobs of long limits at times of the week: many sites let long jobs start at night only.
+type Gate struct {
+	// Over is the time limit, in seconds, above which the gate holds, up to that of the next gate. It holds for jobs
+	// without a limit if it is the last gate.
+	Over float64
+	// Shut reports whether no such job starts now. Flips are the instants at which that changes, in seconds from now:
+	// rising, above 0 and up to Week; after that they recur. Their number is even.
+	Shut  bool
+	Flips []float64
+}
+
+// flip returns the k-th instant at which a gate opens or closes, +Inf for a gate that never does.
+func (g *Gate) flip(k int) float64 {
+	n := len(g.Flips)
+	if n == 0 {
+		return math.Inf(1)
+	}
+	return g.Flips[k%n] + Week*float64(k/n)
+}
+
+// check reports whether a gate makes sense.
+func (g *Gate) check(i int) error {
+	rising := sort.SliceIsSorted(g.Flips, func(a, b int) bool { return g.Flips[a] <= g.Flips[b] })
+	ok := len(g.Flips)%2 == 0 && (len(g.Flips) == 0 || rising && g.Flips[0] > 0 && g.Flips[len(g.Flips)-1] <= Week)
+	if !ok {
+		return field(false, "gates", i, "flips", float64(len(g.Flips)),
+			"an even number of rising instants up to a week")
+	}
+	return field(g.Over >= 0 && !math.IsInf(g.Over, 1), "gates", i, "over", g.Over, needSeconds)
+}
+
+// noGate is the gate of jobs that may always start.
+const noGate int8 = -1
+
+// mostGates is the largest number of gates that a state may have.
+const mostGates = 64
+
+// gateOf returns the index of the gate that holds for a job of a planned runtime.
+func (s *State) gateOf(plan float64) int8 {
+	g := noGate
+	for i := range s.Gates {
+		if plan > s.Gates[i].Over {
+			g = int8(i) //nolint:gosec // at most mostGates
+		}
+	}
+	return g
+}
+
+// limitsOf returns the limits that a gate holds for: above the first, up to the second.
+func (s *State) limitsOf(gate int8) (over, upTo float64) {
+	upTo = math.Inf(1)
+	if gate != noGate {
+		over = s.Gates[gate].Over
+	}
+	if next := int(gate) + 1; next < len(s.Gates) {
+		upTo = s.Gates[next].Over
+	}
+	return over, upTo
+}
+
+// gateState is what a replica keeps of a gate.
+type gateState struct {
+	shut   bool
+	next   int     // number of the next flip
+	parked []int32 // positions of the jobs that would compete if it were open
+}
+
+// prepareGates finds the gates of the jobs that wait, before they are put into the lanes.
+func (c *scene) prepareGates() {
+	c.gateOf, c.gates = c.gateOf[:0], resize(c.gates, len(c.state.Gates))
+	for i := range c.gates {
+		c.gates[i] = gateState{shut: c.state.Gates[i].Shut, parked: c.gates[i].parked[:0]}
+	}
+	if len(c.gates) == 0 {
+		return
+	}
+	for i := range c.state.Waiting {
+		c.gateOf = append(c.gateOf, c.state.gateOf(c.state.plan(c.state.Waiting[i].Limit)))
+	}
+}
+
+// park puts a job that competes aside if its gate is shut, and reports whether it did.
+func park(gates []gateState, of []int8, at int) bool {
+	if len(gates) == 0 || of[at] == noGate || !gates[of[at]].shut {
+		return false
+	}
+	g := &gates[of[at]]
+	g.parked = append(g.parked, int32(at)) //nolint:gosec // one of the jobs that wait
+	return true
+}
+
+// resetGates puts the gates into the scene's state.
+func (m *machine) resetGates() {
+	m.gateNow = resize(m.gateNow, len(m.scene.gates))
+	m.flips, m.idle = math.Inf(1), 0
+	for i := range m.gateNow {
+		from := &m.scene.gates[i]
+		m.gateNow[i] = gateState{shut: from.shut, parked: append(m.gateNow[i].parked[:0], from.parked...)}
+		m.flips = min(m.flips, m.state.Gates[i].flip(0))
+	}
+}
+
+// isShut reports whether no job of a gate starts now.
+func (m *machine) isShut(gate int8) bool { return gate != noGate && m.gateNow[gate].shut }
+
+// flipGates opens and closes the gates that are due.
+func (m *machine) flipGates() {
+	if m.flips > m.now {
+		return
+	}
+	m.flips = math.Inf(1)
+	for i := range m.gateNow {
+		g, of := &m.gateNow[i], &m.state.Gates[i]
+		for of.flip(g.next) <= m.now {
+			g.next++
+			m.turn(int8(i), g) //nolint:gosec // at most mostGates
+		}
+		m.flips = min(m.flips, of.flip(g.next))
+	}
+}
+
+// turn opens a gate, or closes it.
+func (m *machine) turn(gate int8, g *gateState) {
+	g.shut = !g.shut
+	if !g.shut {
+		for _, at := range g.parked {
+			m.waiting.add(&m.layout, int(at))
+		}
+		g.parked = g.parked[:0]
+		return
+	}
+	for at, of := range m.gateOf {
+		if of == gate && m.waiting.has(at) {
+			m.waiting.remove(&m.layout, at)
+			g.parked = append(g.parked, int32(at)) //nolint:gosec // one of the jobs that wait
+		}
+	}
+}
+
+// idleFlips returns how many flips in a row, with nothing else between, show that nothing will ever start: those of two
+// weeks.
+func (m *machine) idleFlips() int {
+	n := 0
+	for i := range m.state.Gates {
+		n += 2 * len(m.state.Gates[i].Flips)
+	}
+	return n
+}
+
+// orFlip returns the next instant at which something happens, given the one of everything but the gates. It is +Inf
+// once the gates alone have gone on for two weeks.
+func (m *machine) orFlip(at float64) float64 {
+	if at <= m.flips {
+		m.idle = 0
+		return at
+	}
+	if m.idle++; math.IsInf(at, 1) && m.idle > m.idleFlips() {
+		return at
+	}
+	return m.flips
+}
