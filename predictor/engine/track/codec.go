@@ -71,17 +71,17 @@ func CodeJobCounts(s *codec.Codec, v **JobCounts) {
 	for i := range t.cells {
 		for k := range t.cells[i] {
 			if t.cells[i][k].Jobs != 0 {
-				used = append(used, i*limitClasses+k)
+				used = append(used, i*LimitClasses+k)
 			}
 		}
 	}
 	codec.List(s, &used, func(n *int) {
 		s.Int(n)
-		if *n >= SizeClasses*limitClasses {
+		if *n >= SizeClasses*LimitClasses {
 			s.Fail()
 			return
 		}
-		CodeAmount(s, &t.cells[*n/limitClasses][*n%limitClasses])
+		CodeAmount(s, &t.cells[*n/LimitClasses][*n%LimitClasses])
 	})
 }
 

@@ -60,8 +60,8 @@ func (r *Request) Clean() Request {
 // last limit class is for jobs without.
 const (
 	SizeClasses  = 20
-	limitClasses = 28
-	Unlimited    = limitClasses - 1
+	LimitClasses = 28
+	Unlimited    = LimitClasses - 1
 )
 
 // SizeClass returns the class of a size: 1, 2, 3-4, 5-8, ...
@@ -73,6 +73,17 @@ func LimitClass(limit float64) int {
 		return Unlimited
 	}
 	return int(math.Min(math.Max(0, math.Ceil(2*math.Log2(limit/60))), Unlimited-1))
+}
+
+// LongestOf returns the longest time limit of a class, in seconds; +Inf for jobs without one.
+func LongestOf(class int) float64 {
+	switch {
+	case class >= Unlimited:
+		return math.Inf(1)
+	case class == Unlimited-1:
+		return waittime.Longest
+	}
+	return 60 * math.Exp2(float64(class)/2)
 }
 
 // Amount is a number of jobs and what they ask for.
@@ -99,7 +110,7 @@ func (a *Amount) Plus(b Amount) {
 // JobCounts counts jobs by size and limit.
 type JobCounts struct {
 	Total Amount
-	cells [SizeClasses][limitClasses]Amount
+	cells [SizeClasses][LimitClasses]Amount
 }
 
 // Add counts a job, or takes it away where sign is -1.
