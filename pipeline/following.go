@@ -47,7 +47,7 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 			again.Reset()
 			continue
 		}
-		p.storeFails("cannot read the database", err)
+		p.storeFails(cannotRead, err)
 		p.log.Warn("cannot read the database: answers go on from what is known", zap.Error(err))
 		p.note(*p.storeProblem.Load())
 		pause := time.NewTimer(again.NextBackOff())

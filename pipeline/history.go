@@ -58,25 +58,39 @@ func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) er
 // AwaitTaught returns once the published state of a cluster knows the history that is in force, if there is one. An
 // error is why it cannot be learnt, or the cause of ctx.
 func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
-	r := p.rebuilds.of(cluster)
-	if r == nil {
-		return nil
-	}
-	select {
-	case <-r.over:
-		return r.err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for {
+		published := p.Published()
+		r := p.rebuilds.of(cluster)
+		if r != nil {
+			published = r.over
+		} else if _, unlearnt := p.unlearnt.of(cluster); !unlearnt { // else Run is about to begin one
+			return nil
+		}
+		select {
+		case <-published:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if r != nil {
+			return r.err
+		}
 	}
 }
 
 // AwaitUsable returns once the published state of a cluster is one to go on from: records of its logs may not be taken
 // in before. It returns the cause of ctx if that ends before.
 func (p *Pipeline) AwaitUsable(ctx context.Context, cluster string) error {
-	if r := p.rebuilds.of(cluster); r == nil || r.usable {
-		return nil
+	for {
+		published := p.Published()
+		if p.unlearnt.usable(cluster) {
+			return nil
+		}
+		select {
+		case <-published:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	return p.AwaitTaught(ctx, cluster)
 }
 
 // HistoryOf returns the description of a cluster's history, nil if there is none. It must not be changed.
@@ -105,12 +119,10 @@ func (p *Pipeline) teach(ctx context.Context, t *teaching) {
 			return err
 		}
 		p.histories.inForce[t.cluster] = &h
-		usable := true
 		if r := p.rebuilds.of(t.cluster); r != nil {
-			usable = r.usable
 			r.stop()
 		}
-		return p.beginRebuild(ctx, t.cluster, usable)
+		return p.beginRebuild(ctx, t.cluster, p.unlearnt.usable(t.cluster))
 	}()
 }
 
@@ -167,7 +179,7 @@ func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 			}
 		}
 		if !p.cfg.Follows { // who only follows waits for the state of the one that collects
-			p.unlearnt[name] = usable
+			p.unlearnt.set(name, usable)
 		}
 	}
 	return p.dropHistories(ctx)
@@ -204,8 +216,8 @@ func (p *Pipeline) dropHistories(ctx context.Context) error {
 	return nil
 }
 
-// checkLearnt returns ErrConfigChanged if the collecting daemon has published a state with another history since the
-// states were restored.
+// checkLearnt returns ErrConfigChanged if the collecting daemon has published a state with another history, or without
+// one, since the states were restored.
 func (p *Pipeline) checkLearnt(ctx context.Context) error {
 	for name, known := range p.histories.learnt {
 		text, err := p.store.Meta(ctx, past.LearntKey(name))
@@ -216,21 +228,25 @@ func (p *Pipeline) checkLearnt(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("cluster %s: %w", name, err)
-		case now != nil && (known == nil || *known != *now):
+		case (now == nil) != (known == nil), now != nil && *known != *now:
 			return ErrConfigChanged
 		}
 	}
 	return nil
 }
 
-// noteLearnt stores which history the published state of a cluster knows.
+// noteLearnt stores which history the published state of a cluster knows; nil for none.
 func (p *Pipeline) noteLearnt(ctx context.Context, name string, now *past.Learnt) error {
-	if old := p.histories.learnt[name]; old != nil && *old == *now || p.cfg.Follows {
+	old := p.histories.learnt[name]
+	if p.cfg.Follows || old == now || old != nil && now != nil && *old == *now {
 		return nil
 	}
-	text, err := json.Marshal(now)
-	if err != nil {
-		return fmt.Errorf("cluster %s: %w", name, err)
+	var text []byte
+	if now != nil {
+		var err error
+		if text, err = json.Marshal(now); err != nil {
+			return fmt.Errorf("cluster %s: %w", name, err)
+		}
 	}
 	if err := p.store.SetMeta(ctx, past.LearntKey(name), string(text)); err != nil {
 		return err
@@ -257,7 +273,7 @@ func (p *Pipeline) resetWriter(name string) error {
 
 // unusable reports whether a state waits for its history that cannot be saved or answered from before.
 func (p *Pipeline) unusable() bool {
-	for _, usable := range p.unlearnt {
+	for _, usable := range p.unlearnt.list() {
 		if !usable {
 			return true
 		}
@@ -273,7 +289,7 @@ func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	}
 	var left cluster.Left
 	var ok bool
-	p.broken = p.persist(p.run, "cannot read the database", func() (err error) {
+	p.broken = p.persist(p.run, cannotRead, func() (err error) {
 		left, ok, err = jobs.Known(p.run, id)
 		if errors.Is(err, modelstore.ErrCorrupt) { // a repetition of an old record may count twice: no reason to stop
 			p.metrics.StoreErrors.Inc()
@@ -291,7 +307,7 @@ func (p *Pipeline) teachingOf(name string) *readmodel.Teaching {
 	if r == nil {
 		return nil
 	}
-	return r.progress()
+	return r.progress(p.unlearnt.usable(name))
 }
 
 // historyFails notes that a history cannot be learnt.

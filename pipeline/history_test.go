@@ -202,7 +202,7 @@ func TestHistoryThroughKills(t *testing.T) {
 		restore(t, p, "one")
 		if died == beforeTeach {
 			learns(t, p, store, past.Exact, log.past) // what was staged is gone
-		} else if len(p.unlearnt) > 0 {
+		} else if len(p.unlearnt.list()) > 0 {
 			if err := p.beginRebuilds(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -492,7 +492,7 @@ func TestHistoryAfterConfigChange(t *testing.T) {
 
 	p, _ = newPipeline(testConfig(), store, collector.Live)
 	restore(t, p, "one")
-	if len(p.unlearnt) > 0 || p.View("c").Teaching != nil {
+	if len(p.unlearnt.list()) > 0 || p.View("c").Teaching != nil {
 		t.Error("a state that knows its history is built again")
 	}
 	if d := cmp.Diff(want, learnt(t, p)); d != "" {
@@ -504,7 +504,7 @@ func TestHistoryAfterConfigChange(t *testing.T) {
 
 	p, _ = newPipeline(testConfig(), store, collector.Live)
 	restore(t, p, "two")
-	if usable, ok := p.unlearnt["c"]; !ok || usable {
+	if usable, ok := p.unlearnt.of("c"); !ok || usable {
 		t.Fatalf("after a change of the configuration, the state is usable (%t)", usable)
 	}
 	if err := p.finish(); err != nil { // it must not save the empty state
@@ -593,7 +593,7 @@ func TestTimeThatRemains(t *testing.T) {
 	left := func(done int64) float64 {
 		r.done.Store(done)
 		r.began = time.Now().Add(-time.Minute)
-		return r.progress().Remaining.Minutes()
+		return r.progress(true).Remaining.Minutes()
 	}
 	for done, want := range map[int64]float64{2700: 15 * 300. / 2700, 3000: 0, 2850: 15 * 150. / (2700 + 15*150)} {
 		if got := left(done); math.Abs(got-want) > .01 {

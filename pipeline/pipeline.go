@@ -125,9 +125,7 @@ type Pipeline struct {
 	teachings chan *teaching // for Run, which takes them between two transactions
 	rebuilds  rebuilds
 	rebuilt   chan *rebuild // for Run, likewise
-	// unlearnt are the clusters whose published state does not know the history in force; true if it can be answered
-	// from and gone on with until another takes its place.
-	unlearnt map[string]bool
+	unlearnt  unlearnt
 
 	run    context.Context // of Run, for the fold's reads of the journal
 	broken error           // why such a read failed for good
@@ -167,8 +165,8 @@ func New(
 		cfg: cfg, store: store, now: now, log: log, metrics: m,
 		sources: map[string]*sourceState{}, swaps: make(chan *sourceSwap),
 		histories: newHistories(), teachings: make(chan *teaching),
-		rebuilt: make(chan *rebuild), unlearnt: map[string]bool{},
-		run: context.Background(), partEvents: groupEvents,
+		rebuilt: make(chan *rebuild),
+		run:     context.Background(), partEvents: groupEvents,
 	}
 	if err := p.resetWriters(); err != nil {
 		return nil, err

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/changes"
@@ -64,25 +68,68 @@ func (s *rebuilds) list() []*rebuild {
 	return out
 }
 
+// unlearnt has the clusters whose published state does not know the history in force. Any goroutine may look.
+type unlearnt struct {
+	mu  sync.Mutex
+	all map[string]bool // true if the state can be answered from and gone on with until another takes its place
+}
+
+// of reports whether a cluster is among them, and whether its state is usable.
+func (u *unlearnt) of(name string) (usable, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	usable, ok = u.all[name]
+	return usable, ok
+}
+
+// usable reports whether the published state of a cluster is one to go on from.
+func (u *unlearnt) usable(name string) bool {
+	usable, ok := u.of(name)
+	return usable || !ok
+}
+
+func (u *unlearnt) set(name string, usable bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all == nil {
+		u.all = map[string]bool{}
+	}
+	u.all[name] = usable
+}
+
+func (u *unlearnt) remove(name string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.all, name)
+}
+
+// list returns the clusters, each with whether its state is usable.
+func (u *unlearnt) list() map[string]bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.all)
+}
+
 // rebuild makes a state of a cluster that knows its history, from the history and the journal, in a goroutine of its
-// own. The writer goes on meanwhile, and takes the finished state over.
+// own. The writer goes on meanwhile, and takes the finished state over. If the history is damaged and there is no other
+// state, a second rebuild makes one from the journal alone.
 type rebuild struct {
 	name    string
-	history past.History
-	// usable is false if there is no other state to answer from.
-	usable bool
-	plans  engine.Replay
-	store  modelstore.Store
-	began  time.Time
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when the goroutine ends
-	over   chan struct{} // closed when its state is published, or cannot be made because of err
-	err    error
-	failed atomic.Pointer[string]
-	done   atomic.Int64
-	total  atomic.Int64
+	history past.History // one without a name has no events: a rebuild from the journal alone
+	plans   engine.Replay
+	store   modelstore.Store
+	log     *zap.Logger
+	began   time.Time
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the goroutine ends
+	over    chan struct{} // closed when its state is published, or cannot be made because of err
+	err     error         // why the history cannot be learnt
+	failed  atomic.Pointer[string]
+	done    atomic.Int64
+	total   atomic.Int64
 
 	// The fields below belong to the goroutine, and then to the writer.
+	broken   error // why the goroutine made no state
 	writer   *clusterWriter
 	events   *past.Events
 	jobs     *past.Gathering
@@ -98,15 +145,36 @@ type rebuild struct {
 // beginRebuild begins to make a state that knows the history in force.
 func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) error {
 	h := p.histories.inForce[name]
-	r := &rebuild{
-		name: name, history: *h, usable: usable, plans: p.cfg.Replay, store: p.store, began: time.Now(),
-		raw:   math.MaxInt64,
-		ended: make(chan struct{}), over: make(chan struct{}), jobs: past.NewGathering(),
-		events: past.NewEvents(p.store, name, h.ID),
+	r, err := p.newRebuild(name, *h)
+	if err != nil {
+		return err
 	}
-	r.learnt = past.Learnt{ID: h.ID, Seq: -1} // that of the swap
+	r.raw, r.learnt.Seq = math.MaxInt64, -1 // that of the swap
 	if learnt := p.histories.learnt[name]; learnt != nil && learnt.ID == h.ID {
 		r.raw, r.learnt = learnt.Seq, *learnt
+	}
+	p.startRebuild(ctx, r, usable)
+	return nil
+}
+
+// beginWithoutHistory begins to make a state from the journal alone, because the history cannot be learnt and there is
+// no other state. Its entries are folded as they are, as at a restart.
+func (p *Pipeline) beginWithoutHistory(ctx context.Context, name string, why error) error {
+	r, err := p.newRebuild(name, past.History{})
+	if err != nil {
+		return err
+	}
+	r.fail(why)
+	p.startRebuild(ctx, r, false)
+	return nil
+}
+
+// newRebuild returns a rebuild of a cluster that is not started.
+func (p *Pipeline) newRebuild(name string, h past.History) (*rebuild, error) {
+	r := &rebuild{
+		name: name, history: h, plans: p.cfg.Replay, store: p.store, log: p.log, began: time.Now(),
+		ended: make(chan struct{}), over: make(chan struct{}), jobs: past.NewGathering(),
+		events: past.NewEvents(p.store, name, h.ID), learnt: past.Learnt{ID: h.ID},
 	}
 	for _, c := range p.cfg.Clusters {
 		if c.Name != name {
@@ -114,40 +182,57 @@ func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) e
 		}
 		var err error
 		if r.writer, err = p.newClusterWriter(c); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	r.writer.journal, r.writer.known = false, r.jobs.Known
 	r.writer.observers = append(r.writer.observers, &r.gatherer)
 	r.total.Store(h.Events + p.seq)
-	p.unlearnt[name] = usable
-	p.rebuilds.set(name, r)
+	return r, nil
+}
+
+// startRebuild starts the goroutine. The writer gets the rebuild when it is done, and one that failed if it must begin
+// another instead.
+func (p *Pipeline) startRebuild(ctx context.Context, r *rebuild, usable bool) {
+	p.unlearnt.set(r.name, usable)
+	p.rebuilds.set(r.name, r)
 	p.publishNeeded = true
 	working, cancel := context.WithCancel(ctx)
 	r.cancel = cancel
 	go func() {
 		defer close(r.ended)
-		if err := r.run(working); err != nil {
+		err := r.fold(working)
+		if err != nil && usable {
 			p.rebuildFails(r, err)
 			return
 		}
+		r.broken = err
 		select {
 		case p.rebuilt <- r:
 		case <-working.Done():
 			p.rebuildFails(r, working.Err())
 		}
 	}()
-	return nil
 }
 
 // rebuildFails ends a rebuild without a state.
 func (p *Pipeline) rebuildFails(r *rebuild, err error) {
 	r.writer.close()
-	text := plain(err.Error())
-	r.failed.Store(&text)
-	r.err = fmt.Errorf("the history of cluster %s cannot be learnt: %w", r.name, err)
-	p.historyFails(r.name, err)
+	if !r.withoutHistory() {
+		r.fail(err)
+		p.historyFails(r.name, err)
+	}
 	close(r.over)
+}
+
+// withoutHistory reports whether the rebuild makes a state from the journal alone.
+func (r *rebuild) withoutHistory() bool { return r.history.ID == "" }
+
+// fail notes why the history cannot be learnt.
+func (r *rebuild) fail(why error) {
+	text := plain(why.Error())
+	r.failed.Store(&text)
+	r.err = fmt.Errorf("the history of cluster %s cannot be learnt: %w", r.name, why)
 }
 
 // stop ends a rebuild that another one follows, or the end of the process.
@@ -172,12 +257,15 @@ func (r *rebuild) work(events int64) float64 {
 	return float64(events) + (newestCost-1)*max(0, newest)
 }
 
-// progress returns how far the rebuild is. The time that remains is estimated by what the events took so far, and cost.
-func (r *rebuild) progress() *readmodel.Teaching {
-	t := &readmodel.Teaching{Began: r.began, Done: r.done.Load(), Total: r.total.Load(), Usable: r.usable}
+// progress returns how far the rebuild is; usable says whether there is another state to answer from. The remaining time
+// is estimated from the time that the events took so far, and from their costs.
+func (r *rebuild) progress(usable bool) *readmodel.Teaching {
+	t := &readmodel.Teaching{Began: r.began, Done: r.done.Load(), Total: r.total.Load(), Usable: usable}
 	if text := r.failed.Load(); text != nil {
 		t.Failure = *text
-		return t
+		if t.Usable {
+			return t
+		}
 	}
 	t.Total = max(t.Total, t.Done)
 	if t.Done > 0 {
@@ -187,12 +275,28 @@ func (r *rebuild) progress() *readmodel.Teaching {
 	return t
 }
 
-// run folds history and journal, but for the newest entries.
-func (r *rebuild) run(ctx context.Context) error {
+// fold folds history and journal, but for the newest entries. While the store fails it tries again, where it stopped.
+func (r *rebuild) fold(ctx context.Context) error {
 	if r.writer.load != nil {
 		r.writer.load.BeginReplay(nil)
 	}
 	r.plan()
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		err := r.foldRest(ctx)
+		if hopeless(err) {
+			err = backoff.Permanent(err)
+		}
+		return struct{}{}, err
+	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
+		r.log.Warn("cannot read or write the database: learning a history waits", zap.String("cluster", r.name),
+			zap.Error(err), zap.Duration("next_try_in", next))
+	}))
+	return err
+}
+
+// foldRest folds what is not folded yet of history and journal, but for the newest entries. After an error it can be
+// called again.
+func (r *rebuild) foldRest(ctx context.Context) error {
 	for {
 		entries, last, err := r.page(ctx)
 		if err != nil {
@@ -355,9 +459,11 @@ func (r *rebuild) storeRows(ctx context.Context) error {
 	if len(r.rows) < pageEntries {
 		return nil
 	}
-	err := r.store.Commit(ctx, modelstore.Batch{Rows: r.rows})
+	if err := r.store.Commit(ctx, modelstore.Batch{Rows: r.rows}); err != nil {
+		return err
+	}
 	r.rows = nil
-	return err
+	return nil
 }
 
 // storeJobs stores the jobs of the history.

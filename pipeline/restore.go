@@ -67,7 +67,7 @@ func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err 
 		if l == nil {
 			return nil // of a cluster that is not configured any more
 		}
-		if usable, unlearnt := p.unlearnt[e.Event.Cluster]; unlearnt && !usable {
+		if !p.unlearnt.usable(e.Event.Cluster) {
 			return nil // of a state that is built with its history, in the background
 		}
 		replayed++

@@ -15,8 +15,11 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// cannotWrite begins the reason of a condition.
-const cannotWrite = "cannot write the database"
+// What cannot be done begins the reason of a condition.
+const (
+	cannotWrite = "cannot write the database"
+	cannotRead  = "cannot read the database"
+)
 
 // lookup asks the journal about a job that the fold has forgotten. It waits until there is an answer: a record that is
 // read twice must not count twice. Where there will be none the batch is given up.
@@ -25,7 +28,7 @@ func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 		return cluster.Left{}, false
 	}
 	var keys []modelstore.Key
-	p.broken = p.persist(p.run, "cannot read the database", func() (err error) {
+	p.broken = p.persist(p.run, cannotRead, func() (err error) {
 		keys, err = p.store.Known(p.run, clusterName, id)
 		return err
 	})

@@ -2,7 +2,7 @@ package pipeline
 
 import (
 	"context"
-	"maps"
+	"fmt"
 	"slices"
 
 	"go.uber.org/zap"
@@ -17,9 +17,12 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if p.rebuilds.of(r.name) != r {
 		return nil // another one has begun since
 	}
-	if err := r.catchUp(ctx, p.seq); err != nil {
-		p.rebuildFails(r, err)
-		return nil
+	err := r.broken
+	if err == nil {
+		err = p.persist(ctx, cannotRead, func() error { return r.catchUp(ctx, p.seq) })
+	}
+	if err != nil {
+		return p.giveUp(ctx, r, err)
 	}
 	if r.learnt.Seq < 0 {
 		r.learnt.Seq = p.seq
@@ -27,20 +30,46 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	old := p.writers[r.name]
 	p.adopt(r, old)
 	p.writers[r.name] = r.writer
-	p.histories.jobs[r.name] = r.jobs.Jobs(p.store, r.name, r.history.ID)
+	if r.withoutHistory() {
+		delete(p.histories.jobs, r.name)
+	} else {
+		p.histories.jobs[r.name] = r.jobs.Jobs(p.store, r.name, r.history.ID)
+	}
 	r.jobs = nil
-	delete(p.unlearnt, r.name)
 	p.observeWriters()
 	go old.close() // its trees may be in training
+	if r.withoutHistory() {
+		p.unlearnt.set(r.name, true)
+	} else {
+		p.unlearnt.remove(r.name)
+	}
 	if err := p.storeSwap(ctx, r); err != nil {
 		return err
 	}
-	p.rebuilds.set(r.name, nil)
+	if r.withoutHistory() { // it stays in the list, with the failure of the history
+		p.log.Warn("the state of a cluster is built from the journal alone: import its history again",
+			zap.String("cluster", r.name), zap.Error(r.err))
+	} else {
+		p.rebuilds.set(r.name, nil)
+		p.log.Info("a history is learnt", zap.String("cluster", r.name), zap.Int64("events", r.history.Events),
+			zap.String("mode", string(r.history.Mode)))
+	}
 	p.publishAtOnce()
 	close(r.over)
-	p.log.Info("a history is learnt", zap.String("cluster", r.name), zap.Int64("events", r.history.Events),
-		zap.String("mode", string(r.history.Mode)))
 	return nil
+}
+
+// giveUp ends a rebuild that made no state. If there is no other state, a rebuild from the journal alone begins. If that
+// one failed, too, the daemon cannot go on: the error says so.
+func (p *Pipeline) giveUp(ctx context.Context, r *rebuild, why error) error {
+	defer p.rebuildFails(r, why)
+	switch {
+	case ctx.Err() != nil || p.unlearnt.usable(r.name):
+		return nil
+	case r.withoutHistory():
+		return fmt.Errorf("building the state of cluster %s from the journal: %w", r.name, why)
+	}
+	return p.beginWithoutHistory(ctx, r.name, why)
 }
 
 // catchUp folds the rest of the journal.
@@ -63,8 +92,11 @@ func (r *rebuild) catchUp(ctx context.Context, to int64) error {
 // adopt makes the writer of a rebuild the one that goes on where another one is. What was really served stays: the
 // forecasts of the jobs that wait, and what became of those that were made live.
 func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
-	w, learnt := r.writer, r.learnt
-	w.learnt, w.known, w.recall, w.journal = &learnt, old.known, old.recall, true
+	w := r.writer
+	w.known, w.recall, w.journal = old.known, old.recall, true
+	if learnt := r.learnt; !r.withoutHistory() {
+		w.learnt = &learnt
+	}
 	w.observers = slices.DeleteFunc(w.observers, func(o changes.Observer) bool { return o == &r.gatherer })
 	w.seq, w.dirty, w.atOnce = p.seq, true, true
 	if w.ledger != nil && old.ledger != nil {
@@ -133,7 +165,7 @@ func (p *Pipeline) stopRebuilds() {
 
 // beginRebuilds begins those that the restored states need.
 func (p *Pipeline) beginRebuilds(ctx context.Context) error {
-	for name, usable := range maps.Clone(p.unlearnt) {
+	for name, usable := range p.unlearnt.list() {
 		if err := p.beginRebuild(ctx, name, usable); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitcast/waitcast/history"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
 )
 
 // Chunks gives the chunks of histories: a store.
@@ -28,7 +29,8 @@ func NewEvents(from Chunks, cluster, id string) *Events {
 	return &Events{from: from, cluster: cluster, id: id}
 }
 
-// Peek returns the next event, nil after the last. The event is valid until the next call of Peek.
+// Peek returns the next event, nil after the last. The event is valid until the next call of Peek. An error is the
+// store's; one of a damaged chunk wraps modelstore.ErrCorrupt.
 func (e *Events) Peek(ctx context.Context) (*job.Event, error) {
 	for e.next == len(e.loaded) && !e.over {
 		if err := e.load(ctx); err != nil {
@@ -60,7 +62,8 @@ func (e *Events) load(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("history of cluster %s, chunk %d of its events: %w", e.cluster, e.chunk, err)
+		return fmt.Errorf("history of cluster %s, chunk %d of its events: %w: %w", e.cluster, e.chunk,
+			modelstore.ErrCorrupt, err)
 	}
 	e.chunk++
 	return nil

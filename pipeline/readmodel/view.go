@@ -73,10 +73,11 @@ type Teaching struct {
 	Done, Total int64
 	// Remaining is about how long it takes still, by what it took so far; 0 while nothing can be said.
 	Remaining time.Duration
-	// Usable is false while there is no other state to answer from: the first history of a new daemon, or a state that
-	// a newer program cannot read.
+	// Usable is false while there is no other state to answer from, because a changed configuration or a newer program
+	// shapes the state anew.
 	Usable bool
-	// Failure is why it cannot be learnt; empty while it can.
+	// Failure is why it cannot be learnt; empty while it can. If no other state is usable either, one is built from the
+	// journal alone, and the numbers above are of that.
 	Failure string
 }
 
@@ -251,6 +252,13 @@ func (t *Teaching) condition() *Condition {
 	switch {
 	case t == nil:
 		return nil
+	case t.Failure != "" && !t.Usable:
+		c := &Condition{Name: HistoryFailing, Since: t.Began,
+			Reason: "cannot be learnt, the state is built without it: import the logs again: " + t.Failure}
+		if t.Total > 0 {
+			c.Progress = ShareDone(t.Done, t.Total, t.Remaining)
+		}
+		return c
 	case t.Failure != "":
 		return &Condition{Name: HistoryFailing, Since: t.Began,
 			Reason: "cannot be learnt, forecasts go on without it: import the logs again: " + t.Failure}
