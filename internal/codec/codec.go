@@ -65,6 +65,13 @@ func (s *Codec) Any(all ...*float64) {
 	}
 }
 
+// Check marks what is read as impossible unless it is ok. It is not for what is written.
+func (s *Codec) Check(ok bool, format string, args ...any) {
+	if s.Reading && !ok && !s.Bad {
+		s.Failf(format, args...)
+	}
+}
+
 // Uint passes unsigned numbers.
 func (s *Codec) Uint(all ...*uint64) {
 	for _, v := range all {
@@ -227,14 +234,14 @@ func List[T any](s *Codec, v *[]T, each func(*T)) {
 // Optional passes a value that may be missing: nil.
 func Optional[T any](s *Codec, v **T, each func(*T)) {
 	there := *v != nil
-	if s.Flag(&there); !there {
-		*v = nil
-		return
+	if s.Flag(&there); s.Reading {
+		if *v = nil; there {
+			*v = new(T)
+		}
 	}
-	if s.Reading {
-		*v = new(T)
+	if there {
+		each(*v)
 	}
-	each(*v)
 }
 
 // Map passes a map in the order of its keys. Writing does not change the map: views read it meanwhile.

@@ -79,6 +79,17 @@ func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
 	return c.problem(end)
 }
 
+// Restore loads into a value what Save returned for it, as Load does; on an error the value is as it was. fields gets a
+// copy of the value: it must not change what the pointers, maps and slices in it lead to.
+func Restore[T any](v *T, kind string, version uint64, data []byte, fields func(*T, *Codec)) error {
+	fresh := *v
+	if err := Load(kind, version, data, func(c *Codec) { fields(&fresh, c) }); err != nil {
+		return err
+	}
+	*v = fresh
+	return nil
+}
+
 // Part passes a value of a kind as a part of another.
 func (s *Codec) Part(kind string, version uint64, fields func(*Codec)) {
 	s.kinds = append(s.kinds, kind)

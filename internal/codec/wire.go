@@ -97,13 +97,6 @@ func (d *Reader) Failf(format string, args ...any) {
 	d.refuse(ErrDamaged, fmt.Sprintf(format, args...))
 }
 
-// Check marks the input as impossible unless it is ok.
-func (d *Reader) Check(ok bool, format string, args ...any) {
-	if !ok && !d.Bad {
-		d.Failf(format, args...)
-	}
-}
-
 // Refuse marks the input as impossible because of an error.
 func (d *Reader) Refuse(err error) {
 	if err != nil {

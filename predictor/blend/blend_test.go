@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"pgregory.net/rapid"
 )
 
@@ -239,21 +242,31 @@ func restored(t *rapid.T, b *Blend) *Blend {
 	return &out
 }
 
-// Damaged bytes give an error or a Blend that combines, never a panic.
-func FuzzUnmarshal(f *testing.F) {
-	b := must(f, Config{Levels: []float64{.5}, Priors: []float64{1, 1}})
+// Saved state is refused where it is damaged or of another version.
+func TestEnvelope(t *testing.T) {
+	data, err := learnt(t).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	codectest.Check(t, data, func() codec.Savable {
+		return must(t, Config{Levels: []float64{.1}, Priors: []float64{1}})
+	})
+}
+
+func learnt(t testing.TB) *Blend {
+	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{1, 1}})
 	b.Learn([]string{"a"}, []float64{1, 2}, 1)
-	data, err := b.MarshalBinary()
+	return b
+}
+
+// Damaged fields give an error or a Blend that combines, never a panic.
+func FuzzUnmarshal(f *testing.F) {
+	data, err := learnt(f).MarshalBinary()
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(data)
-	f.Add(data[:len(data)/3])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var b Blend
-		if b.UnmarshalBinary(data) != nil {
-			return
-		}
+	codectest.Fuzz(f, data, func() codec.Savable { return new(Blend) }, func(t *testing.T, v codec.Savable) {
+		b := v.(*Blend)
 		x, out := make([]float64, b.Experts()*len(b.cfg.Levels)), make([]float64, len(b.cfg.Levels))
 		b.Learn([]string{"a"}, x, 1)
 		if !b.Combine([]string{"a"}, x, out) || math.IsNaN(out[0]) {

@@ -1,77 +1,56 @@
 package blend
 
 import (
-	"fmt"
 	"maps"
-	"math"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// version is the first byte of the saved form.
-const version = 2
+// kind and version are those of the saved state.
+const kind, version = "blend", 3
 
-type savedMixer struct{ W, Scale, V, Eta []float64 }
-
-type savedGroup struct {
-	Name        string
-	Mixers, Top []savedMixer
-}
-
-type saved struct {
-	Config Config
-	Common []savedMixer
-	Groups []savedGroup
-}
-
-// code passes all that is saved.
-func (s *saved) code(c *codec.Codec) {
-	c.Reals(&s.Config.Levels)
-	c.Reals(&s.Config.Priors)
-	c.Finite(&s.Config.Share, &s.Config.Memory)
-	c.Int(&s.Config.MaxGroups)
-	codeMixers(c, &s.Common)
-	codec.List(c, &s.Groups, func(g *savedGroup) {
-		c.Text(&g.Name)
-		codeMixers(c, &g.Mixers)
-		codeMixers(c, &g.Top)
+// fields passes all that is saved.
+func (b *Blend) fields(c *codec.Codec) {
+	o := &b.cfg
+	c.Reals(&o.Levels)
+	c.Reals(&o.Priors)
+	c.Finite(&o.Share, &o.Memory)
+	c.Int(&o.MaxGroups)
+	if c.Reading {
+		c.Refuse(o.fill())
+	}
+	levels, experts := len(o.Levels), len(o.Priors)
+	codeMixers(c, &b.common, levels, experts)
+	codec.List(c, &b.groups, func(g *group) {
+		c.Text(&g.name)
+		codeMixers(c, &g.mixers, levels, experts)
+		codeMixers(c, &g.top, levels, 2)
 	})
+	if !c.Reading || c.Bad {
+		return
+	}
+	b.index, b.chosen = map[string]int{}, make([]int, 0, MaxGroupsOfJob)
+	for i := range b.groups {
+		b.index[b.groups[i].name] = i
+	}
+	b.scratch()
 }
 
-func codeMixers(c *codec.Codec, all *[]savedMixer) {
-	codec.List(c, all, func(m *savedMixer) {
-		for _, v := range [...]*[]float64{&m.W, &m.Scale, &m.V, &m.Eta} {
+func codeMixers(c *codec.Codec, all *[]mixer, levels, experts int) {
+	codec.List(c, all, func(m *mixer) {
+		for _, v := range [...]*[]float64{&m.w, &m.scale, &m.v, &m.eta} {
 			c.Reals(v)
+			c.Check(len(*v) == experts, "weights of %d experts, not of %d", len(*v), experts)
+		}
+		if !c.Reading || c.Bad {
+			return
+		}
+		for k, w := range m.w {
+			c.Check(w > 0 && w < 2 && m.scale[k] >= 0 && m.v[k] >= 0 && m.eta[k] > 0 && m.eta[k] <= 1,
+				"the weight of expert %d is none", k)
 		}
 	})
-}
-
-func save(ms []mixer) []savedMixer {
-	out := make([]savedMixer, len(ms))
-	for i, m := range ms {
-		out[i] = savedMixer{m.w, m.scale, m.v, m.eta}
-	}
-	return out
-}
-
-func load(ms []savedMixer, levels, experts int) ([]mixer, error) {
-	if len(ms) != levels {
-		return nil, fmt.Errorf("blend: saved state has %d levels, want %d", len(ms), levels)
-	}
-	out := make([]mixer, len(ms))
-	for i, m := range ms {
-		if len(m.W) != experts || len(m.Scale) != experts || len(m.V) != experts || len(m.Eta) != experts {
-			return nil, fmt.Errorf("blend: saved state of level %d is not of %d experts", i, experts)
-		}
-		for k, w := range m.W {
-			if !(w > 0 && w < 2) || !(m.Scale[k] >= 0) || !(m.V[k] >= 0) || math.IsInf(m.V[k], 1) ||
-				!(m.Eta[k] > 0 && m.Eta[k] <= 1) {
-				return nil, fmt.Errorf("blend: saved weight of level %d, expert %d is not a weight", i, k)
-			}
-		}
-		out[i] = mixer{m.W, m.Scale, m.V, m.Eta}
-	}
-	return out, nil
+	c.Check(len(*all) == levels, "weights of %d levels, not of %d", len(*all), levels)
 }
 
 // Clone returns an independent copy. All its numbers lie in one piece of memory: with hundreds of groups the time of a
@@ -102,47 +81,13 @@ func (b *Blend) Share() *Blend {
 	return c
 }
 
-// MarshalBinary saves the state; the same history gives the same bytes, in every process.
-func (b *Blend) MarshalBinary() ([]byte, error) {
-	s := saved{Config: b.cfg, Common: save(b.common)}
-	for _, g := range b.groups {
-		s.Groups = append(s.Groups, savedGroup{g.name, save(g.mixers), save(g.top)})
-	}
-	c := &codec.Codec{Writer: codec.Writer{version}}
-	s.code(c)
-	return c.Writer, nil
-}
+// Code passes the weights as a part of other saved state.
+func (b *Blend) Code(c *codec.Codec) { c.Part(kind, version, b.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. After an error the Blend is as it was.
+// MarshalBinary saves the state; the same history gives the same bytes, in every process.
+func (b *Blend) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, b.fields) }
+
+// UnmarshalBinary restores what MarshalBinary saved. The error is a *codec.Error; after it the Blend is as it was.
 func (b *Blend) UnmarshalBinary(data []byte) error {
-	c := &codec.Codec{Reader: codec.Reader{Rest: data}, Reading: true}
-	var s saved
-	if c.Byte() == version {
-		s.code(c)
-	}
-	if c.Bad || len(c.Rest) > 0 || len(data) == 0 {
-		return fmt.Errorf("blend: saved state: %d bytes that no blend of this version wrote: start afresh", len(data))
-	}
-	out, err := New(s.Config)
-	if err != nil {
-		return fmt.Errorf("blend: saved state: %w", err)
-	}
-	levels, experts := len(s.Config.Levels), len(s.Config.Priors)
-	if out.common, err = load(s.Common, levels, experts); err != nil {
-		return err
-	}
-	for _, g := range s.Groups {
-		mixers, err := load(g.Mixers, levels, experts)
-		if err != nil {
-			return err
-		}
-		top, err := load(g.Top, levels, 2)
-		if err != nil {
-			return err
-		}
-		out.index[g.Name] = len(out.groups)
-		out.groups = append(out.groups, group{g.Name, mixers, top})
-	}
-	*b = *out
-	return nil
+	return codec.Restore(b, kind, version, data, (*Blend).fields)
 }

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -266,14 +269,7 @@ func TestCodec(t *testing.T) {
 	if d := cmp.Diff(m, &back, cmp.AllowUnexported(Model{}, tree{}, node{})); d != "" {
 		t.Errorf("read back (-want +got): %s", d)
 	}
-	for n := range data {
-		if err := new(Model).UnmarshalBinary(data[:n]); err == nil {
-			t.Fatalf("the first %d of %d bytes are taken for a model", n, len(data))
-		}
-	}
-	if err := new(Model).UnmarshalBinary([]byte{9}); err == nil || errors.Is(err, ErrCorrupt) {
-		t.Errorf("a newer version: %v", err)
-	}
+	codectest.Check(t, data, func() codec.Savable { return new(Model) })
 }
 
 // FuzzUnmarshal proves that no bytes make a model that fails.
@@ -283,13 +279,10 @@ func FuzzUnmarshal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(data)
-	f.Fuzz(func(_ *testing.T, data []byte) {
-		var m Model
-		if m.UnmarshalBinary(data) == nil {
-			m.Predict(make([]float64, m.Features))
-			m.Importance()
-		}
+	codectest.Fuzz(f, data, func() codec.Savable { return new(Model) }, func(_ *testing.T, v codec.Savable) {
+		m := v.(*Model)
+		m.Predict(make([]float64, m.Features))
+		m.Importance()
 	})
 }
 

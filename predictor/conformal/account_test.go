@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"pgregory.net/rapid"
 
 	"github.com/waitcast/waitcast/predictor/coverage"
@@ -237,23 +240,31 @@ func restored(t *rapid.T, c *Calibrator) *Calibrator {
 	return &out
 }
 
-// Damaged bytes give an error or a Calibrator that serves numbers, never a panic.
-func FuzzUnmarshal(f *testing.F) {
-	c := mustNew(f, Config{})
+// Saved state is refused where it is damaged or of another version.
+func TestEnvelope(t *testing.T) {
+	data, err := watching(t).MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	codectest.Check(t, data, func() codec.Savable { return mustNew(t, Config{}) })
+}
+
+func watching(t testing.TB) *Calibrator {
+	c := mustNew(t, Config{})
 	q := []float64{1, 2, 3, 4, 5, 6}
 	c.Watch(1, 0, []string{"a"}, q, q)
 	c.Watch(2, 3, nil, q, q)
-	data, err := c.MarshalBinary()
+	return c
+}
+
+// Damaged fields give an error or a Calibrator that serves numbers, never a panic.
+func FuzzUnmarshal(f *testing.F) {
+	data, err := watching(f).MarshalBinary()
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(data)
-	f.Add(data[:len(data)/2])
-	f.Fuzz(func(t *testing.T, data []byte) {
-		var c Calibrator
-		if c.UnmarshalBinary(data) != nil {
-			return
-		}
+	codectest.Fuzz(f, data, func() codec.Savable { return new(Calibrator) }, func(t *testing.T, v codec.Savable) {
+		c := v.(*Calibrator)
 		n := len(c.cfg.Levels)
 		raw, out := make([]float64, n), make([]float64, n)
 		c.Started(1, 10)

@@ -2,116 +2,91 @@ package conformal
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// version is the first byte of the saved form.
-const version = 2
+// kind and version are those of the saved state.
+const kind, version = "conformal", 3
 
-type saved struct {
-	Config   Config
-	Accounts []account
-	Jobs     []pending // in the order in which they were served
-	Seq      uint64
-	Clock    float64
-}
-
-// code passes all that is saved.
-func (s *saved) code(c *codec.Codec) {
-	o := &s.Config
-	c.Reals(&o.Levels)
-	c.Finite(&o.Resolution, &o.Rate, &o.Memory, &o.Bound, &o.Slope, &o.Dead, &o.KeepCancelled)
-	c.Int(&o.MaxGroups, &o.MaxPending)
-	codec.List(c, &s.Accounts, func(a *account) {
-		c.Text(&a.Name)
-		for _, shifts := range [...]*[]shift{&a.Above, &a.Zero} {
-			codec.List(c, shifts, func(h *shift) { c.Finite(&h.Beta, &h.Mean, &h.N) })
+// fields passes all that is saved, pending jobs too.
+func (c *Calibrator) fields(s *codec.Codec) {
+	o := &c.cfg
+	s.Reals(&o.Levels)
+	s.Finite(&o.Resolution, &o.Rate, &o.Memory, &o.Bound, &o.Slope, &o.Dead, &o.KeepCancelled)
+	s.Int(&o.MaxGroups, &o.MaxPending)
+	if s.Reading {
+		fresh, err := New(*o)
+		if err != nil {
+			s.Refuse(err)
+			return
+		}
+		fresh.observe = c.observe
+		*c = *fresh
+	}
+	codec.List(s, &c.accounts, func(a *account) { a.fields(s) })
+	if c.checkAccounts(s); s.Bad {
+		return
+	}
+	var jobs []*pending // in the order in which they were served
+	for _, slot := range c.jobs.index {
+		jobs = append(jobs, c.jobs.slots[slot])
+	}
+	slices.SortFunc(jobs, func(a, b *pending) int { return cmp.Compare(a.Seq, b.Seq) })
+	codec.List(s, &jobs, func(j **pending) {
+		if s.Reading {
+			*j = &pending{}
+		}
+		if (*j).fields(s); s.Reading && !s.Bad {
+			c.resume(s, *j)
 		}
 	})
-	codec.List(c, &s.Jobs, func(j *pending) { j.code(c) })
-	c.Uint(&s.Seq)
-	c.Any(&s.Clock)
+	s.Uint(&c.jobs.seq)
+	s.Any(&c.clock)
 }
 
-func (j *pending) code(c *codec.Codec) {
-	id := uint64(j.ID)
-	c.Uint(&id, &j.Seq, &j.Zero)
-	j.ID = int64(id)
-	c.Any(&j.Submit, &j.Start, &j.Cancel)
-	c.Int(&j.NGroups, &j.Next)
+func (a *account) fields(s *codec.Codec) {
+	s.Text(&a.Name)
+	for _, shifts := range [...]*[]shift{&a.Above, &a.Zero} {
+		codec.List(s, shifts, func(h *shift) {
+			s.Finite(&h.Beta, &h.Mean)
+			s.Between(0, math.MaxFloat64, &h.N)
+		})
+	}
+}
+
+func (j *pending) fields(s *codec.Codec) {
+	codec.Number(s, &j.ID)
+	s.Uint(&j.Seq, &j.Zero)
+	s.Any(&j.Submit, &j.Start, &j.Cancel)
+	s.Int(&j.NGroups, &j.Next)
 	for i := range j.Groups {
-		c.Int(&j.Groups[i])
+		s.Int(&j.Groups[i])
 	}
 	for _, list := range [...]*[]float64{&j.Q, &j.Earned} {
-		codec.List(c, list, func(v *float64) { c.Any(v) })
+		codec.List(s, list, func(v *float64) { s.Any(v) })
 	}
 }
 
-// MarshalBinary saves the state, pending jobs too; the same history gives the same bytes, in every process.
-func (c *Calibrator) MarshalBinary() ([]byte, error) {
-	s := saved{Config: c.cfg, Accounts: c.accounts, Seq: c.jobs.seq, Clock: c.clock}
-	for _, slot := range c.jobs.index {
-		s.Jobs = append(s.Jobs, *c.jobs.slots[slot])
+// checkAccounts indexes the accounts that were read.
+func (c *Calibrator) checkAccounts(s *codec.Codec) {
+	if !s.Reading {
+		return
 	}
-	slices.SortFunc(s.Jobs, func(a, b pending) int { return cmp.Compare(a.Seq, b.Seq) })
-	out := &codec.Codec{Writer: codec.Writer{version}}
-	s.code(out)
-	return out.Writer, nil
-}
-
-// UnmarshalBinary restores what MarshalBinary saved. After an error the Calibrator is as it was.
-func (c *Calibrator) UnmarshalBinary(data []byte) error {
-	in := &codec.Codec{Reader: codec.Reader{Rest: data}, Reading: true}
-	var s saved
-	if in.Byte() == version {
-		s.code(in)
-	}
-	if in.Bad || len(in.Rest) > 0 || len(data) == 0 {
-		return fmt.Errorf("conformal: saved state: %d bytes that no calibrator of this version wrote: start afresh",
-			len(data))
-	}
-	out, err := New(s.Config)
-	if err != nil {
-		return fmt.Errorf("conformal: saved state: %w", err)
-	}
-	if err := out.restoreAccounts(s.Accounts); err != nil {
-		return err
-	}
-	out.clock = s.Clock
-	for i := range s.Jobs {
-		if err := out.restoreJob(&s.Jobs[i]); err != nil {
-			return err
-		}
-	}
-	out.jobs.seq, out.observe = s.Seq, c.observe
-	*c = *out
-	return nil
-}
-
-func (c *Calibrator) restoreAccounts(accounts []account) error {
 	n := len(c.cfg.Levels)
-	if len(accounts) == 0 || len(accounts) > 1+c.cfg.MaxGroups || accounts[0].Name != "" {
-		return fmt.Errorf("conformal: saved state: %d accounts, or the first is not that of all jobs", len(accounts))
-	}
-	c.accounts = accounts
-	for i, a := range accounts {
-		bad := func(s shift) bool {
-			return math.IsNaN(s.Beta-s.Beta) || math.IsNaN(s.Mean-s.Mean) || !(s.N >= 0) || math.IsInf(s.N, 1)
-		}
-		if len(a.Above) != n || len(a.Zero) != n || slices.ContainsFunc(a.Above, bad) ||
-			slices.ContainsFunc(a.Zero, bad) {
-			return fmt.Errorf("conformal: saved state: account %q is not of %d levels with finite numbers", a.Name, n)
-		}
+	s.Check(len(c.accounts) > 0 && len(c.accounts) <= 1+c.cfg.MaxGroups && c.accounts[0].Name == "",
+		"%d accounts, or the first is not that of all jobs", len(c.accounts))
+	c.index = map[string]int{}
+	for i, a := range c.accounts {
+		s.Check(len(a.Above) == n && len(a.Zero) == n, "account %q is not of %d levels", a.Name, n)
 		c.index[a.Name] = i
 	}
-	return nil
 }
 
-func (c *Calibrator) restoreJob(j *pending) error {
+// resume puts a pending job that was read where it belongs.
+func (c *Calibrator) resume(s *codec.Codec, j *pending) {
 	n := len(c.cfg.Levels)
 	bad := len(j.Q) != n || len(j.Earned) != n || j.Next < 0 || j.Next > n || math.IsNaN(j.Submit) || j.NGroups < 1 ||
 		j.NGroups > len(j.Groups)
@@ -119,7 +94,8 @@ func (c *Calibrator) restoreJob(j *pending) error {
 		bad = bad || g < 0 || g >= len(c.accounts)
 	}
 	if _, twice := c.jobs.index[j.ID]; bad || twice {
-		return fmt.Errorf("conformal: saved state: job %d is damaged or twice there", j.ID)
+		s.Failf("job %d is damaged or twice there", j.ID)
+		return
 	}
 	slot := c.jobs.take(j.ID, n)
 	*slot = *j
@@ -129,5 +105,15 @@ func (c *Calibrator) restoreJob(j *pending) error {
 		slot.due = slot.Submit + c.up(slot.Q[slot.Next])
 	}
 	c.jobs.schedule(slot)
-	return nil
+}
+
+// Code passes the corrections and the pending jobs as a part of other saved state.
+func (c *Calibrator) Code(s *codec.Codec) { s.Part(kind, version, c.fields) }
+
+// MarshalBinary saves the state, pending jobs too; the same history gives the same bytes, in every process.
+func (c *Calibrator) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, c.fields) }
+
+// UnmarshalBinary restores what MarshalBinary saved. The error is a *codec.Error; after it the Calibrator is as it was.
+func (c *Calibrator) UnmarshalBinary(data []byte) error {
+	return codec.Restore(c, kind, version, data, (*Calibrator).fields)
 }

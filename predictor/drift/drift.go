@@ -8,10 +8,9 @@
 package drift
 
 import (
-	"encoding/binary"
-	"errors"
 	"math"
-	"slices"
+
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // Config defines how sensitive a Detector is. The zero value of a field means its default.
@@ -66,11 +65,7 @@ type state struct {
 	Blocks       float64 // how many they rest on, up to the memory
 	High, Low    float64 // the sums
 	Alarms       uint64
-	state2
-}
 
-// state2 is what version 2 saves besides.
-type state2 struct {
 	HighFor, LowFor float64 // blocks since each sum rose from 0
 	Began           float64 // values since the newest change is thought to have begun, when it was noticed
 }
@@ -146,46 +141,29 @@ func rising(sum, blocks float64) float64 {
 
 // restart begins again at a new level, which began so many blocks ago.
 func (d *Detector) restart(mean, blocks float64) {
-	d.s = state{Alarms: d.s.Alarms + 1, state2: state2{Began: blocks * float64(d.cfg.Block)}}
+	d.s = state{Alarms: d.s.Alarms + 1, Began: blocks * float64(d.cfg.Block)}
 	d.learn(mean)
 }
 
-// version is that of what is saved; version 1 lacks state2.
-const version = 2
+// kind and version are those of the saved state.
+const kind, version = "drift", 3
 
-// MarshalBinary saves the state.
-func (d *Detector) MarshalBinary() ([]byte, error) {
-	return binary.Append([]byte{version}, binary.LittleEndian, d.s)
+// fields passes all that is saved.
+func (d *Detector) fields(c *codec.Codec) {
+	s := &d.s
+	c.Finite(&s.Sum, &s.Mean, &s.High, &s.Low)
+	c.Between(0, math.MaxFloat64, &s.N, &s.Square, &s.Blocks, &s.HighFor, &s.LowFor)
+	c.Between(0, 1e15, &s.Began)
+	c.Uint(&s.Alarms)
 }
 
-// ErrCorrupt reports that bytes are not a saved Detector.
-var ErrCorrupt = errors.New("drift: not a saved detector")
+// Code passes the detector as a part of other saved state.
+func (d *Detector) Code(c *codec.Codec) { c.Part(kind, version, d.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. After an error the Detector is as it was.
+// MarshalBinary saves the state.
+func (d *Detector) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, d.fields) }
+
+// UnmarshalBinary restores what MarshalBinary saved. The error is a *codec.Error; after it the Detector is as it was.
 func (d *Detector) UnmarshalBinary(data []byte) error {
-	var s state
-	switch {
-	case len(data) == 0:
-		return ErrCorrupt
-	case data[0] == 1:
-		data = append(slices.Clone(data), make([]byte, binary.Size(s.state2))...)
-	case data[0] != version:
-		return ErrCorrupt
-	}
-	n, err := binary.Decode(data[1:], binary.LittleEndian, &s)
-	if err != nil || n != len(data)-1 {
-		return ErrCorrupt
-	}
-	for _, v := range [...]float64{
-		s.Sum, s.N, s.Mean, s.Square, s.Blocks, s.High, s.Low, s.HighFor, s.LowFor, s.Began,
-	} {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return ErrCorrupt
-		}
-	}
-	if s.Began < 0 || s.Began > 1e15 || s.HighFor < 0 || s.LowFor < 0 || s.N < 0 || s.Square < 0 || s.Blocks < 0 {
-		return ErrCorrupt
-	}
-	d.s = s
-	return nil
+	return codec.Restore(d, kind, version, data, (*Detector).fields)
 }

@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
 )
 
 // run feeds values until the first change or the end.
@@ -107,15 +110,10 @@ func TestCodec(t *testing.T) {
 			t.Fatalf("the restored one says %v, the other %v", y, x)
 		}
 	}
-	for _, bad := range [][]byte{nil, {9}, data[:len(data)-1], append(data, 0)} {
-		if err := b.UnmarshalBinary(bad); err == nil {
-			t.Errorf("%d bytes are taken for a saved detector", len(bad))
-		}
-	}
+	codectest.Check(t, data, func() codec.Savable { return New(Config{}) })
 }
 
-// TestBegan: where a change began is found within two blocks, also by a restored detector; and what version 1 saved,
-// which knew nothing of that, is restored.
+// TestBegan: where a change began is found within two blocks, also by a restored detector.
 func TestBegan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	d := New(Config{})
@@ -136,8 +134,21 @@ func TestBegan(t *testing.T) {
 	if ago := 250 + more; c != Up || math.Abs(float64(d.Began()-ago)) > 200 {
 		t.Errorf("%v: it began %d values ago, was thought to have %d ago", c, ago, d.Began())
 	}
-	old := append([]byte{1}, data[1:len(data)-3*8]...)
-	if err := New(Config{}).UnmarshalBinary(old); err != nil {
-		t.Errorf("version 1: %v", err)
+}
+
+// FuzzUnmarshal proves that damaged state gives an error or a detector that goes on.
+func FuzzUnmarshal(f *testing.F) {
+	d := New(Config{})
+	run(d, 5000, rand.New(rand.NewPCG(4, 4)).NormFloat64)
+	data, err := d.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
 	}
+	codectest.Fuzz(f, data, func() codec.Savable { return New(Config{}) }, func(t *testing.T, v codec.Savable) {
+		d := v.(*Detector)
+		run(d, 300, func() float64 { return 1 })
+		if d.Began() < 0 {
+			t.Fatalf("a change began %d values ago", d.Began())
+		}
+	})
 }

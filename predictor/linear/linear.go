@@ -17,7 +17,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // Config defines what a Model learns. The zero value of a field means its default.
@@ -227,56 +227,49 @@ func (m *Model) Clone() *Model {
 	return c
 }
 
-// version is the first byte of the saved form.
-const version = 1
+// kind and version are those of the saved state.
+const kind, version = "linear", 2
 
-// code passes all that is saved.
-func (s *state) code(c *codec.Codec) {
-	c.Reals(&s.Config.Levels)
-	c.Int(&s.Config.Features)
-	c.Finite(&s.Config.Rate, &s.Config.Window, &s.Config.Memory, &s.N, &s.Low, &s.Top)
-	for _, v := range s.values() {
-		c.Reals(v)
-	}
-}
-
-// values are the slices, in the order in which they are saved.
+// values are the slices, in the order in which they are saved: featureValues of them by feature, the others by
+// coefficient.
 func (s *state) values() []*[]float64 {
 	return []*[]float64{&s.Seen, &s.Mean, &s.Var, &s.W, &s.G, &s.A}
 }
 
-// MarshalBinary saves the state; the same history gives the same bytes, in every process.
-func (m *Model) MarshalBinary() ([]byte, error) {
-	c := &codec.Codec{Writer: codec.Writer{version}}
-	m.s.code(c)
-	return c.Writer, nil
+const featureValues = 3
+
+// fields passes all that is saved.
+func (m *Model) fields(c *codec.Codec) {
+	s := &m.s
+	c.Reals(&s.Config.Levels)
+	c.Int(&s.Config.Features)
+	c.Finite(&s.Config.Rate, &s.Config.Window, &s.Config.Memory, &s.N, &s.Low, &s.Top)
+	if c.Reading {
+		c.Refuse(s.Config.fill())
+	}
+	features := s.Config.Features
+	coefficients := (1 + 2*features) * len(s.Config.Levels)
+	for i, v := range s.values() {
+		n := features
+		if i >= featureValues {
+			n = coefficients
+		}
+		c.Reals(v)
+		c.Check(len(*v) == n, "%d values where %d belong", len(*v), n)
+		c.Check(!slices.ContainsFunc(*v, math.IsNaN), "a value is no number")
+	}
+	if c.Reading && !c.Bad {
+		m.x = make([]float64, 1+2*features)
+	}
 }
 
-// UnmarshalBinary restores what MarshalBinary saved. After an error the Model is as it was.
+// Code passes the model as a part of other saved state.
+func (m *Model) Code(c *codec.Codec) { c.Part(kind, version, m.fields) }
+
+// MarshalBinary saves the state; the same history gives the same bytes, in every process.
+func (m *Model) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
+
+// UnmarshalBinary restores what MarshalBinary saved. The error is a *codec.Error; after it the Model is as it was.
 func (m *Model) UnmarshalBinary(data []byte) error {
-	c := &codec.Codec{Reader: codec.Reader{Rest: data}, Reading: true}
-	var s state
-	if c.Byte() == version {
-		s.code(c)
-	}
-	if c.Bad || len(c.Rest) > 0 || s.Config.Features > len(data) {
-		return fmt.Errorf("linear: saved state: %d bytes that no model of this version wrote", len(data))
-	}
-	out, err := New(s.Config)
-	if err != nil {
-		return fmt.Errorf("linear: saved state: %w", err)
-	}
-	want := out.s.values()
-	for i, v := range s.values() {
-		if len(*v) != len(*want[i]) {
-			return fmt.Errorf("linear: saved state has %d values where %d belong", len(*v), len(*want[i]))
-		}
-		if slices.ContainsFunc(*v, func(v float64) bool { return !finite(v) }) {
-			return fmt.Errorf("linear: saved state holds a value that is not finite")
-		}
-	}
-	s.Config = out.s.Config
-	out.s = s
-	*m = *out
-	return nil
+	return codec.Restore(m, kind, version, data, (*Model).fields)
 }

@@ -2,57 +2,62 @@ package residual
 
 import (
 	"cmp"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"maps"
-	"math"
-	"slices"
+
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// codecVersion is the first byte of a saved Model. Version 1 goes on with the configuration, the counts of ended jobs,
-// the classes, the users and the running jobs, each in order of its key; integers are varints and reals 8 bytes.
-const codecVersion = 1
+// kind and version are those of the saved state.
+const kind, version = "residual", 2
 
-// ErrCorrupt reports that bytes are not a saved Model.
-var ErrCorrupt = errors.New("residual: not a saved model")
-
-// MarshalBinary saves the model with the jobs that run: the same history gives the same bytes.
-func (m *Model) MarshalBinary() ([]byte, error) {
-	w := writer{codecVersion}
-	c := &m.config
-	w.uint(uint64(c.Runs), uint64(c.Users), uint64(c.Classes))
-	w.real(c.reals()...)
-	w.uint(m.ended)
-	w.real(m.reached, m.outlived)
-	w.uint(uint64(len(m.classes)))
-	for _, k := range slices.SortedFunc(maps.Keys(m.classes), classKey.compare) {
-		w.class(k, m.classes[k])
+// fields passes all that is saved, the jobs that run included.
+func (m *Model) fields(c *codec.Codec) {
+	o := m.config
+	c.Int(&o.Runs, &o.Users, &o.Classes)
+	c.Finite(&o.Memory, &o.Recency, &o.Prior, &o.Parent, &o.Width, &o.Sharp, &o.SameApp, &o.SameLimit, &o.SameSize)
+	if c.Reading {
+		*m = *New(o)
 	}
-	w.uint(uint64(len(m.users)))
-	for _, k := range slices.SortedFunc(maps.Keys(m.users), userKey.compare) {
-		h := m.users[k]
-		w.text(k.queue, k.user)
-		w.uint(h.used, uint64(len(h.runs)))
-		for _, r := range h.runs {
-			w.real(r.seconds, r.limit)
-			w.uint(r.app, uint64(r.procs))
+	c.Uint(&m.ended)
+	c.Between(0, longest, &m.reached, &m.outlived)
+	key := func(k *classKey) { k.fields(c) }
+	codec.MapOf(c, &m.classes, classKey.compare, key, func(v **class) {
+		if c.Reading {
+			*v = &class{running: map[int64]alive{}}
+		}
+		(*v).fields(c)
+	})
+	user := func(k *userKey) { c.Text(&k.queue, &k.user) }
+	codec.MapOf(c, &m.users, userKey.compare, user, func(v **history) {
+		if c.Reading {
+			*v = &history{running: map[int64]run{}}
+		}
+		(*v).fields(c, m.config.Runs)
+	})
+	id := func(id *int64) { c.Signed(id) }
+	codec.MapOf(c, &m.open, cmp.Compare[int64], id, func(r *running) {
+		c.Text(&r.job.Queue, &r.job.User, &r.job.App)
+		codec.Number(c, &r.job.Procs)
+		c.Finite(&r.job.Limit, &r.start)
+		for i := range r.since {
+			c.Uint(&r.since[i])
+		}
+		if c.Reading {
+			r.job = r.job.clean()
+		}
+	})
+	if c.Reading {
+		for id, r := range m.open {
+			m.resume(id, r)
 		}
 	}
-	w.uint(uint64(len(m.open)))
-	for _, id := range slices.Sorted(maps.Keys(m.open)) {
-		r := m.open[id]
-		w.uint(uint64(id))
-		w.text(r.job.Queue, r.job.User, r.job.App)
-		w.uint(uint64(r.job.Procs))
-		w.real(r.job.Limit, r.start)
-		w.uint(r.since[:]...)
-	}
-	return w, nil
 }
 
-func (c *Config) reals() []float64 {
-	return []float64{c.Memory, c.Recency, c.Prior, c.Parent, c.Width, c.Sharp, c.SameApp, c.SameLimit, c.SameSize}
+func (k *classKey) fields(c *codec.Codec) {
+	c.Text(&k.queue)
+	codec.Number(c, &k.kind)
+	codec.Number(c, &k.limit)
+	c.Flag(&k.serial)
+	c.Check(k.kind < kinds, "a class of kind %d", k.kind)
 }
 
 func (k classKey) compare(o classKey) int {
@@ -60,7 +65,7 @@ func (k classKey) compare(o classKey) int {
 		cmp.Compare(k.limit, o.limit))
 }
 
-func (k classKey) side() uint64 {
+func (k classKey) side() int {
 	if k.serial {
 		return 1
 	}
@@ -71,85 +76,37 @@ func (k userKey) compare(o userKey) int {
 	return cmp.Or(cmp.Compare(k.queue, o.queue), cmp.Compare(k.user, o.user))
 }
 
-type writer []byte
-
-func (w *writer) uint(all ...uint64) {
-	for _, v := range all {
-		*w = binary.AppendUvarint(*w, v)
-	}
-}
-
-func (w *writer) real(all ...float64) {
-	for _, v := range all {
-		*w = binary.LittleEndian.AppendUint64(*w, math.Float64bits(v))
-	}
-}
-
-func (w *writer) text(all ...string) {
-	for _, s := range all {
-		w.uint(uint64(len(s)))
-		*w = append(*w, s...)
-	}
-}
-
-// class writes a class; of its cells only those that are not 0.
-func (w *writer) class(k classKey, c *class) {
-	w.text(k.queue)
-	w.uint(uint64(k.kind), k.side(), uint64(int64(k.limit)))
-	w.real(c.total, c.weight)
-	w.uint(uint64(c.pending), c.n, c.used)
-	n := 0
-	for i, v := range c.counts {
-		if v > 0 || c.hazard[i] > 0 {
-			n++
+// fields passes a class; of its cells only those that are not 0.
+func (k *class) fields(c *codec.Codec) {
+	c.Between(0, mostWeight, &k.total, &k.weight)
+	c.Int(&k.pending)
+	c.Uint(&k.n, &k.used)
+	var used []int
+	for i, v := range k.counts {
+		if v > 0 || k.hazard[i] > 0 {
+			used = append(used, i)
 		}
 	}
-	w.uint(uint64(n))
-	for i, v := range c.counts {
-		if v > 0 || c.hazard[i] > 0 {
-			w.uint(uint64(i))
-			w.real(v, c.hazard[i])
+	codec.List(c, &used, func(i *int) {
+		if c.Int(i); *i >= Bins {
+			c.Failf("cell %d of %d", *i, Bins)
+			return
 		}
-	}
+		c.Between(0, mostWeight, &k.counts[*i])
+		c.Between(0, 1, &k.hazard[*i])
+	})
 }
 
-// UnmarshalBinary restores a model saved by MarshalBinary: it then learns and answers, to the last bit, as the saved
-// one would. On an error the model stays as it was. A model that it accepts answers within the bounds that Law states,
-// even if the bytes were damaged.
-func (m *Model) UnmarshalBinary(data []byte) error {
-	d := decoder{rest: data}
-	if v := d.uint(); !d.bad && v != codecVersion {
-		return fmt.Errorf("residual: saved model is version %d, this program reads %d", v, codecVersion)
-	}
-	c := Config{Runs: d.count(math.MaxInt32), Users: d.count(math.MaxInt32), Classes: d.count(math.MaxInt32)}
-	for _, v := range []*float64{
-		&c.Memory, &c.Recency, &c.Prior, &c.Parent, &c.Width, &c.Sharp, &c.SameApp, &c.SameLimit, &c.SameSize,
-	} {
-		*v = d.real()
-	}
-	in := New(c)
-	in.ended, in.reached, in.outlived = d.uint(), d.within(longest), d.within(longest)
-	for n := d.uint(); n > 0 && !d.bad; n-- {
-		d.class(in.classes)
-	}
-	for n := d.uint(); n > 0 && !d.bad; n-- {
-		d.history(in)
-	}
-	for n := d.uint(); n > 0 && !d.bad; n-- {
-		id := int64(d.uint())
-		r := running{job: Job{Queue: d.text(), User: d.text(), App: d.text(), Procs: d.int()}}
-		r.job.Limit, r.start = d.real(), d.real()
-		for i := range r.since {
-			r.since[i] = d.uint()
+func (h *history) fields(c *codec.Codec, most int) {
+	c.Uint(&h.used)
+	codec.List(c, &h.runs, func(r *run) {
+		c.Between(0, longest, &r.seconds, &r.limit)
+		c.Hash(&r.app)
+		if codec.Number(c, &r.procs); c.Reading {
+			r.prepare()
 		}
-		r.job = r.job.clean()
-		in.resume(id, r)
-	}
-	if d.bad || len(d.rest) > 0 {
-		return ErrCorrupt
-	}
-	*m = *in
-	return nil
+	})
+	c.Check(len(h.runs) <= most, "%d runs of a user, more than %d", len(h.runs), most)
 }
 
 // resume puts a running job where it is looked for.
@@ -169,91 +126,15 @@ func (m *Model) resume(id int64, r running) {
 	}
 }
 
-type decoder struct {
-	rest []byte
-	bad  bool
-}
+// Code passes the model as a part of other saved state.
+func (m *Model) Code(c *codec.Codec) { c.Part(kind, version, m.fields) }
 
-func (d *decoder) fail() { d.bad, d.rest = true, nil }
+// MarshalBinary saves the model with the jobs that run: the same history gives the same bytes.
+func (m *Model) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
-func (d *decoder) uint() uint64 {
-	v, n := binary.Uvarint(d.rest)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.rest = d.rest[n:]
-	return v
-}
-
-// count reads a number from 0 to most.
-func (d *decoder) count(most uint64) int {
-	v := d.uint()
-	if v > most {
-		d.fail()
-		return 0
-	}
-	return int(v)
-}
-
-func (d *decoder) int() int { return int(int64(d.uint())) }
-
-// real reads a finite number.
-func (d *decoder) real() float64 {
-	if len(d.rest) < 8 {
-		d.fail()
-		return 0
-	}
-	v := math.Float64frombits(binary.LittleEndian.Uint64(d.rest))
-	d.rest = d.rest[8:]
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		d.fail()
-		return 0
-	}
-	return v
-}
-
-func (d *decoder) text() string {
-	n := d.count(uint64(len(d.rest)))
-	if n > len(d.rest) {
-		d.fail()
-		return ""
-	}
-	s := string(d.rest[:n])
-	d.rest = d.rest[n:]
-	return s
-}
-
-// within reads a number from 0 to most.
-func (d *decoder) within(most float64) float64 {
-	v := d.real()
-	if !(v >= 0 && v <= most) {
-		d.fail()
-		return 0
-	}
-	return v
-}
-
-func (d *decoder) class(into map[classKey]*class) {
-	k := classKey{queue: d.text(), kind: uint8(d.count(kinds - 1)), serial: d.count(1) == 1,
-		limit: int32(int64(d.uint()))}
-	c := &class{total: d.within(mostWeight), weight: d.within(mostWeight), running: map[int64]alive{}}
-	c.pending, c.n, c.used = d.count(math.MaxInt32), d.uint(), d.uint()
-	for n := d.count(Bins); n > 0 && !d.bad; n-- {
-		i := d.count(Bins - 1)
-		c.counts[i], c.hazard[i] = d.within(mostWeight), d.within(1)
-	}
-	into[k] = c
-}
-
-func (d *decoder) history(in *Model) {
-	k := userKey{d.text(), d.text()}
-	h := &history{running: map[int64]run{}, used: d.uint()}
-	for n := d.count(uint64(in.config.Runs)); n > 0 && !d.bad; n-- {
-		r := run{seconds: d.within(longest), limit: d.within(longest)}
-		r.app, r.procs = d.uint(), d.int()
-		r.prepare()
-		h.runs = append(h.runs, r)
-	}
-	in.users[k] = h
+// UnmarshalBinary restores a model saved by MarshalBinary: it then learns and answers, to the last bit, as the saved
+// one would. A model that it accepts answers within the bounds that Law states. The error is a *codec.Error; after it
+// the model is as it was.
+func (m *Model) UnmarshalBinary(data []byte) error {
+	return codec.Restore(m, kind, version, data, (*Model).fields)
 }

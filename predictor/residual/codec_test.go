@@ -2,9 +2,11 @@ package residual
 
 import (
 	"bytes"
-	"errors"
 	"math"
 	"testing"
+
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
 
 	"pgregory.net/rapid"
 )
@@ -59,22 +61,10 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Bytes that are cut off are refused, and leave the model as it was.
-func TestCutBytesAreRefused(t *testing.T) {
+// Saved state is refused where it is damaged or of another version, and leaves the model as it was.
+func TestEnvelope(t *testing.T) {
 	data, _ := benchModel().MarshalBinary()
-	m := New(Config{Runs: 7})
-	before, _ := m.MarshalBinary()
-	for _, n := range []int{0, 1, 5, 40, len(data) / 2, len(data) - 1} {
-		if err := m.UnmarshalBinary(data[:n]); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%d of %d bytes: %v", n, len(data), err)
-		}
-	}
-	if err := m.UnmarshalBinary(append([]byte{99}, data[1:]...)); err == nil {
-		t.Error("an unknown version was read")
-	}
-	if after, _ := m.MarshalBinary(); !bytes.Equal(before, after) {
-		t.Error("a refused model changed the one it was read into")
-	}
+	codectest.Check(t, data, func() codec.Savable { return New(Config{Runs: 7}) })
 }
 
 // Whatever the bytes, a model that is accepted gives laws within bounds and goes on learning.
@@ -84,12 +74,8 @@ func FuzzUnmarshal(f *testing.F) {
 	m.Observe(Job{Queue: "q", User: "v", Procs: 1}, 60, 20)
 	m.Started(4, Job{Queue: "q", User: "u", Procs: 3, Limit: 600}, 70)
 	data, _ := m.MarshalBinary()
-	f.Add(data)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m := New(Config{})
-		if m.UnmarshalBinary(data) != nil {
-			return
-		}
+	codectest.Fuzz(f, data, func() codec.Savable { return New(Config{}) }, func(t *testing.T, v codec.Savable) {
+		m := v.(*Model)
 		j := Job{Queue: "q", User: "u", App: "a", Procs: 3, Limit: 600}
 		for i := range 40 {
 			m.Started(int64(i), j, 100)
