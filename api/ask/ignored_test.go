@@ -18,7 +18,8 @@ func TestMethodsTellWhatTheyIgnore(t *testing.T) {
 	words := strings.Split(field.Tag.Get("enum"), ",")
 	names := append(ensemble.Names(), headqueue.NameA, headqueue.NameB, headqueue.NameCombined, headqueue.NameExact,
 		headqueue.NameFCFS)
-	learning := []string{ensemble.Names()[ensemble.Trees], ensemble.Names()[ensemble.LinearOnline]}
+	learning := []string{ensemble.Names()[ensemble.Trees], ensemble.Names()[ensemble.TreesRecent],
+		ensemble.Names()[ensemble.LinearOnline]}
 	for _, name := range names {
 		got := ignored(name, false)
 		if (len(got) == 0) != slices.Contains(learning, name) {

@@ -57,7 +57,7 @@ type CannotSay struct {
 
 // Method is the answer of one predictor.
 type Method struct {
-	Name          string     `json:"name" doc:"downey_a, downey_b, downey_combined, exact or what stands in for it behind a queue (first come, first served); and the experts that the forecast is combined from: trees, linear, simulation, simulation_corrected, qbets, limits, recent, user_last"`
+	Name          string     `json:"name" doc:"downey_a, downey_b, downey_combined, exact or what stands in for it behind a queue (first come, first served); and the experts that the forecast is combined from: trees, trees_recent, linear, simulation, simulation_corrected, qbets, limits, recent, user_last"`
 	MedianSeconds *float64   `json:"median_seconds" doc:"its median wait, seconds; null if it cannot say"`
 	Ignores       []string   `json:"ignores,omitempty" enum:"backfilling,priorities,limits,later_arrivals,queue,time_limit,early_ends" doc:"what it leaves out of what makes jobs wait: that jobs are let go before others; priorities; limits of a QOS or an association on what runs at once; jobs that come later and go before it; what runs and waits now; the job's own time limit; that jobs end before their time limits"`
 	CannotSay     *CannotSay `json:"cannot_say,omitempty"`

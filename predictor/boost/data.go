@@ -95,6 +95,20 @@ func (d *Data) With(target, weight []float64) (*Data, error) {
 	return &Data{rows: d.rows, bins: d.bins, upper: d.upper, target: target, weight: weight, signed: signed}, nil
 }
 
+// Newest returns the last rows, with other weights, which are checked as by NewData. It shares features, their bins and
+// targets with d.
+func (d *Data) Newest(rows int, weight []float64) (*Data, error) {
+	if rows < 1 || rows > d.rows {
+		return nil, fmt.Errorf("boost: the newest %d of %d rows: want 1 to %d", rows, d.rows, d.rows)
+	}
+	from := d.rows - rows
+	out := &Data{rows: rows, bins: make([][]uint8, len(d.bins)), upper: d.upper}
+	for f, bins := range d.bins {
+		out.bins[f] = bins[from:]
+	}
+	return out.With(d.target[from:], weight)
+}
+
 // edges returns the largest value of each bin but the last. It orders the values in a slice of its caller's, which has
 // room for them.
 func edges(column, values []float64, bins int) []float64 {

@@ -283,6 +283,55 @@ func TestWith(t *testing.T) {
 	}
 }
 
+// The newest rows with weights of their own are trained on as if only they had been cut, where the same values occur.
+func TestNewest(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 2))
+	columns, y := make([][]float64, 4), make([]float64, 2000)
+	for i := range y {
+		for f := range columns {
+			columns[f] = append(columns[f], float64(rng.IntN(4+8*f)))
+			y[i] += columns[f][i]
+		}
+		columns[1][i] = []float64{columns[1][i], math.NaN()}[i%2]
+		y[i] += rng.NormFloat64()
+	}
+	all, err := NewData(columns, y, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weight := make([]float64, 900)
+	for i := range weight {
+		weight[i] = .1 + rng.Float64()
+	}
+	last := make([][]float64, len(columns))
+	for f := range columns {
+		last[f] = columns[f][len(y)-len(weight):]
+	}
+	for _, w := range [][]float64{nil, weight} {
+		data, err := all.Newest(len(weight), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := new(Trainer).Train(data, .75, Params{Trees: 9})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := m.MarshalBinary()
+		if want, _ := mustTrain(t, last, y[len(y)-len(weight):], w, .75,
+			Params{Trees: 9}).MarshalBinary(); !bytes.Equal(got, want) {
+			t.Error("not the model of data with those rows only")
+		}
+	}
+	for _, rows := range []int{0, len(y) + 1} {
+		if _, err := all.Newest(rows, nil); err == nil {
+			t.Errorf("%d of %d rows are taken", rows, len(y))
+		}
+	}
+	if _, err := all.Newest(900, weight[1:]); err == nil {
+		t.Error("weights that are too few are taken")
+	}
+}
+
 // No split that is better than the best is passed over.
 func TestUnder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

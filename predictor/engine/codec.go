@@ -18,7 +18,7 @@ import (
 )
 
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 7
+const version = 8
 
 // ErrCorrupt is the error for bytes that are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")

@@ -84,6 +84,7 @@ func (v *View) code(s *codec.Codec) error {
 	v.codeUsers(s)
 	v.codePools(s)
 	training.CodeModels(s, &v.models, len(v.Levels), len(v.features.names))
+	training.CodeModels(s, &v.recent, len(v.Levels), len(v.features.names))
 	asked := v.laws != nil
 	if s.Flag(&asked); asked {
 		if s.Reading {

@@ -372,11 +372,16 @@ func TestTrainsAfterChange(t *testing.T) {
 
 // TestWeights: a row before a change counts half of one after it, one before two a quarter.
 func TestWeights(t *testing.T) {
-	l := training.NewLearner(training.Config{})
-	if w := l.Weights(6, 106, nil); w != nil {
+	if w := training.Weights(6, 106, 0, nil); w != nil {
 		t.Errorf("without a change: %v", w)
 	}
-	if w, want := l.Weights(6, 106, []int{102, 105}), []float64{.25, .25, .5, .5, .5, 1}; !slices.Equal(w, want) {
+	if w, want := training.Weights(6, 106, 0, []int{102, 105}), []float64{.25, .25, .5, .5, .5, 1}; !slices.Equal(w,
+		want) {
+		t.Errorf("got %v, want %v", w, want)
+	}
+	// and with a half-life of two waits the newest but two half of the newest
+	if w, want := training.Weights(5, 105, 2, []int{102}), []float64{.125, math.Sqrt2 / 8, .5, math.Sqrt2 / 2,
+		1}; !slices.EqualFunc(w, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-15 }) {
 		t.Errorf("got %v, want %v", w, want)
 	}
 }

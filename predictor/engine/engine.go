@@ -37,6 +37,9 @@ type Config struct {
 	Every int
 	// HalfLife is after how many newer waits a row counts half; 0: never.
 	HalfLife float64
+	// Recent has the settings of the second set of trees, see training.Recent; 30,000 rows with a half-life of 8,000 by
+	// default.
+	Recent training.Recent
 	// Resolution is that of the log's waits in seconds, 1 by default.
 	Resolution float64
 	// Steady learns at one pace: changes are counted as ever, see Drift, but nothing is forgotten faster after one.
@@ -67,6 +70,9 @@ func (c Config) withDefaults() Config {
 	if c.Rows == 0 {
 		c.Rows = 60_000
 	}
+	if c.Recent.Rows == 0 {
+		c.Recent = training.Recent{Rows: 30_000, HalfLife: 8000}
+	}
 	if c.First == 0 {
 		c.First = 300
 	}
@@ -93,7 +99,7 @@ func (c Config) withDefaults() Config {
 func (c *Config) training() training.Config {
 	return training.Config{
 		Levels: c.Levels, Rows: c.Rows, First: c.First, Every: c.Every, Growth: c.Growth, HalfLife: c.HalfLife,
-		Synchronous: c.Synchronous, Cores: c.Cores, Trees: c.Trees,
+		Recent: c.Recent, Synchronous: c.Synchronous, Cores: c.Cores, Trees: c.Trees,
 	}
 }
 

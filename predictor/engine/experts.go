@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/boost"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
@@ -41,7 +42,7 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	downey.Wait()
 	g.Row = v.row(j, &g.features)
 	row := wide(g.Row)
-	g.Experts[ensemble.Trees] = v.askTrees(row)
+	g.Experts[ensemble.Trees], g.Experts[ensemble.TreesRecent] = predict(v.models, row), predict(v.recent, row)
 	if out := make([]float64, len(v.Levels)); w.Linear.Predict(row, out) {
 		g.Experts[ensemble.LinearOnline] = unlogAll(out)
 	}
@@ -100,13 +101,13 @@ func (g *pendingForecast) basis() string {
 // linearLeast is from how many waits on a forecast without trees is said to rest on the linear quantiles.
 const linearLeast = 30
 
-// askTrees asks the trees, nil before they are trained.
-func (v *View) askTrees(row []float64) []float64 {
-	if v.models == nil {
+// predict returns the forecast of the trees of all levels in seconds, nil before they are trained.
+func predict(models []*boost.Model, row []float64) []float64 {
+	if models == nil {
 		return nil
 	}
-	out := make([]float64, len(v.models))
-	for i, m := range v.models {
+	out := make([]float64, len(models))
+	for i, m := range models {
 		out[i] = m.Predict(row)
 	}
 	slices.Sort(out)

@@ -21,6 +21,7 @@ type View struct {
 	pools    map[string]*pools.Facts // by queue
 	whole    *pools.Facts            // the whole machine, for queues whose pool is not known
 	models   []*boost.Model
+	recent   []*boost.Model             // trained on the newest waits
 	laws     map[class]uniformlog.Model // Downey's; nil where they are not asked
 
 	errors    []float64 // of the simulation at the levels, nil where too few are known
@@ -81,7 +82,7 @@ func (v *View) poolOf(queue string) *pools.Facts {
 // baseView returns the engine's state at an instant, without pools and experts.
 func (e *Engine) baseView(now float64) *View {
 	v := &View{Facts: e.tracker.Facts(now), features: e.features, median: e.median, learnt: e.learnt(),
-		models: e.learner.Models, scratches: e.scratches}
+		models: e.learner.Models, recent: e.learner.Recent, scratches: e.scratches}
 	v.errors = e.ensemble.Errors.Quantiles(now, e.cfg.Levels)
 	v.early = e.ensemble.Early.Forecast(now, e.cfg.Prior, e.cfg.Levels)
 	if e.heads != nil {

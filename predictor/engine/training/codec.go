@@ -41,6 +41,7 @@ func (l *Learner) Code(s *codec.Codec, features int) {
 	})
 	s.Reals(&l.targets)
 	CodeModels(s, &l.Models, len(l.cfg.Levels), features)
+	CodeModels(s, &l.Recent, len(l.cfg.Levels), features)
 	trains := l.Next != nil
 	if s.Flag(&trains); trains {
 		if s.Reading {

@@ -26,7 +26,8 @@ type Learner struct {
 	Trained int   // seen when the last training began
 	Changes []int // how many waits had been seen when each change began, in order
 	Models  []*boost.Model
-	Soon    bool // trees are to be trained again as soon as there are a few more waits
+	Recent  []*boost.Model // trained with Config.Recent beside Models, nil exactly where these are
+	Soon    bool           // trees are to be trained again as soon as there are a few more waits
 	Next    *training
 	shared  *training // of another learner, which ends it
 	closed  atomic.Bool
@@ -46,11 +47,22 @@ type Config struct {
 	Growth             float64
 	// HalfLife is the number of newer waits after which a row counts half; 0: never.
 	HalfLife float64
+	// Recent has the settings of the second set of trees.
+	Recent Recent
 	// Synchronous trains while the caller waits. Cores is the number of processors for training and caller.
 	Synchronous bool
 	Cores       int
 	// Trees are the parameters of the trees.
 	Trees boost.Params
+}
+
+// Recent has the settings of the trees that see little but the newest rows, so that they follow a cluster whose waits
+// change sooner. They are trained together with the others.
+type Recent struct {
+	// Rows is the number of newest waits that they are trained on, at most Config.Rows.
+	Rows int
+	// HalfLife is the number of newer waits after which a row counts half; 0: never.
+	HalfLife float64
 }
 
 // training is trees in the making.
@@ -59,6 +71,7 @@ type training struct {
 	Changes   []int
 	job       *background.Task
 	models    []*boost.Model // once done; nil where it failed
+	recent    []*boost.Model // once done; nil where it failed
 	took      time.Duration  // once done
 }
 
@@ -159,7 +172,7 @@ func (l *Learner) take(t *training) {
 	l.Next = nil
 	l.Record.finished(t)
 	if t.models != nil {
-		l.Models = t.models
+		l.Models, l.Recent = t.models, t.recent
 	}
 }
 
@@ -167,18 +180,21 @@ func (l *Learner) take(t *training) {
 func (l *Learner) Begin(from, due int, changes []int) {
 	n := len(l.Rows) - (l.Seen - from)
 	rows, targets := slices.Clone(l.Rows[:n]), slices.Clone(l.targets[:n])
+	newest := min(n, l.cfg.Recent.Rows)
+	all, recent := Weights(n, from, l.cfg.HalfLife, changes), Weights(newest, from, l.cfg.Recent.HalfLife, changes)
 	t := &training{From: from, Due: due, Changes: changes, job: background.New()}
 	l.Next = t
 	t.job.Run(l.cfg.Synchronous, func() {
 		begun := time.Now()
-		t.models = l.train(rows, targets, l.Weights(n, from, changes), t.job.Hurry)
+		t.models, t.recent = l.train(rows, targets, all, recent, newest, t.job.Hurry)
 		t.took = time.Since(begun)
 	})
 }
 
-// Weights returns how much each of the newest n rows counts, nil where all count alike.
-func (l *Learner) Weights(n, seen int, changes []int) []float64 {
-	if l.cfg.HalfLife <= 0 && len(changes) == 0 {
+// Weights returns how much each of the newest n rows counts when so many waits have been seen, nil where all count
+// alike. halfLife is the number of newer waits after which a row counts half, 0 for never.
+func Weights(n, seen int, halfLife float64, changes []int) []float64 {
+	if halfLife <= 0 && len(changes) == 0 {
 		return nil
 	}
 	out := make([]float64, n)
@@ -189,17 +205,23 @@ func (l *Learner) Weights(n, seen int, changes []int) []float64 {
 			w *= oldRows
 		}
 		out[i] = w
-		if l.cfg.HalfLife > 0 {
-			out[i] *= math.Exp2(-float64(n-1-i) / l.cfg.HalfLife)
+		if halfLife > 0 {
+			out[i] *= math.Exp2(-float64(n-1-i) / halfLife)
 		}
 		out[i] = math.Max(1e-9, out[i])
 	}
 	return out
 }
 
-// train trains on rows with as many workers as there are cores but one, and with one more once somebody is in a hurry.
-// It is nil where that is not possible, or the learner is closed.
-func (l *Learner) train(rows [][]float32, targets, weight []float64, hurry <-chan struct{}) []*boost.Model {
+// recentSeed is added to the seed of the trees of Config.Recent: while there are few rows both sets see nearly the
+// same, and sets that draw differently correct each other.
+const recentSeed = 1
+
+// train trains on rows, and a second set of models on the newest of them, with as many workers as there are cores but
+// one, and with one more once somebody is in a hurry. It returns nil where that is not possible, or the learner is
+// closed.
+func (l *Learner) train(rows [][]float32, targets, weight, recentWeight []float64, newest int,
+	hurry <-chan struct{}) (models, recent []*boost.Model) {
 	column := func(f int, into []float64) {
 		for i, r := range rows {
 			into[i] = float64(r[f])
@@ -207,25 +229,46 @@ func (l *Learner) train(rows [][]float32, targets, weight []float64, hurry <-cha
 	}
 	data, err := boost.NewDataFrom(len(rows[0]), column, targets, weight, l.cfg.Trees.Bins)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	models := make([]*boost.Model, len(l.cfg.Levels))
+	late, err := data.Newest(newest, recentWeight)
+	if err != nil {
+		return nil, nil
+	}
+	other := l.cfg.Trees
+	other.Seed += recentSeed
+	levels := len(l.cfg.Levels)
+	out := make([]*boost.Model, 2*levels)
+	done := l.share(len(out), hurry, func(trainer *boost.Trainer, i int) (err error) {
+		if i < levels {
+			out[i], err = trainer.Train(data, l.cfg.Levels[i], l.cfg.Trees)
+		} else {
+			out[i], err = trainer.Train(late, l.cfg.Levels[i-levels], other)
+		}
+		return err
+	})
+	if !done {
+		return nil, nil
+	}
+	return out[:levels:levels], out[levels:]
+}
+
+// share has tasks done by workers, and reports whether all were: none failed, and the learner was not closed.
+func (l *Learner) share(tasks int, hurry <-chan struct{}, do func(trainer *boost.Trainer, task int) error) bool {
 	var failed atomic.Bool
 	var next atomic.Int64
 	work := func() {
-		var trainer boost.Trainer // its memory is used for all levels that the worker trains
-		for i := int(next.Add(1)) - 1; i < len(models); i = int(next.Add(1)) - 1 {
+		var trainer boost.Trainer // its memory is used for all models that the worker trains
+		for i := int(next.Add(1)) - 1; i < tasks; i = int(next.Add(1)) - 1 {
 			if failed.Load() || l.closed.Load() {
 				failed.Store(true)
 				return
 			}
 			runtime.Gosched()
-			m, err := trainer.Train(data, l.cfg.Levels[i], l.cfg.Trees)
-			if err != nil {
+			if err := do(&trainer, i); err != nil {
 				failed.Store(true)
 				return
 			}
-			models[i] = m
 		}
 	}
 	var steady, late sync.WaitGroup
@@ -241,16 +284,13 @@ func (l *Learner) train(rows [][]float32, targets, weight []float64, hurry <-cha
 			}
 		})
 	}
-	for range min(workers, len(models)) {
+	for range min(workers, tasks) {
 		steady.Go(work)
 	}
 	steady.Wait()
 	close(done)
 	late.Wait()
-	if failed.Load() {
-		return nil
-	}
-	return models
+	return !failed.Load()
 }
 
 // Close waits until nothing is trained any more. A training that it cuts short begins again where the learner is
@@ -312,6 +352,6 @@ func (b *Record) finished(t *training) {
 // Share takes over what another learner knows. The rows themselves are never written to.
 func (l *Learner) Share(of *Learner) {
 	l.Rows, l.targets, l.Changes = slices.Clone(of.Rows), slices.Clone(of.targets), slices.Clone(of.Changes)
-	l.Seen, l.Trained, l.Soon, l.Models = of.Seen, of.Trained, of.Soon, of.Models
+	l.Seen, l.Trained, l.Soon, l.Models, l.Recent = of.Seen, of.Trained, of.Soon, of.Models, of.Recent
 	l.Next, l.shared = of.Next, of.Next
 }
