@@ -257,8 +257,8 @@ func (r *rebuild) work(events int64) float64 {
 	return float64(events) + (newestCost-1)*max(0, newest)
 }
 
-// progress returns how far the rebuild is; usable says whether there is another state to answer from. The remaining time
-// is estimated from the time that the events took so far, and from their costs.
+// progress returns how far the rebuild is; usable says whether there is another state to answer from. The remaining
+// time is estimated from the time that the events took so far, and from their costs.
 func (r *rebuild) progress(usable bool) *readmodel.Teaching {
 	t := &readmodel.Teaching{Began: r.began, Done: r.done.Load(), Total: r.total.Load(), Usable: usable}
 	if text := r.failed.Load(); text != nil {

@@ -59,8 +59,8 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	return nil
 }
 
-// giveUp ends a rebuild that made no state. If there is no other state, a rebuild from the journal alone begins. If that
-// one failed, too, the daemon cannot go on: the error says so.
+// giveUp ends a rebuild that made no state. If there is no other state, a rebuild from the journal alone begins. If
+// that one failed, too, the daemon cannot go on: the error says so.
 func (p *Pipeline) giveUp(ctx context.Context, r *rebuild, why error) error {
 	defer p.rebuildFails(r, why)
 	switch {
