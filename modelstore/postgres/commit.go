@@ -22,13 +22,30 @@ const cancelCheckEvery = 256
 // chunk is the number of entries or rows in one statement.
 const chunk = 2000
 
-// unsure is what is known of the commits since the last one with a known outcome.
-type unsure struct {
-	// tokens are the names of transactions of which it is unknown whether they were made final.
+// unsure are the batches whose Commit ended with an unknown outcome, by the checksum of their bad lines: if such a
+// batch comes again, all else in it shows by itself that it is there already. Imports and rebuilds write between the
+// two.
+type unsure map[[sha256.Size]byte]*outcome
+
+// outcome is what is known of one batch.
+type outcome struct {
+	// tokens are the names of its transactions of which it is unknown whether they were made final.
 	tokens []string
-	// lines is the checksum of their bad lines: all else in a batch shows by itself that it is there already.
-	lines [sha256.Size]byte
+	// final is true if one of them is known to be final.
+	final bool
 }
+
+// resolve finds out which transactions were made final. last is the name of the space's last one; whoever holds the
+// space's row reads it when all earlier ones are over.
+func (u unsure) resolve(last string) {
+	for _, o := range u {
+		o.final = o.final || slices.Contains(o.tokens, last)
+		o.tokens = nil
+	}
+}
+
+// final reports whether a batch with these bad lines is stored, although its Commit returned an error.
+func (u unsure) final(lines [sha256.Size]byte) bool { return u[lines] != nil && u[lines].final }
 
 // change is one transaction that writes.
 type change struct {
@@ -38,7 +55,7 @@ type change struct {
 	s             *Store
 	// lastSeq and badLines are those of the space: as they were, and as they will be.
 	lastSeq, badLines int64
-	// token names the transaction that changed the space last.
+	// token names the transaction that stored bad lines last.
 	token string
 	// later are statements that are sent together at the end.
 	later pgx.Batch
@@ -61,9 +78,12 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 	if err != nil {
 		return s.fail("commit", err)
 	}
-	lines := sumBadLines(b.BadLines)
-	return s.change(ctx, "commit", lines, func(w *change) error {
-		again := slices.Contains(s.unsure.tokens, w.token) && s.unsure.lines == lines
+	var lines *[sha256.Size]byte
+	if len(b.BadLines) > 0 {
+		sum := sumBadLines(b.BadLines)
+		lines = &sum
+	}
+	return s.transact(ctx, "commit", lines, func(w *change) error {
 		if err := w.entries(b.Entries, entries); err != nil {
 			return err
 		}
@@ -72,7 +92,7 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 		}
 		w.checkpoints(b.Checkpoints)
 		w.models(b.Models)
-		if !again {
+		if lines == nil || !s.unsure.final(*lines) {
 			w.putBadLines(b.BadLines, s.opts.BadLines)
 		}
 		return w.snapshot(b.Snapshot)
@@ -90,19 +110,14 @@ func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// change runs fn in a transaction that holds the space's row, and looks first whether the lease on it is ours. lines is
-// the checksum of its bad lines.
-func (s *Store) change(ctx context.Context, doing string, lines [sha256.Size]byte, fn func(*change) error) error {
-	return s.transact(ctx, doing, &lines, fn)
-}
-
-// changeBeside is change for what can be repeated, and may come between a Commit with an unknown outcome and the same
-// Commit again: the space keeps the name of the transaction before, so that the second is recognized.
-func (s *Store) changeBeside(ctx context.Context, doing string, fn func(*change) error) error {
+// change runs fn in a transaction that holds the space's row, and looks first whether the lease on it is ours. It is
+// for changes that can be repeated.
+func (s *Store) change(ctx context.Context, doing string, fn func(*change) error) error {
 	return s.transact(ctx, doing, nil, fn)
 }
 
-// transact is change, and without lines changeBeside.
+// transact is change for batches with bad lines, whose checksum is lines: their transactions get names, so that a batch
+// that comes again is recognized. Without lines, the space keeps the name of the transaction before.
 func (s *Store) transact(ctx context.Context, doing string, lines *[sha256.Size]byte, fn func(*change) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -156,14 +171,16 @@ func (s *Store) transact(ctx context.Context, doing string, lines *[sha256.Size]
 
 // noteOutcome notes whether the transaction of that name is known to be final.
 func (s *Store) noteOutcome(lines [sha256.Size]byte, token string, known bool) {
-	switch {
-	case known:
-		s.unsure = unsure{}
+	if known {
+		delete(s.unsure, lines)
 		return
-	case s.unsure.lines != lines:
-		s.unsure = unsure{lines: lines}
 	}
-	s.unsure.tokens = append(s.unsure.tokens, token)
+	o := s.unsure[lines]
+	if o == nil {
+		o = &outcome{}
+		s.unsure[lines] = o
+	}
+	o.tokens = append(o.tokens, token)
 }
 
 // run locks the space, runs fn and notes the change in the space's row, under the name before where it has none of its
@@ -183,6 +200,7 @@ func (w *change) run(fn func(*change) error, token string) error {
 	if nonce == nil || *nonce != w.s.lease.nonce || epoch != w.s.lease.epoch {
 		return modelstore.ErrLeaseLost
 	}
+	w.s.unsure.resolve(w.token)
 	if err := fn(w); err != nil {
 		return err
 	}
@@ -352,7 +370,7 @@ func (s *Store) channel() string { return "waitcast_" + strconv.Itoa(int(s.space
 
 // SetMeta implements modelstore.Store.
 func (s *Store) SetMeta(ctx context.Context, key, value string) error {
-	return s.change(ctx, "set "+key, sumBadLines(nil), func(w *change) error {
+	return s.change(ctx, "set "+key, func(w *change) error {
 		if value == "" {
 			w.later.Queue("DELETE FROM waitcast.meta WHERE space = $1 AND key = $2", s.space, toText(key))
 			return nil
@@ -366,7 +384,7 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 
 // DropSnapshots implements modelstore.Store.
 func (s *Store) DropSnapshots(ctx context.Context) error {
-	return s.change(ctx, "drop snapshots", sumBadLines(nil), func(w *change) error {
+	return s.change(ctx, "drop snapshots", func(w *change) error {
 		// its parts go with it: ON DELETE CASCADE
 		w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1", s.space)
 		return nil
@@ -383,7 +401,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	for {
 		var n int64
 		var done bool
-		err := s.change(ctx, "prune", sumBadLines(nil), func(w *change) (err error) {
+		err := s.change(ctx, "prune", func(w *change) (err error) {
 			n, done, err = w.prune(clampTime(before), &from, upTo)
 			return err
 		})
@@ -425,7 +443,7 @@ func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) 
 	var total int64
 	for {
 		var n int64
-		err := s.change(ctx, "prune the ledger", sumBadLines(nil), func(w *change) error {
+		err := s.change(ctx, "prune the ledger", func(w *change) error {
 			tag, err := w.tx.Exec(w.ctx, `DELETE FROM waitcast.ledger WHERE space = $1 AND id IN
 				(SELECT id FROM waitcast.ledger WHERE space = $1 AND closed < $2 ORDER BY closed LIMIT $3)`, s.space,
 				clampTime(before), pruneWindow)

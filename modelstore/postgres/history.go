@@ -16,7 +16,7 @@ const dropWindow = 64
 
 // PutHistory implements modelstore.HistoryStore.
 func (s *Store) PutHistory(ctx context.Context, c modelstore.HistoryChunk) error {
-	return s.changeBeside(ctx, "store "+c.String(), func(w *change) error {
+	return s.change(ctx, "store "+c.String(), func(w *change) error {
 		if err := c.Check(); err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (s *Store) DropHistories(ctx context.Context, cluster string, keep ...strin
 	}
 	for {
 		var n int64
-		err := s.changeBeside(ctx, "drop histories of "+cluster, func(w *change) error {
+		err := s.change(ctx, "drop histories of "+cluster, func(w *change) error {
 			tag, err := w.tx.Exec(w.ctx, `DELETE FROM waitcast.history h
 				USING (SELECT id, part, n FROM waitcast.history
 					WHERE space = $1 AND cluster = $2 AND id <> ALL($3::text[]) LIMIT $4) old

@@ -192,7 +192,7 @@ func TestTakeoverDuringCommit(t *testing.T) {
 	committed, acquired := make(chan error, 1), make(chan error, 1)
 	runOut(t, a)
 	go func() {
-		committed <- a.change(context.Background(), "test", sumBadLines(nil), func(w *change) error {
+		committed <- a.change(context.Background(), "test", func(w *change) error {
 			close(inside)
 			<-goOn
 			w.checkpoints([]modelstore.Checkpoint{{Source: "log", Data: []byte("a")}})
@@ -223,7 +223,7 @@ func TestPausedInsideCommit(t *testing.T) {
 	inside, goOn := make(chan struct{}), make(chan struct{})
 	committed := make(chan error, 1)
 	go func() {
-		committed <- a.change(context.Background(), "test", sumBadLines(nil), func(w *change) error {
+		committed <- a.change(context.Background(), "test", func(w *change) error {
 			_, err := w.tx.Exec(w.ctx, "INSERT INTO waitcast.checkpoint (space, source, data) VALUES ($1, 'log', 'x')",
 				w.s.space)
 			close(inside)

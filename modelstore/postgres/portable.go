@@ -77,7 +77,7 @@ func (s *Store) Load(ctx context.Context, b modelstore.Batch, to modelstore.Posi
 	if err != nil {
 		return s.fail("load", err)
 	}
-	return s.change(ctx, "load", sumBadLines(nil), func(w *change) error {
+	return s.change(ctx, "load", func(w *change) error {
 		there := 0
 		for there < len(b.Entries) && b.Entries[there].Seq <= w.lastSeq {
 			there++
