@@ -186,6 +186,27 @@ func (s *Codec) Array(all []float64) {
 	}
 }
 
+// Sparse passes numbers of which there are always as many, finite or NaN, and most are 0: only the others are written.
+// What is read into must be 0.
+func (s *Codec) Sparse(all []float64) {
+	var used []int
+	for i, v := range all {
+		if !s.Reading && v != 0 {
+			used = append(used, i)
+		}
+	}
+	before := -1
+	List(s, &used, func(i *int) {
+		if s.Int(i); *i <= before || *i >= len(all) {
+			s.Failf("number %d of %d after number %d", *i, len(all), before)
+			return
+		}
+		before = *i
+		s.Real(&all[*i])
+		s.Check(all[*i] != 0, "number %d is 0", *i)
+	})
+}
+
 // Singles passes a slice of single precision.
 func (s *Codec) Singles(v *[]float32) {
 	if s.Reading {

@@ -29,6 +29,7 @@ type part struct {
 	Blob                       []byte
 	Reals                      []float64
 	Array                      [3]float64
+	Sparse                     [300]float64
 	Singles                    []float32
 	Single                     float32
 	Maybe                      *part
@@ -58,6 +59,7 @@ func (p *part) nested(c *codec.Codec, deep int) {
 	c.Blob(&p.Blob)
 	c.Reals(&p.Reals)
 	c.Array(p.Array[:])
+	c.Sparse(p.Sparse[:])
 	c.Singles(&p.Singles)
 	c.Single(&p.Single)
 	inner := func(v *part) {
@@ -105,6 +107,9 @@ func draw(t *rapid.T, deep int) part {
 	p.Time = rapid.SampledFrom([]time.Time{{}, time.Unix(1e9, 5).UTC(), time.Unix(-1e9, 0).UTC()}).Draw(t, "time")
 	for i := range p.Array {
 		p.Array[i] = finite.Draw(t, "array")
+	}
+	for range rapid.IntRange(0, 3).Draw(t, "sparse") {
+		p.Sparse[rapid.IntRange(0, 299).Draw(t, "at")] = finite.Draw(t, "value")
 	}
 	if deep == 0 {
 		return p

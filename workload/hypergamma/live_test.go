@@ -8,6 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
@@ -142,16 +145,18 @@ func TestLiveErrors(t *testing.T) {
 	}
 	feed(t, l, benchJobs(300), 0, 300)
 	good := must[[]byte](t)(l.MarshalBinary())
-	for name, bad := range map[string][]byte{
-		"nothing": nil, "cut": good[:100],
-		"version": bytes.Replace(good, []byte(`"version":1`), []byte(`"version":7`), 1),
-		"forget":  bytes.Replace(good, []byte(`"forget":0`), []byte(`"forget":1`), 1),
-		"sizes":   bytes.Replace(good, []byte(`"sizes":{"at":[1,`), []byte(`"sizes":{"at":[-1,`), 1),
-		"class":   bytes.Replace(good, []byte(`"bins":{"0"`), []byte(`"bins":{"31"`), 1),
-		"slots":   bytes.Replace(good, []byte(`"slots":[`), []byte(`"slots":[1,`), 1),
-		"weight":  bytes.Replace(good, []byte(`"end":1`), []byte(`"end":0`), 1),
+	codectest.Check(t, good, func() codec.Savable { return newLive(t, .5) })
+	for name, bad := range map[string][]byte{ // the places are those of the fields
+		"forget":  codectest.SetNumber(t, good, 0, codectest.Real(1)),
+		"weight":  codectest.SetNumber(t, good, 1, codectest.Real(0)),
+		"longest": codectest.SetNumber(t, good, 3, codectest.Real(-1)),
+		"last":    codectest.SetNumber(t, good, 4, codectest.Real(1e13)),
+		"sum":     codectest.SetNumber(t, good, 5, codectest.Real(1e101)),
+		"slots":   codectest.SetNumber(t, good, 8, codectest.Real(-1)),
+		"sizes":   codectest.SetNumber(t, good, 8+hypergamma.Slots+1, codectest.Signed(-1)),
+		"size 0":  codectest.SetNumber(t, good, 8+hypergamma.Slots+1, codectest.Signed(0)),
 	} {
-		if err := l.UnmarshalBinary(bad); !errors.Is(err, hypergamma.ErrCorrupt) {
+		if err := l.UnmarshalBinary(bad); !errors.Is(err, codec.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -164,12 +169,9 @@ func TestLiveErrors(t *testing.T) {
 func FuzzLiveUnmarshal(f *testing.F) {
 	l := newLive(f, .01)
 	feed(f, l, benchJobs(200), 0, 200)
-	f.Add(must[[]byte](f)(l.MarshalBinary()))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		l := newLive(t, 0)
-		if l.UnmarshalBinary(data) != nil {
-			return
-		}
+	data, fresh := must[[]byte](f)(l.MarshalBinary()), func() codec.Savable { return l.Empty() }
+	codectest.Fuzz(f, data, fresh, func(t *testing.T, v codec.Savable) {
+		l := v.(*hypergamma.Live)
 		_ = l.Submitted(0)
 		_ = l.Ended(4, 100)
 		if m, err := l.Fit(0); err == nil && math.IsNaN(m.Runtime.Law.Mean()) {

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"github.com/waitcast/waitcast/workload/lifetime"
 )
 
@@ -48,19 +51,37 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 		observe(t, s, o)
 	}
 	good := must[[]byte](t)(s.MarshalBinary())
-	for name, bad := range map[string][]byte{
-		"nothing": nil, "cut": good[:len(good)/2],
-		"version":  bytes.Replace(good, []byte(`"version":1`), []byte(`"version":2`), 1),
-		"names":    bytes.Replace(good, []byte(lifetime.NameHyperGamma), []byte("other"), 1),
-		"seen":     bytes.Replace(good, []byte(`"seen":500`), []byte(`"seen":9`), 1),
-		"censored": bytes.Replace(good, []byte(`"censored":null`), []byte(`"censored":[-1]`), 1),
+	codectest.Check(t, good, func() codec.Savable {
+		return lifetime.NewSelector(lifetime.Candidates(0), lifetime.Options{})
+	})
+	replace := func(from, to []byte) []byte {
+		return codectest.Edit(t, good, func(fields []byte) []byte {
+			if !bytes.Contains(fields, from) {
+				t.Fatalf("%v is not there", from)
+			}
+			return bytes.Replace(fields, from, to, 1)
+		})
+	}
+	other := bytes.Repeat([]byte{'x'}, len(lifetime.NameHyperGamma))
+	counts := func(scored, seen uint64) []byte {
+		return codectest.Fields(func(c *codec.Codec) { c.Uint(&scored, &seen) })
+	}
+	for name, c := range map[string]struct {
+		bad    []byte
+		reason error
+	}{
+		"names":  {replace([]byte(lifetime.NameHyperGamma), other), codec.ErrConfig},
+		"forget": {codectest.SetNumber(t, good, 2, codectest.Real(2)), codec.ErrDamaged},
+		"window": {codectest.SetNumber(t, good, 0, func(c *codec.Codec) { c.Int(new(int)) }), codec.ErrDamaged},
+		"seen":   {replace(counts(436, 500), counts(436, 9)), codec.ErrDamaged},
+		"scored": {replace(counts(436, 500), counts(501, 500)), codec.ErrDamaged},
 	} {
-		if err := s.UnmarshalBinary(bad); !errors.Is(err, lifetime.ErrCorrupt) {
+		if err := s.UnmarshalBinary(c.bad); !errors.Is(err, c.reason) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if other := lifetime.NewSelector(lifetime.Candidates(60), small); !errors.Is(other.UnmarshalBinary(good),
-		lifetime.ErrCorrupt) {
+		codec.ErrConfig) {
 		t.Error("other candidates are taken")
 	}
 	if again := must[[]byte](t)(s.MarshalBinary()); !bytes.Equal(again, good) {
@@ -78,12 +99,9 @@ func FuzzUnmarshal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s := lifetime.NewSelector(lifetime.Candidates(0), lifetime.Options{})
-		if s.UnmarshalBinary(data) != nil {
-			return
-		}
+	fresh := func() codec.Savable { return lifetime.NewSelector(lifetime.Candidates(0), lifetime.Options{}) }
+	codectest.Fuzz(f, b, fresh, func(t *testing.T, v codec.Savable) {
+		s := v.(*lifetime.Selector)
 		for i := range 50 {
 			observe(t, s, lifetime.Observation{Seconds: float64(i)})
 		}

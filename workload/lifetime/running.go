@@ -1,12 +1,6 @@
 package lifetime
 
-import (
-	"fmt"
-	"math"
-	"slices"
-
-	"github.com/waitcast/waitcast/workload/uniformlog"
-)
+import "math"
 
 // always stands for a start before all others.
 const always = -math.MaxFloat64
@@ -69,31 +63,3 @@ func (s *Selector) Seen() int { return s.seen }
 
 // Window returns the most observations that laws are fitted to.
 func (s *Selector) Window() int { return s.options.Window }
-
-// encode adds what is known beside the observations, if there is anything.
-func (r *running) encode(e *encoded, starts []float64) {
-	if r.since > always {
-		e.Since = &r.since
-	}
-	e.Alive = r.ages
-	if slices.ContainsFunc(starts, func(x float64) bool { return x != always }) {
-		e.Starts = starts
-	}
-}
-
-// decode reads what encode wrote, and completes e.Starts.
-func (r *running) decode(e *encoded) error {
-	r.since, r.ages = always, e.Alive
-	if e.Since != nil {
-		r.since = *e.Since
-	}
-	if e.Starts == nil {
-		e.Starts = slices.Repeat([]float64{always}, len(e.Seconds))
-	}
-	wrong := func(age float64) bool { return !(age >= 0 && age <= uniformlog.MaxLifetime) }
-	if len(e.Starts) != len(e.Seconds) || slices.ContainsFunc(e.Alive, wrong) {
-		return fmt.Errorf("lifetime: selector of %d observations, %d starts: %w", len(e.Seconds),
-			len(e.Starts), ErrCorrupt)
-	}
-	return nil
-}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
+
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
 
 	"pgregory.net/rapid"
 
@@ -101,30 +103,45 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for cut := range good {
-		if err := w.UnmarshalBinary(good[:cut]); !errors.Is(err, uniformlog.ErrCorrupt) {
-			t.Errorf("first %d bytes: %v", cut, err)
-		}
+	codectest.Check(t, good, func() codec.Savable { return uniformlog.NewWindow(3, time.Minute) })
+	// two numbers for each job: since the one before, and its quantized lifetime
+	window := func(maxCount, cut int64, jobs ...int64) []byte {
+		kind, version, _ := codectest.Split(t, good)
+		return codectest.Seal(t, kind, version, codectest.Fields(func(c *codec.Codec) {
+			age, n := int64(0), uint64(len(jobs)/2)
+			c.Signed(&maxCount, &age, &cut)
+			c.Uint(&n)
+			for i := range jobs {
+				c.Signed(&jobs[i])
+			}
+		}))
 	}
-	if err := w.UnmarshalBinary(append(slices.Clone(good), 0)); !errors.Is(err, uniformlog.ErrCorrupt) {
-		t.Errorf("a byte too many: %v", err)
+	if err := w.UnmarshalBinary(window(2, 10, 10, 5, 0, 6)); err != nil {
+		t.Errorf("two jobs: %v", err)
 	}
-	if err := w.UnmarshalBinary(append([]byte{9}, good[1:]...)); !errors.Is(err, uniformlog.ErrCorrupt) {
-		t.Errorf("another version: %v", err)
-	}
+	restore(t, w, good)
 	for what, bad := range map[string][]byte{
-		"no bytes":             {},
-		"start before limit":   {1, 0, 0, 20, 1, 18, 5},
-		"shorter job second":   {1, 0, 0, 0, 2, 20, 5, 0, 4},
-		"more jobs than limit": {1, 1, 0, 0, 2, 20, 5, 0, 6},
-		"lifetime too long":    {1, 0, 0, 0, 1, 20, 0xff, 0xff, 0xff, 0x7f},
+		"start before limit":   window(0, 10, 9, 5),
+		"shorter job second":   window(0, 0, 10, 5, 0, 4),
+		"earlier job second":   window(0, 0, 10, 5, -1, 5),
+		"more jobs than limit": window(1, 0, 10, 5, 0, 6),
+		"lifetime too long":    window(0, 0, 10, math.MaxInt32),
+		"negative lifetime":    window(0, 0, 10, -1),
+		"negative limit":       window(-1, 0),
 	} {
-		if err := w.UnmarshalBinary(bad); !errors.Is(err, uniformlog.ErrCorrupt) {
+		if err := w.UnmarshalBinary(bad); !errors.Is(err, codec.ErrDamaged) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	if got, err := w.MarshalBinary(); err != nil || !bytes.Equal(got, good) {
 		t.Errorf("a refused decoding changed the window (%v)", err)
+	}
+}
+
+func restore(t *testing.T, w *uniformlog.Window, data []byte) {
+	t.Helper()
+	if err := w.UnmarshalBinary(data); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -138,13 +155,9 @@ func FuzzUnmarshal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(seed)
-	f.Add([]byte{1, 0, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		w := uniformlog.NewWindow(0, 0)
-		if w.UnmarshalBinary(data) != nil {
-			return
-		}
+	fresh := func() codec.Savable { return uniformlog.NewWindow(0, 0) }
+	codectest.Fuzz(f, seed, fresh, func(t *testing.T, v codec.Savable) {
+		w := v.(*uniformlog.Window)
 		_, errA := w.Fit(epoch)
 		back := roundTrip(t, w)
 		if _, errB := back.Fit(epoch); (errA == nil) != (errB == nil) {
