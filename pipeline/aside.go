@@ -20,6 +20,10 @@ import (
 // asideMost is how many events of one source are set aside at a time. More are bad lines, and are not used any more.
 const asideMost = 20_000
 
+// asideShown is how long the condition set_aside stands after the newest event was set aside. An event whose date is a
+// mistake, in another century, waits for ever and would otherwise keep the daemon degraded for ever.
+const asideShown = 24 * time.Hour
+
 // asideEvent is an event that was set aside.
 type asideEvent struct {
 	event  job.Event
@@ -35,6 +39,7 @@ type aside struct {
 	count   int
 	refused int       // events for which there was no room
 	next    time.Time // the earliest instant that the clock must reach
+	newest  time.Time // when the newest of them was read, by the daemon's clock
 	dirty   map[int]bool
 	known   map[asideID]bool // what the groups have
 }
@@ -59,6 +64,7 @@ func asideKey(sourceName string, group int) string {
 
 // add sets an event aside and reports whether there is room for it.
 func (a *aside) add(e asideEvent) bool {
+	a.newest = later(a.newest, e.read)
 	if a.count >= asideMost {
 		a.refused++
 		return false
@@ -76,6 +82,9 @@ func (a *aside) add(e asideEvent) bool {
 	}
 	return true
 }
+
+// shown reports whether the events are a condition of the source at an instant.
+func (a *aside) shown(now time.Time) bool { return a.count > 0 && now.Before(a.newest.Add(asideShown)) }
 
 func (a *aside) init() {
 	if a.groups == nil {
@@ -99,6 +108,7 @@ func (a *aside) release(use func(asideEvent) bool) {
 			a.dirty[n] = true
 		}
 		for i := range a.groups[n] {
+			a.newest = later(a.newest, a.groups[n][i].read)
 			if at := a.groups[n][i].event.Latest(); a.next.IsZero() || at.Before(a.next) {
 				a.next = at
 			}

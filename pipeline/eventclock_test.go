@@ -159,6 +159,44 @@ func TestSetAside(t *testing.T) {
 	})
 }
 
+// TestSetAsideEnds proves that a record of another century is a condition for a day after it was read, over a restart
+// and while no record comes; that it waits on and is counted; and that another one is a condition again.
+func TestSetAsideEnds(t *testing.T) {
+	const hour, century = 3600, 100 * 365 * 24 * 3600
+	c := newClocked(t, newStore(t), nil)
+	check := func(when string, count int, shown bool) {
+		t.Helper()
+		s := c.status()
+		if got := slices.ContainsFunc(s.Conditions, ofAside); got != shown || s.SetAside != count {
+			t.Errorf("%s: %d are set aside, want %d; the condition stands: %t, want %t", when, s.SetAside, count, got,
+				shown)
+		}
+	}
+	quiet := func(seconds float64) {
+		t.Helper()
+		c.now = at(seconds)
+		if err := c.p.doDueWork(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.write(0, time.Second, sized(event(job.Submit, "now", 0), 1))
+	check("before", 0, false)
+	c.write(20, time.Second, sized(event(job.Submit, "far", century), 1))
+	check("at first", 1, true)
+	quiet(24 * hour)
+	check("a little less than a day later", 1, true)
+	c.start()
+	quiet(24 * hour)
+	check("after a restart", 1, true)
+	quiet(24*hour + 20)
+	check("a day later", 1, false)
+	c.start()
+	c.tick(24*hour + 21)
+	check("after another restart", 1, false)
+	c.write(30*hour, time.Second, sized(event(job.Submit, "farther", century+1), 1))
+	check("after another record", 2, true)
+}
+
 // TestSetAsideOutrun proves that a submission that was set aside begins no second life when the job has come and gone
 // meanwhile.
 func TestSetAsideOutrun(t *testing.T) {

@@ -56,12 +56,16 @@ func reasonOf(err error) string {
 
 // ofClock reports whether a condition is one of those of noteClock.
 func ofClock(c readmodel.Condition) bool {
-	return c.Name == readmodel.ClockOffset || c.Name == readmodel.SetAside
+	return c.Name == readmodel.ClockOffset || ofAside(c)
 }
 
-// noteClock makes conditions of what is known of the source's clock. Their reasons do not count events or name
+// ofAside reports whether a condition is that of events that were set aside.
+func ofAside(c readmodel.Condition) bool { return c.Name == readmodel.SetAside }
+
+// noteClock makes conditions of what is known of the source's clock; aside says whether events that were set aside are
+// one. Their reasons do not count events or name
 // instants: they are labels of metrics, and a condition begins anew when its words change.
-func noteClock(s *readmodel.SourceStatus, clusterName string, now time.Time) {
+func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now time.Time) {
 	var of []readmodel.Condition
 	if s.ClockOffset != 0 {
 		where := "ahead of"
@@ -75,7 +79,7 @@ func noteClock(s *readmodel.SourceStatus, clusterName string, now time.Time) {
 				"set time_zone, the clocks, or clock_offset of the source",
 		})
 	}
-	if s.SetAside > 0 {
+	if aside {
 		of = append(of, readmodel.Condition{
 			Name: readmodel.SetAside, Cluster: clusterName, Source: s.Name,
 			Reason: "records are dated ahead of the clock, and are used when it gets there: " +

@@ -281,7 +281,7 @@ func (p *Pipeline) doDueWork(ctx context.Context) error {
 		return err
 	}
 	teaches := len(p.rebuilds.list()) > 0 && time.Since(p.publishedAt) >= teachingEvery
-	if p.publishNeeded || p.due() || teaches {
+	if p.publishNeeded || p.due() || teaches || p.asideOver() {
 		p.publish()
 	}
 	return nil
@@ -529,6 +529,17 @@ func (p *Pipeline) publish() {
 	p.fresh.broadcast()
 }
 
+// asideOver reports whether a published condition of events that were set aside has come to its end.
+func (p *Pipeline) asideOver() bool {
+	now := p.now()
+	for _, in := range p.sources {
+		if in.clock != nil && !in.clock.aside.shown(now) && slices.ContainsFunc(in.status.Conditions, ofAside) {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *Pipeline) statuses(clusterName string) []readmodel.SourceStatus {
 	var out []readmodel.SourceStatus
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
@@ -536,7 +547,8 @@ func (p *Pipeline) statuses(clusterName string) []readmodel.SourceStatus {
 			if in.clock != nil {
 				in.status.ClockOffset = in.clock.state.Offset
 				in.status.SetAside, in.status.SetAsideUntil = in.clock.aside.count, in.clock.aside.next
-				noteClock(&in.status, in.cluster, p.now())
+				now := p.now()
+				noteClock(&in.status, in.cluster, in.clock.aside.shown(now), now)
 			}
 			out = append(out, in.status)
 		}

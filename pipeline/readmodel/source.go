@@ -57,7 +57,8 @@ const (
 	HistoryLearning ConditionName = "history_learning"
 	// HistoryFailing: the history of a cluster cannot be read or learnt.
 	HistoryFailing ConditionName = "history_failing"
-	// SetAside: records of a source are dated ahead of the clock, and are used when it gets there.
+	// SetAside: records of a source are dated ahead of the clock, and are used when it gets there. It ends then, or a
+	// day after the newest one was read.
 	SetAside ConditionName = "set_aside"
 )
 
