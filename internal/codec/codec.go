@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Codec writes the values behind the pointers that it gets, or reads into them where Reading is set. After a value that
-// cannot be valid it is Bad and gives zeros. The zero value writes.
+// Codec writes the values behind the pointers that it gets, or reads into them where Reading is set. An empty slice is
+// read as nil. After a value that cannot be valid it is Bad and gives zeros. The zero value writes.
 type Codec struct {
 	Writer
 	Reader
@@ -164,7 +164,7 @@ func (s *Codec) Time(all ...*time.Time) {
 // Blob passes bytes.
 func (s *Codec) Blob(v *[]byte) {
 	if s.Reading {
-		*v = slices.Clone(s.Reader.Bytes())
+		*v = append([]byte(nil), s.Reader.Bytes()...)
 	} else {
 		s.Writer.Blob(*v)
 	}

@@ -161,7 +161,11 @@ func (d *Reader) FiniteOrNaN() float64 {
 }
 
 func (d *Reader) reals() []float64 {
-	out := make([]float64, d.Count())
+	n := d.Count()
+	if n == 0 {
+		return nil
+	}
+	out := make([]float64, n)
 	for i := range out {
 		out[i] = d.FiniteOrNaN()
 	}
@@ -169,7 +173,11 @@ func (d *Reader) reals() []float64 {
 }
 
 func (d *Reader) singles() []float32 {
-	out := make([]float32, d.Count())
+	n := d.Count()
+	if n == 0 {
+		return nil
+	}
+	out := make([]float32, n)
 	for i := range out {
 		v := d.Uint()
 		if v > math.MaxUint32 {

@@ -37,7 +37,7 @@ type notification struct {
 	before, after *cluster.Job
 	at            time.Time // of an end
 	sample        *sample
-	saved         []byte
+	saved         *restored
 	seq           int64 // of the newest event that it includes
 }
 

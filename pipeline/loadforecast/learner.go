@@ -158,14 +158,11 @@ func (l *Learner) CaughtUp(s *cluster.State) {
 }
 
 // BeginReplay must be called before the writer replays a journal. saved is the saved state; if there is none, the
-// learner learns from the replayed events. If saved cannot be used, that is logged, and the load is learned from
-// scratch.
+// learner learns from the replayed events. If saved cannot be used, because it is damaged or of another version of the
+// program, that is logged, and the learner learns from the replayed events, too.
 func (l *Learner) BeginReplay(saved []byte) {
 	l.replays = true
-	if len(saved) > 0 {
-		l.paused = true
-		l.worker.notify(notification{kind: notifyState, saved: saved})
-	}
+	l.paused = len(saved) > 0 && l.worker.restore(saved)
 }
 
 // SampleFrom leaves out the samples before an instant. The jobs before it are learnt all the same: their lifetimes and

@@ -2,12 +2,13 @@ package loadforecast
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
-	"encoding/gob"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
@@ -19,59 +20,65 @@ type Saved struct {
 	Data []byte
 }
 
-const (
-	// maxSaved bounds the size of the unpacked state, in bytes.
-	maxSaved = 1 << 30
-	// savedVersion is the version of the saved state.
-	savedVersion = 1
-)
+// maxSaved bounds the size of the unpacked forecaster, in bytes. It has up to some 35 MB.
+const maxSaved = 1 << 30
 
-// savedLoad is the saved state of a model, in gob and gzip. It has up to some 35 MB.
-type savedLoad struct {
-	Version    int
-	Names      map[uint64]uint64
-	Forecaster []byte
-}
+// kind and version are those of the saved state.
+const kind, version = "loadforecast", 2
 
 func (m *model) marshal() ([]byte, error) {
-	f, err := m.forecaster.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	packer, err := gzip.NewWriterLevel(&out, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	err = errors.Join(gob.NewEncoder(packer).Encode(savedLoad{savedVersion, m.names, f}), packer.Close())
+	plain, err := m.forecaster.MarshalBinary()
 	if err != nil {
 		return nil, fmt.Errorf("saving the load: %w", err)
 	}
-	return out.Bytes(), nil
+	var packed bytes.Buffer
+	packer, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		return nil, err
+	}
+	_, err = packer.Write(plain)
+	if err := errors.Join(err, packer.Close()); err != nil {
+		return nil, fmt.Errorf("saving the load: %w", err)
+	}
+	state := savedModel{m.names, packed.Bytes()}
+	return codec.Save(kind, version, len(state.forecaster), state.fields)
 }
 
-// unmarshal restores the saved state. On error the model is unchanged.
-func (m *model) unmarshal(data []byte) error {
-	unpacked, err := gzip.NewReader(bytes.NewReader(data))
+// savedModel is the saved state of a model.
+type savedModel struct {
+	names      map[uint64]uint64
+	forecaster []byte // compressed
+}
+
+func (s *savedModel) fields(c *codec.Codec) {
+	key := func(id *uint64) { c.Uint(id) }
+	codec.MapOf(c, &s.names, cmp.Compare[uint64], key, func(name *uint64) { c.Uint(name) })
+	c.Blob(&s.forecaster)
+}
+
+// unmarshal returns the saved model. The error is a *codec.Error, or that of unpacking what it holds.
+func unmarshal(o outlook.Options, data []byte) (*model, error) {
+	var in savedModel
+	if err := codec.Load(kind, version, data, in.fields); err != nil {
+		return nil, err
+	}
+	unpacker, err := gzip.NewReader(bytes.NewReader(in.forecaster))
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("unpacking the saved load: %w", err)
 	}
-	var in savedLoad
-	if err := gob.NewDecoder(io.LimitReader(unpacked, maxSaved)).Decode(&in); err != nil {
-		return err
-	}
-	if in.Version != savedVersion {
-		return fmt.Errorf("it has version %d instead of %d", in.Version, savedVersion)
-	}
-	f, err := outlook.Load(m.options, in.Forecaster)
+	plain, err := io.ReadAll(io.LimitReader(unpacker, maxSaved))
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("unpacking the saved load: %w", err)
 	}
-	m.forecaster, m.names = f, map[uint64]uint64{}
-	for id, name := range in.Names {
+	f, err := outlook.Load(o, plain)
+	if err != nil {
+		return nil, err
+	}
+	m := &model{options: o, forecaster: f, names: map[uint64]uint64{}}
+	for id, name := range in.names {
 		if f.Knows(name) {
 			m.names[id] = name
 		}
 	}
-	return nil
+	return m, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
@@ -32,6 +33,7 @@ const (
 type worker struct {
 	log       *zap.Logger
 	published *Published
+	options   outlook.Options
 
 	mu      sync.Mutex
 	backlog backlog
@@ -60,7 +62,7 @@ func newWorker(o outlook.Options, log *zap.Logger) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &worker{log: log, published: &Published{}, model: m}, nil
+	return &worker{log: log, published: &Published{}, options: o, model: m}, nil
 }
 
 // notify appends a notification that is no sample.
@@ -125,7 +127,7 @@ func (w *worker) process(ctx context.Context, n *notification) {
 		w.takeSample(ctx, n.sample)
 		w.sampleDone(n.sample)
 	case notifyState:
-		w.restore(n.saved)
+		w.model, w.size, w.savedAt = n.saved.model, n.saved.size, time.Now()
 	case notifySubmitted:
 		w.model.submitted(n.after, 0)
 	case notifySplit:
@@ -287,13 +289,28 @@ func (w *worker) keep(atOnce bool) {
 	w.mu.Unlock()
 }
 
-// restore takes over saved state. If it cannot be used, the load is learned from scratch.
-func (w *worker) restore(data []byte) {
-	if err := w.model.unmarshal(data); err != nil {
-		w.log.Warn("cannot use the saved state of the load forecast: the load is learned from scratch", zap.Error(err))
-		return
+// restored is a model that was saved, in so many bytes.
+type restored struct {
+	model *model
+	size  int
+}
+
+// restore notifies the worker of the saved model. If it cannot be used it reports false: the load is learned from the
+// journal.
+func (w *worker) restore(data []byte) bool {
+	m, err := unmarshal(w.options, data)
+	switch {
+	case errors.Is(err, codec.ErrVersion) || errors.Is(err, codec.ErrConfig):
+		w.log.Info("the saved state of the load forecast is not of this program: the load is learned from the journal",
+			zap.Error(err))
+		return false
+	case err != nil:
+		w.log.Warn("cannot use the saved state of the load forecast: the load is learned from the journal",
+			zap.Error(err))
+		return false
 	}
-	w.size, w.savedAt = len(data), time.Now()
+	w.notify(notification{kind: notifyState, saved: &restored{m, len(data)}})
+	return true
 }
 
 // takeSaved returns the newest saved state that was not returned before, nil if there is none.

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
@@ -85,7 +88,7 @@ func TestRestore(t *testing.T) {
 		complains bool
 	}{
 		{"missing", nil, false}, {"no state", []byte("x"), true}, {"cut", whole[:len(whole)/2], true},
-		{"damaged", damaged, true}, {"older", whole, false},
+		{"damaged", damaged, true}, {"older", whole, false}, {"of another version", anotherVersion(t, whole), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			core, logs := observer.New(zapcore.WarnLevel)
@@ -109,6 +112,63 @@ func TestRestore(t *testing.T) {
 			}
 		})
 	}
+}
+
+// anotherVersion returns saved state as another version of the program saves it.
+func anotherVersion(t *testing.T, data []byte) []byte {
+	kind, version, fields := codectest.Split(t, data)
+	return codectest.Seal(t, kind, version+1, fields)
+}
+
+// TestUnusableStateIsLearntFromTheJournal proves that a learner whose saved state is of another version or damaged
+// learns what a learner without saved state learns from the journal.
+func TestUnusableStateIsLearntFromTheJournal(t *testing.T) {
+	events := history(eventtest.Workload(t, 300, 4))
+	learn := func(saved []byte) []byte {
+		l, s := newLearner(t, zap.NewNop()), cluster.New("c", 128)
+		defer l.Stop()
+		l.BeginReplay(saved)
+		play(l, s, events...)
+		l.EndReplay(1000, s)
+		l.Wait()
+		l.Finish()
+		return l.TakeSaved().Data
+	}
+	want := learn(nil)
+	for name, saved := range map[string][]byte{
+		"of another version": anotherVersion(t, want), "damaged": want[:len(want)/2],
+		"of an old program": []byte("\x1f\x8b"),
+	} {
+		if got := learn(saved); !bytes.Equal(got, want) {
+			t.Errorf("%s: it learnt %d other bytes; without saved state it learns %d", name, len(got), len(want))
+		}
+	}
+}
+
+// TestSavedState proves that saved state is refused where it is damaged or of another version.
+func TestSavedState(t *testing.T) {
+	events := history(eventtest.Workload(t, 120, 4))
+	l, s := newLearner(t, zap.NewNop()), cluster.New("c", 128)
+	defer l.Stop()
+	play(l, s, events...)
+	l.Wait()
+	l.Finish()
+	codectest.Check(t, l.TakeSaved().Data, func() codec.Savable {
+		return &savable{newLearner(t, zap.NewNop()).worker.model}
+	})
+}
+
+// savable restores a model.
+type savable struct{ *model }
+
+func (s *savable) MarshalBinary() ([]byte, error) { return s.marshal() }
+
+func (s *savable) UnmarshalBinary(data []byte) error {
+	m, err := unmarshal(s.options, data)
+	if err == nil {
+		s.model = m
+	}
+	return err
 }
 
 // TestRestoredLearnerGoesOn proves that a learner that is restored at the instant of the saved state knows the same

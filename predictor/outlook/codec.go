@@ -1,39 +1,19 @@
 package outlook
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/binary"
-	"encoding/gob"
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"slices"
+
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/predictor/blend"
+	"github.com/waitcast/waitcast/predictor/boost"
+	"github.com/waitcast/waitcast/predictor/linear"
 )
 
-// ErrCorrupt reports that bytes are not a saved Forecaster.
-var ErrCorrupt = errors.New("outlook: not a saved forecaster")
-
-// ErrOptions reports that a saved Forecaster was made with other horizons, another step or other bounds: start from
-// scratch.
-var ErrOptions = errors.New("outlook: saved with other options")
-
-const (
-	magic     = "wcoutl01" // the last two are the version
-	mostBytes = 1 << 29
-)
-
-// file is what is saved.
-type file struct {
-	Horizons     []float64
-	Every        float64
-	Jobs, Queues int
-	Laws         []byte
-	State        saved
-	Live         []alive
-	Streams      []stream // by model; a span of 0 is none
-}
+// kind and version are those of the saved state.
+const kind, version = "outlook", 2
 
 // alive is a job that waits or runs, with its place in the ring.
 type alive struct {
@@ -43,95 +23,197 @@ type alive struct {
 
 // MarshalBinary saves everything learnt, what is awaited included: some 4 MB at first, and with the default options
 // some 35 MB in the end, most of it the rows that trees are trained on.
-func (f *Forecaster) MarshalBinary() ([]byte, error) {
-	laws, err := f.laws.MarshalBinary()
-	if err != nil {
-		return nil, fmt.Errorf("outlook: save: %w", err)
-	}
-	o := &f.options
-	out := file{Horizons: o.Horizons, Every: o.Every, Jobs: o.Jobs, Queues: o.Queues, Laws: laws, State: f.s,
-		Streams: make([]stream, arrivalModels)}
-	for id, slot := range f.live {
-		out.Live = append(out.Live, alive{f.jobs[id], slot})
-	}
-	slices.SortFunc(out.Live, func(a, b alive) int { return cmp.Compare(a.Slot, b.Slot) })
-	for m, s := range f.streams {
-		if s != nil {
-			out.Streams[m] = *s
-		}
-	}
-	var body bytes.Buffer
-	if err := gob.NewEncoder(&body).Encode(&out); err != nil {
-		return nil, fmt.Errorf("outlook: save: %w", err)
-	}
-	head := binary.BigEndian.AppendUint32([]byte(magic), crc32.ChecksumIEEE(body.Bytes()))
-	return append(head, body.Bytes()...), nil
-}
+func (f *Forecaster) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, f.fields) }
 
 // Load returns the Forecaster that was saved: what it then learns and forecasts is what the saved one would, given the
-// same Options. The error wraps ErrCorrupt or ErrOptions, or names the option that cannot be.
+// same Options. The error is a *codec.Error, of codec.ErrConfig if it was saved under other horizons, another step or
+// other bounds; or it names the option that cannot be.
 func Load(o Options, data []byte) (*Forecaster, error) {
 	f, err := New(o)
 	if err != nil {
 		return nil, err
 	}
-	const head = len(magic) + 4
-	if len(data) < head || len(data) > mostBytes || string(data[:len(magic)]) != magic {
-		return nil, fmt.Errorf("%w: %d bytes that do not begin with %s", ErrCorrupt, len(data), magic)
-	}
-	if binary.BigEndian.Uint32(data[len(magic):]) != crc32.ChecksumIEEE(data[head:]) {
-		return nil, fmt.Errorf("%w: the checksum differs", ErrCorrupt)
-	}
-	var in file
-	if err := gob.NewDecoder(bytes.NewReader(data[head:])).Decode(&in); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
-	}
-	p := &f.options
-	if !slices.Equal(in.Horizons, p.Horizons) || in.Every != p.Every || in.Jobs != p.Jobs || in.Queues != p.Queues {
-		return nil, fmt.Errorf("%w: horizons %v, every %g s, %d jobs, %d queues", ErrOptions, in.Horizons, in.Every,
-			in.Jobs, in.Queues)
-	}
-	if err := f.laws.UnmarshalBinary(in.Laws); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
-	}
-	if err := f.restore(&in); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	if err := codec.Load(kind, version, data, f.fields); err != nil {
+		return nil, err
 	}
 	return f, nil
 }
 
-// restore takes over what was read, once it is known to be whole.
-func (f *Forecaster) restore(in *file) error {
-	s := &in.State
+// fields passes all that is saved.
+func (f *Forecaster) fields(c *codec.Codec) {
+	o := &f.options
+	horizons, every, jobs, queues := o.Horizons, o.Every, o.Jobs, o.Queues
+	c.Reals(&horizons)
+	c.Finite(&every)
+	c.Int(&jobs, &queues)
+	if !c.Bad && (!slices.Equal(horizons, o.Horizons) || every != o.Every || jobs != o.Jobs || queues != o.Queues) {
+		c.Differs("horizons %v, every %g s, %d jobs, %d queues", horizons, every, jobs, queues)
+		return
+	}
+	f.laws.Code(c)
+	f.s.fields(c)
+	var live []alive
+	for id, slot := range f.live {
+		live = append(live, alive{f.jobs[id], slot})
+	}
+	slices.SortFunc(live, func(a, b alive) int { return cmp.Compare(a.Slot, b.Slot) })
+	codec.List(c, &live, func(l *alive) {
+		c.Int(&l.Slot)
+		l.Job.fields(c)
+	})
+	for m := range f.streams {
+		codec.Optional(c, &f.streams[m], func(s *stream) { s.fields(c) })
+	}
+	if c.Reading && !c.Bad {
+		c.Refuse(f.restore(live))
+	}
+}
+
+// anyArray passes numbers of which there are always as many, NaN and infinite ones too.
+func anyArray(c *codec.Codec, all []float64) {
+	for i := range all {
+		c.Any(&all[i])
+	}
+}
+
+func (j *Job) fields(c *codec.Codec) {
+	c.Uint(&j.ID)
+	c.Text(&j.Queue, &j.User, &j.App)
+	codec.Number(c, &j.Procs)
+	c.Any(&j.Limit, &j.Submit, &j.Eligible, &j.Start)
+}
+
+func (s *saved) fields(c *codec.Codec) {
+	codec.List(c, &s.Ring, func(r *record) {
+		c.Uint(&r.ID)
+		c.Signed(&r.User)
+		codec.Number(c, &r.Queue, &r.Procs)
+		c.Real(&r.Submit, &r.Limit, &r.Runtime, &r.Wait)
+	})
+	c.Int(&s.Next)
+	codec.List(c, &s.Queues, func(name *string) { c.Text(name) })
+	codec.List(c, &s.Totals, func(t *total) { t.fields(c) })
+	codec.List(c, &s.Trail, func(l *loadSample) {
+		c.Real(&l.At)
+		codec.List(c, &l.Values, func(v *values) { anyArray(c, v[:]) })
+	})
+	c.Real(&s.Refitted)
+	c.Int(&s.Model)
+	for m := range s.Models {
+		s.Models[m].fields(c)
+	}
+	for class := range s.Correctors {
+		codec.List(c, &s.Correctors[class], func(k **corrector) {
+			if c.Reading {
+				*k = &corrector{}
+			}
+			(*k).fields(c)
+		})
+	}
+	codec.List(c, &s.Shifts, func(of *[]shift) {
+		codec.List(c, of, func(x *shift) { c.Any(&x.Low, &x.High, &x.N) })
+	})
+	for class := range s.Scores {
+		codec.List(c, &s.Scores[class], func(t *scoreSums) { t.fields(c) })
+	}
+	codec.List(c, &s.Awaited, func(all *[]awaited) {
+		codec.List(c, all, func(a *awaited) { a.fields(c) })
+	})
+}
+
+func (t *total) fields(c *codec.Codec) { c.Any(&t.Jobs, &t.Work) }
+
+func (m *mean) fields(c *codec.Codec) { c.Any(&m.N, &m.Mean) }
+
+func (t *scoreSums) fields(c *codec.Codec) {
+	for m := range t.Loss {
+		for l := range t.Loss[m] {
+			t.Loss[m][l].fields(c)
+		}
+	}
+	t.Below.fields(c)
+	t.Above.fields(c)
+}
+
+func (a *awaited) fields(c *codec.Codec) {
+	c.Any(&a.At, &a.Due, &a.Procs)
+	codec.List(c, &a.Shared, func(v *float64) { c.Any(v) })
+	codec.List(c, &a.Totals, func(t *total) { t.fields(c) })
+	codec.List(c, &a.Rows, func(r *row) {
+		anyArray(c, r.Own[:])
+		c.Singles(&r.Said)
+		anyArray(c, r.Raw[:])
+		anyArray(c, r.Served[:])
+	})
+	for m := range a.Models {
+		for of := range a.Models[m] {
+			anyArray(c, a.Models[m][of][:])
+		}
+	}
+}
+
+func (k *corrector) fields(c *codec.Codec) {
+	if c.Reading {
+		k.Dressed, k.Line, k.Blend = &linear.Model{}, &linear.Model{}, &blend.Blend{}
+	}
+	k.Dressed.Code(c)
+	k.Line.Code(c)
+	k.Blend.Code(c)
+	for of := range k.Trees {
+		codec.List(c, &k.Trees[of], func(m **boost.Model) {
+			if c.Reading {
+				*m = &boost.Model{}
+			}
+			(*m).Code(c)
+		})
+	}
+	for l := range k.Snap {
+		anyArray(c, k.Snap[l][:])
+	}
+	codec.List(c, &k.Rows, func(r *lesson) {
+		c.Any(&r.At)
+		c.Singles(&r.X)
+		c.Single(&r.Y)
+	})
+	c.Int(&k.Added, &k.Trained)
+}
+
+func (s *stream) fields(c *codec.Codec) {
+	c.Real(&s.Span, &s.Period, &s.Origin)
+	c.Flag(&s.Local)
+	codec.List(c, &s.Jobs, func(a *arrival) {
+		c.Real(&a.At, &a.Runtime, &a.Limit)
+		codec.Number(c, &a.Procs, &a.Scope)
+	})
+}
+
+// restore checks what was read, and completes what follows from it.
+func (f *Forecaster) restore(live []alive) error {
+	s := &f.s
 	for _, check := range []func(*saved) error{f.checkJobs, f.checkQueues, f.checkLearnt, f.checkAwaited} {
 		if err := check(s); err != nil {
 			return err
 		}
 	}
-	for i := range in.Live {
-		l := &in.Live[i]
+	for i := range live {
+		l := &live[i]
 		j := &l.Job
-		if l.Slot < 0 || l.Slot >= len(s.Ring) || s.Ring[l.Slot].ID != j.ID || j.Procs < 1 || !isTime(j.Submit) ||
+		if l.Slot >= len(s.Ring) || s.Ring[l.Slot].ID != j.ID || j.Procs < 1 || !isTime(j.Submit) ||
 			!isTime(j.Limit) {
 			return fmt.Errorf("job %d in slot %d", j.ID, l.Slot)
 		}
 		f.live[j.ID], f.jobs[j.ID] = l.Slot, *j
 	}
-	if len(in.Streams) != arrivalModels {
-		return fmt.Errorf("%d streams of arrivals", len(in.Streams))
-	}
-	for m := range in.Streams {
-		if in.Streams[m].Span == 0 {
+	for _, one := range f.streams {
+		if one == nil {
 			continue
 		}
-		if err := in.Streams[m].check(); err != nil {
+		if err := one.check(); err != nil {
 			return err
 		}
-		f.streams[m] = &in.Streams[m]
 	}
-	f.s = *s
 	f.scopes = map[string]int{}
-	for i, q := range f.s.Queues {
+	for i, q := range s.Queues {
 		f.scopes[q] = i + 1
 	}
 	return nil
@@ -216,12 +298,11 @@ func (f *Forecaster) checkLearnt(s *saved) error {
 	return nil
 }
 
-func (c *corrector) check() error {
-	if c.Dressed == nil || c.Line == nil || c.Blend == nil || c.Blend.Experts() != experts || len(c.Rows) > mostRows ||
-		c.Added < 0 || c.Trained < 0 {
-		return fmt.Errorf("a corrector of %d rows without its parts", len(c.Rows))
+func (k *corrector) check() error {
+	if k.Blend.Experts() != experts || len(k.Rows) > mostRows {
+		return fmt.Errorf("a corrector of %d experts with %d rows", k.Blend.Experts(), len(k.Rows))
 	}
-	for _, trees := range c.Trees {
+	for _, trees := range k.Trees {
 		if len(trees) != 0 && len(trees) != levels {
 			return fmt.Errorf("trees of %d levels", len(trees))
 		}
@@ -231,9 +312,9 @@ func (c *corrector) check() error {
 			}
 		}
 	}
-	for i := range c.Rows {
-		if len(c.Rows[i].X) != featureCount {
-			return fmt.Errorf("a row of %d features", len(c.Rows[i].X))
+	for i := range k.Rows {
+		if len(k.Rows[i].X) != featureCount {
+			return fmt.Errorf("a row of %d features", len(k.Rows[i].X))
 		}
 	}
 	return nil
