@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/waitcast/waitcast/internal/refdata"
@@ -57,8 +58,8 @@ func cutAt(all []swf.Record, at int64) []swf.Record {
 	return out
 }
 
-// forecasts replays records and returns every forecast of each job, by its number.
-func forecasts(t *testing.T, h *swf.Header, all []swf.Record) map[int64][]float64 {
+// forecasts replays records and returns every forecast of each job, by its number; groups of features may be left out.
+func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) map[int64][]float64 {
 	t.Helper()
 	var file bytes.Buffer
 	w := swf.NewWriter(&file)
@@ -78,10 +79,11 @@ func forecasts(t *testing.T, h *swf.Header, all []swf.Record) map[int64][]float6
 		t.Fatal(err)
 	}
 	out := map[int64][]float64{}
-	options := Options{Engine: engine.Config{First: 200}, Predict: func(j *Job, _ string, q []float64) error {
+	predict := func(j *Job, _ string, q []float64) error {
 		out[j.Number] = append(out[j.Number], q...)
 		return nil
-	}}
+	}
+	options := Options{Engine: engine.Config{First: 200, Without: without}, Predict: predict}
 	if _, err := Run(trace, options); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,8 @@ func forecasts(t *testing.T, h *swf.Header, all []swf.Record) map[int64][]float6
 }
 
 // TestNoLeakage: what happens at an instant or later changes no forecast made up to it. The instants are submits of
-// jobs that started at once: their own starts must not be known to themselves.
+// jobs that started at once: their own starts must not be known to themselves. The trees see all features, and then
+// each group alone, so that they cannot do without one that knows too much.
 func TestNoLeakage(t *testing.T) {
 	jobs, cuts, traces := 2500, 2, []string{"SDSC-SP2-1998-4.2-cln"}
 	if os.Getenv("WAITCAST_LONG") != "" {
@@ -98,21 +101,33 @@ func TestNoLeakage(t *testing.T) {
 	for _, name := range traces {
 		t.Run(name, func(t *testing.T) {
 			h, all := records(t, refdata.Shared(t, "traces/"+name+".swf.gz"), jobs)
-			whole := forecasts(t, h, all)
-			for k := range cuts {
-				i := soonest(all, len(all)*(k+1)/(cuts+1), len(all)/(cuts+1)/2)
-				part := forecasts(t, h, cutAt(all, all[i].Submit))
-				if len(part) < i/2 {
-					t.Fatalf("cut at job %d: %d jobs are forecast", all[i].ID, len(part))
-				}
-				for id, q := range part {
-					if !equal(q, whole[id]) {
-						t.Fatalf("cut at job %d: the forecast of job %d changes from %v to %v", all[i].ID, id,
-							whole[id], q)
-					}
-				}
-			}
+			checkLeakage(t, h, all, cuts, nil)
 		})
+	}
+	groups := engine.FeatureGroups()
+	for _, group := range groups {
+		t.Run(group, func(t *testing.T) {
+			h, all := records(t, refdata.Shared(t, "traces/"+traces[0]+".swf.gz"), 500)
+			others := slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return g == group })
+			checkLeakage(t, h, all, 1, others)
+		})
+	}
+}
+
+// checkLeakage cuts a log at some instants, and compares the forecasts up to each of them with those of the whole log.
+func checkLeakage(t *testing.T, h *swf.Header, all []swf.Record, cuts int, without []string) {
+	whole := forecasts(t, h, all, without)
+	for k := range cuts {
+		i := soonest(all, len(all)*(k+1)/(cuts+1), len(all)/(cuts+1)/2)
+		part := forecasts(t, h, cutAt(all, all[i].Submit), without)
+		if len(part) < i/2 {
+			t.Fatalf("cut at job %d: %d jobs are forecast", all[i].ID, len(part))
+		}
+		for id, q := range part {
+			if !equal(q, whole[id]) {
+				t.Fatalf("cut at job %d: the forecast of job %d changes from %v to %v", all[i].ID, id, whole[id], q)
+			}
+		}
 	}
 }
 

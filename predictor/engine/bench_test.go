@@ -189,3 +189,28 @@ func BenchmarkPivots(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkRow is the features of a request, without the experts that some of them are of.
+func BenchmarkRow(b *testing.B) {
+	for _, c := range append(sizes, struct {
+		name               string
+		runs, waits, users int
+	}{"Most", 240, 50, 200}) {
+		e, clock := cluster(b, c.runs, c.waits, c.users, Config{First: 1e9})
+		v := e.View(clock)
+		r := track.Request{Queue: "batch", User: "u1", Procs: 8, Limit: 3600}
+		j, experts := v.resolve(&r), unasked().features
+		old, err := newFeatures([]string{"vacancy", "fitting", "crowd", "newest", "alike", "history", "flow", "hazard",
+			"clock"})
+		check(b, err)
+		for name, f := range map[string]*features{"All": e.features, "Old": old} {
+			v.features = f
+			b.Run(c.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					v.row(j, &experts, &e.scratch)
+				}
+			})
+		}
+	}
+}

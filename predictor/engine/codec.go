@@ -18,7 +18,7 @@ import (
 )
 
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 8
+const version = 9
 
 // ErrCorrupt is the error for bytes that are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")
@@ -104,6 +104,7 @@ func (e *Engine) code(s *codec.Codec) error {
 	s.Finite(&e.tracker.Rate.Value, &e.tracker.Rate.Last)
 	track.CodeRecent(s, &e.tracker.Recent)
 	track.CodeBounds(s, &e.tracker.Bounds, levels)
+	e.tracker.CodeEvidence(s)
 	e.tracker.CodeQueues(s)
 	e.tracker.CodeUsers(s)
 	e.pools.CodePools(s)

@@ -161,7 +161,7 @@ func New(cfg Config) (*Engine, error) {
 		}
 	}
 	if e.ensemble, err = ensemble.New(ensemble.Config{
-		Levels: cfg.Levels, Features: len(features.names), Resolution: cfg.Resolution, Rate: cfg.Rate,
+		Levels: cfg.Levels, Features: features.linear, Resolution: cfg.Resolution, Rate: cfg.Rate,
 		Steady: cfg.Steady,
 	}); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)

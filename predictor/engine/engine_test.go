@@ -315,13 +315,19 @@ func TestSampledLaw(t *testing.T) {
 // TestFeatureGroups proves that each group of features writes as many values as it has names, and nothing but NaN where
 // it is left out, that names are unique, and that a row, of which tens of thousands are kept, is made in one piece.
 func TestFeatureGroups(t *testing.T) {
-	e := quick(t, Config{First: 40})
+	e := quick(t, Config{First: 1e9})
 	defer e.Close()
-	for _, h := range happenings(9, 300) {
+	for _, h := range happenings(9, 200) {
 		h.tell(e)
 	}
-	v := e.View(0)
 	r := track.Request{Queue: "short", User: "u1", Procs: 3, Limit: 600}
+	for i := range 40 { // that have waited: a clock of their limit class needs twenty
+		at, id := e.tracker.Clock+10, uint64(10_000+i)
+		e.Submit(at, id, r)
+		e.Start(at+3000, id, true)
+		e.End(at+3100, id)
+	}
+	v := e.View(0)
 	count := map[string]int{}
 	for _, name := range v.features.names {
 		if count[name]++; count[name] > 1 {
@@ -349,6 +355,9 @@ func TestFeatureGroups(t *testing.T) {
 		}
 		if !slices.ContainsFunc(whole[from:from+len(g.features)], known) {
 			t.Errorf("no feature of %s is known", g.name)
+		}
+		if g.linear && from+len(g.features) > v.features.linear || !g.linear && from < v.features.linear {
+			t.Errorf("%s stands among groups that linear quantiles get or do not get, as it does not", g.name)
 		}
 		from += len(g.features)
 	}

@@ -202,7 +202,7 @@ func (e *Engine) learn(now float64, j *track.Job) {
 	e.ensemble.Early.Started(j.ID, z)
 	e.learner.Record.Now = e.tracker.Clock
 	e.learner.Learn(j.Pending.Row, z)
-	row := wide(j.Pending.Row)
+	row := wide(j.Pending.Row[:e.features.linear])
 	if len(j.Pending.Answers) == 0 {
 		e.ensemble.LearnRow(row, z)
 		return
@@ -234,9 +234,7 @@ func (e *Engine) End(now float64, id uint64) {
 	if e.heads != nil {
 		e.heads.ended(j, now)
 	}
-	z := math.Log(math.Max(1, now-j.Start))
-	j.QueueState.Runtimes.Add(z, .98)
-	j.UserState.Ran(j.QueueState.Code, z)
+	e.tracker.Ended(now, j)
 	e.stop(j, track.Left)
 	e.forget(j)
 }

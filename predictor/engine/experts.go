@@ -40,10 +40,10 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	v.askFuture(j, g, c)
 	v.askCorrected(g)
 	downey.Wait()
-	g.Row = v.row(j, &g.features)
+	g.Row = v.row(j, &g.features, c)
 	row := wide(g.Row)
 	g.Experts[ensemble.Trees], g.Experts[ensemble.TreesRecent] = predict(v.models, row), predict(v.recent, row)
-	if out := make([]float64, len(v.Levels)); w.Linear.Predict(row, out) {
+	if out := make([]float64, len(v.Levels)); w.Linear.Predict(row[:v.features.linear], out) {
 		g.Experts[ensemble.LinearOnline] = unlogAll(out)
 	}
 	v.serve(j, g, w)
@@ -75,7 +75,7 @@ func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 	defer func() { c.Replicas = 0 }()
 	v.askBounds(j, g)
 	v.askFuture(j, g, c)
-	g.Row = v.row(j, &g.features)
+	g.Row = v.row(j, &g.features, c)
 	return g
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
@@ -14,6 +15,7 @@ import (
 type featureGroup struct {
 	name     string
 	features []string
+	linear   bool // linear quantiles get them too
 	// write adds the features of a request to its row, in their order.
 	write func(*featureRow)
 }
@@ -23,36 +25,70 @@ func featureGroups() []featureGroup {
 	return []featureGroup{
 		{"request", []string{
 			"procs", "limit", "area", "queue", "hour", "weekday", "expected_runtime",
-		}, (*featureRow).request},
+		}, true, (*featureRow).request},
 		{"machine", []string{
 			"free", "free_minus_procs", "running_jobs", "running_work_left", "running_limits_left",
-		}, (*featureRow).machine},
+		}, true, (*featureRow).machine},
 		{"waiting", []string{
 			"waiting_jobs", "waiting_procs", "waiting_work", "smaller_jobs", "smaller_work", "shorter_jobs",
 			"shorter_work", "smaller_and_shorter_jobs", "smaller_and_shorter_work", "queue_waiting_jobs",
 			"queue_waiting_work", "queue_smaller_jobs", "queue_running_procs",
-		}, (*featureRow).waiting},
+		}, true, (*featureRow).waiting},
 		{"ages", []string{
 			"oldest", "queue_oldest", "similar_oldest", "since_similar_start", "similar_last_wait", "since_start",
-		}, (*featureRow).ages},
+		}, true, (*featureRow).ages},
 		{"user", []string{
 			"user_waiting_jobs", "user_waiting_work", "user_running_jobs", "user_running_procs", "user_oldest",
 			"user_since_submit", "user_same_request", "user_since_start", "user_last_wait", "user_alike_wait",
 			"user_since_alike", "user_recent",
-		}, (*featureRow).userFacts},
+		}, true, (*featureRow).userFacts},
 		{"recent", []string{
 			"since_submit", "submit_rate", "recent_fast", "recent_slow", "recent_nothing", "queue_fast", "queue_slow",
 			"queue_nothing", "similar_fast", "similar_slow", "similar_nothing",
-		}, (*featureRow).recent},
+		}, true, (*featureRow).recent},
 		{"similar", []string{
 			"newest_since_submit", "newest_wait", "similar_waiting_jobs", "favored_jobs", "favored_work",
 			"queue_waiting_smaller_work",
-		}, (*featureRow).similarJobs},
-		{"qbets", []string{"qbets_median", "qbets_high"}, (*featureRow).bounds},
+		}, true, (*featureRow).similarJobs},
+		{"qbets", []string{"qbets_median", "qbets_high"}, true, (*featureRow).bounds},
 		{"simulation", []string{
 			"plan", "simulated_p10", "simulated_p35", "simulated_median", "simulated_p75", "simulated_mean",
 			"simulated_at_once",
-		}, (*featureRow).simulation},
+		}, true, (*featureRow).simulation},
+		{"vacancy", []string{
+			"fits_in_by_limits", "free_in_1h_by_limits", "free_in_4h_by_limits", "fits_in_by_expected",
+			"free_in_1h_by_expected", "free_in_4h_by_expected",
+		}, false, (*featureRow).vacancy},
+		{"fitting", []string{
+			"fitting_jobs", "fitting_oldest", "fitting_newest", "fitting_dominated_jobs", "fitting_dominated_oldest",
+			"fitting_queue_jobs", "fitting_queue_oldest", "free_minus_smaller",
+		}, false, (*featureRow).fitting},
+		{"crowd", []string{
+			"larger_jobs", "larger_oldest", "smaller_oldest", "smaller_newest", "mean_age",
+		}, false, (*featureRow).crowd},
+		{"newest", []string{
+			"large_since_start", "large_last_wait", "large_since_submit", "large_starts",
+			"long_since_start", "long_last_wait", "long_since_submit", "long_starts",
+			"large_long_since_start", "large_long_last_wait", "large_long_since_submit", "large_long_starts",
+			"large_long_least_wait", "large_long_most_wait",
+		}, false, (*featureRow).newest},
+		{"alike", []string{
+			"size_last_wait", "since_size_start", "user_request_wait", "since_user_request_start",
+		}, false, (*featureRow).alike},
+		{"history", []string{
+			"user_slow", "user_mean_wait", "user_least_wait", "user_longest_wait", "since_user_end",
+			"user_part_of_limits", "user_end_to_submit", "user_same_size_jobs",
+		}, false, (*featureRow).history},
+		{"flow", []string{
+			"since_end", "ended_procs_10min", "ended_procs_hour", "submits_10min", "submits_day",
+		}, false, (*featureRow).flow},
+		{"hazard", []string{
+			"limit_hazard_02", "limit_hazard_07", "limit_hazard_16", "limit_hazard_now", "queue_hazard_02",
+			"queue_hazard_07", "queue_hazard_16", "queue_hazard_now",
+		}, false, (*featureRow).hazard},
+		{"clock", []string{
+			"until_peak", "peak_share", "until_half_of_starts", "until_tenth_of_starts",
+		}, false, (*featureRow).clock},
 	}
 }
 
@@ -69,6 +105,7 @@ func FeatureGroups() []string {
 type features struct {
 	groups  []featureGroup
 	names   []string // of the features, in the order of a row
+	linear  int      // so many features from the first on are those of linear quantiles
 	without []string // the groups that are NaN, sorted
 }
 
@@ -83,6 +120,9 @@ func newFeatures(without []string) (*features, error) {
 	}
 	for _, g := range f.groups {
 		f.names = append(f.names, g.features...)
+		if g.linear {
+			f.linear = len(f.names)
+		}
 	}
 	return f, nil
 }
@@ -96,6 +136,9 @@ type featureRow struct {
 	similar  *track.SimilarFacts // the jobs of its queue and size class
 	// queueSmaller is what waits in its queue and is not larger.
 	queueSmaller track.Amount
+	scratch      *scratch
+	pool         *pools.Facts
+	waiters      pools.Waiters
 	out          []float32
 }
 
@@ -107,9 +150,11 @@ func (r *featureRow) add(values ...float64) {
 }
 
 // row returns the features of a request at the view's instant.
-func (v *View) row(j *resolvedRequest, h *expertFeatures) []float32 {
+func (v *View) row(j *resolvedRequest, h *expertFeatures, c *scratch) []float32 {
 	r := &featureRow{View: v, resolvedRequest: j, experts: h, capacity: float64(max(1, v.Capacity)),
-		similar: j.queue.Sizes[j.size], out: make([]float32, 0, len(v.features.names))}
+		similar: j.queue.Sizes[j.size], out: make([]float32, 0, len(v.features.names)), scratch: c,
+		pool: v.poolOf(j.Queue)}
+	r.waiters = r.pool.Waiters(v.Instant, &j.Request, j.user.Number)
 	if r.similar == nil {
 		r.similar = track.NoSimilarJobs()
 	}

@@ -16,7 +16,7 @@ import (
 type Config struct {
 	// Levels are the quantile levels.
 	Levels []float64
-	// Features is the number of features of a row.
+	// Features is the number of features that linear quantiles get.
 	Features int
 	// Resolution and Rate are those of the calibration, see conformal.Config.
 	Resolution, Rate float64

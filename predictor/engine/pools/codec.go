@@ -70,6 +70,7 @@ func codeTable(s *codec.Codec, v **waitSurface) {
 	}
 	s.Singles(&t.cells)
 	s.Singles(&t.waits)
+	codeCensus(s, &t.census)
 	n := len(t.sizes) * len(t.limits)
 	if s.Reading && (t.levels > 64 || t.replays > replicas || !slices.IsSorted(t.sizes) ||
 		!slices.IsSorted(t.limits) || len(t.cells) != n*t.width() || len(t.waits) != n*t.replays) {
@@ -114,7 +115,7 @@ func CodePool(s *codec.Codec, v **Facts) {
 func codeJob(s *codec.Codec, j *Member) {
 	s.Uint(&j.key, &j.group)
 	s.Int(&j.Procs, &j.rank)
-	s.Finite(&j.Start, &j.Limit)
+	s.Finite(&j.Start, &j.Limit, &j.Submit, &j.Expected)
 	track.CodeLaw(s, &j.Law)
 	s.Text(&j.Queue)
 }

@@ -37,6 +37,8 @@ type Member struct {
 	key, group   uint64
 	Procs, rank  int
 	Start, Limit float64
+	Submit       float64
+	Expected     float64 // the runtime that was expected at the submission, in seconds
 	Law          *track.Law
 	Queue        string
 }
@@ -79,7 +81,8 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	for _, r := range m.tracker.RunningJobs {
 		if p == nil || m.At(r.QueueState) == p {
 			f.Running = append(f.Running, Member{key: r.ID + 1, group: r.UserState.Number, Procs: r.Procs,
-				Start: r.Start, Limit: r.Limit, Law: r.Law, Queue: r.Queue})
+				Start: r.Start, Limit: r.Limit, Law: r.Law, Queue: r.Queue, Submit: r.Submit,
+				Expected: r.ExpectedRuntime})
 		}
 	}
 	if f.prioritized = m.hasPriorities(p, f); f.prioritized {
@@ -88,7 +91,8 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	for _, w := range m.tracker.Line.Waiting() {
 		if p == nil || m.At(w.QueueState) == p {
 			f.Waiting = append(f.Waiting, Member{key: w.ID + 1, group: w.UserState.Number, Procs: w.Procs,
-				Limit: w.Limit, Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request)})
+				Limit: w.Limit, Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request), Submit: w.Submit,
+				Expected: w.ExpectedRuntime})
 		}
 	}
 	if f.prioritized {
@@ -151,9 +155,11 @@ func (f *Facts) state(s *forward.State, at float64) {
 }
 
 // away returns the processors that are away at an instant.
-func (f *Facts) away(at float64) int {
+func (f *Facts) away(at float64) int { return away(f.outages, at) }
+
+func away(outages []Outage, at float64) int {
 	n := 0
-	for _, o := range f.outages {
+	for _, o := range outages {
 		if o.From <= at && at < o.Until {
 			n += o.Procs
 		}
@@ -263,6 +269,8 @@ type Scratch struct {
 	sim   forward.Sim
 	state forward.State
 	waits []float64
+
+	limits, expected []ending
 }
 
 // Ask plays the pool forward for a request at an instant, or looks up what was played of a large pool. The result is

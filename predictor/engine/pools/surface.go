@@ -53,6 +53,7 @@ type waitSurface struct {
 	cells   []float32 // by limit, then size: quantiles, hint, plan; NaN where there is no answer
 	waits   []float32 // by limit, then size, then future; NaN where there is no answer
 	pivotCounts
+	census *census
 }
 
 // width is the number of values of a cell.
@@ -267,7 +268,7 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 	for i := range planned.Waiting {
 		planned.Waiting[i].Law = nil
 	}
-	out := map[string]*waitSurface{}
+	out, counted := map[string]*waitSurface{}, newCensus(at, f)
 	for _, rank := range slices.Sorted(maps.Keys(queues)) {
 		o := forward.SurfaceOptions{
 			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: max(1, cores-1), Hurry: hurry, Seed: 1,
@@ -283,7 +284,7 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 			plan = nil
 		}
 		t := newSurface(at, waits, plan, levels)
-		t.pivotCounts = causesOf(t, f, waits)
+		t.pivotCounts, t.census = causesOf(t, f, waits), counted
 		for _, name := range queues[rank] {
 			out[name] = t
 		}

@@ -97,6 +97,7 @@ func CodeQueue(s *codec.Codec, v **QueueFacts, levels []float64) {
 	CodeAmount(s, &q.Running)
 	CodeRecent(s, &q.Recent)
 	codeMean(s, &q.Runtimes)
+	CodeWeekHazard(s, &q.Clock)
 	CodeJobCounts(s, &q.WaitingCounts)
 	for i := range q.Bounds {
 		CodeKnown(s, &q.Bounds[i], levels)
@@ -114,6 +115,7 @@ func CodeQueue(s *codec.Codec, v **QueueFacts, levels []float64) {
 		CodeRecent(s, &m.Recent)
 		s.Int(&m.Learnt)
 		s.Reals(&m.Lately)
+		codeSizes(s, &m.exact)
 	}
 }
 
@@ -149,6 +151,7 @@ func codeSimilar(s *codec.Codec, v **SimilarJobs) {
 	s.Real(&m.LastStart, &m.LastWait, &m.Newest.Submit, &m.Newest.Wait)
 	s.Int(&m.Learnt, &m.latest.next)
 	s.Reals(&m.latest.waits)
+	codeSizes(s, &m.exact)
 	if s.Reading && (len(m.latest.waits) > latestWaits || m.latest.next > 0 && m.latest.next >= len(m.latest.waits)) {
 		s.Fail()
 	}
@@ -161,6 +164,7 @@ func CodeUser(s *codec.Codec, u *UserFacts) {
 	codeRequest(s, &u.LastRequest)
 	s.Real(&u.LastStart.At, &u.LastStart.Wait)
 	CodeRecent(s, &u.Recent)
+	u.History.code(s)
 	codec.List(s, &u.alike, func(a *SimilarStart) {
 		s.Int(&a.queue, &a.size)
 		s.Real(&a.At, &a.Wait)

@@ -107,10 +107,29 @@ func (t *Tracker) recount(s *codec.Codec, j *Job) {
 	if j.State == Waiting {
 		t.Waiting.Add(j, 1)
 		j.QueueState.Waiting.Add(j, 1)
+		t.recountClocks(s, j)
 		t.Line.Push(j)
 		j.QueueState.Line.Push(j)
 		j.QueueState.Of(j.SizeClass).Waiting.Push(j)
 	}
+}
+
+// recountClocks counts a waiting job that was read for the clocks, which know it.
+func (t *Tracker) recountClocks(s *codec.Codec, j *Job) {
+	c, q := t.clocks[j.LimitClass].startCounts, j.QueueState.clock
+	if c == nil || q == nil {
+		s.Fail()
+		return
+	}
+	c.waiting++
+	q.waiting++
+}
+
+// CodeEvidence passes the newest starts, what was submitted and ended, and the clocks.
+func (t *Tracker) CodeEvidence(s *codec.Codec) {
+	t.Starts.code(s)
+	CodeFlow(s, &t.Flow)
+	t.clocks.code(s)
 }
 
 // CodeQueues passes the queues, without their jobs.
@@ -126,6 +145,7 @@ func (t *Tracker) CodeQueues(s *codec.Codec) {
 		s.Finite(&q.NewestPriority)
 		CodeRecent(s, &q.Recent)
 		codeMean(s, &q.Runtimes)
+		codeStartCounts(s, &q.clock)
 		for i := range q.similar {
 			known := q.similar[i] != nil
 			if s.Flag(&known); known {

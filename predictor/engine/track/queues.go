@@ -24,6 +24,7 @@ type SimilarFacts struct {
 	Newest    newest
 	Learnt    int
 	Lately    []float64 // the newest waits in rising order, as logarithms; never changed
+	exact     []sizeStart
 }
 
 // newest is the job submitted last of those that have started.
@@ -71,7 +72,7 @@ func (s *SimilarJobs) freeze() *SimilarFacts {
 			s.Lately = slices.Sorted(slices.Values(s.latest.waits))
 		}
 		f := s.SimilarFacts
-		f.Oldest = s.Waiting.oldest()
+		f.Oldest, f.exact = s.Waiting.oldest(), slices.Clone(s.exact)
 		s.frozen = &f
 	}
 	return s.frozen
@@ -85,7 +86,8 @@ type QueueFacts struct {
 	Running       Amount
 	Recent        RecentWaits
 	Runtimes      ForgettingMean
-	WaitingCounts *JobCounts // of what waits
+	Clock         *WeekHazard // when its jobs start; nil before the first one
+	WaitingCounts *JobCounts  // of what waits
 	Sizes         [SizeClasses]*SimilarFacts
 	Bounds        [QbetsSizes + 1][]float64 // QBETS's, by its size class, the last of all sizes
 }
@@ -97,6 +99,7 @@ type Queue struct {
 	Line    SubmissionQueue
 	similar [SizeClasses]*SimilarJobs
 	series  [QbetsSizes + 1]*BoundHistory
+	clock   *startCounts
 	// NewestPriority is the priority of the queue's newest job of which one is known, 0 for none.
 	NewestPriority float64
 	prioritized    uint64 // the number of that job
@@ -124,6 +127,9 @@ func (q *Queue) freeze(levels []float64) *QueueFacts {
 			if s != nil {
 				f.Sizes[i] = s.freeze()
 			}
+		}
+		if q.clock != nil {
+			f.Clock = q.clock.table
 		}
 		for i, b := range q.series {
 			f.Bounds[i] = b.at(levels)

@@ -37,6 +37,9 @@ type Tracker struct {
 	Bounds      *BoundHistory // the history of QBETS for all queues
 	Laws        *residual.Model
 	Past        PastJobs
+	Starts      NewestStarts
+	Flow        Flow
+	clocks      limitClocks
 	sampled     residual.Law // scratch
 	frozen      frozenFacts
 }
@@ -48,6 +51,7 @@ type frozenFacts struct {
 	index   map[string]int // of the queues
 	users   *UserTable
 	changed []*user
+	clocks  *StartClocks
 }
 
 // NewTracker returns a tracker without jobs. A capacity of 0 means the highest use seen.
@@ -56,7 +60,7 @@ func NewTracker(levels []float64, capacity int) *Tracker {
 	return &Tracker{
 		levels: levels, fixed: capacity != 0, Capacity: capacity, Clock: math.Inf(-1), LastStart: nan, LastSubmit: nan,
 		Jobs: map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{}, Bounds: newBounds(levels),
-		Laws: residual.New(residual.Config{}),
+		Laws: residual.New(residual.Config{}), Flow: Flow{LastEnd: nan},
 	}
 }
 
@@ -146,11 +150,13 @@ func (t *Tracker) Wait(j *Job) {
 		t.LastSubmit = j.Submit
 	}
 	t.Rate.add(j.Submit)
+	t.Flow.submitted(j.Submit)
 }
 
 // Compete puts a job among those that compete.
 func (t *Tracker) Compete(j *Job) {
 	j.State = Waiting
+	t.countWaiting(t.Clock, j, 1)
 	t.Waiting.Add(j, 1)
 	j.QueueState.Waiting.Add(j, 1)
 	t.Line.Push(j)
@@ -162,6 +168,7 @@ func (t *Tracker) Compete(j *Job) {
 // Retire takes a job from those that compete.
 func (t *Tracker) Retire(j *Job, to JobState) {
 	if j.State == Waiting {
+		t.countWaiting(t.Clock, j, -1)
 		t.Waiting.Add(j, -1)
 		j.QueueState.Waiting.Add(j, -1)
 	}
@@ -191,7 +198,7 @@ func (t *Tracker) Prioritize(j *Job) {
 
 // Touch notes that the facts of a job's queue and user change.
 func (t *Tracker) Touch(j *Job) {
-	t.frozen.waiting = nil
+	t.frozen.waiting, t.frozen.clocks = nil, nil
 	q := j.QueueState
 	q.frozen = nil
 	q.Of(j.SizeClass).frozen = nil
@@ -235,7 +242,28 @@ func (t *Tracker) Learn(now float64, j *Job, z float64) {
 		j.UserState.LastStart = LastStart{now, z}
 	}
 	j.UserState.started(j.QueueState.Code, j.SizeClass, LastStart{now, z})
+	t.learnEvidence(now, j, z)
 	t.Touch(j)
+}
+
+// learnEvidence learns from a wait what later requests compare themselves with.
+func (t *Tracker) learnEvidence(now float64, j *Job, z float64) {
+	l := LastStart{now, z}
+	j.UserState.History.started(j, l)
+	j.QueueState.Of(j.SizeClass).startedSize(j.Procs, l)
+	t.Starts.record(StartRecord{At: now, Submit: j.Submit, Wait: z, Limit: j.Limit, Procs: j.Procs,
+		Queue: j.QueueState.Code})
+	t.countStart(now, j)
+}
+
+// Ended learns from the end of a job.
+func (t *Tracker) Ended(now float64, j *Job) {
+	seconds := math.Max(1, now-j.Start)
+	z := math.Log(seconds)
+	j.QueueState.Runtimes.Add(z, .98)
+	j.UserState.Ran(j.QueueState.Code, z)
+	j.UserState.History.ended(now, j, seconds)
+	t.Flow.ended(now, float64(j.Procs))
 }
 
 // Stop takes a job from those that run.
@@ -318,6 +346,10 @@ type Facts struct {
 	Rate                 ForgettingRate
 	Bounds               []float64 // of QBETS, for all queues
 
+	Starts []StartRecord // the newest ones
+	Flow   Flow
+	Clocks *StartClocks // by limit class
+
 	Queues queueTable
 	Users  *UserTable
 }
@@ -333,6 +365,10 @@ func (t *Tracker) Facts(now float64) Facts {
 		waiting := t.Waiting
 		t.frozen.waiting = &waiting
 	}
+	if t.frozen.clocks == nil {
+		t.frozen.clocks = t.clocks.tables()
+	}
+	f.Starts, f.Flow, f.Clocks = t.Starts.Window(), t.Flow, t.frozen.clocks
 	f.Waiting = t.frozen.waiting
 	f.WorkLeft, f.LimitsLeft = t.workLeft(now)
 	return f

@@ -34,6 +34,7 @@ type UserFacts struct {
 	LastRequest      Request
 	LastStart        LastStart
 	Recent           RecentWaits
+	History          UserHistory
 	alike            []SimilarStart // the one changed last at the end
 	runtimes         []QueueRuntimes
 }
@@ -52,7 +53,8 @@ type user struct {
 // NewUserFacts returns the facts of a user without jobs.
 func NewUserFacts(number uint64) UserFacts {
 	nan := math.NaN()
-	return UserFacts{Number: number, Oldest: nan, LastSubmit: nan, LastStart: LastStart{nan, nan}}
+	return UserFacts{Number: number, Oldest: nan, LastSubmit: nan, LastStart: LastStart{nan, nan},
+		History: newUserHistory()}
 }
 
 // AlikeOf returns the newest start of a kind, NaN for none.
@@ -77,11 +79,11 @@ func (u *UserFacts) runtimesIn(queue int) *ForgettingMean {
 
 // moveToEnd puts what same finds, or else a new one, at the end of the list, and forgets the first where it is too
 // long.
-func moveToEnd[T any](all []T, same func(T) bool) []T {
+func moveToEnd[T any](all []T, most int, same func(T) bool) []T {
 	i := slices.IndexFunc(all, same)
 	if i < 0 {
 		var fresh T
-		if all = append(all, fresh); len(all) > mostAlike {
+		if all = append(all, fresh); len(all) > most {
 			all = slices.Delete(all, 0, 1)
 		}
 		return all
@@ -93,12 +95,12 @@ func moveToEnd[T any](all []T, same func(T) bool) []T {
 }
 
 func (u *user) started(queue, size int, l LastStart) {
-	u.alike = moveToEnd(u.alike, func(a SimilarStart) bool { return a.queue == queue && a.size == size })
+	u.alike = moveToEnd(u.alike, mostAlike, func(a SimilarStart) bool { return a.queue == queue && a.size == size })
 	u.alike[len(u.alike)-1] = SimilarStart{queue, size, l}
 }
 
 func (u *user) Ran(queue int, z float64) {
-	u.runtimes = moveToEnd(u.runtimes, func(r QueueRuntimes) bool { return r.queue == queue })
+	u.runtimes = moveToEnd(u.runtimes, mostAlike, func(r QueueRuntimes) bool { return r.queue == queue })
 	r := &u.runtimes[len(u.runtimes)-1]
 	r.queue = queue
 	r.Add(z, .7)
@@ -109,6 +111,7 @@ func (u *user) freeze() *UserFacts {
 	if u.frozen == nil {
 		f := u.UserFacts
 		f.Oldest, f.alike, f.runtimes = u.Line.oldest(), slices.Clone(u.alike), slices.Clone(u.runtimes)
+		f.History = u.History.freeze()
 		u.frozen = &f
 	}
 	return u.frozen

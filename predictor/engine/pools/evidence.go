@@ -1,0 +1,197 @@
+package pools
+
+import (
+	"math"
+
+	"github.com/waitcast/waitcast/predictor/engine/track"
+)
+
+// Vacancy is when a pool has enough processors free for a request, if all that waits were passed over, and how many it
+// has free: if every job runs as long as its limit allows, and if each runs as long as was expected.
+type Vacancy struct{ ByLimits, ByExpected VacancyBy }
+
+// VacancyBy is a Vacancy by one assumption. Seconds is NaN if the request never fits.
+type VacancyBy struct {
+	Seconds               float64
+	InAnHour, InFourHours float64 // processors
+}
+
+// Waiters are the jobs of a pool that wait, as a request sees them; NaN for what is not known.
+type Waiters struct {
+	Fitting Group // those that would fit into the free processors
+	// Dominated are those of them that are neither larger nor longer than the request; OfQueue those in its queue.
+	Dominated, OfQueue Group
+	Larger, Smaller    Group   // than the request; those of its size are smaller
+	SmallerProcs       float64 // what the smaller ones ask for
+	MeanAge            float64 // seconds, NaN for none
+	SameUser           Group   // of the same user and size
+}
+
+// Group is a number of jobs and the ages of the oldest and the newest of them, NaN for none.
+type Group struct{ Jobs, Oldest, Newest float64 }
+
+func noGroup() Group { return Group{Oldest: math.NaN(), Newest: math.NaN()} }
+
+func (g *Group) add(age float64) {
+	g.Jobs++
+	if !(age <= g.Oldest) {
+		g.Oldest = age
+	}
+	if !(age >= g.Newest) {
+		g.Newest = age
+	}
+}
+
+func noWaiters() Waiters {
+	return Waiters{Fitting: noGroup(), Dominated: noGroup(), OfQueue: noGroup(), Larger: noGroup(), Smaller: noGroup(),
+		SameUser: noGroup(), MeanAge: math.NaN()}
+}
+
+func unknownWaiters() Waiters {
+	nan := math.NaN()
+	g := Group{nan, nan, nan}
+	return Waiters{Fitting: g, Dominated: g, OfQueue: g, Larger: g, Smaller: g, SameUser: g, SmallerProcs: nan,
+		MeanAge: nan}
+}
+
+// Free returns the processors that are free at an instant; it is negative if more are in use than there should be.
+func (f *Facts) Free(at float64) int { return f.Procs - int(f.inUse.Procs) - f.away(at) }
+
+// Waiters returns the jobs that wait, as a request of a user sees them, by the user's number.
+func (f *Facts) Waiters(at float64, r *track.Request, user uint64) Waiters {
+	if f.Large {
+		t := f.Surfaces[r.Queue]
+		if t == nil || t.census == nil {
+			return unknownWaiters()
+		}
+		return t.census.waiters(at, f.Free(at), r)
+	}
+	w := noWaiters()
+	free, limit := f.Free(at), r.Limit
+	if limit <= 0 {
+		limit = math.Inf(1)
+	}
+	sum := 0.0
+	for i := range f.Waiting {
+		j := &f.Waiting[i]
+		age := math.Max(0, at-j.Submit)
+		sum += age
+		if j.Procs <= free {
+			w.Fitting.add(age)
+			if j.Procs <= r.Procs && j.Limit <= limit && (j.Limit > 0 || math.IsInf(limit, 1)) {
+				w.Dominated.add(age)
+			}
+			if j.Queue == r.Queue {
+				w.OfQueue.add(age)
+			}
+		}
+		if j.Procs > r.Procs {
+			w.Larger.add(age)
+		} else {
+			w.Smaller.add(age)
+			w.SmallerProcs += float64(j.Procs)
+		}
+		if j.group == user && j.Procs == r.Procs {
+			w.SameUser.add(age)
+		}
+	}
+	if n := len(f.Waiting); n > 0 {
+		w.MeanAge = sum / float64(n)
+	}
+	return w
+}
+
+// ending is an end of a running job, seconds from now.
+type ending struct {
+	in    float64
+	procs int
+}
+
+// Vacancy returns when enough processors are free for a request, NaN where that is not known.
+func (f *Facts) Vacancy(at float64, r *track.Request, c *Scratch) Vacancy {
+	free := f.Free(at)
+	if f.Large {
+		t := f.Surfaces[r.Queue]
+		if t == nil || t.census == nil {
+			nan := math.NaN()
+			none := VacancyBy{nan, nan, nan}
+			return Vacancy{none, none}
+		}
+		return Vacancy{t.census.limits.by(at, free, r.Procs), t.census.expected.by(at, free, r.Procs)}
+	}
+	c.limits, c.expected = f.endings(at, c.limits[:0], c.expected[:0])
+	return Vacancy{vacancyBy(c.limits, free, r.Procs), vacancyBy(c.expected, free, r.Procs)}
+}
+
+// endings appends when the running jobs end, in seconds from an instant: if each runs as long as its limit allows, and
+// if each runs as long as was expected. A job that has run longer than was expected has a part of its limit left.
+func (f *Facts) endings(at float64, limits, expected []ending) (byLimits, byExpected []ending) {
+	const least, overdue = 60, .3
+	for i := range f.Running {
+		j := &f.Running[i]
+		age := math.Max(0, at-j.Start)
+		limit := j.Limit
+		if limit <= 0 {
+			limit = 2 * j.Expected
+		}
+		left := j.Expected - age
+		if left <= 0 {
+			left = math.Max(least, overdue*(limit-age))
+		}
+		limits = append(limits, ending{math.Max(least, limit-age), j.Procs})
+		expected = append(expected, ending{left, j.Procs})
+	}
+	return limits, expected
+}
+
+func vacancyBy(ends []ending, free, procs int) VacancyBy {
+	hour, four := free, free
+	for _, e := range ends {
+		if e.in <= 3600 {
+			hour += e.procs
+		}
+		if e.in <= 4*3600 {
+			four += e.procs
+		}
+	}
+	return VacancyBy{Seconds: enoughFree(ends, procs-free), InAnHour: float64(hour), InFourHours: float64(four)}
+}
+
+// enoughFree returns when the jobs that have ended had so many processors, NaN for never. It reorders them: it selects
+// like quickselect (C. Hoare, "Algorithm 65: Find", Communications of the ACM 4, 1961).
+func enoughFree(ends []ending, needed int) float64 {
+	if needed <= 0 {
+		return 0
+	}
+	for len(ends) > 0 {
+		pivot := ends[len(ends)/2].in
+		lower, upper, sum := 0, len(ends), 0 // before lower: sooner; from upper: later
+		for i := 0; i < upper; {
+			switch e := ends[i]; {
+			case e.in < pivot:
+				sum += e.procs
+				ends[lower], ends[i] = ends[i], ends[lower]
+				lower++
+				i++
+			case e.in > pivot:
+				upper--
+				ends[upper], ends[i] = ends[i], ends[upper]
+			default:
+				i++
+			}
+		}
+		if sum >= needed {
+			ends = ends[:lower]
+			continue
+		}
+		for _, e := range ends[lower:upper] {
+			sum += e.procs
+		}
+		if sum >= needed {
+			return pivot
+		}
+		needed -= sum
+		ends = ends[upper:]
+	}
+	return math.NaN()
+}
