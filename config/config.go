@@ -36,7 +36,7 @@ type Config struct {
 	WebConfigFile  string        `key:"web_config_file" allowed:"a file" reload:"listener" doc:"TLS, client certificates and users with passwords, in the format of Prometheus' exporters, see docs/security.md; read again when it changes; empty: plain HTTP"`
 	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" reload:"access" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
 	// HistoryRetention holds for the histories of all clusters.
-	HistoryRetention time.Duration `key:"history_retention" default:"400d" allowed:"1d or more" reload:"restore" doc:"how much older than its newest event an event of a cluster's history may be: what is older is left out when logs are imported"`
+	HistoryRetention time.Duration `key:"history_retention" default:"400d" allowed:"1d or more" reload:"restore" doc:"how much older than its newest event an event of a cluster's history may be: older ones are left out when logs are imported; the running daemon counts from the newest event of the followed log and drops older ones once a day"`
 	Access           Access        `key:"access"`
 	Limits           Limits        `key:"limits"`
 	Log              Log           `key:"log"`

@@ -98,7 +98,8 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 		StoreName:      databaseName(cfg),
 		SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
 		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention,
-		Forecasts: forecasts, Load: forecasts,
+		HistoryRetention: cfg.HistoryRetention,
+		Forecasts:        forecasts, Load: forecasts,
 	}
 	for _, c := range cfg.Clusters {
 		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools), Policy: c.Policy}

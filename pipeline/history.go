@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -21,11 +22,15 @@ type histories struct {
 	jobs map[string]*past.Jobs
 	// learnt say which histories the published states know, as the store has them.
 	learnt map[string]*past.Learnt
+	// trimmed are the newest events of the clusters when their histories were looked at last for events that are too
+	// old.
+	trimmed map[string]time.Time
 }
 
 func newHistories() histories {
 	return histories{
 		inForce: map[string]*past.History{}, jobs: map[string]*past.Jobs{}, learnt: map[string]*past.Learnt{},
+		trimmed: map[string]time.Time{},
 	}
 }
 

@@ -68,6 +68,9 @@ type Config struct {
 	Retention time.Duration
 	// LedgerRetention is how long, in event time, rows of the ledger are kept; 0 means for ever.
 	LedgerRetention time.Duration
+	// HistoryRetention is how much older than a cluster's newest event, imported or followed, events of its history are
+	// kept, unless all of it is older; 0 means for ever.
+	HistoryRetention time.Duration
 	// Replay says how much of a history is followed in full by a fast replay; its Submissions are ignored, and zeros
 	// are the engine's defaults.
 	Replay engine.Replay

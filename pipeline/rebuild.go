@@ -174,7 +174,7 @@ func (p *Pipeline) newRebuild(name string, h past.History) (*rebuild, error) {
 	r := &rebuild{
 		name: name, history: h, plans: p.cfg.Replay, store: p.store, log: p.log, began: time.Now(),
 		ended: make(chan struct{}), over: make(chan struct{}), jobs: past.NewGathering(),
-		events: past.NewEvents(p.store, name, h.ID), learnt: past.Learnt{ID: h.ID},
+		events: past.NewEvents(p.store, name, &h), learnt: past.Learnt{ID: h.ID},
 	}
 	for _, c := range p.cfg.Clusters {
 		if c.Name != name {

@@ -207,7 +207,8 @@ func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
 	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Parts: parts}, nil
 }
 
-// prune forgets journal entries and rows of the ledger that are older than their retentions, after a snapshot.
+// prune forgets journal entries, rows of the ledger and events of histories that are older than their retentions, after
+// a snapshot.
 func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
 	if snap == nil {
 		return
@@ -229,5 +230,8 @@ func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
 	if p.cfg.LedgerRetention > 0 {
 		_, err := p.store.PruneRows(ctx, newest.Add(-p.cfg.LedgerRetention))
 		failed("the ledger", err)
+	}
+	if p.cfg.HistoryRetention > 0 {
+		failed("the histories", p.trimHistories(ctx))
 	}
 }

@@ -205,6 +205,31 @@ func TestUnion(t *testing.T) {
 	}
 }
 
+// TestNothingNew proves that an import without new events learns nothing again, also if old events of the history were
+// dropped since.
+func TestNothingNew(t *testing.T) {
+	s := newSite(t, nil)
+	_, err := s.imports(t, swf(0, 5000))
+	must(t, err)
+	h := s.learner.inForce
+	kept, err := h.Trim(t.Context(), s.store, "main", h.To, 1)
+	must(t, err)
+	empty, err := past.EmptyChunk()
+	must(t, err)
+	must(t, s.store.PutHistory(t.Context(), modelstore.HistoryChunk{Cluster: "main", ID: h.ID, Part: past.EventsPart,
+		Data: empty}))
+	if kept.First != 1 || kept.Events >= h.Events {
+		t.Fatalf("%+v is kept of %+v: want all but the first chunk", kept, h)
+	}
+	s.learner.inForce = kept
+	if report, err := s.imports(t, swf(4000, 1000)); err != nil || report.Changed {
+		t.Errorf("%+v, %v: want nothing new", report, err)
+	}
+	if report, err := s.imports(t, swf(4000, 1010)); err != nil || !report.Changed || report.NewJobs != 10 {
+		t.Errorf("%+v, %v: want ten new jobs", report, err)
+	}
+}
+
 // TestMode proves that the mode is that of the request, else decided by the number of jobs, and that another mode is
 // another history.
 func TestMode(t *testing.T) {

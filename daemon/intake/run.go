@@ -103,7 +103,7 @@ func (r *run) all(ctx context.Context) error {
 	}
 	h := s.description(r.request.Mode)
 	r.describe(s, &h)
-	if s.events == 0 || r.known(&h) {
+	if s.events == 0 || r.known(s, &h) {
 		return r.quarantine(ctx)
 	}
 	r.report.Changed = true
@@ -120,10 +120,12 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-// known reports whether a history is in force already and can be learnt.
-func (r *run) known(h *past.History) bool {
+// known reports whether the history in force can be learnt and has all events already. Events of it that have become
+// too old since it was put in force are no reason to learn it again.
+func (r *run) known(s *survey, h *past.History) bool {
 	t := r.cfg.Learner.View(r.cfg.Cluster).Teaching
-	return r.inForce != nil && r.inForce.ID == h.ID && (t == nil || t.Failure == "")
+	return r.inForce != nil && (t == nil || t.Failure == "") &&
+		(r.inForce.ID == h.ID || s.fresh == 0 && r.inForce.Mode == h.Mode)
 }
 
 // addStored adds the events of the history in force. One that is damaged is replaced by what the files hold.
@@ -146,6 +148,7 @@ func (r *run) addStored(ctx context.Context) error {
 	if errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, history.ErrDamaged) {
 		r.cfg.Log.Error("the history that was imported before is damaged: import its files again",
 			zap.String("cluster", r.cfg.Cluster), zap.Error(err))
+		r.inForce = nil // also if the files have only events that could be read
 		return nil
 	}
 	return err

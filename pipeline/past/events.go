@@ -3,6 +3,7 @@ package past
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/waitcast/waitcast/history"
 	"github.com/waitcast/waitcast/job"
@@ -25,8 +26,8 @@ type Events struct {
 }
 
 // NewEvents returns a reader of the events of a cluster's history.
-func NewEvents(from Chunks, cluster, id string) *Events {
-	return &Events{from: from, cluster: cluster, id: id}
+func NewEvents(from Chunks, cluster string, of *History) *Events {
+	return &Events{from: from, cluster: cluster, id: of.ID, chunk: of.First}
 }
 
 // Peek returns the next event, nil after the last. The event is valid until the next call of Peek. An error is the
@@ -67,4 +68,39 @@ func (e *Events) load(ctx context.Context) error {
 	}
 	e.chunk++
 	return nil
+}
+
+// EmptyChunk returns a chunk without events. It takes the place of a chunk whose events are dropped.
+func EmptyChunk() ([]byte, error) { return history.EncodeChunk(nil) }
+
+// Trim returns the description of a history without the leading chunks all of whose events are before an instant, at
+// most so many of them. It is h itself if there are none.
+func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before time.Time, most int) (*History, error) {
+	kept := *h
+	for range most {
+		e := NewEvents(from, cluster, &kept)
+		first, err := e.Peek(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if first == nil { // nothing is left
+			break
+		}
+		if last := &e.loaded[len(e.loaded)-1]; !last.Time.Before(before) {
+			kept.From = first.Time
+			break
+		}
+		for i := range e.loaded {
+			if e.loaded[i].Kind == job.Submit {
+				kept.Submissions--
+			}
+		}
+		kept.From = e.loaded[len(e.loaded)-1].Time
+		kept.Events -= int64(len(e.loaded))
+		kept.First = e.chunk
+	}
+	if kept.First == h.First {
+		return h, nil
+	}
+	return &kept, nil
 }

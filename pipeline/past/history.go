@@ -30,9 +30,11 @@ const FastAbove = 100_000
 type History struct {
 	// ID names the history in the store.
 	ID string `json:"id"`
-	// Hash is that of its events, hexadecimal. Histories of the same events have the same.
+	// Hash is that of the events that were imported, hexadecimal. Histories of the same events have the same.
 	Hash string `json:"hash"`
 	Mode Mode   `json:"mode"`
+	// First is the number of the first chunk of its events. Those before it were older than the retention.
+	First int `json:"first,omitempty"`
 	// Events is the number of its events, Submissions that of the jobs that were submitted in it, tries and tasks of
 	// arrays included.
 	Events      int64 `json:"events"`
@@ -52,7 +54,7 @@ func (h *History) Check() error {
 		return fmt.Errorf("history without a name")
 	case h.Mode != Exact && h.Mode != Fast:
 		return fmt.Errorf("history %s: unknown mode %q, known are %s and %s", h.ID, h.Mode, Exact, Fast)
-	case h.After < 0, h.Events < 0, h.Submissions < 0:
+	case h.After < 0, h.Events < 0, h.Submissions < 0, h.First < 0:
 		return fmt.Errorf("history %s: a number of its description is negative", h.ID)
 	}
 	return nil

@@ -110,7 +110,7 @@ func TestEventsComeChunkByChunk(t *testing.T) {
 		stored[fmt.Sprint(past.EventsPart, n)] = data
 	}
 	var got []string
-	read := past.NewEvents(stored, "c", "h")
+	read := past.NewEvents(stored, "c", &past.History{ID: "h"})
 	for {
 		ev, err := read.Peek(t.Context())
 		if err != nil {
@@ -129,7 +129,8 @@ func TestEventsComeChunkByChunk(t *testing.T) {
 		t.Error(d)
 	}
 	stored[past.EventsPart+"0"] = []byte{9, 9}
-	if _, err := past.NewEvents(stored, "c", "h").Peek(t.Context()); !errors.Is(err, history.ErrDamaged) {
+	read = past.NewEvents(stored, "c", &past.History{ID: "h"})
+	if _, err := read.Peek(t.Context()); !errors.Is(err, history.ErrDamaged) {
 		t.Errorf("a damaged chunk: %v", err)
 	}
 }
