@@ -18,7 +18,7 @@ import (
 )
 
 // version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 9
+const version = 10
 
 // ErrCorrupt is the error for bytes that are not a saved engine or view.
 var ErrCorrupt = errors.New("engine: not a saved engine or view")
@@ -96,6 +96,7 @@ func (e *Engine) code(s *codec.Codec) error {
 	}
 	s.Int(&e.tracker.Capacity, &e.tracker.Codes, &e.pools.Starts, &e.ensemble.Since, &e.withoutRow)
 	s.Uint(&e.events, &e.tracker.Seen, &e.tracker.Entered, &e.tracker.Numbers)
+	e.tracker.CodeUse(s)
 	began := !math.IsInf(e.tracker.Clock, -1)
 	if s.Flag(&began); began {
 		s.Finite(&e.tracker.Clock)

@@ -17,7 +17,7 @@ import (
 
 // Config has the settings of an Engine. The zero value of a field means its default.
 type Config struct {
-	// Capacity is the number of processors; 0: the highest use seen.
+	// Capacity is the number of processors; 0: it is estimated from how many were in use for how long.
 	Capacity int
 	// Policy is by which jobs are started where PolicyKnown and no pool is told another, else it is learnt; Order is
 	// the queues, the one preferred most first, for policies by priority where the jobs' priorities are not told.

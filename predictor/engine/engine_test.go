@@ -384,3 +384,26 @@ func TestUnknownFeatureGroup(t *testing.T) {
 	}
 	check(t, quick(t, Config{First: 40, Without: []string{"ages", "user"}}).UnmarshalBinary(data))
 }
+
+// TestCapacityBoundsLearntPools: pools that are learnt have at most the processors of the machine where these are told,
+// and where they are not at most what was used.
+func TestCapacityBoundsLearntPools(t *testing.T) {
+	for capacity, want := range map[int]int{0: 64, 40: 40} { // the histories' machine has 64
+		e := quick(t, Config{Capacity: capacity})
+		for _, h := range happenings(1, 900) {
+			h.tell(e)
+		}
+		most := e.pools.Freeze(nil).Procs
+		if len(e.pools.Learnt) == 0 || len(e.pools.All) == 0 || most > want {
+			t.Fatalf("%d pools were learnt, of a machine of %d processors, want some and %d", len(e.pools.Learnt),
+				most, want)
+		}
+		largest := 0
+		for _, p := range e.pools.All {
+			largest = max(largest, e.pools.Freeze(p).Procs)
+		}
+		if capacity > 0 && largest != want || largest > most {
+			t.Errorf("capacity %d: the largest pool has %d processors, want %d", capacity, largest, want)
+		}
+	}
+}

@@ -52,6 +52,7 @@ type Machine struct {
 // Pool is queues that compete for the same processors.
 type Pool struct {
 	Name    string // empty where it is learnt
+	learnt  bool   // not configured
 	Queues  []string
 	Procs   int
 	policy  forward.Policy
@@ -81,7 +82,7 @@ func (m *Machine) regroup() {
 		p.Of[queue] = b
 	}
 	for _, l := range p.Learnt {
-		b := &Pool{Procs: l.Procs}
+		b := &Pool{Procs: l.Procs, learnt: true}
 		m.choosePolicy(b, &PoolConfig{}, &l.Finding)
 		for _, queue := range l.Queues {
 			if p.Of[queue] == nil {
@@ -183,13 +184,15 @@ func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
 	return running, waiting
 }
 
-// capacityOf returns the processors of a pool.
+// capacityOf returns the processors of a pool. A learnt one has at most those of the machine.
 func (m *Machine) capacityOf(p *Pool) int {
 	switch {
 	case p == nil:
 		return m.tracker.Capacity
 	case p.Procs == 0:
 		return m.highest[p.Name]
+	case p.learnt:
+		return min(p.Procs, m.tracker.Capacity)
 	}
 	return p.Procs
 }

@@ -45,10 +45,11 @@ type Member struct {
 
 // Freeze returns a pool as it is, not to be changed; nil is the whole machine.
 func (m *Machine) Freeze(p *Pool) *Facts {
-	if p != nil && p.frozen != nil {
+	procs := m.capacityOf(p)
+	if p != nil && p.frozen != nil && p.frozen.Procs == procs { // that of the machine changes without an event here
 		return p.frozen
 	}
-	f := &Facts{Procs: m.capacityOf(p), policy: forward.EASY}
+	f := &Facts{Procs: procs, policy: forward.EASY}
 	if p != nil {
 		f.policy, f.source, f.order, f.outages = p.policy, p.source, p.order, p.Outages
 	} else if m.cfg.PolicyKnown && m.cfg.Policy == forward.FCFS {

@@ -8,13 +8,15 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
 // Tracker follows the jobs, queues and users of one cluster. It is not safe for concurrent use.
 type Tracker struct {
 	levels   []float64
-	fixed    bool // the capacity is configured, not the highest use seen
+	fixed    bool // the capacity is configured, not estimated from use
+	use      useHistory
 	Capacity int
 	Clock    float64
 	Seen     uint64 // queues and users looked at
@@ -54,7 +56,7 @@ type frozenFacts struct {
 	clocks  *StartClocks
 }
 
-// NewTracker returns a tracker without jobs. A capacity of 0 means the highest use seen.
+// NewTracker returns a tracker without jobs. A capacity of 0 is estimated from use.
 func NewTracker(levels []float64, capacity int) *Tracker {
 	nan := math.NaN()
 	return &Tracker{
@@ -207,15 +209,15 @@ func (t *Tracker) Touch(j *Job) {
 
 // Run puts a job among those that run.
 func (t *Tracker) Run(now float64, j *Job) {
+	t.use.add(int(t.Running.Procs), t.Clock)
 	t.Running.Add(j, 1)
 	j.QueueState.Running.Add(j, 1)
 	j.UserState.Running.Add(j, 1)
 	t.RunningJobs = append(t.RunningJobs, j)
 	t.Laws.Started(int64(j.ID), j.Kin(), j.Start)
 	t.Law(j, now)
-	if use := int(t.Running.Procs); !t.fixed && use > t.Capacity {
-		t.Capacity = use
-	}
+	t.use.widest = max(t.use.widest, j.Procs)
+	t.estimateCapacity()
 	t.Touch(j)
 }
 
@@ -269,13 +271,25 @@ func (t *Tracker) Ended(now float64, j *Job) {
 // Stop takes a job from those that run.
 func (t *Tracker) Stop(j *Job, to JobState) {
 	j.State = to
+	t.use.add(int(t.Running.Procs), t.Clock)
 	t.Running.Add(j, -1)
 	j.QueueState.Running.Add(j, -1)
 	j.UserState.Running.Add(j, -1)
 	i := slices.Index(t.RunningJobs, j)
 	t.RunningJobs = slices.Delete(t.RunningJobs, i, i+1)
+	t.estimateCapacity()
 	t.Touch(j)
 }
+
+// estimateCapacity brings the capacity up to date where it is not configured.
+func (t *Tracker) estimateCapacity() {
+	if !t.fixed {
+		t.Capacity = t.use.procs(int(t.Running.Procs))
+	}
+}
+
+// CodeUse passes from what the capacity is estimated.
+func (t *Tracker) CodeUse(s *codec.Codec) { t.use.code(s) }
 
 // Forget drops a job that has left.
 func (t *Tracker) Forget(j *Job) {

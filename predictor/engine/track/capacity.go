@@ -1,0 +1,122 @@
+package track
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/codec"
+)
+
+// useHistory estimates the number of processors of a machine from how many were in use for how long. The highest use
+// ever seen is no estimate: in most recorded logs some jobs overlap, since ends and starts are rounded or wrong, and it
+// is up to twice what the machine has. So rare use does not count, and use of long ago counts less and less: a machine
+// that grows is known within a day of its use, one that shrinks after weeks.
+type useHistory struct {
+	levels   []useLevel // rising
+	widest   int        // job that ran: the machine has at least so many processors
+	total    float64    // seconds of all levels
+	now      float64    // until when use was added
+	estimate int        // of the newest hour
+}
+
+// useLevel is uses that are nearly the same.
+type useLevel struct {
+	lowest  int     // use that belongs to it
+	highest int     // use that was seen
+	seconds float64 // in which so many were in use, of long ago less
+}
+
+const (
+	// rareUse is the part of the time in which more may be in use than a machine has. On the first half of SDSC-SP2 the
+	// median of the simulation lost .703 with the highest use, .691 with .001 and .671 with .01.
+	rareUse = .01
+	// useHalfLife is the age at which use counts half, in days.
+	useHalfLife = 30
+	// firstUse is the time in seconds in which the highest use is the estimate: there is too little to call any rare.
+	firstUse = secondsPerDay
+	// exactUse is the use up to which each one is a level of its own. Above, those are one that are equal in their
+	// first nine bits, so that there are few and they differ by at most 1/256.
+	exactUse = 512
+
+	secondsPerHour = 3600
+	secondsPerDay  = 24 * secondsPerHour
+)
+
+// lowestOf returns the lowest use of the level to which a use belongs.
+func lowestOf(use int) int {
+	drop := max(0, bits.Len(uint(use))-bits.Len(uint(exactUse-1)))
+	return use >> drop << drop
+}
+
+// add records that so many processors were in use since it was called last, until now. Time in which nothing runs says
+// nothing.
+func (h *useHistory) add(use int, now float64) {
+	lasted := now - h.now
+	switch {
+	case !(lasted > 0) && len(h.levels) > 0:
+		return
+	case use == 0 || len(h.levels) == 0:
+		lasted = 0
+	}
+	days := math.Floor(now/secondsPerDay) - math.Floor(h.now/secondsPerDay)
+	newHour := math.Floor(now/secondsPerHour) > math.Floor(h.now/secondsPerHour)
+	h.now = now
+	lowest := lowestOf(use)
+	i, found := slices.BinarySearchFunc(h.levels, lowest,
+		func(l useLevel, at int) int { return cmp.Compare(l.lowest, at) })
+	if !found {
+		h.levels = slices.Insert(h.levels, i, useLevel{lowest: lowest})
+	}
+	l := &h.levels[i]
+	l.highest, l.seconds, h.total = max(l.highest, use), l.seconds+lasted, h.total+lasted
+	if days > 0 && h.total > firstUse {
+		h.decay(days)
+	}
+	switch {
+	case h.total <= firstUse:
+		h.estimate = max(h.estimate, use)
+	case newHour:
+		h.estimate = h.usual()
+	}
+}
+
+// decay lets use count less after some days. What counts less than a second is forgotten.
+func (h *useHistory) decay(days float64) {
+	factor := math.Exp2(-days / useHalfLife)
+	h.total = 0
+	for i := range h.levels {
+		h.levels[i].seconds *= factor
+	}
+	h.levels = slices.DeleteFunc(h.levels, func(l useLevel) bool { return l.seconds < 1 })
+	for i := range h.levels {
+		h.total += h.levels[i].seconds
+	}
+}
+
+// usual returns the lowest use that was exceeded in a rare part of the time only.
+func (h *useHistory) usual() int {
+	above := 0.0
+	for _, l := range slices.Backward(h.levels) {
+		if above += l.seconds; above > rareUse*h.total {
+			return l.highest
+		}
+	}
+	return 0
+}
+
+// code passes the history.
+func (h *useHistory) code(s *codec.Codec) {
+	codec.List(s, &h.levels, func(l *useLevel) {
+		s.Int(&l.lowest, &l.highest)
+		s.Finite(&l.seconds)
+	})
+	s.Int(&h.widest, &h.estimate)
+	s.Finite(&h.total, &h.now)
+	rising := slices.IsSortedFunc(h.levels, func(a, b useLevel) int { return cmp.Compare(a.lowest, b.lowest) })
+	s.Check(rising, "levels of use in the order %v", h.levels)
+}
+
+// procs returns the estimate where so many are in use.
+func (h *useHistory) procs(use int) int { return max(h.estimate, h.widest, use) }
