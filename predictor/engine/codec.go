@@ -110,6 +110,8 @@ func (e *Engine) code(s *codec.Codec) error {
 	e.tracker.CodeUsers(s)
 	e.pools.CodePools(s)
 	if !s.WithoutShared {
+		e.pools.Gates.Code(s)
+		e.pools.Priorities.Code(s)
 		e.learner.Code(s, features)
 		e.tracker.Past.Code(s)
 	}

@@ -27,5 +27,6 @@ func (e *Engine) Copy() (*Engine, error) {
 	}
 	c.learner.Share(e.learner)
 	c.tracker.Past.Share(&e.tracker.Past)
+	c.pools.Share(e.pools)
 	return c, nil
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/waitcast/waitcast/job/waittime"
@@ -146,6 +147,8 @@ func New(cfg Config) (*Engine, error) {
 	e.pools = pools.New(pools.Config{
 		Policy: cfg.Policy, PolicyKnown: cfg.PolicyKnown, Order: cfg.Order, Levels: cfg.Levels,
 		Synchronous: cfg.Synchronous, Cores: cfg.Cores,
+		WithoutGates:    slices.Contains(cfg.Without, withoutGates),
+		WithoutPriority: slices.Contains(cfg.Without, withoutPriority),
 	}, e.tracker)
 	for i, level := range cfg.Levels {
 		if math.Abs(level-.5) < math.Abs(cfg.Levels[e.median]-.5) {

@@ -13,6 +13,7 @@ import (
 func (e *Engine) tick(now float64) float64 {
 	if now > e.tracker.Clock { // false for NaN
 		e.tracker.Clock = math.Max(-track.Farthest, math.Min(now, track.Farthest))
+		e.pools.Advance(e.tracker.Clock)
 	}
 	if math.IsInf(e.tracker.Clock, -1) {
 		e.tracker.Clock = 0
@@ -43,6 +44,7 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	v := e.queueView(now, r.Queue)
 	g := v.forecast(&r, &e.scratch, e.ensemble.Current())
 	e.enter(now, now, id, r, g)
+	e.observe(v, id, &r)
 	return g.Forecast
 }
 
@@ -65,7 +67,13 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 	}
 	g := v.newPendingForecast(&r)
 	e.enter(submitted, now, id, r, g)
+	e.observe(v, id, &r)
 	return g.Forecast
+}
+
+// observe notes the pool of a submission as it was before it, to learn the order of starts.
+func (e *Engine) observe(v *View, id uint64, r *track.Request) {
+	e.pools.Submitted(v.Instant, id, v.poolOf(r.Queue), v.resolve(r).ranked())
 }
 
 // enter adds a job that waits since it was submitted. Without a forecast its start teaches facts only.
@@ -158,6 +166,7 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 	e.retire(j, track.Running)
 	j.UserState.Waiting.Add(j, -1)
 	j.Start = math.Max(at, j.Submit) // a start that is told late was when it was
+	e.pools.LearnStart(now, j)
 	e.run(now, j)
 	e.ensemble.Advance(now)
 	switch {
@@ -171,6 +180,7 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 		e.learn(j.Start, j)
 	}
 	j.Pending, j.FactsOnly = nil, false
+	e.pools.Priorities.Gone(id)
 	e.ensemble.Errors.Gone(id)
 	e.ensemble.Early.Gone(id)
 	e.done(e.pools.At(j.QueueState))
@@ -198,6 +208,7 @@ func (e *Engine) learnt() int { return e.learner.Seen + e.withoutRow }
 // learn learns from a wait.
 func (e *Engine) learn(now float64, j *track.Job) {
 	z := e.learnFacts(now, j)
+	e.pools.LearnWait(j.ID, z)
 	e.ensemble.Errors.Started(j.ID, z)
 	e.ensemble.Early.Started(j.ID, z)
 	e.learner.Record.Now = e.tracker.Clock
@@ -219,6 +230,7 @@ func (e *Engine) stop(j *track.Job, to track.JobState) {
 // forget drops a job that has left.
 func (e *Engine) forget(j *track.Job) {
 	e.tracker.Forget(j)
+	e.pools.Priorities.Gone(j.ID)
 	e.done(e.pools.At(j.QueueState))
 }
 
@@ -235,6 +247,7 @@ func (e *Engine) End(now float64, id uint64) {
 		e.heads.ended(j, now)
 	}
 	e.tracker.Ended(now, j)
+	j.UserState.Used(now, j)
 	e.stop(j, track.Left)
 	e.forget(j)
 }

@@ -18,6 +18,7 @@ import (
 type expertFeatures struct {
 	qbetsMedian, qbetsHigh, plan float64
 	simulated                    [6]float64
+	orders                       []float64 // see pools.Facts.PlayOrders; nil where they were not played
 }
 
 // scratch is memory that forecasts share, one at a time.
@@ -60,7 +61,7 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 // unasked is a forecast before any expert was asked.
 func unasked() *pendingForecast {
 	nan := math.NaN()
-	return &pendingForecast{features: expertFeatures{nan, nan, nan, [6]float64{nan, nan, nan, nan, nan, nan}},
+	return &pendingForecast{features: expertFeatures{nan, nan, nan, [6]float64{nan, nan, nan, nan, nan, nan}, nil},
 		Forecast: Forecast{Experts: make([][]float64, ensemble.Count)}}
 }
 
@@ -191,14 +192,16 @@ func (v *View) askRecent(j *resolvedRequest, g *pendingForecast) {
 // askFuture plays the pool forward, or looks up what was played of a large one.
 func (v *View) askFuture(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	f := v.poolOf(j.Queue)
-	room := f.Count(v.Instant, &j.Request)
+	ranked := j.ranked()
+	room := f.Count(v.Instant, ranked)
 	g.JobsAhead, g.ProcsAhead, g.Free, g.Needed = room.JobsAhead, room.ProcsAhead, room.Free, room.Needed
 	var s *pools.Simulated
-	s, g.SimulationAge = f.Ask(v.Instant, v.Levels, &j.Request, v.memo, &c.Scratch)
+	s, g.SimulationAge = f.Ask(v.Instant, v.Levels, ranked, v.memo, &c.Scratch)
 	if s == nil {
 		return
 	}
 	g.Experts[ensemble.Simulation], g.features.simulated = slices.Clone(s.Quantiles), s.Features
+	g.features.orders = s.Orders
 	if !math.IsNaN(s.Plan) {
 		g.Experts[ensemble.Limits] = slices.Repeat([]float64{s.Plan}, len(v.Levels))
 		g.features.plan = waittime.Log(s.Plan)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
@@ -19,6 +20,12 @@ type featureGroup struct {
 	// write adds the features of a request to its row, in their order.
 	write func(*featureRow)
 }
+
+// The groups that are no features, but the rules that simulations are played by.
+const (
+	withoutGates    = "gates"
+	withoutPriority = "priority"
+)
 
 // featureGroups returns all groups, in the order of a row.
 func featureGroups() []featureGroup {
@@ -89,6 +96,10 @@ func featureGroups() []featureGroup {
 		{"clock", []string{
 			"until_peak", "peak_share", "until_half_of_starts", "until_tenth_of_starts",
 		}, false, (*featureRow).clock},
+		{"orders", orderNames(), false, (*featureRow).orders},
+		// no features: what simulations know of the scheduler's rules
+		{withoutGates, nil, false, func(*featureRow) {}},
+		{withoutPriority, nil, false, func(*featureRow) {}},
 	}
 }
 
@@ -241,6 +252,25 @@ func (r *featureRow) bounds() { r.add(r.experts.qbetsMedian, r.experts.qbetsHigh
 func (r *featureRow) simulation() {
 	r.add(r.experts.plan)
 	r.add(r.experts.simulated[:]...)
+}
+
+// orderNames returns the names of the features of the portfolio of orders.
+func orderNames() []string {
+	var out []string
+	for _, o := range rules.Orders() {
+		out = append(out, "order_"+o.Name)
+	}
+	return append(out, "order_fitted")
+}
+
+func (r *featureRow) orders() {
+	if r.experts.orders != nil {
+		r.add(r.experts.orders...)
+		return
+	}
+	for range pools.OrderCount() {
+		r.add(math.NaN())
+	}
 }
 
 // favored returns what waits in the queue itself and in all whose jobs have lately waited less.

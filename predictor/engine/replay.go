@@ -134,6 +134,7 @@ func (e *Engine) Replaying() bool { return e.replay.active() }
 
 // setGrowth sets by the plan how often trees are trained.
 func (e *Engine) setGrowth() {
+	e.pools.Priorities.Paused = e.replay.early()
 	switch r := &e.replay; {
 	case !r.active():
 		e.learner.Growth = 0
@@ -162,7 +163,9 @@ func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request
 		return false
 	case rowOnly:
 		e.pools.RefreshTables(e.pools.Of[r.Queue], e.events)
-		e.enter(submitted, now, id, r, ask().rowOf(&r, &e.scratch))
+		v := ask()
+		e.enter(submitted, now, id, r, v.rowOf(&r, &e.scratch))
+		e.observe(v, id, &r)
 	default:
 		e.enter(submitted, now, id, r, nil)
 	}

@@ -116,6 +116,7 @@ func facts(t *testing.T, e *Engine) []byte {
 	e.tracker.Past.Code(s)
 	check(t, s.Own(e.tracker.Laws))
 	e.pools.CodePools(s)
+	e.pools.Gates.Code(s)
 	return s.Writer
 }
 
@@ -164,11 +165,12 @@ func TestReplayLearnsFactsFromAll(t *testing.T) {
 	}
 }
 
-// sameRow reports whether two rows are the same but for what simulations say, which are shorter in a plan.
+// sameRow reports whether two rows are the same but for what simulations say, which are shorter in a plan, and for what
+// follows from the fitted priority, which is learnt from fewer jobs.
 func sameRow(f *features, a, b []float32) bool {
 	for i, name := range f.names {
 		same := a[i] == b[i] || a[i] != a[i] && b[i] != b[i]
-		if !same && !strings.HasPrefix(name, "simulated_") {
+		if !same && !strings.HasPrefix(name, "simulated_") && name != "order_fitted" && name != "plan" {
 			return false
 		}
 	}

@@ -71,6 +71,18 @@ func (v *View) resolve(r *track.Request) *resolvedRequest {
 	return j
 }
 
+// ranked returns a request with what orders of starts can depend on.
+func (j *resolvedRequest) ranked() *pools.RankedRequest {
+	return &pools.RankedRequest{Request: j.Request, User: j.user.Number, Expected: j.expected,
+		QueueWait: j.queue.Recent.Slow.Value(), Use: j.user.Use}
+}
+
+// ranked resolves a request.
+func (v *View) ranked(r *track.Request) *pools.RankedRequest {
+	clean := r.Clean()
+	return v.resolve(&clean).ranked()
+}
+
 // poolOf returns the pool of a queue.
 func (v *View) poolOf(queue string) *pools.Facts {
 	if f := v.pools[queue]; f != nil {

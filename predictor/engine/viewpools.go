@@ -10,12 +10,12 @@ import (
 
 // Openings returns what would start at once in a queue, for a request of such a kind: its size and limit do not count.
 func (v *View) Openings(r *track.Request) pools.Openings {
-	clean := r.Clean()
-	f := v.poolOf(clean.Queue)
+	ranked := v.ranked(r)
+	f := v.poolOf(ranked.Queue)
 	if f == nil {
 		return pools.Openings{Age: math.NaN()}
 	}
-	return f.Openings(v.Instant, &clean)
+	return f.Openings(v.Instant, ranked)
 }
 
 // Pivots returns the running jobs whose ends the start of a request hangs on that is submitted at the view's instant:
@@ -23,8 +23,8 @@ func (v *View) Openings(r *track.Request) pools.Openings {
 // simulation is not possible. In a large pool they are those of the newest simulation (see Forecast.SimulationAge), and
 // one may have ended since.
 func (v *View) Pivots(r *track.Request) []pools.Pivot {
-	clean := r.Clean()
-	return v.poolOf(clean.Queue).PivotsOfRequest(v.Instant, &clean, v.memo)
+	ranked := v.ranked(r)
+	return v.poolOf(ranked.Queue).PivotsOfRequest(v.Instant, ranked, v.memo)
 }
 
 // PivotsOf returns the same of a job of a queue that waits, by its id. It is nil where the job does not wait there, or
@@ -52,8 +52,8 @@ func (v *View) FuturesWithout(id uint64) *Futures {
 // Waits returns the waits of a request that is submitted now, in seconds, by future: number i of any two requests of
 // one pool is of the same future. It is nil where the simulation is not possible.
 func (f *Futures) Waits(r *track.Request) []float64 {
-	clean := r.Clean()
-	return f.played.Waits(f.view.poolOf(clean.Queue), &clean)
+	ranked := f.view.ranked(r)
+	return f.played.Waits(f.view.poolOf(ranked.Queue), ranked)
 }
 
 // WaitsOfJob returns the waits in the same futures of a job that waits, from now on, at its place in the queue. It is

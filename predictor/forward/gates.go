@@ -71,6 +71,7 @@ func (s *State) limitsOf(gate int8) (over, upTo float64) {
 // gateState is what a replica keeps of a gate.
 type gateState struct {
 	shut   bool
+	active bool    // there is a job that it holds for, so that its flips matter
 	next   int     // number of the next flip
 	parked []int32 // positions of the jobs that would compete if it were open
 }
@@ -85,7 +86,10 @@ func (c *scene) prepareGates() {
 		return
 	}
 	for i := range c.state.Waiting {
-		c.gateOf = append(c.gateOf, c.state.gateOf(c.state.plan(c.state.Waiting[i].Limit)))
+		gate := c.state.gateOf(c.state.plan(c.state.Waiting[i].Limit))
+		if c.gateOf = append(c.gateOf, gate); gate != noGate {
+			c.gates[gate].active = true
+		}
 	}
 }
 
@@ -105,8 +109,11 @@ func (m *machine) resetGates() {
 	m.flips, m.idle = math.Inf(1), 0
 	for i := range m.gateNow {
 		from := &m.scene.gates[i]
-		m.gateNow[i] = gateState{shut: from.shut, parked: append(m.gateNow[i].parked[:0], from.parked...)}
-		m.flips = min(m.flips, m.state.Gates[i].flip(0))
+		m.gateNow[i] = gateState{shut: from.shut, active: from.active,
+			parked: append(m.gateNow[i].parked[:0], from.parked...)}
+		if from.active {
+			m.flips = min(m.flips, m.state.Gates[i].flip(0))
+		}
 	}
 }
 
@@ -121,12 +128,27 @@ func (m *machine) flipGates() {
 	m.flips = math.Inf(1)
 	for i := range m.gateNow {
 		g, of := &m.gateNow[i], &m.state.Gates[i]
-		for of.flip(g.next) <= m.now {
+		for g.active && of.flip(g.next) <= m.now {
 			g.next++
 			m.turn(int8(i), g) //nolint:gosec // at most mostGates
 		}
-		m.flips = min(m.flips, of.flip(g.next))
+		if g.active {
+			m.flips = min(m.flips, of.flip(g.next))
+		}
 	}
+}
+
+// activate makes the flips of a gate matter from now on: there is a job that it holds for.
+func (m *machine) activate(gate int8) {
+	if gate == noGate || m.gateNow[gate].active {
+		return
+	}
+	g, of := &m.gateNow[gate], &m.state.Gates[gate]
+	g.active = true
+	for ; of.flip(g.next) <= m.now; g.next++ {
+		g.shut = !g.shut
+	}
+	m.flips = min(m.flips, of.flip(g.next))
 }
 
 // turn opens a gate, or closes it.

@@ -254,6 +254,7 @@ func (m *machine) arrive() {
 func (m *machine) comer(l late) late {
 	l.id = int32(len(m.jobs))
 	l.gate = m.state.gateOf(l.plan)
+	m.activate(l.gate)
 	m.jobs = append(m.jobs, task{procs: l.procs})
 	return l
 }

@@ -112,6 +112,7 @@ func (p *player) play(c *scene, o *SurfaceOptions, most, replica int, gate int8)
 	m.follow()
 	p.probe.reset(most)
 	m.probe, m.ahead, m.gate = &p.probe, len(c.state.Waiting)-o.Behind, gate
+	m.activate(gate)
 	if m.rank = 0; c.state.Policy.ranked() {
 		m.rank = o.Rank
 	}

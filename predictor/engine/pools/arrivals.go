@@ -8,6 +8,7 @@ import (
 	"sort"
 
 	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
@@ -47,6 +48,9 @@ type comers struct {
 	users map[comerKey]int // ranks of users' jobs that wait, where priorities count
 	most  int              // arrivals of a future
 	whole bool             // all queues are the pool's
+	waits map[int]float32  // means of ln(wait + 60 s) of the pool's queues, by code
+	// rank is the place of an arrival so many seconds from now under a fitted priority, nil without one.
+	rank func(j *track.PastJob, after float64) int
 }
 
 // comerKey is a user's jobs of a queue.
@@ -60,6 +64,12 @@ func (m *Machine) comersOf(p *Pool, f *Facts) comers {
 	all := &m.tracker.Past
 	c := comers{past: all.Window(all.Seen), seen: all.Seen, whole: p == nil,
 		most: max(leastArrivals, arrivalsPerJob*int(f.inUse.Jobs+f.ahead.Jobs))}
+	c.waits = map[int]float32{}
+	for _, q := range m.tracker.InOrder {
+		if p == nil || m.At(q) == p {
+			c.waits[q.Code] = queueWait(q.Recent.Slow.Value())
+		}
+	}
 	if p != nil {
 		c.ranks = make(map[int]int, len(p.Queues))
 		for _, name := range p.Queues {
@@ -112,6 +122,18 @@ func (c *comers) arrivals(at float64) forward.Arrivals {
 	}
 }
 
+// arrivals returns the arrivals of a pool's futures after an instant; nil for none.
+func (f *Facts) arrivals(at float64) forward.Arrivals {
+	c := f.later // with the places of this instant
+	if p := f.fitted; p != nil {
+		c.rank = func(j *track.PastJob, after float64) int {
+			return p.Rank(&rules.Job{Procs: int32(j.Procs), Own: int32(j.Own), Limit: float32(j.Limit),
+				Expected: float32(j.Expected), Age: float32(-after), QueueWait: c.waits[j.Queue], Use: float32(j.Use)})
+		}
+	}
+	return c.arrivals(at)
+}
+
 // comerStream is the arrivals of one future.
 type comerStream struct {
 	*comers
@@ -123,6 +145,7 @@ type comerStream struct {
 	stretch float64 // of the time between arrivals
 	left    int
 	ends    float64 // seconds until arrivals end
+	now     float64 // seconds from the view's instant to the newest arrival
 }
 
 // begin chooses the time that a future plays again.
@@ -187,6 +210,9 @@ func (s *comerStream) next() (forward.Arrival, bool) {
 			if s.ends -= gap * s.stretch; s.ends < 0 {
 				break
 			}
+			if s.now += gap * s.stretch; s.rank != nil {
+				rank = s.comers.rank(j, s.now)
+			}
 			return forward.Arrival{
 				After: gap * s.stretch, Procs: j.Procs, Limit: j.Limit, Runtime: j.Runtime, Rank: rank,
 			}, true
@@ -222,6 +248,18 @@ func (c *comers) code(s *codec.Codec) {
 		s.Int(&rank)
 		if s.Reading {
 			c.ranks[*code] = rank
+		}
+	})
+	codes = slices.Sorted(maps.Keys(c.waits))
+	if s.Reading {
+		c.waits = map[int]float32{}
+	}
+	codec.List(s, &codes, func(code *int) {
+		s.Int(code)
+		wait := c.waits[*code]
+		s.Single(&wait)
+		if s.Reading {
+			c.waits[*code] = wait
 		}
 	})
 	keys := slices.SortedFunc(maps.Keys(c.users), func(a, b comerKey) int {

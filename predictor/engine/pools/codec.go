@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/engine/background"
+	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 	"github.com/waitcast/waitcast/predictor/forward/learn"
@@ -107,6 +108,8 @@ func CodePool(s *codec.Codec, v **Facts) {
 	codec.List(s, &f.Running, func(j *Member) { codeJob(s, j) })
 	codec.List(s, &f.Waiting, func(j *Member) { codeJob(s, j) })
 	f.later.code(s)
+	rules.Code(s, &f.fitted)
+	rules.CodeGates(s, &f.gates)
 	if s.Reading && (policy > uint64(forward.PriorityEASY) || f.Procs > math.MaxInt32) {
 		s.Fail()
 	}
@@ -118,6 +121,11 @@ func codeJob(s *codec.Codec, j *Member) {
 	s.Finite(&j.Start, &j.Limit, &j.Submit, &j.Expected)
 	track.CodeLaw(s, &j.Law)
 	s.Text(&j.Queue)
+	s.Finite(&j.use.Value, &j.use.Last)
+	s.Single(&j.queueWait)
+	own := int(j.own)
+	s.Int(&own)
+	j.own = int32(own) //nolint:gosec // as it was written
 }
 
 func codeCauses(s *codec.Codec, tables map[string]*waitSurface, jobs map[uint64]*track.Job) {

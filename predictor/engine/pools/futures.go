@@ -3,7 +3,6 @@ package pools
 import (
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
@@ -24,11 +23,11 @@ func NewFuturesWithout(at float64, id uint64) *Futures {
 
 // Waits returns the waits of a request in a pool, in seconds, by future: number i of any two requests in one pool is of
 // the same future. It is nil where the simulation is not possible.
-func (c *Futures) Waits(f *Facts, r *track.Request) []float64 {
+func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	if f.Large {
-		return f.Surfaces[r.Queue].waitsByFuture(r)
+		return f.Surfaces[r.Queue].waitsByFuture(&r.Request)
 	}
-	return byFuture(c.surface(f, f.rankOf(r)), r.Procs, r.Limit)
+	return byFuture(c.surface(f, f.place(c.at, r)), r.Procs, r.Limit)
 }
 
 func (c *Futures) surface(f *Facts, rank int) *forward.Surface {
@@ -38,6 +37,7 @@ func (c *Futures) surface(f *Facts, rank int) *forward.Surface {
 	return Ask(c.known, Question{pool: f, procs: -1, rank: rank}, func() *forward.Surface {
 		var s forward.State
 		f.state(&s, c.at)
+		s.Gates = f.gates.Coarse(c.at)
 		s.Waiting = slices.DeleteFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == c.without })
 		return playAll(&s, rank, s.Behind(rank))
 	})
@@ -57,13 +57,14 @@ func byFuture(s *forward.Surface, procs int, limit float64) []float64 {
 // WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is nil
 // where the job does not wait there, and in large pools.
 func (f *Facts) WaitsOfJob(at float64, id uint64) []float64 {
-	i := slices.IndexFunc(f.Waiting, func(w Member) bool { return w.key == id+1 })
+	var s forward.State
+	f.state(&s, at)
+	s.Gates = f.gates.Coarse(at)
+	i := slices.IndexFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == id+1 })
 	if i < 0 {
 		return nil
 	}
-	w := &f.Waiting[i]
-	var s forward.State
-	f.state(&s, at)
+	w := s.Waiting[i]
 	s.Waiting = slices.Delete(s.Waiting, i, i+1)
-	return byFuture(playAll(&s, w.rank, len(s.Waiting)-i), w.Procs, w.Limit)
+	return byFuture(playAll(&s, w.Rank, len(s.Waiting)-i), w.Procs, w.Limit)
 }

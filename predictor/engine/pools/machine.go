@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 	"github.com/waitcast/waitcast/predictor/forward/learn"
@@ -25,6 +26,8 @@ type Config struct {
 	// Synchronous simulates while the caller waits. Cores is the number of processors for simulation and caller.
 	Synchronous bool
 	Cores       int
+	// WithoutGates and WithoutPriority learn no gates, and fit no priority: for experiments.
+	WithoutGates, WithoutPriority bool
 }
 
 // Machine is the division of a cluster into pools, configured or learned from the starts, and what was simulated of
@@ -36,6 +39,9 @@ type Machine struct {
 	Starts        int
 	Surfaces      map[string]*waitSurface // of large pools, by queue; never changed
 	Refresh       *refresh
+	// Gates and Priorities learn the rules of starts.
+	Gates      rules.GateLearner
+	Priorities *rules.Learners
 
 	Simulations    int           // made since the engine was made or restored
 	SimulationTook time.Duration // the newest
@@ -66,7 +72,7 @@ type Pool struct {
 // regroup recomputes the pools.
 func (m *Machine) regroup() {
 	p := m
-	old := p.All
+	old, before := p.All, p.Of
 	p.All, p.Of = nil, map[string]*Pool{}
 	byName := map[string]*Pool{}
 	for _, queue := range slices.Sorted(maps.Keys(p.configuredPools)) {
@@ -104,6 +110,7 @@ func (m *Machine) regroup() {
 	for _, q := range m.tracker.InOrder {
 		q.Pool = p.NumberOf(q.Name)
 	}
+	m.inherit(before)
 	p.version++
 }
 
@@ -236,7 +243,7 @@ func New(cfg Config, t *track.Tracker) *Machine {
 	return &Machine{
 		cfg: cfg, tracker: t, PolicyLearner: policyLearner{Old: newPolicyHistory()},
 		configuredPools: map[string]PoolConfig{}, outages: map[string][]Outage{}, highest: map[string]int{},
-		Of: map[string]*Pool{},
+		Of: map[string]*Pool{}, Priorities: rules.NewLearners(cfg.Synchronous, cfg.Cores),
 	}
 }
 
@@ -257,6 +264,7 @@ func (m *Machine) Close() {
 	if m.Refresh != nil {
 		<-m.Refresh.job.Done
 	}
+	m.Priorities.Close()
 }
 
 // PoolConfig is the configuration of a pool: a part of the machine whose processors some queues share.

@@ -20,6 +20,8 @@ type Question struct {
 	pool        *Facts
 	procs, rank int
 	limit       float64
+	queue       string
+	user        uint64
 }
 
 // Ask returns the answer to a question, and works it out where it is not known. A nil memo keeps nothing.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 	"github.com/waitcast/waitcast/predictor/residual"
@@ -30,6 +31,8 @@ type Facts struct {
 	Waiting      []Member
 	Surfaces     map[string]*waitSurface // of a large one, by queue
 	later        comers
+	fitted       *rules.Priority // the order of starts where it was fitted, nil where it is policy's
+	gates        *rules.Gates
 }
 
 // Member is what a simulation needs of a job.
@@ -41,6 +44,10 @@ type Member struct {
 	Expected     float64 // the runtime that was expected at the submission, in seconds
 	Law          *track.Law
 	Queue        string
+	// what the rules need beside it
+	queueWait float32
+	own       int32 // jobs of the same user that wait ahead
+	use       track.RecentUse
 }
 
 // Freeze returns a pool as it is, not to be changed; nil is the whole machine.
@@ -64,7 +71,7 @@ func (m *Machine) Freeze(p *Pool) *Facts {
 			}
 		}
 	}
-	f.later = m.comersOf(p, f)
+	f.later, f.gates = m.comersOf(p, f), m.Gates.Gates()
 	if f.Large = f.inUse.Jobs+f.ahead.Jobs > played; f.Large {
 		f.Surfaces = m.Surfaces
 	} else {
@@ -89,18 +96,35 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	if f.prioritized = m.hasPriorities(p, f); f.prioritized {
 		f.policy = forward.PriorityEASY
 	}
+	if !f.prioritized && !f.Large {
+		f.fit(m.Priorities.InForce(p.key()))
+	}
+	own := map[uint64]int32{}
 	for _, w := range m.tracker.Line.Waiting() {
 		if p == nil || m.At(w.QueueState) == p {
-			f.Waiting = append(f.Waiting, Member{key: w.ID + 1, group: w.UserState.Number, Procs: w.Procs,
-				Limit: w.Limit, Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request), Submit: w.Submit,
-				Expected: w.ExpectedRuntime})
+			u := w.UserState
+			f.Waiting = append(f.Waiting, Member{key: w.ID + 1, group: u.Number, Procs: w.Procs, Limit: w.Limit,
+				Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request), Submit: w.Submit, own: own[u.Number],
+				Expected: w.ExpectedRuntime, queueWait: queueWait(w.QueueState.Recent.Slow.Value()), use: u.Use})
+			own[u.Number]++
 		}
 	}
 	if f.prioritized {
 		f.later.prioritize(f, m.tracker)
 	}
-	if f.prioritized || p.ranked() {
+	if f.fitted == nil && (f.prioritized || p.ranked()) {
 		slices.SortStableFunc(f.Waiting, func(a, b Member) int { return cmp.Compare(a.rank, b.rank) })
+	}
+}
+
+// fit lets the pool be played by a fitted priority, unless that is nil or its policy is configured.
+func (f *Facts) fit(p *rules.Priority) {
+	if p == nil || f.source == PolicyConfigured {
+		return
+	}
+	f.fitted, f.ranks, f.policy, f.source = p, nil, forward.PriorityEASY, PolicyLearnt
+	if p.Strict {
+		f.policy = forward.PriorityFCFS
 	}
 }
 
@@ -133,7 +157,10 @@ func (p *Pool) ranked() bool {
 // state writes the pool into a State of the simulator, at an instant.
 func (f *Facts) state(s *forward.State, at float64) {
 	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
-		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Arrivals: f.later.arrivals(at)}
+		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Arrivals: f.arrivals(at), Gates: f.gates.At(at)}
+	if f.Large {
+		s.Gates = f.gates.Coarse(at)
+	}
 	used := 0
 	for i := range f.Running {
 		r := &f.Running[i]
@@ -142,11 +169,18 @@ func (f *Facts) state(s *forward.State, at float64) {
 		})
 		used += r.Procs
 	}
+	if f.fitted != nil {
+		s.Capacity = f.fitted.Processors(s.Capacity)
+	}
 	s.Capacity = max(s.Capacity, used)
 	for i := range f.Waiting {
 		w := &f.Waiting[i]
 		s.Waiting = append(s.Waiting,
-			forward.Waiting{Key: w.key, Group: w.group, Procs: w.Procs, Limit: w.Limit, Rank: w.rank, Law: w.Law})
+			forward.Waiting{Key: w.key, Group: w.group, Procs: w.Procs, Limit: w.Limit,
+				Rank: f.rankAt(at, w), Law: w.Law})
+	}
+	if f.fitted != nil {
+		slices.SortStableFunc(s.Waiting, func(a, b forward.Waiting) int { return cmp.Compare(a.Rank, b.Rank) })
 	}
 	for _, o := range f.outages {
 		if o.Until > at {
@@ -181,6 +215,27 @@ func (f *Facts) rankOf(r *track.Request) int {
 	return p.rank(r.Queue)
 }
 
+// rankAt returns the place of a job that waits at an instant.
+func (f *Facts) rankAt(at float64, w *Member) int {
+	if f.fitted == nil {
+		return w.rank
+	}
+	job := w.ruleJob(at)
+	return f.fitted.Rank(&job)
+}
+
+// rankOfRequest returns the place of a request at an instant.
+func (f *Facts) rankOfRequest(at float64, r *RankedRequest) int {
+	if f.fitted == nil {
+		return f.rankOf(&r.Request)
+	}
+	job := r.ruleJob(f, at)
+	return f.fitted.Rank(&job)
+}
+
+// most returns the most processors that a request can have.
+func (f *Facts) most() int { return max(f.Procs, int(f.inUse.Procs)) }
+
 // likely returns the place of a job of a queue whose priority is not known: that of the queue's newest job that waits,
 // else of its newest job, else the last.
 func (f *Facts) likely(queue string) int {
@@ -198,14 +253,15 @@ func (f *Facts) likely(queue string) int {
 
 // play returns the waits of a request in every replica, sorted, and the plan from the limits; nil and NaN if the
 // simulation is not possible.
-func (f *Facts) play(at float64, r *track.Request, c *Scratch) ([]float64, float64) {
+func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]float64, float64) {
 	s := &c.state
 	f.state(s, at)
-	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOf(r)}
+	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r)}
 	request.Behind = s.Behind(request.Rank)
-	if r.Procs > s.Capacity {
+	if r.Procs > f.most() {
 		return nil, math.NaN()
 	}
+	s.Capacity = max(s.Capacity, r.Procs)
 	c.sim.Workers = c.Workers
 	waits, err := c.sim.Waits(s, request, cmp.Or(c.Replicas, replicas), 1, c.waits)
 	if err != nil {
@@ -220,12 +276,19 @@ func (f *Facts) play(at float64, r *track.Request, c *Scratch) ([]float64, float
 }
 
 // simulate plays a request and summarizes the result; nil if that is not possible.
-func (f *Facts) simulate(at float64, levels []float64, r *track.Request, c *Scratch) *Simulated {
+func (f *Facts) simulate(at float64, levels []float64, r *RankedRequest, c *Scratch) *Simulated {
 	waits, plan := f.play(at, r, c)
 	if waits == nil {
 		return nil
 	}
-	return summarize(waits, plan, levels)
+	if f.fitted != nil {
+		for i := range waits {
+			waits[i] = f.fitted.Late(waits[i])
+		}
+	}
+	s := summarize(waits, plan, levels)
+	s.Orders = f.PlayOrders(at, r, c)
+	return s
 }
 
 // Room is what is ahead of a request in a pool.
@@ -236,13 +299,13 @@ type Room struct {
 }
 
 // Count returns what is ahead of a request at an instant.
-func (f *Facts) Count(at float64, r *track.Request) (out Room) {
+func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 	ahead := f.ahead
-	switch mine := f.rankOf(r); {
-	case f.prioritized:
+	switch mine := f.rankOfRequest(at, r); {
+	case f.prioritized || f.fitted != nil:
 		ahead = track.Amount{}
 		for i := range f.Waiting {
-			if w := &f.Waiting[i]; w.rank <= mine {
+			if w := &f.Waiting[i]; f.rankAt(at, w) <= mine {
 				ahead.Plus(track.Amount{Jobs: 1, Procs: float64(w.Procs)})
 			}
 		}
@@ -272,21 +335,23 @@ type Scratch struct {
 	waits []float64
 
 	limits, expected []ending
+
+	player rules.Player
+	pool   rules.Pool
 }
 
 // Ask plays the pool forward for a request at an instant, or looks up what was played of a large pool. The result is
 // nil where that is not possible; age is that of the simulation in seconds, NaN for none.
-func (f *Facts) Ask(at float64, levels []float64, r *track.Request, known *Memo, c *Scratch) (s *Simulated,
-	age float64) {
+func (f *Facts) Ask(at float64, levels []float64, r *RankedRequest, known *Memo, c *Scratch) (s *Simulated, age float64) {
 	age = math.NaN()
 	if f.Large {
 		t := f.Surfaces[r.Queue]
-		if s = t.find(r); s != nil {
+		if s = t.find(&r.Request); s != nil {
 			age = at - t.At
 		}
 		return s, age
 	}
-	q := Question{f, r.Procs, f.rankOf(r), r.Limit}
+	q := Question{pool: f, procs: r.Procs, rank: f.rankOfRequest(at, r), limit: r.Limit, queue: r.Queue, user: r.User}
 	if s = Ask(known, q, func() *Simulated { return f.simulate(at, levels, r, c) }); s != nil {
 		age = 0
 	}

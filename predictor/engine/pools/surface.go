@@ -19,6 +19,8 @@ type Simulated struct {
 	Quantiles []float64
 	Features  [6]float64
 	Plan      float64
+	// Orders is ln(wait + 60 s) under each order of the portfolio, see Facts.PlayOrders; nil where it was not played.
+	Orders []float64
 }
 
 // summarize turns the waits of all replicas, sorted, into what is taken from them.
@@ -239,7 +241,7 @@ func (m *Machine) rebuild(p *Pool, events, delay uint64) {
 func (m *Machine) beginSimulation(p *Pool, events, delay uint64) {
 	f := &Facts{Procs: m.capacityOf(p), policy: p.policy, source: p.source, order: p.order, outages: p.Outages}
 	f.inUse, f.ahead = m.uses(p)
-	f.later = m.comersOf(p, f)
+	f.later, f.gates, f.Large = m.comersOf(p, f), m.Gates.Gates(), true
 	m.gather(p, f)
 	queues := map[int][]string{}
 	for _, name := range p.Queues {

@@ -165,6 +165,7 @@ func CodeUser(s *codec.Codec, u *UserFacts) {
 	s.Real(&u.LastStart.At, &u.LastStart.Wait)
 	CodeRecent(s, &u.Recent)
 	u.History.code(s)
+	s.Finite(&u.Use.Value, &u.Use.Last)
 	codec.List(s, &u.alike, func(a *SimilarStart) {
 		s.Int(&a.queue, &a.size)
 		s.Real(&a.At, &a.Wait)

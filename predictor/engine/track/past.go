@@ -16,6 +16,9 @@ type PastJob struct {
 	Procs   int
 	Queue   int    // the queue's code
 	User    uint64 // the user's number
+	// Expected is the runtime that was expected, Use what the user had used, and Own how many of their jobs waited.
+	Expected, Use float64
+	Own           int
 }
 
 // MostPast is the number of newest submissions that arrivals are drawn from: those of eight weeks on machines like
@@ -31,7 +34,8 @@ type PastJobs struct {
 // Record appends a submission.
 func (p *PastJobs) Record(j *Job) {
 	past := PastJob{At: j.Submit, Limit: j.Limit, Procs: j.Procs, Queue: j.QueueState.Code, User: j.UserState.Number,
-		Runtime: j.Law.Residual(0, evenly(j.Number))}
+		Runtime: j.Law.Residual(0, evenly(j.Number)), Expected: j.ExpectedRuntime, Use: j.UserState.Use.At(j.Submit),
+		Own: max(0, int(j.UserState.Waiting.Jobs)-1)}
 	if n := len(p.all); n > 0 {
 		past.At = math.Max(past.At, p.all[n-1].At)
 	}
@@ -70,8 +74,8 @@ func (p *PastJobs) Code(s *codec.Codec) {
 	last := 0.
 	codec.List(s, &p.all, func(j *PastJob) {
 		gap := j.At - last // short to write
-		s.Finite(&gap, &j.Limit, &j.Runtime)
-		s.Int(&j.Procs, &j.Queue)
+		s.Finite(&gap, &j.Limit, &j.Runtime, &j.Expected, &j.Use)
+		s.Int(&j.Procs, &j.Queue, &j.Own)
 		s.Uint(&j.User)
 		if s.Reading {
 			j.At = last + gap

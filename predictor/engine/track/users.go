@@ -35,6 +35,7 @@ type UserFacts struct {
 	LastStart        LastStart
 	Recent           RecentWaits
 	History          UserHistory
+	Use              RecentUse
 	alike            []SimilarStart // the one changed last at the end
 	runtimes         []QueueRuntimes
 }

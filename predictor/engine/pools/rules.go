@@ -1,0 +1,102 @@
+package pools
+
+import (
+	"math"
+	"strings"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/engine/rules"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+)
+
+// key names a pool for those that learn its priority; nil is the whole machine.
+func (p *Pool) key() string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Name != "":
+		return "name " + p.Name
+	}
+	return "queues " + strings.Join(p.Queues, "\n")
+}
+
+// inherit gives the pools that there are now the priorities of those that their first queues belonged to.
+func (m *Machine) inherit(before map[string]*Pool) {
+	from := map[string]string{"": ""}
+	for _, p := range m.All {
+		from[p.key()] = before[p.Queues[0]].key()
+	}
+	m.Priorities.Regroup(from)
+}
+
+// situation notes the pool of a queue at the submission of a request, to learn the order of starts from its wait.
+// Nothing is to be learnt where the jobs' priorities are known, where the policy is configured, and in large pools.
+func (f *Facts) situation(at float64, r *RankedRequest) *rules.Situation {
+	s := &rules.Situation{At: at, Request: r.ruleJob(f, at)}
+	f.rulePool(at, &s.Pool)
+	s.Gates, s.Outages = nil, nil
+	return s
+}
+
+// Submitted notes a submission to learn the order of starts of its pool.
+func (m *Machine) Submitted(at float64, id uint64, f *Facts, r *RankedRequest) {
+	if m.cfg.WithoutPriority || f == nil || f.Large || f.prioritized || f.source == PolicyConfigured {
+		return
+	}
+	m.Priorities.Submitted(m.Of[r.Queue].key(), id, func() *rules.Situation { return f.situation(at, r) })
+}
+
+// LearnWait learns the order of starts from the wait of a job, given as ln(wait + 60 s).
+func (m *Machine) LearnWait(id uint64, log float64) {
+	if m.Priorities.Started(id, log, m.Gates.Gates()) {
+		m.thaw()
+	}
+}
+
+// Advance looks, for the gates, at the jobs that wait and would fit, up to an instant.
+func (m *Machine) Advance(now float64) {
+	if m.cfg.WithoutGates {
+		return
+	}
+	m.Gates.Advance(now, func() *[track.LimitClasses]float64 {
+		free := make([]float64, len(m.All)+1)
+		for i := range free {
+			var p *Pool
+			if i > 0 {
+				p = m.All[i-1]
+			}
+			running, _ := m.uses(p)
+			free[i] = float64(m.capacityOf(p)) - running.Procs
+		}
+		var out [track.LimitClasses]float64
+		for _, j := range m.tracker.Line.Waiting() {
+			if j.State == track.Waiting && float64(j.Procs) <= free[j.QueueState.Pool] {
+				out[j.LimitClass]++
+			}
+		}
+		return &out
+	})
+}
+
+// LearnStart passes a start to those who look for gates.
+func (m *Machine) LearnStart(now float64, j *track.Job) {
+	if !m.cfg.WithoutGates && m.Gates.Started(now, j.LimitClass) {
+		m.thaw()
+	}
+}
+
+// thaw lets the facts of all pools be made again.
+func (m *Machine) thaw() {
+	for _, p := range m.All {
+		p.frozen = nil
+	}
+}
+
+func waittimeLog(wait float64) float64 { return waittime.Log(math.Min(wait, waittime.Longest)) }
+
+// Share takes over the rules that another machine has learnt.
+func (m *Machine) Share(of *Machine) {
+	m.Gates.Share(&of.Gates)
+	m.Priorities.Share(of.Priorities)
+	m.thaw()
+}

@@ -1,0 +1,176 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+)
+
+// Code passes a priority; nil is none.
+func Code(s *codec.Codec, v **Priority) {
+	known := *v != nil
+	if s.Flag(&known); !known {
+		*v = nil
+		return
+	}
+	if s.Reading {
+		*v = &Priority{}
+	}
+	p := *v
+	s.Finite(&p.LogAge, &p.AgeDays, &p.LogLimit, &p.LogProcs, &p.LogExpected, &p.Own, &p.QueueWait, &p.LogUse,
+		&p.Lifetimes, &p.Delay, &p.Capacity)
+	s.Flag(&p.Strict)
+}
+
+// CodeGates passes gates; nil is none.
+func CodeGates(s *codec.Codec, v **Gates) {
+	known := *v != nil
+	if s.Flag(&known); !known {
+		*v = nil
+		return
+	}
+	if s.Reading {
+		*v = &Gates{}
+	}
+	codeClasses(s, &(*v).classes)
+	codeClasses(s, &(*v).coarse)
+}
+
+func codeClasses(s *codec.Codec, all *[track.LimitClasses]*[Slots]bool) {
+	for class := range all {
+		shut := &all[class]
+		some := *shut != nil
+		if s.Flag(&some); !some {
+			continue
+		}
+		if s.Reading {
+			*shut = &[Slots]bool{}
+		}
+		for i := range *shut {
+			s.Flag(&(*shut)[i])
+		}
+	}
+}
+
+// Code passes what a learner of gates knows.
+func (l *GateLearner) Code(s *codec.Codec) {
+	s.Finite(&l.next, &l.week)
+	s.Flag(&l.begun)
+	s.Int(&l.starts)
+	for class := range l.classes {
+		some := l.classes[class] != nil
+		if s.Flag(&some); !some {
+			continue
+		}
+		c := l.of(class)
+		for i := range c.Starts {
+			s.Finite(&c.Starts[i], &c.Exposure[i])
+		}
+	}
+	CodeGates(s, &l.gates)
+}
+
+// Share takes over what another learner knows.
+func (l *GateLearner) Share(of *GateLearner) {
+	*l = *of
+	for class, c := range of.classes {
+		if c != nil {
+			own := *c
+			l.classes[class] = &own
+		}
+	}
+}
+
+// Code passes what learners know. Where it is read, a fit that was under way begins again.
+func (l *Learners) Code(s *codec.Codec) {
+	codec.Map(s, &l.pools, func(v **Learner) {
+		if s.Reading {
+			*v = &Learner{}
+		}
+		l.code(s, *v)
+	})
+	ids := slices.Sorted(maps.Keys(l.pending))
+	codec.List(s, &ids, func(id *uint64) {
+		s.Uint(id)
+		p := l.pending[*id]
+		if s.Reading {
+			p = &pending{Situation: &Situation{}}
+			l.pending[*id] = p
+		}
+		s.Text(&p.pool)
+		codeSituation(s, p.Situation)
+	})
+	if s.Reading && len(l.pools) > mostPools {
+		s.Fail()
+	}
+}
+
+func (l *Learners) code(s *codec.Codec, p *Learner) {
+	s.Uint(&p.submitted)
+	s.Int(&p.seen, &p.fitted)
+	Code(s, &p.inForce)
+	codec.List(s, &p.known, func(v **Situation) {
+		if s.Reading {
+			*v = &Situation{}
+		}
+		codeSituation(s, *v)
+	})
+	fits := p.next != nil
+	if s.Flag(&fits); !fits {
+		return
+	}
+	f := fitting{}
+	if !s.Reading {
+		f = *p.next
+	}
+	s.Int(&f.from, &f.due)
+	CodeGates(s, &f.gates)
+	if !s.Reading || s.Bad {
+		return
+	}
+	if n := len(p.known) - (p.seen - f.from); n < 0 || f.from > p.seen {
+		s.Fail()
+		return
+	}
+	l.begin(p, f.from, f.due, f.gates)
+}
+
+func codeSituation(s *codec.Codec, v *Situation) {
+	s.Finite(&v.At, &v.Log)
+	s.Int(&v.Capacity)
+	codeJob(s, &v.Request)
+	codec.List(s, &v.Waiting, func(j *Job) { codeJob(s, j) })
+	codec.List(s, &v.Running, func(r *Running) {
+		codeProcs(s, &r.Procs)
+		codeSingles(s, &r.Age, &r.Expected, &r.Limit)
+	})
+}
+
+func codeJob(s *codec.Codec, j *Job) {
+	codeProcs(s, &j.Procs)
+	own := int(j.Own)
+	s.Int(&own)
+	j.Own = int32(own) //nolint:gosec // as it was written
+	codeSingles(s, &j.Limit, &j.Expected, &j.Age, &j.QueueWait, &j.Use)
+}
+
+func codeProcs(s *codec.Codec, v *int32) {
+	n := int(*v)
+	s.Int(&n)
+	if *v = int32(n); s.Reading && (*v < 1 || int(*v) != n) { //nolint:gosec // looked at
+		s.Fail()
+	}
+}
+
+// codeSingles passes numbers from 0.
+func codeSingles(s *codec.Codec, all ...*float32) {
+	for _, v := range all {
+		x := float64(*v)
+		s.Finite(&x)
+		if *v = float32(x); s.Reading && !(x >= 0) {
+			s.Fail()
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package rules
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/waitcast/waitcast/job/waittime"
+)
+
+// Situation is a pool at the submission of a job, and the wait that followed.
+type Situation struct {
+	Pool    // without gates
+	At      float64
+	Request Job
+	Log     float64 // ln(wait + 60 s)
+}
+
+// What a fit costs and how far it looks: Tries random changes of the best weights so far, judged on the newest
+// Situations of a pool.
+const (
+	Tries      = 40
+	Situations = 500
+)
+
+// starts are the priorities that a fit begins with, beside the one in force: first come, first served; the shortest
+// limit first; the user's first job, then the queue with the shortest waits and the shortest limit; and strictly first
+// come, first served.
+func starts() []Priority {
+	return []Priority{
+		{LogAge: 1}, {LogLimit: 1}, {LogLimit: 1, Own: .5, QueueWait: 1}, {LogAge: 1, Strict: true},
+	}
+}
+
+// weight is a weight of a priority that a fit tries others of: of is where it stands, width the standard deviation of
+// the first tries, least and most are its bounds.
+type weight struct {
+	of          *float64
+	width       float64
+	least, most float64
+}
+
+// weights returns the weights of a priority.
+func (p *Priority) weights() []weight {
+	const any = 1e3
+	return []weight{
+		{&p.LogAge, .4, -any, any}, {&p.AgeDays, .4, -any, any}, {&p.LogLimit, .4, -any, any},
+		{&p.LogProcs, .4, -any, any}, {&p.LogExpected, .3, -any, any}, {&p.Own, .6, -any, any},
+		{&p.QueueWait, .5, -any, any}, {&p.LogUse, .2, -any, any}, {&p.Lifetimes, .4, -2, 2}, {&p.Delay, 1.5, 0, 6},
+		{&p.Capacity, .06, -.7, .2},
+	}
+}
+
+// Fit returns the priority with the least loss at .5 on some situations, among those in starts, the one in force (nil
+// for none), and random changes of the best: a random search whose steps become smaller. gates are those that all
+// situations are played with. Equal input gives equal output, whatever the number of workers. It is nil without
+// situations, or once cancelled is true.
+func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers int, cancelled *atomic.Bool) *Priority {
+	if len(of) == 0 {
+		return nil
+	}
+	f := fit{players: make([]Player, max(1, workers)), losses: make([]float64, len(of)), cancelled: cancelled}
+	for _, s := range of {
+		gated := *s
+		gated.Gates = gates.At(s.At)
+		f.of = append(f.of, &gated)
+	}
+	candidates := starts()
+	if inForce != nil {
+		candidates = append([]Priority{*inForce}, candidates...)
+	}
+	best, least := candidates[0], math.Inf(1)
+	try := func(p Priority) {
+		if loss := f.loss(&p, least); loss < least {
+			best, least = p, loss
+		}
+	}
+	for _, p := range candidates {
+		try(p)
+	}
+	for _, c := range [...]float64{-.45, -.3, -.2, -.1, 0} {
+		p := best
+		p.Capacity = c
+		try(p)
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for k := range Tries {
+		p := best
+		all := p.weights()
+		for range 1 + rng.IntN(3) {
+			w := &all[rng.IntN(len(all))]
+			*w.of += w.width * rng.NormFloat64() * math.Pow(2, -2*float64(k)/Tries)
+			*w.of = math.Max(w.least, math.Min(*w.of, w.most))
+		}
+		try(p)
+	}
+	if cancelled != nil && cancelled.Load() {
+		return nil
+	}
+	return &best
+}
+
+// fit is the work of one Fit.
+type fit struct {
+	of        []*Situation
+	players   []Player
+	losses    []float64
+	cancelled *atomic.Bool
+}
+
+// part is how many situations are judged before it is seen whether a candidate can still win.
+const part = 100
+
+// loss returns the mean loss of a priority's forecasts, or +Inf once it is above the least one for sure.
+func (f *fit) loss(p *Priority, least float64) float64 {
+	sum := 0.
+	for from := 0; from < len(f.of); from += part {
+		to := min(len(f.of), from+part)
+		f.judge(p, from, to)
+		for _, l := range f.losses[from:to] { // in their order, so that the sum is the same for any number of workers
+			sum += l
+		}
+		if f.cancelled != nil && f.cancelled.Load() || sum > least*float64(len(f.of)) {
+			return math.Inf(1)
+		}
+	}
+	return sum / float64(len(f.of))
+}
+
+// judge computes the losses of a range of situations.
+func (f *fit) judge(p *Priority, from, to int) {
+	var next atomic.Int64
+	next.Store(int64(from))
+	work := func(player *Player) {
+		for i := int(next.Add(1)) - 1; i < to; i = int(next.Add(1)) - 1 {
+			s := f.of[i]
+			player.Load(&s.Pool, p.Processors(s.Capacity), math.Exp(p.Lifetimes))
+			wait := p.Late(player.Wait(&s.Pool, &s.Request, p.Strict, p.Score))
+			f.losses[i] = math.Abs(waittime.Log(wait)-s.Log) / 2
+		}
+	}
+	var all sync.WaitGroup
+	for i := 1; i < len(f.players); i++ {
+		all.Go(func() { work(&f.players[i]) })
+	}
+	work(&f.players[0])
+	all.Wait()
+}

@@ -1,0 +1,253 @@
+package rules_test
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/predictor/engine/rules"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+const (
+	hour = 3600.
+	day  = 24 * hour
+)
+
+// random draws a pool of 16 processors, full and with a queue, and a request.
+func random(rng *rand.Rand) *rules.Situation {
+	s := &rules.Situation{At: rng.Float64() * 1e6, Request: job(rng, 0)}
+	s.Capacity = 16
+	for used := 0; used < 16; {
+		n := min(1+rng.IntN(8), 16-used)
+		used += n
+		limit := float32(600 * (1 + rng.IntN(20)))
+		s.Running = append(s.Running, rules.Running{Procs: int32(n), Limit: limit, Expected: limit * rng.Float32(),
+			Age: limit * rng.Float32()})
+	}
+	for range rng.IntN(12) {
+		s.Waiting = append(s.Waiting, job(rng, 3000*rng.Float32()))
+	}
+	return s
+}
+
+func job(rng *rand.Rand, age float32) rules.Job {
+	limit := float32(600 * (1 + rng.IntN(20)))
+	return rules.Job{Procs: int32(1 + rng.IntN(8)), Limit: limit, Expected: limit * rng.Float32(), Age: age,
+		Own: int32(rng.IntN(3)), QueueWait: 6, Use: 1e6 * rng.Float32()}
+}
+
+// solve plays a situation under a priority, as the scheduler of the tests does.
+func solve(s *rules.Situation, p *rules.Priority) float64 {
+	var player rules.Player
+	player.Load(&s.Pool, p.Processors(s.Capacity), math.Exp(p.Lifetimes))
+	return p.Late(player.Wait(&s.Pool, &s.Request, p.Strict, p.Score))
+}
+
+// TestFitFindsTheOrder proves that a fit learns an order that none of its starting points has from the waits that it
+// made: on situations that it has not seen its forecasts lose less than half of what first come, first served and the
+// shortest first lose.
+func TestFitFindsTheOrder(t *testing.T) {
+	truth := &rules.Priority{LogProcs: -1, LogUse: .7, Delay: math.Log1p(30)}
+	rng := rand.New(rand.NewPCG(1, 2))
+	draw := func(n int) (out []*rules.Situation) {
+		for range n {
+			s := random(rng)
+			s.Log = waittime.Log(solve(s, truth))
+			out = append(out, s)
+		}
+		return out
+	}
+	seen, unseen := draw(400), draw(400)
+	loss := func(p *rules.Priority) float64 {
+		sum := 0.
+		for _, s := range unseen {
+			sum += math.Abs(waittime.Log(solve(s, p))-s.Log) / 2
+		}
+		return sum / float64(len(unseen))
+	}
+	var fitted *rules.Priority
+	for seed := range uint64(8) { // as they follow each other in a daemon
+		fitted = rules.Fit(seen, fitted, nil, seed, 2, nil)
+	}
+	got, fcfs, short := loss(fitted), loss(&rules.Priority{LogAge: 1}), loss(&rules.Priority{LogLimit: 1})
+	if got > fcfs/2 || got > short/2 {
+		t.Errorf("the fitted priority %+v loses %.4f, first come %.4f, shortest first %.4f: want half of them", *fitted,
+			got, fcfs, short)
+	}
+}
+
+// TestFitDependsOnNothingElse proves that the number of workers changes nothing.
+func TestFitDependsOnNothingElse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	var all []*rules.Situation
+	for range 150 {
+		s := random(rng)
+		s.Log = waittime.Log(solve(s, &rules.Priority{LogExpected: 1}))
+		all = append(all, s)
+	}
+	one, four := rules.Fit(all, nil, nil, 5, 1, nil), rules.Fit(all, nil, nil, 5, 4, nil)
+	if *one != *four {
+		t.Errorf("one worker finds %+v, four find %+v", *one, *four)
+	}
+	if other := rules.Fit(all, nil, nil, 6, 1, nil); *other == *one {
+		t.Errorf("two seeds find the same %+v", *one)
+	}
+}
+
+// TestOrders checks each order of the portfolio by hand: a machine of one processor is taken, three jobs wait, and the
+// request starts behind those that the order prefers.
+func TestOrders(t *testing.T) {
+	pool := &rules.Pool{Capacity: 4, Running: []rules.Running{{Procs: 4, Limit: 100, Expected: 100}}}
+	pool.Waiting = []rules.Job{
+		{Procs: 4, Limit: 1000, Expected: 1000, Age: 5000, Own: 0, QueueWait: 5}, // old and long: 1000 s
+		{Procs: 4, Limit: 100, Expected: 100, Age: 10, Own: 1, QueueWait: 9},     // short: 100 s
+	}
+	request := &rules.Job{Procs: 3, Limit: 500, Expected: 500, Own: 2, QueueWait: 7}
+	// the running job ends at 100; then those that go first, in any order
+	want := map[string]float64{
+		"first_come":  100 + 1000 + 100,
+		"short_limit": 100 + 100,        // 100 < 500 < 1000
+		"own_rank":    100 + 1000 + 100, // the others are their users' first and second
+		"expansion":   100 + 1000 + 100, // 5000/1000 and 10/600 against 0
+		"queue":       100 + 1000,       // the queue of the first has the shortest waits, of the second the longest
+		"largest":     100 + 1000 + 100,
+		"smallest":    100,
+	}
+	var player rules.Player
+	player.Load(pool, pool.Capacity, 1)
+	for _, o := range rules.Orders() {
+		w, ok := want[o.Name]
+		if got := player.Wait(pool, request, true, o.Score); !ok || got != w {
+			t.Errorf("%s: wait %v, want %v", o.Name, got, w)
+		}
+	}
+	if len(want) != len(rules.Orders()) {
+		t.Errorf("%d orders, %d are checked", len(rules.Orders()), len(want))
+	}
+}
+
+// nightly plays weeks of a site that starts jobs over four hours only from 18:00 to 8:00, and returns what was learnt.
+func nightly(weeks int) *rules.GateLearner {
+	l := &rules.GateLearner{}
+	rng := rand.New(rand.NewPCG(7, 8))
+	long, short := track.LimitClass(8*hour), track.LimitClass(hour)
+	waiting := 0.
+	for at := 0.; at < float64(weeks)*7*day; at += 600 {
+		l.Advance(at, func() *[track.LimitClasses]float64 {
+			out := &[track.LimitClasses]float64{}
+			out[long] = waiting
+			return out
+		})
+		if rng.IntN(4) == 0 {
+			l.Started(at, short)
+		}
+		if rng.IntN(12) == 0 {
+			waiting++
+		}
+		if h := math.Mod(at, day) / hour; h >= 18 || h < 8 {
+			for ; waiting > 0; waiting-- {
+				l.Started(at, long)
+			}
+		}
+	}
+	return l
+}
+
+// TestGatesAreLearnt proves that the gate of a site is found, for the limits that it holds for, and is what a
+// simulation needs.
+func TestGatesAreLearnt(t *testing.T) {
+	g := nightly(8).Gates()
+	for h := range 7 * 24 {
+		at := 80*7*day + float64(h)*hour + 1
+		shut := h%24 >= 9 && h%24 < 17 // the hours beside the edges may be either
+		open := h%24 >= 19 || h%24 < 7
+		got := g.IsShut(at, track.LimitClass(8*hour))
+		if shut && !got || open && got {
+			t.Errorf("hour %d of the week: shut is %v", h, got)
+		}
+		if g.IsShut(at, track.LimitClass(hour)) {
+			t.Errorf("hour %d of the week: short jobs are shut out", h)
+		}
+	}
+	for _, gates := range [][]forward.Gate{g.At(10 * hour), g.Coarse(10 * hour)} {
+		s := &forward.State{Capacity: 1, Gates: gates}
+		var sim forward.Sim
+		for limit, want := range map[float64]float64{hour: 0, 8 * hour: 8 * hour} {
+			got, err := sim.Waits(s, forward.Request{Procs: 1, Limit: limit}, 1, 1, nil)
+			if err != nil || math.Abs(got[0]-want) > hour {
+				t.Errorf("at ten in the morning a limit of %v h waits %v s (%v), want %v", limit/hour, got, err, want)
+			}
+		}
+	}
+}
+
+// TestNoGates proves that a site without gates has none: jobs start at all hours, or wait at all hours.
+func TestNoGates(t *testing.T) {
+	l := &rules.GateLearner{}
+	rng := rand.New(rand.NewPCG(9, 10))
+	for at := 0.; at < 8*7*day; at += 600 {
+		l.Advance(at, func() *[track.LimitClasses]float64 {
+			out := &[track.LimitClasses]float64{}
+			out[10], out[16] = float64(rng.IntN(3)), float64(rng.IntN(3))
+			return out
+		})
+		if rng.IntN(3) == 0 {
+			l.Started(at, 10+6*rng.IntN(2))
+		}
+	}
+	if g := l.Gates(); g != nil {
+		t.Errorf("gates were found: %v", g.Coarse(0))
+	}
+}
+
+// TestLearnersGoOnTheSame proves that learners that were saved and restored in the midst of a fit go on as those that
+// were not, byte for byte, and that a fit takes effect after a fixed number of situations.
+func TestLearnersGoOnTheSame(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	plain, l := rules.NewLearners(false, 2), rules.NewLearners(false, 2)
+	restored, changes := 0, 0
+	for id := range uint64(1200) {
+		s := random(rng)
+		log := waittime.Log(solve(s, &rules.Priority{LogLimit: 1, LogProcs: .5}))
+		for _, each := range []*rules.Learners{plain, l} {
+			each.Submitted("pool", id, func() *rules.Situation { c := *s; return &c })
+		}
+		if a, b := plain.Started(id, log, nil), l.Started(id, log, nil); a != b {
+			t.Fatalf("job %d: changed is %v, and after a restore %v", id, a, b)
+		} else if a {
+			changes++
+		}
+		if id%97 == 5 {
+			data := saved(l)
+			if !bytes.Equal(data, saved(plain)) {
+				t.Fatalf("job %d: the saved states differ", id)
+			}
+			l.Close()
+			l = rules.NewLearners(false, 2)
+			c := &codec.Codec{Reader: codec.Reader{Rest: data}, Reading: true}
+			if l.Code(c); c.Bad || len(c.Rest) > 0 {
+				t.Fatalf("job %d: the saved state cannot be read", id)
+			}
+			restored++
+		}
+	}
+	defer plain.Close()
+	defer l.Close()
+	if a, b := plain.InForce("pool"), l.InForce("pool"); a == nil || *a != *b {
+		t.Errorf("in force are %+v and after restores %+v", a, b)
+	}
+	if restored < 5 || changes < 3 {
+		t.Errorf("%d restores, %d changes: too few", restored, changes)
+	}
+}
+
+func saved(l *rules.Learners) []byte {
+	c := &codec.Codec{}
+	l.Code(c)
+	return c.Writer
+}
