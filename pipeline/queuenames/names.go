@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // Other is the queue that the jobs of all queues beyond the limit share.

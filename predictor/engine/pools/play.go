@@ -342,7 +342,8 @@ type Scratch struct {
 
 // Ask plays the pool forward for a request at an instant, or looks up what was played of a large pool. The result is
 // nil where that is not possible; age is that of the simulation in seconds, NaN for none.
-func (f *Facts) Ask(at float64, levels []float64, r *RankedRequest, known *Memo, c *Scratch) (s *Simulated, age float64) {
+func (f *Facts) Ask(at float64, levels []float64, r *RankedRequest, known *Memo, c *Scratch) (s *Simulated,
+	age float64) {
 	age = math.NaN()
 	if f.Large {
 		t := f.Surfaces[r.Queue]
