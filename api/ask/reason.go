@@ -12,6 +12,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
 // reason writes the forecast in one sentence: what is free, who is ahead, what follows from that and whether the
@@ -118,7 +119,9 @@ func knownCauses(v *readmodel.View, w *wire.Wait, f *predictor.Forecast) []strin
 	if facts := queueFacts(v, w.Queue); facts.Down || facts.Closed {
 		out = append(out, "the queue does not work now")
 	}
-	if policy, _ := v.Policy(w.Queue); strings.HasPrefix(policy.String(), "priority") {
+	// a learnt priority is what waitcast makes of the starts, and explains nothing
+	policy, from := v.Policy(w.Queue)
+	if from != enginepools.PolicyLearnt && strings.HasPrefix(policy.String(), "priority") {
 		out = append(out, "jobs with a higher priority go before it, also those that come later")
 	}
 	for _, missing := range w.NotConsidered {
