@@ -30,6 +30,7 @@ type Player struct {
 	laws   []fixed
 	scores []float64
 	order  []int32
+	waits  []float64
 }
 
 // fixed is the law of a job that goes on for so many seconds.
@@ -103,8 +104,8 @@ func (p *Player) Wait(pool *Pool, request *Job, strict bool, score func(*Job) fl
 			Law: &p.laws[len(pool.Running)+int(i)]})
 	}
 	r := forward.Request{Procs: int(request.Procs), Limit: request.plan(), Behind: behind}
-	waits, err := p.sim.Waits(s, r, 1, 1, nil)
-	if err != nil {
+	waits, err := p.sim.Waits(s, r, 1, 1, p.waits)
+	if p.waits = waits; err != nil {
 		return farthest
 	}
 	return math.Min(waits[0], farthest)
