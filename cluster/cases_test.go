@@ -1,10 +1,14 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -289,20 +293,20 @@ func TestForgottenJobs(t *testing.T) {
 
 // A saved state of another cluster or version, or a damaged one, is refused and leaves the state as it was.
 func TestUnmarshalRefuses(t *testing.T) {
-	other := New("d", 0)
-	data, err := other.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
+	other, s := New("d", 0), New("c", 0)
+	feed(s, nil, event(job.Submit, "1", 0))
+	good, errA := s.MarshalBinary()
+	data, errB := other.MarshalBinary()
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
 	}
-	for _, bad := range [][]byte{data, []byte(`{"version":0,"name":"c"}`), []byte("{"), nil} {
-		s := New("c", 0)
-		feed(s, nil, event(job.Submit, "1", 0))
-		if err := s.UnmarshalBinary(bad); err == nil {
-			t.Errorf("%q was taken", bad)
-		}
-		if s.Job("1") == nil {
-			t.Errorf("%q changed the state", bad)
-		}
+	codectest.Check(t, good, func() codec.Savable { return New("c", 0) })
+	if err := s.UnmarshalBinary(data); !errors.Is(err, codec.ErrConfig) || s.Job("1") == nil {
+		t.Errorf("that of another cluster: %v", err)
+	}
+	bad := codectest.EditJSON(t, good, func([]byte) []byte { return []byte("{") })
+	if err := s.UnmarshalBinary(bad); !errors.Is(err, codec.ErrDamaged) || s.Job("1") == nil {
+		t.Errorf("half an object: %v", err)
 	}
 }
 

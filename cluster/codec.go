@@ -1,18 +1,16 @@
 package cluster
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job"
 )
 
-// codecVersion is written into every saved state; another version is refused and the state rebuilt from the journal.
-const codecVersion = 4
+// kind and version are those of the saved state.
+const kind, version = "cluster", 5
 
 type saved struct {
-	Version int         `json:"version"`
 	Name    string      `json:"name"`
 	Highest int         `json:"highest"`
 	Seq     uint64      `json:"seq"`
@@ -34,10 +32,18 @@ type savedPool struct {
 	Binds    Dimension           `json:"binds"`
 }
 
+// fields passes the state as JSON: jobs and facts have that form elsewhere, too.
+func (s *saved) fields(c *codec.Codec) {
+	name := s.Name
+	if c.JSON(s); !c.Bad && s.Name != name {
+		c.Differs("it is of cluster %q, not of %q", s.Name, name)
+	}
+}
+
 // MarshalBinary saves the state: the same state gives the same bytes.
 func (s *State) MarshalBinary() ([]byte, error) {
 	out := saved{
-		Version: codecVersion, Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
+		Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
 		// [] also where nil
 		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count,
 		Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts, Pools: make([]savedPool, len(s.pools)),
@@ -48,19 +54,15 @@ func (s *State) MarshalBinary() ([]byte, error) {
 	for i := range s.leftRing { // oldest first
 		out.Left = append(out.Left, s.left[s.leftRing[(s.leftNext+i)%len(s.leftRing)]])
 	}
-	return json.Marshal(out)
+	return codec.Save(kind, version, 0, out.fields)
 }
 
 // UnmarshalBinary restores a state saved by MarshalBinary into a State made by New with the same name. The configured
-// capacity is kept.
+// capacity is kept. The error is a *codec.Error; after it the State is as it was.
 func (s *State) UnmarshalBinary(data []byte) error {
-	var in saved
-	if err := json.Unmarshal(data, &in); err != nil {
-		return fmt.Errorf("saved state of cluster %s: %w", s.name, err)
-	}
-	if in.Version != codecVersion || in.Name != s.name {
-		return fmt.Errorf("saved state is version %d of cluster %q, want version %d of %q",
-			in.Version, in.Name, codecVersion, s.name)
+	in := saved{Name: s.name}
+	if err := codec.Load(kind, version, data, in.fields); err != nil {
+		return err
 	}
 	fresh := New(s.name, s.configured)
 	fresh.byHand, fresh.facts, fresh.now = s.byHand, in.Facts, in.Now

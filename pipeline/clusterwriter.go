@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
@@ -17,7 +17,6 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 	"github.com/waitcast/waitcast/pipeline/queuenames"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
-	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // clusterWriter holds the state that the writer keeps of one cluster: the picture, the models, the open forecasts.
@@ -186,7 +185,7 @@ func (l *clusterWriter) save(into map[string][]byte) error {
 		into[part.name] = data
 	}
 	if l.learnt != nil {
-		data, err := json.Marshal(l.learnt)
+		data, err := codec.Save(historyKind, historyVersion, 0, func(c *codec.Codec) { c.JSON(l.learnt) })
 		if err != nil {
 			return fmt.Errorf("saving %s: %w", l.historyPart(), err)
 		}
@@ -194,6 +193,9 @@ func (l *clusterWriter) save(into map[string][]byte) error {
 	}
 	return nil
 }
+
+// historyKind and historyVersion are those of that part.
+const historyKind, historyVersion = "history", 1
 
 // historyPart is the part of a snapshot that says which history the state knows. A state that knows none lacks it.
 func (l *clusterWriter) historyPart() string { return l.state.Name() + "/history" }
@@ -208,9 +210,12 @@ func (l *clusterWriter) restore(from map[string][]byte) error {
 			return fmt.Errorf("restoring %s: %w", part.name, err)
 		}
 	}
-	var err error
-	if l.learnt, err = past.Decode[past.Learnt](string(from[l.historyPart()])); err != nil {
-		return fmt.Errorf("restoring %s: %w", l.historyPart(), err)
+	l.learnt = nil
+	if data := from[l.historyPart()]; data != nil {
+		l.learnt = &past.Learnt{}
+		if err := codec.Load(historyKind, historyVersion, data, func(c *codec.Codec) { c.JSON(l.learnt) }); err != nil {
+			return fmt.Errorf("restoring %s: %w", l.historyPart(), err)
+		}
 	}
 	return nil
 }

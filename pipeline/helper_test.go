@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
@@ -101,7 +103,7 @@ func lanes(t testing.TB, p *Pipeline) map[string]string {
 		out[name] = string(data)
 	}
 	var state map[string]any
-	if err := json.Unmarshal(parts["c/state"], &state); err != nil {
+	if err := json.Unmarshal(codectest.Text(t, parts["c/state"]), &state); err != nil {
 		t.Fatal(err)
 	}
 	counts := state["counts"].(map[string]any)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 
 	"github.com/google/go-cmp/cmp"
@@ -166,7 +168,7 @@ func leftIn(t *testing.T, state []byte) cluster.Left {
 	var saved struct {
 		Left []cluster.Left `json:"left"`
 	}
-	if err := json.Unmarshal(state, &saved); err != nil || len(saved.Left) != 1 {
+	if err := json.Unmarshal(codectest.Text(t, state), &saved); err != nil || len(saved.Left) != 1 {
 		t.Fatalf("%v: %s", err, state)
 	}
 	return saved.Left[0]

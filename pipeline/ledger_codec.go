@@ -1,15 +1,18 @@
 package pipeline
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
+
+// ledgerKind and ledgerVersion are those of the saved state.
+const ledgerKind, ledgerVersion = "ledger", 1
 
 // savedLedger holds the forecasts in one table, and the views that are still needed.
 type savedLedger struct {
@@ -25,6 +28,9 @@ type savedLedger struct {
 	Current int             `json:"current"` // the newest view, -1 if there is none
 	accuracy.Record
 }
+
+// fields passes the ledger as JSON: rows, scores and figures have that form elsewhere, too.
+func (s *savedLedger) fields(c *codec.Codec) { c.JSON(s) }
 
 type savedView struct {
 	At   time.Time `json:"at"`
@@ -96,7 +102,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 		}
 		out.Views = append(out.Views, savedView{s.At.UTC(), data})
 	}
-	return json.Marshal(out)
+	return codec.Save(ledgerKind, ledgerVersion, 0, out.fields)
 }
 
 // byPlace orders the forecasts of waiting jobs: by the order of submission, the tasks of an array after it.
@@ -115,7 +121,7 @@ var errLedger = errors.New("saved ledger: a number points nowhere")
 // UnmarshalBinary restores what MarshalBinary saved. The engine must be restored before: the views are its own.
 func (l *ledger) UnmarshalBinary(data []byte) error {
 	var in savedLedger
-	if err := json.Unmarshal(data, &in); err != nil {
+	if err := codec.Load(ledgerKind, ledgerVersion, data, in.fields); err != nil {
 		return err
 	}
 	fresh := newLedger(l.cluster, l.feeder, l.emit)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
@@ -42,14 +44,16 @@ func TestWindowIsSaved(t *testing.T) {
 		t.Errorf("windows of %d queues, want 2", len(again.record.Recent))
 	}
 	edit := func(change func(map[string]any)) []byte {
-		var saved map[string]any
-		decoded := json.Unmarshal(data, &saved)
-		change(saved)
-		out, err := json.Marshal(saved)
-		if decoded != nil || err != nil {
-			t.Fatal(decoded, err)
-		}
-		return out
+		return codectest.EditJSON(t, data, func(text []byte) []byte {
+			var saved map[string]any
+			decoded := json.Unmarshal(text, &saved)
+			change(saved)
+			out, err := json.Marshal(saved)
+			if decoded != nil || err != nil {
+				t.Fatal(decoded, err)
+			}
+			return out
+		})
 	}
 	old, err := restore(edit(func(saved map[string]any) { delete(saved, "recent") }))
 	if err != nil || len(old.record.Recent) != 0 || len(old.record.Scores) == 0 {

@@ -3,8 +3,10 @@ package pipeline
 import (
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/pipeline/livemodels"
-	"github.com/waitcast/waitcast/predictor/codec"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -60,11 +62,5 @@ func TestModelsCodec(t *testing.T) {
 	if !ok || a.Model != b.Model {
 		t.Fatalf("restored law %+v, want %+v", b.Model, a.Model)
 	}
-	for cut := range len(want) {
-		if cut%97 == 0 {
-			if err := empty().UnmarshalBinary(want[:cut]); err == nil {
-				t.Fatalf("the first %d of %d bytes were taken", cut, len(want))
-			}
-		}
-	}
+	codectest.Check(t, want, func() codec.Savable { return empty() })
 }

@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
@@ -126,8 +127,7 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (restoredFrom, error) {
 	}
 	for name, l := range p.writers {
 		if err := l.restore(snap.Parts); err != nil {
-			p.log.Warn("the saved state cannot be used: rebuilding from the journal",
-				zap.String("cluster", name), zap.Error(err))
+			p.logUnusable(name, err)
 			if err := p.resetWriters(); err != nil {
 				return restoredFrom{}, err
 			}
@@ -137,6 +137,18 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (restoredFrom, error) {
 	}
 	p.snapshotSeq = snap.Seq
 	return restoredFrom{seq: snap.Seq, restored: true}, nil
+}
+
+// logUnusable logs why the saved state of a cluster is rebuilt from the journal. That of another version of the program
+// is to be expected after an upgrade.
+func (p *Pipeline) logUnusable(cluster string, err error) {
+	if errors.Is(err, codec.ErrVersion) {
+		p.log.Info("the saved state is of another version of this program: rebuilding it from the journal",
+			zap.String("cluster", cluster), zap.Error(err))
+		return
+	}
+	p.log.Warn("the saved state cannot be used: rebuilding it from the journal", zap.String("cluster", cluster),
+		zap.Error(err))
 }
 
 // dropSnapshots deletes those that cannot be used. Who only follows leaves that to the writer.

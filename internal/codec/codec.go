@@ -8,6 +8,7 @@ package codec
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"math"
 	"slices"
@@ -290,6 +291,19 @@ func MapOf[K comparable, T any](s *Codec, v *map[K]T, compare func(a, b K) int, 
 			before = &last
 		}
 	})
+}
+
+// JSON passes a value as the text that encoding/json makes of it, for types that have such a form elsewhere, too.
+func (s *Codec) JSON(v any) {
+	if s.Reading {
+		if text := s.Reader.Bytes(); !s.Bad {
+			s.Refuse(json.Unmarshal(text, v))
+		}
+		return
+	}
+	text, err := json.Marshal(v)
+	s.Refuse(err)
+	s.Writer.Blob(text)
 }
 
 // Savable is a value with a saved form of its own.

@@ -79,6 +79,20 @@ func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
 	return c.problem(end)
 }
 
+// Open returns the kind and the version of what Save returned, and a Reader of its fields: for tools that look into
+// saved state. An error is an *Error.
+func Open(data []byte) (kind string, version uint64, fields Reader, err error) {
+	if err := checkEnvelope("", data); err != nil {
+		return "", 0, Reader{}, err
+	}
+	r := Reader{Rest: data[len(magic) : len(data)-checksumSize]}
+	kind, version = r.text(), r.Uint()
+	if r.Bad {
+		return "", 0, Reader{}, &Error{Size: len(data), Reason: ErrDamaged, Detail: "its header is cut off"}
+	}
+	return kind, version, r, nil
+}
+
 // Restore loads into a value what Save returned for it, as Load does; on an error the value is as it was. fields gets a
 // copy of the value: it must not change what the pointers, maps and slices in it lead to.
 func Restore[T any](v *T, kind string, version uint64, data []byte, fields func(*T, *Codec)) error {

@@ -5,13 +5,19 @@ package snapshottest
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // Decode reads a part of a snapshot without its live flags and counters, and without the counters of records that
 // changed nothing, which are not in the journal.
 func Decode(data []byte) (any, error) {
+	_, _, fields, err := codec.Open(data)
+	if err != nil {
+		return nil, err
+	}
 	var v any
-	if err := json.Unmarshal(data, &v); err != nil {
+	if err := json.Unmarshal(fields.Bytes(), &v); err != nil {
 		return nil, err
 	}
 	return strip(v), nil

@@ -1,7 +1,11 @@
 package snapshottest_test
 
 import (
+	"encoding/json"
 	"testing"
+
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -10,7 +14,8 @@ import (
 
 func decode(t *testing.T, text string) any {
 	t.Helper()
-	v, err := snapshottest.Decode([]byte(text))
+	saved := codectest.Seal(t, "part", 1, codectest.Fields(func(c *codec.Codec) { c.JSON(json.RawMessage(text)) }))
+	v, err := snapshottest.Decode(saved)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +44,11 @@ func TestDecode(t *testing.T) {
 			t.Errorf("%s: equal is %v, want %v: %s", c.name, diff == "", c.equal, diff)
 		}
 	}
-	if _, err := snapshottest.Decode([]byte("{")); err == nil {
-		t.Error("half a part is decoded")
+	half := []byte("{")
+	saved := codectest.Seal(t, "part", 1, codectest.Fields(func(c *codec.Codec) { c.Blob(&half) }))
+	for _, bad := range [][]byte{saved, half, nil} {
+		if _, err := snapshottest.Decode(bad); err == nil {
+			t.Errorf("%q is decoded", bad)
+		}
 	}
 }

@@ -2,16 +2,14 @@ package livemodels
 
 import (
 	"cmp"
-	"errors"
 	"hash/fnv"
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/workload/users"
 )
 
@@ -188,76 +186,65 @@ func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
 // Queues returns the names of the queues by their numbers.
 func (v *HistoryView) Queues() []string { return v.queues }
 
-var errHistory = errors.New("saved history: a number points nowhere")
-
-// MarshalBinary implements codec.Savable.
-func (h *history) MarshalBinary() ([]byte, error) {
-	out := make(codec.Writer, 0, 32*h.n+64)
-	forgot := uint64(0)
-	if h.forgot {
-		forgot = 1
+// fields passes the jobs. A user's name is kept as its hash.
+func (h *history) fields(c *codec.Codec) {
+	if c.Reading {
+		*h = *newHistory(h.limit)
 	}
-	out.Uint(uint64(h.next), forgot, uint64(len(h.queues)))
-	for _, name := range h.queues {
-		out.Blob([]byte(name))
-	}
-	out.Uint(uint64(len(h.hashes)))
-	for _, number := range slices.Sorted(maps.Keys(h.hashes)) {
-		out.Uint(uint64(number))
-		out.Hash(h.hashes[number])
-	}
-	out.Uint(uint64(len(h.blocks)))
-	before := int64(0)
-	for _, b := range h.blocks {
-		out.Uint(uint64(len(b)))
-		for _, r := range b {
-			out.Signed(r.submit - before)
-			for _, x := range [...]float32{r.wait, r.runtime, r.estimate} {
-				out.Single(x)
-			}
-			out.Uint(uint64(r.user), uint64(r.queue), uint64(r.procs))
-			out.Hash(r.program)
-			before = r.submit
+	codec.Number(c, &h.next)
+	c.Flag(&h.forgot)
+	codec.List(c, &h.queues, func(name *string) {
+		if c.Text(name); c.Reading {
+			h.number[*name] = uint32(len(h.number))
+		}
+	})
+	number := func(n *uint32) { codec.Number(c, n) }
+	codec.MapOf(c, &h.hashes, cmp.Compare[uint32], number, func(hash *uint64) { c.Hash(hash) })
+	if c.Reading {
+		for n, hash := range h.hashes {
+			h.users[hash] = &member{number: n}
 		}
 	}
-	return out, nil
+	c.Check(len(h.number) == len(h.queues) && len(h.users) == len(h.hashes), "a queue or a user is there twice")
+	var blocks [][]record
+	if !c.Reading {
+		blocks = h.blocks
+	}
+	before := int64(0)
+	codec.List(c, &blocks, func(block *[]record) {
+		codec.List(c, block, func(r *record) {
+			r.fields(c, &before)
+			if c.Reading && !c.Bad {
+				h.resume(c, *r)
+			}
+		})
+	})
 }
 
-// UnmarshalBinary implements codec.Savable.
-func (h *history) UnmarshalBinary(data []byte) error {
-	d := codec.Reader{Rest: data}
-	in := newHistory(h.limit)
-	in.next = uint32(d.Uint())
-	in.forgot = d.Uint() == 1
-	for range d.Count() {
-		in.queue(string(d.Bytes()))
+// fields passes a job behind another one that was submitted at an instant.
+func (r *record) fields(c *codec.Codec, before *int64) {
+	since := r.submit - *before
+	if c.Signed(&since); c.Reading {
+		r.submit = *before + since
 	}
-	for range d.Count() {
-		number, hash := uint32(d.Uint()), d.Hash()
-		in.hashes[number], in.users[hash] = hash, &member{number: number}
+	*before = r.submit
+	c.Single(&r.wait, &r.runtime, &r.estimate)
+	codec.Number(c, &r.user, &r.queue)
+	codec.Number(c, &r.procs)
+	c.Hash(&r.program)
+}
+
+// resume adds a job that was read.
+func (h *history) resume(c *codec.Codec, r record) {
+	u := h.users[h.hashes[r.user]]
+	if int(r.queue) >= len(h.queues) || r.user != 0 && u == nil {
+		c.Failf("a job of queue %d and user %d, which are not there", r.queue, r.user)
+		return
 	}
-	before := int64(0)
-	for range d.Count() {
-		for n := d.Count(); n > 0 && !d.Bad; n-- {
-			before += d.Signed()
-			r := record{submit: before, wait: d.Single(), runtime: d.Single(), estimate: d.Single()}
-			r.user, r.queue, r.procs = uint32(d.Uint()), uint32(d.Uint()), int32(d.Uint())
-			r.program = d.Hash()
-			u := in.users[in.hashes[r.user]]
-			if int(r.queue) >= len(in.queues) || r.user != 0 && u == nil {
-				return errHistory
-			}
-			if r.user != 0 {
-				u.jobs++
-			}
-			in.append(r)
-		}
+	if r.user != 0 {
+		u.jobs++
 	}
-	if d.Bad {
-		return errShort
-	}
-	*h = *in
-	return nil
+	h.append(r)
 }
 
 // userHash stands for a user's name.

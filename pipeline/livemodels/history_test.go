@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -60,7 +63,7 @@ func TestHistoryViewAndRestart(t *testing.T) {
 	view := h.view()
 	before, origin := view.Jobs("a")
 	restored := newHistory(3000)
-	if err := restored.UnmarshalBinary(savedHistory(t, h)); err != nil {
+	if err := (*savableHistory)(restored).UnmarshalBinary(savedHistory(t, h)); err != nil {
 		t.Fatal(err)
 	}
 	more := rand.New(rand.NewPCG(4, 4))
@@ -76,17 +79,23 @@ func TestHistoryViewAndRestart(t *testing.T) {
 	if d := cmp.Diff(before, after); d != "" || !o.Equal(origin) {
 		t.Errorf("the view has changed: %s", d)
 	}
-	data := savedHistory(t, h)
-	for cut := 0; cut < len(data); cut += 997 {
-		if newHistory(3000).UnmarshalBinary(data[:cut]) == nil {
-			t.Fatalf("the first %d of %d bytes were taken", cut, len(data))
-		}
-	}
+	codectest.Check(t, savedHistory(t, h), func() codec.Savable { return (*savableHistory)(newHistory(3000)) })
+}
+
+// savableHistory is a history with a saved form of its own.
+type savableHistory history
+
+func (h *savableHistory) MarshalBinary() ([]byte, error) {
+	return codec.Save("history", 1, 0, (*history)(h).fields)
+}
+
+func (h *savableHistory) UnmarshalBinary(data []byte) error {
+	return codec.Restore((*history)(h), "history", 1, data, (*history).fields)
 }
 
 func savedHistory(t *testing.T, h *history) []byte {
 	t.Helper()
-	data, err := h.MarshalBinary()
+	data, err := (*savableHistory)(h).MarshalBinary()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,11 @@ package livemodels
 
 import (
 	"errors"
-	"fmt"
-	"math"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor"
-	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/workload/lifetime"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
@@ -161,33 +159,16 @@ func (c *lifetimeSelection) view() *SelectionView {
 	return c.published
 }
 
-// MarshalBinary implements codec.Savable.
-func (c *lifetimeSelection) MarshalBinary() ([]byte, error) {
-	var out codec.Writer
-	out.Hash(math.Float64bits(c.longest))
-	out.Hash(math.Float64bits(c.limit))
-	out.Blob([]byte(c.name))
-	data, err := c.selector.MarshalBinary()
-	return append(out, data...), err
-}
-
-// UnmarshalBinary implements codec.Savable.
-func (c *lifetimeSelection) UnmarshalBinary(data []byte) error {
-	d := codec.Reader{Rest: data}
-	c.longest, c.limit = math.Float64frombits(d.Hash()), math.Float64frombits(d.Hash())
-	c.name = string(d.Bytes())
-	if d.Bad {
-		return errShort
-	}
-	if err := c.selector.UnmarshalBinary(d.Rest); err != nil {
-		return err
+// code passes the scores and the chosen law.
+func (c *lifetimeSelection) code(s *codec.Codec) {
+	s.Real(&c.longest, &c.limit)
+	s.Text(&c.name)
+	if c.selector.Code(s); !s.Reading || s.Bad {
+		return
 	}
 	law := c.selector.Law(c.name)
-	if c.name != "" && law == nil {
-		return fmt.Errorf("saved laws: the chosen one, %q, is not among them", c.name)
-	}
+	s.Check(c.name == "" || law != nil, "the chosen law, %q, is not among them", c.name)
 	c.law, c.published = piecewise(law), nil
-	return nil
 }
 
 // ages returns how long the jobs of a queue and class have lived that began since an instant, in Unix seconds, and run.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
@@ -44,27 +44,12 @@ func (l *lublin) view(machine int) *LublinView {
 	return l.published
 }
 
-// MarshalBinary implements codec.Savable.
-func (l *lublin) MarshalBinary() ([]byte, error) {
-	newest, err := l.newest.UTC().MarshalBinary()
-	if err != nil {
-		return nil, err
+// code passes the model.
+func (l *lublin) code(c *codec.Codec) {
+	c.Time(&l.newest)
+	if l.live.Code(c); c.Reading {
+		l.published = nil
 	}
-	data, err := l.live.MarshalBinary()
-	var out codec.Writer
-	out.Blob(newest)
-	return append(out, data...), err
-}
-
-// UnmarshalBinary implements codec.Savable.
-func (l *lublin) UnmarshalBinary(data []byte) error {
-	d := codec.Reader{Rest: data}
-	newest := d.Bytes()
-	if d.Bad {
-		return errShort
-	}
-	l.published = nil
-	return errors.Join(l.newest.UnmarshalBinary(newest), l.live.UnmarshalBinary(d.Rest))
 }
 
 // LublinView is the model of Lublin and Feitelson of one queue at one moment. A fit takes milliseconds, and views come

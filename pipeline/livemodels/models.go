@@ -3,7 +3,6 @@
 package livemodels
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,9 +12,9 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor"
-	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/workload/hypergamma"
 	"github.com/waitcast/waitcast/workload/markov"
 	"github.com/waitcast/waitcast/workload/uniformlog"
@@ -359,97 +358,47 @@ func (v *View) Law(queue string, procs int) (predictor.Law, bool) {
 	return predictor.Law{}, false
 }
 
-// modelsVersion is written into every saved set of models.
-const modelsVersion = 4
+// kind and version are those of the saved state.
+const kind, version = "models", 5
 
-// MarshalBinary saves the models, queues in order of their names.
-func (m *Models) MarshalBinary() ([]byte, error) {
-	var out codec.Writer
-	out.Uint(modelsVersion)
-	now, err := m.now.UTC().MarshalBinary()
-	if err != nil {
-		return nil, err
+// fields passes the models, queues in order of their names.
+func (m *Models) fields(c *codec.Codec) {
+	if c.Reading {
+		m.clear()
 	}
-	out.Blob(now)
-	late, err := json.Marshal(m.late)
-	if err != nil {
-		return nil, err
-	}
-	out.Blob(late)
-	history, err := m.history.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	out.Blob(history)
-	out.Uint(uint64(len(m.queues)))
-	for _, name := range slices.Sorted(maps.Keys(m.queues)) {
-		q := m.queues[name]
-		out.Blob([]byte(name))
-		for _, l := range q.windows { // when they were last asked is no part of the state
-			l.expire(m.now)
+	c.Time(&m.now)
+	c.JSON(&m.late)
+	m.history.fields(c)
+	names := slices.Sorted(maps.Keys(m.queues))
+	codec.List(c, &names, func(name *string) {
+		if c.Text(name); c.Bad {
+			return
 		}
-		for _, part := range q.parts() {
-			data, err := part.MarshalBinary()
-			if err != nil {
-				return nil, fmt.Errorf("models of queue %q: %w", name, err)
-			}
-			out.Blob(data)
-		}
-	}
-	return out, nil
+		m.Queue(*name).code(c, m.now)
+	})
 }
 
-func (q *QueueModels) parts() []codec.Savable {
-	return []codec.Savable{
-		q.windows[0].window, q.windows[1].window, q.windows[0].selection, q.windows[1].selection, q.lublin, q.chains,
+// code passes the models of a queue. When they were last asked is no part of the state.
+func (q *QueueModels) code(c *codec.Codec, now time.Time) {
+	for _, l := range q.windows {
+		if !c.Reading {
+			l.expire(now)
+		}
+		l.window.Code(c)
+		l.selection.code(c)
 	}
+	q.lublin.code(c)
+	q.chains.Code(c)
 }
 
-// UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration.
+// MarshalBinary saves the models.
+func (m *Models) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
+
+// UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration. The error is a
+// *codec.Error; after it the models are as they were.
 func (m *Models) UnmarshalBinary(data []byte) error {
-	d := codec.Reader{Rest: data}
-	if v := d.Uint(); !d.Bad && v != modelsVersion {
-		return fmt.Errorf("saved models are version %d, want %d", v, modelsVersion)
-	}
-	var now time.Time
-	if raw := d.Bytes(); !d.Bad {
-		if err := now.UnmarshalBinary(raw); err != nil {
-			return fmt.Errorf("saved models: %w", err)
-		}
-	}
-	fresh := *m
-	fresh.clear()
-	fresh.now = now
-	if raw := d.Bytes(); !d.Bad {
-		if err := json.Unmarshal(raw, &fresh.late); err != nil {
-			return fmt.Errorf("saved models: %w", err)
-		}
-	}
-	if raw := d.Bytes(); !d.Bad {
-		if err := fresh.history.UnmarshalBinary(raw); err != nil {
-			return fmt.Errorf("saved models: %w", err)
-		}
-	}
-	for n := d.Count(); n > 0 && !d.Bad; n-- {
-		name := string(d.Bytes())
-		for _, part := range fresh.Queue(name).parts() {
-			raw := d.Bytes()
-			if d.Bad {
-				break
-			}
-			if err := part.UnmarshalBinary(raw); err != nil {
-				return fmt.Errorf("saved models of queue %q: %w", name, err)
-			}
-		}
-	}
-	if d.Bad {
-		return fmt.Errorf("saved models: %w", errShort)
-	}
-	*m = fresh
-	return nil
+	return codec.Restore(m, kind, version, data, (*Models).fields)
 }
-
-var errShort = errors.New("ends too early")
 
 // Classes are the lifetime classes in the order of QueueView.Lifetimes.
 func Classes() []string { return []string{job.Sequential, job.Parallel} }

@@ -30,12 +30,8 @@ func TestHistoryTellsRuns(t *testing.T) {
 	add("me", "solver", 5, neverRan)
 	add("", "solver", 5, 9)
 	add("me", "", 5, 9)
-	data, err := h.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	restored := newHistory(5000)
-	if err := restored.UnmarshalBinary(data); err != nil {
+	if err := (*savableHistory)(restored).UnmarshalBinary(savedHistory(t, h)); err != nil {
 		t.Fatal(err)
 	}
 	for name, h := range map[string]*history{"live": h, "restored": restored} {

@@ -3,9 +3,7 @@
 package queuenames
 
 import (
-	"errors"
 	"maps"
-	"slices"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/codec"
@@ -111,58 +109,36 @@ func (v View) Metric(queue string) string {
 	return Other
 }
 
-// MarshalBinary saves the names.
-func (n *Names) MarshalBinary() ([]byte, error) {
-	var out codec.Writer
-	out.Uint(uint64(len(n.order)))
+// kind and version are those of the saved state.
+const kind, version = "queuenames", 1
+
+// fields passes the names. Configured names and limit stay those of n.
+func (n *Names) fields(c *codec.Codec) {
+	codec.List(c, &n.order, func(name *string) { c.Text(name) })
+	c.Uint(&n.met)
+	codec.List(c, &n.sharing.full, func(block *[]uint64) { codeHashes(c, block) })
+	codeHashes(c, &n.sharing.last)
+	if !c.Reading {
+		return
+	}
+	n.own = map[string]bool{}
 	for _, name := range n.order {
-		out.Blob([]byte(name))
+		n.own[name] = true
+		n.detail(name)
 	}
-	out.Uint(n.met, uint64(len(n.sharing.full)))
-	for _, block := range append(slices.Clone(n.sharing.full), n.sharing.last) {
-		out.Uint(uint64(len(block)))
-		for _, hash := range block {
-			out.Hash(hash)
-		}
-	}
-	return out, nil
 }
 
-var errDamaged = errors.New("saved names of queues: they end too early, or a block of hashes is too long")
+// codeHashes passes a block of hashes.
+func codeHashes(c *codec.Codec, block *[]uint64) {
+	codec.List(c, block, func(hash *uint64) { c.Hash(hash) })
+	c.Check(len(*block) <= hashBlock, "a block of %d hashes", len(*block))
+}
 
-// UnmarshalBinary restores names that MarshalBinary saved. Configured names and limit stay those of n.
+// MarshalBinary saves the names.
+func (n *Names) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, n.fields) }
+
+// UnmarshalBinary restores names that MarshalBinary saved. Configured names and limit stay those of n. The error is a
+// *codec.Error; after it the names are as they were.
 func (n *Names) UnmarshalBinary(data []byte) error {
-	d := codec.Reader{Rest: data}
-	in := Names{limit: n.limit, reserved: n.reserved, own: map[string]bool{}}
-	for range d.Count() {
-		name := string(d.Bytes())
-		in.own[name], in.order = true, append(in.order, name)
-	}
-	in.met = d.Uint()
-	for range d.Count() {
-		in.sharing.full = append(in.sharing.full, readHashes(&d))
-	}
-	in.sharing.last = readHashes(&d)
-	if d.Bad {
-		return errDamaged
-	}
-	in.detailed = n.detailed
-	for _, name := range in.order {
-		in.detail(name)
-	}
-	*n = in
-	return nil
-}
-
-// readHashes reads a block of hashes.
-func readHashes(d *codec.Reader) []uint64 {
-	k := d.Count()
-	if k > hashBlock {
-		d.Fail()
-	}
-	var out []uint64
-	for ; k > 0 && !d.Bad; k-- {
-		out = append(out, d.Hash())
-	}
-	return out
+	return codec.Restore(n, kind, version, data, (*Names).fields)
 }

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/internal/codec/codectest"
+
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
@@ -53,9 +56,5 @@ func TestCodec(t *testing.T) {
 	if d := gocmp.Diff(n, again, gocmp.AllowUnexported(Names{}, hashes{})); d != "" {
 		t.Errorf("saved (-) and restored (+) differ: %.2000s", d)
 	}
-	for cut := range len(data) {
-		if err := New(nil, 3).UnmarshalBinary(data[:cut]); err == nil {
-			t.Fatalf("no error for %d of %d bytes", cut, len(data))
-		}
-	}
+	codectest.Check(t, data, func() codec.Savable { return New(nil, 3) })
 }

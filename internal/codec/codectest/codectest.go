@@ -14,14 +14,9 @@ import (
 // Split returns what codec.Save wrote: the kind, the version, and the bytes of the fields.
 func Split(t testing.TB, data []byte) (kind string, version uint64, fields []byte) {
 	t.Helper()
-	const magic, checksum = 4, 4
-	if len(data) < magic+checksum {
-		t.Fatalf("%d bytes are no saved state", len(data))
-	}
-	r := codec.Reader{Rest: data[magic : len(data)-checksum]}
-	kind, version = string(r.Bytes()), r.Uint()
-	if r.Bad {
-		t.Fatal("no saved state: its header is cut off")
+	kind, version, r, err := codec.Open(data)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return kind, version, r.Rest
 }
@@ -72,6 +67,22 @@ func Real(v float64) func(*codec.Codec) { return func(c *codec.Codec) { c.Any(&v
 
 // Signed returns a function that writes a number.
 func Signed(v int64) func(*codec.Codec) { return func(c *codec.Codec) { c.Signed(&v) } }
+
+// EditJSON returns saved state of which the only field is JSON with that changed, under a right checksum.
+func EditJSON(t testing.TB, data []byte, change func(text []byte) []byte) []byte {
+	t.Helper()
+	return Edit(t, data, func(fields []byte) []byte {
+		r := codec.Reader{Rest: fields}
+		text := change(slices.Clone(r.Bytes()))
+		return Fields(func(c *codec.Codec) { c.Blob(&text) })
+	})
+}
+
+// Text returns the JSON of saved state of which that is the only field.
+func Text(t testing.TB, data []byte) (text []byte) {
+	EditJSON(t, data, func(found []byte) []byte { text = found; return found })
+	return text
+}
 
 // Check proves of saved state, which fresh can restore, that it comes back to the same bytes; that it is refused where
 // it is damaged, of another version, of another kind, or of a program before there was this codec; that the error has
