@@ -311,13 +311,3 @@ type Savable interface {
 	MarshalBinary() ([]byte, error)
 	UnmarshalBinary([]byte) error
 }
-
-// Own passes a value with a saved form of its own, and returns its error.
-func (s *Codec) Own(v Savable) error {
-	if s.Reading {
-		return v.UnmarshalBinary(s.Reader.Bytes())
-	}
-	b, err := v.MarshalBinary()
-	s.Writer.Blob(b)
-	return err
-}

@@ -2,78 +2,44 @@ package engine
 
 import (
 	"cmp"
-	"encoding/binary"
-	"errors"
-	"fmt"
-	"hash/crc32"
 	"maps"
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/engine/training"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// version is the first byte of what is saved; its last four are a checksum (CRC-32, IEEE) of all before.
-const version = 10
-
-// ErrCorrupt is the error for bytes that are not a saved engine or view.
-var ErrCorrupt = errors.New("engine: not a saved engine or view")
-
-// seal puts the checksum behind what is saved.
-func seal(w codec.Writer) []byte { return binary.LittleEndian.AppendUint32(w, crc32.ChecksumIEEE(w)) }
-
-// unseal looks at version and checksum and returns what is between.
-func unseal(data []byte) ([]byte, error) {
-	n := len(data) - 4
-	if n < 1 || crc32.ChecksumIEEE(data[:n]) != binary.LittleEndian.Uint32(data[n:]) {
-		return nil, ErrCorrupt
-	}
-	if data[0] != version {
-		return nil, fmt.Errorf("engine: saved state is version %d, this program reads %d: start afresh",
-			data[0], version)
-	}
-	return data[1:n], nil
-}
+// kind and viewKind are the kinds of saved state, version is that of both.
+const (
+	kind     = "engine"
+	viewKind = "view"
+	version  = 11
+)
 
 // MarshalBinary saves the engine: the same history gives the same bytes. It waits for a simulation in the background; a
 // training goes on, and is begun again where the engine is restored.
 func (e *Engine) MarshalBinary() ([]byte, error) {
-	// a buffer that grows by doubling takes three times as much
-	s := &codec.Codec{Writer: append(make(codec.Writer, 0, e.savedBytes+e.savedBytes/8), version)}
-	if err := e.code(s); err != nil {
-		return nil, fmt.Errorf("engine: save: %w", err)
-	}
-	data := seal(s.Writer)
+	data, err := codec.Save(kind, version, e.savedBytes, e.fields)
 	e.savedBytes = len(data)
-	return data, nil
+	return data, err
 }
 
 // UnmarshalBinary restores into an engine of the same configuration, just made by New, what MarshalBinary saved: it
-// then answers as the saved one would. On an error the engine is as it was: the bytes may be damaged, or saved by
-// another version or with other levels.
+// then answers as the saved one would. The error is a *codec.Error, with codec.ErrConfig for state of other levels or
+// features; after it the engine is as it was.
 func (e *Engine) UnmarshalBinary(data []byte) error {
-	body, err := unseal(data)
-	if err != nil {
-		return err
-	}
-	return e.restore(body)
-}
-
-func (e *Engine) restore(body []byte) error {
 	fresh, err := New(e.cfg)
 	if err != nil {
 		return err
 	}
-	s := &codec.Codec{Reader: codec.Reader{Rest: body}, Reading: true}
-	if err := fresh.code(s); err != nil {
-		return fmt.Errorf("engine: saved state: %w", err)
-	}
-	if s.Bad || len(s.Rest) > 0 {
-		return ErrCorrupt
+	if err := codec.Load(kind, version, data, fresh.fields); err != nil {
+		fresh.learner.Next = nil // it has not begun
+		fresh.Close()
+		return err
 	}
 	if t := fresh.learner.Next; t != nil {
 		fresh.learner.Begin(t.From, t.Due, t.Changes)
@@ -84,15 +50,11 @@ func (e *Engine) restore(body []byte) error {
 	return nil
 }
 
-// code goes through all that is saved.
-func (e *Engine) code(s *codec.Codec) error {
-	levels, kinds, features, without := e.cfg.Levels, ensemble.Count, len(e.features.names), e.features.without
-	s.Reals(&levels)
-	s.Int(&kinds, &features)
-	codec.List(s, &without, func(group *string) { s.Text(group) })
-	if !slices.Equal(levels, e.cfg.Levels) || kinds != ensemble.Count || features != len(e.features.names) ||
-		!slices.Equal(without, e.features.without) {
-		return ensemble.ErrShape
+// fields passes all that is saved.
+func (e *Engine) fields(s *codec.Codec) {
+	levels, features := e.cfg.Levels, len(e.features.names)
+	if e.codeShape(s); s.Bad {
+		return
 	}
 	s.Int(&e.tracker.Capacity, &e.tracker.Codes, &e.pools.Starts, &e.ensemble.Since, &e.withoutRow)
 	s.Uint(&e.events, &e.tracker.Seen, &e.tracker.Entered, &e.tracker.Numbers)
@@ -115,18 +77,38 @@ func (e *Engine) code(s *codec.Codec) error {
 		e.learner.Code(s, features)
 		e.tracker.Past.Code(s)
 	}
-	err := errors.Join(e.ensemble.CodeExperts(s), s.Own(e.tracker.Laws), e.codeHeads(s))
-	err = errors.Join(err, e.ensemble.CodeState(s))
+	e.ensemble.CodeExperts(s)
+	e.tracker.Laws.Code(s)
+	e.codeHeads(s)
+	e.ensemble.CodeState(s)
 	e.tracker.CodeJobs(s, len(levels)*ensemble.Count, features)
 	e.pools.CodeCauses(s)
 	training.CodeRecord(s, &e.learner.Record)
 	if e.replay.code(s); s.Reading {
 		e.setGrowth()
 	}
-	return err
 }
 
-func (e *Engine) codeHeads(s *codec.Codec) error {
+// codeShape passes the levels, the experts and the features. State of others is refused.
+func (e *Engine) codeShape(s *codec.Codec) {
+	levels, without := e.cfg.Levels, e.features.without
+	experts, features := ensemble.Count, len(e.features.names)
+	s.Reals(&levels)
+	s.Int(&experts, &features)
+	codec.List(s, &without, func(group *string) { s.Text(group) })
+	switch {
+	case s.Bad:
+	case !slices.Equal(levels, e.cfg.Levels):
+		s.Differs("it has levels %v, not %v", levels, e.cfg.Levels)
+	case !slices.Equal(without, e.features.without):
+		s.Differs("it is without features %q, not without %q", without, e.features.without)
+	case experts != ensemble.Count || features != len(e.features.names):
+		s.Differs("it has %d experts and %d features, not %d and %d", experts, features, ensemble.Count,
+			len(e.features.names))
+	}
+}
+
+func (e *Engine) codeHeads(s *codec.Codec) {
 	if e.heads == nil {
 		e.heads = newHeadLaws()
 		defer func() { e.heads = nil }()
@@ -140,7 +122,6 @@ func (e *Engine) codeHeads(s *codec.Codec) error {
 		all = append(all, entry{c, l})
 	}
 	slices.SortFunc(all, func(a, b entry) int { return a.compare(b.class) })
-	var err error
 	codec.List(s, &all, func(v *entry) {
 		codeClass(s, &v.class)
 		if s.Reading {
@@ -148,10 +129,9 @@ func (e *Engine) codeHeads(s *codec.Codec) error {
 			e.heads.classes[v.class] = v.law
 		}
 		s.Int(&v.law.stale)
-		err = errors.Join(err, s.Own(v.law.window))
+		v.law.window.Code(s)
 	})
 	codeFitted(s, &e.heads.fitted)
-	return err
 }
 
 func (c class) compare(o class) int {

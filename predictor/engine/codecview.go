@@ -2,12 +2,11 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
@@ -20,22 +19,14 @@ func (v *View) MarshalBinary() ([]byte, error) {
 	if v.template == nil {
 		return nil, errors.New("engine: save view: it is none that an engine gave")
 	}
-	s := &codec.Codec{Writer: codec.Writer{version}}
-	if err := v.code(s); err != nil {
-		return nil, fmt.Errorf("engine: save view: %w", err)
-	}
-	return seal(s.Writer), nil
+	return codec.Save(viewKind, version, 0, v.fields)
 }
 
 // RestoreView restores a view that was made by this engine, or by the one that this was restored from, and saved by
-// View.MarshalBinary: it gives the same answers. The error states whether the bytes are damaged or of another version.
+// View.MarshalBinary: it gives the same answers. The error is a *codec.Error.
 func (e *Engine) RestoreView(data []byte) (*View, error) {
-	body, err := unseal(data)
-	if err != nil {
-		return nil, err
-	}
-	v, err := restoreView(body)
-	if err != nil {
+	v := &View{}
+	if err := codec.Load(viewKind, version, data, v.fields); err != nil {
 		return nil, err
 	}
 	for _, f := range v.pools {
@@ -47,30 +38,21 @@ func (e *Engine) RestoreView(data []byte) (*View, error) {
 	return v, nil
 }
 
-func restoreView(body []byte) (*View, error) {
-	s, v := &codec.Codec{Reader: codec.Reader{Rest: body}, Reading: true}, &View{}
-	if err := v.code(s); err != nil {
-		return nil, fmt.Errorf("engine: saved view: %w", err)
-	}
-	if s.Bad || len(s.Rest) > 0 {
-		return nil, ErrCorrupt
-	}
-	return v, nil
-}
-
-// code goes through all of a view.
-func (v *View) code(s *codec.Codec) error {
-	kinds := ensemble.Count
+// fields passes all of a view.
+func (v *View) fields(s *codec.Codec) {
+	experts := ensemble.Count
 	s.Reals(&v.Levels)
-	s.Int(&kinds, &v.median, &v.Capacity, &v.learnt, &v.Queues.Codes)
-	if err := v.codeFeatures(s); err != nil {
-		return err
+	s.Int(&experts, &v.median, &v.Capacity, &v.learnt, &v.Queues.Codes)
+	v.codeFeatures(s)
+	if experts != ensemble.Count {
+		s.Differs("it has %d experts, not %d", experts, ensemble.Count)
 	}
-	if kinds != ensemble.Count {
-		return ensemble.ErrShape
+	s.Check(v.median < len(v.Levels), "level %d of %d is the median", v.median, len(v.Levels))
+	for _, level := range v.Levels {
+		s.Check(level > 0 && level < 1, "level %v", level)
 	}
-	if s.Reading && (len(v.Levels) == 0 || v.median >= len(v.Levels)) {
-		return ErrCorrupt
+	if s.Bad {
+		return
 	}
 	s.Finite(&v.Instant, &v.WorkLeft, &v.LimitsLeft, &v.Rate.Value, &v.Rate.Last)
 	s.Real(&v.Oldest, &v.LastStart, &v.LastSubmit)
@@ -107,28 +89,28 @@ func (v *View) code(s *codec.Codec) error {
 		s.Flag(&d.Whole)
 		ensemble.CodeDrift(s, d)
 	})
-	return ensemble.CodeTemplate(s, v.template)
+	ensemble.CodeTemplate(s, v.template)
 }
 
 // codeFeatures passes the number of features, and which groups are left out.
-func (v *View) codeFeatures(s *codec.Codec) error {
+func (v *View) codeFeatures(s *codec.Codec) {
 	count, without := 0, []string(nil)
 	if !s.Reading {
 		count, without = len(v.features.names), v.features.without
 	}
 	s.Int(&count)
 	codec.List(s, &without, func(group *string) { s.Text(group) })
-	if !s.Reading {
-		return nil
+	if !s.Reading || s.Bad {
+		return
 	}
 	var err error
 	if v.features, err = newFeatures(without); err != nil {
-		return errors.Join(ensemble.ErrShape, err)
+		s.Differs("%v", err)
+		return
 	}
 	if count != len(v.features.names) {
-		return ensemble.ErrShape
+		s.Differs("it has %d features, not %d", count, len(v.features.names))
 	}
-	return nil
 }
 
 func (v *View) codeUsers(s *codec.Codec) {

@@ -3,7 +3,7 @@ package engine
 import (
 	"math"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
@@ -114,7 +114,7 @@ func facts(t *testing.T, e *Engine) []byte {
 	e.tracker.CodeQueues(s)
 	e.tracker.CodeUsers(s)
 	e.tracker.Past.Code(s)
-	check(t, s.Own(e.tracker.Laws))
+	e.tracker.Laws.Code(s)
 	e.pools.CodePools(s)
 	e.pools.Gates.Code(s)
 	return s.Writer

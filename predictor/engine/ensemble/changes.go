@@ -1,11 +1,10 @@
 package ensemble
 
 import (
-	"errors"
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/drift"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/engine/training"
@@ -248,28 +247,28 @@ func (w *DriftMonitor) SetCapacity(pool string, procs int, queues []string, most
 }
 
 // code goes through all that is saved of what is looked at.
-func (w *DriftMonitor) code(s *codec.Codec) error {
-	err := w.all.code(s)
+func (w *DriftMonitor) code(s *codec.Codec) {
+	w.all.code(s)
 	codec.Map(s, &w.queues, func(v **scope) {
 		if s.Reading {
 			*v = newScope("", false)
 		}
-		err = errors.Join(err, (*v).code(s))
+		(*v).code(s)
 	})
 	for name, v := range w.queues {
 		v.Queue = name
 	}
 	codec.Map(s, &w.capacity, func(n *int) { s.Int(n) })
 	codec.Map(s, &w.limits, func(v *float64) { s.Finite(v) })
-	return err
 }
 
 // code goes through all of it.
-func (v *scope) code(s *codec.Codec) error {
+func (v *scope) code(s *codec.Codec) {
 	CodeDrift(s, &v.Drift)
 	s.Finite(&v.earned)
 	s.Int(&v.decided, &v.calm, &v.waits)
-	return errors.Join(s.Own(v.covers), s.Own(v.losses))
+	v.covers.Code(s)
+	v.losses.Code(s)
 }
 
 // CodeDrift passes the changes of a queue or of the whole, without its name.

@@ -1,42 +1,39 @@
 package ensemble
 
 import (
-	"errors"
 	"math"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/blend"
-	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/conformal"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
 // CodeTemplate passes a copy of the experts.
-func CodeTemplate(s *codec.Codec, c *ExpertTemplate) error {
+func CodeTemplate(s *codec.Codec, c *ExpertTemplate) {
 	x := &c.experts
 	if s.Reading {
 		*x = OnlineExperts{Linear: &linear.Model{}, Blend: &blend.Blend{}, Calibrator: &conformal.Calibrator{}}
 	}
-	err := errors.Join(s.Own(x.Linear), s.Own(x.Blend), s.Own(x.Calibrator))
+	x.code(s)
 	s.Real(&c.advance)
-	if err == nil && s.Reading && x.Blend.Experts() != Count {
-		err = ErrShape
-	}
-	return err
 }
 
 // CodeExperts passes the live experts.
-func (e *Ensemble) CodeExperts(s *codec.Codec) error {
-	err := errors.Join(s.Own(e.live.Linear), s.Own(e.live.Blend), s.Own(e.live.Calibrator))
-	if err == nil && s.Reading && e.live.Blend.Experts() != Count {
-		err = ErrShape
+func (e *Ensemble) CodeExperts(s *codec.Codec) { e.live.code(s) }
+
+func (x *OnlineExperts) code(s *codec.Codec) {
+	x.Linear.Code(s)
+	x.Blend.Code(s)
+	x.Calibrator.Code(s)
+	if s.Reading && !s.Bad && x.Blend.Experts() != Count {
+		s.Differs("it combines %d experts, not %d", x.Blend.Experts(), Count)
 	}
-	return err
 }
 
 // CodeState passes the errors of the simulation, the copy of the experts, and the detectors of changes.
-func (e *Ensemble) CodeState(s *codec.Codec) error {
-	var err error
+func (e *Ensemble) CodeState(s *codec.Codec) {
 	s.Reals(&e.Errors.Known)
 	codePendingErrors(s, &e.Errors.Waiting)
 	if s.Reading && (len(e.Errors.Known) > CorrectedJobs || len(e.Errors.Waiting) > CorrectedJobs) {
@@ -54,9 +51,9 @@ func (e *Ensemble) CodeState(s *codec.Codec) error {
 		if s.Reading {
 			e.Kept = &ExpertTemplate{advance: math.NaN()}
 		}
-		err = errors.Join(err, CodeTemplate(s, e.Kept))
+		CodeTemplate(s, e.Kept)
 	}
-	return errors.Join(err, e.Monitor.code(s))
+	e.Monitor.code(s)
 }
 
 func codePendingErrors(s *codec.Codec, all *[]PendingError) {
@@ -73,6 +70,3 @@ func CodeEarly(s *codec.Codec, early *[EarlyClasses]EarlyForecast, levels []floa
 		track.CodeKnown(s, &early[c].Errors, levels)
 	}
 }
-
-// ErrShape is the error for state that was saved with other levels, features or experts.
-var ErrShape = errors.New("it was saved with other levels, features or experts: start afresh")

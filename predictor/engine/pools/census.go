@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 

@@ -3,7 +3,7 @@ package pools
 import (
 	"math"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 

@@ -3,7 +3,7 @@ package track
 import (
 	"math"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 func codeMean(s *codec.Codec, all ...*ForgettingMean) {

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // CodeJobs passes the jobs that wait and run, and counts them again where they are read. A forecast that is kept has so

@@ -3,7 +3,7 @@ package track
 import (
 	"math"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // PastJob is a submission that simulations draw later arrivals from. It never changes: a view that is restored after a

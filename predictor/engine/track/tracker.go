@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/predictor/codec"
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // lastWaits is the number of newest waits of a user that are kept.

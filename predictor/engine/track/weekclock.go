@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/waitcast/waitcast/predictor/codec"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // A week has 336 slots of half an hour. The event clock's weeks begin on a Thursday, 00:00 UTC, if instants are Unix

@@ -3,8 +3,8 @@ package training
 import (
 	"slices"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/boost"
-	"github.com/waitcast/waitcast/predictor/codec"
 )
 
 // CodeModels passes the trees of all levels, for rows of so many features.
@@ -13,9 +13,8 @@ func CodeModels(s *codec.Codec, all *[]*boost.Model, levels, features int) {
 		if s.Reading {
 			*m = &boost.Model{}
 		}
-		if s.Own(*m) != nil || (*m).Features != features {
-			s.Fail()
-		}
+		(*m).Code(s)
+		s.Check((*m).Features == features, "trees for %d features, not %d", (*m).Features, features)
 	})
 	if s.Reading && len(*all) != 0 && len(*all) != levels {
 		s.Fail()
