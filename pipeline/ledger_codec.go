@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,7 +29,33 @@ type savedLedger struct {
 }
 
 // fields passes the ledger as JSON: rows, scores and figures have that form elsewhere, too.
-func (s *savedLedger) fields(c *codec.Codec) { c.JSON(s) }
+func (s *savedLedger) fields(c *codec.Codec) {
+	if c.JSON(s); !c.Reading || c.Bad {
+		return
+	}
+	number := func(what string, n, least, end int) {
+		c.Check(n >= least && n < end, "%s %d of %d", what, n, end)
+	}
+	for _, numbers := range [...][]int{s.Pending, s.Late, s.Open} {
+		for _, n := range numbers {
+			number("forecast", n, 0, len(s.Opens))
+		}
+	}
+	c.Check(len(s.Of) == len(s.Opens), "the views of %d forecasts, not of %d", len(s.Of), len(s.Opens))
+	number("view", s.Current, -1, len(s.Views))
+	for _, n := range s.Of {
+		number("view", n, -1, len(s.Views))
+	}
+	for i, o := range s.Opens {
+		c.Check(o != nil, "forecast %d is missing", i)
+	}
+	for _, n := range s.Late {
+		c.Check(c.Bad || s.Of[n] >= 0, "forecast %d needs a view", n)
+	}
+	var err error
+	s.Record, err = s.Restored()
+	c.Refuse(err)
+}
 
 type savedView struct {
 	At   time.Time `json:"at"`
@@ -60,15 +85,12 @@ func (t *pointerTable[T]) number(list []*T) []int {
 	return out
 }
 
-func pickAll[T any](all []*T, numbers []int) ([]*T, bool) {
+func pickAll[T any](all []*T, numbers []int) []*T {
 	out := make([]*T, len(numbers))
 	for i, n := range numbers {
-		if n < 0 || n >= len(all) {
-			return nil, false
-		}
 		out[i] = all[n]
 	}
-	return out, true
+	return out
 }
 
 // MarshalBinary saves open forecasts and scores: the same ledger gives the same bytes.
@@ -116,16 +138,15 @@ func byPlace(a, b *openForecast) int {
 	return 1
 }
 
-var errLedger = errors.New("saved ledger: a number points nowhere")
-
-// UnmarshalBinary restores what MarshalBinary saved. The engine must be restored before: the views are its own.
+// UnmarshalBinary restores what MarshalBinary saved. The engine must be restored before: the views are its own. The
+// error wraps a *codec.Error; after it the ledger is as it was.
 func (l *ledger) UnmarshalBinary(data []byte) error {
 	var in savedLedger
 	if err := codec.Load(ledgerKind, ledgerVersion, data, in.fields); err != nil {
 		return err
 	}
 	fresh := newLedger(l.cluster, l.feeder, l.emit)
-	fresh.instant = in.Instant
+	fresh.instant, fresh.record = in.Instant, in.Record
 	sights := make([]*submissionView, len(in.Views))
 	for i, s := range in.Views {
 		view, err := l.feeder.engine.RestoreView(s.View)
@@ -135,36 +156,19 @@ func (l *ledger) UnmarshalBinary(data []byte) error {
 		sights[i] = &submissionView{At: s.At, View: view}
 	}
 	at := func(n int) *submissionView {
-		if n < 0 || n >= len(sights) {
+		if n < 0 {
 			return nil
 		}
 		return sights[n]
-	}
-	if len(in.Of) != len(in.Opens) {
-		return errLedger
 	}
 	for i, o := range in.Opens {
 		o.View = at(in.Of[i])
 	}
 	fresh.newestView = at(in.Current)
-	var ok [3]bool
-	var waiting []*openForecast
-	fresh.pending, ok[0] = pickAll(in.Opens, in.Pending)
-	fresh.late, ok[1] = pickAll(in.Opens, in.Late)
-	waiting, ok[2] = pickAll(in.Opens, in.Open)
-	if ok != [3]bool{true, true, true} {
-		return errLedger
-	}
-	if slices.ContainsFunc(fresh.late, func(o *openForecast) bool { return o.View == nil }) {
-		return errLedger
-	}
-	for _, o := range waiting {
+	fresh.pending, fresh.late = pickAll(in.Opens, in.Pending), pickAll(in.Opens, in.Late)
+	for _, o := range pickAll(in.Opens, in.Open) {
 		fresh.open[o.Job.ID] = o
 		fresh.show(o)
-	}
-	var err error
-	if fresh.record, err = in.Restored(); err != nil {
-		return fmt.Errorf("saved ledger: %w", err)
 	}
 	fresh.feeder.order.Restore(in.After, in.Busy)
 	*l = *fresh

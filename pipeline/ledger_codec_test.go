@@ -2,10 +2,11 @@ package pipeline
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/internal/codec/codectest"
-
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
@@ -69,6 +70,56 @@ func TestWindowIsSaved(t *testing.T) {
 		})
 		if _, err := restore(bad); (err == nil) != (name == "none") {
 			t.Errorf("blocks %s: %v", name, err)
+		}
+	}
+}
+
+// TestSavedLedger proves that a saved ledger comes back to the same bytes, that it is refused where it is damaged or of
+// another version, and that no number in it points nowhere.
+func TestSavedLedger(t *testing.T) {
+	odd := func(id string) bool { return id[len(id)-1]%2 == 1 }
+	l := newWriter(t, testConfig())
+	defer l.close()
+	for _, ev := range toldLate(alive(workload(t, 100, 5)), 40, odd) {
+		if l.take(ev, "log", func() int64 { return 1 }, &output{}); len(l.ledger.late) > 0 && len(l.ledger.open) > 5 {
+			break
+		}
+	}
+	if len(l.ledger.late) == 0 || len(l.ledger.open) == 0 {
+		t.Fatalf("%d forecasts are late, %d open: it proves little", len(l.ledger.late), len(l.ledger.open))
+	}
+	engine, data := saves(t, l.ledger.feeder), saves(t, l.ledger)
+	fresh := func() codec.Savable {
+		w := newWriter(t, testConfig())
+		t.Cleanup(w.close)
+		if err := w.ledger.feeder.UnmarshalBinary(engine); err != nil {
+			t.Fatal(err)
+		}
+		return w.ledger
+	}
+	codectest.Check(t, data, fresh)
+	for name, change := range map[string]func(*savedLedger){
+		"late, beyond the end":       func(s *savedLedger) { s.Late[0] = len(s.Opens) },
+		"open, below 0":              func(s *savedLedger) { s.Open[0] = -1 },
+		"late, without a view":       func(s *savedLedger) { s.Of[s.Late[0]] = -1 },
+		"a view beyond the end":      func(s *savedLedger) { s.Of[0] = len(s.Views) },
+		"the newest, beyond the end": func(s *savedLedger) { s.Current = len(s.Views) },
+		"fewer views of forecasts":   func(s *savedLedger) { s.Of = s.Of[1:] },
+		"a forecast that is missing": func(s *savedLedger) { s.Opens[0] = nil },
+		"a view that is cut off":     func(s *savedLedger) { s.Views[0].View = s.Views[0].View[:9] },
+	} {
+		bad := codectest.EditJSON(t, data, func(text []byte) []byte {
+			var saved savedLedger
+			decoded := json.Unmarshal(text, &saved)
+			change(&saved)
+			out, err := json.Marshal(saved)
+			if decoded != nil || err != nil {
+				t.Fatal(decoded, err)
+			}
+			return out
+		})
+		if err := fresh().UnmarshalBinary(bad); !errors.Is(err, codec.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

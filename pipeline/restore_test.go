@@ -3,9 +3,11 @@ package pipeline
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 )
@@ -72,6 +75,48 @@ func disturbances() []disturbance {
 			}
 			return s, err
 		})},
+	}
+}
+
+// TestEveryPartIsRebuilt proves that the state is built again from the journal, as it was, whichever part of a snapshot
+// is damaged or of another version of the program.
+func TestEveryPartIsRebuilt(t *testing.T) {
+	events := mangle(workload(t, 220, 8), 8)
+	store := newStore(t)
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	ds := deliveries(src, events, 90, 8)
+	take(t, p, ds...)
+	want := keeps(t, store, p)
+	parts := []string{p.writers["c"].historyPart()}
+	for _, part := range p.writers["c"].parts() {
+		parts = append(parts, part.name)
+	}
+	for _, part := range parts {
+		for reason, bad := range map[error]func(data []byte) []byte{
+			codec.ErrDamaged: func(data []byte) []byte { return append(data[:len(data)/2:len(data)/2], 0) },
+			codec.ErrVersion: func([]byte) []byte { return []byte(`{"version":0}`) },
+		} {
+			var found error
+			spoil := func(s *modelstore.Snapshot, err error) (*modelstore.Snapshot, error) {
+				if s != nil {
+					s.Parts[part] = bad(s.Parts[part])
+					w := newWriter(t, testConfig())
+					defer w.close()
+					found = w.restore(s.Parts)
+				}
+				return s, err
+			}
+			c := disturbance{name: part, orderly: true,
+				between: func(_ *testing.T, s modelstore.Store) modelstore.Store { return &faulty{s, spoil} }}
+			if d := gocmp.Diff(want, disturbedAs(t, testConfig(), c, events, len(ds)/2)); d != "" {
+				t.Errorf("%s %v: undisturbed (-) and disturbed (+) differ: %.3000s", part, reason, d)
+			}
+			var typed *codec.Error
+			if !errors.As(found, &typed) || !errors.Is(found, reason) || !strings.Contains(found.Error(), part) {
+				t.Errorf("%s %v: the error is %v", part, reason, found)
+			}
+		}
 	}
 }
 

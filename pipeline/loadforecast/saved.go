@@ -40,37 +40,42 @@ func (m *model) marshal() ([]byte, error) {
 	if err := errors.Join(err, packer.Close()); err != nil {
 		return nil, fmt.Errorf("saving the load: %w", err)
 	}
-	state := savedModel{m.names, packed.Bytes()}
-	return codec.Save(kind, version, len(state.forecaster), state.fields)
+	state := savedModel{names: m.names, packed: packed.Bytes()}
+	return codec.Save(kind, version, len(state.packed), state.fields)
 }
 
 // savedModel is the saved state of a model.
 type savedModel struct {
 	names      map[uint64]uint64
-	forecaster []byte // compressed
+	packed     []byte // the forecaster, compressed
+	forecaster []byte // where it is read
 }
 
 func (s *savedModel) fields(c *codec.Codec) {
 	key := func(id *uint64) { c.Uint(id) }
 	codec.MapOf(c, &s.names, cmp.Compare[uint64], key, func(name *uint64) { c.Uint(name) })
-	c.Blob(&s.forecaster)
+	if c.Blob(&s.packed); c.Reading && !c.Bad {
+		var err error
+		s.forecaster, err = unpack(s.packed)
+		c.Refuse(err)
+	}
 }
 
-// unmarshal returns the saved model. The error is a *codec.Error, or that of unpacking what it holds.
+func unpack(packed []byte) ([]byte, error) {
+	unpacker, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(unpacker, maxSaved))
+}
+
+// unmarshal returns the saved model. The error is a *codec.Error, or that of an option that cannot be.
 func unmarshal(o outlook.Options, data []byte) (*model, error) {
 	var in savedModel
 	if err := codec.Load(kind, version, data, in.fields); err != nil {
 		return nil, err
 	}
-	unpacker, err := gzip.NewReader(bytes.NewReader(in.forecaster))
-	if err != nil {
-		return nil, fmt.Errorf("unpacking the saved load: %w", err)
-	}
-	plain, err := io.ReadAll(io.LimitReader(unpacker, maxSaved))
-	if err != nil {
-		return nil, fmt.Errorf("unpacking the saved load: %w", err)
-	}
-	f, err := outlook.Load(o, plain)
+	f, err := outlook.Load(o, in.forecaster)
 	if err != nil {
 		return nil, err
 	}

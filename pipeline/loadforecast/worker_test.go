@@ -156,6 +156,10 @@ func TestSavedState(t *testing.T) {
 	codectest.Check(t, l.TakeSaved().Data, func() codec.Savable {
 		return &savable{newLearner(t, zap.NewNop()).worker.model}
 	})
+	unpacked := codectest.Seal(t, kind, version, codectest.Fields((&savedModel{packed: []byte("x")}).fields))
+	if err := (&savable{l.worker.model}).UnmarshalBinary(unpacked); !errors.Is(err, codec.ErrDamaged) {
+		t.Errorf("a forecaster that is not compressed: %v", err)
+	}
 }
 
 // savable restores a model.
