@@ -1,11 +1,11 @@
 package history
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/waitcast/waitcast/internal/codec"
 )
 
 // ErrDamaged is the error of a chunk that is not what EncodeChunk returned.
@@ -25,53 +25,47 @@ const (
 // from the one before. A column of texts is a number for each event, 0 for a new text, else 1 more than the place of
 // the text among those of the column, and then the new texts.
 func EncodeChunk(events []Event) ([]byte, error) {
-	b := binary.AppendUvarint(nil, uint64(len(events)))
+	var w codec.Writer
+	w.Uint(uint64(len(events)))
 	rows := make([][numbers]int64, len(events))
-	inferred := make([]byte, len(events))
 	for i := range events {
 		rows[i] = numbersOf(&events[i])
-		if events[i].inferred {
-			inferred[i] = 1
-		}
+		w.Flag(events[i].inferred)
 	}
-	b = append(b, inferred...)
 	for column := range numbers {
 		before := int64(0)
 		for i := range rows {
 			n := rows[i][column]
-			b = binary.AppendVarint(b, n-before)
+			w.Signed(n - before)
 			if column == numInstants {
 				before = n
 			}
 		}
 	}
 	for column := range texts {
-		b = appendTexts(b, events, column)
+		writeTexts(&w, events, column)
 	}
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
 	if err != nil {
 		return nil, fmt.Errorf("chunk of history: %w", err)
 	}
-	return z.EncodeAll(b, []byte{chunkVersion}), z.Close()
+	return z.EncodeAll(w, []byte{chunkVersion}), z.Close()
 }
 
-// appendTexts adds a column of texts.
-func appendTexts(b []byte, events []Event, column int) []byte {
+// writeTexts adds a column of texts.
+func writeTexts(w *codec.Writer, events []Event, column int) {
 	places := map[string]uint64{}
 	var added []string
 	for i := range events {
 		s := *textsOf(&events[i])[column]
 		place := places[s]
-		b = binary.AppendUvarint(b, place)
+		w.Uint(place)
 		if place == 0 {
 			added = append(added, s)
 			places[s] = uint64(len(added))
 		}
 	}
-	for _, s := range added {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
-	}
-	return b
+	w.Text(added...)
 }
 
 // DecodeChunk calls do with the events of a chunk, in their order; each is valid until do returns. Errors are
@@ -107,24 +101,17 @@ func decodeChunk(chunk []byte) ([]Event, error) {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	d := newDecoder(ErrDamaged)
-	d.b = b
-	count := d.length()
-	if count > uint64(len(d.b)) { // each event takes at least one byte
-		return nil, ErrDamaged
-	}
-	events := make([]Event, count)
+	d.Rest = b
+	events := make([]Event, d.Count())
 	for i := range events {
 		events[i].File = Stored
-		events[i].inferred = d.byte() != 0
+		events[i].inferred = d.Flag()
 	}
 	d.readNumbers(events)
 	for column := range texts {
 		d.readTexts(events, column)
 	}
-	if len(d.b) > 0 {
-		d.fail()
-	}
-	return events, d.err
+	return events, d.end()
 }
 
 // readNumbers reads the columns of numbers.
@@ -133,7 +120,7 @@ func (d *decoder) readNumbers(events []Event) {
 	for column := range numbers {
 		before := int64(0)
 		for i := range rows {
-			n := d.number() + before
+			n := d.Signed() + before
 			rows[i][column] = n
 			if column == numInstants {
 				before = n
@@ -150,10 +137,10 @@ func (d *decoder) readTexts(events []Event, column int) {
 	places := make([]uint64, len(events))
 	added := uint64(0)
 	for i := range places {
-		place := d.length()
+		place := d.Uint()
 		switch {
 		case place > added:
-			d.fail()
+			d.Fail()
 			return
 		case place == 0:
 			added++
@@ -165,7 +152,7 @@ func (d *decoder) readTexts(events []Event, column int) {
 	for i := range known {
 		known[i] = d.text()
 	}
-	if d.err != nil {
+	if d.Bad {
 		return
 	}
 	for i := range events {

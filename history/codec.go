@@ -1,10 +1,10 @@
 package history
 
 import (
-	"encoding/binary"
 	"errors"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -13,27 +13,22 @@ var errSpill = errors.New("the temporary file of sorted events is damaged")
 
 // appendEvent adds the encoding of an event to b: where it stands in the logs, and its content.
 func appendEvent(b []byte, ev *Event) []byte {
-	inferred := byte(0)
-	if ev.inferred {
-		inferred = 1
-	}
-	b = append(b, inferred)
-	b = binary.AppendUvarint(b, ev.order)
-	b = binary.AppendVarint(b, int64(ev.File))
-	b = binary.AppendVarint(b, ev.Line)
-	return appendContent(b, ev)
+	w := codec.Writer(b)
+	w.Flag(ev.inferred)
+	w.Uint(ev.order)
+	w.Signed(int64(ev.File), ev.Line)
+	return appendContent(w, ev)
 }
 
 // appendContent adds the encoding of what an event says, wherever it stands: its numbers as varints, then its texts,
 // each behind its length. Events that say the same have the same bytes; Digest depends on them.
 func appendContent(b []byte, ev *Event) []byte {
-	for _, n := range numbersOf(ev) {
-		b = binary.AppendVarint(b, n)
-	}
+	w, n := codec.Writer(b), numbersOf(ev)
+	w.Signed(n[:]...)
 	for _, s := range textsOf(ev) {
-		b = append(binary.AppendUvarint(b, uint64(len(*s))), *s...)
+		w.Text(*s)
 	}
-	return b
+	return w
 }
 
 // The numbers of an event. Those of an instant are its seconds and its nanoseconds; the seconds of Time are since 1970,
@@ -125,76 +120,42 @@ func setNumbers(ev *Event, n *[numbers]int64) {
 
 // decoder reads what appendEvent wrote. After an error it returns zeros.
 type decoder struct {
-	b     []byte
-	names map[string]string // texts that were met before: queues and users are few
-	err   error
-	bad   error // the error of bytes that cannot be read
+	codec.Reader
+	names  map[string]string // texts that were met before: queues and users are few
+	reason error             // the error of bytes that cannot be read
 }
 
 // maxNames bounds the texts that are shared between events.
 const maxNames = 1 << 14
 
-func newDecoder(bad error) *decoder { return &decoder{names: map[string]string{}, bad: bad} }
+func newDecoder(reason error) *decoder { return &decoder{names: map[string]string{}, reason: reason} }
 
 // event reads one event, which takes all of b.
 func (d *decoder) event(b []byte) (ev Event, err error) {
-	d.b, d.err = b, nil
-	ev.inferred = d.byte() != 0
-	ev.order, ev.File, ev.Line = d.length(), int(d.number()), d.number()
+	d.Reader = codec.Reader{Rest: b}
+	ev.inferred = d.Flag()
+	ev.order, ev.File, ev.Line = d.Uint(), int(d.Signed()), d.Signed()
 	var n [numbers]int64
 	for i := range n {
-		n[i] = d.number()
+		n[i] = d.Signed()
 	}
 	setNumbers(&ev, &n)
 	for _, to := range textsOf(&ev) {
 		*to = d.text()
 	}
-	if len(d.b) > 0 {
-		d.fail()
-	}
-	return ev, d.err
+	return ev, d.end()
 }
 
-func (d *decoder) fail() { d.b, d.err = nil, d.bad }
-
-func (d *decoder) byte() byte {
-	if len(d.b) == 0 {
-		d.fail()
-		return 0
+// end returns the error of bytes that could not be read, or that are left.
+func (d *decoder) end() error {
+	if d.Bad || len(d.Rest) > 0 {
+		return d.reason
 	}
-	c := d.b[0]
-	d.b = d.b[1:]
-	return c
-}
-
-func (d *decoder) number() int64 {
-	n, size := binary.Varint(d.b)
-	if size <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
-}
-
-func (d *decoder) length() uint64 {
-	n, size := binary.Uvarint(d.b)
-	if size <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[size:]
-	return n
+	return nil
 }
 
 func (d *decoder) text() string {
-	n := d.length()
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return ""
-	}
-	text := d.b[:n]
-	d.b = d.b[n:]
+	text := d.Bytes()
 	if s, ok := d.names[string(text)]; ok {
 		return s
 	}

@@ -130,9 +130,9 @@ func Number[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint
 func (s *Codec) Flag(all ...*bool) {
 	for _, v := range all {
 		if s.Reading {
-			*v = s.Reader.flag()
+			*v = s.Reader.Flag()
 		} else {
-			s.Writer.flag(*v)
+			s.Writer.Flag(*v)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (s *Codec) Text(all ...*string) {
 		if s.Reading {
 			*v = s.Reader.text()
 		} else {
-			s.Writer.text(*v)
+			s.Writer.Text(*v)
 		}
 	}
 }

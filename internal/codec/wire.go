@@ -37,7 +37,8 @@ func (w *Writer) singles(all []float32) {
 	}
 }
 
-func (w *Writer) flag(v bool) {
+// Flag appends a boolean.
+func (w *Writer) Flag(v bool) {
 	b := byte(0)
 	if v {
 		b = 1
@@ -45,7 +46,8 @@ func (w *Writer) flag(v bool) {
 	*w = append(*w, b)
 }
 
-func (w *Writer) text(all ...string) {
+// Text appends texts, each behind its length.
+func (w *Writer) Text(all ...string) {
 	for _, s := range all {
 		w.Uint(uint64(len(s)))
 		*w = append(*w, s...)
@@ -61,8 +63,12 @@ func (w *Writer) Blob(b []byte) {
 // Hash appends all eight bytes of a number.
 func (w *Writer) Hash(v uint64) { *w = binary.BigEndian.AppendUint64(*w, v) }
 
-// Signed appends a signed number.
-func (w *Writer) Signed(v int64) { *w = binary.AppendVarint(*w, v) }
+// Signed appends signed numbers.
+func (w *Writer) Signed(all ...int64) {
+	for _, v := range all {
+		*w = binary.AppendVarint(*w, v)
+	}
+}
 
 // Single appends the four bytes of a number of single precision.
 func (w *Writer) Single(v float32) { *w = binary.BigEndian.AppendUint32(*w, math.Float32bits(v)) }
@@ -76,7 +82,7 @@ func (w *Writer) Name(known map[string]uint64, s string) {
 	}
 	w.Uint(i)
 	if !ok {
-		w.text(s)
+		w.Text(s)
 	}
 }
 
@@ -233,7 +239,8 @@ func (d *Reader) Byte() byte {
 	return b
 }
 
-func (d *Reader) flag() bool {
+// Flag reads a boolean.
+func (d *Reader) Flag() bool {
 	b := d.Byte()
 	if b > 1 {
 		d.Fail()

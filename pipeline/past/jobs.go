@@ -2,7 +2,6 @@ package past
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
@@ -152,12 +152,10 @@ func (j *Jobs) each(ctx context.Context, n int, fn func(*cluster.Left)) error {
 // appendLeft appends a record: the id behind its length, then attempt and instants as varints; an instant is its
 // nanoseconds since 1970, the least of all if it is unknown.
 func appendLeft(b []byte, l *cluster.Left) []byte {
-	b = append(binary.AppendUvarint(b, uint64(len(l.ID))), l.ID...)
-	b = binary.AppendVarint(b, int64(l.Attempt))
-	for _, t := range [...]time.Time{l.Submit, l.At, l.Began} {
-		b = binary.AppendVarint(b, nanos(t))
-	}
-	return b
+	w := codec.Writer(b)
+	w.Text(l.ID)
+	w.Signed(int64(l.Attempt), nanos(l.Submit), nanos(l.At), nanos(l.Began))
+	return w
 }
 
 const unknownNanos = -1 << 63
@@ -173,24 +171,15 @@ var errLeft = errors.New("a record of a job is damaged")
 
 // readLeft reads one record and returns its size.
 func readLeft(b []byte) (l cluster.Left, size int, err error) {
-	length, n := binary.Uvarint(b)
-	if n <= 0 || length > uint64(len(b)-n) {
-		return l, 0, errLeft
-	}
-	size = n + int(length) //nolint:gosec // at most len(b)
-	l.ID = string(b[n:size])
-	var numbers [4]int64
-	for i := range numbers {
-		if numbers[i], n = binary.Varint(b[size:]); n <= 0 {
-			return l, 0, errLeft
-		}
-		size += n
-	}
-	l.Attempt = int(numbers[0])
-	for i, to := range [...]*time.Time{&l.Submit, &l.At, &l.Began} {
-		if at := numbers[i+1]; at != unknownNanos {
+	r := codec.Reader{Rest: b}
+	l.ID, l.Attempt = string(r.Bytes()), int(r.Signed())
+	for _, to := range [...]*time.Time{&l.Submit, &l.At, &l.Began} {
+		if at := r.Signed(); at != unknownNanos {
 			*to = time.Unix(0, at).UTC()
 		}
 	}
-	return l, size, nil
+	if r.Bad {
+		return cluster.Left{}, 0, errLeft
+	}
+	return l, len(b) - len(r.Rest), nil
 }
