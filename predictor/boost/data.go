@@ -22,8 +22,9 @@ type Data struct {
 }
 
 // NewData cuts columns, one for each feature and all as long as target, into bins: each bin has about as many rows as
-// the others, equal values are in one. weight is nil or has the weight of each row, more than 0. An error names the
-// column or row that cannot be used. The columns are not kept, target and weight are.
+// the others, equal values are in one. weight is nil or has the weight of each row, more than 0 and at most 1: by it a
+// row is less often among those that a tree is grown on, see Params.RowShare. An error names the column or row that
+// cannot be used. The columns are not kept, target and weight are.
 func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, error) {
 	for f, column := range columns {
 		if len(column) != len(target) && len(target) > 0 {
@@ -88,7 +89,7 @@ func (d *Data) With(target, weight []float64) (*Data, error) {
 		if math.IsNaN(y) || math.IsInf(y, 0) {
 			return nil, fmt.Errorf("boost: the target of row %d is %v", i, y)
 		}
-		if weight != nil && !(weight[i] > 0 && weight[i] <= math.MaxFloat32) {
+		if weight != nil && !(weight[i] > 0 && weight[i] <= 1) {
 			return nil, fmt.Errorf("boost: the weight of row %d is %v", i, weight[i])
 		}
 	}
@@ -171,14 +172,6 @@ func (c *cutter) cut(column []float64) []uint8 {
 		out[i] = uint8(b)
 	}
 	return out
-}
-
-// weightOf returns by how much a row counts.
-func (d *Data) weightOf(row int32) float64 {
-	if d.weight == nil {
-		return 1
-	}
-	return d.weight[row]
 }
 
 // missing returns the bin of a feature's missing values.

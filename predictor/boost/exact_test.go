@@ -13,44 +13,73 @@ func begun(d *Data, level float64, p Params) *trainer {
 	return t
 }
 
-// plainFind is find as it is defined, without regard to time.
-func plainFind(t *trainer, l *leaf) (best split) {
-	least := int32(t.params.MinLeaf)
-	if l.to-l.from < 2*t.params.MinLeaf {
-		return best
+// plainCell has the numbers of the rows of one bin: all, and those whose target is not above the prediction.
+type plainCell struct{ rows, below int32 }
+
+func (c plainCell) and(d plainCell) plainCell  { return plainCell{c.rows + d.rows, c.below + d.below} }
+func (c plainCell) less(d plainCell) plainCell { return plainCell{c.rows - d.rows, c.below - d.below} }
+
+// gradient sums the gradients of the rows: the level of those above, the level less 1 of the others.
+func (c plainCell) gradient(level float64) float64 { return level*float64(c.rows) - float64(c.below) }
+
+// score is the square of the summed gradient over the rows.
+func (c plainCell) score(level float64) float64 {
+	if c.rows == 0 {
+		return 0
 	}
-	plus := func(a, b cell) cell { return cell{a.gradient + b.gradient, a.weight + b.weight, a.rows + b.rows} }
-	for _, d := range t.features {
-		cells := l.hist.cellsOf(d)
-		n := d.bins
-		var all, left cell
-		for _, c := range cells[:n] {
-			all = plus(all, c)
+	return c.gradient(level) * c.gradient(level) / float64(c.rows)
+}
+
+// plainFind is find as it is defined, without regard to time. sums has the cells of each drawn feature, those of the
+// missing values last.
+func (t *trainer) plainFind(sums [][]plainCell) (best split) {
+	least := int32(t.params.MinLeaf)
+	for at, cells := range sums {
+		n := len(cells) - 1
+		var all, left plainCell
+		for _, c := range cells {
+			all = all.and(c)
 		}
 		none := cells[n]
-		all = plus(all, none)
 		for i, c := range cells[:n] {
-			left = plus(left, c)
+			left = left.and(c)
 			for _, missingLeft := range [...]bool{true, false} {
 				if none.rows == 0 && !missingLeft || i == n-1 && missingLeft {
 					continue
 				}
-				a := left
+				part := left
 				if missingLeft {
-					a = plus(a, none)
+					part = part.and(none)
 				}
-				b := cell{all.gradient - a.gradient, all.weight - a.weight, all.rows - a.rows}
-				if a.rows < least || b.rows < least {
+				rest := all.gradient(t.level) - part.gradient(t.level) // as find has it, to the last bit
+				others := all.less(part).rows
+				if part.rows < least || others < least {
 					continue
 				}
-				if gain := score(a.gradient, a.weight) + score(b.gradient, b.weight) -
-					score(all.gradient, all.weight); gain > best.gain+1e-12 {
-					best = split{gain: gain, feature: d.feature, bin: i, missingLeft: missingLeft}
+				gain := part.score(t.level) + score(rest, others) - all.score(t.level)
+				if gain > best.gain+1e-12 {
+					best = split{gain: gain, feature: t.features[at].feature, bin: i, missingLeft: missingLeft}
 				}
 			}
 		}
 	}
 	return best
+}
+
+// plainSums counts rows by bin, one by one.
+func (t *trainer) plainSums(rows []int32) [][]plainCell {
+	out := make([][]plainCell, len(t.features))
+	for i, d := range t.features {
+		out[i] = make([]plainCell, d.bins+1)
+		for _, r := range rows {
+			c := &out[i][t.bins[d.feature][r]]
+			c.rows++
+			if t.target[r] <= t.prediction[r] {
+				c.below++
+			}
+		}
+	}
+	return out
 }
 
 // TestFindExact proves that the search for splits finds what its definition says, to the last bit of the gain: the
@@ -79,7 +108,7 @@ func TestFindExact(t *testing.T) {
 		if seed%2 == 0 {
 			weight = make([]float64, rows)
 			for i := range weight {
-				weight[i] = .01 + rng.Float64()
+				weight[i] = .01 + .99*rng.Float64()
 			}
 		}
 		data, err := NewData(columns, target, weight, 255)
@@ -88,6 +117,7 @@ func TestFindExact(t *testing.T) {
 		}
 		tr := begun(data, .9, Params{MinLeaf: 1 + rng.IntN(30), RowShare: 1, FeatureShare: 1, Leaves: 9, Rate: .1})
 		tr.compare()
+		tr.focus(make([]float64, len(columns)))
 		tr.draw()
 		checkTree(t, tr)
 	}
@@ -105,7 +135,13 @@ func checkTree(t *testing.T, tr *trainer) {
 				}
 				continue
 			}
-			if want := plainFind(tr, l); l.best != want {
+			sums := tr.plainSums(tr.order[l.from:l.to])
+			checkCells(t, tr, l, sums)
+			want := split{}
+			if l.to-l.from >= 2*tr.params.MinLeaf {
+				want = tr.plainFind(sums)
+			}
+			if l.best != want {
 				t.Fatalf("best split of rows %d to %d: %+v, want %+v", l.from, l.to, l.best, want)
 			}
 		}
@@ -115,5 +151,19 @@ func checkTree(t *testing.T, tr *trainer) {
 		}
 		tr.leaves = append(tr.leaves, tr.divide(l))
 		tr.measure(&tr.leaves[len(tr.leaves)-2], &tr.leaves[len(tr.leaves)-1])
+	}
+}
+
+// checkCells compares a leaf's packed histogram, counted or what another leaves of it, with plain counts.
+func checkCells(t *testing.T, tr *trainer, l *leaf, want [][]plainCell) {
+	t.Helper()
+	for i, d := range tr.features {
+		for bin, c := range l.hist.cellsOf(d) {
+			rows, gradient := c.parts(tr.level)
+			if w := want[i][bin]; rows != w.rows || gradient != w.gradient(tr.level) {
+				t.Fatalf("rows %d to %d, feature %d, bin %d: %d rows with the gradient %v, want %d with %v", l.from,
+					l.to, d.feature, bin, rows, gradient, w.rows, w.gradient(tr.level))
+			}
+		}
 	}
 }

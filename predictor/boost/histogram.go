@@ -1,10 +1,17 @@
 package boost
 
-// cell sums the rows of one bin.
-type cell struct {
-	gradient float64
-	weight   float32
-	rows     int32
+// cell counts the rows of one bin in its upper half, and in its lower half those whose target is not above the
+// prediction. All that is known of a gradient follows from these: it is the level where the target is above, else the
+// level less 1. One addition counts a row, and counts are exact in any order.
+type cell uint64
+
+// oneRow is a cell with one row, whose target is above the prediction.
+const oneRow = 1 << 32
+
+// parts returns the rows of a cell and the sum of their gradients.
+func (c cell) parts(level float64) (rows int32, gradient float64) {
+	rows = int32(c >> 32)
+	return rows, level*float64(rows) - float64(uint32(c))
 }
 
 // histogram has the cells of every drawn feature, one after the other, at the places in trainer.cells; those of the
@@ -48,7 +55,7 @@ func (t *trainer) put(h histogram) {
 	}
 }
 
-// fill sums a leaf's rows. The rows of a cell are added in their order, so the sums are the same to the last bit.
+// fill counts a leaf's rows.
 func (t *trainer) fill(l *leaf) {
 	clear(l.hist[:t.cells])
 	t.work += 8*t.cells + (l.to-l.from)*len(t.features) // with the search that follows
@@ -57,104 +64,45 @@ func (t *trainer) fill(l *leaf) {
 		t.gather(rows)
 		i := 0
 		for ; i+3 < len(t.features); i += 4 {
-			if four := (*[4]sampledFeature)(t.features[i:]); t.weight == nil {
-				t.addFour(l.hist, rows, four)
-			} else {
-				t.addFourWeighted(l.hist, rows, four)
-			}
+			t.addFour(l.hist, rows, (*[4]sampledFeature)(t.features[i:]))
 		}
 		for ; i < len(t.features); i++ {
 			t.addOne(l.hist, rows, t.features[i])
 		}
 	}
-	if t.weight == nil {
-		for i := range l.hist[:t.cells] {
-			c := &l.hist[i]
-			c.weight = float32(c.rows)
-		}
-	}
 }
 
-// gather puts the gradients and weights of rows in order.
+// gather puts what rows add to their cells in order.
 func (t *trainer) gather(rows []int32) {
-	gradients := t.gradients[:len(rows)]
-	side := [2]float64{t.level, t.level - 1}
-	if t.weight == nil {
-		for i, r := range rows {
-			gradients[i] = side[t.below[r]&1]
-		}
-		return
-	}
-	weights := t.weights[:len(rows)]
+	counts := t.counts[:len(rows)]
 	for i, r := range rows {
-		w := t.weight[r]
-		gradients[i], weights[i] = side[t.below[r]&1]*w, float32(w)
+		counts[i] = oneRow + cell(t.below[r])
 	}
 }
 
 // addOne adds rows to the cells of one feature.
 func (t *trainer) addOne(h histogram, rows []int32, d sampledFeature) {
 	bins, cells := t.bins[d.feature], (*[window]cell)(h[d.at:])
-	gradients, weights := t.gradients[:len(rows)], t.weights[:len(rows)]
+	counts := t.counts[:len(rows)]
 	for i, r := range rows {
-		c := &cells[bins[r]]
-		c.gradient += gradients[i]
-		c.weight += weights[i] // without weights these are 0, and the cells' are set at the end
-		c.rows++
+		cells[bins[r]] += counts[i]
 	}
 }
 
-// addFour adds rows that have no weights to the cells of four features: one's need not wait for the other's.
+// addFour adds rows to the cells of four features: one's need not wait for the other's.
 func (t *trainer) addFour(h histogram, rows []int32, d *[4]sampledFeature) {
 	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
 	c, e := t.bins[d[2].feature], t.bins[d[3].feature]
 	b, c, e = b[:len(a)], c[:len(a)], e[:len(a)]
 	inA, inB := (*[window]cell)(h[d[0].at:]), (*[window]cell)(h[d[1].at:])
 	inC, inE := (*[window]cell)(h[d[2].at:]), (*[window]cell)(h[d[3].at:])
-	gradients := t.gradients[:len(rows)]
+	counts := t.counts[:len(rows)]
 	for i, r := range rows {
-		g := gradients[i]
-		x := &inA[a[r]]
-		x.gradient += g
-		x.rows++
-		x = &inB[b[r]]
-		x.gradient += g
-		x.rows++
-		x = &inC[c[r]]
-		x.gradient += g
-		x.rows++
-		x = &inE[e[r]]
-		x.gradient += g
-		x.rows++
-	}
-}
-
-// addFourWeighted is addFour of rows that have weights.
-func (t *trainer) addFourWeighted(h histogram, rows []int32, d *[4]sampledFeature) {
-	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
-	c, e := t.bins[d[2].feature], t.bins[d[3].feature]
-	b, c, e = b[:len(a)], c[:len(a)], e[:len(a)]
-	inA, inB := (*[window]cell)(h[d[0].at:]), (*[window]cell)(h[d[1].at:])
-	inC, inE := (*[window]cell)(h[d[2].at:]), (*[window]cell)(h[d[3].at:])
-	gradients, weights := t.gradients[:len(rows)], t.weights[:len(rows)]
-	for i, r := range rows {
-		g, w := gradients[i], weights[i]
-		x := &inA[a[r]]
-		x.gradient += g
-		x.weight += w
-		x.rows++
-		x = &inB[b[r]]
-		x.gradient += g
-		x.weight += w
-		x.rows++
-		x = &inC[c[r]]
-		x.gradient += g
-		x.weight += w
-		x.rows++
-		x = &inE[e[r]]
-		x.gradient += g
-		x.weight += w
-		x.rows++
+		n := counts[i]
+		inA[a[r]] += n
+		inB[b[r]] += n
+		inC[c[r]] += n
+		inE[e[r]] += n
 	}
 }
 
@@ -162,19 +110,16 @@ func (t *trainer) addFourWeighted(h histogram, rows []int32, d *[4]sampledFeatur
 func (t *trainer) subtract(h, part histogram) {
 	h, part = h[:t.cells], part[:t.cells]
 	for i := range h {
-		c, o := &h[i], &part[i]
-		c.gradient -= o.gradient
-		c.weight -= o.weight
-		c.rows -= o.rows
+		h[i] -= part[i]
 	}
 }
 
-// score is what a part of the rows brings: the square of its summed gradient over its weight.
-func score(gradient float64, weight float32) float64 {
-	if weight <= 0 {
+// score is what a part of the rows brings: the square of its summed gradient over their number.
+func score(gradient float64, rows int32) float64 {
+	if rows <= 0 {
 		return 0
 	}
-	return gradient * gradient / float64(weight)
+	return gradient * gradient / float64(rows)
 }
 
 // find finds the best split of a leaf. Of equal ones the first counts.
@@ -191,42 +136,40 @@ func (t *trainer) find(l *leaf) {
 // divisible reports whether a leaf has rows enough for two.
 func (t *trainer) divisible(l *leaf) bool { return l.to-l.from >= 2*t.params.MinLeaf }
 
-// findIn finds a better split by one feature. The sums are local variables of their own, not cells: much of all
-// training is spent here.
+// findIn finds a better split by one feature. Much of all training is spent here.
 func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	least := int32(t.params.MinLeaf)
 	all := l.hist.cellsOf(d)
 	cells, none := all[:d.bins], all[d.bins]
-	var sum, left float64 // gradients
-	var weight, leftWeight float32
-	var rows, leftRows int32
-	for i := range cells {
-		sum += cells[i].gradient
-		weight += cells[i].weight
-		rows += cells[i].rows
+	whole := none
+	for _, c := range cells {
+		whole += c
 	}
-	sum, weight, rows = sum+none.gradient, weight+none.weight, rows+none.rows
-	whole := score(sum, weight)
-	bar := barOf(whole, l.best.gain)
-	for i := range cells {
-		c := &cells[i]
-		left += c.gradient
-		leftWeight += c.weight
-		leftRows += c.rows
-		if n := leftRows + none.rows; i < len(cells)-1 && n >= least && rows-n >= least { // else nothing would be right
-			a, w := left+none.gradient, leftWeight+none.weight
-			if b, v := sum-a, weight-w; !under(bar, a, b, w, v) {
-				if gain := score(a, w) + score(b, v) - whole; gain > l.best.gain+1e-12 {
+	rows, gradient := whole.parts(t.level)
+	had := score(gradient, rows)
+	bar := barOf(had, l.best.gain)
+	left := cell(0)
+	for i, c := range cells {
+		if c == 0 && i > 0 {
+			continue // the same as before
+		}
+		left += c
+		// to the left of the last bin all would be left, and nothing right
+		if n := int32((left + none) >> 32); i < len(cells)-1 && n >= least && rows-n >= least {
+			_, a := (left + none).parts(t.level)
+			if b, m := gradient-a, rows-n; !under(bar, a, b, n, m) {
+				if gain := score(a, n) + score(b, m) - had; gain > l.best.gain+1e-12 {
 					l.best = split{gain: gain, feature: d.feature, bin: i, missingLeft: true}
-					bar = barOf(whole, gain)
+					bar = barOf(had, gain)
 				}
 			}
 		}
-		if none.rows != 0 && leftRows >= least && rows-leftRows >= least { // else the same as before
-			if b, v := sum-left, weight-leftWeight; !under(bar, left, b, leftWeight, v) {
-				if gain := score(left, leftWeight) + score(b, v) - whole; gain > l.best.gain+1e-12 {
+		if n := int32(left >> 32); none != 0 && n >= least && rows-n >= least { // else the same as before
+			_, a := left.parts(t.level)
+			if b, m := gradient-a, rows-n; !under(bar, a, b, n, m) {
+				if gain := score(a, n) + score(b, m) - had; gain > l.best.gain+1e-12 {
 					l.best = split{gain: gain, feature: d.feature, bin: i, missingLeft: false}
-					bar = barOf(whole, gain)
+					bar = barOf(had, gain)
 				}
 			}
 		}
@@ -239,7 +182,7 @@ func barOf(whole, best float64) float64 { return (whole + best + 1e-12) * (1 - 1
 
 // under reports that two parts' scores do not come to the bar, without dividing: most splits need not be looked at any
 // closer. False has no meaning.
-func under(bar, a, b float64, weightA, weightB float32) bool {
-	w, v := float64(weightA), float64(weightB)
+func under(bar, a, b float64, rowsA, rowsB int32) bool {
+	w, v := float64(rowsA), float64(rowsB)
 	return w > 0 && v > 0 && a*a*v+b*b*w < bar*w*v
 }

@@ -16,7 +16,6 @@ type plain struct {
 	*trainer // for its data, level and parameters, its search for quantiles with weights, and plainFind
 	rng      *rand.Rand
 	columns  [][]float64
-	gradient []float64
 }
 
 // plainEdges returns the largest value of each bin but the last, by sorting.
@@ -45,13 +44,14 @@ func plainTrain(columns [][]float64, target, weight []float64, level float64, p 
 		}
 		d.upper, d.bins = append(d.upper, upper), append(d.bins, bins)
 	}
-	t := &plain{trainer: begun(d, level, p), rng: rand.New(rand.NewPCG(p.Seed, math.Float64bits(level))),
-		columns: columns, gradient: make([]float64, len(target))}
+	t := &plain{trainer: begun(d, level, p), columns: columns,
+		rng: rand.New(rand.NewPCG(p.Seed, math.Float64bits(level)))}
 	all := make([]int32, len(target))
 	for i := range all {
 		all[i] = int32(i)
 	}
-	m := &Model{Level: level, Features: len(columns), Base: t.weighted(all), gain: make([]float64, len(columns))}
+	m := &Model{Level: level, Features: len(columns), Base: t.weighted(all, weight),
+		gain: make([]float64, len(columns))}
 	for i := range t.prediction {
 		t.prediction[i] = m.Base
 	}
@@ -65,15 +65,27 @@ func plainTrain(columns [][]float64, target, weight []float64, level float64, p 
 	return m
 }
 
+// chance returns how likely a feature is drawn, by what the trees before gained.
+func (t *plain) chance(f int, gain []float64) float64 {
+	all := 0.0
+	for _, g := range gain {
+		all += math.Sqrt(g)
+	}
+	if all == 0 {
+		return t.params.FeatureShare
+	}
+	part := math.Sqrt(gain[f]) / all * float64(len(gain))
+	return t.params.FeatureShare * (1 - t.params.Focus + t.params.Focus*part)
+}
+
 // draw draws rows and features.
-func (t *plain) draw() (order, rest []int32) {
+func (t *plain) draw(gain []float64) (order, rest []int32) {
 	for i := range t.target {
-		g := t.level
-		if t.target[i] <= t.prediction[i] {
-			g--
+		share := t.params.RowShare
+		if t.weight != nil {
+			share *= t.weight[i]
 		}
-		t.gradient[i] = g * t.weightOf(int32(i))
-		if t.params.RowShare == 1 || t.rng.Float64() < t.params.RowShare {
+		if t.params.RowShare == 1 && t.weight == nil || t.rng.Float64() < share {
 			order = append(order, int32(i))
 		} else {
 			rest = append(rest, int32(i))
@@ -85,7 +97,7 @@ func (t *plain) draw() (order, rest []int32) {
 		t.cells += len(t.upper[f]) + 2
 	}
 	for f := range t.bins {
-		if t.params.FeatureShare == 1 || t.rng.Float64() < t.params.FeatureShare {
+		if p := t.chance(f, gain); p >= 1 || t.rng.Float64() < p {
 			add(f)
 		}
 	}
@@ -95,14 +107,15 @@ func (t *plain) draw() (order, rest []int32) {
 	return order, rest
 }
 
-// plainLeaf is a leaf with its rows.
+// plainLeaf is a leaf with its rows and, by place among the drawn features and by bin, their numbers.
 type plainLeaf struct {
 	leaf
 	rows []int32
+	sums [][]plainCell
 }
 
 func (t *plain) tree(gain []float64) tree {
-	order, rest := t.draw()
+	order, rest := t.draw(gain)
 	grown := tree{nodes: []node{{feature: -1}}}
 	leaves := []*plainLeaf{{rows: order}}
 	t.sum(leaves[0])
@@ -141,7 +154,7 @@ func (t *plain) tree(gain []float64) tree {
 		leaves = append(leaves, right)
 	}
 	for _, l := range leaves {
-		value := t.params.Rate * t.weighted(l.rows)
+		value := t.params.Rate * t.weighted(l.rows, nil)
 		grown.nodes[l.node].value = value
 		for _, r := range l.rows {
 			t.prediction[r] += value
@@ -160,28 +173,23 @@ func (t *plain) share(whole, left, right *plainLeaf) {
 		small, large = right, left
 	}
 	t.sum(small)
-	large.hist = slices.Clone(whole.hist)
-	for i, c := range small.hist {
-		o := &large.hist[i]
-		*o = cell{o.gradient - c.gradient, o.weight - c.weight, o.rows - c.rows}
+	large.sums = make([][]plainCell, len(whole.sums))
+	for i, cells := range whole.sums {
+		for bin, c := range cells {
+			large.sums[i] = append(large.sums[i], c.less(small.sums[i][bin]))
+		}
 	}
 	t.search(left)
 	t.search(right)
 }
 
-func (t *plain) sum(l *plainLeaf) {
-	l.hist = make(histogram, t.cells)
-	for _, r := range l.rows {
-		for _, d := range t.features {
-			c := &l.hist[d.at+int(t.bins[d.feature][r])]
-			*c = cell{c.gradient + t.gradient[r], c.weight + float32(t.weightOf(r)), c.rows + 1}
-		}
-	}
-}
+func (t *plain) sum(l *plainLeaf) { l.sums = t.plainSums(l.rows) }
 
 func (t *plain) search(l *plainLeaf) {
-	l.from, l.to = 0, len(l.rows)
-	l.best = plainFind(t.trainer, &l.leaf)
+	l.best = split{}
+	if len(l.rows) >= 2*t.params.MinLeaf {
+		l.best = t.plainFind(l.sums)
+	}
 }
 
 // messy draws columns of many kinds, with few and many values, some missing, and a target that hangs on them.
@@ -230,13 +238,13 @@ func TestTrainExact(t *testing.T) {
 		if seed%3 == 0 {
 			weight = make([]float64, len(y))
 			for i := range weight {
-				weight[i] = .001 + rng.ExpFloat64()
+				weight[i] = .001 + .999*rng.Float64()
 			}
 		}
 		p := Params{Trees: 12, Leaves: 2 + rng.IntN(20), MinLeaf: 1 + rng.IntN(40),
 			Bins: []int{255, 64, 2}[rng.IntN(3)], Rate: .2, Seed: seed}
 		if seed%2 == 0 {
-			p.RowShare, p.FeatureShare = .5, .5
+			p.RowShare, p.FeatureShare, p.Focus = .5, .5, []float64{0, .6}[seed/2%2]
 		}
 		data, err := NewDataFrom(len(columns), func(f int, into []float64) { copy(into, columns[f]) }, y,
 			weight, p.Bins)
@@ -301,7 +309,7 @@ func TestNewest(t *testing.T) {
 	}
 	weight := make([]float64, 900)
 	for i := range weight {
-		weight[i] = .1 + rng.Float64()
+		weight[i] = .1 + .9*rng.Float64()
 	}
 	last := make([][]float64, len(columns))
 	for f := range columns {
@@ -335,8 +343,8 @@ func TestNewest(t *testing.T) {
 // No split that is better than the best is passed over.
 func TestUnder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		gradient, weight := rapid.Float64Range(-1e6, 1e6), rapid.Float32Range(-1e-3, 1e6)
-		a, b, w, v := gradient.Draw(t, "a"), gradient.Draw(t, "b"), weight.Draw(t, "w"), weight.Draw(t, "v")
+		gradient, rows := rapid.Float64Range(-1e6, 1e6), rapid.Int32Range(-1, 1e6)
+		a, b, w, v := gradient.Draw(t, "a"), gradient.Draw(t, "b"), rows.Draw(t, "w"), rows.Draw(t, "v")
 		gain := score(a, w) + score(b, v)
 		whole := rapid.Float64Range(0, 1).Draw(t, "whole") * gain
 		gain -= whole

@@ -12,14 +12,14 @@ type pair struct{ value, weight float64 }
 // few is how many values are sorted rather than parted further.
 const few = 12
 
-// quantile returns the weighted quantile of what is left to explain in some rows: the least value at which the rows up
-// to it weigh at least the level's part; 0 of no rows.
+// quantile returns the quantile of what is left to explain in some rows: the least value at which the rows up to it are
+// at least the level's part; 0 of no rows.
 func (t *trainer) quantile(rows []int32) float64 {
 	switch {
 	case len(rows) == 0:
 		return 0
-	case t.weight != nil || t.signed:
-		return t.weighted(rows)
+	case t.signed:
+		return t.weighted(rows, nil)
 	}
 	t.values = resize(t.values, len(rows))
 	for i, r := range rows {
@@ -101,14 +101,17 @@ func one(is bool) int {
 	return n
 }
 
-// weighted is quantile of rows with weights. These are summed in an order that must stay as it is: another one rounds
-// differently.
-func (t *trainer) weighted(rows []int32) float64 {
+// weighted is quantile of rows with weights, nil: all 1. These are summed in an order that must stay as it is: another
+// one rounds differently.
+func (t *trainer) weighted(rows []int32, weight []float64) float64 {
 	t.residuals = resize(t.residuals, len(rows))
 	rest := t.residuals
 	total := 0.0
 	for i, r := range rows {
-		w := t.weightOf(r)
+		w := 1.0
+		if weight != nil {
+			w = weight[r]
+		}
 		total += w
 		rest[i] = pair{t.target[r] - t.prediction[r], w}
 	}

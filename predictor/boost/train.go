@@ -52,6 +52,7 @@ type trainer struct {
 	order      []int32 // the rows that the tree is grown on, those of one leaf together
 	rest       []int32 // the other rows, those of one leaf together
 	scratch    []int32
+	shares     []float64        // each feature's chance to be drawn
 	features   []sampledFeature // those that the tree is grown on
 	cells      int              // in a histogram
 	room       int              // for the cells of nearly every draw
@@ -60,8 +61,8 @@ type trainer struct {
 	nodes      []node
 	values     []float64 // of the rows of one leaf: what is left to explain
 	residuals  []pair    // the same, with weights
-	gradients  []float64 // of a block of rows
-	weights    []float32 // of a block of rows
+	counts     []cell    // of a block of rows
+	chances    []uint64  // of each row to be drawn, in 2^-53; nil where they are all the same
 	work       int       // sums since others last had the processor
 	source     *rand.PCG
 	rng        *rand.Rand
@@ -72,9 +73,12 @@ func (t *trainer) begin(d *Data, level float64, p Params) {
 	t.Data, t.level, t.params = d, level, p
 	t.prediction, t.below = resize(t.prediction, d.rows), resize(t.below, d.rows)
 	t.all, t.scratch = resize(t.all, d.rows), resize(t.scratch, d.rows)
-	t.gradients, t.weights = resize(t.gradients, block), resize(t.weights, block)
+	t.counts = resize(t.counts, block)
 	clear(t.prediction)
-	clear(t.weights)
+	t.chances = t.chances[:0]
+	for _, w := range d.weight {
+		t.chances = append(t.chances, chance(p.RowShare*w))
+	}
 	t.source = rand.NewPCG(p.Seed, math.Float64bits(level))
 	t.rng = rand.New(t.source)
 	mean, variance := 0.0, 0.0
@@ -99,6 +103,9 @@ func (t *trainer) base() float64 {
 	for i := range t.all {
 		t.all[i] = int32(i)
 	}
+	if t.weight != nil {
+		return t.weighted(t.all, t.weight)
+	}
 	return t.quantile(t.all)
 }
 
@@ -122,6 +129,7 @@ type split struct {
 // grow grows one tree and adds it to the predictions; false if not even the root can be split.
 func (t *trainer) grow(gain []float64) (tree, bool) {
 	t.compare()
+	t.focus(gain)
 	t.draw()
 	t.plant()
 	for len(t.leaves) < t.params.Leaves {
@@ -179,10 +187,26 @@ func (t *trainer) plant() {
 	t.find(root)
 }
 
+// focus sets the chance of each feature to be drawn by what it has gained, see Params.Focus.
+func (t *trainer) focus(gain []float64) {
+	t.shares = resize(t.shares, len(gain))
+	all := 0.0
+	for _, g := range gain {
+		all += math.Sqrt(g)
+	}
+	for f, g := range gain {
+		t.shares[f] = t.params.FeatureShare
+		if all > 0 {
+			part := math.Sqrt(g) / all * float64(len(gain))
+			t.shares[f] *= 1 - t.params.Focus + t.params.Focus*part
+		}
+	}
+}
+
 // draw draws the rows and features of the next tree.
 func (t *trainer) draw() {
 	n := len(t.all)
-	if t.params.RowShare == 1 {
+	if t.params.RowShare == 1 && t.weight == nil {
 		for i := range t.all {
 			t.all[i] = int32(i)
 		}
@@ -192,7 +216,7 @@ func (t *trainer) draw() {
 	t.order, t.rest = t.all[:n], t.all[n:]
 	t.features, t.cells = t.features[:0], 0
 	for f := range t.bins {
-		if t.params.FeatureShare == 1 || t.rng.Float64() < t.params.FeatureShare {
+		if share := t.shares[f]; share >= 1 || t.rng.Float64() < share {
 			t.features = append(t.features, sampledFeature{feature: f})
 		}
 	}
@@ -206,14 +230,23 @@ func (t *trainer) draw() {
 	}
 }
 
+// chanceBits is the bits of rand's Float64.
+const chanceBits = 53
+
+// chance returns a probability as the number of values of rand's Float64 that are less.
+func chance(p float64) uint64 { return uint64(math.Ceil(p * (1 << chanceBits))) }
+
 // drawRows puts the rows that are drawn first, in their order, and returns how many they are. A row is drawn where
-// rand's Float64, which has 53 bits, would be less than the share: computed with whole numbers, and without a branch,
-// half of which would be predicted wrongly.
+// rand's Float64 would be less than its chance: computed with whole numbers, and without a branch, half of which would
+// be predicted wrongly.
 func (t *trainer) drawRows() int {
-	const bits = 53
-	limit := uint64(math.Ceil(t.params.RowShare * (1 << bits)))
+	const bits = chanceBits
+	limit := chance(t.params.RowShare)
 	n, last := 0, len(t.all)-1
 	for i := range t.all {
+		if t.weight != nil {
+			limit = t.chances[i]
+		}
 		is := one(t.source.Uint64()<<(64-bits)>>(64-bits) < limit)
 		t.all[n], t.all[last] = int32(i), int32(i) // one of the two is written over by the next
 		n += is

@@ -83,17 +83,6 @@ func (c Config) withDefaults() Config {
 	if c.Growth == 0 {
 		c.Growth = .1
 	}
-	// Chosen on the first halves of KTH-SP2 and SDSC-SP2: trees that see half of the rows and features each, with
-	// leaves large enough for a .95 quantile.
-	if c.Trees.RowShare == 0 {
-		c.Trees.RowShare = .5
-	}
-	if c.Trees.FeatureShare == 0 {
-		c.Trees.FeatureShare = .5
-	}
-	if c.Trees.MinLeaf == 0 {
-		c.Trees.MinLeaf = 50
-	}
 	return c
 }
 

@@ -52,7 +52,7 @@ type Config struct {
 	// Synchronous trains while the caller waits. Cores is the number of processors for training and caller.
 	Synchronous bool
 	Cores       int
-	// Trees are the parameters of the trees.
+	// Trees are the parameters of the trees. What is 0 is chosen by level, rows and features.
 	Trees boost.Params
 }
 
@@ -213,10 +213,6 @@ func Weights(n, seen int, halfLife float64, changes []int) []float64 {
 	return out
 }
 
-// recentSeed is added to the seed of the trees of Config.Recent: while there are few rows both sets see nearly the
-// same, and sets that draw differently correct each other.
-const recentSeed = 1
-
 // train trains on rows, and a second set of models on the newest of them, with as many workers as there are cores but
 // one, and with one more once somebody is in a hurry. It returns nil where that is not possible, or the learner is
 // closed.
@@ -235,15 +231,13 @@ func (l *Learner) train(rows [][]float32, targets, weight, recentWeight []float6
 	if err != nil {
 		return nil, nil
 	}
-	other := l.cfg.Trees
-	other.Seed += recentSeed
 	levels := len(l.cfg.Levels)
 	out := make([]*boost.Model, 2*levels)
 	done := l.share(len(out), hurry, func(trainer *boost.Trainer, i int) (err error) {
 		if i < levels {
-			out[i], err = trainer.Train(data, l.cfg.Levels[i], l.cfg.Trees)
+			out[i], err = trainer.Train(data, l.cfg.Levels[i], l.params(l.cfg.Levels[i], len(rows)))
 		} else {
-			out[i], err = trainer.Train(late, l.cfg.Levels[i-levels], other)
+			out[i], err = trainer.Train(late, l.cfg.Levels[i-levels], l.recentParams(l.cfg.Levels[i-levels], newest))
 		}
 		return err
 	})

@@ -49,3 +49,38 @@ func TestRecentForgets(t *testing.T) {
 		}
 	}
 }
+
+// TestParams: leaves of high levels grow with the rows until 20 of their rows are expected beyond the quantile, only
+// the median has larger and more trees, which see up to 30,000 rows or four fifths of them; what is configured stays.
+func TestParams(t *testing.T) {
+	l := NewLearner(Config{Trees: boost.Params{Seed: 7}})
+	leaves := map[float64]map[int]int{
+		.9:  {300: 50, 2500: 50, 5000: 100, 10_000: 200, 60_000: 200},
+		.95: {300: 50, 1250: 50, 5000: 200, 10_000: 400, 60_000: 400},
+	}
+	shares := map[int]float64{300: .8, 1250: .8, 2500: .8, 5000: .8, 10_000: .8, 40_000: .75, 60_000: .5}
+	for rows, share := range shares {
+		for _, level := range []float64{.1, .25, .5, .75, .9, .95} {
+			want := boost.Params{Seed: 7, RowShare: .5, FeatureShare: .25, Focus: .8, MinLeaf: 50}
+			if leaf, told := leaves[level][rows]; told {
+				want.MinLeaf, want.Focus = leaf, 0
+			} else if level >= .9 {
+				continue
+			}
+			if level == .5 {
+				want.Leaves, want.Trees, want.FeatureShare, want.RowShare = 40, 300, .35, share
+			}
+			if got := l.params(level, rows); got != want {
+				t.Errorf("%d rows, level %v: %+v, want %+v", rows, level, got, want)
+			}
+			want.RowShare, want.Seed = 1, 8
+			if got := l.recentParams(level, rows); got != want {
+				t.Errorf("the newest %d rows, level %v: %+v, want %+v", rows, level, got, want)
+			}
+		}
+	}
+	l.cfg.Trees = boost.Params{Trees: 8, Leaves: 6, MinLeaf: 10, RowShare: .3, FeatureShare: .7, Rate: .2}
+	if got := l.params(.5, 60_000); got != l.cfg.Trees {
+		t.Errorf("configured %+v, trained with %+v", l.cfg.Trees, got)
+	}
+}
