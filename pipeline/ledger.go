@@ -11,6 +11,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
+	"github.com/waitcast/waitcast/predictor/ruletext"
 )
 
 // openForecast is the forecast of a job that has not started yet, or that started before enough was known of it.
@@ -37,6 +38,7 @@ type ledger struct {
 	newestView *submissionView          // the newest view that was kept
 	record     accuracy.Record
 	served     servedForecasts
+	ruleWriter ruletext.Writer
 	preview    preview
 	renamed    uint64 // the array, to the engine, whose record was taken over last
 }
@@ -366,11 +368,17 @@ func (l *ledger) close(o *openForecast) {
 	l.emit(row)
 }
 
+// zoneOffset returns by how many seconds the clock of a zone is ahead of UTC at an instant.
+func zoneOffset(zone *time.Location, at time.Time) float64 {
+	_, offset := at.In(zone).Zone()
+	return float64(offset)
+}
+
 // publish puts the published part of the forecasts into a view.
 func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	v.Open = len(l.open)
 	v.Forecasts, v.Drifts = l.served.snapshot(), l.feeder.engine.Drifts()
-	v.Engine = e
+	v.Engine, v.RuleTexts = e, l.ruleWriter.Write(e.AllStartRules(), zoneOffset(v.Models.Zone(), v.At))
 	v.Learning = l.feeder.engine.Stats()
 	v.Scores, v.Recent = l.record.Snapshot()
 	v.Decided = l.record.Decisions.AsOf(l.instant)

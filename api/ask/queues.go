@@ -17,7 +17,7 @@ func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 			q := wire.Queue{
 				Cluster: v.Cluster, Name: name, RunningJobs: l.RunningJobs, RunningProcs: l.RunningProcs,
 				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs,
-				Pool: v.Pool(name).Name, Models: []wire.Model{},
+				Pool: v.Pool(name).Name, Rules: startRules(v.StartRules(name)), Models: []wire.Model{},
 			}
 			policy, known := v.Policy(name)
 			q.Policy, q.PolicySource = policy.String(), known.String()
@@ -28,7 +28,7 @@ func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 			}
 			out.Queues = append(out.Queues, q)
 		}
-		out.Pools = append(out.Pools, pools(v)...)
+		out.Pools = append(out.Pools, poolsOf(v)...)
 		if _, age, stale := s.AsOf(v); i == 0 || v.At.Before(out.AsOf) {
 			out.AsOf, out.AgeSeconds, out.Stale = s.AsOfInstant(v), age, stale
 		}
@@ -36,8 +36,8 @@ func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 	return out
 }
 
-// pools describes the pools of a cluster.
-func pools(v *readmodel.View) []wire.Pool {
+// poolsOf describes the pools of a cluster.
+func poolsOf(v *readmodel.View) []wire.Pool {
 	amounts := func(a cluster.Vector) wire.Amounts {
 		return wire.Amounts{Procs: a[cluster.Procs], Nodes: a[cluster.Nodes], GPUs: a[cluster.GPUs],
 			MemoryBytes: a[cluster.Memory]}

@@ -53,6 +53,7 @@ func TestPage(t *testing.T) {
 		accuracyEqual(t, s, b)
 		lifetimesEqual(t, s, b)
 		jobsEqual(t, s, b)
+		rulesEqual(t, s, b)
 	})
 	for _, part := range []struct {
 		name string

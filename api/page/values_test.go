@@ -96,6 +96,30 @@ func waitEqual(t *testing.T, s *site, b *tab) {
 	}
 }
 
+// rulesEqual proves that both views of a queue have the sentences of GET /v1/queues about the rules of its starts.
+func rulesEqual(t *testing.T, s *site, b *tab) {
+	for _, view := range []string{"view=wait&procs=16&time_limit=4h", "view=jobs"} {
+		same(t, b, view+"&cluster=demo&queue=medium", func() (expect, error) {
+			var all wire.Queues
+			err := get(s.url+"/v1/queues", &all)
+			e := expect{}
+			for _, q := range all.Queues {
+				if q.Name == "medium" && q.Rules != nil {
+					for i, words := range q.Rules.Words {
+						e[fmt.Sprintf("rule/%d", i)] = words
+					}
+				}
+			}
+			return e, err
+		})
+		for name, f := range b.figures() {
+			if strings.HasPrefix(name, "rule/") && (f.Text != f.Value || !strings.HasSuffix(f.Text, ".")) {
+				t.Errorf("%s: %s reads %q, the sentence is %q", view, name, f.Text, f.Value)
+			}
+		}
+	}
+}
+
 // sizesEqual proves that each cell of the heat map is the candidate of POST /v1/wait, and that none is missing.
 func sizesEqual(t *testing.T, s *site, b *tab) {
 	limits := []string{"10m", "30m", "1h", "2h", "4h", "8h", "12h", "1d"}

@@ -142,6 +142,7 @@ type Queue struct {
 	Pool         string  `json:"pool,omitempty" doc:"the pool of nodes that its jobs compete for; empty: the whole cluster is one"`
 	Policy       string  `json:"policy" enum:"fcfs,easy,conservative,priority_fcfs,priority_easy" doc:"by which the forecasts play its pool"`
 	PolicySource string  `json:"policy_source" enum:"configured,learnt,priorities,assumed" doc:"where that is known from: learnt is from the starts, priorities from those that the jobs are told with; assumed until enough starts have been seen"`
+	Rules        *Rules  `json:"rules" doc:"what was learnt of the rules by which its jobs start; null if no forecasts are made"`
 	Models       []Model `json:"models"`
 }
 

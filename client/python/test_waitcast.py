@@ -77,7 +77,14 @@ class AgainstDaemon(unittest.TestCase):
         self.assertIn("a/b c?", caught.exception.detail)
 
     def test_queues(self) -> None:
-        self.assertIn("work", [q["name"] for q in self.daemon.queues()["queues"]])
+        queues = {q["name"]: q for q in self.daemon.queues()["queues"]}
+        self.assertIn("work", queues)
+        rules = queues["work"]["rules"]
+        assert rules is not None
+        self.assertTrue(rules["words"])
+        order = rules["order"]
+        self.assertEqual(order["waits"] >= order["waits_needed"], "fitted_at" in order)
+        self.assertEqual(rules["times"]["found"], [])
 
     def test_accuracy(self) -> None:
         accuracy = self.daemon.accuracy(queue="work", since="7d")

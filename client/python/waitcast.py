@@ -339,6 +339,57 @@ class Jobs(Dated):
     waiting: int
 
 
+class StartEffect(TypedDict):
+    attribute: str
+    first: str
+    share: float
+    pairs: int
+
+
+class _StartOrderMust(TypedDict):
+    source: str
+    waits: int
+    waits_needed: int
+    effects: list[StartEffect]
+
+
+class StartOrder(_StartOrderMust, total=False):
+    fitted_at: str
+    loss: float
+    first_come_loss: float
+    weights: dict[str, Any]
+
+
+# "from" is a keyword, which a class cannot have as a member.
+WeekTime = TypedDict("WeekTime", {"days": list[str], "from": str, "to": str})
+
+
+class LimitTimes(TypedDict):
+    over_seconds: float
+    up_to_seconds: Optional[float]
+    open: list[WeekTime]
+    shut: list[WeekTime]
+    open_starts: float
+    open_hours: float
+    shut_starts: float
+    shut_hours: float
+
+
+class StartTimes(TypedDict):
+    starts: int
+    starts_needed: int
+    waited_hours: float
+    found: list[LimitTimes]
+
+
+class Rules(TypedDict):
+    """What is known of the rules by which a queue's jobs start; words are sentences."""
+
+    words: list[str]
+    order: StartOrder
+    times: StartTimes
+
+
 class Queue(TypedDict):
     cluster: str
     name: str
@@ -347,6 +398,7 @@ class Queue(TypedDict):
     queued_jobs: int
     queued_procs: int
     held_jobs: int
+    rules: Optional[Rules]
     models: list[dict[str, Any]]
 
 

@@ -116,7 +116,7 @@ func (m *masker) path(path string) string {
 func kept(member string) bool {
 	switch member {
 	case "class", "law", "chosen", "made", "method", "size_class", "policy", "policy_source", "binds", "attribute",
-		"level", "configured":
+		"level", "configured", "first", "days":
 		return true
 	}
 	return false

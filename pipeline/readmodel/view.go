@@ -21,6 +21,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/forward"
+	"github.com/waitcast/waitcast/predictor/ruletext"
 )
 
 // View is the immutable picture of one cluster that readers get: nothing in it changes once it is published.
@@ -33,6 +34,8 @@ type View struct {
 	Models    *livemodels.View
 	// Engine forecasts a request as if it were submitted at the newest instant; nil if no forecasts are made.
 	Engine *engine.View
+	// RuleTexts are the rules by which the engine's view plays its pools, in words. Readers must not change them.
+	RuleTexts map[pools.StartRules]*ruletext.Rules
 	// Learning reports what the engine does beside answering; zero if no forecasts are made.
 	Learning engine.Stats
 	// Forecasts are those of the waiting jobs, as they were made at their submissions.
@@ -194,6 +197,14 @@ func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 		return forward.EASY, pools.PolicyAssumed
 	}
 	return v.Engine.Policy(queue)
+}
+
+// StartRules returns what is known of the rules by which the jobs of a queue start, nil if no forecasts are made.
+func (v *View) StartRules(queue string) *ruletext.Rules {
+	if v.Engine == nil {
+		return nil
+	}
+	return v.RuleTexts[v.Engine.StartRules(queue)]
 }
 
 // SizesOf returns the size classes that jobs of a queue can have.

@@ -18,8 +18,9 @@ type View struct {
 	features *features
 	median   int // the index of the level nearest 0.5
 	learnt   int
-	pools    map[string]*pools.Facts // by queue
-	whole    *pools.Facts            // the whole machine, for queues whose pool is not known
+	pools    map[string]*pools.Facts           // by queue
+	whole    *pools.Facts                      // the whole machine, for queues whose pool is not known
+	start    map[*pools.Facts]pools.StartRules // the rules of starts; nil in a view that was saved
 	models   []*boost.Model
 	recent   []*boost.Model             // trained on the newest waits
 	laws     map[class]uniformlog.Model // Downey's; nil where they are not asked
@@ -110,13 +111,16 @@ func (e *Engine) View(now float64) *View {
 	}
 	v := e.baseView(math.Min(now, track.Farthest))
 	v.pools = make(map[string]*pools.Facts, len(e.pools.Of))
+	v.start = make(map[*pools.Facts]pools.StartRules, len(e.pools.All)+1)
 	for _, p := range e.pools.All {
 		f := e.pools.Freeze(p)
+		v.start[f] = e.pools.StartRules(p, f)
 		for _, name := range p.Queues {
 			v.pools[name] = f
 		}
 	}
 	v.whole = e.pools.Freeze(nil)
+	v.start[v.whole] = e.pools.StartRules(nil, v.whole)
 	v.template, v.memo, v.drifts = e.ensemble.Template(v.Instant, e.tracker.Clock, e.events, e.learner.Seen),
 		&pools.Memo{}, e.ensemble.Monitor.Drifts()
 	return v

@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
@@ -73,3 +75,10 @@ func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	}
 	return f.PolicyInForce()
 }
+
+// StartRules returns the rules by which the pool of a queue is played, and what was learnt of those of the scheduler. A
+// view that was saved does not have them.
+func (v *View) StartRules(queue string) pools.StartRules { return v.start[v.poolOf(queue)] }
+
+// AllStartRules returns the rules of all pools.
+func (v *View) AllStartRules() []pools.StartRules { return slices.Collect(maps.Values(v.start)) }

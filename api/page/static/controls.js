@@ -23,6 +23,8 @@ export function makeContext(page, set) {
       const q = queues(state.cluster).find((x) => x.name === state.queue);
       return page.queues.pools.find((p) => p.cluster === state.cluster && p.name === (q?.pool ?? ""))?.capacity.procs ?? 0;
     },
+    // rules returns what was learnt of the rules by which a queue's jobs start: sentences, none where that is not known.
+    rules: (state) => queues(state.cluster).find((q) => q.name === state.queue)?.rules?.words ?? [],
     queueSelect(all) {
       const load = (q) => `${q.name} (${q.running_jobs} run, ${q.queued_jobs} wait)`;
       const options = () => [...(all ? [["", "all queues"]] : []), ...queues(page.state.cluster).map((q) => [q.name, load(q)])];

@@ -48,6 +48,12 @@ export function details(summary, ...children) {
   return h("details", {}, h("summary", { data: { key: summary } }, summary), h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": summary }, ...children));
 }
 
+// startRules lists the sentences about the rules by which a queue's jobs start.
+export function startRules(queue, words) {
+  if (!words.length) return null;
+  return h("section", { class: "card" }, h("h2", {}, `How jobs of queue ${queue} start`), h("ul", { class: "plain" }, words.map((w, i) => h("li", { data: { name: `rule/${i}`, value: w } }, w))));
+}
+
 // keepOpen takes over which details are open from what is replaced.
 export function keepOpen(from, to) {
   const open = new Set([...from.querySelectorAll("details[open] > summary")].map((x) => x.textContent));

@@ -2,11 +2,13 @@ package pools
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
 )
 
 // key names a pool for those that learn its priority; nil is the whole machine.
@@ -27,6 +29,50 @@ func (m *Machine) inherit(before map[string]*Pool) {
 		from[p.key()] = before[p.Queues[0]].key()
 	}
 	m.Priorities.Regroup(from)
+}
+
+// StartRules are the rules by which the forecasts start the jobs of a pool, and what is known of those of the
+// scheduler. Two are the same if they are equal.
+type StartRules struct {
+	// Policy is the policy that the pool is played by, and Source its origin.
+	Policy forward.Policy
+	Source PolicySource
+	// Queues are the names of the pool's queues in the order in which they are preferred, separated by line breaks;
+	// empty where that does not count.
+	Queues string
+	// Order is what was learnt of the order of starts. InUse is whether the pool is played by the fitted priority: a
+	// large pool is not.
+	Order rules.Known
+	InUse bool
+	// Gates are what was learnt of the times at which jobs do not start, in all pools together.
+	Gates rules.GatesKnown
+}
+
+// StartRules returns the rules of a pool whose facts are frozen; nil is the whole machine.
+func (m *Machine) StartRules(p *Pool, f *Facts) StartRules {
+	r := StartRules{Order: m.Priorities.Known(p.key()), InUse: f.fitted != nil, Gates: m.Gates.Known()}
+	r.Policy, r.Source = f.PolicyInForce()
+	if r.Source != PolicyConfigured && m.reportsPriorities(p) {
+		r.Source = PolicyPriorities
+	}
+	if p.ranked() && f.fitted == nil && r.Source != PolicyPriorities {
+		r.Queues = strings.Join(p.order, "\n")
+	}
+	return r
+}
+
+// reportsPriorities reports whether the jobs of a pool have priorities of their own; nil is the whole machine.
+func (m *Machine) reportsPriorities(p *Pool) bool {
+	has := func(q *track.Queue) bool { return q != nil && q.NewestPriority > 0 }
+	if p == nil {
+		for _, q := range m.tracker.InOrder {
+			if has(q) {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(p.Queues, func(name string) bool { return has(m.tracker.Queues[name]) })
 }
 
 // situation notes the pool of a queue at the submission of a request, to learn the order of starts from its wait.

@@ -24,6 +24,26 @@ func Code(s *codec.Codec, v **Priority) {
 	s.Flag(&p.Strict)
 }
 
+func codeEvidence(s *codec.Codec, v **Evidence) {
+	known := *v != nil
+	if s.Flag(&known); !known {
+		*v = nil
+		return
+	}
+	if s.Reading {
+		*v = &Evidence{}
+	}
+	e := *v
+	s.Int(&e.Situations)
+	s.Finite(&e.At, &e.Loss, &e.FirstCome)
+	code := func(o *Overtakes) { s.Int(&o.Pairs, &o.Situations, &o.First) }
+	code(&e.Same)
+	for a := range e.Overtakes {
+		code(&e.Overtakes[a].Less)
+		code(&e.Overtakes[a].More)
+	}
+}
+
 // CodeGates passes gates; nil is none.
 func CodeGates(s *codec.Codec, v **Gates) {
 	known := *v != nil
@@ -70,6 +90,29 @@ func (l *GateLearner) Code(s *codec.Codec) {
 		}
 	}
 	CodeGates(s, &l.gates)
+	codeSummary(s, &l.summary)
+}
+
+func codeSummary(s *codec.Codec, v **GateSummary) {
+	known := *v != nil
+	if s.Flag(&known); !known {
+		*v = nil
+		return
+	}
+	if s.Reading {
+		*v = &GateSummary{}
+	}
+	s.Int(&(*v).Starts)
+	s.Finite(&(*v).Exposure)
+	codec.List(s, &(*v).Classes, func(c *GateCounts) {
+		s.Int(&c.Class)
+		s.Flag(&c.Gate)
+		s.Sparse(c.Starts[:])
+		s.Sparse(c.Exposure[:])
+		if s.Reading && (c.Class < 0 || c.Class >= track.LimitClasses) {
+			s.Fail()
+		}
+	})
 }
 
 // Share takes over what another learner knows.
@@ -111,6 +154,7 @@ func (l *Learners) code(s *codec.Codec, p *Learner) {
 	s.Uint(&p.submitted)
 	s.Int(&p.seen, &p.fitted)
 	Code(s, &p.inForce)
+	codeEvidence(s, &p.evidence)
 	codec.List(s, &p.known, func(v **Situation) {
 		if s.Reading {
 			*v = &Situation{}

@@ -60,12 +60,22 @@ func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers 
 	if len(of) == 0 {
 		return nil
 	}
-	f := fit{players: make([]Player, max(1, workers)), losses: make([]float64, len(of)), cancelled: cancelled}
+	best, _ := newFit(of, gates, workers, cancelled).search(inForce, seed)
+	return best
+}
+
+func newFit(of []*Situation, gates *Gates, workers int, cancelled *atomic.Bool) *fit {
+	f := &fit{players: make([]Player, max(1, workers)), losses: make([]float64, len(of)), cancelled: cancelled}
 	for _, s := range of {
 		gated := *s
 		gated.Gates = gates.At(s.At)
 		f.of = append(f.of, &gated)
 	}
+	return f
+}
+
+// search returns the best priority and its loss; nil once the fit is cancelled.
+func (f *fit) search(inForce *Priority, seed uint64) (*Priority, float64) {
 	candidates := starts()
 	if inForce != nil {
 		candidates = append([]Priority{*inForce}, candidates...)
@@ -95,11 +105,13 @@ func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers 
 		}
 		try(p)
 	}
-	if cancelled != nil && cancelled.Load() {
-		return nil
+	if f.isCancelled() {
+		return nil, 0
 	}
-	return &best
+	return &best, least
 }
+
+func (f *fit) isCancelled() bool { return f.cancelled != nil && f.cancelled.Load() }
 
 // fit is the work of one Fit.
 type fit struct {
@@ -121,7 +133,7 @@ func (f *fit) loss(p *Priority, least float64) float64 {
 		for _, l := range f.losses[from:to] { // in their order, so that the sum is the same for any number of workers
 			sum += l
 		}
-		if f.cancelled != nil && f.cancelled.Load() || sum > least*float64(len(f.of)) {
+		if f.isCancelled() || sum > least*float64(len(f.of)) {
 			return math.Inf(1)
 		}
 	}

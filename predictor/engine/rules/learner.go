@@ -31,6 +31,7 @@ type Learner struct {
 	seen      int          // of them, ever
 	fitted    int          // seen at the beginning of the newest fit
 	inForce   *Priority
+	evidence  *Evidence // for it
 	next      *fitting
 }
 
@@ -40,6 +41,7 @@ type fitting struct {
 	gates     *Gates
 	task      *background.Task
 	priority  *Priority // once done
+	evidence  *Evidence // for it
 }
 
 // Learners are the learners of all pools, by a key that names the pool. They are not safe for concurrent use.
@@ -72,6 +74,28 @@ func (l *Learners) InForce(pool string) *Priority {
 		return p.inForce
 	}
 	return nil
+}
+
+// Known is what the learner of a pool knows of the order of its starts.
+type Known struct {
+	// Situations is how many situations have been seen before the first fit, then how many the newest was made of, and
+	// Needed how many there must be for the first.
+	Situations, Needed int
+	// Priority is the one in force, nil for none, and Evidence what speaks for it. Both are immutable.
+	Priority *Priority
+	Evidence *Evidence
+}
+
+// Known returns what is known of the order of a pool.
+func (l *Learners) Known(pool string) Known {
+	k := Known{Needed: leastMore}
+	if p := l.pools[pool]; p != nil {
+		k.Situations, k.Priority, k.Evidence = p.seen, p.inForce, p.evidence
+		if p.evidence != nil {
+			k.Situations = p.evidence.Situations
+		}
+	}
+	return k
 }
 
 // Submitted passes a submission: situation returns the pool as it is, and is called for some of them only.
@@ -145,7 +169,8 @@ func (l *Learners) begin(p *Learner, from, due int, gates *Gates) {
 		cores--
 	}
 	f.task.Run(l.synchronous, func() {
-		f.priority = Fit(of, inForce, gates, uint64(from), cores, closed) //nolint:gosec // a count
+		seed := uint64(from) //nolint:gosec // a count
+		f.priority, f.evidence = FitWithEvidence(of, inForce, gates, seed, cores, closed)
 	})
 }
 
@@ -153,7 +178,7 @@ func (l *Learners) begin(p *Learner, from, due int, gates *Gates) {
 func (p *Learner) take() {
 	p.next.task.Wait()
 	if p.next.priority != nil {
-		p.inForce = p.next.priority
+		p.inForce, p.evidence = p.next.priority, p.next.evidence
 	}
 	p.next = nil
 }

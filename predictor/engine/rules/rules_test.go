@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/waitcast/waitcast/internal/codec"
@@ -183,6 +184,60 @@ func TestGatesAreLearnt(t *testing.T) {
 				t.Errorf("at ten in the morning a limit of %v h waits %v s (%v), want %v", limit/hour, got, err, want)
 			}
 		}
+	}
+}
+
+// TestGateSummary proves that the evidence for gates is what was seen, and that a restored learner has the same.
+func TestGateSummary(t *testing.T) {
+	l := nightly(8)
+	known := l.Known()
+	if known.Summary == nil || known.Starts != known.Summary.Starts || known.Starts < known.Needed {
+		t.Fatalf("known are %+v: want a summary of at least %d starts", known, known.Needed)
+	}
+	for _, c := range known.Summary.Classes {
+		if long := c.Class == track.LimitClass(8*hour); c.Gate != long {
+			t.Errorf("class %d: gate is %v", c.Class, c.Gate)
+		} else if !long {
+			continue
+		}
+		noon, night := 2*12, 2*20 // half hours of the first day
+		if c.Starts[noon] != 0 || c.Exposure[noon] == 0 || c.Starts[night] == 0 {
+			t.Errorf("at noon %v starts in %v h, at 20:00 %v: want 0 in some, and some", c.Starts[noon],
+				c.Exposure[noon], c.Starts[night])
+		}
+	}
+	to := &codec.Codec{}
+	l.Code(to)
+	restored := &rules.GateLearner{}
+	from := &codec.Codec{Reader: codec.Reader{Rest: to.Writer}, Reading: true}
+	if restored.Code(from); from.Bad || len(from.Rest) > 0 {
+		t.Fatal("what was saved cannot be read")
+	}
+	if got := restored.Known(); !reflect.DeepEqual(got, known) {
+		t.Errorf("restored are %+v, want %+v", got, known)
+	}
+}
+
+// TestEvidence checks the comparison of jobs that wait by hand: a priority of ln(60 + age) - ln(60 + limit) prefers a
+// job of 100 s that was just submitted (4.1 - 5.1) to one of 1,000 s that has waited for 100 s (5.1 - 7.0), but of two
+// of 1,000 s the older one; the size does not count.
+func TestEvidence(t *testing.T) {
+	s := &rules.Situation{At: 7, Log: 5, Request: rules.Job{Procs: 8, Limit: 100, Expected: 50}}
+	s.Capacity = 8
+	s.Running = []rules.Running{{Procs: 8, Limit: 100, Expected: 100}}
+	s.Waiting = []rules.Job{{Procs: 2, Limit: 1000, Expected: 60, Age: 100}}
+	p := &rules.Priority{LogAge: 1, LogLimit: 1}
+	_, e := rules.FitWithEvidence([]*rules.Situation{s, s}, p, nil, 1, 1, nil)
+	if e == nil || e.Situations != 2 || e.At != 7 {
+		t.Fatalf("evidence %+v: want of 2 situations, the newest at 7", e)
+	}
+	got := rules.CompareJobs(s, p)
+	one := func(first int) rules.Overtakes { return rules.Overtakes{Pairs: 1, Situations: 1, First: first} }
+	want := rules.Evidence{Same: one(0)}
+	want.Overtakes[rules.Limit].Less = one(1)
+	want.Overtakes[rules.Size].More = one(0)
+	if got != want {
+		t.Errorf("compared are %+v, want %+v", got, want)
 	}
 }
 

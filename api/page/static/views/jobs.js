@@ -1,7 +1,7 @@
 // The jobs that wait, with their forecasts and why these moved.
 import { get } from "../api.js";
 import { legend } from "../charts.js";
-import { h, table } from "../dom.js";
+import { h, startRules, table } from "../dom.js";
 import { count, duration, instant, plural } from "../format.js";
 import { strip } from "../strip.js";
 
@@ -11,7 +11,10 @@ const most = 200;
 
 export const controls = (_state, ctx) => [ctx.queueSelect(true)];
 
-export const load = (state, _ctx, signal) => get("/v1/jobs", { cluster: state.cluster, queue: state.queue, limit: most }, signal);
+export async function load(state, ctx, signal) {
+  const answer = await get("/v1/jobs", { cluster: state.cluster, queue: state.queue, limit: most }, signal);
+  return { ...answer, rules: ctx.rules(state) };
+}
 
 export const start = () => ({ charts: [], element: h("div", {}) });
 
@@ -22,8 +25,9 @@ const without = {
 // reason says why a job waits, and why its forecast moved.
 const reason = (j) => [j.held ? `held${j.held_reason ? ": " + j.held_reason : ""}` : "", j.forecast ? "" : `no forecast: ${without[j.no_forecast] ?? (j.no_forecast ?? "").replaceAll("_", " ")}`, j.moved ?? ""].filter(Boolean).join("; ");
 
-export function render(_live, answer) {
-  if (!answer.jobs.length) return [h("p", { class: "notice", data: { name: "empty" } }, "No job waits.")];
+export function render(_live, answer, state) {
+  const rules = startRules(state.queue, answer.rules);
+  if (!answer.jobs.length) return [h("p", { class: "notice", data: { name: "empty" } }, "No job waits."), rules];
   const top = Math.max(3600, ...answer.jobs.map((j) => j.forecast?.now.p90 ?? 0));
   const rows = answer.jobs.map((j) => {
     const q = j.forecast?.now;
@@ -38,5 +42,6 @@ export function render(_live, answer) {
     legend(["outer", "p10 to p90"], ["inner", "p25 to p75"], ["line", "median"]),
     h("div", { class: "card" }, table("Waiting jobs, the first submitted first",
       ["Job", "queue", num("procs"), num("limit"), num("has waited"), num("still to wait, median"), num("p10 to p90"), { name: `0 to ${duration(top)}`, class: "bar" }, num("starts, median"), num("jobs ahead"), { name: "why", class: "wide" }], rows, { caption: false, class: "jobs cards" })),
+    rules,
   ];
 }

@@ -1,7 +1,7 @@
 // The wait of one job as a distribution.
 import { get } from "../api.js";
 import { Chart, color, legend, shareAxis, waitAxis } from "../charts.js";
-import { details, h, table } from "../dom.js";
+import { details, h, startRules, table } from "../dom.js";
 import { count, duration, instant, percent, plural, waitOf, waitScale } from "../format.js";
 import { address } from "../state.js";
 
@@ -21,7 +21,10 @@ export function controls(state, ctx) {
   ];
 }
 
-export const load = (state, ctx, signal) => get("/v1/wait", { cluster: state.cluster, queue: state.queue, procs: state.procs, time_limit: state.time_limit, by: nextTime(state.by), curve: "true" }, signal);
+export async function load(state, ctx, signal) {
+  const answer = await get("/v1/wait", { cluster: state.cluster, queue: state.queue, procs: state.procs, time_limit: state.time_limit, by: nextTime(state.by), curve: "true" }, signal);
+  return { ...answer, rules: ctx.rules(state) };
+}
 
 // nextTime turns a time of the day into its next occurrence in the reader's zone; anything else is the API's to read.
 export function nextTime(text, now = new Date()) {
@@ -98,7 +101,7 @@ export function render(live, w, state) {
       hooks: { draw: [medianLine(q)] },
     }),
   });
-  return [headline(w), h("div", { class: "card" }, live.chart.element, legend(["outer", "p10 to p90"], ["inner", "p25 to p75"], ["line", "median"])), h("section", { class: "pair" }, figures(w), why(w)), sooner(w, state), methods(w)];
+  return [headline(w), h("div", { class: "card" }, live.chart.element, legend(["outer", "p10 to p90"], ["inner", "p25 to p75"], ["line", "median"])), h("section", { class: "pair" }, figures(w), why(w)), sooner(w, state), startRules(w.queue, w.rules), methods(w)];
 }
 
 function headline(w) {

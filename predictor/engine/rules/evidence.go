@@ -1,0 +1,174 @@
+package rules
+
+import (
+	"math"
+	"sync/atomic"
+)
+
+// Evidence is what speaks for a fitted priority. It is immutable.
+type Evidence struct {
+	// Situations is how many situations the priority was fitted to, and At the instant of the newest of them.
+	Situations int
+	At         float64
+	// Loss and FirstCome are the mean losses at 0.5 of the forecasts of these situations that follow from the
+	// priority, and from first come, first served with backfilling.
+	Loss, FirstCome float64
+	// Overtakes is, for each attribute, how often a younger job goes first because it has less of it, and more of it.
+	Overtakes [Attributes]struct{ Less, More Overtakes }
+	// Same counts younger jobs that equal the older one.
+	Same Overtakes
+}
+
+// Overtakes counts pairs of jobs that wait together. One of them is the older job as it was; the other is the same job
+// with the age of the younger one and one of its attributes.
+type Overtakes struct {
+	// Pairs is how many pairs there are, in how many Situations, and First how often the younger job goes first.
+	Pairs, Situations, First int
+}
+
+// Share returns how often the younger job goes first, NaN without pairs.
+func (o *Overtakes) Share() float64 { return float64(o.First) / float64(o.Pairs) }
+
+func (o *Overtakes) plus(p *Overtakes) {
+	if p.Pairs > 0 {
+		o.Situations++
+	}
+	o.Pairs, o.First = o.Pairs+p.Pairs, o.First+p.First
+}
+
+// Attribute is what the place of a job in an order can depend on, beside its age.
+type Attribute int
+
+// The attributes.
+const (
+	Limit Attribute = iota
+	Size
+	ExpectedRuntime
+	OwnAhead // jobs of the same user ahead
+	QueueWait
+	Usage
+	Attributes // their number
+)
+
+// String returns the attribute as answers write it.
+func (a Attribute) String() string {
+	names := [...]string{"time_limit", "size", "expected_runtime", "own_jobs_ahead", "queue_wait", "usage"}
+	return names[min(max(a, 0), Attributes-1)]
+}
+
+// of returns the attribute of a job, on a logarithmic scale.
+func (a Attribute) of(j *Job) float64 {
+	switch a {
+	case Limit:
+		return math.Log(60 + float64(j.Limit))
+	case Size:
+		return math.Log(float64(j.Procs))
+	case ExpectedRuntime:
+		return math.Log(60 + float64(j.Expected))
+	case OwnAhead:
+		return math.Log(1 + float64(j.Own))
+	case QueueWait:
+		return float64(j.QueueWait)
+	}
+	return math.Log(useScale + float64(j.Use))
+}
+
+// take gives a job the attribute of another one.
+func (a Attribute) take(j, from *Job) {
+	switch a {
+	case Limit:
+		j.Limit = from.Limit
+	case Size:
+		j.Procs = from.Procs
+	case ExpectedRuntime:
+		j.Expected = from.Expected
+	case OwnAhead:
+		j.Own = from.Own
+	case QueueWait:
+		j.QueueWait = from.QueueWait
+	default:
+		j.Use = from.Use
+	}
+}
+
+// apart is how much two jobs must differ in an attribute to be compared: by a factor of two.
+const apart = math.Ln2 - 1e-6
+
+// mostPairs is about how many pairs of a situation are compared.
+const mostPairs = 64
+
+// overtakes compares jobs of a situation that wait together, the request among them.
+func (e *Evidence) overtakes(s *Situation, p *Priority) {
+	jobs := append(append(make([]Job, 0, len(s.Waiting)+1), s.Waiting...), s.Request)
+	for i := range jobs {
+		jobs[i].Limit = float32(jobs[i].plan()) // a twin with another expected runtime keeps it
+	}
+	var one Evidence
+	distances := 0
+	for d := 1; d < len(jobs); d *= 2 {
+		distances++
+	}
+	stride := max(1, len(jobs)*distances/mostPairs)
+	for d := 1; d < len(jobs); d *= 2 {
+		for i := 0; i+d < len(jobs); i += stride {
+			one.compare(&jobs[i], &jobs[i+d], p)
+		}
+	}
+	e.Same.plus(&one.Same)
+	for a := range one.Overtakes {
+		e.Overtakes[a].Less.plus(&one.Overtakes[a].Less)
+		e.Overtakes[a].More.plus(&one.Overtakes[a].More)
+	}
+}
+
+// compare compares an older job with twins that have the age of a younger one.
+func (e *Evidence) compare(older, younger *Job, p *Priority) {
+	score := p.Score(older)
+	count := func(o *Overtakes, twin *Job) {
+		twin.Age = younger.Age
+		o.Pairs++
+		if p.Score(twin) > score {
+			o.First++
+		}
+	}
+	same := *older
+	count(&e.Same, &same)
+	for a := range Attributes {
+		o, difference := &e.Overtakes[a].Less, a.of(younger)-a.of(older)
+		if difference > 0 {
+			o = &e.Overtakes[a].More
+		}
+		if math.Abs(difference) >= apart {
+			twin := *older
+			a.take(&twin, younger)
+			count(o, &twin)
+		}
+	}
+}
+
+// evidence returns what speaks for a priority whose loss is known; nil once the fit is cancelled.
+func (f *fit) evidence(p *Priority, loss float64) *Evidence {
+	e := &Evidence{Situations: len(f.of), Loss: loss, At: f.of[len(f.of)-1].At}
+	e.FirstCome = f.loss(&Priority{LogAge: 1}, math.Inf(1))
+	for _, s := range f.of {
+		e.overtakes(s, p)
+	}
+	if f.isCancelled() {
+		return nil
+	}
+	return e
+}
+
+// FitWithEvidence is Fit with what speaks for the result.
+func FitWithEvidence(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers int,
+	cancelled *atomic.Bool) (*Priority, *Evidence) {
+	if len(of) == 0 {
+		return nil, nil
+	}
+	f := newFit(of, gates, workers, cancelled)
+	best, loss := f.search(inForce, seed)
+	if best == nil {
+		return nil, nil
+	}
+	return best, f.evidence(best, loss)
+}

@@ -1,0 +1,70 @@
+package ruletext
+
+import (
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/engine/rules"
+)
+
+// Rules is what is known of the rules by which the jobs of a pool start, as it is shown. It is immutable.
+type Rules struct {
+	pools.StartRules
+	// Words are sentences that say it, the order first.
+	Words []string
+	// Effects are what lets a younger job go first, the strongest first, by the fitted priority; nil without one that
+	// is better than first come, first served.
+	Effects []Effect
+	// Times are when the jobs of some time limits hardly ever start, by rising limits.
+	Times []Times
+}
+
+// Of returns the rules of a pool in words. shift is what is added to the engine's instants, in seconds, for those of
+// the site's clock since Thursday, 1970-01-01.
+func Of(r pools.StartRules, shift float64) *Rules {
+	return new(Writer).Write([]pools.StartRules{r}, shift)[r]
+}
+
+// Writer writes rules, and those that have changed only. The zero Writer has written none. It is not safe for
+// concurrent use.
+type Writer struct {
+	shift   float64
+	summary *rules.GateSummary
+	times   []Times // of the summary
+	written map[pools.StartRules]*Rules
+}
+
+// Write returns the rules of some pools in words, see Of. The result does not change.
+func (w *Writer) Write(all []pools.StartRules, shift float64) map[pools.StartRules]*Rules {
+	if shift != w.shift {
+		*w = Writer{shift: shift}
+	}
+	out := make(map[pools.StartRules]*Rules, len(all))
+	for _, r := range all {
+		if out[r] = w.written[r]; out[r] == nil {
+			out[r] = w.write(r)
+		}
+	}
+	w.written = out
+	return out
+}
+
+func (w *Writer) write(r pools.StartRules) *Rules {
+	out := &Rules{StartRules: r}
+	if r.Source != pools.PolicyConfigured && r.Source != pools.PolicyPriorities && better(&r.Order) {
+		out.Effects = effects(r.Order.Evidence)
+	}
+	if g := r.Gates.Summary; g != w.summary {
+		w.summary, w.times = g, timesOf(g, w.shift)
+	}
+	out.Times = w.times
+	out.Words = append(orderWords(out), timesWords(out)...)
+	return out
+}
+
+// leastGain is the part of the loss of first come, first served by which an order must be better to be shown.
+const leastGain = .02
+
+// better reports whether an order was fitted that forecasts waits better than first come, first served.
+func better(o *rules.Known) bool {
+	e := o.Evidence
+	return o.Priority != nil && e != nil && e.FirstCome > 0 && e.Loss <= (1-leastGain)*e.FirstCome
+}

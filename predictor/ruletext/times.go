@@ -1,0 +1,308 @@
+package ruletext
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/predictor/engine/rules"
+	"github.com/waitcast/waitcast/predictor/engine/track"
+)
+
+// Times are when the jobs of some time limits start, and when hardly ever.
+type Times struct {
+	// Over and UpTo bound the time limits in seconds: above Over, at most UpTo; 0 and +Inf are no bounds. Jobs without
+	// a limit are meant too where UpTo is +Inf.
+	Over, UpTo float64
+	// Open and Shut are parts of the week, by the site's clock.
+	Open, Shut []Interval
+	// What was seen in Open and in Shut: starts, and the hours that jobs waited although they fitted.
+	OpenStarts, OpenHours, ShutStarts, ShutHours float64
+}
+
+// Interval is a time of the day on some days of the week, from Monday on. From and To are since midnight; To is at most
+// 24 h, the next midnight.
+type Interval struct {
+	Days     []time.Weekday
+	From, To time.Duration
+}
+
+const (
+	halfHour = 1800
+	perHour  = 2 // half hours
+	perDay   = 48
+	weekDays = 7
+	workdays = 5
+	perWeek  = rules.Slots
+	firstDay = time.Thursday // of the engine's weeks
+)
+
+// What times without starts must have to be shown: jobs waited for so many hours in them although they fitted, their
+// rate of starts is low, and at most a part of that at other times, in which there were so many starts, they have at
+// most a part of all starts, and two rates explain the starts better than one by so much of the log-likelihood. That is
+// much, because starts come in bursts and thousands of times are tried; a queue that waits while the machine is down
+// for a night comes to less than so many hours.
+const (
+	leastHours  = 100
+	leastStarts = 20
+	mostRate    = .3 // an hour
+	mostPart    = 1. / 3
+	mostStarts  = .25
+	mostLonger  = .1 // as mostStarts, for longer limits that are shown beside others
+	leastLog    = 50
+)
+
+// counts are starts and hours of exposure.
+type counts struct{ starts, hours float64 }
+
+func (c *counts) plus(o counts) { c.starts, c.hours = c.starts+o.starts, c.hours+o.hours }
+
+func (c *counts) without(o counts) counts { return counts{c.starts - o.starts, c.hours - o.hours} }
+
+// log returns the log-likelihood of starts at a rate of their own, but for a constant.
+func (c *counts) log() float64 {
+	if c.starts <= 0 {
+		return 0
+	}
+	return c.starts * math.Log(c.starts/c.hours)
+}
+
+// gain returns by how much the log-likelihood rises if starts have a rate of their own in a part that is shut; 0 unless
+// the rate is clearly lower there, and if it has more than a part mostStarts of the starts.
+func gain(shut, all counts, mostStarts float64) float64 {
+	open := all.without(shut)
+	if shut.hours < leastHours || open.starts < leastStarts || open.hours <= 0 ||
+		shut.starts > mostStarts*all.starts || shut.starts > mostRate*shut.hours ||
+		shut.starts*open.hours > mostPart*open.starts*shut.hours {
+		return 0
+	}
+	return shut.log() + open.log() - all.log()
+}
+
+// week is what was seen of the jobs above a time limit, by half hours from Monday on by the site's clock.
+type week struct {
+	at   [perWeek]counts
+	late time.Duration // half hours of the engine begin so much later than those of the site's clock
+}
+
+// add adds a class of limits. shift is as in Of.
+func (w *week) add(c *rules.GateCounts, shift float64) {
+	const toMonday = int(firstDay-time.Monday) * perDay
+	slots := math.Round(shift / halfHour)
+	w.late = time.Duration((shift - slots*halfHour) * float64(time.Second)).Truncate(time.Minute)
+	by := int(math.Mod(slots, perWeek)) + perWeek + toMonday
+	for s := range c.Starts {
+		w.at[(s+by)%perWeek].plus(counts{c.Starts[s], c.Exposure[s]})
+	}
+}
+
+// without takes the jobs of longer limits away.
+func (w *week) without(longer *week) {
+	for s := range w.at {
+		w.at[s] = w.at[s].without(longer.at[s])
+	}
+}
+
+// pattern is the half hours of a week in which jobs hardly ever start.
+type pattern [perWeek]bool
+
+// of returns what was seen in a pattern, or outside of it.
+func (w *week) of(p *pattern, shut bool) (sum counts) {
+	for s, is := range p {
+		if is == shut {
+			sum.plus(w.at[s])
+		}
+	}
+	return sum
+}
+
+// best returns the pattern that explains the starts outside of another one best, with its gain; 0 for none. Tried are
+// times of the day on all days and on weekdays, and stretches of a week.
+func (w *week) best(outside *pattern, mostStarts float64) (pattern, float64) {
+	open := *w
+	for s, is := range outside {
+		if is {
+			open.at[s] = counts{}
+		}
+	}
+	all := open.of(&pattern{}, false)
+	var out pattern
+	most := 0.
+	try := func(cells []counts, slots int, days int) {
+		from, to, gain := longestGain(cells, all, mostStarts)
+		if gain <= most {
+			return
+		}
+		most, out = gain, pattern{}
+		for i := from * slots; i < to*slots; i++ {
+			if days == 0 {
+				out[i%perWeek] = true
+			}
+			for d := range days {
+				out[d*perDay+i%perDay] = true
+			}
+		}
+	}
+	for _, days := range []int{workdays, weekDays} {
+		cells := make([]counts, perDay)
+		for s := range days * perDay {
+			cells[s%perDay].plus(open.at[s])
+		}
+		try(cells, 1, days)
+	}
+	hours := make([]counts, perWeek/perHour)
+	for s := range open.at {
+		hours[s/perHour].plus(open.at[s])
+	}
+	try(hours, perHour, 0)
+	return out, most
+}
+
+// longestGain returns the interval of a circle of cells with the largest gain, the shortest of several.
+func longestGain(cells []counts, all counts, mostStarts float64) (from, to int, most float64) {
+	n := len(cells)
+	sums := make([]counts, 2*n+1)
+	for i := range 2 * n {
+		sums[i+1] = sums[i]
+		sums[i+1].plus(cells[i%n])
+	}
+	for length := 1; length < n; length++ {
+		for i := range n {
+			// more by less than 1e-9 is rounding
+			if g := gain(sums[i+length].without(sums[i]), all, mostStarts); g > most+1e-9 {
+				from, to, most = i, i+length, g
+			}
+		}
+	}
+	return from, to, most
+}
+
+// finding is a pattern of the classes from a place in their list on.
+type finding struct {
+	from int
+	shut pattern
+}
+
+// timesOf returns the times that the evidence bears, by rising limits; nil is no evidence.
+func timesOf(g *rules.GateSummary, shift float64) []Times {
+	if g == nil {
+		return nil
+	}
+	above := make([]week, len(g.Classes)+1) // the jobs of a class and of those after it
+	for i := len(g.Classes) - 1; i >= 0; i-- {
+		above[i] = above[i+1]
+		above[i].add(&g.Classes[i], shift)
+	}
+	all := find(g.Classes, above, len(g.Classes))
+	var out []Times
+	for i, f := range all {
+		t := Times{UpTo: math.Inf(1), Open: f.shut.intervals(false, above[0].late),
+			Shut: f.shut.intervals(true, above[0].late)}
+		if class := g.Classes[f.from].Class; class > 0 {
+			t.Over = track.LongestOf(class - 1)
+		}
+		end := len(g.Classes)
+		if i+1 < len(all) {
+			end = all[i+1].from
+			t.UpTo = track.LongestOf(g.Classes[end].Class - 1)
+		}
+		w := above[f.from]
+		w.without(&above[end])
+		if t.count(&w, &f.shut); t.clear() {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// find returns the patterns of the classes before b that the starts are explained by, by rising classes. The
+// first class of each has a gate in the forecasts.
+func find(classes []rules.GateCounts, above []week, b int) []finding {
+	var out []finding
+	var shut pattern
+	mostStarts := mostStarts
+	for from := 0; ; {
+		f, ok := findNext(classes, above, from, b, &shut, mostStarts)
+		if !ok {
+			break
+		}
+		out, shut, from, mostStarts = append(out, f), f.shut, f.from+1, mostLonger
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return append(find(classes, above, out[0].from), out...)
+}
+
+// findNext returns the pattern, which includes another one, that explains most of the starts of the jobs of a class
+// from a on and before b, and of the longer ones before b; false for none.
+func findNext(classes []rules.GateCounts, above []week, a, b int, included *pattern,
+	mostStarts float64) (out finding, ok bool) {
+	most := 0.
+	for i := a; i < b; i++ {
+		if !classes[i].Gate {
+			continue
+		}
+		w := above[i]
+		w.without(&above[b])
+		if p, gain := w.best(included, mostStarts); gain > most {
+			most, out = gain, finding{i, p}
+		}
+	}
+	for s, is := range included {
+		out.shut[s] = out.shut[s] || is
+	}
+	return out, most >= leastLog
+}
+
+// count counts the jobs of a week.
+func (t *Times) count(w *week, shut *pattern) {
+	in, out := w.of(shut, true), w.of(shut, false)
+	t.ShutStarts, t.ShutHours, t.OpenStarts, t.OpenHours = in.starts, in.hours, out.starts, out.hours
+}
+
+// clear reports whether the evidence is clear for these limits alone.
+func (t *Times) clear() bool {
+	shut := counts{t.ShutStarts, t.ShutHours}
+	return gain(shut, counts{t.OpenStarts + shut.starts, t.OpenHours + shut.hours}, mostStarts) >= leastLog
+}
+
+// day returns the half hours of a day.
+func (p *pattern) day(d int) []bool { return p[d*perDay : (d+1)*perDay] }
+
+// intervals returns the times that are shut, or not, those of days that are alike together. late is as in week.
+func (p *pattern) intervals(shut bool, late time.Duration) []Interval {
+	clock := func(s int) time.Duration {
+		at := time.Duration(s) * halfHour * time.Second
+		if s > 0 && s < perDay {
+			at += late
+		}
+		return at
+	}
+	var out []Interval
+	var done [weekDays]bool
+	for d := range weekDays {
+		if done[d] {
+			continue
+		}
+		var days []time.Weekday
+		for e := d; e < weekDays; e++ {
+			if slices.Equal(p.day(d), p.day(e)) {
+				days = append(days, time.Weekday((e+1)%weekDays))
+				done[e] = true
+			}
+		}
+		day := p.day(d)
+		for from := 0; from < perDay; from++ {
+			to := from
+			for to < perDay && day[to] == shut {
+				to++
+			}
+			if to > from {
+				out = append(out, Interval{days, clock(from), clock(to)})
+				from = to
+			}
+		}
+	}
+	return out
+}
