@@ -65,7 +65,9 @@ func writeTexts(w *codec.Writer, events []Event, column int) {
 			places[s] = uint64(len(added))
 		}
 	}
-	w.Text(added...)
+	for _, s := range added {
+		w.Text(s)
+	}
 }
 
 // DecodeChunk calls do with the events of a chunk, in their order; each is valid until do returns. Errors are

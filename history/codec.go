@@ -16,15 +16,18 @@ func appendEvent(b []byte, ev *Event) []byte {
 	w := codec.Writer(b)
 	w.Flag(ev.inferred)
 	w.Uint(ev.order)
-	w.Signed(int64(ev.File), ev.Line)
+	w.Signed(int64(ev.File))
+	w.Signed(ev.Line)
 	return appendContent(w, ev)
 }
 
 // appendContent adds the encoding of what an event says, wherever it stands: its numbers as varints, then its texts,
 // each behind its length. Events that say the same have the same bytes; Digest depends on them.
 func appendContent(b []byte, ev *Event) []byte {
-	w, n := codec.Writer(b), numbersOf(ev)
-	w.Signed(n[:]...)
+	w := codec.Writer(b)
+	for _, n := range numbersOf(ev) {
+		w.Signed(n)
+	}
 	for _, s := range textsOf(ev) {
 		w.Text(*s)
 	}

@@ -26,16 +26,19 @@ type Codec struct {
 	where         string // the kinds around the first failure
 }
 
-// Real passes finite numbers, or NaN for an unknown one.
-func (s *Codec) Real(all ...*float64) {
+// pass reads or writes values of one type.
+func pass[T any](s *Codec, all []*T, read func(*Reader) T, write func(*Writer, T)) {
 	for _, v := range all {
 		if s.Reading {
-			*v = s.Reader.FiniteOrNaN()
+			*v = read(&s.Reader)
 		} else {
-			s.Writer.Real(*v)
+			write(&s.Writer, *v)
 		}
 	}
 }
+
+// Real passes finite numbers, or NaN for an unknown one.
+func (s *Codec) Real(all ...*float64) { pass(s, all, (*Reader).FiniteOrNaN, (*Writer).Real) }
 
 // Finite passes numbers that must not be NaN.
 func (s *Codec) Finite(all ...*float64) {
@@ -56,15 +59,7 @@ func (s *Codec) Between(low, high float64, all ...*float64) {
 }
 
 // Any passes numbers that may be infinite, or NaN.
-func (s *Codec) Any(all ...*float64) {
-	for _, v := range all {
-		if s.Reading {
-			*v = s.Reader.Real()
-		} else {
-			s.Writer.Real(*v)
-		}
-	}
-}
+func (s *Codec) Any(all ...*float64) { pass(s, all, (*Reader).Real, (*Writer).Real) }
 
 // Check marks what is read as impossible unless it is ok. It is not for what is written.
 func (s *Codec) Check(ok bool, format string, args ...any) {
@@ -74,46 +69,16 @@ func (s *Codec) Check(ok bool, format string, args ...any) {
 }
 
 // Uint passes unsigned numbers.
-func (s *Codec) Uint(all ...*uint64) {
-	for _, v := range all {
-		if s.Reading {
-			*v = s.Reader.Uint()
-		} else {
-			s.Writer.Uint(*v)
-		}
-	}
-}
+func (s *Codec) Uint(all ...*uint64) { pass(s, all, (*Reader).Uint, (*Writer).Uint) }
 
 // Int passes numbers from 0 to 2^53.
-func (s *Codec) Int(all ...*int) {
-	for _, v := range all {
-		if s.Reading {
-			*v = s.within(1 << 53)
-		} else {
-			s.Writer.Uint(uint64(*v))
-		}
-	}
-}
+func (s *Codec) Int(all ...*int) { pass(s, all, (*Reader).number, (*Writer).number) }
 
 // Signed passes numbers of either sign.
-func (s *Codec) Signed(all ...*int64) {
-	for _, v := range all {
-		if s.Reading {
-			*v = s.Reader.Signed()
-		} else {
-			s.Writer.Signed(*v)
-		}
-	}
-}
+func (s *Codec) Signed(all ...*int64) { pass(s, all, (*Reader).Signed, (*Writer).Signed) }
 
-// Hash passes a number of which all bits are used.
-func (s *Codec) Hash(v *uint64) {
-	if s.Reading {
-		*v = s.Reader.Hash()
-	} else {
-		s.Writer.Hash(*v)
-	}
-}
+// Hash passes numbers of 64 random bits, such as hash values, as eight bytes: Uint would take nine or ten.
+func (s *Codec) Hash(all ...*uint64) { pass(s, all, (*Reader).Hash, (*Writer).Hash) }
 
 // Number passes numbers of any type of integers.
 func Number[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](s *Codec, all ...*T) {
@@ -127,26 +92,10 @@ func Number[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint
 }
 
 // Flag passes booleans.
-func (s *Codec) Flag(all ...*bool) {
-	for _, v := range all {
-		if s.Reading {
-			*v = s.Reader.Flag()
-		} else {
-			s.Writer.Flag(*v)
-		}
-	}
-}
+func (s *Codec) Flag(all ...*bool) { pass(s, all, (*Reader).Flag, (*Writer).Flag) }
 
 // Text passes strings.
-func (s *Codec) Text(all ...*string) {
-	for _, v := range all {
-		if s.Reading {
-			*v = s.Reader.text()
-		} else {
-			s.Writer.Text(*v)
-		}
-	}
-}
+func (s *Codec) Text(all ...*string) { pass(s, all, (*Reader).text, (*Writer).Text) }
 
 // Time passes instants, to the nanosecond and in UTC.
 func (s *Codec) Time(all ...*time.Time) {
@@ -180,15 +129,15 @@ func (s *Codec) Reals(v *[]float64) {
 	}
 }
 
-// Array passes numbers of which there are always as many, finite or NaN.
+// Array passes the numbers of an array, finite or NaN. Its length is not saved: it is that of the type.
 func (s *Codec) Array(all []float64) {
 	for i := range all {
 		s.Real(&all[i])
 	}
 }
 
-// Sparse passes numbers of which there are always as many, finite or NaN, and most are 0: only the others are written.
-// What is read into must be 0.
+// Sparse passes the numbers of an array most of which are 0: the places and values of the others, finite or NaN. Its
+// length is not saved. An array that is read into must hold zeros.
 func (s *Codec) Sparse(all []float64) {
 	var used []int
 	for i, v := range all {
@@ -218,15 +167,7 @@ func (s *Codec) Singles(v *[]float32) {
 }
 
 // Single passes numbers of single precision, which may be infinite, or NaN.
-func (s *Codec) Single(all ...*float32) {
-	for _, v := range all {
-		if s.Reading {
-			*v = s.Reader.Single()
-		} else {
-			s.Writer.Single(*v)
-		}
-	}
-}
+func (s *Codec) Single(all ...*float32) { pass(s, all, (*Reader).Single, (*Writer).Single) }
 
 // mostAtOnce is the number of elements for which memory is allocated before they are read.
 const mostAtOnce = 256
@@ -266,30 +207,37 @@ func Optional[T any](s *Codec, v **T, each func(*T)) {
 	}
 }
 
-// Map passes a map in the order of its keys. Writing does not change the map: views read it meanwhile.
+// Map passes a map whose keys are texts, see MapOf.
 func Map[T any](s *Codec, v *map[string]T, each func(*T)) {
 	MapOf(s, v, cmp.Compare[string], func(key *string) { s.Text(key) }, each)
 }
 
-// MapOf passes a map in the order of its keys, each of which it meets once. Writing does not change the map: views read
-// it meanwhile.
+// MapOf passes a map: its entries in the order of their keys, so that the bytes depend on the content alone. key passes
+// a key, each its value. Reading makes a new map, and refuses keys out of order or twice. Writing leaves the map alone,
+// since other goroutines may read it: each gets a copy of a value.
 func MapOf[K comparable, T any](s *Codec, v *map[K]T, compare func(a, b K) int, key func(*K), each func(*T)) {
-	var keys []K
 	if s.Reading {
 		*v = map[K]T{}
-	} else {
-		keys = slices.SortedFunc(maps.Keys(*v), compare)
+		readMap(s, *v, compare, key, each)
+		return
 	}
-	var before *K
+	keys := slices.SortedFunc(maps.Keys(*v), compare)
 	List(s, &keys, func(k *K) {
 		key(k)
 		value := (*v)[*k]
-		if each(&value); s.Reading { // views read the map that is saved
-			s.Check(before == nil || compare(*before, *k) < 0, "keys of a map are not in order")
-			(*v)[*k] = value
-			last := *k
-			before = &last
-		}
+		each(&value)
+	})
+}
+
+func readMap[K comparable, T any](s *Codec, v map[K]T, compare func(a, b K) int, key func(*K), each func(*T)) {
+	var keys []K
+	List(s, &keys, func(k *K) {
+		key(k)
+		n := len(keys) // *k is the last of them
+		s.Check(n < 2 || compare(keys[n-2], *k) < 0, "keys of a map are not in order")
+		var value T
+		each(&value)
+		v[*k] = value
 	})
 }
 

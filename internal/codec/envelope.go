@@ -51,8 +51,9 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Reason }
 
-// Save returns the saved form of a value of a kind, of which fields passes what is saved. size is about how many bytes
-// that will be, 0 if nobody knows. An error is an *Error: the value cannot be saved.
+// Save returns the saved form of a value: the header with its kind and version, its fields, and the checksum. fields
+// passes a pointer to each field to the Codec. size is the expected length in bytes, so that the buffer need not grow;
+// 0 if it is unknown. The error is an *Error: fields called one of the methods Fail, Failf, Refuse and Differs.
 func Save(kind string, version uint64, size int, fields func(*Codec)) ([]byte, error) {
 	c := &Codec{Writer: make(Writer, 0, size+size/8+64)}
 	c.Writer = append(c.Writer, magic...)
@@ -63,8 +64,9 @@ func Save(kind string, version uint64, size int, fields func(*Codec)) ([]byte, e
 	return seal(c.Writer), nil
 }
 
-// Load reads what Save returned for the same kind. Each error is an *Error. Before an error fields may have filled in a
-// part of the value: pass those of a new value, and use it if there is no error.
+// Load reads what Save returned for the same kind and version. fields passes the same pointers as it did to Save; now
+// the Codec sets what they point to. The error is an *Error. A part of the fields may be set before it is found, so load
+// into a new value and discard that on an error, as Restore does.
 func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
 	if err := checkEnvelope(kind, data); err != nil {
 		return err

@@ -11,29 +11,28 @@ import (
 // whole numbers.
 type Writer []byte
 
-// Uint appends unsigned numbers.
-func (w *Writer) Uint(all ...uint64) {
-	for _, v := range all {
-		*w = binary.AppendUvarint(*w, v)
-	}
-}
+// Uint appends an unsigned number.
+func (w *Writer) Uint(v uint64) { *w = binary.AppendUvarint(*w, v) }
 
-// Real appends numbers.
-func (w *Writer) Real(all ...float64) {
-	for _, v := range all {
-		*w = binary.AppendUvarint(*w, bits.ReverseBytes64(math.Float64bits(v)))
-	}
-}
+// Signed appends a number of either sign.
+func (w *Writer) Signed(v int64) { *w = binary.AppendVarint(*w, v) }
+
+// Real appends a number.
+func (w *Writer) Real(v float64) { w.Uint(bits.ReverseBytes64(math.Float64bits(v))) }
+
+func (w *Writer) number(v int) { w.Uint(uint64(v)) } //nolint:gosec // a negative one is refused where it is read
 
 func (w *Writer) reals(all []float64) {
 	w.Uint(uint64(len(all)))
-	w.Real(all...)
+	for _, v := range all {
+		w.Real(v)
+	}
 }
 
 func (w *Writer) singles(all []float32) {
 	w.Uint(uint64(len(all)))
 	for _, v := range all {
-		*w = binary.AppendUvarint(*w, uint64(bits.ReverseBytes32(math.Float32bits(v))))
+		w.Uint(uint64(bits.ReverseBytes32(math.Float32bits(v))))
 	}
 }
 
@@ -46,15 +45,13 @@ func (w *Writer) Flag(v bool) {
 	*w = append(*w, b)
 }
 
-// Text appends texts, each behind its length.
-func (w *Writer) Text(all ...string) {
-	for _, s := range all {
-		w.Uint(uint64(len(s)))
-		*w = append(*w, s...)
-	}
+// Text appends a text behind its length.
+func (w *Writer) Text(s string) {
+	w.Uint(uint64(len(s)))
+	*w = append(*w, s...)
 }
 
-// Blob appends bytes and their length.
+// Blob appends bytes behind their length.
 func (w *Writer) Blob(b []byte) {
 	w.Uint(uint64(len(b)))
 	*w = append(*w, b...)
@@ -62,13 +59,6 @@ func (w *Writer) Blob(b []byte) {
 
 // Hash appends all eight bytes of a number.
 func (w *Writer) Hash(v uint64) { *w = binary.BigEndian.AppendUint64(*w, v) }
-
-// Signed appends signed numbers.
-func (w *Writer) Signed(all ...int64) {
-	for _, v := range all {
-		*w = binary.AppendVarint(*w, v)
-	}
-}
 
 // Single appends the four bytes of a number of single precision.
 func (w *Writer) Single(v float32) { *w = binary.BigEndian.AppendUint32(*w, math.Float32bits(v)) }
@@ -143,10 +133,10 @@ func (d *Reader) Count() int {
 	return int(n)
 }
 
-// within reads a number from 0 to most.
-func (d *Reader) within(most int) int {
+// number reads a number from 0 to 2^53.
+func (d *Reader) number() int {
 	n := d.Uint()
-	if n > uint64(most) {
+	if n > 1<<53 {
 		d.Fail()
 		return 0
 	}
@@ -197,45 +187,42 @@ func (d *Reader) singles() []float32 {
 
 // Hash reads a number of eight bytes.
 func (d *Reader) Hash() uint64 {
-	if len(d.Rest) < 8 {
-		d.Fail()
-		return 0
+	if b := d.take(8); b != nil {
+		return binary.BigEndian.Uint64(b)
 	}
-	v := binary.BigEndian.Uint64(d.Rest)
-	d.Rest = d.Rest[8:]
-	return v
+	return 0
 }
 
-// Signed reads a signed number.
+// Signed reads a number of either sign. Its sign is the last bit.
 func (d *Reader) Signed() int64 {
-	v, n := binary.Varint(d.Rest)
-	if n <= 0 {
-		d.Fail()
-		return 0
-	}
-	d.Rest = d.Rest[n:]
-	return v
+	v := d.Uint()
+	return int64(v>>1) ^ -int64(v&1) //nolint:gosec // takes back binary.AppendVarint
 }
 
 // Single reads a number of single precision.
 func (d *Reader) Single() float32 {
-	if len(d.Rest) < 4 {
-		d.Fail()
-		return 0
+	if b := d.take(4); b != nil {
+		return math.Float32frombits(binary.BigEndian.Uint32(b))
 	}
-	v := binary.BigEndian.Uint32(d.Rest)
-	d.Rest = d.Rest[4:]
-	return math.Float32frombits(v)
+	return 0
 }
 
 // Byte reads one byte.
 func (d *Reader) Byte() byte {
-	if len(d.Rest) == 0 {
-		d.Fail()
-		return 0
+	if b := d.take(1); b != nil {
+		return b[0]
 	}
-	b := d.Rest[0]
-	d.Rest = d.Rest[1:]
+	return 0
+}
+
+// take reads so many bytes, nil if there are fewer.
+func (d *Reader) take(n int) []byte {
+	if len(d.Rest) < n {
+		d.Fail()
+		return nil
+	}
+	b := d.Rest[:n]
+	d.Rest = d.Rest[n:]
 	return b
 }
 

@@ -154,7 +154,9 @@ func (j *Jobs) each(ctx context.Context, n int, fn func(*cluster.Left)) error {
 func appendLeft(b []byte, l *cluster.Left) []byte {
 	w := codec.Writer(b)
 	w.Text(l.ID)
-	w.Signed(int64(l.Attempt), nanos(l.Submit), nanos(l.At), nanos(l.Began))
+	for _, n := range [...]int64{int64(l.Attempt), nanos(l.Submit), nanos(l.At), nanos(l.Began)} {
+		w.Signed(n)
+	}
 	return w
 }
 

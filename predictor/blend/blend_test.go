@@ -223,14 +223,8 @@ func TestAnyInputAndRestore(t *testing.T) {
 }
 
 func restored(t *rapid.T, b *Blend) *Blend {
-	data, err := b.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out Blend
-	if err := out.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
+	codectest.Transfer(t, b, &out)
 	x := []float64{1, 2, 3, 4, 5, 6}
 	b.Learn([]string{"a"}, x, 3)
 	out.Learn([]string{"a"}, x, 3)

@@ -218,18 +218,8 @@ func TestAnyInputAndRestore(t *testing.T) {
 }
 
 func restored(t *rapid.T, c *Calibrator) *Calibrator {
-	data, err := c.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out Calibrator
-	if err := out.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	again, err := out.MarshalBinary()
-	if err != nil || !bytes.Equal(data, again) {
-		t.Fatalf("what was restored is saved otherwise (%v)", err)
-	}
+	codectest.Transfer(t, c, &out)
 	c.Advance(1e8)
 	out.Advance(1e8)
 	one, _ := c.MarshalBinary()

@@ -1,7 +1,6 @@
 package linear
 
 import (
-	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -172,18 +171,8 @@ func TestAnyInputAndRestore(t *testing.T) {
 }
 
 func restored(t *rapid.T, m *Model) *Model {
-	data, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var out Model
-	if err := out.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	again, err := out.MarshalBinary()
-	if err != nil || !bytes.Equal(data, again) {
-		t.Fatalf("what was restored is saved otherwise (%v)", err)
-	}
+	codectest.Transfer(t, m, &out)
 	return &out
 }
 

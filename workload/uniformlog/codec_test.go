@@ -17,18 +17,8 @@ import (
 )
 
 func roundTrip(t rapid.TB, w *uniformlog.Window) *uniformlog.Window {
-	data, err := w.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
 	back := uniformlog.NewWindow(1, 1)
-	if err := back.UnmarshalBinary(data); err != nil {
-		t.Fatal(err)
-	}
-	again, err := back.MarshalBinary()
-	if err != nil || !bytes.Equal(data, again) {
-		t.Fatalf("bytes change in a round trip (%v)", err)
-	}
+	codectest.Transfer(t, w, back)
 	return back
 }
 

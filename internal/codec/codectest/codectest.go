@@ -84,6 +84,27 @@ func Text(t testing.TB, data []byte) (text []byte) {
 	return text
 }
 
+// TB is what Transfer needs of a test, of package testing or of rapid.
+type TB interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// Transfer restores in one value what another one saves, and proves that both are then saved in the same bytes.
+func Transfer(t TB, from, to codec.Savable) {
+	t.Helper()
+	data, err := from.MarshalBinary()
+	if err != nil {
+		t.Fatalf("it cannot be saved: %v", err)
+	}
+	if err := to.UnmarshalBinary(data); err != nil {
+		t.Fatalf("it cannot be restored: %v", err)
+	}
+	if again, err := to.MarshalBinary(); err != nil || !bytes.Equal(again, data) {
+		t.Fatalf("restored and saved again it has %d other bytes, before it had %d: %v", len(again), len(data), err)
+	}
+}
+
 // Check proves of saved state, which fresh can restore, that it comes back to the same bytes; that it is refused where
 // it is damaged, of another version, of another kind, or of a program before there was this codec; that the error has
 // the right type; and that the value then is as it was.
