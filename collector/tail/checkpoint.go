@@ -191,22 +191,22 @@ func (f *file) advance(b []byte, lines int) {
 // frozen: the head is complete, or bytes that could not be hashed follow it.
 func (f *file) frozen() bool { return f.HeadLen >= headMax || int64(f.HeadLen) < f.Offset }
 
-// jump moves the position over one skipped line to off. The bytes of a line
-// with NULs may still change, so they are never hashed.
-func (f *file) jump(off int64, holed bool) error {
-	f.tail = f.tail[:0]
-	f.long = 0
-	if !holed {
-		n := min(tailMax, off-f.Offset)
-		b, err := readFull(f.src, off-n, int(n))
-		if err != nil {
-			return err
-		}
-		f.tail = append(f.tail, b...)
+// tailAt reads the bytes before off, by which a position there is known. The bytes of a line with NULs may still
+// change, so they are never hashed.
+func (f *file) tailAt(off int64, holed bool) ([]byte, error) {
+	if holed {
+		return nil, nil
 	}
+	n := min(tailMax, off-f.Offset)
+	return readFull(f.src, off-n, int(n))
+}
+
+// jump moves the position over one skipped line to off, which tail comes before.
+func (f *file) jump(off int64, tail []byte) {
+	f.tail = append(f.tail[:0], tail...)
+	f.long = 0
 	f.Offset, f.TailLen, f.Tail = off, len(f.tail), ""
 	f.Line++
-	return nil
 }
 
 // hasPrefix reports whether the head of f is known and begins with b.

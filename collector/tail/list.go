@@ -28,10 +28,11 @@ func key(path string) string { return strings.TrimSuffix(filepath.Base(path), gz
 type listing struct {
 	files []candidate
 	bad   []Problem
+	torn  bool // a name was gone when it was looked at: its file may be missing here
 }
 
 func (l *listing) same(o *listing) bool {
-	return slices.EqualFunc(l.files, o.files, func(a, b candidate) bool {
+	return !l.torn && slices.EqualFunc(l.files, o.files, func(a, b candidate) bool {
 		return a.path == b.path && a.st.id() == b.st.id()
 	})
 }
@@ -72,7 +73,7 @@ func (t *Tailer) list() listing {
 
 func (t *Tailer) listDir() listing {
 	var l listing
-	names, err := readNames(t.cfg.Path)
+	names, err := t.readNames(t.cfg.Path)
 	if err != nil {
 		l.bad = append(l.bad, pathProblem(t.cfg.Path, err))
 		return l
@@ -88,7 +89,7 @@ func (t *Tailer) listDir() listing {
 
 func (t *Tailer) listFile() listing {
 	var l listing
-	st, err := statPath(t.cfg.Path)
+	st, err := t.stat(t.cfg.Path)
 	switch {
 	case err != nil:
 		l.bad = append(l.bad, pathProblem(t.cfg.Path, err))
@@ -102,7 +103,7 @@ func (t *Tailer) listFile() listing {
 		l.files = append(l.files, candidate{path: t.primaryPath(), st: st, primary: true, last: !isLink(t.cfg.Path)})
 	}
 	for dir, patterns := range t.places() {
-		names, err := readNames(dir)
+		names, err := t.readNames(dir)
 		if err != nil {
 			continue // the directory of rotated files may come later
 		}
@@ -126,7 +127,7 @@ func (t *Tailer) former(l *listing) {
 	}
 	for _, f := range t.files {
 		if !f.Done && f.src == nil && !have[f.Path] {
-			if st, err := statPath(f.Path); err == nil && st.id() == f.id() {
+			if st, err := t.stat(f.Path); err == nil && st.id() == f.id() {
 				t.add(l, f.Path)
 			}
 		}
@@ -166,10 +167,11 @@ func (t *Tailer) matches(pattern, name string) bool {
 
 func (t *Tailer) add(l *listing, path string) {
 	t.work.stats++
-	st, err := statPath(path)
+	st, err := t.stat(path)
 	if err == nil && st.mode.IsRegular() {
 		l.files = append(l.files, candidate{path: path, st: st})
-	} // else it was renamed meanwhile, or is no log
+	} // else it is no log, or was renamed meanwhile
+	l.torn = l.torn || errors.Is(err, fs.ErrNotExist) && !isLink(path)
 }
 
 // dropDuplicates orders the files, drops second names of one file, and compressed ones
@@ -230,7 +232,8 @@ func number(path string) int {
 	return n
 }
 
-func readNames(dir string) ([]string, error) {
+func (t *Tailer) readNames(dir string) ([]string, error) {
+	t.access("names")
 	d, err := os.Open(dir)
 	if err != nil {
 		return nil, err

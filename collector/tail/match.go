@@ -205,7 +205,7 @@ func (t *Tailer) noteMove(f *file, c candidate) {
 // matchRenamed looks for known files that lost their name among the unknown ones, by
 // content: compressing or copying a log gives it another inode.
 func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
-	for _, f := range t.files {
+	for _, f := range slices.Clone(t.files) {
 		if f.bound || f.Offset <= 0 {
 			continue
 		}
@@ -214,14 +214,13 @@ func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
 			unknown = slices.Delete(unknown, i, i+1)
 			continue
 		}
-		for _, k := range t.files { // a copy made before the original was truncated
-			if k.Copy && k.bound && t.rebind(f, k.cand) {
-				k.bound, k.Offset, k.Copy = false, -1, false
-				break
-			}
+		k := slices.IndexFunc(t.files, func(k *file) bool { // a copy made before the original was truncated
+			return k.bound && (k.Copy || k.Offset == 0 && !k.Done) && t.rebind(f, k.cand)
+		})
+		if k >= 0 {
+			t.forget(t.files[k])
 		}
 	}
-	t.files = slices.DeleteFunc(t.files, func(f *file) bool { return f.Offset < 0 })
 	return unknown
 }
 
@@ -238,7 +237,11 @@ func (t *Tailer) rebind(f *file, c candidate) bool {
 	if err == nil {
 		probe := &file{filePosition: f.filePosition}
 		probe.Head, probe.Tail = f.headHash(), f.tailHash()
-		if ok, err = probe.verify(src); ok && f.src == nil {
+		if ok, err = probe.verify(src); ok && f.src != nil && t.rewritten(f) {
+			t.discard(f.src) // c is a copy of what it was
+			f.src = nil
+		}
+		if ok && f.src == nil {
 			f.head, f.tail = probe.head, probe.tail
 		}
 		if !ok || err != nil || f.src != nil {
@@ -301,7 +304,7 @@ func (t *Tailer) miss(unknown []candidate) []candidate {
 			if f.cand.primary && !f.bound && t.hasPrimary() {
 				f.cand.primary, f.cand.last = false, false
 				kind := kindRename
-				if st, err := statPath(f.cand.path); err == nil && st.id() == f.id() {
+				if st, err := t.stat(f.cand.path); err == nil && st.id() == f.id() {
 					kind = kindSymlink // still there under its own name
 				}
 				t.opts.Metrics.rotated(t.cfg.Source, kind)

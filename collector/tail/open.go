@@ -57,8 +57,8 @@ func (t *Tailer) judge(f *file) {
 		}
 	}
 	head, err := readFull(f.src, 0, headMax)
-	if err == nil && len(head) < headMax && !bytes.Contains(head, []byte{'\n'}) && !t.cfg.OneShot {
-		return // too little to judge by, and nothing to read
+	if err == nil && t.tooLittle(head) {
+		return
 	}
 	f.judged = true
 	k, how := t.original(f, &fileHead{head: head, err: err})
@@ -82,8 +82,49 @@ func (t *Tailer) judge(f *file) {
 			f.filePosition, f.head, f.tail = m, g.head, g.tail
 			t.leaveAlone(k, f)
 			t.header(f)
+		} else {
+			f.judged = false // truncated since its head was read
 		}
 	}
+}
+
+// tooLittle: the beginning of a file is too little to judge it by, and nothing that could be read yet.
+func (t *Tailer) tooLittle(head []byte) bool {
+	return len(head) < headMax && !bytes.Contains(head, []byte{'\n'}) && !t.cfg.OneShot
+}
+
+// mayBegin reports whether data, the first bytes that were read of f, are those of the file that was listed and judged.
+// If not, it must be listed and judged again.
+func (t *Tailer) mayBegin(f *file, data []byte) bool {
+	return (f.judged || t.tooLittle(data)) && t.unrotated(f)
+}
+
+// unrotated reports whether the names are still those of the last listing, and the files before f have nothing new,
+// after something was read of f, which is begun. If not, Path may have been copied and truncated in between: then what
+// was read comes after what is in the copy. Late lines of predecessors keep f waiting for maxSpins calls.
+func (t *Tailer) unrotated(f *file) bool {
+	if !f.cand.primary {
+		return true // no longer truncated
+	}
+	now := t.list()
+	if !now.same(&t.listed) {
+		return false
+	}
+	f.waits++
+	known := make(map[id]*file, len(t.files))
+	for _, k := range t.files {
+		known[k.id()] = k
+	}
+	for i, c := range now.files {
+		if k := known[c.st.id()]; k == f || k != nil && k.src != nil && k.Offset > 0 &&
+			(k.atEnd && c.st.unchanged(k.seen) || f.waits > maxSpins) {
+			continue
+		}
+		if !c.st.unchanged(t.listed.files[i].st) {
+			return false
+		}
+	}
+	return true
 }
 
 // rewritten reports whether a file held open is another one than was read.
@@ -160,12 +201,13 @@ func (t *Tailer) truncated(f *file) {
 	t.rescan = true
 	t.gather()
 	t.opts.Metrics.rotated(t.cfg.Source, kindCopyTruncate)
+	g, listed := t.continuation(f)
 	detail := "read again from its beginning; what was in it after that offset is lost"
-	if g := t.continuation(f); g != nil {
+	if g != nil {
 		t.files = append(t.files, g)
 		detail = "its copy " + g.cand.path + " is read on, then this file from its beginning; " +
 			"what was written between copying and truncation is lost"
-	} else if len(t.leaveCopies(f, t.scanListing().files)) > 0 {
+	} else if len(t.leaveCopies(f, listed)) > 0 {
 		detail = "its copy holds no more than was read; read again from its beginning; " +
 			"what was in it after that offset is lost"
 	}
@@ -177,13 +219,26 @@ func (t *Tailer) truncated(f *file) {
 	t.order()
 }
 
-// continuation finds a copy of what f was.
-func (t *Tailer) continuation(f *file) *file {
+// continuation finds a copy of what f was among the files that are listed now.
+func (t *Tailer) continuation(f *file) (g *file, listed []candidate) {
+	for range 8 {
+		listed = t.scanListing().files
+		var moved bool
+		if g, moved = t.continuationIn(f, listed); !moved {
+			break
+		}
+	}
+	return g, listed
+}
+
+// continuationIn finds a copy of what f was. If there is none, moved reports whether a file had lost its name since it
+// was listed, as the copy does when it is compressed.
+func (t *Tailer) continuationIn(f *file, listed []candidate) (g *file, moved bool) {
 	known := make(map[id]*file, len(t.files))
 	for _, k := range t.files {
 		known[k.id()] = k
 	}
-	for _, c := range t.scanListing().files {
+	for _, c := range listed {
 		k := known[c.st.id()]
 		if c.primary || k == f || k != nil && !k.Copy && (k.Offset > 0 || k.Done) {
 			continue
@@ -193,6 +248,7 @@ func (t *Tailer) continuation(f *file) *file {
 		g.Path, g.Dev, g.Ino = c.path, c.st.dev, c.st.ino
 		src, err := t.openSource(c.path, c.st.id())
 		if err != nil {
+			moved = moved || errors.Is(err, errMoved)
 			continue
 		}
 		if ok, err := g.verify(src); err != nil || !ok {
@@ -201,9 +257,9 @@ func (t *Tailer) continuation(f *file) *file {
 		}
 		t.forget(k)
 		t.use(g, c, src)
-		return g
+		return g, false
 	}
-	return nil
+	return nil, moved
 }
 
 // leaveCopies marks those of the files that hold a beginning of what was read of

@@ -34,6 +34,10 @@ func (t *Tailer) read(f *file) {
 		t.fail(f, st, err)
 		return
 	}
+	if f.Offset == 0 && len(data) > 0 && !t.mayBegin(f, data) {
+		t.rescan, f.judged = true, false
+		return
+	}
 	t.mended(f.cand.path)
 	f.seen, f.rest = st, false
 	n := t.take(f, data)
@@ -142,17 +146,30 @@ func (t *Tailer) long(f *file, data []byte) {
 		f.atEnd = true
 		return
 	}
-	t.tooLong(f, f.Line+1, data)
-	t.jump(f, end, false)
+	if t.jump(f, end, false) {
+		t.tooLong(f, f.Line, data)
+	}
 }
 
-func (t *Tailer) jump(f *file, off int64, holed bool) {
-	if err := f.jump(off, holed); err != nil {
+// jump skips a line, which ends before off, unless the file was rewritten while the end was looked for.
+func (t *Tailer) jump(f *file, off int64, holed bool) bool {
+	tail, err := f.tailAt(off, holed)
+	if err != nil {
 		t.fail(f, f.seen, err)
-		return
+		return false
 	}
+	if t.rewritten(f) {
+		t.truncated(f)
+		return false
+	}
+	if f.Offset == 0 && !t.unrotated(f) {
+		t.rescan, f.judged = true, false
+		return false
+	}
+	f.jump(off, tail)
 	f.rest, f.atEnd = false, false
 	f.quiet = t.opts.Clock.Now()
+	return true
 }
 
 // handleNULs handles NUL bytes at pos, in the line that begins with data. A file system
@@ -179,9 +196,10 @@ func (t *Tailer) handleNULs(f *file, pos int64, data []byte) {
 		f.atEnd = true
 		return
 	}
-	t.skipped(f.cand.path, f.Line+1, NulBytes, fmt.Errorf("NUL bytes at offset %d; skipped to %d", pos, end), data)
-	f.nuls = nulRun{}
-	t.jump(f, end, true)
+	if t.jump(f, end, true) {
+		t.skipped(f.cand.path, f.Line, NulBytes, fmt.Errorf("NUL bytes at offset %d; skipped to %d", pos, end), data)
+		f.nuls = nulRun{}
+	}
 }
 
 // nulsDue reports whether the wait for the data of a run of NUL bytes is over.

@@ -47,9 +47,15 @@ func statPath(path string) (status, error) {
 	return statusOf(fi)
 }
 
+func (t *Tailer) stat(path string) (status, error) {
+	t.access("status")
+	return statPath(path)
+}
+
 // openSource opens path only if it is still the file want.
 func (t *Tailer) openSource(path string, want id) (source, error) {
 	t.work.opens++
+	t.access("open")
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: %w", errMoved, err)
@@ -57,7 +63,7 @@ func (t *Tailer) openSource(path string, want id) (source, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &plainSource{f}
+	p := &plainSource{f, t.access}
 	st, err := p.Stat()
 	if err == nil && st.id() != want {
 		err = fmt.Errorf("%s: %w", path, errMoved)
@@ -74,9 +80,19 @@ func (t *Tailer) openSource(path string, want id) (source, error) {
 // errMoved: the name now belongs to another file, or to none; look again.
 var errMoved = errors.New("renamed meanwhile")
 
-type plainSource struct{ *os.File }
+type plainSource struct {
+	*os.File
+	access func(string)
+}
+
+// ReadAt implements io.ReaderAt.
+func (p *plainSource) ReadAt(b []byte, off int64) (int, error) {
+	p.access("read")
+	return p.File.ReadAt(b, off)
+}
 
 func (p *plainSource) Stat() (status, error) {
+	p.access("status")
 	fi, err := p.File.Stat()
 	if err != nil {
 		return status{}, err

@@ -65,6 +65,7 @@ type file struct {
 
 	void         bool      // empty, and left by the writer, as of the last listing
 	judged       bool      // compared with the other files before its first read
+	waits        int       // how often it was kept from being begun by what changed meanwhile
 	armed        bool      // seen non-empty, before its predecessors were last read
 	atEnd        bool      // the last read came to the end of the file
 	seen         status    // as of that read
@@ -109,6 +110,7 @@ type Tailer struct {
 	scanCost time.Duration    // how long it took
 	heads    map[id]*fileHead // during a scan: heads of the unknown files
 	work     work
+	access   func(string) // called before each access to the file system, with what it is; tests change files in it
 
 	listed       listing
 	standing     map[string]Problem // files that cannot be read
@@ -143,7 +145,7 @@ func New(cfg Config, checkpoint []byte, opts Options) (*Tailer, error) {
 	t := &Tailer{
 		cfg: cfg, opts: opts, log: opts.Log.With(zap.String("source", cfg.Source)),
 		dir: cfg.Pattern != "", rescan: true, fresh: checkpoint == nil,
-		standing: make(map[string]Problem),
+		standing: make(map[string]Problem), access: func(string) {},
 	}
 	if checkpoint != nil {
 		if err := t.restore(checkpoint); err != nil {
@@ -262,7 +264,7 @@ func (t *Tailer) step() (again bool) {
 		if t.judge(f); f.src != nil && len(t.batch.Problems) == 0 {
 			t.read(f)
 		}
-		if len(t.batch.Lines) > 0 || len(t.batch.Problems) > 0 {
+		if len(t.batch.Lines) > 0 || len(t.batch.Problems) > 0 || t.rescan && f.Offset == 0 {
 			return true
 		}
 		if blocked = f.rest && i+1 < len(w) && w[i+1].Offset == 0; blocked {
@@ -323,7 +325,7 @@ func (t *Tailer) empty(f *file) bool {
 		return true
 	}
 	t.work.stats++
-	st, err := statPath(f.cand.path)
+	st, err := t.stat(f.cand.path)
 	return err == nil && st.id() == f.id() && st.size == 0
 }
 
