@@ -65,8 +65,8 @@ func Save(kind string, version uint64, size int, fields func(*Codec)) ([]byte, e
 }
 
 // Load reads what Save returned for the same kind and version. fields passes the same pointers as it did to Save; now
-// the Codec sets what they point to. The error is an *Error. A part of the fields may be set before it is found, so load
-// into a new value and discard that on an error, as Restore does.
+// the Codec sets what they point to. The error is an *Error. Some fields may be set before it is found: load into a new
+// value and discard that on an error, as Restore does.
 func Load(kind string, version uint64, data []byte, fields func(*Codec)) error {
 	if err := checkEnvelope(kind, data); err != nil {
 		return err
