@@ -40,7 +40,7 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	}
 	begin := time.Now()
 	o.Engine.Levels, o.Engine.Downey = waittime.ScoredLevels(), true
-	o.Engine.Resolution = t.resolution()
+	o.Engine.Resolution = t.Resolution()
 	if o.Engine.Prior == nil {
 		prior, err := ensemble.MeasuredPrior(t.Name) // a log must not be forecast from its own errors
 		if err != nil {
@@ -144,9 +144,9 @@ func (r *run) take(job int, f engine.Forecast) {
 	}
 }
 
-// resolution returns the unit of the log's waits in seconds: 60 where the first ten waits above 0 are whole minutes,
+// Resolution returns the unit of the log's waits in seconds: 60 where the first ten waits above 0 are whole minutes,
 // else 1. The first ten, so that a log that is cut off later is read alike.
-func (t *Trace) resolution() float64 {
+func (t *Trace) Resolution() float64 {
 	seen := 0
 	for i := range t.Jobs {
 		j := &t.Jobs[i]

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 
@@ -178,4 +179,17 @@ func fate(j *Job, rec *swf.Record) {
 	case j.Limit > 0:
 		j.Ends, j.Lost, j.End = true, true, j.Start+j.Limit+grace
 	}
+}
+
+// Runtime returns the runtime in seconds of a job by the number under which the engine knows it, NaN where the log does
+// not tell: what an oracle knows while the job runs.
+func (t *Trace) Runtime(id uint64) float64 {
+	if id >= uint64(len(t.Jobs)) || t.Jobs[id].Key != 0 {
+		return math.NaN()
+	}
+	j := &t.Jobs[id]
+	if !j.Starts || !j.Ends {
+		return math.NaN()
+	}
+	return j.End - j.Start
 }

@@ -201,7 +201,7 @@ func BenchmarkRow(b *testing.B) {
 		r := track.Request{Queue: "batch", User: "u1", Procs: 8, Limit: 3600}
 		j, experts := v.resolve(&r), unasked().features
 		old, err := newFeatures([]string{"vacancy", "fitting", "crowd", "newest", "alike", "history", "flow", "hazard",
-			"clock"})
+			"clock"}, nil)
 		check(b, err)
 		for name, f := range map[string]*features{"All": e.features, "Old": old} {
 			v.features = f

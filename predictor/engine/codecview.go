@@ -104,7 +104,7 @@ func (v *View) codeFeatures(s *codec.Codec) {
 		return
 	}
 	var err error
-	if v.features, err = newFeatures(without); err != nil {
+	if v.features, err = newFeatures(without, nil); err != nil {
 		s.Differs("%v", err)
 		return
 	}

@@ -60,6 +60,11 @@ type Config struct {
 	Prior *ensemble.Prior
 	// Without names the groups of features that are unknown (NaN) in all rows, see FeatureGroups: for experiments.
 	Without []string
+	// WithoutExperts names the experts that forecasts are not combined from, see ensemble.Names: for experiments.
+	WithoutExperts []string
+	// Oracle returns the true runtime, in seconds, of a job that runs, by its id: features then show what it would gain
+	// to know it. For research; no configuration of the product sets it, and it is not saved.
+	Oracle func(id uint64) float64
 	// Trees has the settings of their training.
 	Trees boost.Params
 }
@@ -123,8 +128,11 @@ const submitWorkers = 4
 // New returns an engine that has seen nothing. The error names what is wrong with the configuration.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
-	features, err := newFeatures(cfg.Without)
+	features, err := newFeatures(cfg.Without, cfg.Oracle)
 	if err != nil {
+		return nil, fmt.Errorf("engine: %w", err)
+	}
+	if features.silent, err = silentExperts(cfg.WithoutExperts); err != nil {
 		return nil, fmt.Errorf("engine: %w", err)
 	}
 	e := &Engine{

@@ -346,7 +346,7 @@ func TestFeatureGroups(t *testing.T) {
 	known := func(x float32) bool { return x == x }
 	from := 0
 	for _, g := range v.features.groups {
-		less, err := newFeatures([]string{g.name})
+		less, err := newFeatures([]string{g.name}, nil)
 		check(t, err)
 		without := *v
 		without.features = less

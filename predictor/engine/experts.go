@@ -120,9 +120,10 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	levels := len(v.Levels)
 	g.Answers = make([]float64, levels*ensemble.Count)
 	for k, q := range g.Experts {
+		silent := v.features.silent != nil && v.features.silent[k]
 		for l := range levels {
 			z := math.NaN()
-			if q != nil {
+			if q != nil && !silent {
 				z = waittime.Log(q[l])
 			}
 			g.Answers[l*ensemble.Count+k] = z

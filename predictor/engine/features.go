@@ -118,11 +118,17 @@ type features struct {
 	names   []string // of the features, in the order of a row
 	linear  int      // so many features from the first on are those of linear quantiles
 	without []string // the groups that are NaN, sorted
+	silent  []bool   // the experts that are left out, nil for none; not saved
+	oracle  func(id uint64) float64
 }
 
 // newFeatures returns the features, of which some groups are left out. The error names a group that does not exist.
-func newFeatures(without []string) (*features, error) {
-	f := &features{groups: featureGroups(), without: slices.Compact(slices.Sorted(slices.Values(without)))}
+func newFeatures(without []string, oracle func(id uint64) float64) (*features, error) {
+	f := &features{groups: featureGroups(), without: slices.Compact(slices.Sorted(slices.Values(without))),
+		oracle: oracle}
+	if oracle != nil {
+		f.groups = append(f.groups, oracleGroup())
+	}
 	for _, name := range f.without {
 		if !slices.ContainsFunc(f.groups, func(g featureGroup) bool { return g.name == name }) {
 			return nil, fmt.Errorf("no features are named %q; the groups are %s", name,

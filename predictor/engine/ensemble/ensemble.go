@@ -169,6 +169,9 @@ func (e *Ensemble) Started(id uint64, at float64) { e.live.Calibrator.Started(in
 // Cancelled records that a job left without a start that counts.
 func (e *Ensemble) Cancelled(id uint64, at float64) { e.live.Calibrator.Cancelled(int64(id), at) }
 
+// Weights writes the weights of the experts at the level of a number into w, a share each: those of all jobs together.
+func (e *Ensemble) Weights(level int, w []float64) { e.live.Blend.Weights(level, w) }
+
 // Learn learns from the wait of a job, given as its logarithm.
 func (e *Ensemble) Learn(queue string, p *track.PendingForecast, row []float64, z float64) {
 	e.live.Linear.Learn(row, z)

@@ -1,0 +1,25 @@
+package pools
+
+import (
+	"math"
+	"slices"
+)
+
+// WithRuntimes returns the pool as it is at an instant with the true runtimes of the jobs that run in place of the
+// expected ones, for research. runtime returns it by the job's id, NaN where it is not known.
+func (f *Facts) WithRuntimes(runtime func(id uint64) float64, at float64) *Facts {
+	known := *f
+	known.Running = slices.Clone(f.Running)
+	for i := range known.Running {
+		r := &known.Running[i]
+		if t := runtime(r.key - 1); !math.IsNaN(t) {
+			r.Expected = math.Max(t, at-r.Start+1)
+		}
+	}
+	if f.fitted != nil { // with a factor of expected runtimes
+		p := *f.fitted
+		p.Lifetimes = 0
+		known.fitted = &p
+	}
+	return &known
+}

@@ -1,0 +1,130 @@
+package ablation
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/waitcast/waitcast/predictor/engine/ensemble"
+)
+
+// Change is how much more a variant loses than the engine with nothing left out, on the jobs of the days that both
+// have, as a part of the loss; Error is its standard error.
+type Change struct{ Part, Error float64 }
+
+// week is how many days are one block of a bootstrap: waits of days that follow each other are alike.
+const week = 7
+
+// ChangeOf returns the change of the loss at a level, by its number. The error is that of a ratio of sums, with the
+// weeks as what was sampled (W. Cochran, Sampling Techniques, 1977, equation 2.39); NaN with less than two weeks.
+func ChangeOf(of, nothing *Result, level int) Change {
+	type pair struct{ of, nothing float64 }
+	weeks := map[int]*pair{}
+	for day, d := range of.Days {
+		n := nothing.Days[day]
+		if n == nil {
+			continue
+		}
+		w := weeks[day/week]
+		if w == nil {
+			w = &pair{}
+			weeks[day/week] = w
+		}
+		w.of += d.Sum[level]
+		w.nothing += n.Sum[level]
+	}
+	var sum pair
+	for _, w := range weeks {
+		sum.of += w.of
+		sum.nothing += w.nothing
+	}
+	ratio, squares := sum.of/sum.nothing, 0.
+	for _, w := range weeks {
+		squares += (w.of - ratio*w.nothing) * (w.of - ratio*w.nothing)
+	}
+	n := float64(len(weeks))
+	c := Change{Part: ratio - 1, Error: math.NaN()}
+	if n >= 2 {
+		c.Error = math.Sqrt(squares*n/(n-1)) / sum.nothing
+	}
+	return c
+}
+
+// Page writes the results as a page in Markdown, the tables of a trace under its name.
+func (s *Study) Page() (string, error) {
+	results, err := s.Results()
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	b.WriteString(introduction)
+	for _, file := range s.Traces {
+		name := nameOf(file)
+		nothing := results[name][Nothing]
+		if nothing == nil {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s\n\nThe first %d jobs, of which %d are scored.\n\n", name, nothing.Jobs,
+			nothing.Total().N)
+		s.variants(&b, results[name], nothing)
+		experts(&b, nothing)
+	}
+	return b.String(), nil
+}
+
+const introduction = `# What each part of the engine is worth
+
+` + "`go run ./research/cmd/ablation`" + ` replays the first half of each log: once with nothing left out, once without
+each group of features, rule or expert, with trees trained again, and once by an oracle. The loss is the mean pinball
+loss of ln(wait + 60 s), the first tenth of the jobs not scored. The change in brackets is in percent of the loss with
+nothing left out, with its standard error over weeks (the ratio of two sums): above 0 the part that is left out pays.
+
+` + "`gates` and `priority`" + ` are what simulations know of the scheduler's rules, and *expert* begins the names of
+experts; all others are groups of features. *oracle runtimes* is research, which nobody can have: features of the waits
+that follow from the true runtimes of the jobs that run. Logs and parts that are not in the tables were not measured.
+`
+
+// variants writes the table of what was left out.
+func (s *Study) variants(b *strings.Builder, results map[string]*Result, nothing *Result) {
+	b.WriteString("| left out | loss .5 | .9 | .95 |\n|---|---|---|---|\n")
+	for _, variant := range s.Variants {
+		r := results[variant]
+		if r == nil {
+			continue
+		}
+		total := r.Total()
+		fmt.Fprintf(b, "| %s |", strings.Replace(variant, OracleRuntimes, "nothing, *oracle runtimes*", 1))
+		for l := range Levels() {
+			fmt.Fprintf(b, " %.4f", total.Mean(l))
+			if r != nothing {
+				c := ChangeOf(r, nothing, l)
+				fmt.Fprintf(b, " (%+.1f ± %.1f)", 100*c.Part, 100*c.Error)
+			}
+			b.WriteString(" |")
+		}
+		b.WriteString("\n")
+	}
+}
+
+// experts writes the table of what each expert loses alone, the best at the first level first.
+func experts(b *strings.Builder, r *Result) {
+	b.WriteString("\nThe experts alone, on the jobs that they have a forecast for, and their mean weight:\n\n" +
+		"| expert | jobs | loss .5 | .9 | .95 | weight .5 | .9 | .95 |\n|---|---|---|---|---|---|---|---|\n")
+	names := slices.DeleteFunc(ensemble.Names(), func(name string) bool { return r.Experts[name] == nil })
+	slices.SortStableFunc(names, func(x, y string) int {
+		return cmp.Compare(r.Experts[x].Mean(0), r.Experts[y].Mean(0))
+	})
+	for _, name := range names {
+		e := r.Experts[name]
+		fmt.Fprintf(b, "| %s | %d |", name, e.N)
+		for l := range Levels() {
+			fmt.Fprintf(b, " %.4f |", e.Mean(l))
+		}
+		for l := range Levels() {
+			fmt.Fprintf(b, " %.2f |", r.Weights[name][l])
+		}
+		b.WriteString("\n")
+	}
+}
