@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"net/http"
 	"regexp"
@@ -333,5 +334,54 @@ func TestOpenAPI(t *testing.T) {
 	}
 	for _, url := range regexp.MustCompile(`https?://[^"]*`).FindAllString(string(a.body), -1) {
 		t.Errorf("the description names %s", url)
+	}
+}
+
+// TestQueueRules proves that the rules of a queue say what the forecasts use: a configured policy, the jobs' own
+// priorities, or what was learnt of the starts, with how much is still needed; in words and numbers.
+func TestQueueRules(t *testing.T) {
+	f := serve(t, pipeline.ClusterConfig{Name: "configured", Procs: 10, Policy: "fcfs"},
+		pipeline.ClusterConfig{Name: "priorities", Procs: 10}, pipeline.ClusterConfig{Name: "young", Procs: 10})
+	f.now = at(100)
+	for _, cluster := range []string{"configured", "priorities", "young"} {
+		for i := range 6 { // of which the last waits
+			start := float64(i)
+			if i == 5 {
+				start = -1
+			}
+			events := one{id: fmt.Sprint(i), queue: "work", procs: 2, limit: time.Hour, submit: float64(i), start: start,
+				end: -1}.events(cluster)
+			for k := range events {
+				if cluster == "priorities" {
+					events[k].Priority = 1000
+				}
+			}
+			f.feed(cluster, events...)
+		}
+	}
+	var got wire.Queues
+	f.get("/v1/queues", &got)
+	want := map[string]struct{ source, words string }{
+		"configured": {"configured", "The forecasts use the configured policy: first come, first served."},
+		"priorities": {"priorities", "The forecasts use the priorities that the scheduler reports: the highest goes first."},
+		"young":      {"policy", "The forecasts assume first come, first served with backfilling (EASY)."},
+	}
+	for _, q := range got.Queues {
+		w := want[q.Cluster]
+		r := q.Rules
+		if r == nil || r.Order.Source != w.source || len(r.Words) == 0 || r.Words[0] != w.words {
+			t.Errorf("%s: rules %+v, want %+v", q.Cluster, r, w)
+			continue
+		}
+		delete(want, q.Cluster)
+		if r.Order.FittedAt != nil || r.Order.Weights != nil || len(r.Order.Effects) > 0 || len(r.Times.Found) > 0 {
+			t.Errorf("%s: rules %+v of five starts, want none", q.Cluster, r)
+		}
+		if r.Times.Starts != 5 || r.Times.StartsNeeded <= 5 || r.Order.Waits >= r.Order.WaitsNeeded {
+			t.Errorf("%s: %+v, %+v: want 5 starts, and that more are needed", q.Cluster, r.Times, r.Order)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("not there, or wrong: %v", want)
 	}
 }

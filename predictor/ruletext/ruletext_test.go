@@ -284,3 +284,26 @@ func TestTimesInNumbers(t *testing.T) {
 		t.Errorf("seen %+v, want 472 starts in 236 h, and none in 100 h", got)
 	}
 }
+
+// TestWriterWritesNewsOnly proves that what has not changed is not written again, and that another clock changes all.
+func TestWriterWritesNewsOnly(t *testing.T) {
+	var w ruletext.Writer
+	young := func(waits int) pools.StartRules {
+		return pools.StartRules{Order: rules.Known{Situations: waits, Needed: 67}}
+	}
+	configured := pools.StartRules{Source: pools.PolicyConfigured}
+	first := w.Write([]pools.StartRules{young(1), configured}, 0)
+	second := w.Write([]pools.StartRules{young(2), configured}, 0)
+	if first[configured] != second[configured] {
+		t.Error("rules that have not changed are written again")
+	}
+	if second[young(1)] != nil || first[young(1)].Words[1] == second[young(2)].Words[1] {
+		t.Errorf("rules that have changed are %+v, before %+v", second[young(2)], first[young(1)])
+	}
+	if len(first) != 2 || len(second) != 2 {
+		t.Errorf("%d rules, then %d, want 2 each", len(first), len(second))
+	}
+	if third := w.Write([]pools.StartRules{configured}, 3600); third[configured] == second[configured] {
+		t.Error("the rules of another clock are those of the one before")
+	}
+}

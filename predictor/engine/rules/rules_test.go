@@ -296,6 +296,9 @@ func TestLearnersGoOnTheSame(t *testing.T) {
 	if a, b := plain.InForce("pool"), l.InForce("pool"); a == nil || *a != *b {
 		t.Errorf("in force are %+v and after restores %+v", a, b)
 	}
+	if a, b := plain.Known("pool"), l.Known("pool"); a.Evidence == nil || !reflect.DeepEqual(a, b) {
+		t.Errorf("known are %+v and after restores %+v", a, b)
+	}
 	if restored < 5 || changes < 3 {
 		t.Errorf("%d restores, %d changes: too few", restored, changes)
 	}
