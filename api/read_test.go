@@ -349,8 +349,8 @@ func TestQueueRules(t *testing.T) {
 			if i == 5 {
 				start = -1
 			}
-			events := one{id: fmt.Sprint(i), queue: "work", procs: 2, limit: time.Hour, submit: float64(i), start: start,
-				end: -1}.events(cluster)
+			events := one{id: fmt.Sprint(i), queue: "work", procs: 2, limit: time.Hour, submit: float64(i),
+				start: start, end: -1}.events(cluster)
 			for k := range events {
 				if cluster == "priorities" {
 					events[k].Priority = 1000
@@ -363,8 +363,9 @@ func TestQueueRules(t *testing.T) {
 	f.get("/v1/queues", &got)
 	want := map[string]struct{ source, words string }{
 		"configured": {"configured", "The forecasts use the configured policy: first come, first served."},
-		"priorities": {"priorities", "The forecasts use the priorities that the scheduler reports: the highest goes first."},
-		"young":      {"policy", "The forecasts assume first come, first served with backfilling (EASY)."},
+		"priorities": {"priorities",
+			"The forecasts use the priorities that the scheduler reports: the highest goes first."},
+		"young": {"policy", "The forecasts assume first come, first served with backfilling (EASY)."},
 	}
 	for _, q := range got.Queues {
 		w := want[q.Cluster]
