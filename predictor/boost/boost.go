@@ -11,7 +11,6 @@ package boost
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 // Params define how a model is trained. The zero value of a field means its default.
@@ -94,12 +93,12 @@ type Model struct {
 	Features int
 	// Base is what is predicted before the first tree: the quantile of all targets.
 	Base  float64
-	trees []tree
+	trees forest
 	gain  []float64
 }
 
 // Trees returns the number of trees.
-func (m *Model) Trees() int { return len(m.trees) }
+func (m *Model) Trees() int { return len(m.trees.roots) }
 
 // Importance returns, for each feature, its part of all gain in the squared gradient that splits brought; the parts sum
 // to 1, or are all 0 where nothing was split.
@@ -117,39 +116,7 @@ func (m *Model) Importance() []float64 {
 	return out
 }
 
-// Predict returns the quantile for a row of Features values.
-func (m *Model) Predict(row []float64) float64 {
-	sum := m.Base
-	for i := range m.trees {
-		sum += m.trees[i].predict(row)
-	}
-	return sum
-}
-
-// node is an inner node or, where feature is negative, a leaf.
-type node struct {
-	feature     int32
-	missingLeft bool
-	left, right int32
-	threshold   float64 // values up to it go left
-	value       float64 // of a leaf
-}
-
-type tree struct{ nodes []node }
-
-func (t *tree) predict(row []float64) float64 {
-	for i := int32(0); ; {
-		n := &t.nodes[i]
-		if n.feature < 0 {
-			return n.value
-		}
-		v := row[n.feature]
-		left := v <= n.threshold
-		if math.IsNaN(v) {
-			left = n.missingLeft
-		}
-		if i = n.right; left {
-			i = n.left
-		}
-	}
+// Predict returns the quantile for a row of Features values, see NewRow.
+func (m *Model) Predict(row Row) float64 {
+	return m.trees.sum(m.Base, row)
 }

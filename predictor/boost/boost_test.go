@@ -12,6 +12,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec/codectest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -77,7 +78,7 @@ func TestFindsConditionalQuantiles(t *testing.T) {
 	fresh, freshY := uneven(8000, 2)
 	for _, level := range []float64{.1, .5, .9, .95} {
 		m := mustTrain(t, columns, y, nil, level, Params{})
-		got := pinball(level, freshY, func(i int) float64 { return m.Predict(row(fresh, i)) })
+		got := pinball(level, freshY, func(i int) float64 { return m.Predict(NewRow(row(fresh, i))) })
 		best := pinball(level, freshY, func(i int) float64 { return truth(level, fresh[0][i], fresh[1][i]) })
 		constant := pinball(level, freshY, func(int) float64 { return m.Base })
 		if got > 1.05*best || got > .8*constant {
@@ -85,7 +86,7 @@ func TestFindsConditionalQuantiles(t *testing.T) {
 		}
 		below := 0
 		for i, v := range freshY {
-			if v <= m.Predict(row(fresh, i)) {
+			if v <= m.Predict(NewRow(row(fresh, i))) {
 				below++
 			}
 		}
@@ -201,7 +202,8 @@ func TestMissingValues(t *testing.T) {
 		}
 	}
 	m := mustTrain(t, columns, y, nil, .5, Params{Trees: 300})
-	if none, some := m.Predict([]float64{math.NaN()}), m.Predict([]float64{.5}); math.Abs(none-100.5) > .3 ||
+	none, some := m.Predict(NewRow([]float64{math.NaN()})), m.Predict(NewRow([]float64{.5}))
+	if math.Abs(none-100.5) > .3 ||
 		math.Abs(some-.5) > .3 {
 		t.Errorf("medians %v without the value and %v with it, want 100.5 and .5", none, some)
 	}
@@ -219,14 +221,17 @@ func TestFocus(t *testing.T) {
 		}
 		y[i] = 10 * columns[7][i]
 	}
-	split := func(focus float64) (by int, others map[int32]bool) {
-		others = map[int32]bool{}
+	split := func(focus float64) (by int, others map[int]bool) {
+		others = map[int]bool{}
 		m := mustTrain(t, columns, y, nil, .5, Params{Trees: 300, Rate: .01, FeatureShare: .1, Focus: focus})
-		for _, tree := range m.trees {
+		for i := range m.Trees() {
 			uses := false
-			for _, n := range tree.nodes {
-				if uses = uses || n.feature == 7; n.feature >= 0 && n.feature != 7 {
-					others[n.feature] = true
+			for _, n := range m.trees.tree(i).nodes {
+				if n.leaf() {
+					continue
+				}
+				if uses = uses || n.feature() == 7; n.feature() != 7 {
+					others[n.feature()] = true
 				}
 			}
 			by += one(uses)
@@ -259,7 +264,7 @@ func TestWeights(t *testing.T) {
 		}
 		m := mustTrain(t, columns, y, weight, .5, Params{Trees: 300, RowShare: .8})
 		for side := range 2 {
-			if got := m.Predict([]float64{float64(side)}); math.Abs(got-want-10*float64(side)) > .2 {
+			if got := m.Predict(NewRow([]float64{float64(side)})); math.Abs(got-want-10*float64(side)) > .2 {
 				t.Errorf("weight %v, side %d: %v, want %v", other, side, got, want+10*float64(side))
 			}
 		}
@@ -276,7 +281,7 @@ func TestTrainingLossFalls(t *testing.T) {
 	last := math.Inf(1)
 	for _, trees := range []int{1, 10, 50, 150} {
 		m := mustTrain(t, columns, y, nil, .8, Params{Trees: trees})
-		loss := pinball(.8, y, func(i int) float64 { return m.Predict(row(columns, i)) })
+		loss := pinball(.8, y, func(i int) float64 { return m.Predict(NewRow(row(columns, i))) })
 		if loss > last {
 			t.Errorf("%d trees: loss %v after %v", trees, loss, last)
 		}
@@ -301,7 +306,7 @@ func TestCodec(t *testing.T) {
 	if err := back.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(m, &back, cmp.AllowUnexported(Model{}, tree{}, node{})); d != "" {
+	if d := cmp.Diff(m, &back, cmp.AllowUnexported(Model{}, forest{}, node{}), cmpopts.EquateNaNs()); d != "" {
 		t.Errorf("read back (-want +got): %s", d)
 	}
 	codectest.Check(t, data, func() codec.Savable { return new(Model) })
@@ -316,7 +321,7 @@ func FuzzUnmarshal(f *testing.F) {
 	}
 	codectest.Fuzz(f, data, func() codec.Savable { return new(Model) }, func(_ *testing.T, v codec.Savable) {
 		m := v.(*Model)
-		m.Predict(make([]float64, m.Features))
+		m.Predict(NewRow(make([]float64, m.Features)))
 		m.Importance()
 	})
 }
@@ -422,12 +427,59 @@ func BenchmarkLevels(b *testing.B) {
 	}
 }
 
+// A model's walks of four trees at once give what a walk by the definition gives in each: also for missing and infinite
+// values, and a number of trees that four does not divide.
+func TestPredictWalks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	value := func() float64 {
+		switch rng.IntN(6) {
+		case 0:
+			return math.NaN()
+		case 1:
+			return math.Inf(1 - 2*rng.IntN(2))
+		}
+		return math.Round(4*rng.NormFloat64()) / 2
+	}
+	columns, y := make([][]float64, 5), make([]float64, 400)
+	for i := range y {
+		for f := range columns {
+			columns[f] = append(columns[f], value())
+		}
+		y[i] = rng.NormFloat64()
+		if v := columns[0][i] + columns[1][i]; v > 0 {
+			y[i] += 5
+		}
+	}
+	for _, trees := range []int{1, 3, 4, 7, 9} {
+		m := mustTrain(t, columns, y, nil, .5, Params{Trees: trees, Leaves: 12, MinLeaf: 5})
+		if m.Trees() != trees {
+			t.Fatalf("%d trees, want %d", m.Trees(), trees)
+		}
+		for range 2000 {
+			values := []float64{value(), value(), value(), value(), value()}
+			want := m.Base
+			for i := range m.Trees() {
+				tree := m.trees.tree(i)
+				want += tree.leafValues[walk(tree.nodes, values)]
+			}
+			if got := m.Predict(NewRow(values)); got != want {
+				t.Fatalf("%d trees, %v: %v, want %v", trees, values, got, want)
+			}
+		}
+	}
+}
+
 func BenchmarkPredict(b *testing.B) {
 	columns, y := uneven(3000, 9)
 	m := mustTrain(b, columns, y, nil, .5, Params{})
-	r := row(columns, 0)
+	var rows []Row
+	for i := range 1000 { // of one row a processor knows the way after a while
+		rows = append(rows, NewRow(row(columns, i)))
+	}
 	b.ReportAllocs()
+	i := 0
 	for b.Loop() {
-		m.Predict(r)
+		m.Predict(rows[i%len(rows)])
+		i++
 	}
 }

@@ -1,21 +1,31 @@
 package boost
 
-import "github.com/waitcast/waitcast/internal/codec"
+import (
+	"math"
+
+	"github.com/waitcast/waitcast/internal/codec"
+)
 
 // kind and version are those of the saved state.
-const kind, version = "boost", 2
+const kind, version = "boost", 3
 
 // fields passes all that is saved.
 func (m *Model) fields(c *codec.Codec) {
 	c.Any(&m.Level, &m.Base)
 	codec.List(c, &m.gain, func(gain *float64) { c.Any(gain) })
-	codec.List(c, &m.trees, func(t *tree) {
-		codec.List(c, &t.nodes, func(n *node) { n.fields(c) })
-		c.Check(len(t.nodes) > 0, "a tree without nodes")
-		t.check(c, len(m.gain))
-	})
+	trees := make([]tree, m.Trees())
+	for i := range trees {
+		trees[i] = m.trees.tree(i)
+	}
+	codec.List(c, &trees, func(t *tree) { t.fields(c, len(m.gain)) })
 	if c.Reading { // views predict by what is saved
-		m.Features = len(m.gain)
+		m.Features, m.trees = len(m.gain), forest{}
+		for i := range trees {
+			if c.Bad {
+				return
+			}
+			m.trees.add(&trees[i])
+		}
 	}
 }
 
@@ -27,37 +37,48 @@ const (
 	nodeKinds
 )
 
-func (n *node) fields(c *codec.Codec) {
+// fields passes a tree. One that is read is refused if a walk along it would fail: children come after their parent, so
+// that no walk goes round in a circle.
+func (t *tree) fields(c *codec.Codec, features int) {
+	i := 0
+	codec.List(c, &t.nodes, func(n *node) {
+		if c.Reading {
+			*n = leafAt(int32(i)) //nolint:gosec // what is read has not so many
+			t.leafValues = append(t.leafValues, 0)
+		}
+		n.fields(c, &t.leafValues[i])
+		i++
+	})
+	c.Check(len(t.nodes) > 0, "a tree without nodes")
+	for i := range t.nodes {
+		n := &t.nodes[i]
+		c.Check(n.leaf() || n.feature() < features && int(n.next) > i && int(n.next) < len(t.nodes)-1,
+			"node %d of %d leads nowhere", i, len(t.nodes))
+	}
+}
+
+func (n *node) fields(c *codec.Codec, value *float64) {
 	kind := leafNode
 	switch {
-	case n.feature < 0:
-	case n.missingLeft:
+	case n.leaf():
+	case n.missingLeft():
 		kind = splitMissingLeft
 	default:
 		kind = splitNode
 	}
 	if c.Int(&kind); c.Reading {
 		c.Check(kind < nodeKinds, "a node of kind %d", kind)
-		*n = node{feature: -1, missingLeft: kind == splitMissingLeft}
 	}
 	if kind == leafNode {
-		c.Any(&n.value)
+		c.Any(value)
 		return
 	}
-	codec.Number(c, &n.feature, &n.left, &n.right)
-	c.Any(&n.threshold)
-}
-
-// check refuses nodes that are read if a walk along them would fail: children come after their parent, so that no walk
-// goes round in a circle.
-func (t *tree) check(c *codec.Codec, features int) {
-	if !c.Reading {
-		return
-	}
-	for i := range t.nodes {
-		n := &t.nodes[i]
-		c.Check(n.feature < 0 || int(n.feature) < features && int(n.left) > i && int(n.left) < len(t.nodes) &&
-			int(n.right) > i && int(n.right) < len(t.nodes), "node %d of %d leads nowhere", i, len(t.nodes))
+	feature := n.feature()
+	c.Int(&feature)
+	codec.Number(c, &n.next)
+	if c.Finite(&n.threshold); c.Reading {
+		c.Check(feature <= math.MaxInt16, "feature %d", feature)
+		*n = inner(feature, kind == splitMissingLeft, n.threshold, n.next)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestFindExact(t *testing.T) {
 // checkTree grows a tree as grow does, and looks at every search.
 func checkTree(t *testing.T, tr *trainer) {
 	t.Helper()
-	for tr.plant(); len(tr.leaves) < tr.params.Leaves; {
+	for tr.root(); len(tr.leaves) < tr.params.Leaves; {
 		for i := range tr.leaves {
 			l := &tr.leaves[i]
 			if l.hist == nil {

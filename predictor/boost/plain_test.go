@@ -60,7 +60,7 @@ func plainTrain(columns [][]float64, target, weight []float64, level float64, p 
 		if len(grown.nodes) == 1 {
 			break
 		}
-		m.trees = append(m.trees, grown)
+		m.trees.add(&grown)
 	}
 	return m
 }
@@ -116,7 +116,8 @@ type plainLeaf struct {
 
 func (t *plain) tree(gain []float64) tree {
 	order, rest := t.draw(gain)
-	grown := tree{nodes: []node{{feature: -1}}}
+	var grown tree
+	grown.plant()
 	leaves := []*plainLeaf{{rows: order}}
 	t.sum(leaves[0])
 	t.search(leaves[0])
@@ -132,14 +133,11 @@ func (t *plain) tree(gain []float64) tree {
 			break
 		}
 		gain[s.feature] += s.gain
-		at := int32(len(grown.nodes))
 		threshold := math.Inf(1)
 		if s.bin < len(t.upper[s.feature]) {
 			threshold = t.upper[s.feature][s.bin]
 		}
-		grown.nodes[l.node] = node{feature: int32(s.feature), missingLeft: s.missingLeft, threshold: threshold,
-			left: at, right: at + 1}
-		grown.nodes = append(grown.nodes, node{feature: -1}, node{feature: -1})
+		at := grown.split(l.node, s.feature, s.missingLeft, threshold)
 		left, right := &plainLeaf{leaf: leaf{node: at}}, &plainLeaf{leaf: leaf{node: at + 1}}
 		for _, r := range l.rows {
 			v := t.columns[s.feature][r]
@@ -155,15 +153,27 @@ func (t *plain) tree(gain []float64) tree {
 	}
 	for _, l := range leaves {
 		value := t.params.Rate * t.weighted(l.rows, nil)
-		grown.nodes[l.node].value = value
+		grown.leafValues[l.node] = value
 		for _, r := range l.rows {
 			t.prediction[r] += value
 		}
 	}
 	for _, r := range rest {
-		t.prediction[r] += grown.predict(row(t.columns, int(r)))
+		t.prediction[r] += grown.leafValues[walk(grown.nodes, row(t.columns, int(r)))]
 	}
 	return grown
+}
+
+// walk returns the leaf that a row comes to.
+func walk(tree []node, row []float64) int32 {
+	at := int32(0)
+	for n := &tree[at]; !n.leaf(); n = &tree[at] {
+		v := row[n.feature()]
+		if at = n.next; v > n.threshold || math.IsNaN(v) && !n.missingLeft() {
+			at++
+		}
+	}
+	return at
 }
 
 // share sums the smaller of two parts, and takes it from the whole for the larger one; both are searched.

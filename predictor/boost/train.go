@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
-	"slices"
 )
 
 // Trainer trains models one after the other in the same memory: some 40 bytes for each row, and the sums of a tree's
@@ -32,11 +31,10 @@ func (r *Trainer) Train(d *Data, level float64, p Params) (*Model, error) {
 		t.prediction[i] = m.Base
 	}
 	for range p.Trees {
-		grown, ok := t.grow(m.gain)
-		if !ok {
+		if !t.grow(m.gain) {
 			break // no split is left that gains anything
 		}
-		m.trees = append(m.trees, grown)
+		m.trees.add(&t.tree)
 	}
 	return m, nil
 }
@@ -58,14 +56,14 @@ type trainer struct {
 	room       int              // for the cells of nearly every draw
 	spare      []histogram
 	leaves     []leaf
-	nodes      []node
-	values     []float64 // of the rows of one leaf: what is left to explain
-	residuals  []pair    // the same, with weights
-	counts     []cell    // of a block of rows
-	chances    []uint64  // of each row to be drawn, in 2^-53; nil where they are all the same
-	work       int       // sums since others last had the processor
-	source     *rand.PCG
-	rng        *rand.Rand
+	tree
+	values    []float64 // of the rows of one leaf: what is left to explain
+	residuals []pair    // the same, with weights
+	counts    []cell    // of a block of rows
+	chances   []uint64  // of each row to be drawn, in 2^-53; nil where they are all the same
+	work      int       // sums since others last had the processor
+	source    *rand.PCG
+	rng       *rand.Rand
 }
 
 // begin makes the trainer ready for a training; the slices of the one before are used again.
@@ -126,12 +124,12 @@ type split struct {
 	missingLeft bool
 }
 
-// grow grows one tree and adds it to the predictions; false if not even the root can be split.
-func (t *trainer) grow(gain []float64) (tree, bool) {
+// grow grows t.tree and adds it to the predictions; false if not even the root can be split.
+func (t *trainer) grow(gain []float64) bool {
 	t.compare()
 	t.focus(gain)
 	t.draw()
-	t.plant()
+	t.root()
 	for len(t.leaves) < t.params.Leaves {
 		best := 0
 		for i := range t.leaves {
@@ -155,7 +153,7 @@ func (t *trainer) grow(gain []float64) (tree, bool) {
 		t.put(l.hist)
 		rows := t.order[l.from:l.to]
 		value := t.params.Rate * t.quantile(rows)
-		t.nodes[l.node].value = value
+		t.leafValues[l.node] = value
 		for _, r := range rows {
 			t.prediction[r] += value
 		}
@@ -163,7 +161,7 @@ func (t *trainer) grow(gain []float64) (tree, bool) {
 			t.prediction[r] += value
 		}
 	}
-	return tree{nodes: slices.Clone(t.nodes)}, len(t.leaves) > 1
+	return len(t.leaves) > 1
 }
 
 // turn is after how many sums another goroutine may have the processor, some .2 ms.
@@ -178,9 +176,9 @@ func (t *trainer) rested() {
 	}
 }
 
-// plant begins a tree with its root.
-func (t *trainer) plant() {
-	t.nodes = append(t.nodes[:0], node{feature: -1})
+// root begins the tree with its root.
+func (t *trainer) root() {
+	t.plant()
 	t.leaves = append(t.leaves[:0], leaf{to: len(t.order), restTo: len(t.rest), hist: t.take()})
 	root := &t.leaves[0]
 	t.fill(root)
@@ -269,11 +267,7 @@ func (t *trainer) divide(l *leaf) leaf {
 	s := l.best
 	left := t.part(t.order[l.from:l.to], s)
 	restLeft := t.part(t.rest[l.restFrom:l.restTo], s)
-	at := int32(len(t.nodes))
-	n := &t.nodes[l.node]
-	n.feature, n.missingLeft, n.threshold = int32(s.feature), s.missingLeft, t.threshold(s.feature, s.bin)
-	n.left, n.right = at, at+1
-	t.nodes = append(t.nodes, node{feature: -1}, node{feature: -1})
+	at := t.split(l.node, s.feature, s.missingLeft, t.threshold(s.feature, s.bin))
 	other := leaf{from: l.from + left, to: l.to, restFrom: l.restFrom + restLeft, restTo: l.restTo, node: at + 1}
 	l.to, l.restTo, l.node = other.from, other.restFrom, at
 	return other

@@ -179,7 +179,7 @@ func (p *replay) say(row *row, r *swf.Record, key string) []float64 {
 	for l, level := range levels() {
 		at := z[l*experts:]
 		if p.trees != nil {
-			at[byTrees] = p.trees[l].Predict(row.x)
+			at[byTrees] = p.trees[l].Predict(boost.NewRow(row.x))
 		}
 		if linear {
 			at[byLinear] = lin[l]

@@ -43,7 +43,11 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	downey.Wait()
 	g.Row = v.row(j, &g.features, c)
 	row := wide(g.Row)
-	g.Experts[ensemble.Trees], g.Experts[ensemble.TreesRecent] = predict(v.models, row), predict(v.recent, row)
+	if v.models != nil {
+		doubled := boost.NewRow(row)
+		g.Experts[ensemble.Trees] = predict(v.models, doubled)
+		g.Experts[ensemble.TreesRecent] = predict(v.recent, doubled)
+	}
 	if out := make([]float64, len(v.Levels)); w.Linear.Predict(row[:v.features.linear], out) {
 		g.Experts[ensemble.LinearOnline] = unlogAll(out)
 	}
@@ -102,11 +106,8 @@ func (g *pendingForecast) basis() string {
 // linearLeast is from how many waits on a forecast without trees is said to rest on the linear quantiles.
 const linearLeast = 30
 
-// predict returns the forecast of the trees of all levels in seconds, nil before they are trained.
-func predict(models []*boost.Model, row []float64) []float64 {
-	if models == nil {
-		return nil
-	}
+// predict returns the forecast of the trees of all levels in seconds.
+func predict(models []*boost.Model, row boost.Row) []float64 {
 	out := make([]float64, len(models))
 	for i, m := range models {
 		out[i] = m.Predict(row)

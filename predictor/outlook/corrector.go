@@ -102,9 +102,10 @@ func (c *corrector) predict(x []float64, groups []string, out []float64) [levels
 	copy(q[:], x[ownAt+ownQuantiles:])
 	put(expertReplicas, 0, !math.IsNaN(mid))
 	put(expertLine, now, c.Line.Predict(x, q[:]))
+	row := boost.NewRow(x)
 	for k, base := range [2]float64{now, mid} {
 		for l, m := range c.Trees[k] {
-			q[l] = m.Predict(x)
+			q[l] = m.Predict(row)
 		}
 		slices.Sort(q[:])
 		put(expertTrees+k, base, c.Trees[k] != nil && !math.IsNaN(base))

@@ -58,7 +58,7 @@ func (l *learner) forecast(row, exact []float64) []float64 {
 		own[k] = logOf(exact[k])
 		trees[k] = own[k]
 		if l.models != nil {
-			trees[k] += l.models[k].Predict(row)
+			trees[k] += l.models[k].Predict(boost.NewRow(row))
 		}
 	}
 	slices.Sort(trees)

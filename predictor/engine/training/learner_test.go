@@ -40,10 +40,10 @@ func TestRecentForgets(t *testing.T) {
 	} {
 		l := taught(t, c.recent, 900, 300)
 		for i, want := range []float64{c.tenth, c.fifty} {
-			if got := l.Recent[i].Predict([]float64{3}); math.Abs(got-want) > 1e-9 {
+			if got := l.Recent[i].Predict(boost.NewRow([]float64{3})); math.Abs(got-want) > 1e-9 {
 				t.Errorf("%+v: the recent trees say %v at level %v, want %v", c.recent, got, l.cfg.Levels[i], want)
 			}
-			if got := l.Models[i].Predict([]float64{3}); got != 0 {
+			if got := l.Models[i].Predict(boost.NewRow([]float64{3})); got != 0 {
 				t.Errorf("%+v: the trees say %v at level %v, want 0", c.recent, got, l.cfg.Levels[i])
 			}
 		}

@@ -1,0 +1,134 @@
+package boost
+
+import "math"
+
+// forest is the trees of a model in one piece.
+type forest struct {
+	nodes  []node    // of all trees, those of one together, parents before their children
+	values []float64 // of the leaves, by node
+	roots  []int32   // where each tree begins
+	steps  []int32   // for each group of abreast trees, from its root to the farthest leaf of all
+}
+
+// abreast is how many trees are walked at once: each step of a walk waits for the one before, and a processor goes on
+// with others in the meantime.
+const abreast = 4
+
+// node is an inner node of a tree or a leaf.
+type node struct {
+	threshold float64 // values up to it go left; NaN in a leaf
+	next      int32   // the left child of an inner node, after which comes the right one; a leaf itself
+	split     uint32  // of an inner node: twice its feature, and one more where a missing value goes right
+}
+
+// leafAt returns a leaf that stands at a place.
+func leafAt(place int32) node { return node{threshold: math.NaN(), next: place} }
+
+// inner returns an inner node.
+func inner(feature int, missingLeft bool, threshold float64, left int32) node {
+	threshold = min(max(threshold, -math.MaxFloat64), math.MaxFloat64)
+	return node{threshold, left, uint32(2*feature + one(!missingLeft))} //nolint:gosec // small
+}
+
+func (n *node) leaf() bool        { return n.threshold != n.threshold }
+func (n *node) feature() int      { return int(n.split >> 1) }
+func (n *node) missingLeft() bool { return n.split&1 == 0 }
+
+// Row is a row of features as models look at it: each value twice, a missing one as less than all others, then as more.
+type Row []float64
+
+// NewRow returns a row for models of so many features, NaN for a missing one.
+func NewRow(values []float64) Row {
+	r := make(Row, 0, 2*len(values))
+	for _, v := range values {
+		if v != v {
+			r = append(r, math.Inf(-1), math.Inf(1))
+			continue
+		}
+		v = math.Min(v, math.MaxFloat64)
+		r = append(r, v, v)
+	}
+	return r
+}
+
+// step returns the node after this one on the way of a row; a leaf stays. No branch hangs on the way: a processor
+// foretells half of those wrongly, which costs more than all else.
+func (n *node) step(row Row) int32 {
+	return n.next + int32(one(row[n.split] > n.threshold)) //nolint:gosec // 0 or 1
+}
+
+// tree is one tree by itself: its nodes are counted from 0. leafValues are those of its leaves, by node.
+type tree struct {
+	nodes      []node
+	leafValues []float64
+}
+
+// plant begins a tree with its root, a leaf.
+func (t *tree) plant() {
+	t.nodes, t.leafValues = append(t.nodes[:0], leafAt(0)), append(t.leafValues[:0], 0)
+}
+
+// split gives a leaf two leaves, and returns the number of the left one.
+func (t *tree) split(at int32, feature int, missingLeft bool, threshold float64) int32 {
+	left := int32(len(t.nodes)) //nolint:gosec // a tree has some dozens
+	t.nodes[at] = inner(feature, missingLeft, threshold, left)
+	t.nodes, t.leafValues = append(t.nodes, leafAt(left), leafAt(left+1)), append(t.leafValues, 0, 0)
+	return left
+}
+
+// add adds a tree.
+func (f *forest) add(t *tree) {
+	if len(f.roots)%abreast == 0 {
+		f.steps = append(f.steps, 0)
+	}
+	base := int32(len(f.nodes)) //nolint:gosec // a model has some thousands
+	f.roots = append(f.roots, base)
+	depth := make([]int32, len(t.nodes))
+	for i, n := range t.nodes {
+		if !n.leaf() {
+			depth[n.next], depth[n.next+1] = depth[i]+1, depth[i]+1
+		}
+		last := &f.steps[len(f.steps)-1]
+		*last = max(*last, depth[i])
+		n.next += base
+		f.nodes = append(f.nodes, n)
+	}
+	f.values = append(f.values, t.leafValues...)
+}
+
+// tree returns a tree by itself.
+func (f *forest) tree(i int) tree {
+	from, to := f.roots[i], len(f.nodes)
+	if i+1 < len(f.roots) {
+		to = int(f.roots[i+1])
+	}
+	t := tree{leafValues: f.values[from:to]}
+	for _, n := range f.nodes[from:to] {
+		n.next -= from
+		t.nodes = append(t.nodes, n)
+	}
+	return t
+}
+
+// sum adds the value of the leaf that a row comes to in each tree, in their order.
+func (f *forest) sum(sum float64, row Row) float64 {
+	nodes, values, roots := f.nodes, f.values, f.roots
+	for _, steps := range f.steps {
+		if len(roots) < abreast {
+			break
+		}
+		a, b, c, d := roots[0], roots[1], roots[2], roots[3]
+		for range steps {
+			a, b, c, d = nodes[a].step(row), nodes[b].step(row), nodes[c].step(row), nodes[d].step(row)
+		}
+		sum = sum + values[a] + values[b] + values[c] + values[d]
+		roots = roots[abreast:]
+	}
+	for _, at := range roots {
+		for range f.steps[len(f.steps)-1] {
+			at = nodes[at].step(row)
+		}
+		sum += values[at]
+	}
+	return sum
+}
