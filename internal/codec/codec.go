@@ -21,7 +21,8 @@ type Codec struct {
 	Writer
 	Reader
 	Reading       bool
-	WithoutShared bool // leaves out the parts that a copy shares with its original
+	WithoutShared bool  // leaves out the parts that a copy shares with its original
+	handed        []any // by Hand, in the order in which they are taken
 	kinds         []string
 	where         string // the kinds around the first failure
 }
@@ -54,7 +55,9 @@ func (s *Codec) Finite(all ...*float64) {
 func (s *Codec) Between(low, high float64, all ...*float64) {
 	s.Real(all...)
 	for _, v := range all {
-		s.Check(*v >= low && *v <= high, "%v is not between %v and %v", *v, low, high)
+		if s.Reading && !s.Bad && !(*v >= low && *v <= high) { // Check would allocate its arguments for every number
+			s.Failf("%v is not between %v and %v", *v, low, high)
+		}
 	}
 }
 
@@ -85,8 +88,9 @@ func Number[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint
 	for _, v := range all {
 		wide := int64(*v)
 		if s.Signed(&wide); s.Reading {
-			*v = T(wide)
-			s.Check(int64(*v) == wide, "%d does not fit", wide)
+			if *v = T(wide); int64(*v) != wide { // as in Between
+				s.Failf("%d does not fit", wide)
+			}
 		}
 	}
 }

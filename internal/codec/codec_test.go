@@ -257,6 +257,31 @@ func TestCopy(t *testing.T) {
 	if err := codec.Copy(fields(&from), func(*codec.Codec) {}); !errors.Is(err, codec.ErrDamaged) {
 		t.Errorf("a copy that leaves bytes: %v", err)
 	}
+	hand := func(v *[]int) func(*codec.Codec) {
+		return func(c *codec.Codec) {
+			if codec.Hand(c, v) != c.WithoutShared {
+				t.Error("Hand does not report what it did")
+			}
+		}
+	}
+	large, small := []int{1, 2}, []int(nil)
+	if err := codec.Copy(hand(&large), hand(&small)); err != nil || &large[0] != &small[0] {
+		t.Errorf("%v was handed over as %v, %v", large, small, err)
+	}
+	if err := codec.Copy(hand(&large), func(*codec.Codec) {}); !errors.Is(err, codec.ErrDamaged) {
+		t.Errorf("a copy that leaves a value: %v", err)
+	}
+	other := func(c *codec.Codec) { codec.Hand(c, new(string)) }
+	if err := codec.Copy(hand(&large), other); !errors.Is(err, codec.ErrDamaged) {
+		t.Errorf("a copy that takes a value of another type: %v", err)
+	}
+	if err := codec.Copy(func(*codec.Codec) {}, other); !errors.Is(err, codec.ErrDamaged) {
+		t.Errorf("a copy that takes a value which nobody handed over: %v", err)
+	}
+	saved, err := codec.Save("test", 1, 0, hand(&large))
+	if err != nil || codec.Load("test", 1, saved, hand(&small)) != nil {
+		t.Error("Hand saves something: ", err)
+	}
 }
 
 // FuzzCodec reads changed fields behind a valid header and checksum. That neither panics nor allocates more than a

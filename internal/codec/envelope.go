@@ -132,11 +132,32 @@ func Copy(from, to func(*Codec)) error {
 	if from(out); out.Bad {
 		return out.problem(len(out.Writer))
 	}
-	in := &Codec{Reader: Reader{Rest: out.Writer}, Reading: true, WithoutShared: true}
-	if to(in); !in.Bad && len(in.Rest) > 0 {
-		in.Failf("%d bytes too many", len(in.Rest))
+	in := &Codec{Reader: Reader{Rest: out.Writer}, Reading: true, WithoutShared: true, handed: out.handed}
+	if to(in); !in.Bad && len(in.Rest)+len(in.handed) > 0 {
+		in.Failf("%d bytes and %d values too many", len(in.Rest), len(in.handed))
 	}
 	return in.problem(len(out.Writer))
+}
+
+// Hand reports whether Copy copies in memory, and then hands the value over as it is, which is faster than writing and
+// reading its fields. The copy shares what the value points to: whoever reads it clones what may change. Where state is
+// saved or loaded, Hand does nothing.
+func Hand[T any](s *Codec, v *T) bool {
+	switch {
+	case !s.WithoutShared:
+		return false
+	case !s.Reading:
+		s.handed = append(s.handed, *v)
+	case !s.Bad:
+		given, ok := any(nil), false
+		if len(s.handed) > 0 {
+			given, s.handed = s.handed[0], s.handed[1:]
+		}
+		if *v, ok = given.(T); !ok {
+			s.Failf("%T was not handed over", *v)
+		}
+	}
+	return true
 }
 
 // problem returns why the Codec is Bad, nil if it is not. Bytes are counted up to an end.

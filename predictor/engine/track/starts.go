@@ -2,6 +2,7 @@ package track
 
 import (
 	"math"
+	"slices"
 
 	"github.com/waitcast/waitcast/internal/codec"
 )
@@ -47,6 +48,12 @@ func CodeStarts(s *codec.Codec, all *[]StartRecord) {
 
 // code passes the window: older entries are of views that have it themselves.
 func (n *NewestStarts) code(s *codec.Codec) {
+	if codec.Hand(s, &n.all) {
+		if s.Reading {
+			n.all = slices.Clip(n.all)
+		}
+		return
+	}
 	window := n.Window()
 	if CodeStarts(s, &window); s.Reading {
 		n.all = window

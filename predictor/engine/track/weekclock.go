@@ -101,7 +101,16 @@ func (c *startCounts) hazard() *WeekHazard {
 	return h
 }
 
+// codeStartCounts passes counts, nil for none; without the jobs that wait, which are counted again.
 func codeStartCounts(s *codec.Codec, v **startCounts) {
+	if codec.Hand(s, v) {
+		if s.Reading && *v != nil {
+			own := **v
+			own.waiting = 0
+			*v = &own
+		}
+		return
+	}
 	known := *v != nil
 	if s.Flag(&known); !known {
 		return
@@ -319,6 +328,12 @@ func (l *limitClocks) code(s *codec.Codec) {
 	for i := range l {
 		codeStartCounts(s, &l[i].startCounts)
 		d := &l[i].times
+		if codec.Hand(s, d) {
+			if s.Reading {
+				d.seconds = slices.Clone(d.seconds)
+			}
+			continue
+		}
 		s.Reals(&d.seconds)
 		s.Int(&d.next)
 		CodeDayClock(s, &d.table)
