@@ -19,8 +19,9 @@ import (
 func main() {
 	shared := flag.String("shared", "../shared", "folder with traces/")
 	out := flag.String("out", "docs/accuracy.md", "file to write")
+	keep := flag.String("keep", "", "folder that keeps the result of each replay: what has one is not replayed again")
 	flag.Parse()
-	if err := run(*shared, *out); err != nil {
+	if err := run(*shared, *out, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "accuracy:", err)
 		os.Exit(1)
 	}
@@ -35,21 +36,27 @@ func traces() (waits, heads []string) {
 		[]string{kth, sdsc, par, ctc, "LANL-CM5-1994-4.1-cln"}
 }
 
-func run(shared, out string) error {
+func run(shared, out, keep string) error {
 	waits, heads := traces()
-	var page strings.Builder
-	page.WriteString(preface)
-	for _, name := range waits {
-		path := filepath.Join(shared, "traces", name+".swf.gz")
-		trace, err := backtest.Open(path, name)
+	if keep == "" {
+		folder, err := os.MkdirTemp("", "accuracy")
 		if err != nil {
 			return err
 		}
-		r, err := backtest.Run(trace, backtest.Options{Warmup: .1})
+		defer os.RemoveAll(folder)
+		keep = folder
+	}
+	replays := runs{filepath.Join(shared, "traces"), keep}
+	var page strings.Builder
+	page.WriteString(preface)
+	if err := summary(&page, replays, waits); err != nil {
+		return err
+	}
+	for _, name := range waits {
+		r, err := replays.replay(name, false)
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return err
 		}
-		fmt.Fprintf(os.Stderr, "%s: %.0f s\n", name, r.Seconds)
 		whole(&page, r)
 	}
 	page.WriteString(headPreface)
@@ -98,6 +105,37 @@ Downey's own test (1996, section 6): the log is scheduled strictly first come, f
 fit when it reaches the head of the queue is asked how long it will stay there. *r log* is the correlation of
 ln(max(1 s, wait)), his figure; the first 500 are left out.
 
+`
+
+// summary writes a table of what is served, with the processors learnt and told.
+func summary(page io.Writer, replays runs, names []string) error {
+	fmt.Fprint(page, summaryPreface)
+	for _, name := range names {
+		learnt, err := replays.replay(name, false)
+		if err != nil {
+			return err
+		}
+		told, err := replays.replay(name, true)
+		if err != nil {
+			return err
+		}
+		served, qbets, simulated := learnt.Method(backtest.Waitcast), learnt.Method("qbets"), learnt.Method("simulation")
+		fmt.Fprintf(page, "| %s |", name)
+		for _, m := range []*backtest.MethodResult{qbets, served, told.Method(backtest.Waitcast)} {
+			fmt.Fprintf(page, " %.3f / %.3f |", m.LogPinball["0.5"], m.LogPinball["0.95"])
+		}
+		fmt.Fprintf(page, " %.3f | %.3f |\n", simulated.LogPinball["0.5"],
+			told.Method("simulation").LogPinball["0.5"])
+	}
+	fmt.Fprintln(page)
+	return nil
+}
+
+const summaryPreface = `Nobody told how many processors a machine has, but for the columns *told*, where it is what the
+log's header says. *served* is what waitcast forecasts, *simulation* the median of its simulation of the scheduler alone.
+
+| log | qbets .5 / .95 | served | served, told | simulation .5 | simulation, told |
+|---|---|---|---|---|---|
 `
 
 func levels() []string { return []string{"0.5", "0.75", "0.9", "0.95"} }
