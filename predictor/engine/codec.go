@@ -17,7 +17,7 @@ import (
 const (
 	kind     = "engine"
 	viewKind = "view"
-	version  = 12
+	version  = 13
 )
 
 // MarshalBinary saves the engine: the same history gives the same bytes. It waits for a simulation in the background; a

@@ -273,13 +273,10 @@ func (v *scope) code(s *codec.Codec) {
 
 // CodeDrift passes the changes of a queue or of the whole, without its name.
 func CodeDrift(s *codec.Codec, d *Drift) {
-	why := int(d.Reason)
 	for i := range d.Alarms {
 		s.Int(&d.Alarms[i])
 	}
 	s.Real(&d.Last)
-	s.Int(&why)
-	if d.Reason = Reason(why); s.Reading && why >= int(reasons) {
-		s.Fail()
-	}
+	codec.Number(s, &d.Reason)
+	s.Check(d.Reason < reasons, "reason %d", d.Reason)
 }

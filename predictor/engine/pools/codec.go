@@ -16,13 +16,7 @@ import (
 func codeOutage(s *codec.Codec, o *Outage) {
 	s.Finite(&o.From)
 	s.Int(&o.Procs)
-	ever := math.IsInf(o.Until, 1)
-	s.Flag(&ever)
-	if ever {
-		o.Until = math.Inf(1)
-	} else {
-		s.Finite(&o.Until)
-	}
+	s.Any(&o.Until)
 	if s.Reading && (!(o.From < o.Until) || o.Procs > math.MaxInt32) {
 		s.Fail()
 	}
@@ -85,11 +79,8 @@ func CodePool(s *codec.Codec, v **Facts) {
 		*v = &Facts{}
 	}
 	f := *v
-	policy := uint64(f.policy)
 	s.Int(&f.Procs)
-	if s.Uint(&policy); s.Reading {
-		f.policy = forward.Policy(policy)
-	}
+	codePolicy(s, &f.policy)
 	codec.List(s, &f.order, func(n *string) { s.Text(n) })
 	codec.List(s, &f.outages, func(o *Outage) { codeOutage(s, o) })
 	track.CodeAmount(s, &f.inUse)
@@ -110,9 +101,12 @@ func CodePool(s *codec.Codec, v **Facts) {
 	f.later.code(s)
 	rules.Code(s, &f.fitted)
 	rules.CodeGates(s, &f.gates)
-	if s.Reading && (policy > uint64(forward.PriorityEASY) || f.Procs > math.MaxInt32) {
-		s.Fail()
-	}
+	s.Check(f.Procs <= math.MaxInt32, "a pool of %d processors", f.Procs)
+}
+
+func codePolicy(s *codec.Codec, p *forward.Policy) {
+	codec.Number(s, p)
+	s.Check(*p <= forward.PriorityEASY, "policy %d", *p)
 }
 
 func codeJob(s *codec.Codec, j *Member) {
@@ -123,9 +117,7 @@ func codeJob(s *codec.Codec, j *Member) {
 	s.Text(&j.Queue)
 	s.Finite(&j.use.Value, &j.use.Last)
 	s.Single(&j.queueWait)
-	own := int(j.own)
-	s.Int(&own)
-	j.own = int32(own) //nolint:gosec // as it was written
+	codec.Number(s, &j.own)
 }
 
 func codeCauses(s *codec.Codec, tables map[string]*waitSurface, jobs map[uint64]*track.Job) {
@@ -184,30 +176,21 @@ func codeShares(s *codec.Codec, all *[]share, c *pivotCounts) {
 func (m *Machine) CodePools(s *codec.Codec) {
 	p := m
 	codec.Map(s, &p.configuredPools, func(t *PoolConfig) {
-		policy := uint64(t.Policy)
 		s.Text(&t.Name)
 		s.Int(&t.Procs)
-		s.Uint(&policy)
-		t.Policy = forward.Policy(policy)
+		codePolicy(s, &t.Policy)
 		s.Flag(&t.PolicyKnown)
 		codec.List(s, &t.Order, func(n *string) { s.Text(n) })
-		if t.Procs > math.MaxInt32 || policy > uint64(forward.PriorityEASY) {
-			s.Fail()
-		}
+		s.Check(t.Procs <= math.MaxInt32, "a pool of %d processors", t.Procs)
 	})
 	codec.Map(s, &p.outages, func(all *[]Outage) { codec.List(s, all, func(o *Outage) { codeOutage(s, o) }) })
 	codec.Map(s, &p.highest, func(n *int) { s.Int(n) })
 	codec.List(s, &p.Learnt, func(l *learn.Pool) {
-		policy := uint64(l.Finding.Policy)
 		codec.List(s, &l.Queues, func(n *string) { s.Text(n) })
 		s.Int(&l.Procs)
-		s.Uint(&policy)
-		l.Finding.Policy = forward.Policy(policy)
+		codePolicy(s, &l.Finding.Policy)
 		codec.List(s, &l.Finding.Order, func(n *string) { s.Text(n) })
 		s.Flag(&l.Finding.Enough)
-		if policy > uint64(forward.PriorityEASY) {
-			s.Fail()
-		}
 	})
 	if s.Reading {
 		m.regroup()

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/waitcast/waitcast/internal/codec"
@@ -10,52 +11,32 @@ import (
 
 // Code passes a priority; nil is none.
 func Code(s *codec.Codec, v **Priority) {
-	known := *v != nil
-	if s.Flag(&known); !known {
-		*v = nil
-		return
-	}
-	if s.Reading {
-		*v = &Priority{}
-	}
-	p := *v
-	s.Finite(&p.LogAge, &p.AgeDays, &p.LogLimit, &p.LogProcs, &p.LogExpected, &p.Own, &p.QueueWait, &p.LogUse,
-		&p.Lifetimes, &p.Delay, &p.Capacity)
-	s.Flag(&p.Strict)
+	codec.Optional(s, v, func(p *Priority) {
+		s.Finite(&p.LogAge, &p.AgeDays, &p.LogLimit, &p.LogProcs, &p.LogExpected, &p.Own, &p.QueueWait, &p.LogUse,
+			&p.Lifetimes, &p.Delay, &p.Capacity)
+		s.Flag(&p.Strict)
+	})
 }
 
 func codeEvidence(s *codec.Codec, v **Evidence) {
-	known := *v != nil
-	if s.Flag(&known); !known {
-		*v = nil
-		return
-	}
-	if s.Reading {
-		*v = &Evidence{}
-	}
-	e := *v
-	s.Int(&e.Situations)
-	s.Finite(&e.At, &e.Loss, &e.FirstCome)
 	code := func(o *Overtakes) { s.Int(&o.Pairs, &o.Situations, &o.First) }
-	code(&e.Same)
-	for a := range e.Overtakes {
-		code(&e.Overtakes[a].Less)
-		code(&e.Overtakes[a].More)
-	}
+	codec.Optional(s, v, func(e *Evidence) {
+		s.Int(&e.Situations)
+		s.Finite(&e.At, &e.Loss, &e.FirstCome)
+		code(&e.Same)
+		for a := range e.Overtakes {
+			code(&e.Overtakes[a].Less)
+			code(&e.Overtakes[a].More)
+		}
+	})
 }
 
 // CodeGates passes gates; nil is none.
 func CodeGates(s *codec.Codec, v **Gates) {
-	known := *v != nil
-	if s.Flag(&known); !known {
-		*v = nil
-		return
-	}
-	if s.Reading {
-		*v = &Gates{}
-	}
-	codeClasses(s, &(*v).classes)
-	codeClasses(s, &(*v).coarse)
+	codec.Optional(s, v, func(g *Gates) {
+		codeClasses(s, &g.classes)
+		codeClasses(s, &g.coarse)
+	})
 }
 
 func codeClasses(s *codec.Codec, all *[track.LimitClasses]*[Slots]bool) {
@@ -194,16 +175,12 @@ func codeSituation(s *codec.Codec, v *Situation) {
 
 func codeJob(s *codec.Codec, j *Job) {
 	codeProcs(s, &j.Procs)
-	own := int(j.Own)
-	s.Int(&own)
-	j.Own = int32(own) //nolint:gosec // as it was written
+	codec.Number(s, &j.Own)
 	codeSingles(s, &j.Limit, &j.Expected, &j.Age, &j.QueueWait, &j.Use)
 }
 
 func codeProcs(s *codec.Codec, v *int32) {
-	n := int(*v)
-	s.Int(&n)
-	if *v = int32(n); s.Reading && (*v < 1 || int(*v) != n) { //nolint:gosec // looked at
+	if codec.Number(s, v); s.Reading && *v < 1 {
 		s.Fail()
 	}
 }
@@ -213,8 +190,11 @@ func codeSingles(s *codec.Codec, all ...*float32) {
 	for _, v := range all {
 		x := float64(*v)
 		s.Finite(&x)
-		if *v = float32(x); s.Reading && !(x >= 0) {
-			s.Fail()
+		if !s.Reading { // a fit reads them meanwhile
+			continue
+		}
+		if *v = float32(x); !(*v >= 0 && *v <= math.MaxFloat32) {
+			s.Failf("%v is not from 0", x)
 		}
 	}
 }

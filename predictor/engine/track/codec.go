@@ -33,16 +33,11 @@ func CodeLaw(s *codec.Codec, l **Law) {
 		*l = &Law{}
 	}
 	v := *l
-	none := math.IsInf(v.limit, 1)
-	s.Flag(&none)
-	if none {
-		v.limit = math.Inf(1)
-	} else {
-		s.Finite(&v.limit)
-	}
+	s.Any(&v.limit)
 	s.Finite(&v.over, &v.end)
 	s.Singles(&v.tail)
-	if s.Reading && !(v.end >= 0 && v.end <= knots && len(v.tail) == int(math.Ceil(v.end))+1) {
+	if s.Reading && !(v.limit > math.Inf(-1) && v.end >= 0 && v.end <= knots &&
+		len(v.tail) == int(math.Ceil(v.end))+1) {
 		s.Fail()
 	}
 }
