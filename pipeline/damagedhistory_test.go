@@ -10,9 +10,19 @@ import (
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/past"
 )
+
+// begun returns a process that followed these events from the beginning.
+func begun(t *testing.T, store modelstore.Store, events []job.Event) (*Pipeline, *source.Config) {
+	t.Helper()
+	p, src := newPipeline(testConfig(), store, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, events)
+	return p, src
+}
 
 // damage overwrites a chunk of the history h.
 func damage(t *testing.T, store modelstore.Store) {
@@ -82,9 +92,7 @@ func (f *faultyStore) HistoryChunk(ctx context.Context, cluster, id, part string
 func TestDamagedHistoryWithoutState(t *testing.T) {
 	log := cut(t, 300, 180, 39)
 	store := newStore(t)
-	p, src := newPipeline(testConfig(), store, collector.Live)
-	restore(t, p, "one")
-	follows(t, p, src, log.live[:60])
+	p, src := begun(t, store, log.live[:60])
 	learns(t, p, store, past.Exact, log.past)
 	follows(t, p, src, log.live[60:140])
 	if err := p.finish(); err != nil {
@@ -138,9 +146,7 @@ func TestDamagedHistoryWithoutState(t *testing.T) {
 func TestDamagedHistoryAndJournal(t *testing.T) {
 	log := cut(t, 120, 60, 40)
 	store := newStore(t)
-	p, src := newPipeline(testConfig(), store, collector.Live)
-	restore(t, p, "one")
-	follows(t, p, src, log.live[:30])
+	p, _ := begun(t, store, log.live[:30])
 	learns(t, p, store, past.Exact, log.past)
 	damage(t, store)
 	broken := &faultyStore{Store: store}
@@ -159,9 +165,7 @@ func TestRebuildThroughFailures(t *testing.T) {
 	states := [2]map[string]string{}
 	for i := range states {
 		store := &faultyStore{Store: newStore(t)}
-		p, src := newPipeline(testConfig(), store, collector.Live)
-		restore(t, p, "one")
-		follows(t, p, src, log.live[:60])
+		p, src := begun(t, store, log.live[:60])
 		store.away = i
 		learns(t, p, store, past.Exact, log.past)
 		if store.away > 0 {
@@ -172,5 +176,26 @@ func TestRebuildThroughFailures(t *testing.T) {
 	}
 	if d := cmp.Diff(states[0], states[1]); d != "" {
 		t.Errorf("after failures of the store the state differs: %.2000s", d)
+	}
+}
+
+// TestHistoryThatIsDamaged proves that a history that cannot be read is reported and leaves the published state alone.
+func TestHistoryThatIsDamaged(t *testing.T) {
+	log := cut(t, 120, 60, 37)
+	store := newStore(t)
+	p, _ := begun(t, store, log.live[:30])
+	before := learnt(t, p)
+	h := putHistory(t, store, "h", past.Exact, log.past)
+	damage(t, store)
+	teachNow(t, t.Context(), p, h)
+	if err := p.AwaitTaught(t.Context(), "c"); err == nil || !strings.Contains(err.Error(), "chunk 1 of its events") {
+		t.Errorf("%v, want an error that names the chunk", err)
+	}
+	p.publish()
+	if teaching := p.View("c").Teaching; teaching == nil || teaching.Failure == "" || !teaching.Usable {
+		t.Errorf("the view says %+v", teaching)
+	}
+	if d := cmp.Diff(before, learnt(t, p)); d != "" {
+		t.Errorf("the published state changed: %.1000s", d)
 	}
 }

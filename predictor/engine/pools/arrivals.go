@@ -2,9 +2,7 @@ package pools
 
 import (
 	"cmp"
-	"maps"
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/waitcast/waitcast/internal/codec"
@@ -57,6 +55,10 @@ type comers struct {
 type comerKey struct {
 	queue int
 	user  uint64
+}
+
+func (k comerKey) compare(o comerKey) int {
+	return cmp.Or(cmp.Compare(k.queue, o.queue), cmp.Compare(k.user, o.user))
 }
 
 // comersOf returns what arrivals of a pool are drawn from; nil is the whole machine.
@@ -238,45 +240,13 @@ func (c *comers) code(s *codec.Codec) {
 	s.Uint(&c.seen)
 	s.Int(&c.most)
 	s.Flag(&c.whole)
-	codes := slices.Sorted(maps.Keys(c.ranks))
-	if s.Reading {
-		c.ranks = map[int]int{}
-	}
-	codec.List(s, &codes, func(code *int) {
-		s.Int(code)
-		rank := c.ranks[*code]
-		s.Int(&rank)
-		if s.Reading {
-			c.ranks[*code] = rank
-		}
-	})
-	codes = slices.Sorted(maps.Keys(c.waits))
-	if s.Reading {
-		c.waits = map[int]float32{}
-	}
-	codec.List(s, &codes, func(code *int) {
-		s.Int(code)
-		wait := c.waits[*code]
-		s.Single(&wait)
-		if s.Reading {
-			c.waits[*code] = wait
-		}
-	})
-	keys := slices.SortedFunc(maps.Keys(c.users), func(a, b comerKey) int {
-		return cmp.Or(cmp.Compare(a.queue, b.queue), cmp.Compare(a.user, b.user))
-	})
-	if s.Reading {
-		c.users = map[comerKey]int{}
-	}
-	codec.List(s, &keys, func(key *comerKey) {
+	number := func(v *int) { s.Int(v) }
+	codec.MapOf(s, &c.ranks, cmp.Compare[int], number, number)
+	codec.MapOf(s, &c.waits, cmp.Compare[int], number, func(wait *float32) { s.Single(wait) })
+	codec.MapOf(s, &c.users, comerKey.compare, func(key *comerKey) {
 		s.Int(&key.queue)
 		s.Uint(&key.user)
-		rank := c.users[*key]
-		s.Int(&rank)
-		if s.Reading {
-			c.users[*key] = rank
-		}
-	})
+	}, number)
 }
 
 // Attach gives the facts of a restored view the submissions that arrivals are drawn from.

@@ -1,0 +1,151 @@
+package pipeline
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/modelstore"
+	"github.com/waitcast/waitcast/pipeline/past"
+)
+
+// TestHistoryThroughKills proves that a daemon that is killed at any write of an import, and while it rebuilds, ends
+// where an undisturbed one does.
+func TestHistoryThroughKills(t *testing.T) {
+	log := cut(t, 300, 180, 32)
+	const servedLive = 40
+	since := log.live[servedLive].Time
+
+	undisturbed := newStore(t)
+	p, src := newPipeline(testConfig(), undisturbed, collector.Live)
+	restore(t, p, "one")
+	follows(t, p, src, log.live[:servedLive])
+	learns(t, p, undisturbed, past.Exact, log.past)
+	follows(t, p, src, log.live[servedLive:])
+	want, state := laterRows(t, undisturbed, since), learnt(t, p)
+
+	for kill := 0; ; kill = next(kill) {
+		path := filepath.Join(t.TempDir(), "test.db")
+		store := openStore(t, path)
+		mortal := &mortalStore{Store: store, left: -1}
+		p, src := newPipeline(testConfig(), mortal, collector.Live)
+		restore(t, p, "one")
+		follows(t, p, src, log.live[:servedLive])
+		h := putHistory(t, store, "h", past.Exact, log.past)
+		mortal.left = kill
+		died := dies(t, p, h)
+		mortal.left = -1
+		p, src = newPipeline(testConfig(), store, collector.Live)
+		restore(t, p, "one")
+		if died == beforeTeach {
+			learns(t, p, store, past.Exact, log.past) // what was staged is gone
+		} else if len(p.unlearnt.list()) > 0 {
+			if err := p.beginRebuilds(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			swapNow(t, p)
+		}
+		follows(t, p, src, log.live[servedLive:])
+		if d := cmp.Diff(want, laterRows(t, store, since)); d != "" {
+			t.Fatalf("killed at write %d: later rows differ: %.3000s", kill, d)
+		}
+		if d := cmp.Diff(state, learnt(t, p)); d != "" {
+			t.Fatalf("killed at write %d: states differ: %.3000s", kill, d)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if died == survived {
+			if kill < 4 {
+				t.Fatalf("an import has only %d writes: the test proves little", kill)
+			}
+			return
+		}
+	}
+}
+
+// next returns the write after which the next process is killed: those around the change of state, and some of the
+// many that store the jobs of the history.
+func next(kill int) int {
+	if kill < 4 || os.Getenv("WAITCAST_LONG") != "" {
+		return kill + 1
+	}
+	return kill + 1 + rand.IntN(50)
+}
+
+// mortalStore is a store whose process is killed after some writes.
+type mortalStore struct {
+	modelstore.Store
+	left int // writes; -1: any number
+}
+
+func (m *mortalStore) write() error {
+	if m.left == 0 {
+		return modelstore.ErrClosed
+	}
+	m.left = max(-1, m.left-1)
+	return nil
+}
+
+func (m *mortalStore) Commit(ctx context.Context, b modelstore.Batch) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.Commit(ctx, b)
+}
+
+func (m *mortalStore) SetMeta(ctx context.Context, key, value string) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.SetMeta(ctx, key, value)
+}
+
+func (m *mortalStore) PutHistory(ctx context.Context, c modelstore.HistoryChunk) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.PutHistory(ctx, c)
+}
+
+func (m *mortalStore) DropHistories(ctx context.Context, cluster string, keep ...string) error {
+	if err := m.write(); err != nil {
+		return err
+	}
+	return m.Store.DropHistories(ctx, cluster, keep...)
+}
+
+// fate is when a process was killed.
+type fate int
+
+const (
+	survived fate = iota
+	beforeTeach
+	afterTeach
+)
+
+// dies teaches a history in a process that may be killed by its store.
+func dies(t *testing.T, p *Pipeline, h past.History) fate {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	call := &teaching{ctx: ctx, cluster: "c", history: h, done: make(chan error, 1)}
+	p.teach(ctx, call)
+	if <-call.done != nil {
+		return beforeTeach
+	}
+	select {
+	case r := <-p.rebuilt:
+		if p.swap(ctx, r) != nil {
+			return afterTeach
+		}
+		return survived
+	case <-p.rebuilds.of("c").over:
+		return afterTeach
+	}
+}
