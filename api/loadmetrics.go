@@ -53,7 +53,7 @@ func newLoadMetrics(s *metricSet) loadMetrics {
 		outcomes: s.gauge("load_forecast_outcomes",
 			"Outcomes of forecasts of the queued work that are scored.", "cluster", "horizon"),
 		outside: s.gauge("load_forecast_outside_ratio",
-			"Part of them outside the band from .05 to .95.", "cluster", "horizon"),
+			"Part of them outside the band from 0.05 to 0.95.", "cluster", "horizon"),
 		logPinball: s.gauge("load_forecast_log_pinball_mean",
 			"Mean pinball loss of the queued work, on a log scale, of what is served and of other methods on "+
 				"the same outcomes.", "cluster", "horizon", "method"),
