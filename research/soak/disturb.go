@@ -118,7 +118,7 @@ func (s *run) follow(ctx context.Context) error {
 // the log.
 func (s *run) caughtUp(ctx context.Context) error {
 	return s.program.poll(ctx, "all is read", s.o.Patience, func() bool {
-		return s.program.ready(ctx) && !s.program.asOf(ctx).Before(s.m.newest) && s.behind(ctx) == 0
+		return s.program.ready(ctx, s.logs.held > 0) && !s.program.asOf(ctx).Before(s.m.newest) && s.behind(ctx) == 0
 	})
 }
 
@@ -316,7 +316,7 @@ func (s *run) finish(ctx context.Context, r *Report) error {
 	if err := s.flush(len(s.pending)); err != nil {
 		return err
 	}
-	if err := errors.Join(s.logs.close(), s.caughtUp(ctx)); err != nil {
+	if err := errors.Join(s.logs.end(), s.caughtUp(ctx)); err != nil {
 		return err
 	}
 	s.watch.look(ctx, s.program, s.m.tally.Lines, s.day())

@@ -65,6 +65,18 @@ func (l *logs) close() error {
 	return err
 }
 
+// end closes the log. A writer that is in a renamed file begins the next one before: a daemon reports a log that is
+// missing for long.
+func (l *logs) end() error {
+	if l.held > 0 {
+		l.held = 0
+		if err := l.open(l.path); err != nil {
+			return err
+		}
+	}
+	return l.close()
+}
+
 // write appends lines. The calls are the pieces in which a reader sees the log grow.
 func (l *logs) write(text []byte) error {
 	if l.file == nil {

@@ -163,11 +163,12 @@ func (p *process) serving(ctx context.Context, patience time.Duration) error {
 }
 
 // ready reports whether the daemon answers and nothing is wrong but what the soak does for good: records that are dated
-// ahead are set aside.
-func (p *process) ready(ctx context.Context) bool {
+// ahead are set aside. held is true while nothing is where the log should be, since its writer goes on in a renamed
+// file; the daemon reports that after a while.
+func (p *process) ready(ctx context.Context, held bool) bool {
 	state, rest, _ := strings.Cut(p.body(ctx, "/readyz"), "\n")
 	for line := range strings.Lines(rest) {
-		if !strings.HasPrefix(line, "set_aside: ") {
+		if !strings.HasPrefix(line, "set_aside: ") && !(held && strings.HasPrefix(line, "source_unreadable: ")) {
 			return false
 		}
 	}

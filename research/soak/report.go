@@ -53,7 +53,7 @@ func (s *run) calm(ctx context.Context, r *Report) (err error) {
 	if err := p.serving(ctx, s.o.Patience); err != nil {
 		return err
 	}
-	for last := time.Now(); !p.ready(ctx); wait(ctx, 200*time.Millisecond) {
+	for last := time.Now(); !p.ready(ctx, false); wait(ctx, 200*time.Millisecond) {
 		select {
 		case <-p.gone:
 			return fmt.Errorf("the undisturbed daemon ended by itself: %w\n%s", p.err, p.lastWords())

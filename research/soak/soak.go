@@ -205,7 +205,7 @@ func (s *run) writeAll() error {
 			return err
 		}
 	}
-	return s.logs.close()
+	return s.logs.end()
 }
 
 func (s *run) finished() bool { return s.m.tally.Jobs >= s.o.Jobs && s.m.over() }

@@ -207,3 +207,27 @@ func TestDiffEach(t *testing.T) {
 		}
 	}
 }
+
+// TestLogEndsInItsPlace proves that a log that was renamed while its writer went on is there again when it has ended:
+// a daemon is not ready as long as it is missing.
+func TestLogEndsInItsPlace(t *testing.T) {
+	l, err := newLogs(t.TempDir(), "mixed", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for day := 0; l.held == 0; day++ {
+		err := errors.Join(l.write([]byte("a line\n")), l.rotate(epoch().AddDate(0, 0, day)))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(l.path); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("the renamed log is still there: %v", err)
+	}
+	if err := l.end(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(l.path); err != nil {
+		t.Error(err)
+	}
+}
