@@ -150,8 +150,11 @@ const fewWaits = 300
 func basis(w *wire.Wait) string {
 	b := &w.Basis
 	switch {
-	case w.Method != accuracy.Waitcast:
+	case w.Method != accuracy.Waitcast && b.Learnt == 0:
 		return "no wait has been learnt yet: first come, first served is assumed"
+	case w.Method != accuracy.Waitcast:
+		return fmt.Sprintf("first come, first served is assumed: nothing that was learnt (%s) is of use for such a job",
+			count(b.Learnt, "wait"))
 	case b.Learnt < fewWaits && b.Learnt == 1:
 		return "little is known yet: 1 wait learnt"
 	case b.Learnt < fewWaits:

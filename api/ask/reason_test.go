@@ -62,4 +62,24 @@ func TestReasonAgreesWithTheNumbers(t *testing.T) {
 	}
 }
 
+// What a forecast rests on is said as it is: that no wait was learnt only if none was.
+func TestBasisSaysWhatIsLearnt(t *testing.T) {
+	const headQueue = "exact_queue"
+	for _, c := range []struct {
+		method string
+		basis  wire.Basis
+		want   string
+	}{
+		{headQueue, wire.Basis{}, "no wait has been learnt yet: first come, first served is assumed"},
+		{headQueue, wire.Basis{Learnt: 40},
+			"first come, first served is assumed: nothing that was learnt (40 waits) is of use for such a job"},
+		{accuracy.Waitcast, wire.Basis{Learnt: 1}, "little is known yet: 1 wait learnt"},
+		{accuracy.Waitcast, wire.Basis{Learnt: 400, Similar: 2}, "learnt from 2 waits of such jobs and 400 in all"},
+	} {
+		if got := basis(&wire.Wait{Method: c.method, Basis: c.basis}); got != c.want {
+			t.Errorf("%s after %d waits: %q, want %q", c.method, c.basis.Learnt, got, c.want)
+		}
+	}
+}
+
 func number(x float64) *float64 { return &x }

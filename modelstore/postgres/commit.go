@@ -22,21 +22,22 @@ const cancelCheckEvery = 256
 // chunk is the number of entries or rows in one statement.
 const chunk = 2000
 
-// unsure are the batches whose Commit ended with an unknown outcome, by the checksum of their bad lines: if such a
-// batch comes again, all else in it shows by itself that it is there already. Imports and rebuilds write between the
-// two.
+// unsure has the batches for which Commit returned an error without knowing whether the server made the transaction
+// final, by the checksum of their bad lines. The writer sends such a batch again, perhaps after imports and rebuilds
+// have written others. Entries and rows have keys that show whether they are stored; bad lines have none, and must not
+// be counted twice.
 type unsure map[[sha256.Size]byte]*outcome
 
 // outcome is what is known of one batch.
 type outcome struct {
-	// tokens are the names of its transactions of which it is unknown whether they were made final.
+	// tokens are random names, one for each transaction that tried to store it and whose end is unknown.
 	tokens []string
-	// final is true if one of them is known to be final.
+	// final is true if one of these transactions is known to be final.
 	final bool
 }
 
-// resolve finds out which transactions were made final. last is the name of the space's last one; whoever holds the
-// space's row reads it when all earlier ones are over.
+// resolve finds out which transactions were made final. last is the token in the row of the space: that of the last
+// final transaction that stored bad lines. The caller has locked the row, so that no earlier transaction is open.
 func (u unsure) resolve(last string) {
 	for _, o := range u {
 		o.final = o.final || slices.Contains(o.tokens, last)
@@ -55,7 +56,7 @@ type change struct {
 	s             *Store
 	// lastSeq and badLines are those of the space: as they were, and as they will be.
 	lastSeq, badLines int64
-	// token names the transaction that stored bad lines last.
+	// token is that of the last final transaction that stored bad lines.
 	token string
 	// later are statements that are sent together at the end.
 	later pgx.Batch
@@ -183,7 +184,7 @@ func (s *Store) noteOutcome(lines [sha256.Size]byte, token string, known bool) {
 	o.tokens = append(o.tokens, token)
 }
 
-// run locks the space, runs fn and notes the change in the space's row, under the name before where it has none of its
+// run locks the space, runs fn and notes the change in the space's row, with the token before if it has none of its
 // own. That is the last statement, so that the time of the lease counts from the end.
 func (w *change) run(fn func(*change) error, token string) error {
 	var nonce *string
