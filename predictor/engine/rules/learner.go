@@ -129,8 +129,9 @@ func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	if p == nil {
 		return false
 	}
-	s.Log = log
-	p.known = append(p.known, s.Situation)
+	known := *s.Situation // a copy of the learners may have it, too
+	known.Log = log
+	p.known = append(p.known, &known)
 	p.seen++
 	changed := false
 	if p.next != nil && p.seen >= p.next.due {

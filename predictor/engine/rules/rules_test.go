@@ -309,3 +309,33 @@ func saved(l *rules.Learners) []byte {
 	l.Code(c)
 	return c.Writer
 }
+
+// TestCopiesLearnForThemselves proves that learners and their copy, which have a submission in common, each learn the
+// wait that they are told of it.
+func TestCopiesLearnForThemselves(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	submitted := func(l *rules.Learners, s *rules.Situation) {
+		for id := range uint64(3) { // one of three becomes a situation
+			l.Submitted("pool", id, func() *rules.Situation { c := *s; return &c })
+		}
+	}
+	started := func(l *rules.Learners, log float64) {
+		for id := range uint64(3) {
+			l.Started(id, log, nil)
+		}
+	}
+	s := random(rng)
+	original, copied, alone := rules.NewLearners(false, 2), rules.NewLearners(false, 2), rules.NewLearners(false, 2)
+	submitted(original, s)
+	submitted(alone, s)
+	copied.Share(original)
+	started(original, 5)
+	started(alone, 5)
+	started(copied, 7)
+	if !bytes.Equal(saved(original), saved(alone)) {
+		t.Error("the original has learnt what its copy was told")
+	}
+	if bytes.Equal(saved(copied), saved(alone)) {
+		t.Error("the copy has learnt what the original was told")
+	}
+}
