@@ -179,7 +179,8 @@ func TestRebuildThroughFailures(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsDamaged proves that a history that cannot be read is reported and leaves the published state alone.
+// TestHistoryThatIsDamaged proves that a history that cannot be read is reported, in one view, and leaves the published
+// state alone.
 func TestHistoryThatIsDamaged(t *testing.T) {
 	log := cut(t, 120, 60, 37)
 	store := newStore(t)
@@ -191,8 +192,19 @@ func TestHistoryThatIsDamaged(t *testing.T) {
 	if err := p.AwaitTaught(t.Context(), "c"); err == nil || !strings.Contains(err.Error(), "chunk 1 of its events") {
 		t.Errorf("%v, want an error that names the chunk", err)
 	}
-	p.publish()
-	if teaching := p.View("c").Teaching; teaching == nil || teaching.Failure == "" || !teaching.Usable {
+	p.publishedAt, p.publishNeeded = time.Time{}, false
+	if err := p.doDueWork(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	shown := p.View("c")
+	p.publishedAt = time.Time{} // long ago
+	if err := p.doDueWork(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p.View("c") != shown {
+		t.Error("views are published because of a history that is not learnt any more")
+	}
+	if teaching := shown.Teaching; teaching == nil || teaching.Failure == "" || !teaching.Usable {
 		t.Errorf("the view says %+v", teaching)
 	}
 	if d := cmp.Diff(before, learnt(t, p)); d != "" {

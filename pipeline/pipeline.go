@@ -283,8 +283,7 @@ func (p *Pipeline) doDueWork(ctx context.Context) error {
 	if err := p.readmitDue(ctx); err != nil {
 		return err
 	}
-	teaches := len(p.rebuilds.list()) > 0 && time.Since(p.publishedAt) >= teachingEvery
-	if p.publishNeeded || p.due() || teaches || p.asideOver() {
+	if p.publishNeeded || p.due() || p.teaches() || p.asideOver() {
 		p.publish()
 	}
 	return nil

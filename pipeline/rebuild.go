@@ -68,6 +68,23 @@ func (s *rebuilds) list() []*rebuild {
 	return out
 }
 
+// teaches reports whether a view is due because a history is being learnt, or because that ended after the last view.
+func (p *Pipeline) teaches() bool {
+	if time.Since(p.publishedAt) < teachingEvery {
+		return false
+	}
+	due := false
+	for _, r := range p.rebuilds.list() {
+		due = due || !r.endShown
+		select {
+		case <-r.over:
+			r.endShown = true // by the view that is published now
+		default:
+		}
+	}
+	return due
+}
+
 // unlearnt has the clusters whose published state does not know the history in force. Any goroutine may look.
 type unlearnt struct {
 	mu  sync.Mutex
@@ -124,9 +141,11 @@ type rebuild struct {
 	ended   chan struct{} // closed when the goroutine ends
 	over    chan struct{} // closed when its state is published, or cannot be made because of err
 	err     error         // why the history cannot be learnt
-	failed  atomic.Pointer[string]
-	done    atomic.Int64
-	total   atomic.Int64
+	// endShown is true if a view was published after the end. It is the writer's.
+	endShown bool
+	failed   atomic.Pointer[string]
+	done     atomic.Int64
+	total    atomic.Int64
 
 	// The fields below belong to the goroutine, and then to the writer.
 	broken   error // why the goroutine made no state

@@ -20,8 +20,8 @@ const (
 )
 
 // trimHistories drops the oldest events of histories, in whole chunks, that are older than the retention. The states
-// that learnt them stay as they are; a later rebuild begins with the events that are left. A history all of which is
-// older was imported on purpose, from an archive: it stays.
+// that learnt them stay as they are; a later rebuild begins with the events that are left. A history all of
+// whose events are older was imported on purpose, from an archive: it stays.
 func (p *Pipeline) trimHistories(ctx context.Context) error {
 	for name, w := range p.writers {
 		h := p.histories.inForce[name]

@@ -14,6 +14,7 @@ func (r *featureRow) addUnknown(n int) {
 	}
 }
 
+// vacancy adds when the request would fit in, and what is free then.
 func (r *featureRow) vacancy() {
 	v := r.pool.Vacancy(r.Instant, &r.Request, &r.scratch.Scratch)
 	for _, by := range [...]pools.VacancyBy{v.ByLimits, v.ByExpected} {
@@ -27,7 +28,8 @@ func (r *featureRow) fitting() {
 		w.OfQueue.Jobs, logOf(w.OfQueue.Oldest), float64(r.pool.Free(r.Instant))-w.SmallerProcs)
 }
 
-func (r *featureRow) crowd() {
+// waitersBySize adds the ages of the waiting jobs that are larger than the request, of the smaller ones, and of all.
+func (r *featureRow) waitersBySize() {
 	w := &r.waiters
 	r.add(w.Larger.Jobs, logOf(w.Larger.Oldest), logOf(w.Smaller.Oldest), logOf(w.Smaller.Newest), logOf(w.MeanAge))
 }

@@ -72,7 +72,7 @@ func featureGroups() []featureGroup {
 		}, false, (*featureRow).fitting},
 		{"crowd", []string{
 			"larger_jobs", "larger_oldest", "smaller_oldest", "smaller_newest", "mean_age",
-		}, false, (*featureRow).crowd},
+		}, false, (*featureRow).waitersBySize},
 		{"newest", []string{
 			"large_since_start", "large_last_wait", "large_since_submit", "large_starts",
 			"long_since_start", "long_last_wait", "long_since_submit", "long_starts",
