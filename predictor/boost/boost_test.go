@@ -224,9 +224,9 @@ func TestFocus(t *testing.T) {
 	split := func(focus float64) (by int, others map[int]bool) {
 		others = map[int]bool{}
 		m := mustTrain(t, columns, y, nil, .5, Params{Trees: 300, Rate: .01, FeatureShare: .1, Focus: focus})
-		for i := range m.Trees() {
+		for _, tree := range m.trees.trees() {
 			uses := false
-			for _, n := range m.trees.tree(i).nodes {
+			for _, n := range tree.nodes {
 				if n.leaf() {
 					continue
 				}
@@ -458,8 +458,7 @@ func TestPredictWalks(t *testing.T) {
 		for range 2000 {
 			values := []float64{value(), value(), value(), value(), value()}
 			want := m.Base
-			for i := range m.Trees() {
-				tree := m.trees.tree(i)
+			for _, tree := range m.trees.trees() {
 				want += tree.leafValues[walk(tree.nodes, values)]
 			}
 			if got := m.Predict(NewRow(values)); got != want {

@@ -13,13 +13,11 @@ const kind, version = "boost", 3
 func (m *Model) fields(c *codec.Codec) {
 	c.Any(&m.Level, &m.Base)
 	codec.List(c, &m.gain, func(gain *float64) { c.Any(gain) })
-	trees := make([]tree, m.Trees())
-	for i := range trees {
-		trees[i] = m.trees.tree(i)
-	}
-	codec.List(c, &trees, func(t *tree) { t.fields(c, len(m.gain)) })
+	trees, values := m.trees.trees(), []float64(nil)
+	codec.List(c, &trees, func(t *tree) { t.fields(c, len(m.gain), &values) })
 	if c.Reading { // views predict by what is saved
-		m.Features, m.trees = len(m.gain), forest{}
+		n := len(values)
+		m.Features, m.trees = len(m.gain), forest{nodes: make([]node, 0, n), values: make([]float64, 0, n)}
 		for i := range trees {
 			if c.Bad {
 				return
@@ -38,17 +36,24 @@ const (
 )
 
 // fields passes a tree. One that is read is refused if a walk along it would fail: children come after their parent, so
-// that no walk goes round in a circle.
-func (t *tree) fields(c *codec.Codec, features int) {
-	i := 0
+// that no walk goes round in a circle. Its leaves' values are put behind those of other trees.
+func (t *tree) fields(c *codec.Codec, features int, values *[]float64) {
+	i, from := 0, len(*values)
 	codec.List(c, &t.nodes, func(n *node) {
-		if c.Reading {
-			*n = leafAt(int32(i)) //nolint:gosec // what is read has not so many
-			t.leafValues = append(t.leafValues, 0)
+		if !c.Reading {
+			n.fields(c, &t.leafValues[i])
+			i++
+			return
 		}
-		n.fields(c, &t.leafValues[i])
+		*n = leafAt(int32(i)) //nolint:gosec // what is read has not so many
+		var value float64
+		n.fields(c, &value)
+		*values = append(*values, value)
 		i++
 	})
+	if c.Reading {
+		t.leafValues = (*values)[from:]
+	}
 	c.Check(len(t.nodes) > 0, "a tree without nodes")
 	for i := range t.nodes {
 		n := &t.nodes[i]

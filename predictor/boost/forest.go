@@ -1,6 +1,9 @@
 package boost
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // forest is the trees of a model in one piece.
 type forest struct {
@@ -83,7 +86,8 @@ func (f *forest) add(t *tree) {
 	}
 	base := int32(len(f.nodes)) //nolint:gosec // a model has some thousands
 	f.roots = append(f.roots, base)
-	depth := make([]int32, len(t.nodes))
+	var room [128]int32 // enough but for unusual parameters
+	depth := append(room[:0], make([]int32, len(t.nodes))...)
 	for i, n := range t.nodes {
 		if !n.leaf() {
 			depth[n.next], depth[n.next+1] = depth[i]+1, depth[i]+1
@@ -96,18 +100,20 @@ func (f *forest) add(t *tree) {
 	f.values = append(f.values, t.leafValues...)
 }
 
-// tree returns a tree by itself.
-func (f *forest) tree(i int) tree {
-	from, to := f.roots[i], len(f.nodes)
-	if i+1 < len(f.roots) {
-		to = int(f.roots[i+1])
+// trees returns each tree by itself.
+func (f *forest) trees() []tree {
+	nodes, out := slices.Clone(f.nodes), make([]tree, len(f.roots))
+	for i, from := range f.roots {
+		to := len(nodes)
+		if i+1 < len(f.roots) {
+			to = int(f.roots[i+1])
+		}
+		out[i] = tree{nodes[from:to], f.values[from:to]}
+		for k := range out[i].nodes {
+			out[i].nodes[k].next -= from
+		}
 	}
-	t := tree{leafValues: f.values[from:to]}
-	for _, n := range f.nodes[from:to] {
-		n.next -= from
-		t.nodes = append(t.nodes, n)
-	}
-	return t
+	return out
 }
 
 // sum adds the value of the leaf that a row comes to in each tree, in their order.
