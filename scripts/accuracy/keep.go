@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// runs replays traces, and keeps the results in a folder, so that an interrupted command goes on: nothing is replayed of
-// which there is a result. A folder is for one version of the engine.
+// runs replays traces, and keeps the results in a folder, so that an interrupted command goes on: what has a result is
+// not replayed again. A folder is for one version of the engine.
 type runs struct{ traces, folder string }
 
 // replay replays a trace, with the processors that its header tells or with those that are learnt.

@@ -43,7 +43,7 @@ func run(shared, out, keep string) error {
 		if err != nil {
 			return err
 		}
-		defer os.RemoveAll(folder)
+		defer func() { _ = os.RemoveAll(folder) }() // what stays is in a temporary folder
 		keep = folder
 	}
 	replays := runs{filepath.Join(shared, "traces"), keep}
@@ -119,20 +119,21 @@ func summary(page io.Writer, replays runs, names []string) error {
 		if err != nil {
 			return err
 		}
-		served, qbets, simulated := learnt.Method(backtest.Waitcast), learnt.Method("qbets"), learnt.Method("simulation")
+		served, qbets := learnt.Method(backtest.Waitcast), learnt.Method("qbets")
 		fmt.Fprintf(page, "| %s |", name)
 		for _, m := range []*backtest.MethodResult{qbets, served, told.Method(backtest.Waitcast)} {
 			fmt.Fprintf(page, " %.3f / %.3f |", m.LogPinball["0.5"], m.LogPinball["0.95"])
 		}
-		fmt.Fprintf(page, " %.3f | %.3f |\n", simulated.LogPinball["0.5"],
+		fmt.Fprintf(page, " %.3f | %.3f |\n", learnt.Method("simulation").LogPinball["0.5"],
 			told.Method("simulation").LogPinball["0.5"])
 	}
 	fmt.Fprintln(page)
 	return nil
 }
 
-const summaryPreface = `Nobody told how many processors a machine has, but for the columns *told*, where it is what the
-log's header says. *served* is what waitcast forecasts, *simulation* the median of its simulation of the scheduler alone.
+const summaryPreface = "" +
+	`Nobody told how many processors a machine has, but for the columns *told*, where it is what the log's header says.
+*served* is what waitcast forecasts, *simulation* the median of its simulation of the scheduler alone.
 
 | log | qbets .5 / .95 | served | served, told | simulation .5 | simulation, told |
 |---|---|---|---|---|---|
