@@ -344,7 +344,7 @@ func TestQueueRules(t *testing.T) {
 		pipeline.ClusterConfig{Name: "priorities", Procs: 10}, pipeline.ClusterConfig{Name: "young", Procs: 10})
 	f.now = at(100)
 	for _, cluster := range []string{"configured", "priorities", "young"} {
-		for i := range 6 { // of which the last waits
+		for i := range 6 { // the last one waits
 			start := float64(i)
 			if i == 5 {
 				start = -1

@@ -140,7 +140,7 @@ func (s *Codec) Array(all []float64) {
 	}
 }
 
-// Sparse passes the numbers of an array most of which are 0: the places and values of the others, finite or NaN. Its
+// Sparse passes an array that is mostly 0: the places and values of the other numbers, finite or NaN. Its
 // length is not saved. An array that is read into must hold zeros.
 func (s *Codec) Sparse(all []float64) {
 	var used []int

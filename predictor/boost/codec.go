@@ -82,7 +82,7 @@ func (n *node) fields(c *codec.Codec, value *float64) {
 	c.Int(&feature)
 	codec.Number(c, &n.next)
 	if c.Finite(&n.threshold); c.Reading {
-		c.Check(feature <= math.MaxInt16, "feature %d", feature)
+		c.Check(feature <= math.MaxInt32/2, "feature %d", feature) // twice it must fit
 		*n = inner(feature, kind == splitMissingLeft, n.threshold, n.next)
 	}
 }

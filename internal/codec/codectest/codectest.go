@@ -68,7 +68,7 @@ func Real(v float64) func(*codec.Codec) { return func(c *codec.Codec) { c.Any(&v
 // Signed returns a function that writes a number.
 func Signed(v int64) func(*codec.Codec) { return func(c *codec.Codec) { c.Signed(&v) } }
 
-// EditJSON returns saved state of which the only field is JSON with that changed, under a right checksum.
+// EditJSON changes the JSON in saved state that has no other field, and returns the state with a right checksum.
 func EditJSON(t testing.TB, data []byte, change func(text []byte) []byte) []byte {
 	t.Helper()
 	return Edit(t, data, func(fields []byte) []byte {

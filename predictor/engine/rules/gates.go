@@ -381,13 +381,6 @@ func gatesAt(classes *[track.LimitClasses]*[Slots]bool, at float64) []forward.Ga
 // same reports whether two classes have the same gate.
 func same(a, b *[Slots]bool) bool { return a == b || a != nil && b != nil && *a == *b }
 
-func one(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
-}
-
 // gate returns a gate as it is from an instant on; nil is an open one.
 func gate(over float64, shut *[Slots]bool, at float64) forward.Gate {
 	g := forward.Gate{Over: over}
@@ -399,7 +392,9 @@ func gate(over float64, shut *[Slots]bool, at float64) forward.Gate {
 	g.Shut = shut[first]
 	flips := 0
 	for k := range shut {
-		flips += one(shut[k] != shut[(k+1)%Slots])
+		if shut[k] != shut[(k+1)%Slots] {
+			flips++
+		}
 	}
 	if flips == 0 {
 		return g
