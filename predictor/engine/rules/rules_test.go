@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/waitcast/waitcast/internal/codec"
@@ -79,6 +80,48 @@ func TestFitFindsTheOrder(t *testing.T) {
 	if got > fcfs/2 || got > short/2 {
 		t.Errorf("the fitted priority %+v loses %.4f, first come %.4f, shortest first %.4f: want half of them", *fitted,
 			got, fcfs, short)
+	}
+}
+
+// TestFitStaysSimple: where jobs start first come, first served, and runtimes are not what was expected, no fitted
+// priority puts the younger of two jobs first in more than one of a hundred pairs, however often it is fitted, and weights
+// that are worth nothing are 0.
+func TestFitStaysSimple(t *testing.T) {
+	truth := &rules.Priority{LogAge: 1}
+	rng := rand.New(rand.NewPCG(3, 4))
+	var seen []*rules.Situation
+	for range 500 {
+		s := random(rng)
+		real := *s
+		real.Running, real.Waiting = slices.Clone(s.Running), slices.Clone(s.Waiting)
+		for i := range real.Running {
+			real.Running[i].Expected *= float32(math.Exp(rng.NormFloat64()))
+		}
+		for i := range real.Waiting {
+			real.Waiting[i].Expected *= float32(math.Exp(rng.NormFloat64()))
+		}
+		s.Log = waittime.Log(solve(&real, truth))
+		seen = append(seen, s)
+	}
+	var fitted *rules.Priority
+	for seed := range uint64(8) {
+		fitted = rules.Fit(seen, fitted, nil, seed, 2, nil)
+	}
+	wrong, pairs := 0, 0
+	for range 10000 {
+		older, younger := job(rng, 0), job(rng, 0)
+		younger.Age = float32(7200 * rng.Float64())
+		older.Age = younger.Age + 60 + float32(7200*rng.Float64())
+		pairs++
+		if fitted.Score(&younger) > fitted.Score(&older) {
+			wrong++
+		}
+	}
+	if wrong > pairs/100 {
+		t.Errorf("%+v puts the younger one first in %d of %d pairs", *fitted, wrong, pairs)
+	}
+	if fitted.QueueWait != 0 || fitted.AgeDays != 0 || fitted.Capacity != 0 {
+		t.Errorf("%+v has weights that are worth nothing", *fitted)
 	}
 }
 
