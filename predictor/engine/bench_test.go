@@ -165,6 +165,21 @@ func saved(b *testing.B, name string, marshal func() ([]byte, error)) {
 	})
 }
 
+// BenchmarkCopy is a copy of the engine in memory, which a view of the newest instant is made from.
+func BenchmarkCopy(b *testing.B) {
+	for _, c := range sizes {
+		b.Run(c.name, func(b *testing.B) {
+			e, _ := cluster(b, c.runs, c.waits, c.users, Config{})
+			b.ReportAllocs()
+			for b.Loop() {
+				copied, err := e.Copy()
+				check(b, err)
+				copied.Close()
+			}
+		})
+	}
+}
+
 // BenchmarkPivots is what it costs to say what a request waits for, on a view that nobody has asked yet and on one that
 // somebody has, and to say it of a job that waits; and to ask the simulation alone.
 func BenchmarkPivots(b *testing.B) {

@@ -2,6 +2,8 @@ package residual
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"github.com/waitcast/waitcast/internal/codec"
 )
@@ -127,7 +129,32 @@ func (m *Model) resume(id int64, r running) {
 }
 
 // Code passes the model as a part of other saved state.
-func (m *Model) Code(c *codec.Codec) { c.Part(kind, version, m.fields) }
+func (m *Model) Code(c *codec.Codec) {
+	if from := m; codec.Hand(c, &from) {
+		if c.Reading && !c.Bad {
+			*m = *from.clone()
+		}
+		return
+	}
+	c.Part(kind, version, m.fields)
+}
+
+// clone returns a model that learns and answers as this one would.
+func (m *Model) clone() *Model {
+	c := New(m.config)
+	c.ended, c.reached, c.outlived, c.open = m.ended, m.reached, m.outlived, maps.Clone(m.open)
+	for key, of := range m.classes {
+		own := *of
+		own.running = maps.Clone(of.running)
+		c.classes[key] = &own
+	}
+	for key, of := range m.users {
+		own := *of
+		own.runs, own.running = slices.Clone(of.runs), maps.Clone(of.running)
+		c.users[key] = &own
+	}
+	return c
+}
 
 // MarshalBinary saves the model with the jobs that run: the same history gives the same bytes.
 func (m *Model) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }

@@ -41,6 +41,39 @@ func TestRestoredModelGoesOnTheSame(t *testing.T) {
 	})
 }
 
+// A copy in memory goes on as the model that it was made from, and neither notices what the other learns.
+func TestCopiedModelGoesOnTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, j, now := anyModel(t)
+		var copied, witness Model
+		before, _ := m.MarshalBinary()
+		if err := witness.UnmarshalBinary(before); err != nil {
+			t.Fatal(err)
+		}
+		if err := codec.Copy(m.Code, copied.Code); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 40 {
+			for _, each := range []*Model{&copied, &witness} {
+				each.Started(int64(i), j, now+float64(i))
+				each.Ended(int64(i), now+500)
+				each.Observe(Job{Queue: "short", User: "a", Procs: i % 3}, now, float64(i*i))
+			}
+		}
+		if *copied.Law(j, now) != *witness.Law(j, now) {
+			t.Fatal("the copy has learnt something else than a restored model")
+		}
+		got, _ := copied.MarshalBinary()
+		want, _ := witness.MarshalBinary()
+		if !bytes.Equal(got, want) {
+			t.Fatal("the copy is saved in other bytes than a restored model")
+		}
+		if after, _ := m.MarshalBinary(); !bytes.Equal(before, after) {
+			t.Fatal("the copy has changed its original")
+		}
+	})
+}
+
 // The same history gives the same bytes and, however many of a user's jobs run, the same law each time.
 func TestDeterministic(t *testing.T) {
 	m := benchModel()

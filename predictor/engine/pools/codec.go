@@ -215,6 +215,12 @@ func (m *Machine) CodePools(s *codec.Codec) {
 }
 
 func (m *Machine) codeRules(s *codec.Codec) {
+	if codec.Hand(s, &m.PolicyLearner) {
+		if s.Reading && !s.Bad {
+			m.PolicyLearner = m.PolicyLearner.copied()
+		}
+		return
+	}
 	young := m.PolicyLearner.young != nil
 	s.Flag(&young)
 	if !s.Reading {

@@ -21,15 +21,25 @@ const learnerEvents = 100_000
 // MaxLearntQueues is the number of queues that a learner follows; the jobs of others are left out.
 const MaxLearntQueues = 256
 
-// policyHistory is a learner with the events that it has learnt from.
+// policyHistory is a learner with the events that it has learnt from. That of a copied machine keeps events only, until
+// somebody asks for more (see copied): nearly all copies are discarded before.
 type policyHistory struct {
-	learner *learn.Learner
+	learner *learn.Learner // nil where nothing was learnt yet of log, which has n events, and of later
 	n       int
 	log     codec.Writer
+	later   []policyEvent
 	at      float64
 	names   map[string]uint64
 	Queues  map[string]bool
 	jobs    map[uint64]bool
+}
+
+// policyEvent is an event of a job, which is known of submissions only.
+type policyEvent struct {
+	kind byte
+	at   float64
+	id   uint64
+	job  *learn.Job
 }
 
 func newPolicyHistory() *policyHistory {
@@ -57,6 +67,10 @@ func (h *policyHistory) head(kind byte, now float64, id uint64) {
 }
 
 func (h *policyHistory) submit(now float64, id uint64, j *learn.Job) {
+	if h.learner == nil {
+		h.later = append(h.later, policyEvent{submitEvent, now, id, j})
+		return
+	}
 	if !h.Queues[j.Queue] {
 		if len(h.Queues) >= MaxLearntQueues {
 			return
@@ -72,6 +86,10 @@ func (h *policyHistory) submit(now float64, id uint64, j *learn.Job) {
 }
 
 func (h *policyHistory) other(kind byte, now float64, id uint64) {
+	if h.learner == nil {
+		h.later = append(h.later, policyEvent{kind, now, id, nil})
+		return
+	}
 	if !h.jobs[id] {
 		return
 	}
@@ -136,11 +154,11 @@ func (m *Machine) LearnEvent(kind byte, now float64, j *track.Job) {
 // rotateLearners begins a younger learner, or lets it take the older one's place.
 func (m *Machine) rotateLearners(now float64) {
 	r := &m.PolicyLearner
-	if r.young == nil && r.Old.n >= learnerEvents {
+	if r.young == nil && r.Old.reaches(learnerEvents) {
 		r.young = newPolicyHistory()
 		m.catchUp(now, r.young)
 	}
-	if r.Old.n >= 2*learnerEvents {
+	if r.Old.reaches(2 * learnerEvents) {
 		r.Old, r.young = r.young, nil
 	}
 }
@@ -160,11 +178,62 @@ func (m *Machine) catchUp(now float64, h *policyHistory) {
 	}
 }
 
+// reaches reports whether the learner has received so many events.
+func (h *policyHistory) reaches(n int) bool {
+	if h.n+len(h.later) < n {
+		return false
+	}
+	h.learnAgain()
+	return h.n >= n
+}
+
+// pools returns the pools that were found.
+func (h *policyHistory) pools() []learn.Pool {
+	h.learnAgain()
+	return h.learner.Pools()
+}
+
+// copied returns a history that goes on as this one. They share the events up to now, which do not change.
+func (h *policyHistory) copied() *policyHistory {
+	return &policyHistory{n: h.n, log: h.log[:len(h.log):len(h.log)], later: h.later[:len(h.later):len(h.later)]}
+}
+
+// copied returns learners that go on as these.
+func (r *policyLearner) copied() policyLearner {
+	c := policyLearner{Old: r.Old.copied()}
+	if r.young != nil {
+		c.young = r.young.copied()
+	}
+	return c
+}
+
+// learnAgain makes a learner where there is none yet, and passes all events to it.
+func (h *policyHistory) learnAgain() {
+	if h.learner != nil {
+		return
+	}
+	later := h.later
+	var d codec.Reader // what was learnt once can be read
+	*h = *learnHistory(&d, h.n, h.log)
+	for _, e := range later {
+		if e.job != nil {
+			h.submit(e.at, e.id, e.job)
+		} else {
+			h.other(e.kind, e.at, e.id)
+		}
+	}
+}
+
 // readPolicyHistory reads a saved history and learns it again.
 func readPolicyHistory(d *codec.Reader) *policyHistory {
+	n := d.Count()
+	return learnHistory(d, n, d.Bytes())
+}
+
+// learnHistory learns so many events that were saved.
+func learnHistory(d *codec.Reader, n int, log []byte) *policyHistory {
 	h := newPolicyHistory()
-	h.n = d.Count()
-	log := d.Bytes()
+	h.n = n
 	h.log = append(codec.Writer(nil), log...)
 	in := &codec.Reader{Rest: log}
 	var names []string
@@ -194,6 +263,7 @@ func readPolicyHistory(d *codec.Reader) *policyHistory {
 }
 
 func (h *policyHistory) write(w *codec.Writer) {
+	h.learnAgain()
 	w.Uint(uint64(h.n))
 	w.Blob(h.log)
 }

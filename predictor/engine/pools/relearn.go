@@ -9,7 +9,7 @@ const relearn = 250
 // relearn checks the pools and policies again.
 func (m *Machine) relearn() {
 	if m.Starts++; m.Starts%relearn == 0 {
-		m.Learnt = m.PolicyLearner.Old.learner.Pools()
+		m.Learnt = m.PolicyLearner.Old.pools()
 		m.regroup()
 	}
 }

@@ -14,12 +14,16 @@ import (
 // many answers and features.
 func (t *Tracker) CodeJobs(s *codec.Codec, answers, features int) {
 	all := slices.SortedFunc(maps.Values(t.Jobs), func(a, b *Job) int { return cmp.Compare(a.Number, b.Number) })
-	codec.List(s, &all, func(v **Job) {
-		if s.Reading {
-			*v = &Job{}
-		}
-		t.codeJob(s, *v, answers, features)
-	})
+	if !codec.Hand(s, &all) {
+		codec.List(s, &all, func(v **Job) {
+			if s.Reading {
+				*v = &Job{}
+			}
+			t.codeJob(s, *v, answers, features)
+		})
+	} else if s.Reading {
+		all = cloneJobs(all)
+	}
 	if !s.Reading {
 		ids := make([]uint64, len(t.RunningJobs))
 		for i, j := range t.RunningJobs {
@@ -61,20 +65,7 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 	s.Flag(&j.FactsOnly)
 	s.Finite(&j.Submit, &j.Start, &j.ExpectedRuntime)
 	CodeLaw(s, &j.Law)
-	known := j.Pending != nil
-	if s.Flag(&known); known {
-		if s.Reading {
-			j.Pending = &PendingForecast{}
-		}
-		g := j.Pending
-		s.Reals(&g.Answers)
-		codec.List(s, &g.Groups, func(name *string) { s.Text(name) })
-		s.Singles(&g.Row)
-		CodeKnown(s, &g.Said, t.levels)
-		if n := len(g.Answers); n != 0 && n != answers || len(g.Row) != features {
-			s.Fail()
-		}
-	}
+	t.codePending(s, &j.Pending, answers, features)
 	if !s.Reading {
 		return
 	}
@@ -83,6 +74,30 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 		!(j.Submit >= -Farthest && j.Submit <= Farthest) {
 		s.Fail()
 	}
+}
+
+// cloneJobs returns copies of jobs that share the laws and the forecasts with them. They are made in one piece, which
+// stays until none of them is needed any more.
+func cloneJobs(all []*Job) []*Job {
+	clones, out := make([]Job, len(all)), make([]*Job, len(all))
+	for i, j := range all {
+		clones[i] = *j
+		out[i] = &clones[i]
+	}
+	return out
+}
+
+// codePending passes the forecast of a job that waits; nil is none.
+func (t *Tracker) codePending(s *codec.Codec, v **PendingForecast, answers, features int) {
+	codec.Optional(s, v, func(g *PendingForecast) {
+		s.Reals(&g.Answers)
+		codec.List(s, &g.Groups, func(name *string) { s.Text(name) })
+		s.Singles(&g.Row)
+		CodeKnown(s, &g.Said, t.levels)
+		if n := len(g.Answers); n != 0 && n != answers || len(g.Row) != features {
+			s.Fail()
+		}
+	})
 }
 
 // recount puts a job that was read where it belongs.

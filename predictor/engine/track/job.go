@@ -207,7 +207,7 @@ func (r *RecentWaits) add(z float64) {
 	r.Nothing.Add(none, .95)
 }
 
-// PendingForecast is the part of a forecast that is kept until the wait is known.
+// PendingForecast is the part of a forecast that is kept until the wait is known. It is immutable.
 type PendingForecast struct {
 	Answers []float64 // of the experts, by level
 	Groups  []string  // of the job, for the experts' weights
