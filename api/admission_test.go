@@ -25,7 +25,9 @@ func listed() *job.Facts {
 		},
 		Accounts: []job.Account{{Name: "biology", Users: []string{"bo"}},
 			{Name: "physics", Users: []string{"ann", "bo"}}},
-		QOSs: []string{"gpus", "normal", "urgent", "wide"}, Limits: []job.Limit{
+		QOSs: []string{"cpu-only", "gpus", "none", "normal", "typed", "urgent", "wide"}, Limits: []job.Limit{
+			{QOS: "cpu-only", PerUser: true, GPUs: job.NoneAllowed}, {QOS: "none", Submitted: job.NoneAllowed},
+			{QOS: "typed", PerUser: true, GPUType: "a100", GPUs: 2}, {QOS: "typed", GPUType: "v100", JobGPUs: 1},
 			{QOS: "gpus", GPUs: 6}, {QOS: "wide", Procs: 48},
 			{Account: "physics", Procs: 40, MaxTime: 2 * time.Hour}, {Account: "biology", PerUser: true, Jobs: 2},
 		},
@@ -72,6 +74,11 @@ func TestImpossibleRequests(t *testing.T) {
 			"queue work refuses QOS urgent", "queue=gpu&procs=1&qos=urgent"},
 		{"the limit of the queue's QOS", "queue=gpu&procs=1&gpus=7", "over_limit", "QOS gpus allows 6 GPUs",
 			"queue=gpu&procs=1&gpus=6"},
+		{"GPUs of a QOS that allows none", "queue=work&procs=1&gpus=1&qos=cpu-only", "over_limit",
+			// a limit on GPUs of one type is none on others
+			"QOS cpu-only allows 0 GPUs", "queue=work&procs=1&gpus=3&qos=typed"},
+		{"a QOS that takes no jobs", "queue=work&procs=1&qos=none", "over_limit", "QOS none allows 0 jobs",
+			"queue=work&procs=1&qos=normal"},
 		{"the limit of an account", "queue=work&procs=41&account=physics", "over_limit",
 			// a QOS's bound goes before an account's
 			"account physics allows 40 processors", "queue=work&procs=41&account=physics&qos=wide"},

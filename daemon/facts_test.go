@@ -46,8 +46,7 @@ func head(t *testing.T, script, text string) {
 // sinfoOf is what sinfo prints for the daemon about four nodes.
 func sinfoOf(state string) string {
 	return "case $1 in sinfo) printf '" + strings.Join([]string{"short", "n[1-4]", "8", "1000", "(null)", "(null)",
-		state,
-		""}, `\037`) +
+		state, "1", ""}, `\037`) +
 		"\\n';; *) echo 'no such thing' >&2; exit 1;; esac"
 }
 

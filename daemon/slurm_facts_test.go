@@ -37,7 +37,7 @@ func TestRealSlurmFacts(t *testing.T) {
 	facts := func() *job.Facts { return d.Views()[0].Facts }
 	d.eventually("facts", func() bool { return facts() != nil })
 
-	node := job.NodeResources{Procs: 4} // CR_CPU: memory is no resource
+	node := job.NodeResources{Procs: 4, Threads: 1} // CR_CPU: memory is no resource
 	both := []string{"left", "long", "medium", "right", "short"}
 	want := &job.Facts{
 		Nodes: []job.NodeGroup{
@@ -50,7 +50,7 @@ func TestRealSlurmFacts(t *testing.T) {
 			Name: "upkeep", Maintenance: true, From: from.UTC(), Until: from.Add(2 * time.Hour).UTC(), Queues: both,
 			Nodes: 2,
 			Procs: 8,
-			Users: []string{"root"},
+			Users: []string{"root"}, NodeList: "n[03-04]", Flags: []string{"IGNORE_JOBS", "MAINT", "SPEC_NODES"},
 		}},
 		Queues: []job.QueueFacts{
 			{Name: "left", Tier: 5, Factor: 7, MaxTime: 30 * time.Minute, Whole: true},
@@ -82,13 +82,15 @@ func TestRealSlurmLimits(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
 	c.run("sacctmgr", "-i", "modify", "qos", "high", "set", "GrpTRES=cpu=6,mem=10G", "MaxJobsPerUser=3",
-		"MaxWall=1-00:00:00", "Priority=100")
+		"MaxWall=1-00:00:00", "Priority=100", "MaxTRESPerAccount=cpu=5", "GrpTRESRunMins=cpu=900")
 	c.run("sacctmgr", "-i", "modify", "account", "biology", "set", "MaxJobs=2", "GrpTRES=node=1")
 	d := c.site("{format: slurm-log, path: LOG}", c.asksFacts()).start(t)
 	d.eventually("facts", func() bool { return d.Views()[0].Facts != nil })
 	want := []job.Limit{
-		{QOS: "high", Procs: 6, Memory: 10 << 30, MaxTime: 24 * time.Hour, Priority: 100},
+		{QOS: "high", Procs: 6, Memory: 10 << 30, MaxTime: 24 * time.Hour, Priority: 100,
+			RunMinutes: job.Amounts{Procs: 900}},
 		{QOS: "high", PerUser: true, Jobs: 3},
+		{QOS: "high", PerAccount: true, Procs: 5},
 		{Account: "biology", Nodes: 1},
 		{Account: "biology", PerUser: true, Jobs: 2},
 	}

@@ -258,10 +258,13 @@ func overCaps(v *readmodel.View, req *job.Attributes) error {
 				if c.limit == 0 || !ofQOS && bounded[c.name] {
 					continue
 				}
-				if c.requested > c.limit {
+				if limit := max(c.limit, 0); c.requested > limit { // job.NoneAllowed allows 0
+					hint := "ask for at most " + c.write(limit)
+					if limit == 0 {
+						hint = "use another QOS or another account, or ask for none"
+					}
 					return noForecast(KindInvalid, reasonOverLimit,
-						fmt.Sprintf("%s asked for, %s allows %s", c.write(c.requested), owner(l), c.write(c.limit)),
-						"ask for at most "+c.write(c.limit))
+						fmt.Sprintf("%s asked for, %s allows %s", c.write(c.requested), owner(l), c.write(limit)), hint)
 				}
 				bounded[c.name] = bounded[c.name] || ofQOS
 			}
@@ -279,15 +282,21 @@ type limitCap struct {
 
 func caps(l *job.Limit, req *job.Attributes) []limitCap {
 	procs, nodes := amount{dimension: cluster.Procs}.write, amount{dimension: cluster.Nodes}.write
+	gpus, memory := amount{dimension: cluster.GPUs}.write, amount{dimension: cluster.Memory}.write
+	if l.GPUType != "" { // it bounds nothing else, and a request names no type
+		return nil
+	}
+	jobs := func(n int64) string { return count(int(n), "job") }
 	return []limitCap{
+		{"jobs", 1, int64(l.Jobs), jobs}, {"submitted", 1, int64(l.Submitted), jobs},
 		{"time", int64(req.TimeLimit), int64(l.MaxTime), func(n int64) string {
 			return "a time limit of " + duration.Format(time.Duration(n))
 		}},
 		{"job_procs", int64(req.Procs), int64(l.JobProcs), procs},
 		{"job_nodes", int64(req.Nodes), int64(l.JobNodes), nodes},
 		{"procs", int64(req.Procs), int64(l.Procs), procs}, {"nodes", int64(req.Nodes), int64(l.Nodes), nodes},
-		{"gpus", int64(req.GPUs), int64(l.GPUs), amount{dimension: cluster.GPUs}.write},
-		{"memory", req.Memory, l.Memory, amount{dimension: cluster.Memory}.write},
+		{"job_gpus", int64(req.GPUs), int64(l.JobGPUs), gpus}, {"job_memory", req.Memory, l.JobMemory, memory},
+		{"gpus", int64(req.GPUs), int64(l.GPUs), gpus}, {"memory", req.Memory, l.Memory, memory},
 	}
 }
 

@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -31,11 +30,11 @@ type FactsConfig struct {
 	Known func() *job.Facts
 }
 
-// Facts polls Slurm for facts about the machine and its rules: nodes and reservations at each call, all that changes
-// seldom every ten minutes. An event is made only if something has changed.
+// Facts polls Slurm, by its commands, for facts about the machine and its rules: nodes and
+// reservations at each call, all that changes seldom every ten minutes. An event is made only if something has changed.
 //
-// Commands are independent. One that fails leaves its earlier facts in place, and never keeps the others from being
-// run.
+// Its questions are independent. One that fails leaves its earlier facts in place, and never keeps the others from
+// being asked.
 type Facts struct {
 	cfg    FactsConfig
 	parser squeueParser // reads times and names
@@ -45,33 +44,46 @@ type Facts struct {
 	nodes        map[string]*node
 	reservations []reservation
 	queues       []job.QueueFacts
-	qosLimits    []job.Limit
-	assocLimits  []job.Limit
+	qos          qosFacts
+	assoc        assocFacts
 	general      general
-	shares       []job.Share
-	accountList  []job.Account
-	qosList      []string
+	shares       shares
+	asked        time.Time
 }
 
-// part is one command.
+// part is one question: a command, or a part of slurmrestd's interface.
 type part struct {
 	name string
-	args []string
-	// every is the least time between two runs.
+	// every is the least time between two askings.
 	every time.Duration
-	// needed reports whether the command is worth running; nil means always.
+	// needed reports whether the answer is worth asking for; nil means always.
 	needed func() bool
-	// read parses an output, whose lines each passes to a function. It returns a function that puts the facts into
-	// force.
-	read func(each eachLine) (count func())
+	// ask asks for the entries.
+	ask func(ctx context.Context) ([]entry, error)
+	// read reads an answer, each record of which it passes to a function. It returns a function that puts the facts
+	// into force.
+	read func(each eachRecord) (commit func())
 
 	asked  time.Time
 	failed int             // calls in a row
-	bad    map[string]bool // lines that could not be read the last time
+	bad    map[string]bool // entries that could not be read the last time
 }
 
-// eachLine hands every line that is not empty to a function; an error refuses the line.
-type eachLine func(do func(line []byte) error)
+// record returns the value of a column or key of an entry, nil if there is none. Its names are those of Slurm's
+// commands, whoever answered.
+type record func(key string) []byte
+
+// entry is one entry of an answer: a line, or an object.
+type entry struct {
+	number int64
+	text   []byte
+	record record
+	err    error // why it cannot be read
+}
+
+// eachRecord hands every record to a function, an error of which refuses it. It reports whether all entries could be
+// read.
+type eachRecord func(do func(record) error) (complete bool)
 
 // factsEvery is the least time between two calls for what changes seldom.
 const factsEvery = 10 * time.Minute
@@ -79,39 +91,26 @@ const factsEvery = 10 * time.Minute
 // NewFacts returns a Facts.
 func NewFacts(cfg FactsConfig) *Facts {
 	f := &Facts{cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}}
-	scontrol := func(what ...string) []string {
-		return append([]string{"scontrol", "--all", "--oneliner", "show"}, what...)
-	}
-	f.parts = []*part{
-		{name: "scontrol show config", args: scontrol("config"), every: factsEvery, read: f.readConfig},
-		{name: "sinfo", args: sinfoCommand(), read: f.readNodes},
-		{name: "scontrol show reservation", args: scontrol("reservation"), read: f.readReservations},
-		{name: "scontrol show partition", args: scontrol("partition"), every: factsEvery, read: f.readPartitions},
-		{name: "sacctmgr show qos", args: sacctmgrCommand("qos", qosFields[:]), every: factsEvery, read: f.readQOS,
-			needed: f.accounts},
-		{name: "sacctmgr show assoc", args: sacctmgrCommand("assoc", assocFields[:]), every: factsEvery,
-			read: f.readAssociations, needed: f.accounts},
-		{name: "sshare", args: []string{"sshare", "--all", "--noheader", "--parsable2",
-			"--format=Account,User,FairShare"}, every: factsEvery, read: f.readShares, needed: f.shared},
-	}
+	f.parts = f.commands()
 	return f
 }
 
-// Ask runs the commands that are due. It returns an error if none of them gave facts.
+// Ask asks the questions that are due. It returns an error if none of them gave facts.
 func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 	var a source.Answer
 	good := 0
+	f.asked = asked.UTC()
 	for _, p := range f.parts {
 		if !p.due(asked) || p.needed != nil && !p.needed() {
 			continue
 		}
 		p.asked = asked
-		output, err := f.cfg.Run(ctx, p.args)
+		entries, err := p.ask(ctx)
 		if ctx.Err() != nil {
 			return source.Answer{Err: ctx.Err()}
 		}
 		if err == nil {
-			err = p.take(output, &a)
+			err = p.take(entries, &a)
 		}
 		if err != nil {
 			p.failed++
@@ -138,10 +137,10 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 	return a
 }
 
-// factsRetry is the time to the next call of a command that failed; it doubles with each failure up to the usual one.
+// factsRetry is the time until a question that failed is asked again; it doubles with each failure up to the usual one.
 const factsRetry = time.Minute
 
-// due reports whether it is time to run the command again, give or take what calls are early.
+// due reports whether it is time to ask again, give or take what calls are early.
 func (p *part) due(now time.Time) bool {
 	wait := p.every
 	if p.failed > 0 {
@@ -150,67 +149,57 @@ func (p *part) due(now time.Time) bool {
 	return p.asked.IsZero() || now.Sub(p.asked) >= wait-wait/20
 }
 
-// take reads an output. Bad lines are left out, and reported unless they are those of the last time; if most lines are
-// bad, the output is ignored.
-func (p *part) take(output []byte, a *source.Answer) error {
-	lines, count, seen := 0, 0, p.bad
+// take reads an answer. Bad entries are left out, and reported unless they are those of the last time; if most entries
+// are bad, the answer is ignored.
+func (p *part) take(entries []entry, a *source.Answer) error {
+	count, seen := 0, p.bad
 	p.bad = map[string]bool{}
 	var worst error
-	commit := p.read(func(do func(line []byte) error) {
-		for line := range bytes.Lines(output) {
-			lines++
-			line = bytes.TrimSpace(line)
-			if len(line) == 0 {
-				continue
+	commit := p.read(func(do func(record) error) bool {
+		for _, e := range entries {
+			err := e.err
+			if err == nil {
+				err = do(e.record)
 			}
-			err := do(line)
 			if err == nil {
 				continue
 			}
 			count++
 			if worst == nil {
-				worst = fmt.Errorf("line %d: %w", lines, err)
+				worst = fmt.Errorf("line %d: %w", e.number, err)
 			}
-			if text := string(line); len(p.bad) < maxBadLines && !p.bad[text] {
+			if text := string(e.text); len(p.bad) < maxBadLines && !p.bad[text] {
 				p.bad[text] = true
 				if !seen[text] {
-					a.Bad = append(a.Bad, source.Refused(p.name, int64(lines), line, err))
+					a.Bad = append(a.Bad, source.Refused(p.name, e.number, e.text, err))
 				}
 			}
 		}
+		return count == 0
 	})
-	a.Lines += lines
-	if 2*count > lines {
+	a.Lines += len(entries)
+	if 2*count > len(entries) {
 		return &source.CallError{Reason: source.FailedOutput,
-			Err: fmt.Errorf("%d of the %d lines it printed cannot be read, first %w", count, lines, worst)}
+			Err: fmt.Errorf("%d of its %d lines cannot be read, first %w", count, len(entries), worst)}
 	}
 	commit()
 	return nil
 }
 
-// facts combines the facts of all commands.
+// facts combines the facts of all answers.
 func (f *Facts) facts(asked time.Time) *job.Facts {
 	facts := &job.Facts{
 		Nodes: f.groups(), Outages: f.outages(asked), Queues: f.queues, Weights: f.general.weights,
-		Version: f.general.version,
+		Version: f.general.version, Enforced: f.general.enforced, Preemption: f.general.preemption,
+		QOSs: f.qos.names, QOSRules: f.qos.rules, Accounts: f.assoc.accounts, Associations: f.assoc.list,
+		Shares: f.shares.users, AccountShares: f.shares.accounts, SharesAt: f.shares.at,
 	}
-	facts.Limits = append(append(facts.Limits, f.qosLimits...), f.assocLimits...)
-	facts.Accounts, facts.QOSs, facts.Enforced = f.accountList, f.qosList, f.general.enforced
-	facts.Shares = f.shares
-	if f.known != nil && alike(f.known.Shares, f.shares) {
-		facts.Shares = f.known.Shares
+	facts.Limits = append(append(facts.Limits, f.qos.limits...), f.assoc.limits...)
+	if f.known != nil && alike(f.known.Shares, f.shares.users) && alike(f.known.AccountShares, f.shares.accounts) {
+		facts.Shares, facts.AccountShares = f.known.Shares, f.known.AccountShares
+		facts.SharesAt = f.known.SharesAt
 	}
 	return facts
-}
-
-// wordOf returns the value of the word "key=value" of a line, nil if it has none.
-func wordOf(line []byte, key string) []byte {
-	for word := range bytes.FieldsSeq(line) {
-		if value, ok := bytes.CutPrefix(word, []byte(key)); ok && len(value) > 0 && value[0] == '=' {
-			return value[1:]
-		}
-	}
-	return nil
 }
 
 // number reads a whole number; words for none (UNLIMITED, N/A) and what else is no number are 0.

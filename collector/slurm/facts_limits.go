@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/waitcast/waitcast/collector"
@@ -13,160 +14,369 @@ import (
 
 // qosFields are the columns that are asked for of each QOS, as sacctmgr(1) names them.
 var qosFields = [...]string{"Name", "Priority", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES", "MaxWall", "MaxJobsPU",
-	"MaxSubmitPU", "MaxTRESPU"}
+	"MaxSubmitPU", "MaxTRESPU", "MaxJobsPA", "MaxSubmitPA", "MaxTRESPA", "GrpTRESRunMins", "GrpTRESMins", "GrpWall",
+	"MaxTRESMins", "MaxTRESPerNode", "MinTRES", "Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime", "Flags",
+	"UsageFactor"}
 
 // assocFields are those of each association. Limits that are its parent's are printed as its own.
 var assocFields = [...]string{"Cluster", "Account", "User", "Partition", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES",
-	"MaxWall", "MaxJobs", "MaxSubmit"}
+	"MaxWall", "MaxJobs", "MaxSubmit", "GrpTRESRunMins", "GrpTRESMins", "GrpWall", "MaxTRESMins", "MaxTRESPerNode",
+	"ParentName", "Priority", "DefaultQOS", "QOS"}
 
-func sacctmgrCommand(what string, fields []string) []string {
-	return []string{"sacctmgr", "--noheader", "--parsable2", "--readonly", "show", what,
-		"format=" + strings.Join(fields, ",")}
+// bounds are a list of trackable resources as bounds.
+type bounds struct {
+	job.Amounts                  // GPUs of any type
+	typed       map[string]int64 // GPUs by type
 }
 
-// barred splits a line of sacctmgr.
-func barred(line []byte, fields []string) ([][]byte, error) {
-	got := bytes.Split(line, []byte("|"))
-	if len(got) != len(fields) {
-		return nil, collector.Bad(collector.ReasonFormat, "", "want %d fields with bars between them, got %q",
-			len(fields), shorten(line))
+// boundsOf reads "cpu=16,mem=10G,gres/gpu=2,gres/gpu:a100=1". A resource that is not known is passed over.
+func boundsOf(field string, text []byte) (b bounds, err error) {
+	if len(text) == 0 {
+		return b, nil
 	}
-	return got, nil
+	for item := range bytes.SplitSeq(text, []byte(",")) {
+		key, value, _ := bytes.Cut(item, []byte("="))
+		kind, gpuType, _ := bytes.Cut(key, []byte(":"))
+		var into *int64
+		unit := 1.
+		switch string(kind) {
+		case "cpu":
+			into = &b.Procs
+		case "node":
+			into = &b.Nodes
+		case "mem":
+			into, unit = &b.Memory, 1<<20
+		case "gres/gpu":
+			into = &b.GPUs
+		default:
+			continue
+		}
+		n, ok := scaled(value, unit)
+		if !ok {
+			return bounds{}, collector.Bad(collector.ReasonField, field,
+				"want numbers of resources like cpu=16,mem=4G, got %q", shorten(item))
+		}
+		if len(gpuType) == 0 {
+			*into = bound(int64(min(n, maxMemory)))
+			continue
+		}
+		if b.typed == nil {
+			b.typed = map[string]int64{}
+		}
+		b.typed[string(gpuType)] = bound(int64(min(n, maxMemory)))
+	}
+	return b, nil
 }
 
-// group sets what all jobs together may have: columns like GrpJobs, GrpSubmit, GrpTRES.
-func group(l *job.Limit, f [][]byte) error {
-	together, err := parseTRES("TRES", f[2])
-	l.Jobs, l.Submitted = number(f[0]), number(f[1])
-	l.Procs, l.Nodes, l.Memory, l.GPUs = together.procs, together.nodes, together.memory, together.gpus
+// bound returns a number of Slurm as a bound, of which 0 is none.
+func bound(n int64) int64 {
+	if n == 0 {
+		return job.NoneAllowed
+	}
+	return n
+}
+
+// countBound reads a bound on a number of jobs; where there is none, the text is empty.
+func countBound(text []byte) int {
+	n, ok := count(text)
+	if !ok {
+		return 0
+	}
+	return int(bound(n))
+}
+
+// limitSet is the limits of one owner: that of GPUs of any type and all else under "", and those of GPUs by type.
+type limitSet map[string]*job.Limit
+
+// newLimitSet returns the set of an owner.
+func newLimitSet(owner job.Limit) limitSet { return limitSet{"": &owner} }
+
+// add sets the bounds of a list by a function.
+func (s limitSet) add(field string, text []byte, set func(l *job.Limit, a job.Amounts)) error {
+	b, err := boundsOf(field, text)
+	set(s[""], b.Amounts)
+	for gpuType, n := range b.typed {
+		l := s[gpuType]
+		if l == nil {
+			owner := ownerOf(s[""])
+			l, owner.GPUType = &owner, gpuType
+			s[gpuType] = l
+		}
+		set(l, job.Amounts{GPUs: n})
+	}
 	return err
 }
 
-// single sets what one job may have: columns like MaxTRES, MaxWall.
-func single(l *job.Limit, f [][]byte) error {
-	one, err := parseTRES("MaxTRES", f[0])
-	if err != nil {
-		return err
-	}
-	l.JobProcs, l.JobNodes = one.procs, one.nodes
-	l.MaxTime, err = squeueLimit("MaxWall", f[1])
-	return err
-}
-
-// boundLimits returns the limits that bound something.
-func boundLimits(limits ...job.Limit) (out []job.Limit) {
-	for _, l := range limits {
-		if l != (job.Limit{QOS: l.QOS, Account: l.Account, User: l.User, Queue: l.Queue, PerUser: l.PerUser}) {
+// list returns the limits that bound something, those of all GPUs first.
+func (s limitSet) list() (out []job.Limit) {
+	for _, gpuType := range slices.Sorted(maps.Keys(s)) {
+		l := *s[gpuType]
+		owner := ownerOf(&l)
+		if owner.GPUType = l.GPUType; l != owner {
 			out = append(out, l)
 		}
 	}
 	return out
 }
 
-// readQOS reads "sacctmgr show qos": of each what all its jobs together may have, and what those of each user may.
-func (f *Facts) readQOS(each eachLine) func() {
-	var limits []job.Limit
-	var names []string
-	complete := true // a list with gaps would forbid what it lacks
-	each(func(line []byte) (err error) {
-		defer func() { complete = complete && err == nil }()
-		c, err := barred(line, qosFields[:])
-		if err != nil {
-			return err
-		}
-		all := job.Limit{QOS: f.parser.known(c[0]), Priority: number(c[1])}
-		user := job.Limit{QOS: all.QOS, PerUser: true}
-		if err := cmp.Or(group(&all, c[2:5]), single(&all, c[5:7]), group(&user, c[7:10])); err != nil {
-			return err
-		}
-		limits = append(limits, boundLimits(all, user)...)
-		names = append(names, all.QOS)
-		return nil
-	})
-	sortLimits(limits)
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if !complete {
-		names = nil
-	}
-	return func() { f.qosLimits, f.qosList = limits, names }
+// ownerOf returns a limit that bounds nothing, of the same owner.
+func ownerOf(l *job.Limit) job.Limit {
+	return job.Limit{QOS: l.QOS, Account: l.Account, User: l.User, Queue: l.Queue, PerUser: l.PerUser,
+		PerAccount: l.PerAccount}
 }
 
-// readAssociations reads "sacctmgr show assoc": of each account what all its jobs together may have, and what those of
-// each of its users may; of a user, who inherits the latter, what is different.
-func (f *Facts) readAssociations(each eachLine) func() {
-	type assoc struct{ all, user job.Limit }
-	accounts := map[string]job.Limit{} // what each user of an account may
-	var found []assoc
-	complete := true // as in readQOS
-	each(func(line []byte) (err error) {
-		defer func() { complete = complete && err == nil }()
-		c, err := barred(line, assocFields[:])
-		if err != nil {
+func clampInt(n int64) int { return int(min(n, maxProcs)) }
+
+// setHeld sets what jobs may hold at once.
+func setHeld(l *job.Limit, a job.Amounts) {
+	l.Procs, l.Nodes, l.GPUs, l.Memory = clampInt(a.Procs), clampInt(a.Nodes), clampInt(a.GPUs), a.Memory
+}
+
+// setJob sets what one job may ask for.
+func setJob(l *job.Limit, a job.Amounts) {
+	l.JobProcs, l.JobNodes, l.JobGPUs, l.JobMemory = clampInt(a.Procs), clampInt(a.Nodes), clampInt(a.GPUs), a.Memory
+}
+
+func setJobMin(l *job.Limit, a job.Amounts)       { l.JobMin = a }
+func setPerNode(l *job.Limit, a job.Amounts)      { l.PerNode = a }
+func setRunMinutes(l *job.Limit, a job.Amounts)   { l.RunMinutes = a }
+func setTotalMinutes(l *job.Limit, a job.Amounts) { l.TotalMinutes = a }
+func setJobMinutes(l *job.Limit, a job.Amounts)   { l.JobMinutes = a }
+
+// together sets what all jobs together may have.
+func (s limitSet) together(get record) error {
+	l := s[""]
+	l.Jobs, l.Submitted = countBound(get("GrpJobs")), countBound(get("GrpSubmit"))
+	var err error
+	l.TotalTime, err = squeueLimit("GrpWall", get("GrpWall"))
+	return cmp.Or(err, s.add("GrpTRES", get("GrpTRES"), setHeld),
+		s.add("GrpTRESRunMins", get("GrpTRESRunMins"), setRunMinutes),
+		s.add("GrpTRESMins", get("GrpTRESMins"), setTotalMinutes))
+}
+
+// single sets what one job may have.
+func (s limitSet) single(get record) error {
+	var err error
+	s[""].MaxTime, err = squeueLimit("MaxWall", get("MaxWall"))
+	return cmp.Or(err, s.add("MaxTRES", get("MaxTRES"), setJob),
+		s.add("MaxTRESMins", get("MaxTRESMins"), setJobMinutes),
+		s.add("MaxTRESPerNode", get("MaxTRESPerNode"), setPerNode))
+}
+
+// qosFacts are the facts about QOSs.
+type qosFacts struct {
+	limits []job.Limit
+	rules  []job.QOSRules
+	names  []string
+}
+
+// readQOS reads QOSs: of each what all its jobs together may have, what those of each user and of each account may, and
+// its rules.
+func (f *Facts) readQOS(each eachRecord) func() {
+	var found qosFacts
+	complete := each(func(get record) error {
+		name := f.name(get("Name"))
+		all := newLimitSet(job.Limit{QOS: name})
+		all[""].Priority = number(get("Priority"))
+		user := newLimitSet(job.Limit{QOS: name, PerUser: true})
+		user[""].Jobs, user[""].Submitted = countBound(get("MaxJobsPU")), countBound(get("MaxSubmitPU"))
+		account := newLimitSet(job.Limit{QOS: name, PerAccount: true})
+		account[""].Jobs, account[""].Submitted = countBound(get("MaxJobsPA")), countBound(get("MaxSubmitPA"))
+		rules, err := f.qosRules(get)
+		if err := cmp.Or(err, all.together(get), all.single(get), all.add("MinTRES", get("MinTRES"), setJobMin),
+			user.add("MaxTRESPU", get("MaxTRESPU"), setHeld),
+			account.add("MaxTRESPA", get("MaxTRESPA"), setHeld)); err != nil {
 			return err
 		}
-		if own := f.general.clusterName; own != "" && string(c[0]) != own {
+		found.limits = slices.Concat(found.limits, all.list(), user.list(), account.list())
+		found.rules = append(found.rules, rules)
+		found.names = append(found.names, name)
+		return nil
+	})
+	sortLimits(found.limits)
+	slices.SortStableFunc(found.rules, func(a, b job.QOSRules) int { return cmp.Compare(a.Name, b.Name) })
+	slices.Sort(found.names)
+	if found.names = slices.Compact(found.names); !complete {
+		found.names = nil // a list with gaps would forbid what it lacks
+	}
+	return func() { f.qos = found }
+}
+
+// qosRules reads what a QOS has beside its limits.
+func (f *Facts) qosRules(get record) (r job.QOSRules, err error) {
+	r = job.QOSRules{
+		Name: f.name(get("Name")), Priority: number(get("Priority")), UsageFactor: 1,
+		Preempts: f.names(get("Preempt")), PreemptMode: preemptMode(get("PreemptMode")), Flags: flags(get("Flags")),
+	}
+	if text := get("UsageFactor"); len(text) > 0 {
+		if r.UsageFactor, err = strconv.ParseFloat(string(text), 64); err != nil || !(r.UsageFactor >= 0) {
+			return r, badNumber("UsageFactor", text)
+		}
+	}
+	if r.GraceTime, err = squeueLimit("GraceTime", get("GraceTime")); err != nil {
+		return r, err
+	}
+	r.PreemptExempt, err = squeueLimit("PreemptExemptTime", get("PreemptExemptTime"))
+	return r, err
+}
+
+// preemptMode reads what becomes of jobs that are preempted; "" stands for what the machine does, or nothing.
+func preemptMode(text []byte) string {
+	switch mode := strings.ToUpper(string(text)); mode {
+	case "CLUSTER", "OFF", "DISABLED":
+		return ""
+	default:
+		return mode
+	}
+}
+
+// assocFacts are the facts about associations.
+type assocFacts struct {
+	limits   []job.Limit
+	list     []job.Association
+	accounts []job.Account
+}
+
+// assoc is an association: what its jobs together may have, and what one user of it may.
+type assoc struct {
+	job.Association
+	parent    string
+	all, user limitSet
+}
+
+// readAssociations reads associations: of each account what all its jobs together may have, and what those of each of
+// its users may; of a user, who inherits the latter, what is different.
+func (f *Facts) readAssociations(each eachRecord) func() {
+	var found []assoc
+	complete := each(func(get record) error {
+		if own := f.general.clusterName; own != "" && string(get("Cluster")) != own {
 			return nil
 		}
-		a := assoc{all: job.Limit{Account: f.parser.known(c[1]), User: f.parser.known(c[2]),
-			Queue: f.parser.known(c[3])}}
-		a.user = a.all
-		if err := cmp.Or(group(&a.all, c[4:7]), single(&a.user, c[7:9])); err != nil {
-			return err
+		a, err := f.association(get)
+		if err == nil {
+			found = append(found, a)
 		}
-		a.user.Jobs, a.user.Submitted = number(c[9]), number(c[10])
-		if a.all.User == "" {
-			a.user.PerUser = true
-			accounts[a.all.Account] = a.user
-		}
-		found = append(found, a)
-		return nil
+		return err
 	})
-	var limits []job.Limit
-	for _, a := range found {
-		if a.all.User == "" {
-			limits = append(limits, boundLimits(a.all, a.user)...)
-			continue
-		}
-		inherited := accounts[a.all.Account]
-		inherited.User, inherited.Queue, inherited.PerUser = a.user.User, a.user.Queue, false
-		if a.user != inherited {
-			a.all.Jobs, a.all.Submitted = tighter(a.all.Jobs, a.user.Jobs), tighter(a.all.Submitted, a.user.Submitted)
-			a.all.JobProcs, a.all.JobNodes, a.all.MaxTime = a.user.JobProcs, a.user.JobNodes, a.user.MaxTime
-		}
-		limits = append(limits, boundLimits(a.all)...)
+	facts := assocFacts{limits: assocLimits(found), list: associations(found)}
+	if complete { // as in readQOS
+		facts.accounts = accountList(found)
 	}
-	sortLimits(limits)
-	var list []job.Account
-	if complete {
-		users := map[string][]string{}
-		for _, a := range found {
-			users[a.all.Account] = append(users[a.all.Account], a.all.User)
-		}
-		list = accountList(users)
-	}
-	return func() { f.assocLimits, f.accountList = limits, list }
+	return func() { f.assoc = facts }
 }
 
-// accountList returns accounts and their users in order; an empty name is the account's own association.
-func accountList(users map[string][]string) []job.Account {
+// association reads one association.
+func (f *Facts) association(get record) (assoc, error) {
+	a := assoc{parent: f.name(get("ParentName")), Association: job.Association{
+		Account: f.name(get("Account")), User: f.name(get("User")), Queue: f.name(get("Partition")),
+		Priority: number(get("Priority")), DefaultQOS: f.name(get("DefaultQOS")), QOSs: f.names(get("QOS")),
+	}}
+	owner := job.Limit{Account: a.Account, User: a.User, Queue: a.Queue}
+	a.all = newLimitSet(owner)
+	owner.PerUser = a.User == ""
+	a.user = newLimitSet(owner)
+	a.user[""].Jobs, a.user[""].Submitted = countBound(get("MaxJobs")), countBound(get("MaxSubmit"))
+	return a, cmp.Or(a.all.together(get), a.user.single(get))
+}
+
+// assocLimits returns the limits of associations.
+func assocLimits(found []assoc) (limits []job.Limit) {
+	accounts := map[string]limitSet{} // what each user of an account may
+	for _, a := range found {
+		if a.User == "" {
+			accounts[a.Account] = a.user
+		}
+	}
+	for _, a := range found {
+		if a.User == "" {
+			limits = slices.Concat(limits, a.all.list(), a.user.list())
+			continue
+		}
+		for gpuType, own := range a.user {
+			var inherited job.Limit
+			if l := accounts[a.Account][gpuType]; l != nil {
+				inherited = *l
+			}
+			inherited.Account, inherited.User, inherited.Queue = own.Account, own.User, own.Queue
+			inherited.PerUser, inherited.GPUType = false, own.GPUType
+			if *own != inherited {
+				a.all.merge(gpuType, own)
+			}
+		}
+		limits = append(limits, a.all.list()...)
+	}
+	sortLimits(limits)
+	return limits
+}
+
+// merge adds the bounds on one user's jobs, and on each of them, to those on them all, which are the same jobs.
+func (s limitSet) merge(gpuType string, user *job.Limit) {
+	l := s[gpuType]
+	if l == nil {
+		s[gpuType] = user
+		return
+	}
+	l.Jobs, l.Submitted = tighter(l.Jobs, user.Jobs), tighter(l.Submitted, user.Submitted)
+	l.JobProcs, l.JobNodes, l.JobGPUs, l.JobMemory = user.JobProcs, user.JobNodes, user.JobGPUs, user.JobMemory
+	l.MaxTime, l.JobMinutes, l.PerNode = user.MaxTime, user.JobMinutes, user.PerNode
+}
+
+// associations returns those of accounts, and of users those that differ from their account's, in order.
+func associations(found []assoc) (list []job.Association) {
+	accounts := map[string]job.Association{}
+	for _, a := range found {
+		if a.User == "" {
+			accounts[a.Account] = a.Association
+		}
+	}
+	for _, a := range found {
+		of, own := accounts[a.Account], a.Association
+		if a.User != "" && own.Priority == of.Priority && own.DefaultQOS == of.DefaultQOS &&
+			slices.Equal(own.QOSs, of.QOSs) || own.Priority == 0 && own.DefaultQOS == "" && own.QOSs == nil {
+			continue
+		}
+		list = append(list, own)
+	}
+	slices.SortStableFunc(list, func(a, b job.Association) int {
+		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.User, b.User), cmp.Compare(a.Queue, b.Queue))
+	})
+	return list
+}
+
+// accountList returns accounts and their users in order.
+func accountList(found []assoc) []job.Account {
+	accounts := map[string]*job.Account{}
+	for _, a := range found {
+		account := accounts[a.Account]
+		if account == nil {
+			account = &job.Account{Name: a.Account}
+			accounts[a.Account] = account
+		}
+		if a.User != "" {
+			account.Users = append(account.Users, a.User)
+		} else {
+			account.Parent = a.parent
+		}
+	}
 	var out []job.Account
-	for _, name := range slices.Sorted(maps.Keys(users)) {
-		list := slices.DeleteFunc(users[name], func(user string) bool { return user == "" })
-		slices.Sort(list)
-		out = append(out, job.Account{Name: name, Users: slices.Compact(list)})
+	for _, name := range slices.Sorted(maps.Keys(accounts)) {
+		account := accounts[name]
+		slices.Sort(account.Users)
+		account.Users = slices.Compact(account.Users)
+		out = append(out, *account)
 	}
 	return out
 }
 
 // tighter returns the smaller of two bounds, of which 0 is none.
 func tighter(a, b int) int {
-	if a == 0 || b > 0 && b < a {
+	if a == 0 || b != 0 && b < a {
 		return b
 	}
 	return a
 }
 
+// sortLimits orders limits by their owners; those of one owner stay in their order.
 func sortLimits(limits []job.Limit) {
 	slices.SortStableFunc(limits, func(a, b job.Limit) int {
 		return cmp.Or(cmp.Compare(a.QOS, b.QOS), cmp.Compare(a.Account, b.Account), cmp.Compare(a.User, b.User),

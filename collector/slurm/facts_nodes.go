@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -15,7 +14,8 @@ import (
 
 // sinfoFields are the columns that are asked for, as sinfo(1) names them under --Format. A line is the nodes of one
 // partition that are alike in all of them.
-var sinfoFields = [...]string{"PartitionName", "NodeList", "CPUs", "Memory", "Gres", "Features", "StateComplete"}
+var sinfoFields = [...]string{"PartitionName", "NodeList", "CPUs", "Memory", "Gres", "Features", "StateComplete",
+	"Threads"}
 
 // sinfoCommand returns the call: hidden partitions included, with nodes in one line only if they are alike.
 func sinfoCommand() []string {
@@ -31,45 +31,38 @@ type node struct {
 	job.NodeResources
 }
 
-// readNodes reads sinfo.
-func (f *Facts) readNodes(each eachLine) func() {
+// readNodes reads what sinfo prints: nodes that are alike, in one partition or, separated by commas, in several.
+func (f *Facts) readNodes(each eachRecord) func() {
 	nodes := map[string]*node{}
-	each(func(line []byte) error {
-		fields := bytes.Split(line, []byte(squeueSeparator))
-		if len(fields) != len(sinfoFields)+1 || len(fields[len(sinfoFields)]) > 0 {
-			return collector.Bad(collector.ReasonFormat, "",
-				"want %d fields, each with the separator 0x1f after it, got %d: not what this call of sinfo prints",
-				len(sinfoFields), len(fields)-1)
-		}
-		for i := range fields {
-			fields[i] = bytes.TrimSpace(fields[i])
-		}
-		procs, ok := count(fields[2])
+	each(func(get record) error {
+		procs, ok := count(get("CPUs"))
 		if !ok || procs == 0 {
-			return badNumber("CPUs", fields[2])
+			return badNumber("CPUs", get("CPUs"))
 		}
-		memory, ok := logtext.Digits(fields[3])
+		memory, ok := logtext.Digits(get("Memory"))
 		if !ok {
-			return badNumber("Memory", fields[3])
+			return badNumber("Memory", get("Memory"))
 		}
-		gpus, gpuType := gres(fields[4]).times(1)
-		what := node{down: isDown(string(fields[6])), NodeResources: job.NodeResources{
+		gpus, gpuType := gres(get("Gres")).times(1)
+		what := node{down: isDown(string(get("StateComplete"))), NodeResources: job.NodeResources{
 			Procs: int(procs), Memory: min(memory, maxMemory>>20) << 20, GPUs: gpus, GPUType: gpuType,
-			Features: features(fields[5]),
+			Features: features(get("Features")), Threads: number(get("Threads")),
 		}}
-		names, err := nodesOf(fields[1])
+		names, err := nodesOf(get("NodeList"))
 		if err != nil || len(nodes) > maxListed {
 			return cmp.Or(err, error(collector.Bad(collector.ReasonField, "nodes", "more than %d nodes", maxListed)))
 		}
-		queue := f.parser.known(fields[0])
+		queues := f.names(get("PartitionName"))
 		for _, name := range names {
 			n := nodes[name]
 			if n == nil {
 				n = &node{down: what.down, NodeResources: what.NodeResources}
 				nodes[name] = n
 			}
-			if i, found := slices.BinarySearch(n.queues, queue); !found && queue != "" {
-				n.queues = slices.Insert(n.queues, i, queue)
+			for _, queue := range queues {
+				if i, found := slices.BinarySearch(n.queues, queue); !found {
+					n.queues = slices.Insert(n.queues, i, queue)
+				}
 			}
 		}
 		return nil
@@ -129,7 +122,7 @@ func (f *Facts) groups() []job.NodeGroup {
 	kinds := slices.SortedFunc(maps.Keys(found), func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.queues, b.queues), cmp.Compare(a.Features, b.Features),
 			cmp.Compare(a.Procs, b.Procs), cmp.Compare(a.Memory, b.Memory), cmp.Compare(a.GPUType, b.GPUType),
-			cmp.Compare(a.GPUs, b.GPUs))
+			cmp.Compare(a.GPUs, b.GPUs), cmp.Compare(a.Threads, b.Threads))
 	})
 	var groups []job.NodeGroup
 	for _, k := range kinds {
@@ -145,42 +138,43 @@ type reservation struct {
 }
 
 // readReservations reads "scontrol show reservation".
-func (f *Facts) readReservations(each eachLine) func() {
+func (f *Facts) readReservations(each eachRecord) func() {
 	var all []reservation
-	each(func(line []byte) error {
-		if bytes.HasPrefix(line, []byte("No reservations in the system")) {
-			return nil
-		}
-		name := wordOf(line, "ReservationName")
+	each(func(get record) error {
+		name := get("ReservationName")
 		if name == nil {
-			return collector.Bad(collector.ReasonFormat, "", "want ReservationName=..., got %q", shorten(line))
+			return collector.Bad(collector.ReasonFormat, "", "want a ReservationName")
 		}
-		r := reservation{Outage: job.Outage{Name: string(name)}}
+		r := reservation{Outage: job.Outage{Name: string(name), Queue: f.name(get("PartitionName"))}}
 		for _, w := range [...]struct {
 			key  string
 			into *time.Time
 		}{{"StartTime", &r.From}, {"EndTime", &r.Until}} {
-			at, err := f.parser.when(w.key, wordOf(line, w.key))
+			at, err := f.parser.when(w.key, get(w.key))
 			if err != nil {
 				return err
 			}
 			*w.into = at
 		}
-		flags := strings.Split(string(wordOf(line, "Flags")), ",")
-		r.Maintenance = slices.Contains(flags, "MAINT")
-		if slices.Contains(flags, "TIME_FLOAT") { // it moves on with the clock: not an event each minute
+		r.Flags = flags(get("Flags"))
+		r.Maintenance = slices.Contains(r.Flags, "MAINT")
+		if slices.Contains(r.Flags, "TIME_FLOAT") { // it moves on with the clock: not an event each minute
 			r.From, r.Until = r.From.Truncate(floatStep), r.Until.Add(floatStep).Truncate(floatStep)
 		}
-		r.Users, r.Accounts = allowed(wordOf(line, "Users")), allowed(wordOf(line, "Accounts"))
-		taken, err := parseTRES("TRES", wordOf(line, "TRES"))
+		r.Users, r.DeniedUsers = allowed(get("Users"))
+		r.Accounts, r.DeniedAccounts = allowed(get("Accounts"))
+		taken, err := parseTRES("TRES", get("TRES"))
 		if err != nil {
 			return err
 		}
 		if r.Procs = taken.procs; r.Procs == 0 {
-			r.Procs = number(wordOf(line, "CoreCnt"))
+			r.Procs = number(get("CoreCnt"))
 		}
-		if r.nodes, err = nodesOf(wordOf(line, "Nodes")); err != nil {
+		if r.nodes, err = nodesOf(get("Nodes")); err != nil {
 			return err
+		}
+		if len(r.nodes) > 0 {
+			r.NodeList = string(get("Nodes"))
 		}
 		all = append(all, r)
 		return nil
@@ -194,20 +188,32 @@ func (f *Facts) readReservations(each eachLine) func() {
 // floatStep is the precision of the times of a floating reservation, which is always equally far in the future.
 const floatStep = 15 * time.Minute
 
-// allowed returns the names of a list, sorted. Those with a minus in front are the only ones that may not: then nobody
-// is named.
-func allowed(text []byte) []string {
+// allowed returns the names of a list, sorted: those that may, and those with a minus in front, which alone may not.
+func allowed(text []byte) (may, not []string) {
 	if string(text) == "(null)" {
-		return nil
+		return nil, nil
 	}
-	var names []string
 	for name := range strings.SplitSeq(string(text), ",") {
-		if name != "" && name[0] != '-' {
-			names = append(names, name)
+		if denied, ok := strings.CutPrefix(name, "-"); ok {
+			not = append(not, denied)
+		} else if name != "" {
+			may = append(may, name)
 		}
 	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	slices.Sort(may)
+	slices.Sort(not)
+	return slices.Compact(may), slices.Compact(not)
+}
+
+// flags returns the words of a list, sorted and without their values (PURGE_COMP=00:05:00).
+func flags(text []byte) (words []string) {
+	for word := range strings.SplitSeq(string(text), ",") {
+		if word, _, _ = strings.Cut(strings.TrimSpace(word), "="); word != "" && word != "(null)" {
+			words = append(words, word)
+		}
+	}
+	slices.Sort(words)
+	return slices.Compact(words)
 }
 
 // outages returns the reservations that take something, as they are at an instant. Of one under way only nodes that are

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
@@ -20,6 +21,8 @@ type general struct {
 	noMemory    bool // jobs are not given memory of their own: it never runs out
 	weights     *job.Weights
 	enforced    job.Enforced
+	preemption  *job.Preemption
+	preemptMode string // as written, where it is that of all partitions
 }
 
 // enforcement reads AccountingStorageEnforce, "associations,limits,qos": limits and qos imply associations, safe
@@ -30,47 +33,69 @@ func enforcement(text []byte) job.Enforced {
 		switch string(bytes.TrimSpace(word)) {
 		case "associations", "wckeys":
 			e.Associations = true
-		case "limits", "safe":
+		case "limits":
 			e.Associations, e.Limits = true, true
+		case "safe":
+			e.Associations, e.Limits, e.Safe = true, true, true
 		case "qos":
 			e.Associations, e.QOS = true, true
 		case "all":
-			e = job.Enforced{Associations: true, QOS: true, Limits: true}
+			e = job.Enforced{Associations: true, QOS: true, Limits: true, Safe: true}
 		}
 	}
 	return e
 }
 
-// readConfig reads "scontrol show config": lines "key = value" among others.
-func (f *Facts) readConfig(each eachLine) func() {
-	values := map[string][]byte{}
-	each(func(line []byte) error {
-		if key, value, ok := bytes.Cut(line, []byte("=")); ok {
-			values[string(bytes.TrimSpace(key))] = bytes.Clone(bytes.TrimSpace(value))
+// readConfig reads the configuration: one record, with the keys of "scontrol show config".
+func (f *Facts) readConfig(each eachRecord) func() {
+	g := f.general
+	each(func(get record) error {
+		g = general{
+			version: string(get("SLURM_VERSION")), clusterName: string(get("ClusterName")),
+			slurmdbd:   string(get("AccountingStorageType")) == "accounting_storage/slurmdbd",
+			enforced:   enforcement(get("AccountingStorageEnforce")),
+			preemption: preemption(get), preemptMode: preemptMode(get("PreemptMode")),
+		}
+		if how := get("SelectTypeParameters"); len(how) > 0 { // CR_CORE_MEMORY and the like, slurm.conf(5)
+			g.noMemory = !bytes.Contains(bytes.ToUpper(how), []byte("MEMORY"))
+		}
+		if string(get("PriorityType")) == "priority/multifactor" {
+			g.weights = weights(get)
 		}
 		return nil
 	})
-	g := general{
-		version: string(values["SLURM_VERSION"]), clusterName: string(values["ClusterName"]),
-		slurmdbd: string(values["AccountingStorageType"]) == "accounting_storage/slurmdbd",
-		enforced: enforcement(values["AccountingStorageEnforce"]),
+	return func() { f.general = g }
+}
+
+// weights reads the configuration of the multifactor plugin.
+func weights(get record) *job.Weights {
+	weight := func(what string) int { return number(get("PriorityWeight" + what)) }
+	w := &job.Weights{
+		Age: weight("Age"), FairShare: weight("FairShare"), JobSize: weight("JobSize"), Queue: weight("Partition"),
+		QOS: weight("QOS"), Assoc: weight("Assoc"), MaxAge: duration(get("PriorityMaxAge")),
+		SmallFirst: strings.EqualFold(string(get("PriorityFavorSmall")), "yes"),
+		HalfLife:   duration(get("PriorityDecayHalfLife")), Period: duration(get("PriorityCalcPeriod")),
+		Flags: flags(get("PriorityFlags")),
 	}
-	if how := values["SelectTypeParameters"]; len(how) > 0 { // CR_CORE_MEMORY and the like, slurm.conf(5)
-		g.noMemory = !bytes.Contains(bytes.ToUpper(how), []byte("MEMORY"))
+	if reset := string(get("PriorityUsageResetPeriod")); reset != "NONE" {
+		w.UsageReset = reset
 	}
-	if string(values["PriorityType"]) == "priority/multifactor" {
-		weight := func(what string) int { return number(values["PriorityWeight"+what]) }
-		g.weights = &job.Weights{
-			Age: weight("Age"), FairShare: weight("FairShare"), JobSize: weight("JobSize"), Queue: weight("Partition"),
-			QOS: weight("QOS"), Assoc: weight("Assoc"), MaxAge: duration(values["PriorityMaxAge"]),
-			SmallFirst: string(values["PriorityFavorSmall"]) == "Yes",
-		}
+	if tres := string(get("PriorityWeightTRES")); tres != "(null)" {
+		w.TRES = tres
 	}
-	return func() {
-		if len(values) > 0 {
-			f.general = g
-		}
+	if n := number(get("FairShareDampeningFactor")); n != 1 {
+		w.Dampening = n
 	}
+	return w
+}
+
+// preemption reads PreemptType, PreemptMode and PreemptExemptTime; nil where nothing is preempted.
+func preemption(get record) *job.Preemption {
+	by, ok := strings.CutPrefix(string(get("PreemptType")), "preempt/")
+	if !ok || by == "none" {
+		return nil
+	}
+	return &job.Preemption{By: by, Modes: flags(get("PreemptMode")), Exempt: duration(get("PreemptExemptTime"))}
 }
 
 // duration reads "1-00:00:00"; 0 where there is none.
@@ -90,34 +115,43 @@ func (f *Facts) shared() bool {
 	return f.general.slurmdbd && f.general.weights != nil && f.general.weights.FairShare > 0
 }
 
-// readPartitions reads "scontrol show partition".
-func (f *Facts) readPartitions(each eachLine) func() {
+// readPartitions reads partitions.
+func (f *Facts) readPartitions(each eachRecord) func() {
 	var queues []job.QueueFacts
-	each(func(line []byte) error {
-		name := wordOf(line, "PartitionName")
+	each(func(get record) error {
+		name := get("PartitionName")
 		if name == nil {
-			return collector.Bad(collector.ReasonFormat, "", "want PartitionName=..., got %q", shorten(line))
+			return collector.Bad(collector.ReasonFormat, "", "want a PartitionName")
 		}
 		q := job.QueueFacts{
-			Name: string(name), Tier: number(wordOf(line, "PriorityTier")),
-			Factor:   number(wordOf(line, "PriorityJobFactor")),
-			MaxNodes: number(wordOf(line, "MaxNodes")), MinNodes: number(wordOf(line, "MinNodes")),
-			Whole:    string(wordOf(line, "OverSubscribe")) == "EXCLUSIVE",
-			QOS:      f.parser.known(wordOf(line, "QoS")),
-			Accounts: f.names(wordOf(line, "AllowAccounts")), DeniedAccounts: f.names(wordOf(line, "DenyAccounts")),
-			QOSs: f.names(wordOf(line, "AllowQos")), DeniedQOSs: f.names(wordOf(line, "DenyQos")),
+			Name: string(name), Tier: number(get("PriorityTier")), Factor: number(get("PriorityJobFactor")),
+			MaxNodes: number(get("MaxNodes")), MinNodes: number(get("MinNodes")),
+			Whole: string(get("OverSubscribe")) == "EXCLUSIVE", QOS: f.name(get("QoS")),
+			Accounts: f.names(get("AllowAccounts")), DeniedAccounts: f.names(get("DenyAccounts")),
+			QOSs: f.names(get("AllowQos")), DeniedQOSs: f.names(get("DenyQos")),
+			ExclusiveUser: string(get("ExclusiveUser")) == "YES", Reserved: string(get("ReqResv")) == "YES",
+			MaxNodeProcs: number(get("MaxCPUsPerNode")), PreemptMode: preemptMode(get("PreemptMode")),
+			GraceTime:  time.Duration(number(get("GraceTime"))) * time.Second,
+			ProcMemory: memoryOf(get("DefMemPerCPU")), NodeMemory: memoryOf(get("DefMemPerNode")),
+			MaxProcMemory: memoryOf(get("MaxMemPerCPU")), MaxNodeMemory: memoryOf(get("MaxMemPerNode")),
+		}
+		if q.PreemptMode == f.general.preemptMode { // scontrol prints it for partitions that have none
+			q.PreemptMode = ""
+		}
+		if how, jobs, ok := bytes.Cut(get("OverSubscribe"), []byte(":")); ok && number(jobs) > 1 { // YES:4, FORCE:4
+			q.Oversubscribe, q.Forced = number(jobs), string(how) == "FORCE"
 		}
 		if q.MinNodes == 1 { // every job has one
 			q.MinNodes = 0
 		}
 		var err error
-		if q.MaxTime, err = squeueLimit("MaxTime", wordOf(line, "MaxTime")); err != nil {
+		if q.MaxTime, err = squeueLimit("MaxTime", get("MaxTime")); err != nil {
 			return err
 		}
-		if q.DefaultTime, err = squeueLimit("DefaultTime", wordOf(line, "DefaultTime")); err != nil {
+		if q.DefaultTime, err = squeueLimit("DefaultTime", get("DefaultTime")); err != nil {
 			return err
 		}
-		switch state := wordOf(line, "State"); string(state) { // scontrol(1), partition states
+		switch state := get("State"); string(state) { // scontrol(1), partition states
 		case "UP":
 		case "DOWN":
 			q.Down = true
@@ -136,6 +170,15 @@ func (f *Facts) readPartitions(each eachLine) func() {
 	return func() { f.queues = queues }
 }
 
+// memoryOf reads memory in mebibytes as bytes; words for none (UNLIMITED) are 0.
+func memoryOf(text []byte) int64 {
+	n, _ := megabytes(text)
+	return n
+}
+
+// name reads a name; words for none are "".
+func (f *Facts) name(text []byte) string { return f.parser.known(text) }
+
 // names reads a list such as "a,b"; ALL, N/A and (null) are no restriction.
 func (f *Facts) names(text []byte) []string {
 	switch string(bytes.ToUpper(text)) {
@@ -144,46 +187,84 @@ func (f *Facts) names(text []byte) []string {
 	}
 	var out []string
 	for name := range bytes.SplitSeq(text, []byte(",")) {
-		out = append(out, f.parser.known(name))
+		out = append(out, f.name(name))
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// readShares reads "sshare", one line for each user in each account and one for each account.
-func (f *Facts) readShares(each eachLine) func() {
-	var shares []job.Share
-	each(func(line []byte) error {
-		fields := bytes.Split(line, []byte("|"))
-		if len(fields) != 3 {
-			return collector.Bad(collector.ReasonFormat, "", "want Account|User|FairShare, got %q", shorten(line))
+// shares are the shares of users and of accounts, and when the scheduler was asked for them.
+type shares struct {
+	users, accounts []job.Share
+	at              time.Time
+}
+
+// shareFields are the columns that are asked for, as sshare(1) names them: a line for each account, and for each user
+// in each account.
+var shareFields = [...]string{"Account", "User", "RawShares", "RawUsage", "FairShare", "LevelFS"}
+
+// readShares reads shares.
+func (f *Facts) readShares(each eachRecord) func() {
+	now := shares{at: f.asked}
+	each(func(get record) error {
+		s := job.Share{Account: f.name(get("Account")), User: f.name(get("User"))}
+		if raw := string(get("RawShares")); raw == "parent" {
+			s.AsParent = true
+		} else {
+			s.Raw = number(get("RawShares"))
 		}
-		if len(bytes.TrimSpace(fields[1])) == 0 {
-			return nil
+		for _, c := range [...]struct {
+			key  string
+			into *float64
+			most float64
+		}{{"RawUsage", &s.Usage, math.MaxFloat64}, {"LevelFS", &s.Level, math.Inf(1)}, {"FairShare", &s.Factor, 1}} {
+			text := get(c.key)
+			if len(text) == 0 {
+				continue
+			}
+			x, err := strconv.ParseFloat(string(text), 64)
+			if err != nil || !(x >= 0 && x <= c.most) {
+				return badNumber(c.key, text)
+			}
+			*c.into = x
 		}
-		factor, err := strconv.ParseFloat(string(bytes.TrimSpace(fields[2])), 64)
-		if err != nil || !(factor >= 0 && factor <= 1) {
-			return badNumber("FairShare", fields[2])
+		if s.Factor = math.Round(s.Factor*100) / 100; math.IsInf(s.Level, 1) { // nothing was used
+			s.Level = 0
 		}
-		shares = append(shares, job.Share{
-			Account: f.parser.known(bytes.TrimSpace(fields[0])), User: f.parser.known(bytes.TrimSpace(fields[1])),
-			Factor: math.Round(factor*100) / 100,
-		})
+		if s.User == "" {
+			s.Factor = 0
+			now.accounts = append(now.accounts, s)
+		} else {
+			now.users = append(now.users, s)
+		}
 		return nil
 	})
-	slices.SortStableFunc(shares, func(a, b job.Share) int {
-		return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.User, b.User))
-	})
-	return func() { f.shares = shares }
+	for _, list := range [...][]job.Share{now.users, now.accounts} {
+		slices.SortStableFunc(list, func(a, b job.Share) int {
+			return cmp.Or(cmp.Compare(a.Account, b.Account), cmp.Compare(a.User, b.User))
+		})
+	}
+	return func() { f.shares = now }
 }
 
 // shareStep is the change from which a fair share is reported again: shares move all the time, and one event carries
 // those of all users.
 const shareStep = 5 // hundredths
 
-// alike reports whether shares are so close to those reported last that they need not be reported again.
+// alike reports whether shares are so close to those reported last that they need not be reported again: their factors,
+// and their parts of all usage.
 func alike(told, now []job.Share) bool {
+	total := func(list []job.Share) float64 {
+		sum := 0.
+		for _, s := range list {
+			sum += s.Usage
+		}
+		return max(sum, 1)
+	}
+	before, after := total(told), total(now)
 	return slices.EqualFunc(told, now, func(a, b job.Share) bool {
-		return a.Account == b.Account && a.User == b.User && math.Round(100*math.Abs(a.Factor-b.Factor)) < shareStep
+		return a.Account == b.Account && a.User == b.User && a.Raw == b.Raw && a.AsParent == b.AsParent &&
+			math.Round(100*math.Abs(a.Factor-b.Factor)) < shareStep &&
+			math.Round(100*math.Abs(a.Usage/before-b.Usage/after)) < shareStep
 	})
 }

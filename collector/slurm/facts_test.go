@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -55,20 +54,6 @@ func (p *pretend) facts(tb testing.TB) *slurm.Facts {
 	})
 }
 
-// captured are the outputs in testdata/facts, of a real Slurm.
-func captured(tb testing.TB) map[string]string {
-	tb.Helper()
-	texts := map[string]string{}
-	for _, name := range []string{"config", "sinfo", "reservation", "partition", "qos", "assoc", "sshare"} {
-		text, err := os.ReadFile(filepath.Join("testdata", "facts", name+".txt"))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		texts[name] = string(text)
-	}
-	return texts
-}
-
 // factsOf returns the facts of the one event of an answer.
 func factsOf(t *testing.T, a source.Answer) *job.Facts {
 	t.Helper()
@@ -82,69 +67,33 @@ func factsOf(t *testing.T, a source.Answer) *job.Facts {
 	return ev.Facts
 }
 
-// capturedAt is when testdata/facts was captured: 2026-11-20 14:24:00 UTC, in the middle of the reservation now1.
-var capturedAt = time.Unix(1795184640, 0).UTC()
-
-const (
-	gib = 1 << 30
-	mib = 1 << 20
-)
-
-// What a real Slurm printed means what was set up there: six nodes, of which n03 was drained and two have GPUs, the
-// partitions short (all), gpu (n05, n06) and whole (n01, n02); four reservations; limits made with sacctmgr.
+// TestFactsOfARealSlurm proves that what a real Slurm printed means what was set up there.
 func TestFactsOfARealSlurm(t *testing.T) {
-	p := &pretend{texts: captured(t)}
-	p.texts["config"] = strings.NewReplacer("accounting_storage/none", "accounting_storage/slurmdbd",
-		"PriorityWeightFairShare = 0", "PriorityWeightFairShare = 300").
-		Replace(p.texts["config"])
+	p := &pretend{texts: capturedFrom(t, "22.05")}
 	a := p.facts(t).Ask(t.Context(), capturedAt)
 	if len(a.Bad) > 0 || len(a.Notes) > 0 {
 		t.Errorf("bad lines %+v, notes %v", a.Bad, a.Notes)
 	}
-	plain := job.NodeResources{Procs: 8, Memory: 4000 * mib, Features: "ib,skylake"}
 	unix := func(s int64) time.Time { return time.Unix(s, 0).UTC() }
-	want := &job.Facts{
-		Version: "22.05.8",
-		Nodes: []job.NodeGroup{
-			{Queues: []string{"gpu", "short"}, Count: 2,
-				Node: job.NodeResources{Procs: 8, Memory: 8000 * mib, GPUs: 3}},
-			{Queues: []string{"short"}, Count: 2, Down: 1, Node: plain},
-			{Queues: []string{"short", "whole"}, Count: 2, Node: plain},
-		},
-		Outages: []job.Outage{
-			{Name: "cores", From: unix(1795202037), Until: unix(1826738037), Queues: []string{"short", "whole"},
-				Nodes: 1, Procs: 2, Accounts: []string{"phys"}},
-			// It floats: 1795185308 is 14:35:08, the quarter before is 14:30; its end, 14:45:08, is in the quarter that
-			// ends at 15:00.
-			{Name: "float", From: unix(1795185000), Until: unix(1795186800), Queues: []string{"short", "whole"},
-				Nodes: 1, Procs: 8, Memory: 4000 * mib},
-			{Name: "m1", Maintenance: true, From: unix(1795187637), Until: unix(1795194837),
-				Queues: []string{"short", "whole"}, Nodes: 2, Procs: 16, Memory: 8000 * mib, Users: []string{"root"}},
-			{Name: "now1", From: unix(1795184037), Until: unix(1795191237), Queues: []string{"gpu", "short"}, Nodes: 1,
-				Procs: 8, Memory: 8000 * mib, GPUs: 3, Users: []string{"games", "news"}},
-		},
-		Queues: []job.QueueFacts{
-			{Name: "gpu", Tier: 1, Factor: 10, MaxTime: time.Hour, MaxNodes: 1},
-			{Name: "short", Tier: 2, Factor: 1, MaxTime: 10 * time.Minute, DefaultTime: 2 * time.Minute},
-			{Name: "whole", Tier: 1, Factor: 1, Whole: true},
-		},
-		Weights: &job.Weights{Age: 1000, Queue: 100, FairShare: 300, MaxAge: 48 * time.Hour},
-		Limits: []job.Limit{
-			{QOS: "high", Jobs: 50, Procs: 8, Memory: 10 * gib, MaxTime: 24 * time.Hour, JobNodes: 2, Priority: 100},
-			{QOS: "high", PerUser: true, Jobs: 3, Submitted: 10, Procs: 4},
-			{Account: "physics", Procs: 100},
-			{Account: "physics", PerUser: true, Jobs: 7, MaxTime: time.Hour},
-			{Account: "physics", User: "games", Jobs: 2, MaxTime: time.Hour},
-		},
-		Shares: []job.Share{
-			{Account: "biology", User: "mail"}, {Account: "biology", User: "news"}, {Account: "physics", User: "games"},
-			{Account: "physics", User: "root"}, {Account: "root", User: "root"},
-		},
-		Accounts: []job.Account{
-			{Name: "biology", Users: []string{"mail", "news"}}, {Name: "physics", Users: []string{"games", "root"}},
-			{Name: "root", Users: []string{"root"}},
-		},
-		QOSs: []string{"high", "low", "normal"},
+	want := setUp()
+	want.Version, want.SharesAt = "22.05.8", capturedAt
+	want.Outages = []job.Outage{
+		{Name: "acc", From: unix(1796247126), Until: unix(1796283126), Queues: []string{"gpu", "short"}, Nodes: 2,
+			Procs: 16, Memory: 16000 * mib, GPUs: 6, DeniedAccounts: []string{"biology"}, NodeList: "n[05-06]",
+			Queue: "gpu", Flags: []string{"DAILY", "OVERLAP", "PART_NODES", "PURGE_COMP", "SPEC_NODES"}},
+		{Name: "cores", From: unix(1796167126), Until: unix(1827703126), Queues: []string{"short", "whole"}, Nodes: 1,
+			Procs: 4, Accounts: []string{"physics"}, NodeList: "n02", Queue: "short", Flags: []string{"SPEC_NODES"}},
+		// It floats: 1795448926 is 15:48:46, the quarter before is 15:45; its end, 15:58:46, is in the quarter that
+		// ends at 16:00.
+		{Name: "float", From: unix(1795448700), Until: unix(1795449600), Queues: []string{"short", "whole"}, Nodes: 1,
+			Procs: 8, Memory: 4000 * mib, DeniedUsers: []string{"cy"}, NodeList: "n01", Queue: "short",
+			Flags: []string{"SPEC_NODES", "TIME_FLOAT"}},
+		{Name: "m1", Maintenance: true, From: unix(1795807126), Until: unix(1795814326),
+			Queues: []string{"short", "whole"}, Nodes: 2, Procs: 16, Memory: 8000 * mib, Users: []string{"root"},
+			NodeList: "n[01-02]", Flags: []string{"IGNORE_JOBS", "MAINT", "SPEC_NODES"}},
+		{Name: "now1", From: unix(1795447126), Until: unix(1802647126), Queues: []string{"gpu", "short"}, Nodes: 1,
+			Procs: 8, Memory: 8000 * mib, GPUs: 3, Users: []string{"ann", "bob"}, NodeList: "n06",
+			Flags: []string{"FLEX", "IGNORE_JOBS", "SPEC_NODES"}},
 	}
 	if d := cmp.Diff(*want, *factsOf(t, a)); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -174,7 +123,8 @@ func TestFactsOfTheSamples(t *testing.T) {
 			{Name: "medium", Tier: 1, Factor: 50, MaxTime: time.Hour, DefaultTime: 10 * time.Minute},
 			{Name: "short", Tier: 1, Factor: 100, MaxTime: 10 * time.Minute, DefaultTime: 2 * time.Minute},
 		},
-		Weights: &job.Weights{Age: 10000, FairShare: 2000, JobSize: 500, Queue: 1000, MaxAge: 24 * time.Hour},
+		Weights: &job.Weights{Age: 10000, FairShare: 2000, JobSize: 500, Queue: 1000, MaxAge: 24 * time.Hour,
+			HalfLife: 7 * 24 * time.Hour, Period: 5 * time.Minute},
 	}
 	if d := cmp.Diff(*want, *got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
@@ -243,12 +193,12 @@ func TestFactsAreToldOnce(t *testing.T) {
 		}
 	}
 	p.calls = nil
-	p.texts["sinfo"] = strings.Replace(p.texts["sinfo"], "idle+drain", "idle", 1)
+	p.texts["sinfo"] = strings.ReplaceAll(p.texts["sinfo"], "idle+drain", "idle")
 	changed := factsOf(t, f.Ask(t.Context(), capturedAt.Add(10*time.Minute)))
 	if len(p.calls) != 4 {
 		t.Errorf("after ten minutes: calls %q", p.calls)
 	}
-	first.Nodes[1].Down = 0
+	first.Nodes[2].Down = 0
 	if d := cmp.Diff(*first, *changed); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
@@ -279,17 +229,18 @@ func TestFactsTriesAgain(t *testing.T) {
 // Fair shares move all the time: they are told anew when one has moved by a twentieth.
 func TestFactsShares(t *testing.T) {
 	shares := func(factor string) string {
-		return "root||\n physics||\n  physics|alice|" + factor + "\n  physics|bob|0.504\n"
+		return "root|||9||\n physics||1|9||inf\n  physics|alice|1|5|" + factor + "|0.5\n  physics|bob|1|4|0.504|2\n"
 	}
 	p := &pretend{texts: map[string]string{}}
 	p.texts["config"] = "AccountingStorageType = accounting_storage/slurmdbd\nPriorityType = " +
 		"priority/multifactor\nPriorityWeightFairShare = 5\n"
 	p.texts["sshare"] = shares("0.256")
 	f := p.facts(t)
-	got := factsOf(t, f.Ask(t.Context(), capturedAt)).Shares
-	if want := []job.Share{{Account: "physics", User: "alice", Factor: .26},
-		{Account: "physics", User: "bob", Factor: .5}}; !slices.Equal(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
+	got := factsOf(t, f.Ask(t.Context(), capturedAt))
+	if want := []job.Share{{Account: "physics", User: "alice", Factor: .26, Raw: 1, Usage: 5, Level: .5},
+		{Account: "physics", User: "bob", Factor: .5, Raw: 1, Usage: 4, Level: 2}}; !slices.Equal(got.Shares, want) ||
+		!got.SharesAt.Equal(capturedAt) {
+		t.Errorf("%+v at %s, want %+v at %s", got.Shares, got.SharesAt, want, capturedAt)
 	}
 	for i, step := range []struct {
 		factor string
@@ -303,8 +254,18 @@ func TestFactsShares(t *testing.T) {
 	}
 }
 
-// sinfoLine is one line of sinfo.
-func sinfoLine(fields ...string) string { return strings.Join(fields, "\x1f") + "\x1f\n" }
+// sinfoLine is one line of sinfo, of nodes with cores of one processor.
+func sinfoLine(fields ...string) string { return strings.Join(append(fields, "1"), "\x1f") + "\x1f\n" }
+
+// barred completes lines of sacctmgr that end before the last of so many columns.
+func barred(columns int, text string) string {
+	var all strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		all.WriteString(line + strings.Repeat("|", columns-1-strings.Count(line, "|")) + "\n")
+	}
+	return all.String()
+}
 
 // Which nodes are down, by every state and flag that sinfo knows.
 func TestFactsNodeStates(t *testing.T) {
@@ -333,9 +294,9 @@ func TestFactsNodeStates(t *testing.T) {
 func TestFactsOnAdmission(t *testing.T) {
 	for words, want := range map[string]job.Enforced{
 		"none": {}, "associations": {Associations: true}, "limits": {Associations: true, Limits: true},
-		"associations,qos": {Associations: true, QOS: true}, "safe": {Associations: true, Limits: true},
+		"associations,qos": {Associations: true, QOS: true}, "safe": {Associations: true, Limits: true, Safe: true},
 		"qos,limits": {Associations: true, QOS: true, Limits: true},
-		"ALL":        {Associations: true, QOS: true, Limits: true},
+		"ALL":        {Associations: true, QOS: true, Limits: true, Safe: true},
 	} {
 		p := &pretend{texts: captured(t)}
 		p.texts["config"] = "AccountingStorageEnforce = " + words + "\n"
@@ -355,8 +316,8 @@ func TestFactsOnAdmission(t *testing.T) {
 	if d := cmp.Diff(want, got.Queues); d != "" {
 		t.Errorf("partitions, -want +got:\n%s", d)
 	}
-	if len(got.Accounts) != 3 || len(got.QOSs) != 3 {
-		t.Errorf("%d accounts, %d QOSs, want 3 and 3", len(got.Accounts), len(got.QOSs))
+	if len(got.Accounts) != 5 || len(got.QOSs) != 4 {
+		t.Errorf("%d accounts, %d QOSs, want 5 and 4", len(got.Accounts), len(got.QOSs))
 	}
 	p.texts["assoc"] += "waitcast|chemistry\n"
 	p.texts["qos"] += "odd\n"
@@ -407,21 +368,26 @@ func TestFactsReservations(t *testing.T) {
 		{"maintenance to come",
 			line(60, 120,
 				"Nodes=n[01,03] NodeCnt=2 CoreCnt=8 Flags=IGNORE_JOBS,MAINT TRES=cpu=8 Users=root Accounts=(null)"),
-			out(job.Outage{Maintenance: true, From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8,
+			out(job.Outage{NodeList: "n[01,03]", Flags: []string{"IGNORE_JOBS", "MAINT"},
+				Maintenance: true, From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8,
 				Memory: 2 * gib, GPUs: 2, Users: []string{"root"}})},
 		{"a node that is down comes back before it",
 			line(60, 120, "Nodes=n[03-04] CoreCnt=8 Flags= TRES=cpu=8 Users=(null) Accounts=b,a"),
-			out(job.Outage{From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8, Memory: 2 * gib, GPUs: 2,
+			out(job.Outage{NodeList: "n[03-04]",
+				From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8, Memory: 2 * gib, GPUs: 2,
 				Accounts: []string{"a", "b"}})},
 		{"under way, with a node that is down",
 			line(-60, 120, "Nodes=n[03-04] CoreCnt=8 Flags= TRES=cpu=8 Users=a Accounts=(null)"),
-			out(job.Outage{From: at(-60), Until: at(120), Queues: both, Nodes: 1, Procs: 4, Memory: gib, GPUs: 1,
+			out(job.Outage{NodeList: "n[03-04]",
+				From: at(-60), Until: at(120), Queues: both, Nodes: 1, Procs: 4, Memory: gib, GPUs: 1,
 				Users: []string{"a"}})},
 		{"some cores",
 			line(60, 120, "Nodes=n[01-02] CoreCnt=2 Flags= NodeName=n01 CoreIDs=0-1 TRES=cpu=2 Users=-a Accounts=-b"),
-			out(job.Outage{From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 2, Procs: 2})},
+			out(job.Outage{NodeList: "n[01-02]", DeniedUsers: []string{"a"}, DeniedAccounts: []string{"b"},
+				From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 2, Procs: 2})},
 		{"without TRES", line(60, 120, "Nodes=n01 CoreCnt=3 Flags= Users=a Accounts=(null)"),
-			out(job.Outage{From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 3,
+			out(job.Outage{NodeList: "n01",
+				From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 3,
 				Users: []string{"a"}})},
 		{"over", line(-120, 0, "Nodes=n01 CoreCnt=4 Flags= TRES=cpu=4 Users=a Accounts=(null)"), nil},
 		{"licenses only",
@@ -432,7 +398,8 @@ func TestFactsReservations(t *testing.T) {
 		{"none", "No reservations in the system\n", nil},
 		{"local times", "ReservationName=r StartTime=2026-11-20T09:01:00 EndTime=2026-11-20T09:02:00 Nodes=n01 " +
 			"Flags= TRES=cpu=4 Users=a Accounts=(null)\n",
-			out(job.Outage{From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 4, Memory: gib,
+			out(job.Outage{NodeList: "n01",
+				From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 4, Memory: gib,
 				GPUs: 1, Users: []string{"a"}})},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -450,12 +417,12 @@ func TestFactsReservations(t *testing.T) {
 func TestFactsAssociations(t *testing.T) {
 	p := &pretend{texts: map[string]string{
 		"config": "ClusterName = here\nAccountingStorageType = accounting_storage/slurmdbd\n",
-		"assoc": strings.Join([]string{
-			"here|root|||||cpu=1000|||| ", "there|a|||7|||||7|", "here|a||||||cpu=8|2-00:00:00|5|9",
+		"assoc": barred(20, strings.Join([]string{
+			"here|root|||||cpu=1000||||", "there|a|||7|||||7|", "here|a||||||cpu=8|2-00:00:00|5|9",
 			"here|a|ann||||||||", "here|a|bob|gpu||||cpu=8|2-00:00:00|5|9",
 			"here|a|cy|||4|gres/gpu=2|cpu=16|2-00:00:00|3|9", "here|a|dan||2|||cpu=8|2-00:00:00|5|9",
-		}, "\n") + "\n",
-		"qos": "normal|0||||||||\nbad|line\nbig|10|4|||node=2|UNLIMITED|||\n",
+		}, "\n")+"\n"),
+		"qos": barred(25, "normal|0||||||||\n") + "bad|line\n" + barred(25, "big|10|4|||node=2|UNLIMITED|||\n"),
 	}}
 	a := p.facts(t).Ask(t.Context(), at(0))
 	want := []job.Limit{
@@ -513,9 +480,9 @@ func FuzzFacts(f *testing.F) {
 	f.Add(uint8(2), "PartitionName=gpu QoS=N/A DefaultTime=NONE MaxNodes=1 MaxTime=01:00:00 MinNodes=0 "+
 		"OverSubscribe=EXCLUSIVE PriorityTier=1 State=UP\n")
 	f.Add(uint8(3), "PriorityMaxAge = 2-00:00:00\nPriorityWeightAge = 1000\n")
-	f.Add(uint8(4), "high|100|50|8|cpu=8,mem=10G,gres/gpu:a=1|node=2|1-00:00:00|3|10|cpu=4\n")
-	f.Add(uint8(5), "c|physics|games||4|4|cpu=100|cpu=3|01:00:00|2|9\nc|physics|||||||||\n")
-	f.Add(uint8(6), "  physics|games|0.123456\nroot||\n")
+	f.Add(uint8(4), barred(25, "high|100|50|8|cpu=8,mem=10G,gres/gpu:a=1|node=2|1-00:00:00|3|10|cpu=4\n"))
+	f.Add(uint8(5), barred(20, "c|physics|games||4|4|cpu=100|cpu=3|01:00:00|2|9\nc|physics|||||||||\n"))
+	f.Add(uint8(6), "  physics|games|1|100|0.123456|inf\nroot|||100||\n")
 	f.Fuzz(func(t *testing.T, which uint8, text string) {
 		p := &pretend{texts: map[string]string{
 			"sinfo": sinfoLine("a", "n[01-03]", "4", "1024", "gpu:v100:1", "x", "idle"),

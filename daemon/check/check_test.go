@@ -357,7 +357,7 @@ func TestQueuesAndProcs(t *testing.T) {
 // or is slow, is told.
 func TestScheduler(t *testing.T) {
 	s := newSite(t)
-	facts, err := filepath.Abs("../../collector/slurm/testdata/facts")
+	facts, err := filepath.Abs("../../collector/slurm/testdata/facts/22.05")
 	if err != nil {
 		t.Fatal(err)
 	}
