@@ -22,7 +22,7 @@ type world struct {
 	policies                         []forward.Policy
 	known                            bool // all limits are
 	outages, past, blocked, ranks    bool // past: outages may go on already
-	gates                            bool
+	gates, caps                      bool
 }
 
 func (w world) draw(t *rapid.T) forward.State {
@@ -74,7 +74,51 @@ func (w world) draw(t *rapid.T) forward.State {
 	if w.gates {
 		s.Gates = w.drawGates(t)
 	}
+	if w.caps {
+		w.drawLimits(t, &s)
+	}
 	return s
+}
+
+// drawLimits draws up to three limits, what the jobs have of them, and jobs that run elsewhere and count in them.
+func (w world) drawLimits(t *rapid.T, s *forward.State) {
+	for range rapid.IntRange(0, 3).Draw(t, "limits") {
+		l := forward.Limit{Most: forward.NoBounds()}
+		for range rapid.IntRange(1, 2).Draw(t, "bounds") {
+			l.Most[rapid.SampledFrom([]int{forward.Jobs, forward.Procs, forward.GPUs}).Draw(t, "bound")] =
+				int64(rapid.IntRange(1, 5).Draw(t, "most"))
+		}
+		s.Limits = append(s.Limits, l)
+	}
+	for i := range s.Running {
+		s.Running[i].Holding = w.holding(t, s, s.Running[i].Procs)
+	}
+	for range rapid.IntRange(0, 2).Draw(t, "elsewhere") {
+		if h := w.holding(t, s, rapid.IntRange(1, 3).Draw(t, "size elsewhere")); h != nil {
+			s.Running = append(s.Running, forward.Running{Holding: h,
+				Limit: float64(rapid.IntRange(1, w.limits).Draw(t, "limit elsewhere")),
+				Law:   sure(rapid.IntRange(0, w.limits).Draw(t, "residual elsewhere"))})
+		}
+	}
+	for i := range s.Waiting {
+		s.Waiting[i].Holding = w.holding(t, s, s.Waiting[i].Procs)
+	}
+}
+
+// holding draws what a job of a size has of the limits of a state; nil for nothing.
+func (w world) holding(t *rapid.T, s *forward.State, procs int) *forward.Holding {
+	var h forward.Holding
+	for l := range s.Limits {
+		if rapid.Bool().Draw(t, "counts") {
+			h.Limits = append(h.Limits, int32(l)) //nolint:gosec // at most three
+		}
+	}
+	if h.Limits == nil {
+		return nil
+	}
+	h.Amounts[forward.Jobs], h.Amounts[forward.Procs] = 1, int64(procs)
+	h.Amounts[forward.GPUs] = int64(rapid.IntRange(0, 2).Draw(t, "gpus"))
+	return &h
 }
 
 // drawGates draws up to two gates; the one of longer limits is shut where the other is. Those that are shut open once.

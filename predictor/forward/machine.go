@@ -33,16 +33,22 @@ type machine struct {
 	gateNow  []gateState // those of the scene's state, by index
 	flips    float64     // when a gate opens or closes next; +Inf for never
 	idle     int         // flips since something else happened
+	limitNow []limitState
+	opens    float64 // when the work of a limit will have fallen so far that a job may start; +Inf for never
 
 	// asked is the number of the request, if it is in the queue itself, and asks when that becomes eligible. Else probe
 	// receives what the request, which is behind ahead of the jobs that wait, could take.
 	asked   int32
 	asks    float64
 	request late
-	probe   *envelope
-	ahead   int
-	rank    int  // of the request
-	gate    int8 // of the requests that the probe stands for
+	// requestHolds is what it counts for in limits. shutFor is for how many seconds these, or its eligibility, have kept
+	// it from starting, shutSince since when they do; NaN where they do not.
+	requestHolds       *Holding
+	shutFor, shutSince float64
+	probe              *envelope
+	ahead              int
+	rank               int  // of the request
+	gate               int8 // of the requests that the probe stands for
 }
 
 // late is a job that was not in the state, at a place among those that were.
@@ -78,8 +84,10 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	m.running.CopyFrom(&c.running)
 	m.waiting.copyFrom(&c.waiting)
 	m.resetGates()
+	m.resetLimits()
 	m.late = m.late[:0]
 	m.asked, m.asks, m.probe, m.ahead, m.gate = none, math.Inf(1), nil, len(c.state.Waiting), noGate
+	m.requestHolds = nil
 	m.events = m.events[:0]
 	for i := range c.state.Running {
 		t := &m.jobs[i]
@@ -149,12 +157,14 @@ func (m *machine) play() float64 {
 			return math.NaN()
 		}
 		if m.pass() {
+			m.watch(false)
 			return m.now
 		}
+		m.watch(true)
 		if m.probe != nil && m.probe.least() >= m.probe.most {
 			return math.Inf(1)
 		}
-		at := min(m.arrives, m.asks, m.events.First())
+		at := min(m.arrives, m.asks, m.opens, m.events.First())
 		if m.changed < len(m.changes) {
 			at = min(at, m.changes[m.changed].at)
 		}
@@ -187,12 +197,14 @@ func (m *machine) happen() {
 		}
 		if t.end <= m.now {
 			m.free += int(t.procs)
+			m.count(id, -1)
 			continue
 		}
 		t.expect = overrun(m.now, t.start)
 		m.run(id)
 	}
 	m.flipGates()
+	m.openLimits()
 	for m.unlocked < len(m.blocked) && m.state.Waiting[m.blocked[m.unlocked]].Eligible <= m.now {
 		if at := int(m.blocked[m.unlocked]); !park(m.gateNow, m.gateOf, at) {
 			m.waiting.add(&m.layout, at)
@@ -282,5 +294,5 @@ func (m *machine) ask(r *Request) {
 	m.request = m.comer(late{
 		slot: int32(len(m.state.Waiting) - r.Behind), rank: rank, procs: int32(r.Procs), plan: m.state.plan(r.Limit),
 	})
-	m.asked, m.asks = m.request.id, max(0, r.Eligible)
+	m.asked, m.asks, m.requestHolds = m.request.id, max(0, r.Eligible), r.Holding
 }

@@ -14,9 +14,12 @@ type waiter struct {
 	plan  float64
 }
 
-// head returns the first job of the queue; its id is none where nobody waits.
+// head returns the first job of the queue that may start by its limits; its id is none where nobody waits.
 func (m *machine) head() waiter {
 	at := m.waiting.first()
+	for at >= 0 && !m.admitted(at) {
+		at = m.waiting.first()
+	}
 	if i := m.firstLate(); i >= 0 && (at < 0 || at >= int(m.late[i].slot)) {
 		return m.comerAt(i)
 	}
@@ -26,14 +29,20 @@ func (m *machine) head() waiter {
 	return m.old(at)
 }
 
-// firstLate returns the index of the first late job whose gate is open, -1 if there is none.
+// firstLate returns the index of the first late job whose gate is open and whose limits let it start, -1 if there is
+// none.
 func (m *machine) firstLate() int {
 	for i := range m.late {
-		if !m.isShut(m.late[i].gate) {
+		if m.mayStart(&m.late[i]) {
 			return i
 		}
 	}
 	return -1
+}
+
+// mayStart reports whether neither a gate nor a limit keeps a late job from starting.
+func (m *machine) mayStart(l *late) bool {
+	return !m.isShut(l.gate) && (l.id != m.asked || m.stopper(m.requestHolds, l.plan) == none)
 }
 
 func (m *machine) old(at int) waiter {
@@ -148,6 +157,7 @@ func (m *machine) begin(w *waiter) bool {
 	}
 	m.free -= w.procs
 	m.run(w.id)
+	m.count(w.id, 1)
 	for i := range m.drops {
 		if i == 0 || m.drops[i].in < w.plan {
 			m.drops[i].most -= w.procs
@@ -259,12 +269,15 @@ func (m *machine) candidate(bounded bool) waiter {
 		bound = m.ahead
 	}
 	at := m.waiting.search(&m.layout, m.stairs, bound)
+	for at >= 0 && !m.admitted(at) {
+		at = m.waiting.search(&m.layout, m.stairs, bound)
+	}
 	for i := range m.late {
 		l := &m.late[i]
 		if at >= 0 && at < int(l.slot) || bounded && !l.before(m.ahead, m.rank) {
 			break
 		}
-		if !m.isShut(l.gate) && fits(m.stairs, l.procs, l.plan) {
+		if m.mayStart(l) && fits(m.stairs, l.procs, l.plan) {
 			return m.comerAt(i)
 		}
 	}

@@ -29,9 +29,10 @@ func (m *machine) follow() {
 // blame records that a job ends at this instant, or reaches its limit. Of several that end the largest counts.
 func (m *machine) blame(id int32, t *task) {
 	ended, ran := t.end <= m.now, int(id) < len(m.state.Running)
+	procs := max(1, t.procs) // one that runs elsewhere may free a limit
 	switch {
-	case ended && t.procs > m.trail.freed:
-		m.trail.cause, m.trail.freed = m.trail.roots[id], t.procs
+	case ended && procs > m.trail.freed:
+		m.trail.cause, m.trail.freed = m.trail.roots[id], procs
 	case !ended && !ran && m.trail.freed == 0: // its limit counts from its start
 		m.trail.cause = m.trail.roots[id]
 	}

@@ -9,17 +9,19 @@ import (
 )
 
 // naive plays a state one second after the other, with everything worked out anew from the definitions at every one.
-// All its times are whole seconds. It knows eligibility, places in the queue and outages.
+// All its times are whole seconds. It knows eligibility, places in the queue, outages and limits, but for those on work.
 type naive struct {
 	s        *forward.State
 	running  []holder
 	waiting  []waits
 	capacity func(t float64) int
+	blocked  float64 // seconds for which the request could not have started with all processors free
 }
 
 type holder struct {
 	procs              int
 	start, end, expect float64
+	holding            *forward.Holding
 }
 
 type waits struct {
@@ -28,6 +30,7 @@ type waits struct {
 	runtime        float64
 	place          int
 	request        bool
+	holding        *forward.Holding
 }
 
 func plan(s *forward.State, limit float64) float64 {
@@ -43,15 +46,16 @@ func plan(s *forward.State, limit float64) float64 {
 func newNaive(s *forward.State, r forward.Request) *naive {
 	n := &naive{s: s}
 	for _, j := range s.Running {
-		n.running = append(n.running, holder{j.Procs, -j.Age, j.Law.Residual(j.Age, .5), plan(s, j.Limit) - j.Age})
+		n.running = append(n.running, holder{j.Procs, -j.Age, j.Law.Residual(j.Age, .5), plan(s, j.Limit) - j.Age,
+			j.Holding})
 	}
 	for i, j := range s.Waiting {
 		n.waiting = append(n.waiting, waits{procs: j.Procs, plan: plan(s, j.Limit), eligible: j.Eligible,
-			runtime: j.Law.Residual(0, .5), place: 2 * i})
+			runtime: j.Law.Residual(0, .5), place: 2 * i, holding: j.Holding})
 	}
 	n.waiting = append(n.waiting, waits{
 		procs: r.Procs, plan: plan(s, r.Limit), eligible: r.Eligible, place: 2*(len(s.Waiting)-r.Behind) - 1,
-		request: true,
+		request: true, holding: r.Holding,
 	})
 	slices.SortFunc(n.waiting, func(a, b waits) int { return cmp.Compare(a.place, b.place) })
 	n.capacity = func(t float64) int {
@@ -94,6 +98,30 @@ func (n *naive) shut(plan, now float64) bool {
 	return shut
 }
 
+// kept reports whether a limit keeps a job from starting: what those that run have, counted anew.
+func (n *naive) kept(h *forward.Holding) bool {
+	if h == nil {
+		return false
+	}
+	for _, l := range h.Limits {
+		for k, most := range n.s.Limits[l].Most {
+			if most == forward.Unbounded || h.Amounts[k] == 0 {
+				continue
+			}
+			has := h.Amounts[k]
+			for _, r := range n.running {
+				if r.holding != nil && slices.Contains(r.holding.Limits, l) {
+					has += r.holding.Amounts[k]
+				}
+			}
+			if has > most {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // fits reports whether the plan has so many processors, and those reserved for another, for so long.
 func (n *naive) fits(at, now, plan float64, procs int, reserved *holder, end float64) bool {
 	for t := at; t == at || t < min(at+plan, end); t++ {
@@ -123,6 +151,11 @@ func (n *naive) play(end float64) float64 {
 				return now
 			}
 		}
+		for _, w := range n.waiting {
+			if w.request && (w.eligible > now || n.kept(w.holding)) {
+				n.blocked++
+			}
+		}
 	}
 	return math.Inf(1)
 }
@@ -133,7 +166,7 @@ func (n *naive) schedule(now, end float64) (again bool) {
 	var reserved *holder
 	for i := 0; i < len(n.waiting); i++ {
 		w := n.waiting[i]
-		if w.eligible > now || n.shut(w.plan, now) {
+		if w.eligible > now || n.shut(w.plan, now) || n.kept(w.holding) {
 			continue
 		}
 		if n.fits(now, now, w.plan, w.procs, reserved, end) {
@@ -141,7 +174,7 @@ func (n *naive) schedule(now, end float64) (again bool) {
 				n.waiting = nil
 				return false
 			}
-			h := holder{w.procs, now, now + w.runtime, now + w.plan}
+			h := holder{w.procs, now, now + w.runtime, now + w.plan, w.holding}
 			n.running = append(n.running, h)
 			n.waiting = slices.Delete(n.waiting, i, i+1)
 			i--

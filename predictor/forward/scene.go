@@ -23,6 +23,7 @@ type scene struct {
 	scratch []byend.Item
 	gateOf  []int8      // gates of the jobs that wait, by position; empty without gates
 	gates   []gateState // as they are now
+	limits  []limitState
 	backs   bool
 	plans   bool // by the time limits alone, without chance
 }
@@ -72,6 +73,7 @@ func (c *scene) prepare(s *State) error {
 		c.jobs = append(c.jobs, t)
 	}
 	c.running.Fill(c.scratch)
+	c.prepareLimits()
 	c.prepareQueue()
 	return nil
 }

@@ -17,6 +17,7 @@ type Sim struct {
 	scene   scene
 	machine machine
 	helpers []machine // of the other workers
+	futures []Future  // of Waits
 	follows bool      // the causes of starts
 }
 
@@ -24,11 +25,17 @@ type Sim struct {
 // goroutine costs.
 const sharedJobs = 20
 
-// Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas of the state, sorted, and returns
+// Future is what becomes of a request in one replica.
+type Future struct {
+	// Wait is its wait in seconds; for Blocked of them it was not eligible, or a limit kept it from starting.
+	Wait, Blocked float64
+}
+
+// Futures appends to dst[:0] what becomes of a request in so many replicas of the state, in their order, and returns
 // it. Equal input gives equal output, and a job that is in two states with the same Key has the same luck in both.
 //
 // The error is a *TooLargeError, a *NeverError, a *LawError or wraps ErrBadInput.
-func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, dst []float64) ([]float64, error) {
+func (s *Sim) Futures(state *State, request Request, replicas int, seed uint64, dst []Future) ([]Future, error) {
 	dst = dst[:0]
 	if err := field(replicas > 0, "replicas", -1, "", float64(replicas), "1 or more"); err != nil {
 		return dst, err
@@ -41,17 +48,30 @@ func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, ds
 	if err := s.all(&request, seed, dst); err != nil {
 		return dst[:0], err
 	}
+	return dst, nil
+}
+
+// Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas, sorted, and returns it. See Futures.
+func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, dst []float64) ([]float64, error) {
+	dst = dst[:0]
+	var err error
+	if s.futures, err = s.Futures(state, request, replicas, seed, s.futures); err != nil {
+		return dst, err
+	}
+	for i := range s.futures {
+		dst = append(dst, s.futures[i].Wait)
+	}
 	slices.Sort(dst)
 	return dst, nil
 }
 
-// all plays as many replicas as there is room for waits. Of several errors the first replica's counts.
-func (s *Sim) all(request *Request, seed uint64, waits []float64) error {
-	workers := min(s.Workers, len(waits))
+// all plays as many replicas as there is room for futures. Of several errors the first replica's counts.
+func (s *Sim) all(request *Request, seed uint64, futures []Future) error {
+	workers := min(s.Workers, len(futures))
 	if len(s.scene.jobs) < sharedJobs || workers <= 1 {
-		for i := range waits {
+		for i := range futures {
 			var err error
-			if waits[i], err = s.one(&s.machine, request, i, seed); err != nil {
+			if futures[i], err = s.one(&s.machine, request, i, seed); err != nil {
 				return err
 			}
 		}
@@ -60,7 +80,7 @@ func (s *Sim) all(request *Request, seed uint64, waits []float64) error {
 	for len(s.helpers) < workers-1 {
 		s.helpers = append(s.helpers, machine{})
 	}
-	w := shared{sim: s, request: *request, seed: seed, waits: waits}
+	w := shared{sim: s, request: *request, seed: seed, futures: futures}
 	for i := range workers - 1 {
 		w.others.Go(func() { w.work(&s.helpers[i]) })
 	}
@@ -74,7 +94,7 @@ type shared struct {
 	sim     *Sim
 	request Request
 	seed    uint64
-	waits   []float64
+	futures []Future
 	next    atomic.Int64 // replica
 	others  sync.WaitGroup
 
@@ -85,9 +105,9 @@ type shared struct {
 
 // work plays replicas, in their order, until there are no more or one fails.
 func (w *shared) work(m *machine) {
-	for i := int(w.next.Add(1)) - 1; i < len(w.waits); i = int(w.next.Add(1)) - 1 {
+	for i := int(w.next.Add(1)) - 1; i < len(w.futures); i = int(w.next.Add(1)) - 1 {
 		var err error
-		if w.waits[i], err = w.sim.one(m, &w.request, i, w.seed); err != nil {
+		if w.futures[i], err = w.sim.one(m, &w.request, i, w.seed); err != nil {
 			w.fail(i, err)
 			return
 		}
@@ -96,7 +116,7 @@ func (w *shared) work(m *machine) {
 
 // fail records that a replica failed: no more are begun.
 func (w *shared) fail(replica int, err error) {
-	w.next.Store(int64(len(w.waits)))
+	w.next.Store(int64(len(w.futures)))
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if w.err == nil || replica < w.failed {
@@ -113,18 +133,22 @@ func (s *Sim) Plan(state *State, request Request) (float64, error) {
 	if err := s.ready(state, &request); err != nil {
 		return 0, err
 	}
-	return s.one(&s.machine, &request, 0, 0)
+	f, err := s.one(&s.machine, &request, 0, 0)
+	return f.Wait, err
 }
 
 func (s *Sim) ready(state *State, request *Request) error {
 	if err := s.scene.prepare(state); err != nil {
 		return err
 	}
+	if err := request.Holding.check(len(state.Limits), "request", -1); err != nil {
+		return err
+	}
 	return request.check(s.scene.most, len(state.Waiting))
 }
 
 // one plays one replica with the request.
-func (s *Sim) one(m *machine, request *Request, replica int, seed uint64) (float64, error) {
+func (s *Sim) one(m *machine, request *Request, replica int, seed uint64) (Future, error) {
 	m.reset(&s.scene, replica, seed)
 	m.ask(request)
 	if s.follows {
@@ -133,9 +157,9 @@ func (s *Sim) one(m *machine, request *Request, replica int, seed uint64) (float
 	w := m.play()
 	switch {
 	case m.failed != nil:
-		return 0, m.failed
+		return Future{}, m.failed
 	case math.IsInf(w, 1):
-		return 0, &NeverError{Procs: request.Procs, Limit: request.Limit}
+		return Future{}, &NeverError{Procs: request.Procs, Limit: request.Limit}
 	}
-	return w, nil
+	return Future{w, m.shutFor}, nil
 }

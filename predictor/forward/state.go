@@ -52,6 +52,9 @@ type Running struct {
 	Age   float64 // seconds, 0 or more
 	Limit float64 // seconds, 0 for unknown
 	Law   Law     // nil is a job that runs to its limit
+	// Holding is what it has of what State.Limits bound, nil for nothing. A job that runs elsewhere and counts in one of
+	// them has 0 processors.
+	Holding *Holding
 }
 
 // Waiting is a job that waits.
@@ -63,6 +66,8 @@ type Waiting struct {
 	Eligible float64 // seconds from now until it may compete; 0 or less for now, +Inf for never
 	Rank     int     // the lower the sooner; used by policies by priority
 	Law      Law     // nil is a job that runs to its limit
+	// Holding is what it would have of what State.Limits bound, nil for nothing.
+	Holding *Holding
 }
 
 // Outage is processors that are away for a time. No job starts that would, by its limit, need them then; one that holds
@@ -104,6 +109,8 @@ type State struct {
 	Arrivals Arrivals
 	// Gates close the pool to jobs of long limits at times of the week; by Over, rising.
 	Gates []Gate
+	// Limits bound what some of the jobs have at once.
+	Limits []Limit
 	// Horizon, in seconds, ends a replica in which arrivals never let the request start; its wait is the horizon then.
 	// 0 for 30 days. Without arrivals there is none.
 	Horizon float64
@@ -123,6 +130,8 @@ type Request struct {
 	// Behind is how many of State.Waiting, from the end, the request goes before: 0 where it joins last; see
 	// State.Behind.
 	Behind int
+	// Holding is what it would have of what State.Limits bound, nil for nothing. Only [Sim] takes account of it.
+	Holding *Holding
 }
 
 // Behind returns how many jobs that wait, from the end, a request of a rank goes before.
@@ -160,7 +169,7 @@ func (e *TooLargeError) Error() string {
 }
 
 // NeverError is a request that does not start though it is small enough: an outage without an end comes before it could
-// end by its limit.
+// end by its limit, or one of the limits on what runs at once is below what it asks for.
 type NeverError struct {
 	Procs int
 	Limit float64
@@ -168,8 +177,8 @@ type NeverError struct {
 
 // Error names the request.
 func (e *NeverError) Error() string {
-	return fmt.Sprintf("a request for %d processors and %v s never starts: an outage without an end leaves it no time",
-		e.Procs, e.Limit)
+	return fmt.Sprintf("a request for %d processors and %v s never starts: an outage without an end leaves it no time, "+
+		"or it is over a limit", e.Procs, e.Limit)
 }
 
 // LawError is a law that gave something that is no number of seconds from 0; it wraps ErrBadInput.
@@ -211,8 +220,9 @@ func (s *State) check() error {
 	)
 	for i := range s.Running {
 		r := &s.Running[i]
-		if !isProcs(r.Procs) || !isSeconds(r.Age) || !isSeconds(r.Limit) {
-			err = errors.Join(err, field(isProcs(r.Procs), "running", i, "procs", float64(r.Procs), needProcs),
+		elsewhere := r.Procs == 0 && r.Holding != nil
+		if !isProcs(r.Procs) && !elsewhere || !isSeconds(r.Age) || !isSeconds(r.Limit) {
+			err = errors.Join(err, field(isProcs(r.Procs) || elsewhere, "running", i, "procs", float64(r.Procs), needProcs),
 				field(isSeconds(r.Age), "running", i, "age", r.Age, needSeconds),
 				field(isSeconds(r.Limit), "running", i, "limit", r.Limit, needSeconds))
 		}
@@ -228,6 +238,7 @@ func (s *State) check() error {
 			err = errors.Join(err, field(false, "waiting", i, "rank", float64(w.Rank), "the order of the ranks"))
 		}
 	}
+	err = errors.Join(err, s.checkLimits())
 	if len(s.Gates) > mostGates {
 		err = errors.Join(err, field(false, "gates", -1, "", float64(len(s.Gates)), "at most 64"))
 	}

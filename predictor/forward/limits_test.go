@@ -1,0 +1,140 @@
+package forward_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+// TestLimitsAsDefined compares starts and blocked times beside limits with those that follow from the definitions.
+func TestLimitsAsDefined(t *testing.T) {
+	w := world{capacity: 8, running: 4, waiting: 6, most: 4, limits: 20, known: true, blocked: true, ranks: true, caps: true,
+		policies: []forward.Policy{forward.EASY, forward.FCFS, forward.PriorityEASY}}
+	var sim forward.Sim
+	kept := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := w.draw(t)
+		r := w.request(t, &s)
+		r.Holding = w.holding(t, &s, r.Procs)
+		if len(s.Waiting) > 0 && s.Policy == forward.PriorityEASY {
+			r.Behind = rapid.IntRange(0, len(s.Waiting)).Draw(t, "behind")
+			if r.Rank = s.Waiting[len(s.Waiting)-1].Rank; r.Behind > 0 {
+				r.Rank = s.Waiting[len(s.Waiting)-r.Behind].Rank
+			}
+		}
+		if rapid.IntRange(0, 3).Draw(t, "not yet") == 0 {
+			r.Eligible = float64(rapid.IntRange(1, 20).Draw(t, "eligible"))
+		}
+		n := newNaive(&s, r)
+		want := n.play(400)
+		got, err := sim.Futures(&s, r, 1, 1, nil)
+		var never *forward.NeverError
+		if errors.As(err, &never) {
+			got = []forward.Future{{Wait: math.Inf(1), Blocked: n.blocked}}
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if got[0].Wait != want || got[0].Blocked != n.blocked {
+			t.Fatalf("starts after %v s, %v of them blocked; want %v and %v", got[0].Wait, got[0].Blocked, want,
+				n.blocked)
+		}
+		if n.blocked > 0 && !math.IsInf(want, 1) {
+			kept++
+		}
+	})
+	if kept < 5 {
+		t.Errorf("only %d requests were blocked for a time: the states drawn are too easy", kept)
+	}
+}
+
+// holds returns what a job of one processor has of the first limit.
+func holds(work bool) *forward.Holding {
+	h := &forward.Holding{Limits: []int32{0}}
+	h.Amounts[forward.Jobs], h.Amounts[forward.Procs] = 1, 1
+	if work {
+		h.Amounts[forward.Work] = 1
+	}
+	return h
+}
+
+// TestBlockedJobsKeepNobodyElse: the second job of a user who may run one does not hold up those behind it.
+func TestBlockedJobsKeepNobodyElse(t *testing.T) {
+	most := forward.NoBounds()
+	most[forward.Jobs] = 1
+	s := forward.State{Capacity: 10, Policy: forward.FCFS, Limits: []forward.Limit{{Most: most}},
+		Running: []forward.Running{{Procs: 1, Limit: 100, Law: sure(50), Holding: holds(false)}},
+		Waiting: []forward.Waiting{{Procs: 1, Limit: 100, Law: sure(30), Holding: holds(false)}}}
+	var sim forward.Sim
+	other, err := sim.Futures(&s, forward.Request{Procs: 9, Limit: 100}, 1, 1, nil)
+	check(t, err)
+	if other[0] != (forward.Future{}) {
+		t.Errorf("a request of nobody's limit gets %+v, want a start at once", other[0])
+	}
+	own, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: 100, Holding: holds(false)}, 1, 1, nil)
+	check(t, err)
+	if want := (forward.Future{Wait: 80, Blocked: 80}); own[0] != want { // 50 s, then the 30 s of the job ahead
+		t.Errorf("a request of the same limit gets %+v, want %+v", own[0], want)
+	}
+	roots, err := sim.Pivots(&s, forward.Request{Procs: 1, Limit: 100, Holding: holds(false)}, 1, 1, nil)
+	check(t, err)
+	if len(roots) != 1 || roots[0] != 0 {
+		t.Errorf("its start hangs on %v, want job 0, which runs", roots)
+	}
+}
+
+// TestWorkFallsBySecond: a limit on the work that is left lets a job start before another ends.
+func TestWorkFallsBySecond(t *testing.T) {
+	most := forward.NoBounds()
+	most[forward.Work] = 150
+	s := forward.State{Capacity: 10, Policy: forward.EASY, Limits: []forward.Limit{{Most: most}},
+		Running: []forward.Running{{Procs: 1, Age: 20, Limit: 120, Law: sure(95), Holding: holds(true)}}}
+	var sim forward.Sim
+	for _, c := range []struct{ limit, want float64 }{
+		{50, 0},   // 100 and 50 are 150
+		{80, 30},  // when 70 are left
+		{149, 95}, // only the end, 5 s before the limit, leaves enough
+		{150, 95},
+	} {
+		got, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: c.limit, Holding: holds(true)}, 1, 1, nil)
+		check(t, err)
+		if math.Abs(got[0].Wait-c.want) > .01 || got[0].Blocked != got[0].Wait {
+			t.Errorf("limit %v s: %+v, want a start after %v s, all of them blocked", c.limit, got[0], c.want)
+		}
+	}
+	var never *forward.NeverError
+	_, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: 151, Holding: holds(true)}, 1, 1, nil)
+	if !errors.As(err, &never) {
+		t.Errorf("more work than the limit: error %v, want a NeverError", err)
+	}
+}
+
+// TestBadLimitsAreRefused names what is wrong.
+func TestBadLimitsAreRefused(t *testing.T) {
+	var sim forward.Sim
+	good := forward.State{Capacity: 1, Policy: forward.EASY, Limits: []forward.Limit{{Most: forward.NoBounds()}}}
+	for name, bad := range map[string]func(s *forward.State, r *forward.Request){
+		"limits[0].most[0]": func(s *forward.State, _ *forward.Request) { s.Limits = []forward.Limit{{Most: forward.Amounts{-1}}} },
+		"running[0].holding.limits": func(s *forward.State, _ *forward.Request) {
+			s.Running = []forward.Running{{Procs: 1, Holding: &forward.Holding{Limits: []int32{1}}}}
+		},
+		"waiting[0].holding.limits": func(s *forward.State, _ *forward.Request) {
+			s.Waiting = []forward.Waiting{{Procs: 1, Holding: &forward.Holding{Limits: []int32{-1}}}}
+		},
+		"request.holding.amounts[1]": func(_ *forward.State, r *forward.Request) {
+			r.Holding = &forward.Holding{Amounts: forward.Amounts{0, -3}}
+		},
+		"running[0].procs": func(s *forward.State, _ *forward.Request) { s.Running = []forward.Running{{}} },
+	} {
+		s, r := good, forward.Request{Procs: 1, Limit: 1}
+		bad(&s, &r)
+		_, err := sim.Waits(&s, r, 1, 1, nil)
+		var f *forward.FieldError
+		if !errors.As(err, &f) || f.Field != name {
+			t.Errorf("%s: error %v, want one of that field", name, err)
+		}
+	}
+}
