@@ -91,34 +91,30 @@ func (w world) drawLimits(t *rapid.T, s *forward.State) {
 		s.Limits = append(s.Limits, l)
 	}
 	for i := range s.Running {
-		s.Running[i].Holding = w.holding(t, s, s.Running[i].Procs)
+		s.Running[i].Holds = w.holds(t, s, s.Running[i].Procs)
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "elsewhere") {
-		if h := w.holding(t, s, rapid.IntRange(1, 3).Draw(t, "size elsewhere")); h != nil {
-			s.Running = append(s.Running, forward.Running{Holding: h,
+		if h := w.holds(t, s, rapid.IntRange(1, 3).Draw(t, "size elsewhere")); h != nil {
+			s.Running = append(s.Running, forward.Running{Holds: h,
 				Limit: float64(rapid.IntRange(1, w.limits).Draw(t, "limit elsewhere")),
 				Law:   sure(rapid.IntRange(0, w.limits).Draw(t, "residual elsewhere"))})
 		}
 	}
 	for i := range s.Waiting {
-		s.Waiting[i].Holding = w.holding(t, s, s.Waiting[i].Procs)
+		s.Waiting[i].Holds = w.holds(t, s, s.Waiting[i].Procs)
 	}
 }
 
-// holding draws what a job of a size has of the limits of a state; nil for nothing.
-func (w world) holding(t *rapid.T, s *forward.State, procs int) *forward.Holding {
-	var h forward.Holding
+// holds draws what a job of a size has of the limits of a state.
+func (w world) holds(t *rapid.T, s *forward.State, procs int) (out []forward.Holding) {
+	gpus := int64(rapid.IntRange(0, 2).Draw(t, "gpus"))
 	for l := range s.Limits {
 		if rapid.Bool().Draw(t, "counts") {
-			h.Limits = append(h.Limits, int32(l)) //nolint:gosec // at most three
+			out = append(out, forward.Holding{Limit: int32(l), //nolint:gosec // at most three
+				Amounts: forward.Amounts{forward.Jobs: 1, forward.Procs: int64(procs), forward.GPUs: gpus}})
 		}
 	}
-	if h.Limits == nil {
-		return nil
-	}
-	h.Amounts[forward.Jobs], h.Amounts[forward.Procs] = 1, int64(procs)
-	h.Amounts[forward.GPUs] = int64(rapid.IntRange(0, 2).Draw(t, "gpus"))
-	return &h
+	return out
 }
 
 // drawGates draws up to two gates; the one of longer limits is shut where the other is. Those that are shut open once.

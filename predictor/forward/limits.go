@@ -37,29 +37,24 @@ func NoBounds() (out Amounts) {
 // bring them over it does not start and keeps nobody else from starting: it has no reservation, as in Slurm.
 type Limit struct{ Most Amounts }
 
-// Holding is what a job has while it runs, for the limits that it counts in.
+// Holding is what a job has of what one limit bounds while it runs.
 type Holding struct {
+	Limit   int32 // index in State.Limits
 	Amounts Amounts
-	// Limits are indices of State.Limits, each once.
-	Limits []int32
 }
 
-// check reports whether a holding makes sense.
-func (h *Holding) check(limits int, who string, i int) error {
-	if h == nil {
-		return nil
-	}
-	if i >= 0 {
-		who = fmt.Sprintf("%s[%d]", who, i)
-	}
-	for k, a := range h.Amounts {
-		if a < 0 || k != Memory && a > math.MaxInt32 {
-			return field(false, fmt.Sprintf("%s.holding.amounts[%d]", who, k), -1, "", float64(a), "0 or more")
+// checkHoldings reports whether what a job has of some limits makes sense; who names the job.
+func checkHoldings(all []Holding, limits int, who string) error {
+	for i := range all {
+		h := &all[i]
+		if h.Limit < 0 || int(h.Limit) >= limits {
+			return field(false, fmt.Sprintf("%s.holds[%d].limit", who, i), -1, "", float64(h.Limit),
+				fmt.Sprintf("0 up to, not with, %d", limits))
 		}
-	}
-	for _, l := range h.Limits {
-		if l < 0 || int(l) >= limits {
-			return field(false, who+".holding.limits", -1, "", float64(l), fmt.Sprintf("0 up to, not with, %d", limits))
+		for k, a := range h.Amounts {
+			if a < 0 || k != Memory && a > math.MaxInt32 {
+				return field(false, fmt.Sprintf("%s.holds[%d].amounts[%d]", who, i, k), -1, "", float64(a), "0 or more")
+			}
 		}
 	}
 	return nil
@@ -79,10 +74,10 @@ func (l *limitState) workAt(now float64) float64 {
 }
 
 // add adds what a job has, or takes it away; left is what is left of its time limit.
-func (l *limitState) add(now float64, h *Holding, sign int64, left float64) {
-	l.work, l.at = l.workAt(now)+float64(sign)*float64(h.Amounts[Work])*left, now
+func (l *limitState) add(now float64, a *Amounts, sign int64, left float64) {
+	l.work, l.at = l.workAt(now)+float64(sign)*float64(a[Work])*left, now
 	for k := range l.used {
-		l.used[k] += sign * h.Amounts[k]
+		l.used[k] += sign * a[k]
 	}
 	if l.used[Work] == 0 {
 		l.work = 0 // without the errors of sums
@@ -119,11 +114,9 @@ func (c *scene) prepareLimits() {
 	}
 	for i := range c.state.Running {
 		r := &c.state.Running[i]
-		if r.Holding == nil {
-			continue
-		}
-		for _, l := range r.Holding.Limits {
-			c.limits[l].add(0, r.Holding, 1, math.Max(0, finite(c.state.plan(r.Limit)-r.Age)))
+		for k := range r.Holds {
+			h := &r.Holds[k]
+			c.limits[h.Limit].add(0, &h.Amounts, 1, math.Max(0, finite(c.state.plan(r.Limit)-r.Age)))
 		}
 	}
 }
@@ -142,33 +135,31 @@ func (m *machine) resetLimits() {
 	m.opens, m.shutFor, m.shutSince = math.Inf(1), 0, math.NaN()
 }
 
-// holding returns what a job has of what limits bound; nil for nothing.
-func (m *machine) holding(id int32) *Holding {
+// holds returns what a job has of what limits bound.
+func (m *machine) holds(id int32) []Holding {
 	s := m.state
 	switch {
 	case len(m.limitNow) == 0:
 		return nil
 	case int(id) < len(s.Running):
-		return s.Running[id].Holding
+		return s.Running[id].Holds
 	case int(id) < len(s.Running)+len(s.Waiting):
-		return s.Waiting[int(id)-len(s.Running)].Holding
+		return s.Waiting[int(id)-len(s.Running)].Holds
 	case id == m.asked:
 		return m.requestHolds
 	}
 	return nil
 }
 
-// stopper returns the first limit that keeps a job from starting now; none if there is none.
-func (m *machine) stopper(h *Holding, plan float64) int32 {
-	if h == nil {
-		return none
-	}
-	for _, l := range h.Limits {
-		if !m.limitNow[l].admits(&m.state.Limits[l].Most, &h.Amounts, m.now, finite(plan)) {
-			return l
+// stopper returns the first of its limits that keeps a job from starting now; nil if there is none.
+func (m *machine) stopper(holds []Holding, plan float64) *Holding {
+	for i := range holds {
+		h := &holds[i]
+		if !m.limitNow[h.Limit].admits(&m.state.Limits[h.Limit].Most, &h.Amounts, m.now, finite(plan)) {
+			return h
 		}
 	}
-	return none
+	return nil
 }
 
 // admitted reports whether the limits let a job of the state that waits start now, and puts it aside where they do not.
@@ -176,21 +167,22 @@ func (m *machine) admitted(at int) bool {
 	if len(m.limitNow) == 0 {
 		return true
 	}
-	h, plan := m.state.Waiting[at].Holding, m.layout.plan[at]
-	l := m.stopper(h, plan)
-	if l == none {
+	plan := m.layout.plan[at]
+	h := m.stopper(m.state.Waiting[at].Holds, plan)
+	if h == nil {
 		return true
 	}
 	m.waiting.remove(&m.layout, at)
-	m.limitNow[l].parked = append(m.limitNow[l].parked, int32(at)) //nolint:gosec // one of the jobs that wait
-	m.opens = math.Min(m.opens, m.opensAt(l, h, plan))
+	l := &m.limitNow[h.Limit]
+	l.parked = append(l.parked, int32(at)) //nolint:gosec // one of the jobs that wait
+	m.opens = math.Min(m.opens, m.opensAt(h, plan))
 	return false
 }
 
 // opensAt returns the instant at which the work of a limit has fallen so far that a job may start, if no job ends
 // before; +Inf where another amount keeps it.
-func (m *machine) opensAt(limit int32, h *Holding, plan float64) float64 {
-	l, most := &m.limitNow[limit], &m.state.Limits[limit].Most
+func (m *machine) opensAt(h *Holding, plan float64) float64 {
+	l, most := &m.limitNow[h.Limit], &m.state.Limits[h.Limit].Most
 	if most[Work] == Unbounded || l.used[Work] == 0 {
 		return math.Inf(1)
 	}
@@ -203,19 +195,16 @@ func (m *machine) opensAt(limit int32, h *Holding, plan float64) float64 {
 
 // count adds what a job has to its limits as it starts, or takes it away as it ends.
 func (m *machine) count(id int32, sign int64) {
-	h := m.holding(id)
-	if h == nil {
-		return
-	}
-	t := &m.jobs[id]
-	left := 0.
-	if h.Amounts[Work] > 0 {
-		left = math.Max(0, finite(m.planOf(id))-(m.now-t.start))
-	}
-	for _, l := range h.Limits {
-		m.limitNow[l].add(m.now, h, sign, left)
+	holds := m.holds(id)
+	for i := range holds {
+		h := &holds[i]
+		left := 0.
+		if h.Amounts[Work] > 0 {
+			left = math.Max(0, finite(m.planOf(id))-(m.now-m.jobs[id].start))
+		}
+		m.limitNow[h.Limit].add(m.now, &h.Amounts, sign, left)
 		if sign < 0 {
-			m.unpark(l)
+			m.unpark(h.Limit)
 		}
 	}
 }
@@ -277,14 +266,11 @@ func (m *machine) isKept() bool {
 	if !math.IsInf(m.asks, 1) {
 		return true
 	}
-	if m.requestHolds == nil {
+	h := m.stopper(m.requestHolds, m.request.plan)
+	if h == nil {
 		return false
 	}
-	l := m.stopper(m.requestHolds, m.request.plan)
-	if l == none {
-		return false
-	}
-	m.opens = math.Min(m.opens, m.opensAt(l, m.requestHolds, m.request.plan))
+	m.opens = math.Min(m.opens, m.opensAt(h, m.request.plan))
 	return true
 }
 
@@ -296,13 +282,17 @@ func (s *State) checkLimits() error {
 		}
 	}
 	for i := range s.Running {
-		if err := s.Running[i].Holding.check(len(s.Limits), "running", i); err != nil {
-			return err
+		if h := s.Running[i].Holds; h != nil {
+			if err := checkHoldings(h, len(s.Limits), fmt.Sprintf("running[%d]", i)); err != nil {
+				return err
+			}
 		}
 	}
 	for i := range s.Waiting {
-		if err := s.Waiting[i].Holding.check(len(s.Limits), "waiting", i); err != nil {
-			return err
+		if h := s.Waiting[i].Holds; h != nil {
+			if err := checkHoldings(h, len(s.Limits), fmt.Sprintf("waiting[%d]", i)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ func TestLimitsAsDefined(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := w.draw(t)
 		r := w.request(t, &s)
-		r.Holding = w.holding(t, &s, r.Procs)
+		r.Holds = w.holds(t, &s, r.Procs)
 		if len(s.Waiting) > 0 && s.Policy == forward.PriorityEASY {
 			r.Behind = rapid.IntRange(0, len(s.Waiting)).Draw(t, "behind")
 			if r.Rank = s.Waiting[len(s.Waiting)-1].Rank; r.Behind > 0 {
@@ -52,13 +52,12 @@ func TestLimitsAsDefined(t *testing.T) {
 }
 
 // holds returns what a job of one processor has of the first limit.
-func holds(work bool) *forward.Holding {
-	h := &forward.Holding{Limits: []int32{0}}
-	h.Amounts[forward.Jobs], h.Amounts[forward.Procs] = 1, 1
+func holds(work bool) []forward.Holding {
+	a := forward.Amounts{forward.Jobs: 1, forward.Procs: 1}
 	if work {
-		h.Amounts[forward.Work] = 1
+		a[forward.Work] = 1
 	}
-	return h
+	return []forward.Holding{{Amounts: a}}
 }
 
 // TestBlockedJobsKeepNobodyElse: the second job of a user who may run one does not hold up those behind it.
@@ -66,20 +65,20 @@ func TestBlockedJobsKeepNobodyElse(t *testing.T) {
 	most := forward.NoBounds()
 	most[forward.Jobs] = 1
 	s := forward.State{Capacity: 10, Policy: forward.FCFS, Limits: []forward.Limit{{Most: most}},
-		Running: []forward.Running{{Procs: 1, Limit: 100, Law: sure(50), Holding: holds(false)}},
-		Waiting: []forward.Waiting{{Procs: 1, Limit: 100, Law: sure(30), Holding: holds(false)}}}
+		Running: []forward.Running{{Procs: 1, Limit: 100, Law: sure(50), Holds: holds(false)}},
+		Waiting: []forward.Waiting{{Procs: 1, Limit: 100, Law: sure(30), Holds: holds(false)}}}
 	var sim forward.Sim
 	other, err := sim.Futures(&s, forward.Request{Procs: 9, Limit: 100}, 1, 1, nil)
 	check(t, err)
 	if other[0] != (forward.Future{}) {
 		t.Errorf("a request of nobody's limit gets %+v, want a start at once", other[0])
 	}
-	own, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: 100, Holding: holds(false)}, 1, 1, nil)
+	own, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: 100, Holds: holds(false)}, 1, 1, nil)
 	check(t, err)
 	if want := (forward.Future{Wait: 80, Blocked: 80}); own[0] != want { // 50 s, then the 30 s of the job ahead
 		t.Errorf("a request of the same limit gets %+v, want %+v", own[0], want)
 	}
-	roots, err := sim.Pivots(&s, forward.Request{Procs: 1, Limit: 100, Holding: holds(false)}, 1, 1, nil)
+	roots, err := sim.Pivots(&s, forward.Request{Procs: 1, Limit: 100, Holds: holds(false)}, 1, 1, nil)
 	check(t, err)
 	if len(roots) != 1 || roots[0] != 0 {
 		t.Errorf("its start hangs on %v, want job 0, which runs", roots)
@@ -91,7 +90,7 @@ func TestWorkFallsBySecond(t *testing.T) {
 	most := forward.NoBounds()
 	most[forward.Work] = 150
 	s := forward.State{Capacity: 10, Policy: forward.EASY, Limits: []forward.Limit{{Most: most}},
-		Running: []forward.Running{{Procs: 1, Age: 20, Limit: 120, Law: sure(95), Holding: holds(true)}}}
+		Running: []forward.Running{{Procs: 1, Age: 20, Limit: 120, Law: sure(95), Holds: holds(true)}}}
 	var sim forward.Sim
 	for _, c := range []struct{ limit, want float64 }{
 		{50, 0},   // 100 and 50 are 150
@@ -99,14 +98,14 @@ func TestWorkFallsBySecond(t *testing.T) {
 		{149, 95}, // only the end, 5 s before the limit, leaves enough
 		{150, 95},
 	} {
-		got, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: c.limit, Holding: holds(true)}, 1, 1, nil)
+		got, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: c.limit, Holds: holds(true)}, 1, 1, nil)
 		check(t, err)
 		if math.Abs(got[0].Wait-c.want) > .01 || got[0].Blocked != got[0].Wait {
 			t.Errorf("limit %v s: %+v, want a start after %v s, all of them blocked", c.limit, got[0], c.want)
 		}
 	}
 	var never *forward.NeverError
-	_, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: 151, Holding: holds(true)}, 1, 1, nil)
+	_, err := sim.Futures(&s, forward.Request{Procs: 1, Limit: 151, Holds: holds(true)}, 1, 1, nil)
 	if !errors.As(err, &never) {
 		t.Errorf("more work than the limit: error %v, want a NeverError", err)
 	}
@@ -117,15 +116,17 @@ func TestBadLimitsAreRefused(t *testing.T) {
 	var sim forward.Sim
 	good := forward.State{Capacity: 1, Policy: forward.EASY, Limits: []forward.Limit{{Most: forward.NoBounds()}}}
 	for name, bad := range map[string]func(s *forward.State, r *forward.Request){
-		"limits[0].most[0]": func(s *forward.State, _ *forward.Request) { s.Limits = []forward.Limit{{Most: forward.Amounts{-1}}} },
-		"running[0].holding.limits": func(s *forward.State, _ *forward.Request) {
-			s.Running = []forward.Running{{Procs: 1, Holding: &forward.Holding{Limits: []int32{1}}}}
+		"limits[0].most[0]": func(s *forward.State, _ *forward.Request) {
+			s.Limits = []forward.Limit{{Most: forward.Amounts{-1}}}
 		},
-		"waiting[0].holding.limits": func(s *forward.State, _ *forward.Request) {
-			s.Waiting = []forward.Waiting{{Procs: 1, Holding: &forward.Holding{Limits: []int32{-1}}}}
+		"running[0].holds[0].limit": func(s *forward.State, _ *forward.Request) {
+			s.Running = []forward.Running{{Procs: 1, Holds: []forward.Holding{{Limit: 1}}}}
 		},
-		"request.holding.amounts[1]": func(_ *forward.State, r *forward.Request) {
-			r.Holding = &forward.Holding{Amounts: forward.Amounts{0, -3}}
+		"waiting[0].holds[0].limit": func(s *forward.State, _ *forward.Request) {
+			s.Waiting = []forward.Waiting{{Procs: 1, Holds: []forward.Holding{{Limit: -1}}}}
+		},
+		"request.holds[0].amounts[1]": func(_ *forward.State, r *forward.Request) {
+			r.Holds = []forward.Holding{{Amounts: forward.Amounts{0, -3}}}
 		},
 		"running[0].procs": func(s *forward.State, _ *forward.Request) { s.Running = []forward.Running{{}} },
 	} {

@@ -43,7 +43,7 @@ type machine struct {
 	request late
 	// requestHolds is what it counts for in limits. shutFor is for how many seconds these, or its eligibility, have kept
 	// it from starting, shutSince since when they do; NaN where they do not.
-	requestHolds       *Holding
+	requestHolds       []Holding
 	shutFor, shutSince float64
 	probe              *envelope
 	ahead              int
@@ -294,5 +294,5 @@ func (m *machine) ask(r *Request) {
 	m.request = m.comer(late{
 		slot: int32(len(m.state.Waiting) - r.Behind), rank: rank, procs: int32(r.Procs), plan: m.state.plan(r.Limit),
 	})
-	m.asked, m.asks, m.requestHolds = m.request.id, max(0, r.Eligible), r.Holding
+	m.asked, m.asks, m.requestHolds = m.request.id, max(0, r.Eligible), r.Holds
 }

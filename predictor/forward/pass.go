@@ -42,7 +42,7 @@ func (m *machine) firstLate() int {
 
 // mayStart reports whether neither a gate nor a limit keeps a late job from starting.
 func (m *machine) mayStart(l *late) bool {
-	return !m.isShut(l.gate) && (l.id != m.asked || m.stopper(m.requestHolds, l.plan) == none)
+	return !m.isShut(l.gate) && (l.id != m.asked || m.stopper(m.requestHolds, l.plan) == nil)
 }
 
 func (m *machine) old(at int) waiter {

@@ -21,7 +21,7 @@ type naive struct {
 type holder struct {
 	procs              int
 	start, end, expect float64
-	holding            *forward.Holding
+	holds              []forward.Holding
 }
 
 type waits struct {
@@ -30,7 +30,7 @@ type waits struct {
 	runtime        float64
 	place          int
 	request        bool
-	holding        *forward.Holding
+	holds          []forward.Holding
 }
 
 func plan(s *forward.State, limit float64) float64 {
@@ -47,15 +47,15 @@ func newNaive(s *forward.State, r forward.Request) *naive {
 	n := &naive{s: s}
 	for _, j := range s.Running {
 		n.running = append(n.running, holder{j.Procs, -j.Age, j.Law.Residual(j.Age, .5), plan(s, j.Limit) - j.Age,
-			j.Holding})
+			j.Holds})
 	}
 	for i, j := range s.Waiting {
 		n.waiting = append(n.waiting, waits{procs: j.Procs, plan: plan(s, j.Limit), eligible: j.Eligible,
-			runtime: j.Law.Residual(0, .5), place: 2 * i, holding: j.Holding})
+			runtime: j.Law.Residual(0, .5), place: 2 * i, holds: j.Holds})
 	}
 	n.waiting = append(n.waiting, waits{
 		procs: r.Procs, plan: plan(s, r.Limit), eligible: r.Eligible, place: 2*(len(s.Waiting)-r.Behind) - 1,
-		request: true, holding: r.Holding,
+		request: true, holds: r.Holds,
 	})
 	slices.SortFunc(n.waiting, func(a, b waits) int { return cmp.Compare(a.place, b.place) })
 	n.capacity = func(t float64) int {
@@ -99,19 +99,18 @@ func (n *naive) shut(plan, now float64) bool {
 }
 
 // kept reports whether a limit keeps a job from starting: what those that run have, counted anew.
-func (n *naive) kept(h *forward.Holding) bool {
-	if h == nil {
-		return false
-	}
-	for _, l := range h.Limits {
-		for k, most := range n.s.Limits[l].Most {
+func (n *naive) kept(holds []forward.Holding) bool {
+	for _, h := range holds {
+		for k, most := range n.s.Limits[h.Limit].Most {
 			if most == forward.Unbounded || h.Amounts[k] == 0 {
 				continue
 			}
 			has := h.Amounts[k]
 			for _, r := range n.running {
-				if r.holding != nil && slices.Contains(r.holding.Limits, l) {
-					has += r.holding.Amounts[k]
+				for _, o := range r.holds {
+					if o.Limit == h.Limit {
+						has += o.Amounts[k]
+					}
 				}
 			}
 			if has > most {
@@ -152,7 +151,7 @@ func (n *naive) play(end float64) float64 {
 			}
 		}
 		for _, w := range n.waiting {
-			if w.request && (w.eligible > now || n.kept(w.holding)) {
+			if w.request && (w.eligible > now || n.kept(w.holds)) {
 				n.blocked++
 			}
 		}
@@ -166,7 +165,7 @@ func (n *naive) schedule(now, end float64) (again bool) {
 	var reserved *holder
 	for i := 0; i < len(n.waiting); i++ {
 		w := n.waiting[i]
-		if w.eligible > now || n.shut(w.plan, now) || n.kept(w.holding) {
+		if w.eligible > now || n.shut(w.plan, now) || n.kept(w.holds) {
 			continue
 		}
 		if n.fits(now, now, w.plan, w.procs, reserved, end) {
@@ -174,7 +173,7 @@ func (n *naive) schedule(now, end float64) (again bool) {
 				n.waiting = nil
 				return false
 			}
-			h := holder{w.procs, now, now + w.runtime, now + w.plan, w.holding}
+			h := holder{w.procs, now, now + w.runtime, now + w.plan, w.holds}
 			n.running = append(n.running, h)
 			n.waiting = slices.Delete(n.waiting, i, i+1)
 			i--

@@ -141,7 +141,7 @@ func (s *Sim) ready(state *State, request *Request) error {
 	if err := s.scene.prepare(state); err != nil {
 		return err
 	}
-	if err := request.Holding.check(len(state.Limits), "request", -1); err != nil {
+	if err := checkHoldings(request.Holds, len(state.Limits), "request"); err != nil {
 		return err
 	}
 	return request.check(s.scene.most, len(state.Waiting))

@@ -52,9 +52,9 @@ type Running struct {
 	Age   float64 // seconds, 0 or more
 	Limit float64 // seconds, 0 for unknown
 	Law   Law     // nil is a job that runs to its limit
-	// Holding is what it has of what State.Limits bound, nil for nothing. A job that runs elsewhere and counts in one of
-	// them has 0 processors.
-	Holding *Holding
+	// Holds is what it has of what State.Limits bound. A job that runs elsewhere and counts in one of them has 0
+	// processors.
+	Holds []Holding
 }
 
 // Waiting is a job that waits.
@@ -66,8 +66,8 @@ type Waiting struct {
 	Eligible float64 // seconds from now until it may compete; 0 or less for now, +Inf for never
 	Rank     int     // the lower the sooner; used by policies by priority
 	Law      Law     // nil is a job that runs to its limit
-	// Holding is what it would have of what State.Limits bound, nil for nothing.
-	Holding *Holding
+	// Holds is what it would have of what State.Limits bound.
+	Holds []Holding
 }
 
 // Outage is processors that are away for a time. No job starts that would, by its limit, need them then; one that holds
@@ -130,8 +130,8 @@ type Request struct {
 	// Behind is how many of State.Waiting, from the end, the request goes before: 0 where it joins last; see
 	// State.Behind.
 	Behind int
-	// Holding is what it would have of what State.Limits bound, nil for nothing. Only [Sim] takes account of it.
-	Holding *Holding
+	// Holds is what it would have of what State.Limits bound. Only [Sim] takes account of it.
+	Holds []Holding
 }
 
 // Behind returns how many jobs that wait, from the end, a request of a rank goes before.
@@ -220,7 +220,7 @@ func (s *State) check() error {
 	)
 	for i := range s.Running {
 		r := &s.Running[i]
-		elsewhere := r.Procs == 0 && r.Holding != nil
+		elsewhere := r.Procs == 0 && len(r.Holds) > 0
 		if !isProcs(r.Procs) && !elsewhere || !isSeconds(r.Age) || !isSeconds(r.Limit) {
 			err = errors.Join(err, field(isProcs(r.Procs) || elsewhere, "running", i, "procs", float64(r.Procs), needProcs),
 				field(isSeconds(r.Age), "running", i, "age", r.Age, needSeconds),
