@@ -29,12 +29,11 @@ const (
 	leastExposure = 30
 	leastStarts   = 20
 	leastDaily    = 4
-	// At the class's mean rate so many starts, and such a part of all, should have been in the slots that are shut. In a
-	// world without gates (KTH-SP2 under EASY) long jobs often wait although they fit, for a reservation, and slots without
-	// a start of them come by chance: up to 18 starts are missed in a third of the exposure of a class, else up to a sixth.
-	// On the real KTH-SP2 it is 35 to 80 % in the classes above 4 h.
-	leastMissed     = 25
-	leastMissedPart = .2
+	// leastProof is the least square of the starts that are missed in the slots that are shut, divided by all starts, for
+	// them to be a gate. In a world without gates (KTH-SP2 under EASY) long jobs often wait although they fit, for a
+	// reservation, and slots without a start of them come by chance: it is up to 9 there. On the real KTH-SP2, where long
+	// jobs start at night and at weekends, it is 20 to 330 in the classes above 4 h.
+	leastProof = 15
 )
 
 // counts are the starts of a class of limits by slot of the week, and its exposure: jobs that waited although they
@@ -62,14 +61,15 @@ func (c *counts) sums() (day [daily]struct{ starts, exposure float64 }, starts, 
 	return day, starts, exposure
 }
 
-// shut returns the slots in which jobs of the class do not start; known is false where too little has been seen. A
-// slot's rate leans on that of its time of day, and this on the mean.
-func (c *counts) shut() (out [Slots]bool, any, known bool) {
+// shut returns the slots in which jobs of the class do not start, and how many starts should have been in them at its
+// mean rate: 0 where none is shut, or all are, so that such a job would never start. known is false where too little has
+// been seen. A slot's rate leans on that of its time of day, and this on the mean.
+func (c *counts) shut() (out [Slots]bool, missed float64, known bool) {
 	day, starts, exposure := c.sums()
 	if exposure < leastExposure || starts < leastStarts {
-		return out, false, false
+		return out, 0, false
 	}
-	mean, missed := (starts+1)/(exposure+5), 0.
+	mean := (starts + 1) / (exposure + 5)
 	for s := range out {
 		d := &day[s%daily]
 		ofDay := (d.starts + mean) / (d.exposure + 1)
@@ -79,8 +79,16 @@ func (c *counts) shut() (out [Slots]bool, any, known bool) {
 			missed += mean * c.Exposure[s]
 		}
 	}
-	open := slices.Contains(out[:], false) // else it would never start
-	return out, missed >= math.Max(leastMissed, leastMissedPart*starts) && open, true
+	if !slices.Contains(out[:], false) {
+		return out, 0, true
+	}
+	return out, missed, true
+}
+
+// prove reports whether so many missed starts show that there is a gate.
+func (c *counts) prove(missed float64) bool {
+	_, starts, _ := c.sums()
+	return missed*missed >= leastProof*starts && missed > 0
 }
 
 // GateLearner finds the times of the week at which jobs of long limits do not start. It is not safe for concurrent use.
@@ -219,15 +227,15 @@ func (l *GateLearner) find() *Gates {
 			continue
 		}
 		all.plus(c)
-		out, any, known := all.shut()
-		if !known || !any {
+		out, missed, known := all.shut()
+		if !known || !all.prove(missed) {
 			continue
 		}
-		own, ownAny, ownKnown := c.shut()
-		if ownKnown && !ownAny {
+		own, ownMissed, ownKnown := c.shut()
+		if ownKnown && ownMissed == 0 {
 			continue
 		}
-		any = false
+		any := false
 		for s := range out {
 			out[s] = out[s] && (own[s] || !ownKnown || c.Exposure[s]+c.Starts[s] < 1)
 			any = any || out[s]
