@@ -468,6 +468,118 @@ func TestPredictWalks(t *testing.T) {
 	}
 }
 
+// A bank predicts to the last bit what its models do: also for missing and infinite values, values that are thresholds,
+// models of different numbers of trees, and after they were restored.
+func TestBankPredictsAsItsModels(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	columns, y := uneven(600, 6)
+	var models []*Model
+	for i, trees := range []int{1, 4, 7, 8, 9, 17, 20} {
+		p := Params{Trees: trees, Leaves: 3 + 4*i, MinLeaf: 5, Bins: 20 + 30*i, Seed: uint64(i)}
+		m := mustTrain(t, columns, y, nil, []float64{.1, .5, .9}[i%3], p)
+		data, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		back := new(Model)
+		if err := back.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, m, back)
+	}
+	highest := &Model{Features: len(columns)} // no value is above its threshold
+	var stump tree
+	stump.plant()
+	stump.leafValues[stump.split(0, 0, false, math.Inf(1))] = 1
+	highest.trees.add(&stump)
+	models = append(models, highest)
+	bank, err := NewBank(models...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := make([]float64, len(models))
+	var ranks []uint16
+	for range 3000 {
+		values := row(columns, rng.IntN(len(y)))
+		for f := range values {
+			switch rng.IntN(8) {
+			case 0:
+				values[f] = math.NaN()
+			case 1:
+				values[f] = math.Inf(1 - 2*rng.IntN(2))
+			case 2:
+				values[f] = math.Nextafter(values[f], 1e9*rng.NormFloat64())
+			case 3:
+				values[f] = math.Copysign(math.MaxFloat64, rng.NormFloat64())
+			}
+		}
+		ranks = bank.Predict(values, got, ranks)
+		for i, m := range models {
+			if want := m.Predict(NewRow(values)); got[i] != want {
+				t.Fatalf("model %d, %v: %v, want %v", i, values, got[i], want)
+			}
+		}
+	}
+}
+
+// A bank refuses models that it cannot predict by.
+func TestBankRefuses(t *testing.T) {
+	columns, y := uneven(60, 3)
+	three := mustTrain(t, columns, y, nil, .5, Params{Trees: 1, MinLeaf: 5})
+	two := mustTrain(t, columns[:2], y, nil, .5, Params{Trees: 1, MinLeaf: 5})
+	if _, err := NewBank(three, two); err == nil {
+		t.Error("models of different features are taken")
+	}
+	if _, err := NewBank(&Model{Features: mostCuts}); err == nil {
+		t.Error("so many features that they have no number are taken")
+	}
+	many := &Model{Features: 1}
+	for i := range mostCuts {
+		var stump tree
+		stump.plant()
+		stump.split(0, 0, true, float64(i))
+		many.trees.add(&stump)
+	}
+	if _, err := NewBank(many); err == nil {
+		t.Error("so many thresholds that they have no rank are taken")
+	}
+	if b, err := NewBank(); b != nil || err != nil {
+		t.Errorf("of no models there is %v, %v", b, err)
+	}
+}
+
+// BenchmarkBank is the models of twelve levels for one row, each by itself and in a bank.
+func BenchmarkBank(b *testing.B) {
+	columns, y := uneven(3000, 9)
+	var models []*Model
+	for i := range 12 {
+		models = append(models, mustTrain(b, columns, y, nil, float64(1+i)/13, Params{}))
+	}
+	bank, err := NewBank(models...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, ranks := make([]float64, len(models)), []uint16(nil)
+	i := 0
+	for name, predict := range map[string]func(values []float64){
+		"models": func(values []float64) {
+			r := NewRow(values)
+			for k, m := range models {
+				out[k] = m.Predict(r)
+			}
+		},
+		"bank": func(values []float64) { ranks = bank.Predict(values, out, ranks) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				predict(row(columns, i%len(y)))
+				i++
+			}
+		})
+	}
+}
+
 func BenchmarkPredict(b *testing.B) {
 	columns, y := uneven(3000, 9)
 	m := mustTrain(b, columns, y, nil, .5, Params{})

@@ -10,7 +10,6 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
-	"github.com/waitcast/waitcast/predictor/engine/training"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
@@ -68,8 +67,7 @@ func (v *View) fields(s *codec.Codec) {
 	codec.List(s, &v.Queues.All, func(q **track.QueueFacts) { track.CodeQueue(s, q, v.Levels) })
 	v.codeUsers(s)
 	v.codePools(s)
-	training.CodeModels(s, &v.models, len(v.Levels), len(v.features.names))
-	training.CodeModels(s, &v.recent, len(v.Levels), len(v.features.names))
+	v.trees.Code(s, len(v.Levels), len(v.features.names))
 	asked := v.laws != nil
 	if s.Flag(&asked); asked {
 		if s.Reading {

@@ -43,6 +43,7 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	e.ensemble.Advance(now)
 	v := e.queueView(now, r.Queue)
 	g := v.forecast(&r, &e.scratch, e.ensemble.Current())
+	g.keepRow(&e.scratch)
 	e.enter(now, now, id, r, g)
 	e.observe(v, id, &r)
 	return g.Forecast
@@ -65,7 +66,7 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 	if e.submitInPlan(submitted, now, id, r, func() *View { return v }) {
 		return Forecast{}
 	}
-	g := v.newPendingForecast(&r)
+	g := v.newPendingForecast(&r, true)
 	e.enter(submitted, now, id, r, g)
 	e.observe(v, id, &r)
 	return g.Forecast
@@ -213,7 +214,8 @@ func (e *Engine) learn(now float64, j *track.Job) {
 	e.ensemble.Early.Started(j.ID, z)
 	e.learner.Record.Now = e.tracker.Clock
 	e.learner.Learn(j.Pending.Row, z)
-	row := wide(j.Pending.Row[:e.features.linear])
+	row := appendWide(e.scratch.wide[:0], j.Pending.Row[:e.features.linear])
+	e.scratch.wide = row
 	if len(j.Pending.Answers) == 0 {
 		e.ensemble.LearnRow(row, z)
 		return

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/waitcast/waitcast/job/waittime"
-	"github.com/waitcast/waitcast/predictor/boost"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
@@ -25,9 +24,13 @@ type expertFeatures struct {
 type scratch struct {
 	pools.Scratch
 	heads heads
+	row   []float32 // the features of the newest request
+	wide  []float64 // the same
+	ranks []uint16  // of them
 }
 
-// forecast collects the forecasts of all experts. The most informed of them is its basis.
+// forecast collects the forecasts of all experts. The most informed of them is its basis. The row of features is in the
+// scratch memory, see keepRow.
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
 	j, g := v.resolve(r), unasked()
 	var downey sync.WaitGroup
@@ -41,13 +44,10 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	v.askFuture(j, g, c)
 	v.askCorrected(g)
 	downey.Wait()
-	g.Row = v.row(j, &g.features, c)
-	row := wide(g.Row)
-	if v.models != nil {
-		doubled := boost.NewRow(row)
-		g.Experts[ensemble.Trees] = predict(v.models, doubled)
-		g.Experts[ensemble.TreesRecent] = predict(v.recent, doubled)
-	}
+	c.row = v.row(j, &g.features, c)
+	c.wide = appendWide(c.wide[:0], c.row)
+	row := c.wide
+	v.askTrees(row, g, c)
 	if out := make([]float64, len(v.Levels)); w.Linear.Predict(row[:v.features.linear], out) {
 		g.Experts[ensemble.LinearOnline] = unlogAll(out)
 	}
@@ -80,8 +80,15 @@ func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 	defer func() { c.Replicas = 0 }()
 	v.askBounds(j, g)
 	v.askFuture(j, g, c)
-	g.Row = v.row(j, &g.features, c)
+	c.row = v.row(j, &g.features, c)
+	g.keepRow(c)
 	return g
+}
+
+// keepRow takes the row of features out of the scratch memory that a forecast was made with.
+func (g *pendingForecast) keepRow(c *scratch) {
+	g.Row = make([]float32, len(c.row)) // slices.Clone would leave room for more: there are tens of thousands
+	copy(g.Row, c.row)
 }
 
 // basis names the expert that a forecast mostly rests on: the first that speaks, in the order of how far they see.
@@ -106,14 +113,16 @@ func (g *pendingForecast) basis() string {
 // linearLeast is from how many waits on a forecast without trees is said to rest on the linear quantiles.
 const linearLeast = 30
 
-// predict returns the forecast of the trees of all levels in seconds.
-func predict(models []*boost.Model, row boost.Row) []float64 {
-	out := make([]float64, len(models))
-	for i, m := range models {
-		out[i] = m.Predict(row)
+// askTrees asks the trees of all levels.
+func (v *View) askTrees(row []float64, g *pendingForecast, c *scratch) {
+	if v.trees.Models == nil {
+		return
 	}
-	slices.Sort(out)
-	return unlogAll(out)
+	var all, recent []float64
+	all, recent, c.ranks = v.trees.Predict(row, c.ranks)
+	slices.Sort(all)
+	slices.Sort(recent)
+	g.Experts[ensemble.Trees], g.Experts[ensemble.TreesRecent] = unlogAll(all), unlogAll(recent)
 }
 
 // serve combines the experts' forecasts and corrects the result.
@@ -249,10 +258,9 @@ func unlogAll(z []float64) []float64 {
 	return z
 }
 
-func wide(row []float32) []float64 {
-	out := make([]float64, len(row))
-	for i, v := range row {
-		out[i] = float64(v)
+func appendWide(out []float64, row []float32) []float64 {
+	for _, v := range row {
+		out = append(out, float64(v))
 	}
 	return out
 }

@@ -172,10 +172,10 @@ func (r *featureRow) add(values ...float64) {
 // was 3 to 4 % more.
 const unitCapacity = 1.0
 
-// row returns the features of a request at the view's instant.
+// row returns the features of a request at the view's instant, in the scratch memory of the last one.
 func (v *View) row(j *resolvedRequest, h *expertFeatures, c *scratch) []float32 {
 	r := &featureRow{View: v, resolvedRequest: j, experts: h, capacity: unitCapacity,
-		similar: j.queue.Sizes[j.size], out: make([]float32, 0, len(v.features.names)), scratch: c,
+		similar: j.queue.Sizes[j.size], out: slices.Grow(c.row[:0], len(v.features.names)), scratch: c,
 		pool: v.poolOf(j.Queue)}
 	r.waiters = r.pool.Waiters(v.Instant, &j.Request, j.user.Number)
 	if r.similar == nil {

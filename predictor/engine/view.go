@@ -4,10 +4,10 @@ import (
 	"math"
 	"sync"
 
-	"github.com/waitcast/waitcast/predictor/boost"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/engine/training"
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
@@ -21,8 +21,7 @@ type View struct {
 	pools    map[string]*pools.Facts           // by queue
 	whole    *pools.Facts                      // the whole machine, for queues whose pool is not known
 	start    map[*pools.Facts]pools.StartRules // the rules of starts; nil in a view that was saved
-	models   []*boost.Model
-	recent   []*boost.Model             // trained on the newest waits
+	trees    training.Trees
 	laws     map[class]uniformlog.Model // Downey's; nil where they are not asked
 
 	errors    []float64 // of the simulation at the levels, nil where too few are known
@@ -95,7 +94,7 @@ func (v *View) poolOf(queue string) *pools.Facts {
 // baseView returns the engine's state at an instant, without pools and experts.
 func (e *Engine) baseView(now float64) *View {
 	v := &View{Facts: e.tracker.Facts(now), features: e.features, median: e.median, learnt: e.learnt(),
-		models: e.learner.Models, recent: e.learner.Recent, scratches: e.scratches}
+		trees: e.learner.Trees, scratches: e.scratches}
 	v.errors = e.ensemble.Errors.Quantiles(now, e.cfg.Levels)
 	v.early = e.ensemble.Early.Forecast(now, e.cfg.Prior, e.cfg.Levels)
 	if e.heads != nil {
@@ -141,17 +140,23 @@ func (e *Engine) queueView(now float64, queue string) *View {
 // damaged.
 func (v *View) Forecast(r *track.Request) Forecast {
 	clean := r.Clean()
-	return v.newPendingForecast(&clean).Forecast
+	return v.newPendingForecast(&clean, false).Forecast
 }
 
-func (v *View) newPendingForecast(r *track.Request) *pendingForecast {
+// newPendingForecast forecasts a request in scratch memory of the views, and keeps its row of features if that is
+// wanted.
+func (v *View) newPendingForecast(r *track.Request, row bool) *pendingForecast {
 	if v.template == nil {
 		return &pendingForecast{}
 	}
 	experts, c := v.template.Borrow(), v.borrowScratch()
 	defer v.template.GiveBack(experts)
 	defer v.scratches.Put(c)
-	return v.forecast(r, c, experts)
+	g := v.forecast(r, c, experts)
+	if row {
+		g.keepRow(c)
+	}
+	return g
 }
 
 // borrowScratch returns memory for one forecast, to be given back to v.scratches.

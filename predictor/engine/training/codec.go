@@ -7,17 +7,24 @@ import (
 	"github.com/waitcast/waitcast/predictor/boost"
 )
 
-// CodeModels passes the trees of all levels, for rows of so many features.
-func CodeModels(s *codec.Codec, all *[]*boost.Model, levels, features int) {
-	codec.List(s, all, func(m **boost.Model) {
-		if s.Reading {
-			*m = &boost.Model{}
+// Code passes the trees of all levels, for rows of so many features.
+func (t *Trees) Code(s *codec.Codec, levels, features int) {
+	for _, all := range [...]*[]*boost.Model{&t.Models, &t.Recent} {
+		codec.List(s, all, func(m **boost.Model) {
+			if s.Reading {
+				*m = &boost.Model{}
+			}
+			(*m).Code(s)
+			s.Check((*m).Features == features, "trees for %d features, not %d", (*m).Features, features)
+		})
+		if s.Reading && len(*all) != 0 && len(*all) != levels {
+			s.Fail()
 		}
-		(*m).Code(s)
-		s.Check((*m).Features == features, "trees for %d features, not %d", (*m).Features, features)
-	})
-	if s.Reading && len(*all) != 0 && len(*all) != levels {
-		s.Fail()
+	}
+	if s.Reading && !s.Bad {
+		var err error
+		*t, err = NewTrees(t.Models, t.Recent)
+		s.Refuse(err)
 	}
 }
 
@@ -39,8 +46,7 @@ func (l *Learner) Code(s *codec.Codec, features int) {
 		}
 	})
 	s.Reals(&l.targets)
-	CodeModels(s, &l.Models, len(l.cfg.Levels), features)
-	CodeModels(s, &l.Recent, len(l.cfg.Levels), features)
+	l.Trees.Code(s, len(l.cfg.Levels), features)
 	trains := l.Next != nil
 	if s.Flag(&trains); trains {
 		if s.Reading {

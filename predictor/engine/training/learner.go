@@ -4,6 +4,7 @@ package training
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -25,13 +26,12 @@ type Learner struct {
 	Seen    int   // waits in all
 	Trained int   // seen when the last training began
 	Changes []int // how many waits had been seen when each change began, in order
-	Models  []*boost.Model
-	Recent  []*boost.Model // trained with Config.Recent beside Models, nil exactly where these are
-	Soon    bool           // trees are to be trained again as soon as there are a few more waits
-	Next    *training
-	shared  *training // of another learner, which ends it
-	closed  atomic.Bool
-	Record  Record
+	Trees
+	Soon   bool // trees are to be trained again as soon as there are a few more waits
+	Next   *training
+	shared *training // of another learner, which ends it
+	closed atomic.Bool
+	Record Record
 	// Growth replaces Config.Growth if it is not 0, and no change has trees trained sooner then; not saved. +Inf lets
 	// no training begin but by TrainNow.
 	Growth float64
@@ -70,9 +70,35 @@ type training struct {
 	From, Due int // seen when it began, and when its trees come into force
 	Changes   []int
 	job       *background.Task
-	models    []*boost.Model // once done; nil where it failed
-	recent    []*boost.Model // once done; nil where it failed
-	took      time.Duration  // once done
+	trees     Trees         // once done; none where it failed
+	took      time.Duration // once done
+}
+
+// Trees are the models of all levels: those trained on all rows, and those trained with Config.Recent beside them. They
+// are immutable; the zero value is none.
+type Trees struct {
+	Models, Recent []*boost.Model
+	bank           *boost.Bank // of both
+}
+
+// NewTrees returns models of all levels with those that were trained with Config.Recent, as many. The error says that
+// they cannot predict for the same rows.
+func NewTrees(models, recent []*boost.Model) (Trees, error) {
+	if len(models) != len(recent) {
+		return Trees{}, fmt.Errorf("training: %d models and %d of the newest waits: want as many", len(models),
+			len(recent))
+	}
+	bank, err := boost.NewBank(slices.Concat(models, recent)...)
+	return Trees{models, recent, bank}, err
+}
+
+// Predict returns what the models of each level predict for a row of features, and those of the newest waits. It works
+// in ranks, and returns that to be given to it again. Without trees it must not be called.
+func (t *Trees) Predict(row []float64, ranks []uint16) (all, recent []float64, again []uint16) {
+	n := len(t.Models)
+	out := make([]float64, 2*n)
+	again = t.bank.Predict(row, out, ranks)
+	return out[:n:n], out[n:], again
 }
 
 // NewLearner returns a learner without rows.
@@ -171,8 +197,8 @@ func (l *Learner) take(t *training) {
 	t.job.Wait()
 	l.Next = nil
 	l.Record.finished(t)
-	if t.models != nil {
-		l.Models, l.Recent = t.models, t.recent
+	if t.trees.Models != nil {
+		l.Trees = t.trees
 	}
 }
 
@@ -186,7 +212,7 @@ func (l *Learner) Begin(from, due int, changes []int) {
 	l.Next = t
 	t.job.Run(l.cfg.Synchronous, func() {
 		begun := time.Now()
-		t.models, t.recent = l.train(rows, targets, all, recent, newest, t.job.Hurry)
+		t.trees = l.train(rows, targets, all, recent, newest, t.job.Hurry)
 		t.took = time.Since(begun)
 	})
 }
@@ -214,10 +240,10 @@ func Weights(n, seen int, halfLife float64, changes []int) []float64 {
 }
 
 // train trains on rows, and a second set of models on the newest of them, with as many workers as there are cores but
-// one, and with one more once somebody is in a hurry. It returns nil where that is not possible, or the learner is
+// one, and with one more once somebody is in a hurry. It returns none where that is not possible, or the learner is
 // closed.
 func (l *Learner) train(rows [][]float32, targets, weight, recentWeight []float64, newest int,
-	hurry <-chan struct{}) (models, recent []*boost.Model) {
+	hurry <-chan struct{}) Trees {
 	column := func(f int, into []float64) {
 		for i, r := range rows {
 			into[i] = float64(r[f])
@@ -225,11 +251,11 @@ func (l *Learner) train(rows [][]float32, targets, weight, recentWeight []float6
 	}
 	data, err := boost.NewDataFrom(len(rows[0]), column, targets, weight, l.cfg.Trees.Bins)
 	if err != nil {
-		return nil, nil
+		return Trees{}
 	}
 	late, err := data.Newest(newest, recentWeight)
 	if err != nil {
-		return nil, nil
+		return Trees{}
 	}
 	levels := len(l.cfg.Levels)
 	out := make([]*boost.Model, 2*levels)
@@ -242,9 +268,13 @@ func (l *Learner) train(rows [][]float32, targets, weight, recentWeight []float6
 		return err
 	})
 	if !done {
-		return nil, nil
+		return Trees{}
 	}
-	return out[:levels:levels], out[levels:]
+	trees, err := NewTrees(out[:levels:levels], out[levels:])
+	if err != nil {
+		return Trees{}
+	}
+	return trees
 }
 
 // share has tasks done by workers, and reports whether all were: none failed, and the learner was not closed.
@@ -336,7 +366,7 @@ type Record struct {
 func (b *Record) finished(t *training) {
 	b.Trainings++
 	b.Took = t.took
-	if t.models == nil {
+	if t.trees.Models == nil {
 		b.Failures++
 		return
 	}
@@ -346,6 +376,6 @@ func (b *Record) finished(t *training) {
 // Share takes over what another learner knows. The rows themselves are never written to.
 func (l *Learner) Share(of *Learner) {
 	l.Rows, l.targets, l.Changes = slices.Clone(of.Rows), slices.Clone(of.targets), slices.Clone(of.Changes)
-	l.Seen, l.Trained, l.Soon, l.Models, l.Recent = of.Seen, of.Trained, of.Soon, of.Models, of.Recent
+	l.Seen, l.Trained, l.Soon, l.Trees = of.Seen, of.Trained, of.Soon, of.Trees
 	l.Next, l.shared = of.Next, of.Next
 }
