@@ -47,10 +47,10 @@ func (k *newestKind) add(s *track.StartRecord, recent bool) {
 	if k.last == nil {
 		*k = newestKind{last: s, submit: s.Submit, least: s.Wait, most: s.Wait}
 	}
-	k.submit = math.Max(k.submit, s.Submit)
+	k.submit = max(k.submit, s.Submit)
 	if recent {
 		k.starts++
-		k.least, k.most = math.Min(k.least, s.Wait), math.Max(k.most, s.Wait)
+		k.least, k.most = min(k.least, s.Wait), max(k.most, s.Wait)
 	}
 }
 

@@ -129,16 +129,16 @@ func (f *Facts) endings(at float64, limits, expected []ending) (byLimits, byExpe
 	const least, overdue = 60, .3
 	for i := range f.Running {
 		j := &f.Running[i]
-		age := math.Max(0, at-j.Start)
+		age := max(0, at-j.Start)
 		limit := j.Limit
 		if limit <= 0 {
 			limit = 2 * j.Expected
 		}
 		left := j.Expected - age
 		if left <= 0 {
-			left = math.Max(least, overdue*(limit-age))
+			left = max(least, overdue*(limit-age))
 		}
-		limits = append(limits, ending{math.Max(least, limit-age), j.Procs})
+		limits = append(limits, ending{max(least, limit-age), j.Procs})
 		expected = append(expected, ending{left, j.Procs})
 	}
 	return limits, expected

@@ -42,7 +42,7 @@ func newStartCounts() *startCounts { return &startCounts{tableSlot: math.NaN()} 
 // slotOf returns the slot of the week that an instant is in, and the instant at which it begins.
 func slotOf(at float64) (slot int, begins float64) {
 	since := math.Floor(at / slotSeconds)
-	if slot = int(math.Mod(since, slots)); slot < 0 {
+	if slot = int(int64(since) % slots); slot < 0 { // math.Mod is ten times slower
 		slot += slots
 	}
 	return slot, since * slotSeconds
