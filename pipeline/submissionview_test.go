@@ -65,28 +65,31 @@ func TestForecastOfAJobToldLate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
 	}
-	events := alive(longer(workload(t, 300, 5), 3))
-	rowOf := func(events []job.Event, id string) string {
+	events := alive(longer(workload(t, 160, 5), 3))
+	rowsOf := func(events []job.Event) (rowOf func(id string) string) {
 		store := &memory{}
 		p, src := newPipeline(testConfig(), store, collector.Live)
 		take(t, p, deliveries(src, events, 100, 1)...)
-		i := slices.IndexFunc(store.rows, func(r modelstore.Row) bool { return r.JobID == id })
-		if i < 0 {
-			return "no row"
+		return func(id string) string {
+			i := slices.IndexFunc(store.rows, func(r modelstore.Row) bool { return r.JobID == id })
+			if i < 0 {
+				return "no row"
+			}
+			r := store.rows[i]
+			return fmt.Sprint(r.Queue, r.Procs, r.Method, r.Quantiles, r.Peers, r.Reason, r.WaitSeconds)
 		}
-		r := store.rows[i]
-		return fmt.Sprint(r.Queue, r.Procs, r.Method, r.Quantiles, r.Peers, r.Reason, r.WaitSeconds)
 	}
+	directRow := rowsOf(events)
 	compared := 0
-	for n := 250; n < 300; n++ {
+	for n := 110; n < 160; n++ {
 		id := fmt.Sprint(n)
 		first := slices.IndexFunc(events, func(ev job.Event) bool { return ev.ID == id })
 		if first < 0 || events[first-1].Time.Equal(events[first].Time) ||
 			events[first+1].Time.Equal(events[first].Time) {
 			continue // a view does not know the others of its instant
 		}
-		direct := rowOf(events, id)
-		if late := rowOf(toldLate(events, 2, func(other string) bool { return other == id }), id); late != direct {
+		lateRow := rowsOf(toldLate(events, 2, func(other string) bool { return other == id }))
+		if late, direct := lateRow(id), directRow(id); late != direct {
 			t.Errorf("job %s told late:\n%s\nat its submission:\n%s", id, late, direct)
 		}
 		compared++
