@@ -126,7 +126,7 @@ func kth(t testing.TB) []byte {
 		return content
 	}
 	lines := bytes.SplitAfter(content, []byte("\n"))
-	return bytes.Join(lines[:4000], nil)
+	return bytes.Join(lines[:1200], nil)
 }
 
 // jobs counts the jobs of a workload file.

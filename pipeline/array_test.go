@@ -138,18 +138,13 @@ func TestRestartWithinAnArray(t *testing.T) {
 		t.Skip("restarts at every step: not with -short")
 	}
 	events, _ := arrayEvents(t, 40, 10)
-	store := newStore(t)
-	p, src := newPipeline(testConfig(), store, collector.Live)
-	restore(t, p, "one")
-	ds := deliveries(src, events, 90, 8)
-	take(t, p, ds...)
-	want := keeps(t, store, p)
+	r := read(t, testConfig(), events)
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
-			for stop := 1 + rand.IntN(3); stop < len(ds); stop += 1 + len(ds)/4 {
-				if d := gocmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
+			for stop := 1 + rand.IntN(3); stop < len(r.deliveries); stop += 1 + len(r.deliveries)/4 {
+				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
-						len(ds), d)
+						len(r.deliveries), d)
 				}
 			}
 		})

@@ -72,17 +72,9 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 		t.Skip("restarts at many steps: not with -short")
 	}
 	const limit = 6
-	events := scattered(mangle(workload(t, 220, 8), 8), 60)
-	cfg := cappedConfig(limit)
-	store := newStore(t)
-	p, src := newPipeline(cfg, store, collector.Live)
-	restore(t, p, "one")
-	ds := deliveries(src, events, 90, 8)
-	take(t, p, ds...)
-	p.publish()
-	want := keeps(t, store, p)
-	rows, entries := distinct(want)
-	v := p.View("c")
+	r := read(t, cappedConfig(limit), scattered(mangle(workload(t, 220, 8), 8), 60))
+	rows, entries := distinct(r.want)
+	v := r.pipeline.View("c")
 	if got := v.Queues(); len(got) > limit+2 || !slices.Contains(got, "a") || !slices.Contains(got, queuenames.Other) {
 		t.Errorf("queues %v, want a, %s and at most %d in all", got, queuenames.Other, limit+2)
 	}
@@ -99,10 +91,10 @@ func TestQueueLimitLeavesNoTraceOfRestarts(t *testing.T) {
 	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
-			for _, stop := range []int{2, len(ds) / 2, len(ds) - 1} {
-				if d := gocmp.Diff(want, disturbedAs(t, cfg, c, events, stop)); d != "" {
+			for _, stop := range []int{2, len(r.deliveries) / 2, len(r.deliveries) - 1} {
+				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
-						len(ds), d)
+						len(r.deliveries), d)
 				}
 			}
 		})

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -81,15 +83,10 @@ func disturbances() []disturbance {
 // TestEveryPartIsRebuilt proves that the state is built again from the journal, as it was, whichever part of a snapshot
 // is damaged or of another version of the program.
 func TestEveryPartIsRebuilt(t *testing.T) {
-	events := mangle(workload(t, 220, 8), 8)
-	store := newStore(t)
-	p, src := newPipeline(testConfig(), store, collector.Live)
-	restore(t, p, "one")
-	ds := deliveries(src, events, 90, 8)
-	take(t, p, ds...)
-	want := keeps(t, store, p)
-	parts := []string{p.writers["c"].historyPart()}
-	for _, part := range p.writers["c"].parts() {
+	r := read(t, testConfig(), mangle(workload(t, 220, 8), 8))
+	writer := r.pipeline.writers["c"]
+	parts := []string{writer.historyPart()}
+	for _, part := range writer.parts() {
 		parts = append(parts, part.name)
 	}
 	for _, part := range parts {
@@ -109,7 +106,7 @@ func TestEveryPartIsRebuilt(t *testing.T) {
 			}
 			c := disturbance{name: part, orderly: true,
 				between: func(_ *testing.T, s modelstore.Store) modelstore.Store { return &faulty{s, spoil} }}
-			if d := gocmp.Diff(want, disturbedAs(t, testConfig(), c, events, len(ds)/2)); d != "" {
+			if d := gocmp.Diff(r.want, r.disturbed(t, c, len(r.deliveries)/2)); d != "" {
 				t.Errorf("%s %v: undisturbed (-) and disturbed (+) differ: %.3000s", part, reason, d)
 			}
 			var typed *codec.Error
@@ -123,62 +120,111 @@ func TestEveryPartIsRebuilt(t *testing.T) {
 // A daemon that ends at any commit, in any way, ends where it would have been without it: the same entries, rows and
 // saved bytes.
 func TestRestartLeavesNoTrace(t *testing.T) {
-	events := mangle(workload(t, 220, 8), 8)
-	store := newStore(t)
-	p, src := newPipeline(testConfig(), store, collector.Live)
-	restore(t, p, "one")
-	ds := deliveries(src, events, 90, 8)
-	take(t, p, ds...)
-	want := keeps(t, store, p)
-	if forecast(want.Rows) < 30 {
-		t.Fatalf("only %d rows with a forecast: the test proves little", forecast(want.Rows))
+	r := read(t, testConfig(), mangle(workload(t, 220, 8), 8))
+	if n := forecast(r.want.Rows); n < 30 {
+		t.Fatalf("only %d rows with a forecast: the test proves little", n)
 	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
 			step := 2
 			if testing.Short() {
-				step = len(ds) / 2
+				step = len(r.deliveries) / 2
 			}
-			for stop := 1 + rand.IntN(3); stop < len(ds); stop += step + rand.IntN(4) { // each time others
-				if d := gocmp.Diff(want, disturbed(t, c, events, stop)); d != "" {
+			for stop := 1 + rand.IntN(3); stop < len(r.deliveries); stop += step + rand.IntN(4) { // each time others
+				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
-						len(ds), d)
+						len(r.deliveries), d)
 				}
 			}
 		})
 	}
 }
 
-func disturbed(t *testing.T, c disturbance, events []job.Event, stop int) kept {
-	t.Helper()
-	return disturbedAs(t, testConfig(), c, events, stop)
+// reading is a process that reads deliveries undisturbed, with the databases that it would leave behind.
+type reading struct {
+	cfg        Config
+	deliveries []*source.Delivery
+	pipeline   *Pipeline
+	want       kept
+	killed     []string       // databases after so many deliveries
+	ended      map[int]string // and of processes that ended in order, as they are needed
+	dir        string
 }
 
-func disturbedAs(t *testing.T, cfg Config, c disturbance, events []job.Event, stop int) kept {
+// read reads events undisturbed. It copies the database after each delivery, as a kill at that instant leaves it.
+func read(t *testing.T, cfg Config, events []job.Event) *reading {
 	t.Helper()
+	r := &reading{cfg: cfg, ended: map[int]string{}, dir: t.TempDir()}
 	path := filepath.Join(t.TempDir(), "test.db")
 	store := openStore(t, path)
+	t.Cleanup(func() { _ = store.Close() })
 	p, src := newPipeline(cfg, store, collector.Live)
 	restore(t, p, "one")
-	ds := deliveries(src, events, 90, 8)
-	take(t, p, ds[:stop]...)
-	if c.orderly {
-		if err := p.finish(); err != nil {
+	r.pipeline, r.deliveries = p, deliveries(src, events, 90, 8)
+	r.killed = append(r.killed, copied(t, path))
+	for _, d := range r.deliveries {
+		take(t, p, d)
+		r.killed = append(r.killed, copied(t, path))
+	}
+	r.want = keeps(t, store, p)
+	return r
+}
+
+// copied copies the files of a database.
+func copied(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "test.db")
+	for _, suffix := range []string{"", "-wal"} {
+		data, err := os.ReadFile(path + suffix)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = os.WriteFile(to+suffix, data, 0o600)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
+	}
+	return to
+}
+
+// end returns the database of a process that ended after so many deliveries.
+func (r *reading) end(t *testing.T, orderly bool, stop int) string {
+	t.Helper()
+	if !orderly {
+		return r.killed[stop]
+	}
+	if path := r.ended[stop]; path != "" {
+		return path
+	}
+	path := filepath.Join(r.dir, fmt.Sprint(stop, ".db"))
+	store := openStore(t, path)
+	p, _ := newPipeline(r.cfg, store, collector.Live)
+	restore(t, p, "one")
+	take(t, p, r.deliveries[:stop]...)
+	if err := p.finish(); err != nil {
+		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	store = openStore(t, path)
+	r.ended[stop] = path
+	return path
+}
+
+// disturbed returns what is kept if the process ends after so many deliveries, and another one goes on.
+func (r *reading) disturbed(t *testing.T, c disturbance, stop int) kept {
+	t.Helper()
+	store := openStore(t, copied(t, r.end(t, c.orderly, stop)))
 	defer func() { _ = store.Close() }()
 	used := store
 	if c.between != nil {
 		used = c.between(t, store)
 	}
-	p, _ = newPipeline(cfg, used, collector.Live)
+	p, _ := newPipeline(r.cfg, used, collector.Live)
 	restore(t, p, cmp.Or(c.print, "one"))
-	take(t, p, ds[max(0, stop-c.again):]...)
+	take(t, p, r.deliveries[max(0, stop-c.again):]...)
 	return keeps(t, store, p)
 }
 
