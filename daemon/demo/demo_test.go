@@ -59,7 +59,8 @@ func TestRun(t *testing.T) {
 	begun := time.Now()
 	go func() {
 		done <- Run(ctx,
-			Options{Listen: "127.0.0.1:0", Speed: 600, Seed: 1, Version: "test", Log: zap.NewNop(), Out: out})
+			Options{Listen: "127.0.0.1:0", Speed: 600, History: 12 * time.Hour, Seed: 1, Version: "test",
+				Log: zap.NewNop(), Out: out})
 	}()
 	var url string
 	select {
@@ -70,7 +71,7 @@ func TestRun(t *testing.T) {
 	t.Logf("address printed after %.1f s", time.Since(begun).Seconds())
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	ready, live := false, false
-	tick := time.NewTicker(100 * time.Millisecond)
+	tick := time.NewTicker(300 * time.Millisecond) // a look costs as much as the demonstration itself
 	defer tick.Stop()
 	for !live {
 		select {
