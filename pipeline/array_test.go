@@ -205,6 +205,9 @@ func TestCommitsAreBounded(t *testing.T) {
 
 // Texts count, too: a commit holds about 16 MiB of them.
 func TestCommitsAreBoundedInBytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestCommitsAreBounded")
+	}
 	store := &bounded{t: t}
 	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}},
 		Models: livemodels.Config{Plain: true}}, store, collector.Live)

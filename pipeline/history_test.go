@@ -179,6 +179,9 @@ func fastConfig() Config {
 // the history was imported and however often the daemon was killed while it learnt it, that the lightly followed jobs
 // have no rows, and that the others are marked as replayed.
 func TestFastHistoryDependsOnNothingElse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestHistoryThroughKills")
+	}
 	log := cut(t, 620, 480, 33)
 	const servedLive = 60
 	since := log.live[servedLive].Time
@@ -234,6 +237,9 @@ func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 // TestHistoryBesideTheLog proves that jobs that are both in a history and in the journal count once, whichever tells
 // more: that one's picture, and every later row, are as if all had been followed.
 func TestHistoryBesideTheLog(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestHistoryIsExact")
+	}
 	log := cut(t, 420, 250, 34)
 	const both = 120 // events that are in the history and in the log
 	since := log.live[both].Time

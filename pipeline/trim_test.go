@@ -51,6 +51,9 @@ func TestArchiveStays(t *testing.T) {
 // the retention, and no other; that its state stays; and that a state which is built again is the one of a daemon that
 // imported the remaining events only.
 func TestHistoryRetention(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long under the race detector, which sees the same in TestHistoryIsExact")
+	}
 	log := cut(t, 420, 250, 42)
 	followed := len(log.live) - 200 // the rest makes a snapshot after the restart
 	const gone, chunk = 2, 100
