@@ -82,6 +82,9 @@ const (
 	FormatFacts  = "slurm-facts"
 )
 
+// Rest reports whether the source asks slurmrestd.
+func (s Source) Rest() bool { return s.Socket != "" || s.URL != "" }
+
 // Asked reports whether the source is asked rather than read.
 func (s Source) Asked() bool { return s.Format == FormatSqueue || s.Format == FormatFacts }
 
@@ -99,18 +102,22 @@ type Pool struct {
 
 // Source is one place that events come from: a file, the files of a folder, or a command.
 type Source struct {
-	Name     string        `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"sources" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
-	Format   string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,lsf-events,lsf-acct" reload:"rebuild" doc:"format of the log, see docs/formats"`
-	Path     string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue and slurm-facts" reload:"sources" doc:"the log file, or the folder of date-named log files"`
-	Pattern  string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" reload:"sources" doc:"which files of the folder are logs"`
-	Rotated  []string      `key:"rotated" allowed:"a list of file names with * ? [...]" reload:"sources" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
-	Start    string        `key:"start" default:"beginning" enum:"beginning,end" reload:"sources" doc:"where to begin in files met for the very first time"`
-	Poll     time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" reload:"sources" doc:"how often the files are looked at, whatever inotify says"`
-	Command  []string      `key:"command" allowed:"a list: a program and its arguments; for slurm-squeue and slurm-facts" reload:"sources" doc:"slurm-squeue: what is run in place of squeue, its options are added. slurm-facts: what is put in front of sinfo, scontrol, sacctmgr and sshare, such as [ssh, head]"`
-	Socket   string        `key:"socket" allowed:"a Unix socket, instead of command; for slurm-squeue" reload:"sources" doc:"where slurmrestd listens: it is asked in place of squeue"`
-	Interval time.Duration `key:"interval" default:"15s" default-slurm-facts:"60s" allowed:"1s to 1h" reload:"sources" doc:"how often the scheduler is asked, give or take a tenth; less often after failures. The default of slurm-facts is 60s"`
-	Timeout  time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" reload:"sources" doc:"how long the scheduler may take to answer before a command is killed"`
-	Inotify  bool          `key:"inotify" default:"true" reload:"sources" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
+	Name    string        `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"sources" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
+	Format  string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,lsf-events,lsf-acct" reload:"rebuild" doc:"format of the log, see docs/formats"`
+	Path    string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue and slurm-facts" reload:"sources" doc:"the log file, or the folder of date-named log files"`
+	Pattern string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" reload:"sources" doc:"which files of the folder are logs"`
+	Rotated []string      `key:"rotated" allowed:"a list of file names with * ? [...]" reload:"sources" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
+	Start   string        `key:"start" default:"beginning" enum:"beginning,end" reload:"sources" doc:"where to begin in files met for the very first time"`
+	Poll    time.Duration `key:"poll" default:"1s" allowed:"10ms to 1h" reload:"sources" doc:"how often the files are looked at, whatever inotify says"`
+	Command []string      `key:"command" allowed:"a list: a program and its arguments; for slurm-squeue and slurm-facts" reload:"sources" doc:"slurm-squeue: what is run in place of squeue, its options are added. slurm-facts: what is put in front of sinfo, scontrol, sacctmgr and sshare, such as [ssh, head]"`
+	Socket  string        `key:"socket" allowed:"a Unix socket, instead of command; for slurm-squeue and slurm-facts" reload:"sources" doc:"where slurmrestd listens: it is asked in place of Slurm's commands"`
+	URL     string        `key:"url" allowed:"http://HOST:PORT or https://HOST:PORT, instead of command and socket; for slurm-squeue and slurm-facts" reload:"sources" doc:"where slurmrestd listens, if not on a Unix socket"`
+	User    string        `key:"user" allowed:"a user of Slurm; with token_file" reload:"sources" doc:"whom slurmrestd is asked as; empty leaves that to the token"`
+	// TokenFile is a file, so that the token is in no configuration and can be renewed.
+	TokenFile string        `key:"token_file" allowed:"a file; needed with url" reload:"sources" doc:"file with the JSON web token for slurmrestd, as scontrol token writes it; read at each call, so that a new one counts at once"`
+	Interval  time.Duration `key:"interval" default:"15s" default-slurm-facts:"60s" allowed:"1s to 1h" reload:"sources" doc:"how often the scheduler is asked, give or take a tenth; less often after failures. The default of slurm-facts is 60s"`
+	Timeout   time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" reload:"sources" doc:"how long the scheduler may take to answer before a command is killed"`
+	Inotify   bool          `key:"inotify" default:"true" reload:"sources" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
 	// ClockOffset is text because a duration of the configuration has no sign.
 	ClockOffset string `key:"clock_offset" default:"auto" allowed:"auto, or a duration with or without a minus of at most 366 days, such as 0s, 1h or -30m" reload:"sources" doc:"by how much the clock that writes the log is ahead of this host's: its times are corrected by that as they are read; auto measures it while the log is followed and corrects by more than 5 minutes, see docs/tailing.md. Not for slurm-squeue and slurm-facts"`
 }

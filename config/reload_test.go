@@ -27,7 +27,8 @@ var wantEffects = map[Effect][]string{
 		"clusters[].sources[].name", "clusters[].sources[].path", "clusters[].sources[].pattern",
 		"clusters[].sources[].rotated",
 		"clusters[].sources[].start", "clusters[].sources[].poll", "clusters[].sources[].command",
-		"clusters[].sources[].socket", "clusters[].sources[].interval", "clusters[].sources[].timeout",
+		"clusters[].sources[].socket", "clusters[].sources[].url", "clusters[].sources[].user",
+		"clusters[].sources[].token_file", "clusters[].sources[].interval", "clusters[].sources[].timeout",
 		"clusters[].sources[].inotify", "clusters[].sources[].clock_offset",
 	},
 	EffectRestore: {

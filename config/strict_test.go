@@ -132,12 +132,21 @@ clusters:
     sources:
       - {format: slurm-squeue, path: /log, interval: 10ms, timeout: 1h, command: [""]}
       - {format: slurm-squeue, name: again}
-      - {format: slurm-log, path: /log, command: [squeue], socket: /run/s}
+      - {format: slurm-log, path: /log, command: [squeue], socket: /run/s, url: "http://h", user: u, token_file: /t}
   - name: b
     sources:
       - {format: slurm-squeue, command: [squeue], socket: /run/s}
       - {format: slurm-facts, socket: /run/s, path: /log}
-      - {format: slurm-facts, name: again}`, `
+      - {format: slurm-facts, name: again}
+  - name: c
+    sources:
+      - {format: slurm-squeue, url: "http://head:6820", socket: /run/s, user: u}
+      - {format: slurm-facts, url: "ftp://head", command: [ssh], token_file: /t, user: "a\tb"}
+  - name: d
+    sources:
+      - {format: slurm-squeue, url: "http://u:p@head:6820/x?y", token_file: /t}
+      - {format: slurm-facts, token_file: /t}
+  - {name: e, sources: [{format: slurm-facts, url: "ftp://head", token_file: /t}]}`, `
 5 | clusters[0].sources[0].command[0] | is empty | a list
 5 | clusters[0].sources[0].interval | 10ms is out of range | 1s to 1h
 5 | clusters[0].sources[0].path | is set, but slurm-squeue reads no file | nothing for slurm-squeue
@@ -145,10 +154,20 @@ clusters:
 6 | clusters[0].sources[1].format | slurm-squeue is there twice |
 7 | clusters[0].sources[2].command | is set, but a log of format slurm-log is read, not asked | for slurm-squeue
 7 | clusters[0].sources[2].socket | is set, but a log of format slurm-log is read, not asked | for slurm-squeue
+7 | clusters[0].sources[2].token_file | is set, but a log of format slurm-log is read, not asked | a file
+7 | clusters[0].sources[2].url | is set, but a log of format slurm-log is read, not asked | for slurm-squeue
+7 | clusters[0].sources[2].user | is set, but a log of format slurm-log is read, not asked | a user of Slurm
 10 | clusters[1].sources[0].socket | is set, and so is command |
 11 | clusters[1].sources[1].path | is set, but slurm-facts reads no file |
-11 | clusters[1].sources[1].socket | is set, but slurm-facts has no use for it |
-12 | clusters[1].sources[2].format | slurm-facts is there twice |`},
+12 | clusters[1].sources[2].format | slurm-facts is there twice |
+15 | clusters[2].sources[0].token_file | is not set, but slurmrestd at a url wants a token | a file
+15 | clusters[2].sources[0].url | is set, and so is socket |
+15 | clusters[2].sources[0].user | is set, but token_file is not |
+16 | clusters[2].sources[1].url | is set, and so is command |
+16 | clusters[2].sources[1].user | "a\tb" is no name of a user |
+19 | clusters[3].sources[0].url | "http://u:p@head:6820/x?y" is not http://HOST:PORT |
+20 | clusters[3].sources[1].token_file | is set, but neither socket nor url is |
+21 | clusters[4].sources[0].url | "ftp://head" is not http://HOST:PORT |`},
 	{"history", `
 history_retention: 1h
 clusters:

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
@@ -201,7 +203,11 @@ func (k checker) sources(key string, sources []Source) {
 			continue
 		}
 		k.that(at+".command", len(s.Command) == 0, "is set, but a log of format %s is read, not asked", s.Format)
-		k.that(at+".socket", s.Socket == "", "is set, but a log of format %s is read, not asked", s.Format)
+		for _, c := range [...]struct{ name, value string }{
+			{"socket", s.Socket}, {"url", s.URL}, {"user", s.User}, {"token_file", s.TokenFile},
+		} {
+			k.that(at+"."+c.name, c.value == "", "is set, but a log of format %s is read, not asked", s.Format)
+		}
 		k.that(at+".path", s.Path != "", "is not set")
 		id := [2]string{filepath.Clean(s.Path), s.Pattern}
 		k.that(at+".path", !files[id], "%q is read by another source of this cluster", s.Path)
@@ -224,8 +230,7 @@ func (k checker) asked(at string, s Source, twice bool) {
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
 	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "",
 		"is set, but the times of %s are not corrected", s.Format)
-	k.that(at+".socket", s.Socket == "" || s.Format == FormatSqueue, "is set, but %s has no use for it", s.Format)
-	k.that(at+".socket", s.Socket == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
+	k.slurmrestd(at, s)
 	for i, word := range s.Command {
 		k.that(fmt.Sprintf("%s.command[%d]", at, i), word != "" || i > 0, "is empty")
 	}
@@ -233,6 +238,21 @@ func (k checker) asked(at string, s Source, twice bool) {
 		duration.String(s.Interval))
 	k.that(at+".timeout", 100*time.Millisecond <= s.Timeout && s.Timeout <= 10*time.Minute, "%s is out of range",
 		duration.String(s.Timeout))
+}
+
+// slurmrestd checks what says where slurmrestd is asked, and as whom.
+func (k checker) slurmrestd(at string, s Source) {
+	k.that(at+".socket", s.Socket == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
+	k.that(at+".url", s.URL == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
+	k.that(at+".url", s.URL == "" || s.Socket == "", "is set, and so is socket: one of the two is asked")
+	u, err := url.Parse(s.URL)
+	k.that(at+".url", s.URL == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" &&
+		u.User == nil && strings.Trim(u.Path, "/") == "" && u.RawQuery == "" && u.Fragment == "",
+		"%q is not http://HOST:PORT or https://HOST:PORT", s.URL)
+	k.that(at+".token_file", s.URL == "" || s.TokenFile != "", "is not set, but slurmrestd at a url wants a token")
+	k.that(at+".token_file", s.TokenFile == "" || s.Rest(), "is set, but neither socket nor url is")
+	k.that(at+".user", s.User == "" || s.TokenFile != "", "is set, but token_file is not")
+	k.that(at+".user", !strings.ContainsFunc(s.User, unicode.IsControl), "%q is no name of a user", s.User)
 }
 
 func isPattern(pattern string) bool {

@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,10 +11,16 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/internal/testports"
+	"github.com/waitcast/waitcast/job"
 )
 
 // startRest starts a slurmrestd beside the cluster and returns its socket.
@@ -76,6 +83,126 @@ func TestRealSlurmRest(t *testing.T) {
 	c.compareAsking(asking)
 	for _, d := range asking {
 		d.eventually("nothing is left", func() bool { v := d.Views()[0]; return len(v.Queued)+len(v.Running) == 0 })
+	}
+}
+
+// startRests starts two slurmrestd of a version that tells facts beside a cluster made with --jwt: on a Unix socket,
+// and on a port for those who have the token in a file. It skips the test where there is no such version.
+func startRests(t *testing.T, options ...string) (c *slurmCluster, socket, url, token string) {
+	t.Helper()
+	out, err := exec.Command("slurmrestd", "-V").Output()
+	words := strings.Fields(string(out))
+	if err != nil || len(words) == 0 {
+		t.Skip("slurmrestd is missing (make test-deps)")
+	}
+	if version := words[len(words)-1]; version < "23.11" {
+		t.Skipf("slurmrestd %s tells no facts: it must be of Slurm 23.11 or newer", version)
+	}
+	if plugins, _ := filepath.Glob("/usr/lib*/*/slurm*/auth_jwt.so"); plugins == nil {
+		t.Skip("the plugin auth/jwt is missing (slurm-wlm-jwt-plugin)")
+	}
+	c = newSlurm(t, 6, 4, append(options, "--jwt")...)
+	socket, token = filepath.Join(c.dir, "rest.socket"), filepath.Join(c.dir, "token")
+	port := testports.Take(t, 1)
+	url = fmt.Sprintf("http://127.0.0.1:%d", port)
+	for _, start := range []struct{ auth, where, env string }{
+		{"rest_auth/local", "unix:" + socket, ""},
+		{"rest_auth/jwt", fmt.Sprintf("127.0.0.1:%d", port), "SLURM_JWT=daemon"},
+	} {
+		cmd := exec.Command("slurmrestd", "-s", "openapi/slurmctld", "-a", start.auth, start.where)
+		cmd.Env = append(os.Environ(), c.conf(), "SLURMRESTD_SECURITY=disable_user_check", "SLURM_BITSTR_LEN=0")
+		if start.env != "" {
+			cmd.Env = append(cmd.Env, start.env)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may be gone
+			_ = cmd.Wait()
+		})
+	}
+	write(t, token, c.run("scontrol", "token", "username="+c.run("id", "-un"), "lifespan=3600")+"\n")
+	eventually(t, "slurmrestd", func() bool {
+		_, err := os.Stat(socket)
+		answer, failed := http.Get(url) //nolint:gosec // on this machine
+		if failed == nil {
+			_ = answer.Body.Close()
+		}
+		return err == nil && failed == nil
+	})
+	return c, socket, url, token
+}
+
+// TestRealSlurmFactsOverRest proves that the facts of one real cluster are the same by its commands, by slurmrestd on a
+// Unix socket and by slurmrestd on a port with a token, but for those of its configuration, which slurmrestd does not
+// have; and that a daemon which has neither commands nor logs knows the machine and its jobs by it. Limits, accounts
+// and shares are compared on answers that were captured (TestFactsRestAsCommands).
+func TestRealSlurmFactsOverRest(t *testing.T) {
+	t.Parallel() // it waits for jobs most of the time
+	c, socket, url, token := startRests(t, "--priorities")
+	c.run("scontrol", "create", "partition=left", "nodes=n[01-03]", "prioritytier=5", "priorityjobfactor=7",
+		"maxtime=30", "oversubscribe=exclusive", "allowaccounts=physics")
+	c.run("scontrol", "create", "partition=right", "nodes=n[03-04]", "maxnodes=1", "defaulttime=10",
+		"oversubscribe=force:2")
+	c.run("scontrol", "update", "nodename=n05", "state=drain", "reason=test")
+	c.run("scontrol", "update", "nodename=n06", "state=down", "reason=test")
+	c.run("scontrol", "create", "reservation", "reservationname=upkeep", "starttime=now+100hours", "duration=120",
+		"flags=maint,ignore_jobs", "nodes=n[03-04]", "users=root")
+	c.run("scontrol", "create", "reservation", "reservationname=course", "starttime=now+200hours", "duration=60",
+		"nodes=n01", "users=root")
+	id := c.sbatch("sleep 1000", "-n", "2", "-t", "5", "-p", "short")
+	eventually(t, "a job runs", func() bool { return c.run("squeue", "-h", "-t", "RUNNING", "-o", "%i") == id })
+
+	options := collector.Options{Cluster: "main", Location: time.Local}
+	ask := func(s config.Source) *job.Facts {
+		s.Timeout = time.Minute
+		a := daemon.Facts(s, options, func() *job.Facts { return nil }).Ask(t.Context(), time.Now())
+		if a.Err != nil || len(a.Bad) > 0 || len(a.Notes) > 0 || len(a.Events) != 1 {
+			t.Fatalf("%+v: %+v", s, a)
+		}
+		return a.Events[0].Facts
+	}
+	sources := []config.Source{
+		{Command: []string{"env", c.conf()}}, {Socket: socket},
+		{URL: url, User: c.run("id", "-un"), TokenFile: token},
+	}
+	eventually(t, "the same facts", func() bool { // usage and running jobs go on between two of them
+		commands := ask(sources[0])
+		if commands.Weights == nil || len(commands.Outages) != 2 {
+			t.Fatalf("%+v", commands)
+		}
+		commands.Weights, commands.Enforced, commands.Preemption = nil, job.Enforced{}, nil
+		diff := ""
+		for _, s := range sources[1:] {
+			rest := ask(s)
+			// The configuration says that memory is no resource here (CR_CPU).
+			for i := range rest.Nodes {
+				rest.Nodes[i].Node.Memory = 0
+			}
+			for i := range rest.Outages {
+				rest.Outages[i].Memory = 0
+			}
+			diff += cmp.Diff(commands, rest)
+		}
+		if diff != "" {
+			t.Logf("-commands +slurmrestd:\n%s", diff)
+		}
+		return diff == ""
+	})
+
+	at := fmt.Sprintf("url: %q, token_file: %q, interval: 1s", url, token)
+	d := c.site("{format: slurm-squeue, "+at+"}", "{format: slurm-facts, "+at+"}").start(t)
+	d.eventually("the machine and its job", func() bool {
+		v := d.Views()[0]
+		return v.Facts != nil && len(v.Facts.Queues) == 5 && len(v.Running) == 1 && v.Running[0].Procs == 2
+	})
+	write(t, token, "worn out\n")
+	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-facts"}`, "1")
+	d.wantLog("problem with a log file", "holds no token", "scontrol token")
+	if f := d.Views()[0].Facts; f == nil || len(f.Queues) != 5 {
+		t.Errorf("facts were lost with the token: %+v", f)
 	}
 }
 

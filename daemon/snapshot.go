@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -51,7 +52,7 @@ func (c *collectingCore) newPoller(
 	}
 	poll := source.PollConfig{Interval: s.Interval}
 	if s.Format == config.FormatFacts {
-		poll.Target, opts.Ask = "Slurm's commands", c.askFacts(machine, s, asked.Options)
+		poll.Target, opts.Ask = FactsTarget(s), c.askFacts(machine, s, asked.Options)
 		return source.NewPoller(asked, poll, opts), nil
 	}
 	var err error
@@ -72,12 +73,20 @@ func (c *collectingCore) askJobs(
 	if err != nil {
 		return "", nil, err
 	}
-	if s.Socket != "" {
-		return s.Socket, slurm.NewRest(s.Socket, s.Timeout, snapshot).Ask, nil
+	if s.Rest() {
+		return cmp.Or(s.Socket, s.URL), slurm.NewRest(RestConfig(s), snapshot).Ask, nil
 	}
 	command := source.Command{Args: slurm.SqueueCommand(s.Command), Env: slurm.SqueueEnv(), Timeout: s.Timeout}
 	return command.Args[0], source.AskCommand(command, snapshot.Read), nil
 }
+
+// RestConfig returns where a source asks slurmrestd, and as whom.
+func RestConfig(s config.Source) slurm.RestConfig {
+	return slurm.RestConfig{Socket: s.Socket, URL: s.URL, User: s.User, TokenFile: s.TokenFile, Timeout: s.Timeout}
+}
+
+// FactsTarget names who answers for facts.
+func FactsTarget(s config.Source) string { return cmp.Or(s.Socket, s.URL, "Slurm's commands") }
 
 // snapshot returns the parser of a scheduler's answers, which compares them with the live jobs of the cluster.
 func (c *collectingCore) snapshot(machine config.Cluster, options collector.Options) (*slurm.Snapshot, error) {

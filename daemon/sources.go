@@ -102,17 +102,25 @@ func (c *collectingCore) read(ctx context.Context, from *openReader) {
 	}
 }
 
-// askFacts returns the function that asks a scheduler for the facts of a machine. The commands of one call run one
-// after the other, each with the source's timeout.
+// askFacts returns the function that asks a scheduler for the facts of a machine.
 func (c *collectingCore) askFacts(machine config.Cluster, s config.Source, options collector.Options) source.Ask {
-	return slurm.NewFacts(slurm.FactsConfig{
-		Options: options,
-		Run: func(ctx context.Context, args []string) ([]byte, error) {
-			command := source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout}
-			return source.Run(ctx, command)
-		},
-		Known: func() *job.Facts { return c.pipeline.View(machine.Name).Facts },
-	}).Ask
+	return Facts(s, options, func() *job.Facts { return c.pipeline.View(machine.Name).Facts }).Ask
+}
+
+// Facts returns what asks the scheduler of a source for the facts of a machine, by its commands or by slurmrestd. The
+// questions of one call follow one after the other, each with the source's timeout. known returns the facts that the
+// picture has.
+func Facts(s config.Source, options collector.Options, known func() *job.Facts) *slurm.Facts {
+	cfg := slurm.FactsConfig{Options: options, Known: known}
+	if s.Rest() {
+		rest := RestConfig(s)
+		cfg.Rest = &rest
+	}
+	cfg.Run = func(ctx context.Context, args []string) ([]byte, error) {
+		command := source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout}
+		return source.Run(ctx, command)
+	}
+	return slurm.NewFacts(cfg)
 }
 
 func (c *collectingCore) newUnknownLines() *unknownLines {

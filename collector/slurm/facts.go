@@ -24,13 +24,15 @@ func FactsEnv() []string { return []string{"SLURM_TIME_FORMAT=%s"} }
 // FactsConfig is what a Facts is made from.
 type FactsConfig struct {
 	Options collector.Options
-	// Run runs one of Slurm's commands and returns what it prints.
-	Run func(ctx context.Context, args []string) ([]byte, error)
+	// Run runs one of Slurm's commands and returns what it prints. It is not called if Rest is set: slurmrestd is asked
+	// in place of the commands.
+	Run  func(ctx context.Context, args []string) ([]byte, error)
+	Rest *RestConfig
 	// Known returns the facts that the picture has, nil if it has none. It is called before the first event only.
 	Known func() *job.Facts
 }
 
-// Facts polls Slurm, by its commands, for facts about the machine and its rules: nodes and
+// Facts polls Slurm, by its commands or slurmrestd, for facts about the machine and its rules: nodes and
 // reservations at each call, all that changes seldom every ten minutes. An event is made only if something has changed.
 //
 // Its questions are independent. One that fails leaves its earlier facts in place, and never keeps the others from
@@ -91,7 +93,9 @@ const factsEvery = 10 * time.Minute
 // NewFacts returns a Facts.
 func NewFacts(cfg FactsConfig) *Facts {
 	f := &Facts{cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}}
-	f.parts = f.commands()
+	if f.parts = f.commands(); cfg.Rest != nil {
+		f.parts = f.questions()
+	}
 	return f
 }
 

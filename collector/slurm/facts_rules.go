@@ -25,6 +25,9 @@ type general struct {
 	preemptMode string // as written, where it is that of all partitions
 }
 
+// slurmdbd is the AccountingStorageType of a cluster that has associations, QOSs and shares.
+const slurmdbd = "accounting_storage/slurmdbd"
+
 // enforcement reads AccountingStorageEnforce, "associations,limits,qos": limits and qos imply associations, safe
 // implies limits, all is all of them (slurm.conf(5)).
 func enforcement(text []byte) job.Enforced {
@@ -52,7 +55,7 @@ func (f *Facts) readConfig(each eachRecord) func() {
 	each(func(get record) error {
 		g = general{
 			version: string(get("SLURM_VERSION")), clusterName: string(get("ClusterName")),
-			slurmdbd:   string(get("AccountingStorageType")) == "accounting_storage/slurmdbd",
+			slurmdbd:   string(get("AccountingStorageType")) == slurmdbd,
 			enforced:   enforcement(get("AccountingStorageEnforce")),
 			preemption: preemption(get), preemptMode: preemptMode(get("PreemptMode")),
 		}

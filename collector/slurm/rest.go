@@ -1,15 +1,12 @@
 package slurm
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -26,17 +23,16 @@ const maxAnswer = 2 << 30
 // clockSkew is by how much the clocks of slurmctld's host and this one may differ if an answer lacks slurmctld's time.
 const clockSkew = 30 * time.Second
 
-// Rest polls slurmrestd for the jobs, over its Unix socket, in place of squeue. The events are the same: see Snapshot.
-// Its methods are for one goroutine.
+// Rest polls slurmrestd for the jobs, in place of squeue. The events are the same: see Snapshot. Its methods are for
+// one goroutine.
 type Rest struct {
-	socket   string
-	timeout  time.Duration
+	client   *restClient
 	snapshot *Snapshot
-	client   *http.Client
-	version  int // of the interface; 0 while it is not known
+	version  restVersion
 
-	// The newest answer, which holds until something changes: slurmctld's time of it, the jobs, and what could not be
-	// read.
+	// The newest answer, which holds until something changes: the version of the interface, slurmctld's time of it, the
+	// jobs, and what could not be read.
+	asked   int
 	updated time.Time
 	rows    []row
 	lines   int
@@ -44,98 +40,43 @@ type Rest struct {
 }
 
 // NewRest returns a Rest.
-func NewRest(socket string, timeout time.Duration, snapshot *Snapshot) *Rest {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}
-	return &Rest{
-		socket: socket, timeout: timeout, snapshot: snapshot,
-		client: &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}},
-	}
+func NewRest(cfg RestConfig, snapshot *Snapshot) *Rest {
+	return &Rest{client: newRestClient(cfg), snapshot: snapshot,
+		version: restVersion{plugin: "openapi/slurmctld", tried: restVersions[:]}}
 }
 
 // Ask asks once. The first call finds out which version of its interface slurmrestd has.
 func (r *Rest) Ask(ctx context.Context, asked time.Time) source.Answer {
-	ctx, cancel := context.WithTimeout(ctx, r.timeout)
-	defer cancel()
-	if err := r.ask(ctx, asked); err != nil {
+	err := r.version.with(r.client, func(version int) error { return r.get(ctx, version, asked) })
+	if err != nil {
 		r.updated = time.Time{}
-		return source.Answer{Err: r.failure(ctx, err)}
+		return source.Answer{Err: err}
 	}
 	return r.snapshot.take(r.rows, r.lines, &r.refused, asked)
 }
 
-// errVersion is the error if slurmrestd does not know a version of the interface.
-var errVersion = errors.New("not found")
-
-func (r *Rest) ask(ctx context.Context, asked time.Time) error {
-	if r.version != 0 {
-		err := r.get(ctx, r.version, asked)
-		if !errors.Is(err, errVersion) {
-			return err
-		}
-		r.version, r.updated = 0, time.Time{} // it is another slurmrestd now
-	}
-	for _, v := range restVersions {
-		err := r.get(ctx, v, asked)
-		if errors.Is(err, errVersion) {
-			continue
-		}
-		if err == nil {
-			r.version = v
-		}
-		return err
-	}
-	return fmt.Errorf("slurmrestd has none of the versions v0.0.%d to v0.0.%d of its interface: is the plugin "+
-		"openapi/slurmctld loaded?",
-		restVersions[len(restVersions)-1], restVersions[0])
-}
-
 // get asks for the jobs, or for news only.
 func (r *Rest) get(ctx context.Context, version int, asked time.Time) error {
-	url := fmt.Sprintf("http://localhost/slurm/v0.0.%d/jobs", version)
+	if version != r.asked {
+		r.asked, r.updated = version, time.Time{}
+	}
+	path := fmt.Sprintf("/slurm/v0.0.%d/jobs", version)
 	if !r.updated.IsZero() {
-		url += "?update_time=" + strconv.FormatInt(r.updated.Unix(), 10)
+		path += "?update_time=" + strconv.FormatInt(r.updated.Unix(), 10)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Accept", "application/json")
-	response, err := r.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }() // nothing is written
-	switch response.StatusCode {
-	case http.StatusOK:
-		return r.read(response.Body, asked)
-	case http.StatusNotModified:
+	err := r.client.get(ctx, path, func(body io.Reader) error { return r.read(body, asked) })
+	if errors.Is(err, errUnchanged) {
 		r.refused.bad = nil // they were told
 		return nil
-	case http.StatusNotFound:
-		return errVersion
 	}
-	advice := ""
-	if response.StatusCode == http.StatusUnauthorized {
-		advice = "; with rest_auth/local it answers its own user only: run it as the daemon's"
-	}
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 500)) // good to have, no more
-	return &source.CallError{Reason: source.FailedExit,
-		Err: fmt.Errorf("slurmrestd at %s says %s: %s%s", r.socket, response.Status, bytes.TrimSpace(text), advice)}
+	return err
 }
 
 // read parses an answer.
 func (r *Rest) read(body io.Reader, asked time.Time) error {
-	limited := &io.LimitedReader{R: body, N: maxAnswer}
 	answer := restAnswer{parser: &r.snapshot.parser}
-	if err := answer.read(json.NewDecoder(limited)); err != nil {
-		if limited.N <= 0 {
-			err = fmt.Errorf("more than %d bytes", int64(maxAnswer))
-		}
-		return &source.CallError{Reason: source.FailedOutput,
-			Err: fmt.Errorf("the answer of slurmrestd at %s cannot be read: %w", r.socket, err)}
+	if err := answer.read(json.NewDecoder(body)); err != nil {
+		return err
 	}
 	sortRows(answer.rows)
 	r.rows, r.lines, r.refused = answer.rows, answer.lines, answer.refused
@@ -144,23 +85,6 @@ func (r *Rest) read(body io.Reader, asked time.Time) error {
 		r.updated = instant(answer.updated)
 	}
 	return nil
-}
-
-// failure returns why a call failed.
-func (r *Rest) failure(ctx context.Context, err error) error {
-	var call *source.CallError
-	var netErr *net.OpError
-	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &source.CallError{Reason: source.FailedTimeout,
-			Err: fmt.Errorf("slurmrestd at %s did not answer in %s; is the scheduler overloaded?", r.socket, r.timeout)}
-	case errors.As(err, &call):
-		return err
-	case errors.As(err, &netErr) && netErr.Op == "dial":
-		return &source.CallError{Reason: source.FailedStart,
-			Err: fmt.Errorf("slurmrestd cannot be reached: %w; start it, or set the source's socket", netErr)}
-	}
-	return &source.CallError{Reason: source.FailedExit, Err: fmt.Errorf("asking slurmrestd at %s: %w", r.socket, err)}
 }
 
 // restAnswer reads the answer job by job: the document is many times as large as what is kept of it.

@@ -75,6 +75,11 @@ func newFakeRest(tb testing.TB, version, body string) *fakeRest {
 	return s
 }
 
+// newRest returns what asks for jobs at a socket.
+func newRest(socket string, snapshot *slurm.Snapshot) *slurm.Rest {
+	return slurm.NewRest(slurm.RestConfig{Socket: socket, Timeout: time.Minute}, snapshot)
+}
+
 // alone returns a snapshot that compares with an empty picture.
 func alone() *slurm.Snapshot {
 	return slurm.NewSnapshot(slurm.SnapshotConfig{
@@ -91,7 +96,7 @@ func TestRestOfARealSlurm(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newFakeRest(t, "v0.0.38", string(text))
-	a := slurm.NewRest(s.socket, time.Minute, alone()).Ask(t.Context(), time.Unix(1795163500, 0))
+	a := newRest(s.socket, alone()).Ask(t.Context(), time.Unix(1795163500, 0))
 	if a.Err != nil || a.Lines != 6 || len(a.Bad) > 0 {
 		t.Fatalf("%+v", a)
 	}
@@ -196,7 +201,7 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 			want := alone().Read([]byte(c.shows.line()), at(60)).Events
 			for version, text := range map[string]string{"v0.0.38": old(c.old), "v0.0.41": later(c.newer)} {
 				s := newFakeRest(t, version, doc(text))
-				a := slurm.NewRest(s.socket, time.Minute, alone()).Ask(t.Context(), at(60))
+				a := newRest(s.socket, alone()).Ask(t.Context(), at(60))
 				if a.Err != nil || len(a.Bad) > 0 {
 					t.Fatalf("%s: %+v", version, a)
 				}
@@ -218,7 +223,7 @@ func TestRestVersionsAndNews(t *testing.T) {
 		strings.Replace(doc(waits), `"errors"`,
 			fmt.Sprintf(`"last_update": {"set": true, "infinite": false, "number": %d}, "errors"`, unix+12), 1))
 	stage := newStage(t, true, "")
-	r := slurm.NewRest(s.socket, time.Minute, stage.Snapshot)
+	r := newRest(s.socket, stage.Snapshot)
 	if got := stage.fold(r.Ask(t.Context(), at(15)).Events...); got != "15:5-submit" {
 		t.Errorf("first: %q", got)
 	}
@@ -279,7 +284,7 @@ func TestRestFailures(t *testing.T) {
 			if s.hang {
 				timeout = 200 * time.Millisecond
 			}
-			a := slurm.NewRest(s.socket, timeout, alone()).Ask(t.Context(), at(30))
+			a := slurm.NewRest(slurm.RestConfig{Socket: s.socket, Timeout: timeout}, alone()).Ask(t.Context(), at(30))
 			if a.Err == nil || !strings.Contains(a.Err.Error(), c.says) || len(a.Events) > 0 {
 				t.Fatalf("%+v, want an error with %q", a, c.says)
 			}
@@ -290,7 +295,7 @@ func TestRestFailures(t *testing.T) {
 		})
 	}
 	var call *source.CallError
-	a := slurm.NewRest(filepath.Join(t.TempDir(), "s"), time.Minute, alone()).Ask(t.Context(), at(30))
+	a := newRest(filepath.Join(t.TempDir(), "s"), alone()).Ask(t.Context(), at(30))
 	if !errors.As(a.Err, &call) || call.Reason != source.FailedStart ||
 		!strings.Contains(a.Err.Error(), "set the source's socket") {
 		t.Errorf("no socket: %v", a.Err)
@@ -305,7 +310,7 @@ func TestRestBadJob(t *testing.T) {
 	s := newFakeRest(t, "v0.0.38", doc(good, `{"job_id":6,"job_state":"PENDING","submit_time":-4}`))
 	stage := newStage(t, false, "")
 	stage.fold(told1(job.Submit, "6", 10))
-	r := slurm.NewRest(s.socket, time.Minute, stage.Snapshot)
+	r := newRest(s.socket, stage.Snapshot)
 	a := r.Ask(t.Context(), at(30))
 	if a.Err != nil || len(a.Bad) != 1 || a.Bad[0].Number != 2 ||
 		!strings.Contains(string(a.Bad[0].Text), `"job_id":6`) {
@@ -337,7 +342,7 @@ func FuzzRest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		s.body = doc(text)
 		s.asked = nil
-		a := slurm.NewRest(s.socket, time.Minute, alone()).Ask(t.Context(), at(30))
+		a := newRest(s.socket, alone()).Ask(t.Context(), at(30))
 		if a.Err != nil && len(a.Events) > 0 {
 			t.Fatalf("%+v", a)
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/waitcast/waitcast/collector"
 )
@@ -42,68 +41,6 @@ type restJob struct {
 	PerJob          string     `json:"tres_per_job"`
 	PerNode         string     `json:"tres_per_node"`
 	PerTask         string     `json:"tres_per_task"`
-}
-
-// restNumber is a number; set is false for none and for an infinite one.
-type restNumber struct {
-	n   int64
-	set bool
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (v *restNumber) UnmarshalJSON(text []byte) error {
-	*v = restNumber{}
-	if len(text) == 0 || string(text) == "null" {
-		return nil
-	}
-	if text[0] != '{' {
-		var x float64
-		if err := json.Unmarshal(text, &x); err != nil {
-			return err
-		}
-		return v.from(x)
-	}
-	var o struct {
-		Set      bool    `json:"set"`
-		Infinite bool    `json:"infinite"`
-		Number   float64 `json:"number"`
-	}
-	if err := json.Unmarshal(text, &o); err != nil {
-		return err
-	}
-	if !o.Set || o.Infinite {
-		return nil
-	}
-	return v.from(o.Number)
-}
-
-func (v *restNumber) from(x float64) error {
-	if !(x >= 0 && x < 1<<53) {
-		return fmt.Errorf("%v is no number of anything", x)
-	}
-	*v = restNumber{n: int64(x), set: true}
-	return nil
-}
-
-func (v restNumber) String() string { return strconv.FormatInt(v.n, 10) }
-
-// restWords are some words: a text, or a list of texts.
-type restWords []string
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (w *restWords) UnmarshalJSON(text []byte) error {
-	*w = nil
-	if len(text) > 0 && text[0] == '[' {
-		return json.Unmarshal(text, (*[]string)(w))
-	}
-	var one *string
-	if err := json.Unmarshal(text, &one); err != nil {
-		return err
-	}
-	if one != nil {
-		*w = restWords{*one}
-	}
-	return nil
 }
 
 // stateFlags are the flags of a state that squeue shows in its place, the first of them that is there (job_state_string
@@ -145,10 +82,7 @@ func (p *squeueParser) restJob(text []byte) (row, error) {
 	if err := json.Unmarshal(text, &j); err != nil {
 		return row{}, collector.Bad(collector.ReasonField, "", "%w", err)
 	}
-	limit, shared, given := "UNLIMITED", "OK", j.Given
-	if j.TimeLimit.set && j.TimeLimit.n < maxMinutes {
-		limit = fmt.Sprintf("%d-%02d:%02d:00", j.TimeLimit.n/(24*60), j.TimeLimit.n/60%24, j.TimeLimit.n%60)
-	}
+	shared, given := "OK", j.Given
 	if slices.Contains(j.Shared, "none") || slices.Contains(j.Exclusive, "true") {
 		shared = "NO"
 	}
@@ -157,8 +91,8 @@ func (p *squeueParser) restJob(text []byte) (row, error) {
 	}
 	fields := [len(squeueFields)]string{
 		j.id(), j.JobID.String(), j.State.state(), j.Partition, j.User, j.Account, j.QOS, j.CPUs.String(),
-		j.Nodes.String(), limit, j.Submit.String(), j.Eligible.String(), j.Start.String(), j.End.String(), j.Reason,
-		j.Priority.String(), shared, given, j.PerJob, j.PerNode, j.PerTask, j.Tasks.String(),
+		j.Nodes.String(), j.TimeLimit.minutes(), j.Submit.String(), j.Eligible.String(), j.Start.String(), j.End.String(),
+		j.Reason, j.Priority.String(), shared, given, j.PerJob, j.PerNode, j.PerTask, j.Tasks.String(),
 	}
 	cells := make([][]byte, len(fields))
 	for i, f := range fields {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/internal/refdata"
 	"github.com/waitcast/waitcast/job"
 )
@@ -51,7 +50,7 @@ func TestRestOfReleases(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := newFakeRest(t, c.version, string(text))
-			answer := slurm.NewRest(s.socket, time.Minute, alone()).Ask(t.Context(), time.Now())
+			answer := newRest(s.socket, alone()).Ask(t.Context(), time.Now())
 			if answer.Err != nil || len(answer.Bad) > 0 || answer.Lines != len(want.Jobs) {
 				t.Fatalf("%d jobs read, %d refused, %v; want %d", answer.Lines, len(answer.Bad), answer.Err,
 					len(want.Jobs))

@@ -120,7 +120,7 @@ clusters:
     sources:
       - {format: pbs, name: MARKsource, path: DIR/accounting, poll: 20ms}
       - {format: slurm-squeue, command: [DIR/MARKsqueue, "MARKhead.example.org", "--user=MARKuser"]}
-      - {format: slurm-facts, command: [ssh, MARKhead], timeout: 200ms}
+      - {format: slurm-facts, url: "http://MARKhead.invalid:6820", user: MARKuser, token_file: DIR/MARKjwt, timeout: 1s}
 `))
 	return dir, file
 }
@@ -185,7 +185,7 @@ func TestNothingPrivate(t *testing.T) {
 	for name, words := range map[string][]string{
 		"manifest.json": {`"version": "1.2.3"`, `"go": "go1.`},
 		"configuration.json": {`"cluster-1"`, `"window_jobs": 20000`, `"format": "pbs"`,
-			`"time_zone": "Local"`, `127.0.0.1:`, `ssh`, "/accounting"},
+			`"time_zone": "Local"`, `127.0.0.1:`, `"url": "http://host-`, "/accounting"},
 		"check.json": {`"about": "source cluster-1/source-1"`, `"id": "scheduler.answers"`,
 			`"status": "failed"`, `"reason": "format"`, `"bad_lines": 2`, `"queue-`},
 		"host.json":  {`"kernel"`, `"cpus"`, `"zone"`},

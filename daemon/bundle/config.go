@@ -65,8 +65,12 @@ func (m *masker) configured(key string, words bool, text string) string {
 	case "listen":
 		return m.address(text)
 	case "data_dir", "admin_token_file", "store.path", "clusters[].sources[].path", "clusters[].sources[].pattern",
-		"clusters[].sources[].rotated[]", "clusters[].sources[].socket":
+		"clusters[].sources[].rotated[]", "clusters[].sources[].socket",
+		"clusters[].sources[].token_file":
 		return m.path(text)
+	case "clusters[].sources[].url":
+		scheme, rest, _ := strings.Cut(text, "://")
+		return scheme + "://" + m.address(strings.TrimSuffix(rest, "/"))
 	case "clusters[].name":
 		return m.name("cluster", text)
 	case "clusters[].queues[].name", "clusters[].pools[].queues[]", "clusters[].pools[].name":

@@ -1,15 +1,16 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/daemon"
 	"github.com/waitcast/waitcast/job"
 )
 
@@ -72,26 +73,22 @@ func schedulerHint(s *config.Source) string {
 	if s.Socket != "" {
 		return "is slurmrestd running, and may this user open its socket?"
 	}
+	if s.URL != "" {
+		return "is slurmrestd running there, and is the token in token_file valid?"
+	}
 	return "run it by hand as the daemon's user; set the source's command where it is not in the PATH"
 }
 
 // target returns what asks the scheduler of a source, and its name.
 func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	if s.Format == config.FormatFacts {
-		return "Slurm's commands", slurm.NewFacts(slurm.FactsConfig{
-			Options: options,
-			Run: func(ctx context.Context, args []string) ([]byte, error) {
-				return source.Run(ctx,
-					source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout})
-			},
-			Known: func() *job.Facts { return nil },
-		}).Ask
+		return daemon.FactsTarget(*s), daemon.Facts(*s, options, func() *job.Facts { return nil }).Ask
 	}
 	// Nothing is known before: the first snapshot has every job that lives.
 	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true,
 		Picture: func() map[string]slurm.Live { return nil }})
-	if s.Socket != "" {
-		return s.Socket, slurm.NewRest(s.Socket, s.Timeout, snapshot).Ask
+	if s.Rest() {
+		return cmp.Or(s.Socket, s.URL), slurm.NewRest(daemon.RestConfig(*s), snapshot).Ask
 	}
 	command := source.Command{Args: slurm.SqueueCommand(s.Command), Env: slurm.SqueueEnv(), Timeout: s.Timeout}
 	return command.Args[0], source.AskCommand(command, snapshot.Read)

@@ -1,0 +1,159 @@
+package slurm
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// restNumber is a number of slurmrestd: 5, null, or {"set": true, "infinite": false, "number": 5}. set is false for
+// none and for an infinite one.
+type restNumber struct {
+	n   int64   // without what follows the point
+	x   float64 // with it
+	set bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *restNumber) UnmarshalJSON(text []byte) error {
+	*v = restNumber{}
+	if len(text) == 0 || string(text) == "null" {
+		return nil
+	}
+	if text[0] != '{' {
+		var x float64
+		if err := json.Unmarshal(text, &x); err != nil {
+			return err
+		}
+		if isNone(x) {
+			return nil
+		}
+		return v.from(x)
+	}
+	var o struct {
+		Set      bool    `json:"set"`
+		Infinite bool    `json:"infinite"`
+		Number   float64 `json:"number"`
+	}
+	if err := json.Unmarshal(text, &o); err != nil {
+		return err
+	}
+	if !o.Set || o.Infinite || isNone(o.Number) {
+		return nil
+	}
+	return v.from(o.Number)
+}
+
+// isNone reports whether a number stands for none or for infinity (NO_VAL, INFINITE and those of 64 bits in
+// slurm/slurm.h, as they are and with a sign).
+func isNone(x float64) bool {
+	switch x {
+	case -1, -2, math.MaxUint32, math.MaxUint32 - 1, math.MaxUint64:
+		return true
+	}
+	return false
+}
+
+func (v *restNumber) from(x float64) error {
+	if !(x >= 0 && x < 1<<53) {
+		return fmt.Errorf("%v is no number of anything", x)
+	}
+	*v = restNumber{n: int64(x), x: x, set: true}
+	return nil
+}
+
+// String returns the whole number, 0 for none.
+func (v restNumber) String() string { return strconv.FormatInt(v.n, 10) }
+
+// orNone returns the number, "" for none.
+func (v restNumber) orNone() string {
+	if !v.set {
+		return ""
+	}
+	return strconv.FormatFloat(v.x, 'f', -1, 64)
+}
+
+// minutes returns a number of minutes as Slurm's commands write a time limit.
+func (v restNumber) minutes() string {
+	if !v.set || v.n >= maxMinutes {
+		return "UNLIMITED"
+	}
+	return fmt.Sprintf("%d-%02d:%02d:00", v.n/(24*60), v.n/60%24, v.n%60)
+}
+
+// seconds returns a number of seconds in the same way.
+func (v restNumber) seconds() string {
+	if !v.set || v.n >= maxMinutes*60 {
+		return "UNLIMITED"
+	}
+	return fmt.Sprintf("%d-%02d:%02d:%02d", v.n/(24*3600), v.n/3600%24, v.n/60%60, v.n%60)
+}
+
+// restWords are some words: a text, or a list of texts.
+type restWords []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (w *restWords) UnmarshalJSON(text []byte) error {
+	*w = nil
+	if len(text) > 0 && text[0] == '[' {
+		return json.Unmarshal(text, (*[]string)(w))
+	}
+	var one *string
+	if err := json.Unmarshal(text, &one); err != nil {
+		return err
+	}
+	if one != nil {
+		*w = restWords{*one}
+	}
+	return nil
+}
+
+// list returns the words as Slurm's commands write a list.
+func (w restWords) list() string { return strings.Join(w, ",") }
+
+// first returns the first word, "" if there is none.
+func (w restWords) first() string {
+	if len(w) == 0 {
+		return ""
+	}
+	return w[0]
+}
+
+// restTRES is a list of trackable resources as Slurm's commands write it: slurmrestd writes a text like theirs, or a
+// list of {"type": "gres", "name": "gpu:a100", "count": 2}, in which memory is in mebibytes.
+type restTRES string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *restTRES) UnmarshalJSON(text []byte) error {
+	*t = ""
+	if len(text) > 0 && text[0] != '[' {
+		return json.Unmarshal(text, (*string)(t)) // null is none
+	}
+	var list []struct {
+		Type  string     `json:"type"`
+		Name  string     `json:"name"`
+		Count restNumber `json:"count"`
+	}
+	if err := json.Unmarshal(text, &list); err != nil {
+		return err
+	}
+	var items []string
+	for _, r := range list {
+		if !r.Count.set {
+			continue
+		}
+		item := r.Type
+		if r.Name != "" {
+			item += "/" + r.Name
+		}
+		item += "=" + r.Count.String()
+		if r.Type == "mem" {
+			item += "M"
+		}
+		items = append(items, item)
+	}
+	*t = restTRES(strings.Join(items, ","))
+	return nil
+}
