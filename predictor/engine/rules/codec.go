@@ -147,8 +147,8 @@ func (l *Learners) code(s *codec.Codec, p *Learner) {
 		return
 	}
 	f := fitting{}
-	if !s.Reading {
-		f = *p.next
+	if !s.Reading { // the fit writes its result meanwhile
+		f.from, f.due, f.gates = p.next.from, p.next.due, p.next.gates
 	}
 	s.Int(&f.from, &f.due)
 	CodeGates(s, &f.gates)
