@@ -36,17 +36,18 @@ test-loopback:
 RACE := ./daemon ./pipeline ./modelstore/sqlite ./modelstore/postgres ./api/access ./api/ask ./api/page ./client/... ./collector/source \
 	./collector/tail ./daemon/... ./simulator/... ./workload/shake
 
-# Of these packages no access is watched: SQLite is translated from C and locks for itself, the others are numbers without goroutines.
-# Watching them takes as long as all the rest. They are watched in the last command of race, and in test-long.
-UNWATCHED := modernc.org/sqlite/lib modernc.org/libc/... gonum.org/v1/gonum/... \
-	$(addprefix github.com/waitcast/waitcast/,predictor/blend predictor/boost predictor/conformal predictor/forward/learn predictor/headqueue \
-	predictor/linear predictor/qbets predictor/residual workload/hypergamma workload/lifetime)
-WATCH := -race $(foreach p,$(UNWATCHED),-gcflags=$(p)=-race=false)
+# Of these packages no access is watched, nor is how they use pointers: SQLite is translated from C and locks for itself, go-cmp
+# compares for tests, the others are numbers without goroutines, or whose goroutines share nothing (predictor/forward). Watching
+# them takes as long as all the rest. They are watched in the last command of race, and in test-long.
+UNWATCHED := modernc.org/sqlite/lib modernc.org/libc/... gonum.org/v1/gonum/... github.com/google/go-cmp/... \
+	$(addprefix github.com/waitcast/waitcast/,internal/byend predictor/blend predictor/boost predictor/conformal predictor/forward \
+	predictor/forward/learn predictor/headqueue predictor/linear predictor/qbets predictor/residual workload/hypergamma workload/lifetime)
+WATCH := -race $(foreach p,$(UNWATCHED),'-gcflags=$(p)=-race=false -d=checkptr=0')
 
 race:
 	$(GO) test $(WATCH) -short -timeout 20m -p $(PACKAGES) $(RACE)
 	$(GO) test $(WATCH) -short -run 'Watch|Many|Slot|Bound|Changes|Stop|Concurren|Cache' ./api
-	$(GO) test -race -run WhileItIsRead ./predictor/engine
+	$(GO) test -race -short -p $(PACKAGES) -run 'WhileItIsRead|GoOnTheSame|WorkersChangeNothing' ./predictor/engine ./predictor/engine/rules ./predictor/forward
 
 # Longer than CI has time for: kill and rotation tests at full size, fuzzing.
 test-long:
