@@ -62,7 +62,7 @@ func TestSoak(t *testing.T) {
 		t.Skip("runs daemons: not with -short")
 	}
 	program := build(t)
-	jobs := 1000
+	jobs := 600 // trees are trained first after 300 waits
 	if os.Getenv("WAITCAST_LONG") != "" {
 		jobs = 10_000
 	}
