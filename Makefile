@@ -8,7 +8,7 @@ PACKAGES  ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 # Tests of a package that run at a time, of those that call t.Parallel: they wait for schedulers and deadlines.
 BESIDE    ?= 4
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
-LONGEST   := ./daemon ./pipeline ./research/liveload ./daemon/demo ./modelstore/sqlite ./deploy/prometheus
+LONGEST   := ./daemon ./pipeline ./research/liveload ./predictor/engine ./deploy/prometheus ./predictor/backtest ./modelstore/sqlite ./research/soak ./research/papers
 
 .PHONY: all build test test-busy test-loopback test-long claims papers accuracy prior study-size soak bench-http bench-guard golden scale test-deps race lint fmt generate check-generated bench demo fuzz cross packages
 

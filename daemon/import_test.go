@@ -380,7 +380,7 @@ func TestImportSeveral(t *testing.T) {
 	sacct := fmt.Sprintf("JobIDRaw|Submit|Start|End|NCPUS|State|Partition|User\n"+
 		"7|%d|%d|%d|8|COMPLETED|work|u\n", minute(3).Unix(), minute(9).Unix(), minute(12).Unix())
 	var many strings.Builder
-	for i := range 3000 {
+	for i := range 1000 {
 		many.WriteString(life{fmt.Sprintf("%d.t", 100+i), 1 + i%9, 10 + i, 20 + i, 30 + i + i%17}.e())
 	}
 	cut := zip(t, []byte(many.String()))
@@ -391,7 +391,7 @@ func TestImportSeveral(t *testing.T) {
 	}})
 	must(t, err)
 	half := report.Files[4]
-	if half.Lines < 500 || half.Lines > 2500 || half.BadLines != 1 || report.Jobs != 2+half.Lines {
+	if half.Lines < 170 || half.Lines > 830 || half.BadLines != 1 || report.Jobs != 2+half.Lines {
 		t.Errorf("%+v, want two jobs and those of half of the file that is cut off", report)
 	}
 	if f := report.Files[2]; f.Name != "/old/nothing" || f.Note != "the file is empty" {
