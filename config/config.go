@@ -82,6 +82,9 @@ const (
 	FormatFacts  = "slurm-facts"
 )
 
+// FormatLog is the format of slurmctld's own log, which may be in systemd's journal.
+const FormatLog = "slurm-log"
+
 // Rest reports whether the source asks slurmrestd.
 func (s Source) Rest() bool { return s.Socket != "" || s.URL != "" }
 
@@ -104,7 +107,8 @@ type Pool struct {
 type Source struct {
 	Name    string        `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"sources" doc:"name in metrics, messages and checkpoints; default the format. Renaming reads the files again, and records count once all the same"`
 	Format  string        `key:"format" enum:"pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,lsf-events,lsf-acct" reload:"rebuild" doc:"format of the log, see docs/formats"`
-	Path    string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue and slurm-facts" reload:"sources" doc:"the log file, or the folder of date-named log files"`
+	Path    string        `key:"path" allowed:"a file or a folder; nothing for slurm-squeue and slurm-facts" reload:"sources" doc:"the log file, or the folder of date-named log files; with journal a file or a folder of journals, not set for that of this host"`
+	Journal []string      `key:"journal" allowed:"a list of matches of journalctl such as SYSLOG_IDENTIFIER=slurmctld; for slurm-log" reload:"sources" doc:"the log is in systemd's journal: the entries that match are read by journalctl"`
 	Pattern string        `key:"pattern" default:"*" allowed:"a file name with * ? [...]" reload:"sources" doc:"which files of the folder are logs"`
 	Rotated []string      `key:"rotated" allowed:"a list of file names with * ? [...]" reload:"sources" doc:"names of rotated predecessors of a log file, gzip allowed; read first, oldest first"`
 	Start   string        `key:"start" default:"beginning" enum:"beginning,end" reload:"sources" doc:"where to begin in files met for the very first time"`

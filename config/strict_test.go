@@ -168,6 +168,19 @@ clusters:
 19 | clusters[3].sources[0].url | "http://u:p@head:6820/x?y" is not http://HOST:PORT |
 20 | clusters[3].sources[1].token_file | is set, but neither socket nor url is |
 21 | clusters[4].sources[0].url | "ftp://head" is not http://HOST:PORT |`},
+	{"journals", `
+clusters:
+  - name: a
+    sources:
+      - {format: pbs, journal: [SYSLOG_IDENTIFIER=pbs]}
+      - {format: slurm-log, journal: [_SYSTEMD_UNIT=a.service, +, unit=b, X=], rotated: ["x"], clock_offset: 1h}
+      - {format: slurm-squeue, journal: [A=b]}`, `
+5 | clusters[0].sources[0].journal | is set, but a log of format pbs is not read from a journal |
+6 | clusters[0].sources[1].clock_offset | is set, but a journal is read |
+6 | clusters[0].sources[1].journal[2] | "unit=b" is not FIELD=value |
+6 | clusters[0].sources[1].journal[3] | "X=" is not FIELD=value |
+6 | clusters[0].sources[1].rotated | is set, but a journal is read |
+7 | clusters[0].sources[2].journal | is set, but slurm-squeue reads no journal |`},
 	{"history", `
 history_retention: 1h
 clusters:

@@ -208,6 +208,10 @@ func (k checker) sources(key string, sources []Source) {
 		} {
 			k.that(at+"."+c.name, c.value == "", "is set, but a log of format %s is read, not asked", s.Format)
 		}
+		k.journal(at, s)
+		if len(s.Journal) > 0 {
+			continue
+		}
 		k.that(at+".path", s.Path != "", "is not set")
 		id := [2]string{filepath.Clean(s.Path), s.Pattern}
 		k.that(at+".path", !files[id], "%q is read by another source of this cluster", s.Path)
@@ -228,6 +232,7 @@ func (k checker) sources(key string, sources []Source) {
 func (k checker) asked(at string, s Source, twice bool) {
 	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
+	k.that(at+".journal", len(s.Journal) == 0, "is set, but %s reads no journal", s.Format)
 	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "",
 		"is set, but the times of %s are not corrected", s.Format)
 	k.slurmrestd(at, s)
@@ -238,6 +243,29 @@ func (k checker) asked(at string, s Source, twice bool) {
 		duration.String(s.Interval))
 	k.that(at+".timeout", 100*time.Millisecond <= s.Timeout && s.Timeout <= 10*time.Minute, "%s is out of range",
 		duration.String(s.Timeout))
+}
+
+// journal checks what says which entries of systemd's journal are a log.
+func (k checker) journal(at string, s Source) {
+	k.that(at+".journal", len(s.Journal) == 0 || s.Format == FormatLog,
+		"is set, but a log of format %s is not read from a journal", s.Format)
+	for i, match := range s.Journal {
+		field, value, ok := strings.Cut(match, "=")
+		k.that(fmt.Sprintf("%s.journal[%d]", at, i), match == "+" || ok && value != "" && isField(field),
+			"%q is not FIELD=value", match)
+	}
+	if len(s.Journal) == 0 {
+		return
+	}
+	k.that(at+".rotated", len(s.Rotated) == 0, "is set, but a journal is read")
+	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "", "is set, but a journal is read")
+}
+
+// isField reports whether a text is the name of a field of the journal: capital letters, digits and _.
+func isField(name string) bool {
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	})
 }
 
 // slurmrestd checks what says where slurmrestd is asked, and as whom.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/journal"
 	"github.com/waitcast/waitcast/collector/lsf"
 	"github.com/waitcast/waitcast/collector/pbs"
 	"github.com/waitcast/waitcast/collector/sge"
@@ -71,9 +72,14 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 			if err != nil {
 				return nil, fmt.Errorf("cluster %s: source %s: clock_offset: %w", c.Name, s.Name, err)
 			}
-			out = append(out, source.Config{
+			of := source.Config{
 				Name: name, Format: format, Files: files, Others: others, ClockOffset: offset, Options: options,
-			})
+			}
+			if len(s.Journal) > 0 {
+				of.Journal = &journal.Config{Path: s.Path, Matches: s.Journal}
+				of.Files.Path = cmp.Or(s.Path, "journal")
+			}
+			out = append(out, of)
 		}
 	}
 	return out, nil

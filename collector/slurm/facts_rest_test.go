@@ -103,8 +103,8 @@ func withoutConfiguration(f *job.Facts) *job.Facts {
 	return &g
 }
 
-// TestFactsRestAsCommands proves that the facts of one cluster are the same, whether a real Slurm 24.11 was asked by its
-// commands or by slurmrestd, but for those of its configuration; and that both are what was set up there.
+// TestFactsRestAsCommands proves that the facts of one cluster are the same, whether a real Slurm 24.11 was asked by
+// its commands or by slurmrestd, but for those of its configuration; and that both are what was set up there.
 func TestFactsRestAsCommands(t *testing.T) {
 	p := &pretend{texts: capturedFrom(t, "24.11")}
 	asked := p.facts(t).Ask(t.Context(), captured2411At)
@@ -168,7 +168,8 @@ func TestFactsRestOfReleases(t *testing.T) {
 	}{
 		{"24.05_0.0.41", "v0.0.41", "24.05.3", []job.Limit{
 			{QOS: "critical", Priority: 200, Jobs: 300, MaxTime: 48 * time.Hour},
-			{QOS: "critical", PerUser: true, Jobs: 10, Submitted: 20}, {QOS: "critical", PerAccount: true, Submitted: 30}}, 0, 0},
+			{QOS: "critical", PerUser: true, Jobs: 10, Submitted: 20},
+			{QOS: "critical", PerAccount: true, Submitted: 30}}, 0, 0},
 		{"24.11_0.0.42", "v0.0.42", "24.11.5", nil, 0, 12},
 		{"25.05_0.0.43", "v0.0.43", "25.05.4", study("study"), 0, 8},
 		{"25.11_0.0.44", "v0.0.44", "25.11.0", study("study"), 0, 16},

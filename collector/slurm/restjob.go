@@ -91,8 +91,8 @@ func (p *squeueParser) restJob(text []byte) (row, error) {
 	}
 	fields := [len(squeueFields)]string{
 		j.id(), j.JobID.String(), j.State.state(), j.Partition, j.User, j.Account, j.QOS, j.CPUs.String(),
-		j.Nodes.String(), j.TimeLimit.minutes(), j.Submit.String(), j.Eligible.String(), j.Start.String(), j.End.String(),
-		j.Reason, j.Priority.String(), shared, given, j.PerJob, j.PerNode, j.PerTask, j.Tasks.String(),
+		j.Nodes.String(), j.TimeLimit.minutes(), j.Submit.String(), j.Eligible.String(), j.Start.String(),
+		j.End.String(), j.Reason, j.Priority.String(), shared, given, j.PerJob, j.PerNode, j.PerTask, j.Tasks.String(),
 	}
 	cells := make([][]byte, len(fields))
 	for i, f := range fields {

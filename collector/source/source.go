@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/journal"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/job"
 )
@@ -35,6 +36,8 @@ type Config struct {
 	Format  collector.Format
 	Options collector.Options
 	Files   tail.Config
+	// Journal is set for a log in systemd's journal: Files defines then only how it is read.
+	Journal *journal.Config
 	// Others are the formats that a log is tried with that makes no sense in Format, to name the right one.
 	Others []collector.Format
 	// ClockOffset is by how much the clock that the log's times are of is ahead of the daemon's; nil where that is
@@ -85,10 +88,16 @@ const promptFor = time.Minute
 // Prompt reports whether the lines were written shortly before they were read.
 func (d *Delivery) Prompt() bool { return !d.Since.IsZero() && d.Read.Sub(d.Since) <= promptFor }
 
+// follower hands out the lines of a log.
+type follower interface {
+	Next(ctx context.Context) (tail.Batch, error)
+	Close() error
+}
+
 // Reader reads one source. Its methods are for one goroutine.
 type Reader struct {
 	cfg    Config
-	tailer *tail.Tailer
+	tailer follower
 	parser collector.Parser
 	now    func() time.Time
 	detect detector
@@ -128,12 +137,22 @@ func Open(cfg Config, checkpoint []byte, now func() time.Time, opts tail.Options
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()
 	}
-	tailer, err := tail.New(cfg.Files, checkpoint, opts)
-	if err != nil {
+	var err error
+	if r.tailer, err = follow(&cfg, checkpoint, opts); err != nil {
 		return nil, fmt.Errorf("source %s: %w", cfg.Name, err)
 	}
-	r.tailer = tailer
 	return r, nil
+}
+
+// follow opens the files or the journal of a source.
+func follow(cfg *Config, checkpoint []byte, opts tail.Options) (follower, error) {
+	if cfg.Journal == nil {
+		return tail.New(cfg.Files, checkpoint, opts)
+	}
+	j := *cfg.Journal
+	j.Source, j.FromEnd, j.OneShot = cfg.Name, cfg.Files.FromEnd, cfg.Files.OneShot
+	j.Poll, j.BatchLines = cfg.Files.Poll, cfg.Files.BatchLines
+	return journal.New(j, checkpoint, opts)
 }
 
 // Close releases the files.

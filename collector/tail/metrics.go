@@ -10,6 +10,7 @@ type Metrics struct {
 	rotations   *prometheus.CounterVec
 	truncations *prometheus.CounterVec
 	problems    *prometheus.CounterVec
+	dropped     *prometheus.CounterVec
 	lag         *prometheus.GaugeVec
 }
 
@@ -27,12 +28,14 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		rotations:   counter("rotations_total", "Rotations noticed.", "kind"),
 		truncations: counter("truncations_total", "Files that became shorter or were rewritten."),
 		problems:    counter("problems_total", "Problems met while following the logs.", "reason"),
+		dropped: counter("suppressed_total",
+			"Messages that journald says it dropped, of the logs in its journal."),
 		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "waitcast", Subsystem: "tail", Name: "lag_bytes",
 			Help: "Bytes written to the open logs but not read yet.",
 		}, []string{"source"}),
 	}
-	reg.MustRegister(m.lines, m.bytes, m.rotations, m.truncations, m.problems, m.lag)
+	reg.MustRegister(m.lines, m.bytes, m.rotations, m.truncations, m.problems, m.dropped, m.lag)
 	return m
 }
 
@@ -48,10 +51,34 @@ const (
 // Forget removes the series of a source that is not read any more.
 func (m *Metrics) Forget(source string) {
 	labels := prometheus.Labels{"source": source}
-	for _, c := range [...]*prometheus.CounterVec{m.lines, m.bytes, m.rotations, m.truncations, m.problems} {
+	for _, c := range [...]*prometheus.CounterVec{m.lines, m.bytes, m.rotations, m.truncations, m.problems,
+		m.dropped} {
 		c.DeletePartialMatch(labels)
 	}
 	m.lag.DeletePartialMatch(labels)
+}
+
+// Touch makes the metrics of a source that is a journal appear at zero.
+func (m *Metrics) Touch(source string) {
+	if m == nil {
+		return
+	}
+	for _, c := range [...]*prometheus.CounterVec{m.lines, m.bytes, m.dropped} {
+		c.WithLabelValues(source)
+	}
+	for _, r := range [...]Reason{LineTooLong, CheckpointLost, Unreadable, WrongFormat, Future, OddField, Suppressed} {
+		m.problems.WithLabelValues(source, string(r))
+	}
+}
+
+// Read counts the lines of a journal.
+func (m *Metrics) Read(source string, lines int, bytes int64) { m.read(source, lines, bytes) }
+
+// Dropped counts messages that journald dropped.
+func (m *Metrics) Dropped(source string, n int64) {
+	if m != nil {
+		m.dropped.WithLabelValues(source).Add(float64(n))
+	}
 }
 
 // touch makes a source's metrics appear at zero.

@@ -18,6 +18,7 @@ const (
 	NotRegular     Reason = "not_regular"     // the path is a pipe, device or socket
 	Copied         Reason = "copy"            // a file is a copy of one being read: left alone
 	BadHeader      Reason = "header"          // Options.Header failed
+	Suppressed     Reason = "suppressed"      // journald dropped messages before they were in its journal
 
 	// Of the lines' meaning, which the tailer knows nothing of: for its consumer.
 	WrongFormat Reason = "wrong_format" // the log is written in another format than configured

@@ -63,6 +63,10 @@ func (c *checker) zone(configured *config.Cluster) {
 // log looks at a source that is a log.
 func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadings) {
 	about := "source " + log.Name
+	if log.Journal != nil {
+		c.journal(ctx, log, about)
+		return
+	}
 	files, others, err := list(&log.Files)
 	if err != nil {
 		status := Failed

@@ -1,0 +1,140 @@
+package journal
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxLine bounds a line of journalctl: journald keeps messages of up to 48 KB (LineMax), of which a byte can be four
+// characters of JSON.
+const maxLine = 1 << 20
+
+// aheadLines is how many lines are read ahead.
+const aheadLines = 1024
+
+// outputLine is a line of journalctl; cut is true if only its beginning was kept.
+type outputLine struct {
+	text []byte
+	cut  bool
+}
+
+// child is a journalctl that runs.
+type child struct {
+	cmd       *exec.Cmd
+	lines     chan outputLine // closed at the end of its output
+	stop      chan struct{}
+	stopping  sync.Once
+	complaint *complaint
+	name      string
+}
+
+// killGrace is how long the output of a killed journalctl is waited for.
+const killGrace = time.Second
+
+// startChild runs a command.
+func startChild(args []string) (*child, error) {
+	c := &child{
+		cmd:   exec.Command(args[0], args[1:]...), //nolint:noctx // kill ends it
+		lines: make(chan outputLine, aheadLines), stop: make(chan struct{}), complaint: &complaint{}, name: args[0],
+	}
+	c.cmd.Stderr, c.cmd.WaitDelay = c.complaint, killGrace
+	output, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("%s cannot be run: %w; install systemd's journalctl, or follow the file of "+
+			"SlurmctldLogFile", c.name, err)
+	}
+	go c.read(output)
+	return c, nil
+}
+
+// read sends the lines of the output.
+func (c *child) read(output io.Reader) {
+	defer close(c.lines)
+	from := bufio.NewReaderSize(output, 64<<10)
+	for {
+		line, err := readLine(from)
+		if len(line.text) > 0 && (err == nil || line.cut) { // a line without its end was cut off with the process
+			select {
+			case c.lines <- line:
+			case <-c.stop:
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// readLine reads a line of at most maxLine bytes; the rest of a longer one is dropped.
+func readLine(from *bufio.Reader) (line outputLine, err error) {
+	for {
+		part, err := from.ReadSlice('\n')
+		if room := maxLine - len(line.text); len(part) > room {
+			part, line.cut = part[:room], true
+		}
+		line.text = append(line.text, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			line.text = []byte(strings.TrimSuffix(string(line.text), "\n"))
+			return line, err
+		}
+	}
+}
+
+// wait waits for the end after the last line and returns why it failed, nil if it did not.
+func (c *child) wait() error {
+	err := c.cmd.Wait()
+	said := c.complaint.String()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s failed: %w: %s", c.name, err, said)
+	case strings.Contains(said, "not seeing messages from other users"):
+		return fmt.Errorf("%s shows the daemon's user its own messages only: add it to the group systemd-journal",
+			c.name)
+	}
+	return nil
+}
+
+// kill ends it.
+func (c *child) kill() {
+	c.stopping.Do(func() { close(c.stop) })
+	_ = c.cmd.Process.Kill() // it may have ended
+	_ = c.cmd.Wait()         // with the error of being killed
+	for range c.lines {      // until its reader has gone
+	}
+}
+
+// complaint keeps the beginning of what is written to standard error.
+type complaint struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+// Write implements io.Writer.
+func (c *complaint) Write(p []byte) (int, error) {
+	const most = 4 << 10
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text = append(c.text, p[:min(len(p), most-len(c.text))]...)
+	return len(p), nil
+}
+
+// String returns its first line.
+func (c *complaint) String() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	line, _, _ := strings.Cut(strings.TrimSpace(strings.ToValidUTF8(string(c.text), "?")), "\n")
+	if line == "" {
+		return "no message"
+	}
+	return line
+}

@@ -1,0 +1,97 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// entry is what is read of an entry. Numbers are texts in journalctl's JSON.
+type entry struct {
+	Cursor   string `json:"__CURSOR"`
+	Received string `json:"__REALTIME_TIMESTAMP"`
+	// Sent is the time at which the program sent the message; entries by its standard error have none.
+	Sent    string `json:"_SOURCE_REALTIME_TIMESTAMP"`
+	Message value  `json:"MESSAGE"`
+	ID      string `json:"MESSAGE_ID"`
+	Count   string `json:"N_DROPPED"`
+}
+
+// value is the value of a field: text, or a list of bytes where it is not plain text, or a list of values where an
+// entry has several, of which the first counts.
+type value []byte
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *value) UnmarshalJSON(text []byte) error {
+	*v = nil
+	if len(text) > 0 && text[0] == '"' {
+		var s string
+		err := json.Unmarshal(text, &s)
+		*v = value(s)
+		return err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
+		return err
+	}
+	if c := list[0][0]; c == '"' || c == '[' {
+		return v.UnmarshalJSON(list[0])
+	}
+	var numbers []uint8
+	numbers = make([]uint8, 0, len(list))
+	for _, item := range list {
+		n, err := strconv.ParseUint(string(item), 10, 8)
+		if err != nil {
+			return err
+		}
+		numbers = append(numbers, uint8(n))
+	}
+	*v = numbers
+	return nil
+}
+
+// droppedID is the MESSAGE_ID of journald's message that it dropped messages (SD_MESSAGE_JOURNAL_DROPPED in
+// sd-messages.h).
+const droppedID = "a596d6fe7bfa4994828e72309e95d61e"
+
+// received returns when journald received the entry, in microseconds since 1970.
+func (e *entry) received() int64 {
+	n, _ := strconv.ParseInt(e.Received, 10, 64)
+	return n
+}
+
+// line returns the entry as a line of slurmctld's own log: "[2026-11-23T15:18:47.123456Z] message".
+func (e *entry) line() []byte {
+	message := bytes.TrimSpace(bytes.ReplaceAll(e.Message, []byte("\n"), []byte(" ")))
+	if len(message) > 1 && message[0] == '[' && message[1] >= '0' && message[1] <= '9' {
+		return message // it has its time
+	}
+	message = bytes.TrimPrefix(message, []byte("slurmctld: ")) // as on its standard error
+	micros := e.received()
+	if sent, err := strconv.ParseInt(e.Sent, 10, 64); err == nil && sent > 0 {
+		micros = sent
+	}
+	line := time.UnixMicro(micros).UTC().AppendFormat([]byte("["), "2006-01-02T15:04:05.000000Z07:00")
+	return append(append(line, "] "...), message...)
+}
+
+// drops reads "Suppressed 35 messages from slurmctld.service": how many messages were dropped, and whether they were of
+// a log with these matches.
+func (e *entry) drops(matches []string) (n int64, ours bool) {
+	text := string(e.Message)
+	if n, _ = strconv.ParseInt(e.Count, 10, 64); n == 0 {
+		for word := range strings.FieldsSeq(text) {
+			if n, _ = strconv.ParseInt(word, 10, 64); n > 0 {
+				break
+			}
+		}
+	}
+	for _, m := range matches {
+		if _, of, ok := strings.Cut(m, "="); ok && of != "" && strings.Contains(text, of) {
+			ours = true
+		}
+	}
+	return max(n, 1), ours
+}

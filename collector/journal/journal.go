@@ -1,0 +1,334 @@
+// Package journal follows a log that is kept in systemd's journal: it runs journalctl and hands out what the entries
+// say as lines, with the cursor of the last as the checkpoint.
+//
+// A start reads the journal to its end by one call, so that it is known when everything has been read, and goes on with
+// "journalctl --follow". Every call begins with the entry of the checkpoint itself (--cursor) and leaves that out: if
+// another comes first, the journal no longer has it, and what was deleted with it is lost. With --after-cursor
+// journalctl 252 leaves out the first entry that is left, too, and the loss goes unnoticed.
+//
+// Sources: journalctl(1), systemd.journal-fields(7), journald.conf(5), and the page "Journal Export Formats" of
+// systemd, section "Journal JSON Format".
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/collector/tail"
+)
+
+// Config defines what is followed.
+type Config struct {
+	// Source is the name of the source in metrics and errors.
+	Source string
+	// Matches choose the entries, as arguments of journalctl: FIELD=value, of which those of one field are
+	// alternatives, and "+" between groups.
+	Matches []string
+	// Path is a file or a folder of journals; empty means the journal of this host.
+	Path string
+	// FromEnd starts, if there is no checkpoint, after the newest entry instead of at the oldest.
+	FromEnd bool
+	// OneShot makes Next return io.EOF after the last entry.
+	OneShot bool
+	// Poll is how often it is noticed that nothing has come, and the time to the next start of journalctl after a
+	// failure. The default is tail.DefaultPoll.
+	Poll time.Duration
+	// BatchLines bounds a batch. The default is tail.DefaultBatchLines.
+	BatchLines int
+	// Command is what is run; the default is journalctl.
+	Command []string
+}
+
+// Follower reads one log. Its methods are for one goroutine.
+type Follower struct {
+	cfg  Config
+	opts tail.Options
+
+	position
+	child    *child // nil if journalctl does not run
+	complete bool   // the end of the journal was reached once: what is started now follows
+	expect   bool   // the next entry is that of the checkpoint, or that is gone
+	lines    int64
+	problems []tail.Problem
+	standing []tail.Problem // what keeps the journal from being read
+	paused   time.Time      // journalctl is not started before this
+}
+
+// position is a checkpoint.
+type position struct {
+	// Version is that of the form of a checkpoint.
+	Version int `json:"journal"`
+	// Cursor is that of the last entry that was read, Time its time in microseconds since 1970.
+	Cursor string `json:"cursor"`
+	Time   int64  `json:"time"`
+}
+
+// version is the form of checkpoints.
+const version = 1
+
+// New returns a Follower that goes on after a checkpoint, or starts where the configuration says if there is none.
+func New(cfg Config, checkpoint []byte, opts tail.Options) (*Follower, error) {
+	if len(cfg.Matches) == 0 {
+		return nil, fmt.Errorf("journal: source %q: no match: name the entries, such as SYSLOG_IDENTIFIER=slurmctld",
+			cfg.Source)
+	}
+	if cfg.Poll <= 0 {
+		cfg.Poll = tail.DefaultPoll
+	}
+	if cfg.BatchLines <= 0 {
+		cfg.BatchLines = tail.DefaultBatchLines
+	}
+	if len(cfg.Command) == 0 {
+		cfg.Command = []string{"journalctl"}
+	}
+	f := &Follower{cfg: cfg, opts: opts, position: position{Version: version}}
+	var saved position
+	if len(checkpoint) > 0 && json.Unmarshal(checkpoint, &saved) == nil && saved.Version == version {
+		f.position = saved // else it is of files: what they had counts once all the same
+	}
+	opts.Metrics.Touch(cfg.Source)
+	return f, nil
+}
+
+// Close ends journalctl.
+func (f *Follower) Close() error {
+	if f.child != nil {
+		f.child.kill()
+		f.child = nil
+	}
+	return nil
+}
+
+// Next waits for entries. Its batch is valid until the next call.
+func (f *Follower) Next(ctx context.Context) (tail.Batch, error) {
+	ticker := time.NewTicker(f.cfg.Poll)
+	defer ticker.Stop()
+	for {
+		if f.child == nil && !time.Now().Before(f.paused) {
+			if err := f.start(ctx); err != nil {
+				if b, ok := f.failed(err); ok {
+					return b, nil
+				}
+			}
+		}
+		var lines <-chan outputLine
+		if f.child != nil {
+			lines = f.child.lines
+		}
+		select {
+		case <-ctx.Done():
+			return tail.Batch{}, ctx.Err()
+		case line, ok := <-lines:
+			if !ok {
+				b, done, err := f.ended()
+				if done || err != nil {
+					return b, err
+				}
+				continue
+			}
+			return f.gather(line), nil
+		case <-ticker.C:
+			if f.complete && f.child != nil && f.opts.Idle != nil {
+				f.opts.Idle()
+			}
+		}
+	}
+}
+
+// start runs journalctl: to the end of the journal, or as long as it lasts.
+func (f *Follower) start(ctx context.Context) error {
+	if f.Cursor == "" && f.cfg.FromEnd {
+		if err := f.skipToEnd(ctx); err != nil {
+			return err
+		}
+	}
+	args := f.arguments()
+	if f.complete {
+		args = append(args, "--follow", "--no-tail")
+	}
+	if f.Cursor != "" {
+		args = append(args, "--cursor="+f.Cursor)
+	}
+	c, err := startChild(slices.Concat(args, f.cfg.Matches, []string{"+", "MESSAGE_ID=" + droppedID}))
+	f.child, f.expect = c, f.Cursor != ""
+	return err
+}
+
+// arguments returns what all calls have in common.
+func (f *Follower) arguments() []string {
+	args := append(slices.Clone(f.cfg.Command), "--quiet", "--no-pager", "--all", "--output=json",
+		"--output-fields=MESSAGE,MESSAGE_ID,N_DROPPED,_SOURCE_REALTIME_TIMESTAMP")
+	switch info, err := os.Stat(f.cfg.Path); {
+	case f.cfg.Path == "":
+	case err == nil && info.IsDir():
+		args = append(args, "--directory="+f.cfg.Path)
+	default:
+		args = append(args, "--file="+f.cfg.Path)
+	}
+	return args
+}
+
+// skipToEnd makes the newest entry the position.
+func (f *Follower) skipToEnd(ctx context.Context) error {
+	c, err := startChild(slices.Concat(f.arguments(), []string{"--lines=1"}, f.cfg.Matches))
+	if err != nil {
+		return err
+	}
+	defer c.kill()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case line, ok := <-c.lines:
+		if !ok {
+			return c.wait()
+		}
+		var e entry
+		if json.Unmarshal(line.text, &e) == nil {
+			f.Cursor, f.Time = e.Cursor, e.received()
+		}
+		return nil
+	}
+}
+
+// gather makes a batch of a line and those that are there after it.
+func (f *Follower) gather(line outputLine) tail.Batch {
+	b := tail.Batch{CaughtUp: f.complete}
+	bytesRead := int64(0)
+	for more := true; more; {
+		bytesRead += int64(len(line.text))
+		if text := f.take(line); text != nil {
+			f.lines++
+			b.Lines = append(b.Lines, tail.Line{Path: f.where(), Number: f.lines, Text: text})
+		}
+		if len(b.Lines) >= f.cfg.BatchLines {
+			b.CaughtUp = false
+			break
+		}
+		select {
+		case line, more = <-f.child.lines: // its end is noticed by the next call
+		default:
+			more = false
+		}
+	}
+	f.opts.Metrics.Read(f.cfg.Source, len(b.Lines), bytesRead)
+	f.standing = nil
+	return f.with(b)
+}
+
+// with completes a batch with what is to be said.
+func (f *Follower) with(b tail.Batch) tail.Batch {
+	b.Problems, f.problems = f.problems, nil
+	b.Standing = f.standing
+	if f.Cursor != "" {
+		if text, err := json.Marshal(f.position); err == nil {
+			b.Checkpoint = text
+		}
+	}
+	return b
+}
+
+// ended reacts to the end of journalctl. done is true if there is a batch.
+func (f *Follower) ended() (b tail.Batch, done bool, err error) {
+	err = f.child.wait()
+	f.child = nil
+	if err != nil {
+		b, done = f.failed(err)
+		return b, done, nil
+	}
+	f.standing = nil
+	if f.complete { // --follow ended: begin again with what was written meanwhile
+		f.complete, f.paused = false, time.Now().Add(f.cfg.Poll)
+		return b, false, nil
+	}
+	if f.expect { // not one entry, not even that of the checkpoint
+		f.lost("nothing is left")
+		f.expect, f.position = false, position{Version: version}
+	}
+	f.complete = true
+	if f.cfg.OneShot {
+		if len(f.problems) == 0 {
+			return b, false, io.EOF
+		}
+		f.complete = false
+	}
+	return f.with(tail.Batch{CaughtUp: true}), true, nil
+}
+
+// failed notes that journalctl cannot be run. It returns a batch if that was not so before.
+func (f *Follower) failed(err error) (tail.Batch, bool) {
+	f.complete, f.paused = false, time.Now().Add(f.cfg.Poll)
+	p := tail.Problem{Path: f.where(), Reason: tail.Unreadable, Err: err}
+	if len(f.standing) == 1 && f.standing[0].Err.Error() == err.Error() {
+		return tail.Batch{}, false
+	}
+	f.standing = []tail.Problem{p}
+	f.say(p)
+	return f.with(tail.Batch{}), true
+}
+
+// say notes a problem for the next batch, and counts it.
+func (f *Follower) say(p tail.Problem) {
+	f.opts.Metrics.Count(f.cfg.Source, p.Reason)
+	f.problems = append(f.problems, p)
+}
+
+// lost says that the entry of the checkpoint is gone.
+func (f *Follower) lost(then string) {
+	f.say(tail.Problem{Path: f.where(), Reason: tail.CheckpointLost, Err: fmt.Errorf(
+		"the journal no longer has the entry of %s at which reading stopped: what was written after it and deleted is "+
+			"lost, %s; let journald keep more (SystemMaxUse in journald.conf), or stop the daemon for less time",
+		time.UnixMicro(f.Time).UTC().Format(time.RFC3339), then)})
+}
+
+// where names the journal in messages.
+func (f *Follower) where() string {
+	if f.cfg.Path == "" {
+		return "journal"
+	}
+	return f.cfg.Path
+}
+
+// take reads one line of journalctl and returns what the entry says as a line of a log, nil if that is nothing.
+func (f *Follower) take(line outputLine) []byte {
+	var e entry
+	if err := json.Unmarshal(line.text, &e); err != nil || e.Cursor == "" {
+		if line.cut {
+			f.say(tail.Problem{Path: f.where(), Reason: tail.LineTooLong, Text: bytes.Clone(line.text[:80]),
+				Err: fmt.Errorf("an entry of more than %d bytes was left out", maxLine)})
+			return nil
+		}
+		return line.text // the parser refuses it, and it is counted
+	}
+	if f.expect {
+		f.expect = false
+		if e.Cursor == f.Cursor {
+			return nil
+		}
+		f.lost("the next is of " + time.UnixMicro(e.received()).UTC().Format(time.RFC3339))
+	}
+	f.Cursor, f.Time = e.Cursor, e.received()
+	if e.ID == droppedID {
+		f.dropped(&e)
+		return nil
+	}
+	return e.line()
+}
+
+// dropped notes that journald dropped messages, if they were of this log.
+func (f *Follower) dropped(e *entry) {
+	n, ours := e.drops(f.cfg.Matches)
+	if !ours {
+		return
+	}
+	f.opts.Metrics.Dropped(f.cfg.Source, n)
+	f.say(tail.Problem{Path: f.where(), Reason: tail.Suppressed, Err: errors.New(string(e.Message) +
+		": journald dropped them, and the jobs in them are known from the scheduler's answers only; set " +
+		"LogRateLimitIntervalSec=0 for slurmctld's unit")})
+}
