@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/cluster/limits"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
@@ -43,6 +44,8 @@ type engineCommand struct {
 	At    time.Time `json:"at,omitzero"`
 	// Request is of a submission without a forecast to keep, or of an update.
 	Request engine.Request `json:"request,omitzero"`
+	// Hold is of a job that is held.
+	Hold engine.Hold `json:"hold,omitzero"`
 }
 
 type commandKind uint8
@@ -132,7 +135,7 @@ func do(e *engine.Engine, now float64, s engineCommand) {
 	case doLost:
 		e.Lost(now, s.ID)
 	case doHold:
-		e.Hold(now, s.ID)
+		e.Hold(now, s.ID, s.Hold)
 	case doRelease:
 		e.Release(now, s.ID)
 	case doUpdate:
@@ -148,6 +151,7 @@ func (f *engineFeeder) pools(s *cluster.State) {
 		for _, q := range facts.Queues {
 			f.engine.SetLimit(q.Name, q.MaxTime.Seconds())
 		}
+		f.engine.SetLimits(limits.New(facts))
 	}
 	for _, p := range s.Pools() {
 		if p.Name == "" {

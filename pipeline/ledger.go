@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
@@ -253,8 +254,20 @@ func (l *ledger) silent(j *cluster.Job) {
 // feedBoth feeds a command for both of a job's ids; the engine ignores an id that it does not know.
 func (l *ledger) feedBoth(do commandKind, j *cluster.Job) {
 	for _, id := range [...]uint64{readmodel.EngineID(j), restID(j)} {
-		l.feeder.feed(l.instant, engineCommand{Do: do, ID: id})
+		l.feeder.feed(l.instant, engineCommand{Do: do, ID: id, Hold: holdOf(j)})
 	}
+}
+
+// holdOf returns what is known of why a job does not compete; nothing of one that does.
+func holdOf(j *cluster.Job) (h engine.Hold) {
+	if !j.Held {
+		return h
+	}
+	h.Limit = job.CauseOf(j.Reason) == job.LimitReached
+	if j.Eligible.After(j.Submit) && j.Reason == "BeginTime" {
+		h.Until = clock(j.Eligible)
+	}
+	return h
 }
 
 // held passes to the engine that a job, or an array, competes no more, or again.

@@ -19,6 +19,7 @@ func EngineRequest(a *job.Attributes) engine.Request {
 	return engine.Request{
 		Queue: a.Queue, User: a.User, App: a.Name, Procs: max(1, a.Procs),
 		Limit: a.TimeLimit.Seconds(), Priority: float64(a.Priority),
+		Account: a.Account, QOS: a.QOS, Nodes: a.Nodes, GPUs: a.GPUs, GPUType: a.GPUType, Memory: a.Memory,
 	}
 }
 

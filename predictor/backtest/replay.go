@@ -15,7 +15,7 @@ type Replayed interface {
 	End(now float64, id uint64)
 	Lost(now float64, id uint64)
 	Gone(now float64, id uint64)
-	Hold(now float64, id uint64)
+	Hold(now float64, id uint64, h engine.Hold)
 	Release(now float64, id uint64)
 	Update(now float64, id uint64, r engine.Request)
 }
@@ -129,7 +129,7 @@ func (j *Job) change(k int, now float64, id uint64, f Replayed) {
 	}
 	switch {
 	case c.Held && !held:
-		f.Hold(now, id)
+		f.Hold(now, id, engine.Hold{})
 	case held && !c.Held:
 		f.Release(now, id)
 	}

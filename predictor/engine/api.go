@@ -9,6 +9,9 @@ import (
 // Request is the request of a job, as package track knows it.
 type Request = track.Request
 
+// Hold is what is known of why a job does not compete, as package track knows it.
+type Hold = track.Hold
+
 // Prior is the errors of simulations elsewhere, which forecasts start from, as package ensemble knows it.
 type Prior = ensemble.Prior
 

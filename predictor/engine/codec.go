@@ -17,7 +17,7 @@ import (
 const (
 	kind     = "engine"
 	viewKind = "view"
-	version  = 13
+	version  = 14
 )
 
 // MarshalBinary saves the engine: the same history gives the same bytes. It waits for a simulation in the background; a
@@ -76,6 +76,7 @@ func (e *Engine) fields(s *codec.Codec) {
 		e.pools.Priorities.Code(s)
 		e.learner.Code(s, features)
 		e.tracker.Past.Code(s)
+		e.tracker.CodeLimits(s)
 	}
 	e.ensemble.CodeExperts(s)
 	e.tracker.Laws.Code(s)

@@ -34,6 +34,7 @@ func (e *Engine) RestoreView(data []byte) (*View, error) {
 	if v.whole != nil {
 		v.whole.Attach(&e.tracker.Past)
 	}
+	v.Limits = e.tracker.Limits() // a facts' change within the few minutes that views are kept is not told apart
 	return v, nil
 }
 

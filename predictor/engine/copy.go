@@ -19,6 +19,7 @@ func (e *Engine) Copy() (*Engine, error) {
 		return nil, fmt.Errorf("engine: copy: %w", err)
 	}
 	c.learner.Share(e.learner)
+	c.tracker.ShareLimits(e.tracker)
 	c.tracker.Past.Share(&e.tracker.Past)
 	c.pools.Share(e.pools)
 	return c, nil

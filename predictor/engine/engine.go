@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/waitcast/waitcast/cluster/limits"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/boost"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
@@ -191,6 +192,10 @@ type Forecast struct {
 	// SimulationAge is how old the simulation is that was looked up, in seconds; 0 where the request was played itself,
 	// NaN where there is none.
 	SimulationAge float64
+	// Blocked has the quantiles, in seconds, of the part of the simulated wait for which limits on what runs at once keep
+	// the request from starting; nil where no limit holds for it. Kept is the limit that does so now, nil for none.
+	Blocked []float64
+	Kept    *pools.Kept
 }
 
 // pendingForecast is the forecast made at a submission; answers, groups and the row are kept until the wait is known.
@@ -210,6 +215,12 @@ func (e *Engine) Close() {
 
 // SetPool sets the pool of a queue from now on; the zero PoolConfig lets it be learned.
 func (e *Engine) SetPool(queue string, p pools.PoolConfig) { e.pools.SetPool(queue, p) }
+
+// SetLimits sets the limits on what runs at once that hold from now on; nil for none.
+func (e *Engine) SetLimits(s *limits.Set) {
+	e.tracker.SetLimits(s)
+	e.pools.TouchAll()
+}
 
 // SetOutages sets all outages of a pool, by the name in PoolConfig, in place of those set before. Impossible ones are
 // left out.

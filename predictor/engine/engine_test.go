@@ -233,7 +233,7 @@ func TestHeldAndAway(t *testing.T) {
 	if f := ask(); f.JobsAhead != 1 || f.ProcsAhead != 10 || f.Free != 0 || f.Needed != 14 {
 		t.Errorf("behind one job: %+v", f)
 	}
-	e.Hold(2, 2)
+	e.Hold(2, 2, Hold{})
 	if f := ask(); f.JobsAhead != 0 || f.Needed != 4 || e.tracker.Users["u"].UserFacts.Waiting.Jobs != 1 {
 		t.Errorf("behind a held job: %+v", f)
 	}

@@ -133,14 +133,20 @@ func (e *Engine) retire(j *track.Job, to track.JobState) {
 	e.pools.Touch(j.QueueState)
 }
 
-// Hold records that a waiting job does not compete for now: it is held, blocked or not eligible yet.
-func (e *Engine) Hold(now float64, id uint64) {
+// Hold records that a waiting job does not compete for now: it is held, blocked or not eligible yet; or what is known
+// of that of one that is held.
+func (e *Engine) Hold(now float64, id uint64, h track.Hold) {
 	now = e.tick(now)
-	if j := e.tracker.Jobs[id]; j != nil && j.State == track.Waiting {
-		e.pools.LearnEvent(pools.EndEvent, now, j)
-		e.retire(j, track.Held)
-		e.done(e.pools.At(j.QueueState))
+	j := e.tracker.Jobs[id]
+	if j == nil || j.State != track.Waiting && (j.State != track.Held || j.Hold == h) {
+		return
 	}
+	if j.State == track.Waiting {
+		e.pools.LearnEvent(pools.EndEvent, now, j)
+	}
+	e.retire(j, track.Held)
+	e.tracker.SetHold(j, h)
+	e.done(e.pools.At(j.QueueState))
 }
 
 // Release records that a held job competes again.

@@ -212,7 +212,8 @@ func (v *View) askFuture(j *resolvedRequest, g *pendingForecast, c *scratch) {
 		return
 	}
 	g.Experts[ensemble.Simulation], g.features.simulated = slices.Clone(s.Quantiles), s.Features
-	g.features.orders = s.Orders
+	g.features.orders, g.Blocked = s.Orders, slices.Clone(s.Blocked)
+	g.Kept = f.KeptByLimit(v.Instant, ranked)
 	if !math.IsNaN(s.Plan) {
 		g.Experts[ensemble.Limits] = slices.Repeat([]float64{s.Plan}, len(v.Levels))
 		g.features.plan = waittime.Log(s.Plan)

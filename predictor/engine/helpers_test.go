@@ -64,7 +64,7 @@ func (h *happening) tell(e *Engine) Forecast {
 	case gone:
 		e.Gone(h.at, h.id)
 	case holding:
-		e.Hold(h.at, h.id)
+		e.Hold(h.at, h.id, Hold{})
 	case releasing:
 		e.Release(h.at, h.id)
 	case requeued:

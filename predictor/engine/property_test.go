@@ -131,7 +131,7 @@ func TestAnyEvents(t *testing.T) {
 			case 8:
 				e.Gone(now, id)
 			case 9:
-				e.Hold(now, id)
+				e.Hold(now, id, Hold{})
 			case 10:
 				e.Release(now, id)
 			case 11:

@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/waitcast/waitcast/cluster/limits"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
@@ -39,6 +40,7 @@ type resolvedRequest struct {
 	expected    float64
 	queue       *track.QueueFacts
 	user        *track.UserFacts
+	bounds      []limits.Bound
 }
 
 // At returns the view's instant.
@@ -68,13 +70,14 @@ func (v *View) resolve(r *track.Request) *resolvedRequest {
 		j.user = &u
 	}
 	j.expected = track.Expected(r, j.queue, j.user)
+	j.bounds = v.BoundsOf(r)
 	return j
 }
 
 // ranked returns a request with what orders of starts can depend on.
 func (j *resolvedRequest) ranked() *pools.RankedRequest {
 	return &pools.RankedRequest{Request: j.Request, User: j.user.Number, Expected: j.expected,
-		QueueWait: j.queue.Recent.Slow.Value(), Use: j.user.Use}
+		QueueWait: j.queue.Recent.Slow.Value(), Use: j.user.Use, Bounds: j.bounds}
 }
 
 // ranked resolves a request.

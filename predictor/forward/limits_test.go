@@ -128,7 +128,9 @@ func TestBadLimitsAreRefused(t *testing.T) {
 		"request.holds[0].amounts[1]": func(_ *forward.State, r *forward.Request) {
 			r.Holds = []forward.Holding{{Amounts: forward.Amounts{0, -3}}}
 		},
-		"running[0].procs": func(s *forward.State, _ *forward.Request) { s.Running = []forward.Running{{}} },
+		"running[0].procs": func(s *forward.State, _ *forward.Request) {
+			s.Limits, s.Running = nil, []forward.Running{{}}
+		},
 	} {
 		s, r := good, forward.Request{Procs: 1, Limit: 1}
 		bad(&s, &r)

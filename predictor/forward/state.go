@@ -52,7 +52,7 @@ type Running struct {
 	Age   float64 // seconds, 0 or more
 	Limit float64 // seconds, 0 for unknown
 	Law   Law     // nil is a job that runs to its limit
-	// Holds is what it has of what State.Limits bound. A job that runs elsewhere and counts in one of them has 0
+	// Holds is what it has of what State.Limits bound. Beside limits, a job that runs elsewhere has 0
 	// processors.
 	Holds []Holding
 }
@@ -220,7 +220,7 @@ func (s *State) check() error {
 	)
 	for i := range s.Running {
 		r := &s.Running[i]
-		elsewhere := r.Procs == 0 && len(r.Holds) > 0
+		elsewhere := r.Procs == 0 && len(s.Limits) > 0
 		if !isProcs(r.Procs) && !elsewhere || !isSeconds(r.Age) || !isSeconds(r.Limit) {
 			err = errors.Join(err, field(isProcs(r.Procs) || elsewhere, "running", i, "procs", float64(r.Procs), needProcs),
 				field(isSeconds(r.Age), "running", i, "age", r.Age, needSeconds),

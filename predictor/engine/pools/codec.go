@@ -98,6 +98,14 @@ func CodePool(s *codec.Codec, v **Facts) {
 	}
 	codec.List(s, &f.Running, func(j *Member) { codeJob(s, j) })
 	codec.List(s, &f.Waiting, func(j *Member) { codeJob(s, j) })
+	same := len(f.queued) == len(f.Waiting)
+	if s.Flag(&same); same {
+		f.queued = f.Waiting
+	} else {
+		codec.List(s, &f.queued, func(j *Member) { codeJob(s, j) })
+	}
+	codec.List(s, &f.elsewhere, func(j *Member) { codeJob(s, j) })
+	s.Flag(&f.limited)
 	f.later.code(s)
 	rules.Code(s, &f.fitted)
 	rules.CodeGates(s, &f.gates)
@@ -118,6 +126,9 @@ func codeJob(s *codec.Codec, j *Member) {
 	s.Finite(&j.use.Value, &j.use.Last)
 	s.Single(&j.queueWait)
 	codec.Number(s, &j.own)
+	s.Uint(&j.number)
+	s.Finite(&j.eligible)
+	codeBounds(s, &j.bounds)
 }
 
 func codeCauses(s *codec.Codec, tables map[string]*waitSurface, jobs map[uint64]*track.Job) {

@@ -238,6 +238,13 @@ func (m *Machine) Touch(q *track.Queue) {
 	}
 }
 
+// TouchAll drops what was frozen of all pools.
+func (m *Machine) TouchAll() {
+	for _, p := range m.All {
+		p.frozen = nil
+	}
+}
+
 // New returns a machine without pools.
 func New(cfg Config, t *track.Tracker) *Machine {
 	return &Machine{

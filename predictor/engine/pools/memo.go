@@ -22,6 +22,7 @@ type Question struct {
 	limit       float64
 	queue       string
 	user        uint64
+	of          limitedBy
 }
 
 // Ask returns the answer to a question, and works it out where it is not known. A nil memo keeps nothing.

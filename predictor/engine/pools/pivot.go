@@ -92,7 +92,11 @@ func (f *Facts) pivots(roots []int32, at float64) []Pivot {
 }
 
 func (f *Facts) blockingJob(i int) blockingJob {
-	r := &f.Running[i]
+	all := f.Running
+	if i >= len(all) { // one that runs elsewhere and counts in a limit
+		i, all = i-len(all), f.elsewhere
+	}
+	r := &all[i]
 	return blockingJob{r.key - 1, r.Procs, r.Start, r.Law}
 }
 
@@ -134,11 +138,11 @@ func causesOf(t *waitSurface, f *Facts, s *forward.Surface) pivotCounts {
 			c.requests = append(c.requests, take(roots))
 		}
 	}
-	for i := range f.Waiting {
+	for i := range f.queued {
 		if roots = s.StartPivots(i, roots); len(roots) == 0 {
 			break
 		}
-		c.starts[f.Waiting[i].key-1] = take(roots)
+		c.starts[f.queued[i].key-1] = take(roots)
 	}
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/cluster/limits"
 	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
@@ -29,6 +30,9 @@ type Facts struct {
 	Large        bool
 	Running      []Member // of a pool that is not large
 	Waiting      []Member
+	queued       []Member                // those that simulations play: Waiting, and held ones of which it is known what keeps them
+	elsewhere    []Member                // running jobs of other pools that count in limits
+	limited      bool                    // there are limits that hold for jobs of queued
 	Surfaces     map[string]*waitSurface // of a large one, by queue
 	later        comers
 	fitted       *rules.Priority // the order of starts where it was fitted, nil where it is policy's
@@ -38,6 +42,7 @@ type Facts struct {
 // Member is what a simulation needs of a job.
 type Member struct {
 	key, group   uint64
+	number       uint64 // in the order in which jobs were taken in
 	Procs, rank  int
 	Start, Limit float64
 	Submit       float64
@@ -48,6 +53,8 @@ type Member struct {
 	queueWait float32
 	own       int32 // jobs of the same user that wait ahead
 	use       track.RecentUse
+	eligible  float64 // when it may start at the earliest, in seconds; 0 for now
+	bounds    []limits.Bound
 }
 
 // Freeze returns a pool as it is, not to be changed; nil is the whole machine.
@@ -90,8 +97,10 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 		if p == nil || m.At(r.QueueState) == p {
 			f.Running = append(f.Running, Member{key: r.ID + 1, group: r.UserState.Number, Procs: r.Procs,
 				Start: r.Start, Limit: r.Limit, Law: r.Law, Queue: r.Queue, Submit: r.Submit,
-				Expected: r.ExpectedRuntime})
+				Expected: r.ExpectedRuntime, bounds: r.Bounds})
+			continue
 		}
+		f.addElsewhere(r)
 	}
 	if f.prioritized = m.hasPriorities(p, f); f.prioritized {
 		f.policy = forward.PriorityEASY
@@ -102,19 +111,50 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	own := map[uint64]int32{}
 	for _, w := range m.tracker.Line.Waiting() {
 		if p == nil || m.At(w.QueueState) == p {
-			u := w.UserState
-			f.Waiting = append(f.Waiting, Member{key: w.ID + 1, group: u.Number, Procs: w.Procs, Limit: w.Limit,
-				Law: w.Law, Queue: w.Queue, rank: f.rankOf(&w.Request), Submit: w.Submit, own: own[u.Number],
-				Expected: w.ExpectedRuntime, queueWait: queueWait(w.QueueState.Recent.Slow.Value()), use: u.Use})
-			own[u.Number]++
+			j := f.member(w)
+			j.own = own[j.group]
+			f.Waiting = append(f.Waiting, j)
+			own[j.group]++
 		}
 	}
 	if f.prioritized {
 		f.later.prioritize(f, m.tracker)
 	}
-	if f.fitted == nil && (f.prioritized || p.ranked()) {
-		slices.SortStableFunc(f.Waiting, func(a, b Member) int { return cmp.Compare(a.rank, b.rank) })
+	f.queued = f.Waiting
+	m.addKept(p, f)
+	for i := range f.queued {
+		f.limited = f.limited || len(f.queued[i].bounds) > 0
 	}
+	if f.fitted == nil && (f.prioritized || p.ranked()) {
+		byRank := func(a, b Member) int { return cmp.Compare(a.rank, b.rank) }
+		slices.SortStableFunc(f.Waiting, byRank)
+		slices.SortStableFunc(f.queued, byRank)
+	}
+}
+
+// addKept puts the held jobs of a pool of which it is known what keeps them among those that are played.
+func (m *Machine) addKept(p *Pool, f *Facts) {
+	kept := m.tracker.KeptJobs()
+	if len(kept) == 0 {
+		return
+	}
+	f.queued = slices.Clone(f.Waiting)
+	for _, w := range kept {
+		if p == nil || m.At(w.QueueState) == p {
+			f.queued = append(f.queued, f.member(w))
+		}
+	}
+	slices.SortStableFunc(f.queued, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.number, b.number))
+	})
+}
+
+// member returns a job that waits as simulations need it.
+func (f *Facts) member(w *track.Job) Member {
+	u := w.UserState
+	return Member{key: w.ID + 1, group: u.Number, number: w.Number, Procs: w.Procs, Limit: w.Limit, Law: w.Law,
+		Queue: w.Queue, rank: f.rankOf(&w.Request), Submit: w.Submit, Expected: w.ExpectedRuntime,
+		queueWait: queueWait(w.QueueState.Recent.Slow.Value()), use: u.Use, eligible: w.Hold.Until, bounds: w.Bounds}
 }
 
 // fit lets the pool be played by a fitted priority, unless that is nil or its policy is configured.
@@ -154,10 +194,15 @@ func (p *Pool) ranked() bool {
 	return p != nil && (p.policy == forward.PriorityEASY || p.policy == forward.PriorityFCFS)
 }
 
-// state writes the pool into a State of the simulator, at an instant.
-func (f *Facts) state(s *forward.State, at float64) {
+// state writes the pool into a State of the simulator, at an instant, for requests that no limit holds for.
+func (f *Facts) state(s *forward.State, at float64) { f.stateFor(s, at, nil) }
+
+// stateFor writes the pool into a State of the simulator, at an instant, with the limits that may bind for a request
+// (nil for none), and returns what that would have of them.
+func (f *Facts) stateFor(s *forward.State, at float64, r *RankedRequest) []forward.Holding {
 	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
-		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Arrivals: f.arrivals(at), Gates: f.gates.At(at)}
+		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Limits: s.Limits[:0], Arrivals: f.arrivals(at),
+		Gates: f.gates.At(at)}
 	if f.Large {
 		s.Gates = f.gates.Coarse(at)
 	}
@@ -173,11 +218,17 @@ func (f *Facts) state(s *forward.State, at float64) {
 		s.Capacity = f.fitted.Processors(s.Capacity)
 	}
 	s.Capacity = max(s.Capacity, used)
-	for i := range f.Waiting {
-		w := &f.Waiting[i]
+	for i := range f.queued {
+		w := &f.queued[i]
 		s.Waiting = append(s.Waiting,
 			forward.Waiting{Key: w.key, Group: w.group, Procs: w.Procs, Limit: w.Limit,
-				Rank: f.rankAt(at, w), Law: w.Law})
+				Eligible: math.Max(0, w.eligible-at), Rank: f.rankAt(at, w), Law: w.Law})
+	}
+	var holds []forward.Holding
+	if r != nil {
+		holds = f.applyLimits(s, at, r.Bounds, r.Limit)
+	} else {
+		f.applyLimits(s, at, nil, 0)
 	}
 	if f.fitted != nil {
 		slices.SortStableFunc(s.Waiting, func(a, b forward.Waiting) int { return cmp.Compare(a.Rank, b.Rank) })
@@ -187,6 +238,7 @@ func (f *Facts) state(s *forward.State, at float64) {
 			s.Outages = append(s.Outages, forward.Outage{From: o.From - at, Until: o.Until - at, Procs: o.Procs})
 		}
 	}
+	return holds
 }
 
 // away returns the processors that are away at an instant.
@@ -251,44 +303,66 @@ func (f *Facts) likely(queue string) int {
 	return rank
 }
 
-// play returns the waits of a request in every replica, sorted, and the plan from the limits; nil and NaN if the
-// simulation is not possible.
-func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]float64, float64) {
+// play returns what becomes of a request in every replica, and the plan from the limits; nil and NaN if the simulation
+// is not possible.
+func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]forward.Future, float64) {
 	s := &c.state
-	f.state(s, at)
-	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r)}
+	holds := f.stateFor(s, at, r)
+	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r), Holds: holds}
 	request.Behind = s.Behind(request.Rank)
 	if r.Procs > f.most() {
 		return nil, math.NaN()
 	}
 	s.Capacity = max(s.Capacity, r.Procs)
 	c.sim.Workers = c.Workers
-	waits, err := c.sim.Waits(s, request, cmp.Or(c.Replicas, replicas), 1, c.waits)
+	futures, err := c.sim.Futures(s, request, cmp.Or(c.Replicas, replicas), 1, c.futures)
 	if err != nil {
 		return nil, math.NaN()
 	}
-	c.waits = waits
+	c.futures = futures
 	plan, err := c.sim.Plan(s, request)
 	if err != nil {
 		plan = math.NaN()
 	}
-	return waits, plan
+	return futures, plan
 }
 
 // simulate plays a request and summarizes the result; nil if that is not possible.
 func (f *Facts) simulate(at float64, levels []float64, r *RankedRequest, c *Scratch) *Simulated {
-	waits, plan := f.play(at, r, c)
-	if waits == nil {
+	futures, plan := f.play(at, r, c)
+	if futures == nil {
 		return nil
 	}
-	if f.fitted != nil {
-		for i := range waits {
-			waits[i] = f.fitted.Late(waits[i])
+	c.waits = c.waits[:0]
+	for i := range futures {
+		wait := futures[i].Wait
+		if f.fitted != nil {
+			wait = f.fitted.Late(wait)
 		}
+		c.waits = append(c.waits, wait)
 	}
-	s := summarize(waits, plan, levels)
+	slices.Sort(c.waits)
+	s := summarize(c.waits, plan, levels)
+	if len(r.Bounds) > 0 {
+		s.Blocked = blockedQuantiles(futures, levels)
+	}
 	s.Orders = f.PlayOrders(at, r, c)
 	return s
+}
+
+// blockedQuantiles returns the quantiles of the part of a wait for which limits keep the request from starting, in
+// seconds.
+func blockedQuantiles(futures []forward.Future, levels []float64) []float64 {
+	blocked := make([]float64, len(futures))
+	for i := range futures {
+		blocked[i] = futures[i].Blocked
+	}
+	slices.Sort(blocked)
+	out := make([]float64, len(levels))
+	for i, level := range levels {
+		out[i] = QuantileOf(blocked, level)
+	}
+	return out
 }
 
 // Room is what is ahead of a request in a pool.
@@ -330,9 +404,10 @@ type Scratch struct {
 	// Replicas is how many futures are played; 0: as many as a forecast has.
 	Replicas int
 
-	sim   forward.Sim
-	state forward.State
-	waits []float64
+	sim     forward.Sim
+	state   forward.State
+	waits   []float64
+	futures []forward.Future
 
 	limits, expected []ending
 
@@ -353,6 +428,9 @@ func (f *Facts) Ask(at float64, levels []float64, r *RankedRequest, known *Memo,
 		return s, age
 	}
 	q := Question{pool: f, procs: r.Procs, rank: f.rankOfRequest(at, r), limit: r.Limit, queue: r.Queue, user: r.User}
+	if len(r.Bounds) > 0 {
+		q.of = r.limitedBy()
+	}
 	if s = Ask(known, q, func() *Simulated { return f.simulate(at, levels, r, c) }); s != nil {
 		age = 0
 	}

@@ -3,6 +3,7 @@ package pools
 import (
 	"math"
 
+	"github.com/waitcast/waitcast/cluster/limits"
 	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
@@ -17,6 +18,19 @@ type RankedRequest struct {
 	// (NaN for none), and Use what the user's jobs have used lately.
 	Expected, QueueWait float64
 	Use                 track.RecentUse
+	// Bounds are the limits that hold for it.
+	Bounds []limits.Bound
+}
+
+// limitedBy is what the limits that hold for a request depend on.
+type limitedBy struct {
+	user, account, qos, gpuType string
+	nodes, gpus                 int
+	memory                      int64
+}
+
+func (r *RankedRequest) limitedBy() limitedBy {
+	return limitedBy{r.Request.User, r.Account, r.QOS, r.GPUType, r.Nodes, r.GPUs, r.Memory}
 }
 
 // unknownQueueWait stands for the mean of ln(wait + 60 s) of a queue in which no job has started: about 6 minutes.

@@ -21,6 +21,9 @@ type Simulated struct {
 	Plan      float64
 	// Orders is ln(wait + 60 s) under each order of the portfolio, see Facts.PlayOrders; nil where it was not played.
 	Orders []float64
+	// Blocked has the quantiles of the part of the wait for which limits keep the request from starting; nil where none
+	// holds for it.
+	Blocked []float64
 }
 
 // summarize turns the waits of all replicas, sorted, into what is taken from them.

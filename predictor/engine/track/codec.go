@@ -22,6 +22,9 @@ func codeRequest(s *codec.Codec, r *Request) {
 	s.Text(&r.Queue, &r.User, &r.App, &r.Partition)
 	s.Int(&r.Procs)
 	s.Finite(&r.Limit, &r.Priority)
+	s.Text(&r.Account, &r.QOS, &r.GPUType)
+	s.Int(&r.Nodes, &r.GPUs)
+	s.Signed(&r.Memory)
 	if s.Reading && r.Procs > 0 && *r != r.Clean() {
 		s.Fail()
 	}

@@ -63,6 +63,8 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 	s.Uint(&j.ID, &j.Number, &at)
 	s.Flag(&j.Observed)
 	s.Flag(&j.FactsOnly)
+	s.Flag(&j.Hold.Limit)
+	s.Finite(&j.Hold.Until)
 	s.Finite(&j.Submit, &j.Start, &j.ExpectedRuntime)
 	CodeLaw(s, &j.Law)
 	t.codePending(s, &j.Pending, answers, features)
@@ -109,6 +111,8 @@ func (t *Tracker) recount(s *codec.Codec, j *Job) {
 		return
 	}
 	t.Jobs[j.ID] = j
+	j.Bounds = t.limits.Of(j.attributes())
+	t.keep(j)
 	j.QueueState.live++
 	j.UserState.live++
 	if j.State == Running {

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/waitcast/waitcast/cluster/limits"
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
@@ -20,6 +21,11 @@ type Request struct {
 	// Priority is the scheduler's own, the higher the sooner; 0 where that is not known. Where any job that waits in a
 	// pool of up to 300 jobs has one, the pool is played in that order.
 	Priority float64
+	// Account and QOS, the quality of service, tell with the user which limits hold; empty where that is not known.
+	// Nodes, GPUs, Memory (in bytes) and GPUType are what limits bound beside processors.
+	Account, QOS, GPUType string
+	Nodes, GPUs           int
+	Memory                int64
 }
 
 const (
@@ -48,7 +54,11 @@ func (r *Request) Clean() Request {
 		out.Priority = 0
 	}
 	out.Priority = math.Min(out.Priority, MostPriority)
-	for _, name := range [...]*string{&out.Queue, &out.User, &out.App, &out.Partition} {
+	out.Nodes, out.GPUs = min(max(0, out.Nodes), mostProcs), min(max(0, out.GPUs), mostProcs)
+	out.Memory = max(0, out.Memory)
+	for _, name := range [...]*string{
+		&out.Queue, &out.User, &out.App, &out.Partition, &out.Account, &out.QOS, &out.GPUType,
+	} {
 		if len(*name) > mostName {
 			*name = strings.Clone((*name)[:mostName])
 		}
@@ -176,6 +186,16 @@ type Job struct {
 	Pending               *PendingForecast // nil where nothing is to be learned from its start
 	FactsOnly             bool             // its wait is learned although there is no row of its features
 	Law                   *Law
+	Hold                  Hold           // of one that is held
+	Bounds                []limits.Bound // the limits that hold for it
+}
+
+// Hold is what is known of why a job does not compete.
+type Hold struct {
+	// Limit is whether a limit on what runs at once keeps it: simulations play it by the limits then.
+	Limit bool
+	// Until is when it competes again, in seconds; 0 where nobody knows.
+	Until float64
 }
 
 // Waits reports whether the job waits, held or not.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/cluster/limits"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/residual"
@@ -42,7 +43,9 @@ type Tracker struct {
 	Starts      NewestStarts
 	Flow        Flow
 	clocks      limitClocks
-	sampled     residual.Law // scratch
+	limits      *limits.Set
+	Kept        map[uint64]*Job // held ones of which it is known what keeps them
+	sampled     residual.Law    // scratch
 	frozen      frozenFacts
 }
 
@@ -61,7 +64,7 @@ func NewTracker(levels []float64, capacity int) *Tracker {
 	nan := math.NaN()
 	return &Tracker{
 		levels: levels, fixed: capacity != 0, Capacity: capacity, Clock: math.Inf(-1), LastStart: nan, LastSubmit: nan,
-		Jobs: map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{}, Bounds: newBounds(levels),
+		Jobs: map[uint64]*Job{}, Kept: map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{}, Bounds: newBounds(levels),
 		Laws: residual.New(residual.Config{}), Flow: Flow{LastEnd: nan},
 	}
 }
@@ -136,6 +139,7 @@ func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job 
 	j.QueueState.live++
 	j.UserState.live++
 	j.ExpectedRuntime = Expected(&j.Request, &j.QueueState.QueueFacts, &j.UserState.UserFacts)
+	j.Bounds = t.limits.Of(j.attributes())
 	return j
 }
 
@@ -157,7 +161,8 @@ func (t *Tracker) Wait(j *Job) {
 
 // Compete puts a job among those that compete.
 func (t *Tracker) Compete(j *Job) {
-	j.State = Waiting
+	j.State, j.Hold = Waiting, Hold{}
+	delete(t.Kept, j.ID)
 	t.countWaiting(t.Clock, j, 1)
 	t.Waiting.Add(j, 1)
 	j.QueueState.Waiting.Add(j, 1)
@@ -175,6 +180,7 @@ func (t *Tracker) Retire(j *Job, to JobState) {
 		j.QueueState.Waiting.Add(j, -1)
 	}
 	j.State = to
+	delete(t.Kept, j.ID)
 	if to == Held { // it may come back: the lines would know it twice
 		t.Line.Remove(j)
 		j.QueueState.Line.Remove(j)
@@ -310,6 +316,7 @@ func (t *Tracker) Assign(j *Job, r Request, q *Queue) {
 	j.QueueState.live++
 	j.UserState.live++
 	j.ExpectedRuntime = Expected(&j.Request, &j.QueueState.QueueFacts, &j.UserState.UserFacts)
+	j.Bounds = t.limits.Of(j.attributes())
 	t.Prioritize(j)
 }
 
@@ -366,6 +373,8 @@ type Facts struct {
 
 	Queues queueTable
 	Users  *UserTable
+
+	Limits *limits.Set
 }
 
 // Facts returns the state at an instant.
@@ -373,7 +382,7 @@ func (t *Tracker) Facts(now float64) Facts {
 	f := Facts{
 		Instant: now, Levels: t.levels, Capacity: t.Capacity, Running: t.Running, Oldest: t.Line.oldest(),
 		Recent: t.Recent, LastStart: t.LastStart, LastSubmit: t.LastSubmit, Rate: t.Rate,
-		Bounds: t.Bounds.at(t.levels), Queues: t.queueTable(), Users: t.userTable(),
+		Bounds: t.Bounds.at(t.levels), Queues: t.queueTable(), Users: t.userTable(), Limits: t.limits,
 	}
 	if t.frozen.waiting == nil {
 		waiting := t.Waiting

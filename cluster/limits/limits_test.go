@@ -1,0 +1,127 @@
+package limits_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/job"
+)
+
+// facts has two QOSs, one of them the queue's own, and accounts in two levels.
+func facts() *job.Facts {
+	return &job.Facts{
+		Enforced: job.Enforced{Limits: true},
+		Limits: []job.Limit{
+			{QOS: "normal", GPUs: 8},                                   // 0: all together
+			{QOS: "normal", PerUser: true, Procs: 16, Jobs: 4},         // 1: each user
+			{QOS: "normal", PerAccount: true, Jobs: 10},                // 2: each account
+			{QOS: "queue", PerUser: true, Procs: 8},                    // 3: goes before 1 for processors
+			{Account: "physics", Jobs: 20, GPUs: 2},                    // 4: all together
+			{Account: "physics", PerUser: true, Jobs: 3},               // 5: each user, unless the QOS has it
+			{Account: "physics", User: "ann", Jobs: 2},                 // 6: takes the place of 5
+			{Account: "root", Procs: 100},                              // 7: of all below
+			{Account: "root", PerUser: true, Jobs: 1},                  // 8: of root's own jobs only
+			{Account: "physics", Queue: "long", Procs: 4},              // 9: of one queue
+			{Account: "chemistry", RunMinutes: job.Amounts{Procs: 60}}, // 10
+			{Account: "chemistry", GPUs: job.NoneAllowed},              // 11
+			{QOS: "normal", GPUType: "a100", GPUs: 1},                  // 12
+			{Account: "physics", MaxTime: 3600},                        // 13: bounds no number of jobs
+		},
+		Accounts:     []job.Account{{Name: "chemistry", Parent: "root"}, {Name: "physics", Parent: "root"}, {Name: "root"}},
+		Queues:       []job.QueueFacts{{Name: "long"}, {Name: "short", QOS: "queue"}},
+		QOSRules:     []job.QOSRules{{Name: "strong", Flags: []string{"OverPartQOS"}}},
+		Associations: []job.Association{{Account: "physics", DefaultQOS: "normal"}},
+	}
+}
+
+// TestOf follows Slurm's hierarchy (https://slurm.schedmd.com/resource_limits.html).
+func TestOf(t *testing.T) {
+	set := limits.New(facts())
+	for _, c := range []struct {
+		name string
+		job  job.Attributes
+		want []int
+	}{
+		{"of the QOS and the accounts", job.Attributes{User: "bob", Account: "physics", QOS: "normal", Procs: 2}, []int{1, 2, 4, 7}},
+		{"of the association's default QOS", job.Attributes{User: "bob", Account: "Physics", Procs: 2}, []int{1, 2, 4, 7}},
+		{"with GPUs", job.Attributes{User: "bob", Account: "physics", QOS: "NORMAL", Procs: 2, GPUs: 1}, []int{0, 1, 2, 4, 7}},
+		{"of a type", job.Attributes{User: "bob", QOS: "normal", Procs: 2, GPUs: 1, GPUType: "a100"}, []int{0, 1, 2, 12}},
+		{"the queue's QOS goes before", job.Attributes{User: "bob", Account: "x", QOS: "normal", Queue: "short", Procs: 2}, []int{3, 1, 2}},
+		{"a user's own", job.Attributes{User: "ann", Account: "physics", QOS: "other", Procs: 2}, []int{4, 6, 7}},
+		{"each user of the account", job.Attributes{User: "bob", Account: "physics", QOS: "other", Procs: 2}, []int{4, 5, 7}},
+		{"of one queue", job.Attributes{User: "ann", Account: "physics", QOS: "other", Queue: "long", Procs: 2}, []int{4, 6, 9, 7}},
+		{"of work", job.Attributes{User: "cy", Account: "chemistry", QOS: "other", Procs: 2}, []int{10, 7}},
+		{"none allowed", job.Attributes{User: "cy", Account: "chemistry", QOS: "other", Procs: 2, GPUs: 1}, []int{10, 11, 7}},
+		{"of nobody", job.Attributes{User: "dan", Procs: 2}, nil},
+	} {
+		var got []int
+		for _, b := range set.Of(&c.job) {
+			got = append(got, b.Limit)
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: limits %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestBounds: who counts together, what is allowed and what a job has; a QOS takes the place of others' processors only.
+func TestBounds(t *testing.T) {
+	set := limits.New(facts())
+	got := set.Of(&job.Attributes{User: "bob", Account: "physics", QOS: "normal", Queue: "short", Procs: 6, GPUs: 1})
+	index := slices.IndexFunc(got, func(b limits.Bound) bool { return b.Limit == 1 })
+	if index < 0 {
+		t.Fatalf("no bound of limit 1 among %+v", got)
+	}
+	b := got[index]
+	if b.Of != "bob" || b.Most[limits.Procs] != 16 || b.Most[limits.Jobs] != 4 || b.Most[limits.GPUs] != limits.Unbounded {
+		t.Errorf("bound %+v, want 16 processors and 4 jobs of bob", b)
+	}
+	if b.Has[limits.Procs] != 0 || b.Has[limits.Jobs] != 1 {
+		t.Errorf("the job has %v of it, want 1 job and no processors, which the queue's QOS bounds", b.Has)
+	}
+	work := set.Of(&job.Attributes{User: "cy", Account: "chemistry", QOS: "x", Procs: 3})[0]
+	if work.Most[limits.Work] != 3600 || work.Has[limits.Work] != 3 {
+		t.Errorf("bound on work %+v, want 3,600 processor-seconds and 3 processors", work)
+	}
+}
+
+// TestNotEnforced: limits that the scheduler does not enforce bound nothing.
+func TestNotEnforced(t *testing.T) {
+	f := facts()
+	f.Enforced.Limits = false
+	if s := limits.New(f); s != nil || s.Of(&job.Attributes{User: "bob", QOS: "normal"}) != nil {
+		t.Errorf("got %v, want none", s)
+	}
+}
+
+// TestCircleOfAccounts: accounts that are above each other end.
+func TestCircleOfAccounts(t *testing.T) {
+	f := facts()
+	f.Accounts = []job.Account{{Name: "a", Parent: "b"}, {Name: "b", Parent: "a"}, {Name: "physics", Parent: "root"},
+		{Name: "root", Parent: "physics"}}
+	if got := limits.New(f).Of(&job.Attributes{User: "bob", Account: "a", QOS: "x", Procs: 1}); got != nil {
+		t.Errorf("limits %+v of accounts without any", got)
+	}
+	if got := limits.New(f).Of(&job.Attributes{User: "bob", Account: "physics", QOS: "x", Procs: 1}); len(got) > 100 {
+		t.Errorf("%d limits", len(got))
+	}
+}
+
+// TestSaved: a set that was saved answers as before.
+func TestSaved(t *testing.T) {
+	set := limits.New(facts())
+	data, err := codec.Save("limits", 1, 0, func(c *codec.Codec) { limits.Code(c, &set) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again *limits.Set
+	if err := codec.Load("limits", 1, data, func(c *codec.Codec) { limits.Code(c, &again) }); err != nil {
+		t.Fatal(err)
+	}
+	a := &job.Attributes{User: "ann", Account: "physics", QOS: "normal", Queue: "long", Procs: 2, GPUs: 1}
+	if want, got := set.Of(a), again.Of(a); !slices.Equal(want, got) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}

@@ -1,0 +1,73 @@
+package track
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/internal/codec"
+	"github.com/waitcast/waitcast/job"
+)
+
+// attributes returns what limits depend on.
+func (r *Request) attributes() *job.Attributes {
+	return &job.Attributes{Queue: r.Queue, User: r.User, Account: r.Account, QOS: r.QOS, Procs: r.Procs, Nodes: r.Nodes,
+		Memory: r.Memory, GPUs: r.GPUs, GPUType: r.GPUType, TimeLimit: time.Duration(r.Limit * float64(time.Second))}
+}
+
+// BoundsOf returns the limits that hold for a request.
+func (f *Facts) BoundsOf(r *Request) []limits.Bound { return f.Limits.Of(r.attributes()) }
+
+// SetLimits sets the limits that hold from now on; nil for none.
+func (t *Tracker) SetLimits(s *limits.Set) {
+	t.limits = s
+	for _, j := range t.Jobs {
+		j.Bounds = s.Of(j.attributes())
+	}
+}
+
+// Limits returns the limits that hold, nil for none.
+func (t *Tracker) Limits() *limits.Set { return t.limits }
+
+// CodeLimits passes the limits that hold. It must go before the jobs, which count in them.
+func (t *Tracker) CodeLimits(s *codec.Codec) { limits.Code(s, &t.limits) }
+
+// ShareLimits takes over the limits of another tracker.
+func (t *Tracker) ShareLimits(of *Tracker) {
+	t.limits = of.limits
+	for id, j := range t.Jobs {
+		if other := of.Jobs[id]; other != nil {
+			j.Bounds = other.Bounds
+		}
+	}
+}
+
+// SetHold notes why a job is held that was just retired.
+func (t *Tracker) SetHold(j *Job, h Hold) {
+	j.Hold = h
+	t.keep(j)
+}
+
+// keep notes a held job of which it is known what keeps it.
+func (t *Tracker) keep(j *Job) {
+	if j.State == Held && (j.Hold.Limit || j.Hold.Until > 0) {
+		t.Kept[j.ID] = j
+	}
+}
+
+// KeptJobs returns the held jobs of which it is known what keeps them, in the order of their submissions: those of
+// limits only where the limits are known.
+func (t *Tracker) KeptJobs() []*Job {
+	if len(t.Kept) == 0 {
+		return nil
+	}
+	out := slices.SortedFunc(maps.Values(t.Kept), func(a, b *Job) int {
+		if c := cmp.Compare(a.Submit, b.Submit); c != 0 {
+			return c
+		}
+		return cmp.Compare(a.Number, b.Number)
+	})
+	return slices.DeleteFunc(out, func(j *Job) bool { return j.Hold.Limit && len(j.Bounds) == 0 })
+}
