@@ -54,7 +54,8 @@ func CauseOf(reason string) Cause {
 	case strings.HasPrefix(reason, "ReqNodeNotAvail"), strings.HasPrefix(reason, "Nodes required for job"),
 		strings.HasPrefix(reason, "BurstBuffer"):
 		return Unavailable
-	case strings.HasPrefix(reason, "QOS"), strings.HasPrefix(reason, "Assoc"):
+	case strings.HasPrefix(reason, "QOS"), strings.HasPrefix(reason, "Assoc"),
+		strings.HasPrefix(reason, "Max") && strings.HasSuffix(reason, "PerAccount"):
 		return LimitReached
 	}
 	return NoCause

@@ -368,9 +368,10 @@ func where(v *readmodel.View, queue string) string {
 }
 
 // notConsidered returns what a request asks for and the forecast does not depend on: the engine plays processors,
-// strict first come, first served what binds in the pool. "limits" are those of a QOS or an association on what runs at
-// once.
-func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds cluster.Dimension) []string {
+// strict first come, first served what binds in the pool. "limits" are those of a QOS or an association that were not
+// played: in a large pool, before anything could be learnt, or on what is used over time.
+func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds cluster.Dimension,
+	limitsPlayed bool) []string {
 	var out []string
 	for _, a := range amounts(req) {
 		if a.requested > 0 && a.dimension != cluster.Procs && (method == accuracy.Waitcast || a.dimension != binds) {
@@ -378,11 +379,24 @@ func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds 
 		}
 	}
 	for _, l := range enforced(v, req) {
-		if l.Jobs > 0 || l.Procs > 0 || l.Nodes > 0 || l.GPUs > 0 || l.Memory > 0 {
+		played := limitsPlayed && method == accuracy.Waitcast
+		shared := l.Nodes != 0 && !queueFacts(v, req.Queue).Whole // see package limits
+		if !played && bindsAtOnce(l) || bindsOverTime(l) || shared {
 			return append(out, "limits")
 		}
 	}
 	return out
+}
+
+// bindsAtOnce reports whether a limit bounds what runs at once.
+func bindsAtOnce(l *job.Limit) bool {
+	return l.Jobs != 0 || l.Procs != 0 || l.Nodes != 0 || l.GPUs != 0 || l.Memory != 0 || l.RunMinutes.Procs != 0
+}
+
+// bindsOverTime reports whether a limit bounds what is used over time, which no forecast plays.
+func bindsOverTime(l *job.Limit) bool {
+	r := l.RunMinutes
+	return l.TotalMinutes != (job.Amounts{}) || l.TotalTime != 0 || r.Nodes != 0 || r.GPUs != 0 || r.Memory != 0
 }
 
 // tooLarge refuses more of a resource than the queue has.

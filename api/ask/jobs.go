@@ -10,6 +10,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
@@ -21,7 +22,8 @@ func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []
 	out := wire.Job{
 		ID: j.ID, Queue: j.Queue, Procs: j.Procs, Tasks: j.Tasks, TimeLimitSeconds: j.TimeLimit.Seconds(),
 		Submit:        j.Submit,
-		WaitedSeconds: math.Max(0, now.Sub(j.Submit).Seconds()), Held: j.Held, HeldReason: j.Reason, AheadJobs: w.Ahead,
+		WaitedSeconds: math.Max(0, now.Sub(j.Submit).Seconds()), Held: j.Held, HeldReason: j.Reason,
+		HeldClass: job.CauseOf(j.Reason).String(), HeldAction: Action(job.CauseOf(j.Reason)), AheadJobs: w.Ahead,
 		AheadProcs: w.AheadProcs,
 	}
 	if out.DetailsPending = j.DetailsPending(); out.DetailsPending && j.Unqueued {

@@ -22,6 +22,9 @@ func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Fo
 	if longer := disagreement(w, knownCauses(q.View, w, f)); longer != "" {
 		parts[0] += ", " + longer
 	}
+	if kept := keptFor(w.Cause); kept != "" {
+		parts = append(parts, kept)
+	}
 	parts = append(parts, basis(w))
 	if w.Stale {
 		parts = append(parts, fmt.Sprintf("STALE: the newest record is %s old, this is how it looked then",
@@ -62,7 +65,7 @@ func situation(w *wire.Wait) string {
 	default:
 		text += fmt.Sprintf(", enough for the %s ahead too", ahead)
 	}
-	if soon(w) {
+	if soon(w) && keptFor(w.Cause) == "" {
 		return "starts at once if it fits: " + text
 	}
 	return text
@@ -126,7 +129,7 @@ func knownCauses(v *readmodel.View, w *wire.Wait, f *predictor.Forecast) []strin
 	}
 	for _, missing := range w.NotConsidered {
 		if missing == "limits" {
-			out = append(out, "limits of its QOS or account on what runs at once are not played")
+			out = append(out, "limits of its QOS or account are not all played")
 		} else {
 			out = append(out, "what it takes of "+missing+" is not played")
 		}

@@ -61,8 +61,9 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 		out.WaitsFor = pivotsFor(c, v.Pivots(&a))
 		out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: forecast.Quantiles, Keep: keep})
 	}
+	out.Cause = cause(v, &out, forecast, learnt)
 	out.Warnings = warnings(v, &a)
-	out.NotConsidered = notConsidered(v, &a, forecast.Method, scene.Dimension)
+	out.NotConsidered = notConsidered(v, &a, forecast.Method, scene.Dimension, learnt.Blocked != nil)
 	out.Reason = q.reason(&out, scene, forecast)
 	return out, nil
 }

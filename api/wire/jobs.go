@@ -36,6 +36,8 @@ type Job struct {
 	WaitedSeconds    float64      `json:"waited_seconds"`
 	Held             bool         `json:"held,omitempty" doc:"it waits for something else than processors"`
 	HeldReason       string       `json:"held_reason,omitempty" doc:"in the scheduler's word"`
+	HeldClass        string       `json:"held_class,omitempty" enum:"resources,priority,limit,hold,unavailable" doc:"what that word means"`
+	HeldAction       string       `json:"held_action,omitempty" doc:"what one can do about it"`
 	Forecast         *JobForecast `json:"forecast" doc:"null where there is none: no_forecast says why"`
 	NoForecast       string       `json:"no_forecast,omitempty" doc:"pending: the instant of the submission is not over; unknown: the size or the queue is not told yet; afterwards: the submission was learnt after the fact; or a reason as in cannot_say"`
 	AheadJobs        int          `json:"ahead_jobs" doc:"jobs that go before it now"`

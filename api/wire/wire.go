@@ -121,13 +121,22 @@ type Wait struct {
 	Model            Model        `json:"model"`
 	State            ClusterState `json:"state"`
 	Reason           string       `json:"reason" doc:"the forecast in one sentence"`
+	Cause            *Cause       `json:"cause,omitempty" doc:"what keeps the job from starting at once; left out where it starts at once by the forecast, and where that is not known"`
 	Warnings         []string     `json:"warnings,omitempty" doc:"what may keep the job from starting and is not certain: bounds known from use only, a queue that is closed now"`
-	NotConsidered    []string     `json:"not_considered,omitempty" enum:"nodes,gpus,memory,limits" doc:"what the job asks for and the forecast does not depend on; limits are those of a QOS or an association on what runs at once"`
+	NotConsidered    []string     `json:"not_considered,omitempty" enum:"nodes,gpus,memory,limits" doc:"what the job asks for and the forecast does not depend on; limits are those of a QOS or an association that were not played"`
 	WaitsFor         []Pivot      `json:"waits_for,omitempty" doc:"the running jobs whose ends the start hangs on, at most five, the one that matters most first"`
 	Sooner           []Sooner     `json:"sooner,omitempty" doc:"what would start materially sooner with a probability of at least 0.9, and by a minute and a fifth in the median: at most one smaller size, one shorter time limit and one other queue, the largest gain first"`
 	AsOf             time.Time    `json:"as_of" doc:"event time of the newest record behind the answer; 0001-01-01T00:00:00Z if nothing has been read yet"`
 	AgeSeconds       float64      `json:"age_seconds" doc:"how old that is"`
 	Stale            bool         `json:"stale" doc:"older than the configured limit, or the log cannot be read"`
+}
+
+// Cause is why a job waits, and what one can do.
+type Cause struct {
+	Class          string     `json:"class" enum:"resources,priority,limit,hold,unavailable"`
+	Detail         string     `json:"detail" doc:"in words: which limit, how many jobs are ahead"`
+	Action         string     `json:"action" doc:"what one can do"`
+	BlockedSeconds *Quantiles `json:"blocked_seconds,omitempty" doc:"of a limit: the part of the wait for which limits keep the job from starting, whatever is free"`
 }
 
 // Queue is one row of GET /v1/queues.

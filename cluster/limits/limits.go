@@ -50,6 +50,7 @@ type Set struct {
 	ofAcct  map[string][]int
 	parents map[string]string // of accounts
 	queues  map[string]string // the QOS of a queue
+	whole   map[string]bool   // the queues whose jobs get whole nodes
 	rules   map[string]*job.QOSRules
 	users   map[[2]string]string // default QOS by account and user
 }
@@ -62,7 +63,7 @@ func New(facts *job.Facts) *Set {
 	facts = &job.Facts{Limits: facts.Limits, Accounts: facts.Accounts, Queues: facts.Queues, QOSRules: facts.QOSRules,
 		Associations: facts.Associations, Enforced: facts.Enforced}
 	s := &Set{facts: facts, ofQOS: map[string][]int{}, ofAcct: map[string][]int{}, parents: map[string]string{},
-		queues: map[string]string{}, rules: map[string]*job.QOSRules{}, users: map[[2]string]string{}}
+		queues: map[string]string{}, whole: map[string]bool{}, rules: map[string]*job.QOSRules{}, users: map[[2]string]string{}}
 	for i := range facts.Limits {
 		l := &facts.Limits[i]
 		switch {
@@ -80,7 +81,8 @@ func New(facts *job.Facts) *Set {
 		s.parents[fold(a.Name)] = fold(a.Parent)
 	}
 	for i := range facts.Queues {
-		if q := &facts.Queues[i]; q.QOS != "" {
+		q := &facts.Queues[i]
+		if s.whole[q.Name] = q.Whole; q.QOS != "" {
 			s.queues[q.Name] = fold(q.QOS)
 		}
 	}
@@ -224,7 +226,7 @@ func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded,
 	}
 	b := Bound{Key: Key{limit, of}, Most: mostOf(l)}
 	any := false
-	for k, has := range amountsOf(a) {
+	for k, has := range s.amountsOf(a) {
 		if b.Most[k] == Unbounded {
 			continue
 		}
@@ -238,10 +240,14 @@ func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded,
 	return append(out, b)
 }
 
-// amountsOf returns what a job has while it runs.
-func amountsOf(a *job.Attributes) Amounts {
-	procs := int64(max(1, a.Procs))
-	return Amounts{Jobs: 1, Procs: procs, Nodes: int64(a.Nodes), GPUs: int64(a.GPUs), Memory: a.Memory, Work: procs}
+// amountsOf returns what a job has while it runs. Nodes count only where they are its own: Slurm counts a node once that
+// several jobs share.
+func (s *Set) amountsOf(a *job.Attributes) Amounts {
+	procs, nodes := int64(max(1, a.Procs)), 0
+	if a.Whole || s.whole[a.Queue] {
+		nodes = a.Nodes
+	}
+	return Amounts{Jobs: 1, Procs: procs, Nodes: int64(nodes), GPUs: int64(a.GPUs), Memory: a.Memory, Work: procs}
 }
 
 // mostOf returns what a limit allows.

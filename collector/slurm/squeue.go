@@ -97,7 +97,7 @@ func blocked(state, reason string) bool {
 			return true
 		}
 	}
-	return false
+	return job.CauseOf(reason) == job.LimitReached // MaxCpuPerAccount and its like
 }
 
 // row is one line of squeue.
