@@ -31,8 +31,8 @@ func (l *limitCase) flags(user string) []string {
 	return flags
 }
 
-// TestRealSlurmLimitDecides proves of each limit, on a real Slurm with free processors in which it alone decides a start,
-// that the forecast tells of it and that its median is the true wait: within a factor 1.5, or 15 s.
+// TestRealSlurmLimitDecides proves of each limit, on a real Slurm with free processors in which it alone decides a
+// start, that the forecast tells of it and that its median is the true wait: within a factor 1.5, or 15 s.
 func TestRealSlurmLimitDecides(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 4, 16, "--limits")

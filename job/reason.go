@@ -41,7 +41,8 @@ func CauseOf(reason string) Cause {
 		return OnHold
 	case "PartitionTimeLimit", "PartitionNodeLimit", "NodeLimit", "TimeLimit", "MaxMemPerLimit", "InvalidAccount",
 		"InvalidQOS", "AccountNotAllowed", "BadConstraints", "PartitionDown", "PartitionInactive", "InactiveLimit",
-		"NodeDown", "FrontEndDown", "Licenses", "Reservation", "ReservationDeleted", "SystemFailure", "JobLaunchFailure",
+		"NodeDown", "FrontEndDown", "Licenses", "Reservation", "ReservationDeleted", "SystemFailure",
+		"JobLaunchFailure",
 		"QOSNotAllowed", "AssociationNotAllowed":
 		return Unavailable
 	}

@@ -63,7 +63,8 @@ func New(facts *job.Facts) *Set {
 	facts = &job.Facts{Limits: facts.Limits, Accounts: facts.Accounts, Queues: facts.Queues, QOSRules: facts.QOSRules,
 		Associations: facts.Associations, Enforced: facts.Enforced}
 	s := &Set{facts: facts, ofQOS: map[string][]int{}, ofAcct: map[string][]int{}, parents: map[string]string{},
-		queues: map[string]string{}, whole: map[string]bool{}, rules: map[string]*job.QOSRules{}, users: map[[2]string]string{}}
+		queues: map[string]string{}, whole: map[string]bool{}, rules: map[string]*job.QOSRules{},
+		users: map[[2]string]string{}}
 	for i := range facts.Limits {
 		l := &facts.Limits[i]
 		switch {
@@ -189,10 +190,8 @@ func (s *Set) ofAssociations(out []Bound, a *job.Attributes, taken [3]kindSet) [
 		for _, l := range s.ofAcct[account] {
 			limit := &s.facts.Limits[l]
 			named := limit.User != "" || limit.PerUser
-			if named && !lowest || limit.User != "" && limit.User != a.User || limit.Queue != "" && limit.Queue != a.Queue {
-				continue
-			}
-			if limit.PerUser && s.hasOwn(account, a) {
+			if named && !lowest || limit.User != "" && limit.User != a.User ||
+				limit.Queue != "" && limit.Queue != a.Queue || limit.PerUser && s.hasOwn(account, a) {
 				continue
 			}
 			group, of := groupOf(limit, a)
@@ -209,7 +208,9 @@ func (s *Set) ofAssociations(out []Bound, a *job.Attributes, taken [3]kindSet) [
 
 // hasOwn reports whether a user's own association in an account has limits, which take the place of those of each user.
 func (s *Set) hasOwn(account string, a *job.Attributes) bool {
-	return slices.ContainsFunc(s.ofAcct[account], func(l int) bool { return s.facts.Limits[l].User == a.User && a.User != "" })
+	return a.User != "" && slices.ContainsFunc(s.ofAcct[account], func(l int) bool {
+		return s.facts.Limits[l].User == a.User
+	})
 }
 
 // mostLevels is how many accounts are looked at, each above the one before: a circle of them must end.
@@ -240,8 +241,8 @@ func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded,
 	return append(out, b)
 }
 
-// amountsOf returns what a job has while it runs. Nodes count only where they are its own: Slurm counts a node once that
-// several jobs share.
+// amountsOf returns what a job has while it runs. Nodes count only where they are its own: Slurm counts a node once
+// that several jobs share.
 func (s *Set) amountsOf(a *job.Attributes) Amounts {
 	procs, nodes := int64(max(1, a.Procs)), 0
 	if a.Whole || s.whole[a.Queue] {

@@ -29,7 +29,8 @@ func facts() *job.Facts {
 			{QOS: "normal", GPUType: "a100", GPUs: 1},                  // 12
 			{Account: "physics", MaxTime: 3600},                        // 13: bounds no number of jobs
 		},
-		Accounts:     []job.Account{{Name: "chemistry", Parent: "root"}, {Name: "physics", Parent: "root"}, {Name: "root"}},
+		Accounts: []job.Account{{Name: "chemistry", Parent: "root"}, {Name: "physics", Parent: "root"},
+			{Name: "root"}},
 		Queues:       []job.QueueFacts{{Name: "long"}, {Name: "short", QOS: "queue"}},
 		QOSRules:     []job.QOSRules{{Name: "strong", Flags: []string{"OverPartQOS"}}},
 		Associations: []job.Association{{Account: "physics", DefaultQOS: "normal"}},
@@ -44,16 +45,26 @@ func TestOf(t *testing.T) {
 		job  job.Attributes
 		want []int
 	}{
-		{"of the QOS and the accounts", job.Attributes{User: "bob", Account: "physics", QOS: "normal", Procs: 2}, []int{1, 2, 4, 7}},
-		{"of the association's default QOS", job.Attributes{User: "bob", Account: "Physics", Procs: 2}, []int{1, 2, 4, 7}},
-		{"with GPUs", job.Attributes{User: "bob", Account: "physics", QOS: "NORMAL", Procs: 2, GPUs: 1}, []int{0, 1, 2, 4, 7}},
-		{"of a type", job.Attributes{User: "bob", QOS: "normal", Procs: 2, GPUs: 1, GPUType: "a100"}, []int{0, 1, 2, 12}},
-		{"the queue's QOS goes before", job.Attributes{User: "bob", Account: "x", QOS: "normal", Queue: "short", Procs: 2}, []int{3, 1, 2}},
-		{"a user's own", job.Attributes{User: "ann", Account: "physics", QOS: "other", Procs: 2}, []int{4, 6, 7}},
-		{"each user of the account", job.Attributes{User: "bob", Account: "physics", QOS: "other", Procs: 2}, []int{4, 5, 7}},
-		{"of one queue", job.Attributes{User: "ann", Account: "physics", QOS: "other", Queue: "long", Procs: 2}, []int{4, 6, 9, 7}},
-		{"of work", job.Attributes{User: "cy", Account: "chemistry", QOS: "other", Procs: 2}, []int{10, 7}},
-		{"none allowed", job.Attributes{User: "cy", Account: "chemistry", QOS: "other", Procs: 2, GPUs: 1}, []int{10, 11, 7}},
+		{"of the QOS and the accounts",
+			job.Attributes{User: "bob", Account: "physics", QOS: "normal", Procs: 2}, []int{1, 2, 4, 7}},
+		{"of the association's default QOS",
+			job.Attributes{User: "bob", Account: "Physics", Procs: 2}, []int{1, 2, 4, 7}},
+		{"with GPUs",
+			job.Attributes{User: "bob", Account: "physics", QOS: "NORMAL", Procs: 2, GPUs: 1}, []int{0, 1, 2, 4, 7}},
+		{"of a type",
+			job.Attributes{User: "bob", QOS: "normal", Procs: 2, GPUs: 1, GPUType: "a100"}, []int{0, 1, 2, 12}},
+		{"the queue's QOS goes before",
+			job.Attributes{User: "bob", Account: "x", QOS: "normal", Queue: "short", Procs: 2}, []int{3, 1, 2}},
+		{"a user's own",
+			job.Attributes{User: "ann", Account: "physics", QOS: "other", Procs: 2}, []int{4, 6, 7}},
+		{"each user of the account",
+			job.Attributes{User: "bob", Account: "physics", QOS: "other", Procs: 2}, []int{4, 5, 7}},
+		{"of one queue",
+			job.Attributes{User: "ann", Account: "physics", QOS: "other", Queue: "long", Procs: 2}, []int{4, 6, 9, 7}},
+		{"of work",
+			job.Attributes{User: "cy", Account: "chemistry", QOS: "other", Procs: 2}, []int{10, 7}},
+		{"none allowed",
+			job.Attributes{User: "cy", Account: "chemistry", QOS: "other", Procs: 2, GPUs: 1}, []int{10, 11, 7}},
 		{"of nobody", job.Attributes{User: "dan", Procs: 2}, nil},
 	} {
 		var got []int
@@ -66,7 +77,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestBounds: who counts together, what is allowed and what a job has; a QOS takes the place of others' processors only.
+// TestBounds: who counts together, what is allowed and what a job has; a QOS takes the place of others' processors
+// only.
 func TestBounds(t *testing.T) {
 	set := limits.New(facts())
 	got := set.Of(&job.Attributes{User: "bob", Account: "physics", QOS: "normal", Queue: "short", Procs: 6, GPUs: 1})
@@ -75,7 +87,8 @@ func TestBounds(t *testing.T) {
 		t.Fatalf("no bound of limit 1 among %+v", got)
 	}
 	b := got[index]
-	if b.Of != "bob" || b.Most[limits.Procs] != 16 || b.Most[limits.Jobs] != 4 || b.Most[limits.GPUs] != limits.Unbounded {
+	if b.Of != "bob" || b.Most[limits.Procs] != 16 || b.Most[limits.Jobs] != 4 ||
+		b.Most[limits.GPUs] != limits.Unbounded {
 		t.Errorf("bound %+v, want 16 processors and 4 jobs of bob", b)
 	}
 	if b.Has[limits.Procs] != 0 || b.Has[limits.Jobs] != 1 {

@@ -192,8 +192,9 @@ type Forecast struct {
 	// SimulationAge is how old the simulation is that was looked up, in seconds; 0 where the request was played itself,
 	// NaN where there is none.
 	SimulationAge float64
-	// Blocked has the quantiles, in seconds, of the part of the simulated wait for which limits on what runs at once keep
-	// the request from starting; nil where no limit holds for it. Kept is the limit that does so now, nil for none.
+	// Blocked has the quantiles, in seconds, of the part of the simulated wait for which limits on what runs at once
+	// keep the request from starting; nil where no limit holds for it. Kept is the limit that does so now, nil for
+	// none.
 	Blocked []float64
 	Kept    *pools.Kept
 }

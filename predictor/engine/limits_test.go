@@ -110,7 +110,8 @@ func TestLimitsAreSaved(t *testing.T) {
 		got := v.Forecast(new(of("ann", "q", 1)))
 		if !slices.Equal(got.Blocked, want.Blocked) || !slices.Equal(got.Quantiles, want.Quantiles) ||
 			*got.Kept != *want.Kept {
-			t.Errorf("%s: %v blocked for %v, want %v for %v", name, got.Quantiles, got.Blocked, want.Quantiles, want.Blocked)
+			t.Errorf("%s: %v blocked for %v, want %v for %v", name, got.Quantiles, got.Blocked, want.Quantiles,
+				want.Blocked)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 // TestLimitsAsDefined compares starts and blocked times beside limits with those that follow from the definitions.
 func TestLimitsAsDefined(t *testing.T) {
-	w := world{capacity: 8, running: 4, waiting: 6, most: 4, limits: 20, known: true, blocked: true, ranks: true, caps: true,
-		policies: []forward.Policy{forward.EASY, forward.FCFS, forward.PriorityEASY}}
+	w := world{capacity: 8, running: 4, waiting: 6, most: 4, limits: 20, known: true, blocked: true, ranks: true,
+		caps: true, policies: []forward.Policy{forward.EASY, forward.FCFS, forward.PriorityEASY}}
 	var sim forward.Sim
 	kept := 0
 	rapid.Check(t, func(t *rapid.T) {

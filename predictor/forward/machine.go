@@ -41,8 +41,8 @@ type machine struct {
 	asked   int32
 	asks    float64
 	request late
-	// requestHolds is what it counts for in limits. shutFor is for how many seconds these, or its eligibility, have kept
-	// it from starting, shutSince since when they do; NaN where they do not.
+	// requestHolds is what it counts for in limits. shutFor is for how many seconds these, or its eligibility, have
+	// kept it from starting, shutSince since when they do; NaN where they do not.
 	requestHolds       []Holding
 	shutFor, shutSince float64
 	probe              *envelope

@@ -9,7 +9,8 @@ import (
 )
 
 // naive plays a state one second after the other, with everything worked out anew from the definitions at every one.
-// All its times are whole seconds. It knows eligibility, places in the queue, outages and limits, but for those on work.
+// All its times are whole seconds. It knows eligibility, places in the queue, outages and limits, but for those on
+// work.
 type naive struct {
 	s        *forward.State
 	running  []holder

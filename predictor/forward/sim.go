@@ -51,7 +51,8 @@ func (s *Sim) Futures(state *State, request Request, replicas int, seed uint64, 
 	return dst, nil
 }
 
-// Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas, sorted, and returns it. See Futures.
+// Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas, sorted, and returns it. See
+// Futures.
 func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, dst []float64) ([]float64, error) {
 	dst = dst[:0]
 	var err error

@@ -177,8 +177,8 @@ type NeverError struct {
 
 // Error names the request.
 func (e *NeverError) Error() string {
-	return fmt.Sprintf("a request for %d processors and %v s never starts: an outage without an end leaves it no time, "+
-		"or it is over a limit", e.Procs, e.Limit)
+	return fmt.Sprintf("a request for %d processors and %v s never starts: an outage without an end leaves it no "+
+		"time, or it is over a limit", e.Procs, e.Limit)
 }
 
 // LawError is a law that gave something that is no number of seconds from 0; it wraps ErrBadInput.
@@ -222,7 +222,8 @@ func (s *State) check() error {
 		r := &s.Running[i]
 		elsewhere := r.Procs == 0 && len(s.Limits) > 0
 		if !isProcs(r.Procs) && !elsewhere || !isSeconds(r.Age) || !isSeconds(r.Limit) {
-			err = errors.Join(err, field(isProcs(r.Procs) || elsewhere, "running", i, "procs", float64(r.Procs), needProcs),
+			err = errors.Join(err,
+				field(isProcs(r.Procs) || elsewhere, "running", i, "procs", float64(r.Procs), needProcs),
 				field(isSeconds(r.Age), "running", i, "age", r.Age, needSeconds),
 				field(isSeconds(r.Limit), "running", i, "limit", r.Limit, needSeconds))
 		}

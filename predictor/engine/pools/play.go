@@ -30,13 +30,14 @@ type Facts struct {
 	Large        bool
 	Running      []Member // of a pool that is not large
 	Waiting      []Member
-	queued       []Member                // those that simulations play: Waiting, and held ones of which it is known what keeps them
-	elsewhere    []Member                // running jobs of other pools that count in limits
-	limited      bool                    // there are limits that hold for jobs of queued
-	Surfaces     map[string]*waitSurface // of a large one, by queue
-	later        comers
-	fitted       *rules.Priority // the order of starts where it was fitted, nil where it is policy's
-	gates        *rules.Gates
+	// queued is those that simulations play: Waiting, and held ones of which it is known what keeps them; elsewhere is the
+	// jobs that run in other pools and count in limits. limited is whether limits hold for jobs of queued.
+	queued, elsewhere []Member
+	limited           bool
+	Surfaces          map[string]*waitSurface // of a large one, by queue
+	later             comers
+	fitted            *rules.Priority // the order of starts where it was fitted, nil where it is policy's
+	gates             *rules.Gates
 }
 
 // Member is what a simulation needs of a job.

@@ -29,10 +29,10 @@ const (
 	leastExposure = 30
 	leastStarts   = 20
 	leastDaily    = 4
-	// leastProof is the least square of the starts that are missed in the slots that are shut, divided by all starts, for
-	// them to be a gate. In a world without gates (KTH-SP2 under EASY) long jobs often wait although they fit, for a
-	// reservation, and slots without a start of them come by chance: it is up to 9 there. On the real KTH-SP2, where long
-	// jobs start at night and at weekends, it is 20 to 330 in the classes above 4 h.
+	// leastProof is the least square of the starts that are missed in the slots that are shut, divided by all starts,
+	// for them to be a gate. In a world without gates (KTH-SP2 under EASY) long jobs often wait although they fit, for
+	// a reservation, and slots without a start of them come by chance: it is up to 9 there. On the real KTH-SP2, where
+	// long jobs start at night and at weekends, it is 20 to 330 in the classes above 4 h.
 	leastProof = 15
 )
 
@@ -62,8 +62,8 @@ func (c *counts) sums() (day [daily]struct{ starts, exposure float64 }, starts, 
 }
 
 // shut returns the slots in which jobs of the class do not start, and how many starts should have been in them at its
-// mean rate: 0 where none is shut, or all are, so that such a job would never start. known is false where too little has
-// been seen. A slot's rate leans on that of its time of day, and this on the mean.
+// mean rate: 0 where none is shut, or all are, so that such a job would never start. known is false where too little
+// has been seen. A slot's rate leans on that of its time of day, and this on the mean.
 func (c *counts) shut() (out [Slots]bool, missed float64, known bool) {
 	day, starts, exposure := c.sums()
 	if exposure < leastExposure || starts < leastStarts {

@@ -84,8 +84,8 @@ func TestFitFindsTheOrder(t *testing.T) {
 }
 
 // TestFitStaysSimple: where jobs start first come, first served, and runtimes are not what was expected, no fitted
-// priority puts the younger of two jobs first in more than one of a hundred pairs, however often it is fitted, and weights
-// that are worth nothing are 0.
+// priority puts the younger of two jobs first in more than one of a hundred pairs, however often it is fitted, and
+// weights that are worth nothing are 0.
 func TestFitStaysSimple(t *testing.T) {
 	truth := &rules.Priority{LogAge: 1}
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -64,8 +64,9 @@ func NewTracker(levels []float64, capacity int) *Tracker {
 	nan := math.NaN()
 	return &Tracker{
 		levels: levels, fixed: capacity != 0, Capacity: capacity, Clock: math.Inf(-1), LastStart: nan, LastSubmit: nan,
-		Jobs: map[uint64]*Job{}, Kept: map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{}, Bounds: newBounds(levels),
-		Laws: residual.New(residual.Config{}), Flow: Flow{LastEnd: nan},
+		Jobs: map[uint64]*Job{}, Kept: map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{},
+		Bounds: newBounds(levels),
+		Laws:   residual.New(residual.Config{}), Flow: Flow{LastEnd: nan},
 	}
 }
 
