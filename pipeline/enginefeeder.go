@@ -8,7 +8,7 @@ import (
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/changes"
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
@@ -151,7 +151,7 @@ func (f *engineFeeder) pools(s *cluster.State) {
 		for _, q := range facts.Queues {
 			f.engine.SetLimit(q.Name, q.MaxTime.Seconds())
 		}
-		f.engine.SetLimits(limits.New(facts))
+		f.engine.SetLimits(joblimits.New(facts))
 	}
 	for _, p := range s.Pools() {
 		if p.Name == "" {

@@ -380,7 +380,7 @@ func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds 
 	}
 	for _, l := range enforced(v, req) {
 		played := limitsPlayed && method == accuracy.Waitcast
-		shared := l.Nodes != 0 && !queueFacts(v, req.Queue).Whole // see package limits
+		shared := l.Nodes != 0 && !queueFacts(v, req.Queue).Whole // see package joblimits
 		if !played && bindsAtOnce(l) || bindsOverTime(l) || shared {
 			return append(out, "limits")
 		}

@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
@@ -91,15 +91,15 @@ func allows(l *job.Limit) string {
 // amountOf writes an amount of what limits bound.
 func amountOf(kind int, n int64) string {
 	switch kind {
-	case limits.Jobs:
+	case joblimits.Jobs:
 		return count(int(n), "job")
-	case limits.Nodes:
+	case joblimits.Nodes:
 		return count(int(n), "node")
-	case limits.GPUs:
+	case joblimits.GPUs:
 		return count(int(n), "GPU")
-	case limits.Memory:
+	case joblimits.Memory:
 		return gibibytes(n) + " of memory"
-	case limits.Work:
+	case joblimits.Work:
 		return fmt.Sprintf("%.4g processor-hours left to time limits", float64(n)/3600)
 	}
 	return count(int(n), "processor")
@@ -108,9 +108,9 @@ func amountOf(kind int, n int64) string {
 // inUse says how much of what a limit bounds those that run have.
 func inUse(kind int, n int64) string {
 	switch kind {
-	case limits.Jobs:
+	case joblimits.Jobs:
 		return fmt.Sprintf("%d run", n)
-	case limits.Memory, limits.Work:
+	case joblimits.Memory, joblimits.Work:
 		return amountOf(kind, n) + " are in use"
 	}
 	return fmt.Sprintf("%d are in use", n)

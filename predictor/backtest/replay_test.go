@@ -30,10 +30,10 @@ func (r *recorder) Start(now float64, id uint64, learn bool) {
 	}
 	r.note(what, now, id)
 }
-func (r *recorder) End(now float64, id uint64)  { r.note("end", now, id) }
-func (r *recorder) Lost(now float64, id uint64) { r.note("lost", now, id) }
-func (r *recorder) Gone(now float64, id uint64) { r.note("gone", now, id) }
-func (r *recorder) Hold(now float64, id uint64) { r.note("hold", now, id) }
+func (r *recorder) End(now float64, id uint64)                 { r.note("end", now, id) }
+func (r *recorder) Lost(now float64, id uint64)                { r.note("lost", now, id) }
+func (r *recorder) Gone(now float64, id uint64)                { r.note("gone", now, id) }
+func (r *recorder) Hold(now float64, id uint64, _ engine.Hold) { r.note("hold", now, id) }
 func (r *recorder) Release(now float64, id uint64) {
 	r.note("release", now, id)
 }

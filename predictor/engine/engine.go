@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/boost"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
@@ -218,7 +218,7 @@ func (e *Engine) Close() {
 func (e *Engine) SetPool(queue string, p pools.PoolConfig) { e.pools.SetPool(queue, p) }
 
 // SetLimits sets the limits on what runs at once that hold from now on; nil for none.
-func (e *Engine) SetLimits(s *limits.Set) {
+func (e *Engine) SetLimits(s *joblimits.Set) {
 	e.tracker.SetLimits(s)
 	e.pools.TouchAll()
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
@@ -18,7 +18,7 @@ func limited(t *testing.T) *Engine {
 	for _, q := range []string{"q", "r"} {
 		e.SetPool(q, pools.PoolConfig{Name: q, Procs: 100, PolicyKnown: true})
 	}
-	e.SetLimits(limits.New(&job.Facts{Enforced: job.Enforced{Limits: true}, Limits: []job.Limit{
+	e.SetLimits(joblimits.New(&job.Facts{Enforced: job.Enforced{Limits: true}, Limits: []job.Limit{
 		{QOS: "normal", PerUser: true, Jobs: 2}, {Account: "lab", Procs: 8}}}))
 	for i, q := range []string{"q", "r"} {
 		id := uint64(i + 1)
@@ -50,7 +50,7 @@ func TestLimitsKeepRequests(t *testing.T) {
 	if w := simulated(t, &own); w < 1 || w > 990 {
 		t.Errorf("a third job of ann's waits for %v s, want until one of her two has ended", w)
 	}
-	if k := own.Kept; k == nil || k.Of != "ann" || k.Kind != limits.Jobs || k.Most != 2 || k.Used != 2 || k.Wants != 1 {
+	if k := own.Kept; k == nil || k.Of != "ann" || k.Kind != joblimits.Jobs || k.Most != 2 || k.Used != 2 || k.Wants != 1 {
 		t.Errorf("kept by %+v, want by ann's 2 jobs", k)
 	}
 	if own.Blocked == nil || own.Blocked[len(own.Blocked)/2] != simulated(t, &own) {

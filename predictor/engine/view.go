@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
@@ -40,7 +40,7 @@ type resolvedRequest struct {
 	expected    float64
 	queue       *track.QueueFacts
 	user        *track.UserFacts
-	bounds      []limits.Bound
+	bounds      []joblimits.Bound
 }
 
 // At returns the view's instant.

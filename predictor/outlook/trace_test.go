@@ -103,6 +103,6 @@ func (r *replay) Gone(now float64, id uint64) {
 }
 
 // Traces in the Standard Workload Format have no such changes.
-func (r *replay) Hold(float64, uint64)                   {}
+func (r *replay) Hold(float64, uint64, engine.Hold)      {}
 func (r *replay) Release(float64, uint64)                {}
 func (r *replay) Update(float64, uint64, engine.Request) {}

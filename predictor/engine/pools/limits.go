@@ -3,7 +3,7 @@ package pools
 import (
 	"math"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
@@ -11,18 +11,18 @@ import (
 
 // limitUse is what the jobs of a pool have, and want, of a limit.
 type limitUse struct {
-	most, used, wanted limits.Amounts
+	most, used, wanted joblimits.Amounts
 	number             int32 // in the state of the simulation; -1 for a limit that cannot bind
 }
 
 // limitUses finds the limits that may keep a job of the pool, or a request with bounds of its own, from starting at an
 // instant: those that all jobs together, running and waiting, would exceed. It is nil where there are none.
-func (f *Facts) limitUses(at float64, own []limits.Bound, ownLimit float64) map[limits.Key]*limitUse {
+func (f *Facts) limitUses(at float64, own []joblimits.Bound, ownLimit float64) map[joblimits.Key]*limitUse {
 	if !f.limited && len(own) == 0 {
 		return nil
 	}
-	uses := map[limits.Key]*limitUse{}
-	want := func(bounds []limits.Bound, limit float64) {
+	uses := map[joblimits.Key]*limitUse{}
+	want := func(bounds []joblimits.Bound, limit float64) {
 		for i := range bounds {
 			b := &bounds[i]
 			u := uses[b.Key]
@@ -59,9 +59,9 @@ func plannedWork(limit float64) float64 {
 }
 
 // plus adds what a job has; its work is that of so many seconds.
-func plus(to, has *limits.Amounts, seconds float64) {
+func plus(to, has *joblimits.Amounts, seconds float64) {
 	for k, a := range has {
-		if k == limits.Work {
+		if k == joblimits.Work {
 			a = int64(math.Ceil(float64(a) * seconds))
 		}
 		to[k] += a
@@ -71,7 +71,7 @@ func plus(to, has *limits.Amounts, seconds float64) {
 // mayBind reports whether all jobs that run and wait would have more than the limit allows.
 func (u *limitUse) mayBind() bool {
 	for k, most := range u.most {
-		if most != limits.Unbounded && u.used[k]+u.wanted[k] > most {
+		if most != joblimits.Unbounded && u.used[k]+u.wanted[k] > most {
 			return true
 		}
 	}
@@ -80,14 +80,14 @@ func (u *limitUse) mayBind() bool {
 
 // applyLimits adds the limits that may bind to a state, with the jobs that run in other pools and count in them, and
 // returns what a request with such bounds would have of them.
-func (f *Facts) applyLimits(s *forward.State, at float64, own []limits.Bound,
+func (f *Facts) applyLimits(s *forward.State, at float64, own []joblimits.Bound,
 	ownLimit float64) []forward.Holding {
 	s.Limits = s.Limits[:0]
 	uses := f.limitUses(at, own, ownLimit)
 	if uses == nil {
 		return nil
 	}
-	number := func(bounds []limits.Bound) {
+	number := func(bounds []joblimits.Bound) {
 		for i := range bounds {
 			b := &bounds[i]
 			if u := uses[b.Key]; u.number < 0 && u.mayBind() {
@@ -118,7 +118,7 @@ func (f *Facts) applyLimits(s *forward.State, at float64, own []limits.Bound,
 }
 
 // holdings returns what a job has of the limits that may bind.
-func holdings(bounds []limits.Bound, uses map[limits.Key]*limitUse) (out []forward.Holding) {
+func holdings(bounds []joblimits.Bound, uses map[joblimits.Key]*limitUse) (out []forward.Holding) {
 	for i := range bounds {
 		if u := uses[bounds[i].Key]; u != nil && u.number >= 0 {
 			out = append(out, forward.Holding{Limit: u.number, Amounts: forward.Amounts(bounds[i].Has)})
@@ -129,23 +129,23 @@ func holdings(bounds []limits.Bound, uses map[limits.Key]*limitUse) (out []forwa
 
 // Kept is the limit that keeps a request from starting at once.
 type Kept struct {
-	limits.Key
-	// Kind is what it bounds, one of the kinds of package limits: Most is what it allows of that, Used what the jobs
+	joblimits.Key
+	// Kind is what it bounds, one of the kinds of package joblimits: Most is what it allows of that, Used what the jobs
 	// that run have, and Wants what the request asks for.
 	Kind              int
 	Most, Used, Wants int64
 }
 
 // keptBy returns the limit that a request exceeds beside the jobs that run; nil for none.
-func (f *Facts) keptBy(at float64, own []limits.Bound, ownLimit float64) *Kept {
+func (f *Facts) keptBy(at float64, own []joblimits.Bound, ownLimit float64) *Kept {
 	uses := f.limitUses(at, own, ownLimit)
 	for i := range own {
 		b := &own[i]
-		var wants limits.Amounts
+		var wants joblimits.Amounts
 		plus(&wants, &b.Has, plannedWork(ownLimit))
 		for k, most := range b.Most {
 			used := uses[b.Key].used[k]
-			if most != limits.Unbounded && wants[k] > 0 && used+wants[k] > most {
+			if most != joblimits.Unbounded && wants[k] > 0 && used+wants[k] > most {
 				return &Kept{Key: b.Key, Kind: k, Most: most, Used: used, Wants: wants[k]}
 			}
 		}
@@ -169,8 +169,8 @@ func (f *Facts) addElsewhere(r *track.Job) {
 	}
 }
 
-func codeBounds(s *codec.Codec, all *[]limits.Bound) {
-	codec.List(s, all, func(b *limits.Bound) {
+func codeBounds(s *codec.Codec, all *[]joblimits.Bound) {
+	codec.List(s, all, func(b *joblimits.Bound) {
 		s.Int(&b.Limit)
 		s.Text(&b.Of)
 		for i := range b.Most {

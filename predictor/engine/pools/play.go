@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
@@ -30,8 +30,8 @@ type Facts struct {
 	Large        bool
 	Running      []Member // of a pool that is not large
 	Waiting      []Member
-	// queued is those that simulations play: Waiting, and held ones of which it is known what keeps them; elsewhere is the
-	// jobs that run in other pools and count in limits. limited is whether limits hold for jobs of queued.
+	// queued is those that simulations play: Waiting, and held ones of which it is known what keeps them; elsewhere is
+	// the jobs that run in other pools and count in limits. limited is whether limits hold for jobs of queued.
 	queued, elsewhere []Member
 	limited           bool
 	Surfaces          map[string]*waitSurface // of a large one, by queue
@@ -55,7 +55,7 @@ type Member struct {
 	own       int32 // jobs of the same user that wait ahead
 	use       track.RecentUse
 	eligible  float64 // when it may start at the earliest, in seconds; 0 for now
-	bounds    []limits.Bound
+	bounds    []joblimits.Bound
 }
 
 // Freeze returns a pool as it is, not to be changed; nil is the whole machine.

@@ -3,7 +3,7 @@ package pools
 import (
 	"math"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/predictor/engine/rules"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
@@ -19,7 +19,7 @@ type RankedRequest struct {
 	Expected, QueueWait float64
 	Use                 track.RecentUse
 	// Bounds are the limits that hold for it.
-	Bounds []limits.Bound
+	Bounds []joblimits.Bound
 }
 
 // limitedBy is what the limits that hold for a request depend on.

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"strings"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
@@ -186,8 +186,8 @@ type Job struct {
 	Pending               *PendingForecast // nil where nothing is to be learned from its start
 	FactsOnly             bool             // its wait is learned although there is no row of its features
 	Law                   *Law
-	Hold                  Hold           // of one that is held
-	Bounds                []limits.Bound // the limits that hold for it
+	Hold                  Hold              // of one that is held
+	Bounds                []joblimits.Bound // the limits that hold for it
 }
 
 // Hold is what is known of why a job does not compete.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job"
 )
@@ -18,10 +18,10 @@ func (r *Request) attributes() *job.Attributes {
 }
 
 // BoundsOf returns the limits that hold for a request.
-func (f *Facts) BoundsOf(r *Request) []limits.Bound { return f.Limits.Of(r.attributes()) }
+func (f *Facts) BoundsOf(r *Request) []joblimits.Bound { return f.Limits.Of(r.attributes()) }
 
 // SetLimits sets the limits that hold from now on; nil for none.
-func (t *Tracker) SetLimits(s *limits.Set) {
+func (t *Tracker) SetLimits(s *joblimits.Set) {
 	t.limits = s
 	for _, j := range t.Jobs {
 		j.Bounds = s.Of(j.attributes())
@@ -29,10 +29,10 @@ func (t *Tracker) SetLimits(s *limits.Set) {
 }
 
 // Limits returns the limits that hold, nil for none.
-func (t *Tracker) Limits() *limits.Set { return t.limits }
+func (t *Tracker) Limits() *joblimits.Set { return t.limits }
 
 // CodeLimits passes the limits that hold. It must go before the jobs, which count in them.
-func (t *Tracker) CodeLimits(s *codec.Codec) { limits.Code(s, &t.limits) }
+func (t *Tracker) CodeLimits(s *codec.Codec) { joblimits.Code(s, &t.limits) }
 
 // ShareLimits takes over the limits of another tracker.
 func (t *Tracker) ShareLimits(of *Tracker) {

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/residual"
@@ -43,7 +43,7 @@ type Tracker struct {
 	Starts      NewestStarts
 	Flow        Flow
 	clocks      limitClocks
-	limits      *limits.Set
+	limits      *joblimits.Set
 	Kept        map[uint64]*Job // held ones of which it is known what keeps them
 	sampled     residual.Law    // scratch
 	frozen      frozenFacts
@@ -375,7 +375,7 @@ type Facts struct {
 	Queues queueTable
 	Users  *UserTable
 
-	Limits *limits.Set
+	Limits *joblimits.Set
 }
 
 // Facts returns the state at an instant.

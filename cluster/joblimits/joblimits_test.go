@@ -1,10 +1,10 @@
-package limits_test
+package joblimits_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/waitcast/waitcast/cluster/limits"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/job"
 )
@@ -39,7 +39,7 @@ func facts() *job.Facts {
 
 // TestOf follows Slurm's hierarchy (https://slurm.schedmd.com/resource_limits.html).
 func TestOf(t *testing.T) {
-	set := limits.New(facts())
+	set := joblimits.New(facts())
 	for _, c := range []struct {
 		name string
 		job  job.Attributes
@@ -80,22 +80,22 @@ func TestOf(t *testing.T) {
 // TestBounds: who counts together, what is allowed and what a job has; a QOS takes the place of others' processors
 // only.
 func TestBounds(t *testing.T) {
-	set := limits.New(facts())
+	set := joblimits.New(facts())
 	got := set.Of(&job.Attributes{User: "bob", Account: "physics", QOS: "normal", Queue: "short", Procs: 6, GPUs: 1})
-	index := slices.IndexFunc(got, func(b limits.Bound) bool { return b.Limit == 1 })
+	index := slices.IndexFunc(got, func(b joblimits.Bound) bool { return b.Limit == 1 })
 	if index < 0 {
 		t.Fatalf("no bound of limit 1 among %+v", got)
 	}
 	b := got[index]
-	if b.Of != "bob" || b.Most[limits.Procs] != 16 || b.Most[limits.Jobs] != 4 ||
-		b.Most[limits.GPUs] != limits.Unbounded {
+	if b.Of != "bob" || b.Most[joblimits.Procs] != 16 || b.Most[joblimits.Jobs] != 4 ||
+		b.Most[joblimits.GPUs] != joblimits.Unbounded {
 		t.Errorf("bound %+v, want 16 processors and 4 jobs of bob", b)
 	}
-	if b.Has[limits.Procs] != 0 || b.Has[limits.Jobs] != 1 {
+	if b.Has[joblimits.Procs] != 0 || b.Has[joblimits.Jobs] != 1 {
 		t.Errorf("the job has %v of it, want 1 job and no processors, which the queue's QOS bounds", b.Has)
 	}
 	work := set.Of(&job.Attributes{User: "cy", Account: "chemistry", QOS: "x", Procs: 3})[0]
-	if work.Most[limits.Work] != 3600 || work.Has[limits.Work] != 3 {
+	if work.Most[joblimits.Work] != 3600 || work.Has[joblimits.Work] != 3 {
 		t.Errorf("bound on work %+v, want 3,600 processor-seconds and 3 processors", work)
 	}
 }
@@ -104,7 +104,7 @@ func TestBounds(t *testing.T) {
 func TestNotEnforced(t *testing.T) {
 	f := facts()
 	f.Enforced.Limits = false
-	if s := limits.New(f); s != nil || s.Of(&job.Attributes{User: "bob", QOS: "normal"}) != nil {
+	if s := joblimits.New(f); s != nil || s.Of(&job.Attributes{User: "bob", QOS: "normal"}) != nil {
 		t.Errorf("got %v, want none", s)
 	}
 }
@@ -114,23 +114,23 @@ func TestCircleOfAccounts(t *testing.T) {
 	f := facts()
 	f.Accounts = []job.Account{{Name: "a", Parent: "b"}, {Name: "b", Parent: "a"}, {Name: "physics", Parent: "root"},
 		{Name: "root", Parent: "physics"}}
-	if got := limits.New(f).Of(&job.Attributes{User: "bob", Account: "a", QOS: "x", Procs: 1}); got != nil {
+	if got := joblimits.New(f).Of(&job.Attributes{User: "bob", Account: "a", QOS: "x", Procs: 1}); got != nil {
 		t.Errorf("limits %+v of accounts without any", got)
 	}
-	if got := limits.New(f).Of(&job.Attributes{User: "bob", Account: "physics", QOS: "x", Procs: 1}); len(got) > 100 {
+	if got := joblimits.New(f).Of(&job.Attributes{User: "bob", Account: "physics", QOS: "x", Procs: 1}); len(got) > 100 {
 		t.Errorf("%d limits", len(got))
 	}
 }
 
 // TestSaved: a set that was saved answers as before.
 func TestSaved(t *testing.T) {
-	set := limits.New(facts())
-	data, err := codec.Save("limits", 1, 0, func(c *codec.Codec) { limits.Code(c, &set) })
+	set := joblimits.New(facts())
+	data, err := codec.Save("limits", 1, 0, func(c *codec.Codec) { joblimits.Code(c, &set) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	var again *limits.Set
-	if err := codec.Load("limits", 1, data, func(c *codec.Codec) { limits.Code(c, &again) }); err != nil {
+	var again *joblimits.Set
+	if err := codec.Load("limits", 1, data, func(c *codec.Codec) { joblimits.Code(c, &again) }); err != nil {
 		t.Fatal(err)
 	}
 	a := &job.Attributes{User: "ann", Account: "physics", QOS: "normal", Queue: "long", Procs: 2, GPUs: 1}
