@@ -50,7 +50,8 @@ func TestLimitsKeepRequests(t *testing.T) {
 	if w := simulated(t, &own); w < 1 || w > 990 {
 		t.Errorf("a third job of ann's waits for %v s, want until one of her two has ended", w)
 	}
-	if k := own.Kept; k == nil || k.Of != "ann" || k.Kind != joblimits.Jobs || k.Most != 2 || k.Used != 2 || k.Wants != 1 {
+	if k := own.Kept; k == nil || k.Of != "ann" || k.Kind != joblimits.Jobs || k.Most != 2 || k.Used != 2 ||
+		k.Wants != 1 {
 		t.Errorf("kept by %+v, want by ann's 2 jobs", k)
 	}
 	if own.Blocked == nil || own.Blocked[len(own.Blocked)/2] != simulated(t, &own) {
