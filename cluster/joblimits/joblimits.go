@@ -1,7 +1,7 @@
-// Package joblimits finds the limits that hold for a job: those of qualities of service (QOS) and of associations on what
-// runs at once, as the scheduler lists and enforces them. Which of several limits on the same counts follows Slurm's
-// hierarchy (https://slurm.schedmd.com/resource_limits.html): the QOS of the queue, the QOS of the job, the association
-// of the user, the accounts above.
+// Package joblimits finds the limits that hold for a job: those of qualities of service (QOS) and of associations on
+// what runs at once, as the scheduler lists and enforces them. Which of several limits on the same counts follows
+// Slurm's hierarchy (https://slurm.schedmd.com/resource_limits.html): the QOS of the queue, the QOS of the job, the
+// association of the user, the accounts above.
 package joblimits
 
 import (
