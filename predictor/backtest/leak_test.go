@@ -58,8 +58,8 @@ func cutAt(all []swf.Record, at int64) []swf.Record {
 	return out
 }
 
-// forecasts replays records and returns every forecast of each job, by its number; groups of features may be left out.
-func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) map[int64][]float64 {
+// traceOf returns records as a trace.
+func traceOf(t *testing.T, h *swf.Header, all []swf.Record) *Trace {
 	t.Helper()
 	var file bytes.Buffer
 	w := swf.NewWriter(&file)
@@ -78,6 +78,12 @@ func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return trace
+}
+
+// forecasts replays records and returns every forecast of each job, by its number; groups of features may be left out.
+func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) map[int64][]float64 {
+	t.Helper()
 	out := map[int64][]float64{}
 	predict := func(j *Job, _ string, q []float64) error {
 		out[j.Number] = append(out[j.Number], q...)
@@ -88,7 +94,7 @@ func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) 
 		growth = 0 // the daemon's
 	}
 	options := Options{Engine: engine.Config{First: 200, Growth: growth, Without: without}, Predict: predict}
-	if _, err := Run(trace, options); err != nil {
+	if _, err := Run(traceOf(t, h, all), options); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -105,6 +111,7 @@ func TestNoLeakage(t *testing.T) {
 	for _, name := range traces {
 		t.Run(name, func(t *testing.T) {
 			h, all := records(t, refdata.Shared(t, "traces/"+name+".swf.gz"), jobs)
+			checkRulesInForce(t, h, all, name == "KTH-SP2-1996-2.1-cln")
 			checkLeakage(t, h, all, cuts, nil)
 		})
 	}
@@ -115,6 +122,39 @@ func TestNoLeakage(t *testing.T) {
 			others := slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return g == group })
 			checkLeakage(t, h, all, 1, others)
 		})
+	}
+}
+
+// checkRulesInForce proves that a log is played by a fitted priority, and with gates that are shut at times where it has
+// some: else their leaks would not be seen.
+func checkRulesInForce(t *testing.T, h *swf.Header, all []swf.Record, gated bool) {
+	t.Helper()
+	e, err := engine.New(engine.Config{First: 1 << 40, Synchronous: true}) // trees do not matter here
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	last := 0.
+	traceOf(t, h, all).Replay(e, func(int, engine.Forecast) {})
+	for _, r := range all {
+		last = max(last, float64(r.Submit))
+	}
+	fitted, gates := false, 0
+	for _, r := range e.View(last).AllStartRules() {
+		fitted = fitted || r.InUse
+		if r.Gates.Summary != nil {
+			for _, c := range r.Gates.Summary.Classes {
+				if c.Gate {
+					gates++
+				}
+			}
+		}
+	}
+	if !fitted {
+		t.Error("no pool is played by a fitted priority")
+	}
+	if gated && gates == 0 {
+		t.Error("no class of limits has a gate")
 	}
 }
 
