@@ -67,6 +67,43 @@ func TestLimitsKeepRequests(t *testing.T) {
 	}
 }
 
+// What a kept request waits for, what would start sooner and what starts at once follow from the limits too.
+func TestLimitsInHints(t *testing.T) {
+	e := limited(t)
+	v := e.View(10)
+	ann, bob := of("ann", "q", 1), of("bob", "q", 1)
+	ids := map[uint64]bool{}
+	for _, p := range v.Pivots(&ann) {
+		ids[p.ID] = true
+	}
+	if !ids[1] || !ids[2] || len(ids) != 2 {
+		t.Errorf("ann's request waits for %v, want her jobs 1 and 2, one of them in another pool", ids)
+	}
+	futures := v.Futures()
+	own, other := futures.Waits(&ann), futures.Waits(&bob)
+	if len(own) == 0 || len(own) != len(other) {
+		t.Fatalf("%d and %d futures", len(own), len(other))
+	}
+	for i := range own {
+		if own[i] <= 0 || other[i] != 0 {
+			t.Fatalf("future %d: ann's request starts after %v s, bob's after %v; want hers later", i, own[i], other[i])
+		}
+	}
+	if holes := v.Openings(&ann).Holes; len(holes) != 0 {
+		t.Errorf("%+v starts at once for ann, who may run no third job", holes)
+	}
+	lab := bob
+	lab.Account = "lab"
+	for name, want := range map[string]struct {
+		r     *track.Request
+		procs int
+	}{"bob": {&bob, 96}, "bob of an account that may have 8 processors": {&lab, 8}} {
+		if holes := v.Openings(want.r).Holes; len(holes) != 1 || holes[0].Procs != want.procs {
+			t.Errorf("%+v start at once for %s, want %d processors", holes, name, want.procs)
+		}
+	}
+}
+
 // A job that a limit keeps goes before a later one of the same user, and delays nobody else.
 func TestKeptJobsArePlayed(t *testing.T) {
 	e := limited(t)

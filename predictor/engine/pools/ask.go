@@ -29,7 +29,7 @@ func (f *Facts) Openings(at float64, r *RankedRequest) Openings {
 		out.Age = math.NaN()
 		return out
 	}
-	out.Holes = holes
+	out.Holes = f.withinLimits(holes, at, r)
 	return out
 }
 
@@ -39,6 +39,14 @@ func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Piv
 	if f.Large {
 		t := f.Surfaces[r.Queue]
 		return t.pivotsAt(t.cell(&r.Request), at)
+	}
+	if s, request := f.bound(at, r); request != nil {
+		var sim forward.Sim
+		roots, err := sim.Pivots(s, *request, replicas, 1, nil)
+		if err != nil {
+			return nil
+		}
+		return f.pivots(roots, at)
 	}
 	s := f.surface(at, f.place(at, r), known)
 	if s == nil {

@@ -27,7 +27,32 @@ func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	if f.Large {
 		return f.Surfaces[r.Queue].waitsByFuture(&r.Request)
 	}
+	if waits, bound := c.waitsWithin(f, r); bound {
+		return waits
+	}
 	return byFuture(c.surface(f, f.place(c.at, r)), r.Procs, r.Limit)
+}
+
+// waitsWithin plays a request that limits hold for in the same futures; bound is false where none of them may bind: then
+// surfaces answer for it.
+func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, bound bool) {
+	s, request := f.bound(c.at, r)
+	if request == nil {
+		return nil, false
+	}
+	if i := slices.IndexFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == c.without }); i >= 0 {
+		s.Waiting = slices.Delete(s.Waiting, i, i+1)
+		request.Behind = s.Behind(request.Rank)
+	}
+	var sim forward.Sim
+	futures, err := sim.Futures(s, *request, replicas, 1, nil)
+	if err != nil {
+		return nil, true
+	}
+	for i := range futures {
+		waits = append(waits, futures[i].Wait)
+	}
+	return waits, true
 }
 
 func (c *Futures) surface(f *Facts, rank int) *forward.Surface {

@@ -127,6 +127,54 @@ func holdings(bounds []joblimits.Bound, uses map[joblimits.Key]*limitUse) (out [
 	return out
 }
 
+// bound returns the state of the pool and the request in it where limits hold for the request that may bind, with the
+// gates of surfaces; a nil request where none does.
+func (f *Facts) bound(at float64, r *RankedRequest) (*forward.State, *forward.Request) {
+	if len(r.Bounds) == 0 || r.Procs > f.most() {
+		return nil, nil
+	}
+	s := &forward.State{}
+	holds := f.stateFor(s, at, r)
+	if holds == nil {
+		return nil, nil
+	}
+	s.Gates = f.gates.Coarse(at)
+	s.Capacity = max(s.Capacity, r.Procs)
+	q := &forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r), Holds: holds}
+	q.Behind = s.Behind(q.Rank)
+	return s, q
+}
+
+// withinLimits leaves of holes what the limits of a request, whose size does not count, let start at once.
+func (f *Facts) withinLimits(holes []forward.Opening, at float64, r *RankedRequest) []forward.Opening {
+	if len(r.Bounds) == 0 || len(holes) == 0 {
+		return holes
+	}
+	most := int64(math.MaxInt64)
+	uses := f.limitUses(at, r.Bounds, 0)
+	for i := range r.Bounds {
+		u := uses[r.Bounds[i].Key]
+		if u.most[joblimits.Jobs] != joblimits.Unbounded && u.used[joblimits.Jobs] >= u.most[joblimits.Jobs] {
+			return nil
+		}
+		if u.most[joblimits.Procs] != joblimits.Unbounded {
+			most = min(most, u.most[joblimits.Procs]-u.used[joblimits.Procs])
+		}
+	}
+	var out []forward.Opening
+	for _, h := range holes {
+		if h.Procs = int(min(int64(h.Procs), most)); h.Procs < 1 {
+			continue
+		}
+		if n := len(out); n > 0 && out[n-1].Procs == h.Procs { // the later one has the longer limit
+			out[n-1] = h
+			continue
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
 // Kept is the limit that keeps a request from starting at once.
 type Kept struct {
 	joblimits.Key
