@@ -366,6 +366,7 @@ func (e *Engine) Update(now float64, id uint64, r track.Request) {
 		j.UserState.Line.Push(j)
 		e.tracker.Law(j, now)
 		if was == track.Held {
+			e.tracker.SetHold(j, j.Hold)
 			e.tracker.Touch(j)
 			e.pools.Touch(j.QueueState)
 		} else {

@@ -112,6 +112,12 @@ func TestKeptJobsArePlayed(t *testing.T) {
 		e.Submit(10, id, of("ann", "q", 90))
 		e.Hold(11, id, Hold{Limit: true})
 	}
+	e.Update(11, 4, of("ann", "q", 91)) // it goes on being kept
+	kept := 0
+	e.tracker.KeptJobs(func(*track.Job) bool { kept++; return true })
+	if kept != 4 {
+		t.Errorf("%d jobs are kept, want four", kept)
+	}
 	after, other := e.View(12).Forecast(new(of("ann", "q", 1))), e.View(12).Forecast(new(of("bob", "q", 90)))
 	if a, b := simulated(t, &after), simulated(t, &before); !(a > b) {
 		t.Errorf("behind four kept jobs of the same user it waits for %v s, without them for %v", a, b)

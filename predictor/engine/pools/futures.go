@@ -33,8 +33,8 @@ func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	return byFuture(c.surface(f, f.place(c.at, r)), r.Procs, r.Limit)
 }
 
-// waitsWithin plays a request that limits hold for in the same futures; bound is false where none of them may bind: then
-// surfaces answer for it.
+// waitsWithin plays a request that limits hold for in the same futures; bound is false where none of them may bind:
+// then surfaces answer for it.
 func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, bound bool) {
 	s, request := f.bound(c.at, r)
 	if request == nil {

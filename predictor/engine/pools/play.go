@@ -133,17 +133,22 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	}
 }
 
-// addKept puts the held jobs of a pool of which it is known what keeps them among those that are played.
+// addKept puts the held jobs of a pool of which it is known what keeps them among those that are played: the oldest, as
+// many as a pool may have that is not large.
 func (m *Machine) addKept(p *Pool, f *Facts) {
-	kept := m.tracker.KeptJobs()
-	if len(kept) == 0 {
-		return
-	}
-	f.queued = slices.Clone(f.Waiting)
-	for _, w := range kept {
-		if p == nil || m.At(w.QueueState) == p {
-			f.queued = append(f.queued, f.member(w))
+	kept := 0
+	m.tracker.KeptJobs(func(w *track.Job) bool {
+		if p != nil && m.At(w.QueueState) != p {
+			return true
 		}
+		if kept++; kept == 1 {
+			f.queued = slices.Clone(f.Waiting)
+		}
+		f.queued = append(f.queued, f.member(w))
+		return kept < played
+	})
+	if kept == 0 {
+		return
 	}
 	slices.SortStableFunc(f.queued, func(a, b Member) int {
 		return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.number, b.number))

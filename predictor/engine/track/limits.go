@@ -2,7 +2,6 @@ package track
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 
@@ -52,22 +51,32 @@ func (t *Tracker) SetHold(j *Job, h Hold) {
 
 // keep notes a held job of which it is known what keeps it.
 func (t *Tracker) keep(j *Job) {
-	if j.State == Held && (j.Hold.Limit || j.Hold.Until > 0) {
-		t.Kept[j.ID] = j
+	if j.State != Held || !j.Hold.Limit && !(j.Hold.Until > 0) {
+		return
+	}
+	if i, found := slices.BinarySearchFunc(t.kept, j, inOrder); !found {
+		t.kept = slices.Insert(t.kept, i, j)
 	}
 }
 
-// KeptJobs returns the held jobs of which it is known what keeps them, in the order of their submissions: those of
-// limits only where the limits are known.
-func (t *Tracker) KeptJobs() []*Job {
-	if len(t.Kept) == 0 {
-		return nil
+// unkeep forgets what kept a job.
+func (t *Tracker) unkeep(j *Job) {
+	if i, found := slices.BinarySearchFunc(t.kept, j, inOrder); found {
+		t.kept = slices.Delete(t.kept, i, i+1)
 	}
-	out := slices.SortedFunc(maps.Values(t.Kept), func(a, b *Job) int {
-		if c := cmp.Compare(a.Submit, b.Submit); c != 0 {
-			return c
+}
+
+// inOrder compares jobs by their submissions, those of one instant as they came.
+func inOrder(a, b *Job) int {
+	return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.Number, b.Number))
+}
+
+// KeptJobs passes the held jobs of which it is known what keeps them, in the order of their submissions, until each
+// returns false: those of limits only where the limits are known.
+func (t *Tracker) KeptJobs(each func(*Job) bool) {
+	for _, j := range t.kept {
+		if (!j.Hold.Limit || len(j.Bounds) > 0) && !each(j) {
+			return
 		}
-		return cmp.Compare(a.Number, b.Number)
-	})
-	return slices.DeleteFunc(out, func(j *Job) bool { return j.Hold.Limit && len(j.Bounds) == 0 })
+	}
 }

@@ -44,8 +44,8 @@ type Tracker struct {
 	Flow        Flow
 	clocks      limitClocks
 	limits      *joblimits.Set
-	Kept        map[uint64]*Job // held ones of which it is known what keeps them
-	sampled     residual.Law    // scratch
+	kept        []*Job       // held ones of which it is known what keeps them, in the order of their submissions
+	sampled     residual.Law // scratch
 	frozen      frozenFacts
 }
 
@@ -64,7 +64,7 @@ func NewTracker(levels []float64, capacity int) *Tracker {
 	nan := math.NaN()
 	return &Tracker{
 		levels: levels, fixed: capacity != 0, Capacity: capacity, Clock: math.Inf(-1), LastStart: nan, LastSubmit: nan,
-		Jobs: map[uint64]*Job{}, Kept: map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{},
+		Jobs: map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{},
 		Bounds: newBounds(levels),
 		Laws:   residual.New(residual.Config{}), Flow: Flow{LastEnd: nan},
 	}
@@ -162,8 +162,8 @@ func (t *Tracker) Wait(j *Job) {
 
 // Compete puts a job among those that compete.
 func (t *Tracker) Compete(j *Job) {
+	t.unkeep(j)
 	j.State, j.Hold = Waiting, Hold{}
-	delete(t.Kept, j.ID)
 	t.countWaiting(t.Clock, j, 1)
 	t.Waiting.Add(j, 1)
 	j.QueueState.Waiting.Add(j, 1)
@@ -180,8 +180,8 @@ func (t *Tracker) Retire(j *Job, to JobState) {
 		t.Waiting.Add(j, -1)
 		j.QueueState.Waiting.Add(j, -1)
 	}
+	t.unkeep(j)
 	j.State = to
-	delete(t.Kept, j.ID)
 	if to == Held { // it may come back: the lines would know it twice
 		t.Line.Remove(j)
 		j.QueueState.Line.Remove(j)
