@@ -28,6 +28,9 @@ func (r *rig) act(k int, f func()) (accesses *int) {
 // once: the lines come once, in order, from whichever files. The first of these found a daemon that read a truncated
 // log before the copy of it.
 func TestRotatedBetweenAnyTwoAccesses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long under the race detector, which sees TestConcurrentWriter")
+	}
 	long := strings.Repeat("y", 200)
 	copied := func(r *rig) { r.copy("log", "log.1") }
 	truncated := func(r *rig) { r.ok(os.Truncate(r.path("log"), 0)); r.write("log", "5\n6\n") }
