@@ -25,7 +25,7 @@ var watched = [...]struct{ pkg, bench, turns string }{
 	{"./predictor/headqueue", "^BenchmarkTail1000x10000$|^BenchmarkSixQuantiles1000$", "2x"},
 	{"./predictor/headqueue", "^BenchmarkQueue$/^(20|1000)_running", "2x"},
 	{"./predictor/engine", "^(BenchmarkView|BenchmarkEvent|BenchmarkForecast)$/^Small$", "50x"},
-	{"./predictor/engine", "^BenchmarkSave$/^Small$", "2x"},
+	{"./predictor/engine", "^(BenchmarkSave|BenchmarkCopy)$/^Small$", "2x"},
 	{"./predictor/forward", "^BenchmarkWaits$", "20x"},
 	{"./predictor/boost", "^BenchmarkTrain$/^half$", "1x"},
 	{"./predictor/boost", "^BenchmarkLevels$", "1x"},
