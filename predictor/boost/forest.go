@@ -100,6 +100,15 @@ func (f *forest) add(t *tree) {
 	f.values = append(f.values, t.leafValues...)
 }
 
+// grow makes room for so many more trees as large as those that there are on average.
+func (f *forest) grow(trees int) {
+	n := min(trees, mostAhead) * len(f.nodes) / max(1, len(f.roots))
+	f.nodes, f.values = slices.Grow(f.nodes, n), slices.Grow(f.values, n)
+}
+
+// mostAhead bounds the trees for which there is room ahead: not all may come.
+const mostAhead = 500
+
 // trees returns each tree by itself.
 func (f *forest) trees() []tree {
 	nodes, out := slices.Clone(f.nodes), make([]tree, len(f.roots))

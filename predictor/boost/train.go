@@ -34,7 +34,9 @@ func (r *Trainer) Train(d *Data, level float64, p Params) (*Model, error) {
 		if !t.grow(m.gain) {
 			break // no split is left that gains anything
 		}
-		m.trees.add(&t.tree)
+		if m.trees.add(&t.tree); m.Trees() == 1 {
+			m.trees.grow(p.Trees - 1)
+		}
 	}
 	return m, nil
 }

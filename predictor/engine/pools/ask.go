@@ -71,6 +71,7 @@ func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []P
 	}
 	s := &c.state
 	f.state(s, at)
+	s.Gates = c.gates.at(f.gates, at)
 	i := slices.IndexFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == id+1 })
 	if i < 0 {
 		return nil

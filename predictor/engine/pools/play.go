@@ -204,14 +204,11 @@ func (p *Pool) ranked() bool {
 func (f *Facts) state(s *forward.State, at float64) { f.stateFor(s, at, nil) }
 
 // stateFor writes the pool into a State of the simulator, at an instant, with the limits that may bind for a request
-// (nil for none), and returns what that would have of them.
+// (nil for none), and returns what that would have of them. It leaves out the gates: its callers know how fine they need
+// them.
 func (f *Facts) stateFor(s *forward.State, at float64, r *RankedRequest) []forward.Holding {
 	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
-		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Limits: s.Limits[:0], Arrivals: f.arrivals(at),
-		Gates: f.gates.At(at)}
-	if f.Large {
-		s.Gates = f.gates.Coarse(at)
-	}
+		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Limits: s.Limits[:0], Arrivals: f.arrivals(at)}
 	used := 0
 	for i := range f.Running {
 		r := &f.Running[i]
@@ -314,6 +311,7 @@ func (f *Facts) likely(queue string) int {
 func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]forward.Future, float64) {
 	s := &c.state
 	holds := f.stateFor(s, at, r)
+	s.Gates = c.gates.at(f.gates, at)
 	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r), Holds: holds}
 	request.Behind = s.Behind(request.Rank)
 	if r.Procs > f.most() {
@@ -419,6 +417,21 @@ type Scratch struct {
 
 	player rules.Player
 	pool   rules.Pool
+	gates  knownGates
+}
+
+// knownGates is gates as they are from an instant on, which the simulations of a request all need.
+type knownGates struct {
+	of      *rules.Gates
+	instant float64
+	all     []forward.Gate // not to be changed
+}
+
+func (k *knownGates) at(of *rules.Gates, at float64) []forward.Gate {
+	if k.of != of || k.instant != at {
+		*k = knownGates{of, at, of.At(at)}
+	}
+	return k.all
 }
 
 // Ask plays the pool forward for a request at an instant, or looks up what was played of a large pool. The result is

@@ -61,9 +61,9 @@ func (w *Member) ruleJob(at float64) rules.Job {
 		Age: float32(math.Max(0, at-w.Submit)), QueueWait: w.queueWait, Use: float32(w.use.At(at))}
 }
 
-// rulePool returns the pool as the rules see it at an instant.
+// rulePool writes the pool as the rules see it at an instant, without gates.
 func (f *Facts) rulePool(at float64, p *rules.Pool) {
-	p.Capacity, p.Gates = f.Procs, f.gates.At(at)
+	p.Capacity, p.Gates = f.Procs, nil
 	p.Running, p.Waiting, p.Outages = p.Running[:0], p.Waiting[:0], p.Outages[:0]
 	for i := range f.Running {
 		r := &f.Running[i]
@@ -95,6 +95,7 @@ func (f *Facts) PlayOrders(at float64, r *RankedRequest, c *Scratch) []float64 {
 		return out
 	}
 	f.rulePool(at, &c.pool)
+	c.pool.Gates = c.gates.at(f.gates, at)
 	job := r.ruleJob(f, at)
 	c.player.Load(&c.pool, f.Procs, 1)
 	for i, o := range rules.Orders() {

@@ -80,7 +80,7 @@ func (m *Machine) reportsPriorities(p *Pool) bool {
 func (f *Facts) situation(at float64, r *RankedRequest) *rules.Situation {
 	s := &rules.Situation{At: at, Request: r.ruleJob(f, at)}
 	f.rulePool(at, &s.Pool)
-	s.Gates, s.Outages = nil, nil
+	s.Outages = nil
 	return s
 }
 

@@ -264,6 +264,7 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 	hurry <-chan struct{}) map[string]*waitSurface {
 	var state, planned forward.State
 	f.state(&state, at)
+	state.Gates = f.gates.Coarse(at)
 	planned = state
 	planned.Arrivals = nil
 	planned.Running, planned.Waiting = slices.Clone(state.Running), slices.Clone(state.Waiting)
