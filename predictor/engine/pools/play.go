@@ -204,8 +204,8 @@ func (p *Pool) ranked() bool {
 func (f *Facts) state(s *forward.State, at float64) { f.stateFor(s, at, nil) }
 
 // stateFor writes the pool into a State of the simulator, at an instant, with the limits that may bind for a request
-// (nil for none), and returns what that would have of them. It leaves out the gates: its callers know how fine they need
-// them.
+// (nil for none), and returns what that would have of them. It leaves out the gates: its callers know how fine they
+// need them.
 func (f *Facts) stateFor(s *forward.State, at float64, r *RankedRequest) []forward.Holding {
 	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
 		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Limits: s.Limits[:0], Arrivals: f.arrivals(at)}
