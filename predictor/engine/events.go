@@ -137,6 +137,9 @@ func (e *Engine) retire(j *track.Job, to track.JobState) {
 // of that of one that is held.
 func (e *Engine) Hold(now float64, id uint64, h track.Hold) {
 	now = e.tick(now)
+	if h.Until = math.Min(h.Until, track.Farthest); !(h.Until > 0) {
+		h.Until = 0
+	}
 	j := e.tracker.Jobs[id]
 	if j == nil || j.State != track.Waiting && (j.State != track.Held || j.Hold == h) {
 		return

@@ -6,8 +6,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/internal/codec/codectest"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
@@ -82,8 +84,23 @@ func requests() *rapid.Generator[track.Request] {
 				rapid.SampledFrom([]int{-1, 0, 1 << 40, math.MaxInt})).Draw(t, "procs"),
 			Limit: rapid.OneOf(rapid.Float64Range(0, 5000),
 				rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -1, 1e300})).Draw(t, "limit"),
+			Account: rapid.SampledFrom([]string{"lab", "", "other"}).Draw(t, "account"),
+			QOS:     rapid.SampledFrom([]string{"normal", "", "odd"}).Draw(t, "qos"),
+			Nodes:   rapid.SampledFrom([]int{0, 1, -7, math.MaxInt}).Draw(t, "nodes"),
+			GPUs:    rapid.SampledFrom([]int{0, 1, 3, -7, math.MaxInt}).Draw(t, "gpus"),
+			Memory:  rapid.SampledFrom([]int64{0, 1 << 30, -7, math.MaxInt64}).Draw(t, "memory"),
 		}
 	})
+}
+
+// drawLimits draws limits on what runs at once, nil for none.
+func drawLimits(t *rapid.T) *joblimits.Set {
+	some := rapid.SampledFrom([]int{0, 1, 2, 20, job.NoneAllowed, math.MaxInt})
+	return joblimits.New(&job.Facts{Enforced: job.Enforced{Limits: rapid.Bool().Draw(t, "enforced")}, Limits: []job.Limit{
+		{QOS: "normal", PerUser: true, Jobs: some.Draw(t, "most jobs"), GPUs: some.Draw(t, "most GPUs")},
+		{Account: "lab", Procs: some.Draw(t, "most procs"), Memory: int64(some.Draw(t, "most memory")),
+			RunMinutes: job.Amounts{Procs: int64(some.Draw(t, "most minutes"))}},
+	}})
 }
 
 // Whatever happens in whatever order and with whatever numbers, nothing fails, quantiles rise from 0, what is counted
@@ -111,7 +128,7 @@ func TestAnyEvents(t *testing.T) {
 			id := rapid.Uint64Range(0, 30).Draw(t, "id")
 			r := requests().Draw(t, "request")
 			fresh := 1000 + e.tracker.Entered // no job has it
-			switch rapid.IntRange(0, 15).Draw(t, "kind") {
+			switch rapid.IntRange(0, 16).Draw(t, "kind") {
 			default:
 				view = e.View(now)
 				if got := view.Forecast(&r); view.Instant == e.tracker.Clock {
@@ -131,7 +148,7 @@ func TestAnyEvents(t *testing.T) {
 			case 8:
 				e.Gone(now, id)
 			case 9:
-				e.Hold(now, id, Hold{})
+				e.Hold(now, id, Hold{Limit: rapid.Bool().Draw(t, "by a limit"), Until: times.Draw(t, "held until")})
 			case 10:
 				e.Release(now, id)
 			case 11:
@@ -159,6 +176,8 @@ func TestAnyEvents(t *testing.T) {
 				}
 				e.Close()
 				e = other
+			case 16:
+				e.SetLimits(drawLimits(t))
 			}
 			recounted(t, e)
 			if view != nil {

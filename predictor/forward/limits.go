@@ -186,8 +186,9 @@ func (m *machine) opensAt(h *Holding, plan float64) float64 {
 	if most[Work] == Unbounded || l.used[Work] == 0 {
 		return math.Inf(1)
 	}
-	over := l.workAt(m.now) + float64(h.Amounts[Work])*finite(plan) - float64(most[Work])
-	if over <= 0 {
+	left, own := l.workAt(m.now), float64(h.Amounts[Work])*finite(plan)
+	over := left + own - float64(most[Work])
+	if over <= 0 || left <= 0 || own > float64(most[Work]) { // time alone does not help
 		return math.Inf(1)
 	}
 	return m.now + math.Max(over/float64(l.used[Work]), 1e-3)

@@ -111,6 +111,23 @@ func TestWorkFallsBySecond(t *testing.T) {
 	}
 }
 
+// TestWorkNeverEnough: a job that alone is over a limit on work is not looked at again and again while others run for
+// years.
+func TestWorkNeverEnough(t *testing.T) {
+	most := forward.NoBounds()
+	most[forward.Work] = 1200
+	a := forward.Amounts{forward.Jobs: 1, forward.Procs: 8, forward.Work: 8}
+	s := forward.State{Capacity: 100, Policy: forward.EASY, Limits: []forward.Limit{{Most: most}},
+		Running: []forward.Running{{Procs: 1, Age: 1e12, Limit: 60, Law: sure(3e9), Holds: holds(true)}},
+		Waiting: []forward.Waiting{{Procs: 8, Limit: 211, Law: sure(1), Holds: []forward.Holding{{Amounts: a}}}}}
+	var sim forward.Sim
+	var never *forward.NeverError
+	_, err := sim.Futures(&s, forward.Request{Procs: 8, Limit: 211, Holds: []forward.Holding{{Amounts: a}}}, 1, 1, nil)
+	if !errors.As(err, &never) {
+		t.Errorf("error %v, want a NeverError", err)
+	}
+}
+
 // TestBadLimitsAreRefused names what is wrong.
 func TestBadLimitsAreRefused(t *testing.T) {
 	var sim forward.Sim
