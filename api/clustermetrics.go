@@ -108,6 +108,6 @@ func (m *sourceMetrics) collect(ch scrape, v *readmodel.View) {
 		ch.gauge(m.caughtUp, flag(src.CaughtUp), v.Cluster, src.Name)
 		ch.gauge(m.clockOffset, src.ClockOffset.Seconds(), v.Cluster, src.Name)
 		ch.gauge(m.setAside, float64(src.SetAside), v.Cluster, src.Name)
-		ch.gauge(m.problem, flag(src.Unreadable() != nil), v.Cluster, src.Name)
+		ch.gauge(m.problem, flag(src.Unreadable() != nil && v.StandIn(&src) == nil), v.Cluster, src.Name)
 	}
 }

@@ -74,7 +74,7 @@ func (s *Server) health() wire.Health {
 	switch {
 	case !s.opts.WasReady.Load():
 		out.Status = wire.NotReady
-	case len(conditions) > 0:
+	case slices.ContainsFunc(conditions, func(c readmodel.Condition) bool { return !c.Harmless() }):
 		out.Status = wire.Degraded
 	}
 	for _, c := range conditions {

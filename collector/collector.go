@@ -81,6 +81,9 @@ type Format struct {
 	Name string
 	// Order defines how to merge its events in time.
 	Order Order
+	// InTurn is true if the hosts of a scheduler's servers write such a log in turn, each its own: of a cluster with
+	// several of them, one is written, and the others are silent or cannot be read.
+	InTurn bool
 	// New returns a parser for one source.
 	New func(Options) Parser
 	// Records is set for a format whose records are not lines: it takes a file apart, and Parse is called with each

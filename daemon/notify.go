@@ -63,7 +63,7 @@ func (d *Daemon) statusLine() string {
 		}
 	}
 	conditions = slices.DeleteFunc(conditions,
-		func(c readmodel.Condition) bool { return c.Name == readmodel.SourceReading })
+		func(c readmodel.Condition) bool { return c.Name == readmodel.SourceReading || c.Harmless() })
 	switch {
 	case len(conditions) > 0:
 		return fmt.Sprintf("following %d of %d sources; %s", sources-unread, sources, conditions[0])

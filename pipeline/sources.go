@@ -16,7 +16,8 @@ func (p *Pipeline) AddSource(s source.Config) {
 }
 
 func (p *Pipeline) addSource(s source.Config) {
-	in := &sourceState{cluster: s.Options.Cluster, status: readmodel.SourceStatus{Name: s.Name, Since: p.now()}}
+	in := &sourceState{cluster: s.Options.Cluster, status: readmodel.SourceStatus{Name: s.Name,
+		Since: p.now(), InTurn: s.Format.InTurn}}
 	in.clock = p.newClock(s)
 	for v := range in.events {
 		in.events[v] = p.metrics.Events.WithLabelValues(in.cluster, s.Name, cluster.Verdict(v).String())

@@ -189,7 +189,8 @@ func (s *Service) WhyStale(v *readmodel.View) string {
 // unread returns the condition of a source that could not be read for longer than the limit, nil if there is none.
 func (s *Service) unread(v *readmodel.View, limit time.Duration) *readmodel.Condition {
 	for i := range v.Sources {
-		if c := v.Sources[i].Unreadable(); c != nil && s.now().Sub(c.Since) > limit {
+		src := &v.Sources[i]
+		if c := src.Unreadable(); c != nil && s.now().Sub(c.Since) > limit && v.StandIn(src) == nil {
 			return c
 		}
 	}

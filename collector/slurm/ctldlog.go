@@ -22,9 +22,8 @@ func Log(now func() time.Time) collector.Format {
 	if now == nil {
 		now = time.Now
 	}
-	return collector.Format{Name: LogName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
-		return &logParser{common: newCommon(o), now: now}
-	}}
+	return collector.Format{Name: LogName, Order: collector.Live, InTurn: true,
+		New: func(o collector.Options) collector.Parser { return &logParser{common: newCommon(o), now: now} }}
 }
 
 // logParser reads one source. It keeps one thing of earlier lines: the job that _job_complete has just requeued,

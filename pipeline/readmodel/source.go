@@ -15,6 +15,8 @@ type SourceStatus struct {
 	Since time.Time
 	// Conditions are what is wrong with it. Readers must not change them.
 	Conditions []Condition
+	// InTurn is true for a log of one of several servers of the scheduler, of which one writes at a time.
+	InTurn bool
 	// LastLine is when the source last delivered a line, or a polled scheduler answered, by the daemon's clock; zero
 	// before the first.
 	LastLine time.Time
@@ -35,6 +37,9 @@ type ConditionName string
 const (
 	// SourceUnreadable: a log cannot be read, or a scheduler that is polled does not answer.
 	SourceUnreadable ConditionName = "source_unreadable"
+	// SourceStandby: a log cannot be read that is written by the host of one of several servers, in turn with that of
+	// another, which is followed. It alone keeps nothing from working.
+	SourceStandby ConditionName = "source_standby"
 	// SourceReading: the end of a log has not been reached since the start of the process.
 	SourceReading ConditionName = "source_reading"
 	// NothingRead: no record of any cluster is known, so that nothing can be forecast. Only a daemon that is not ready
@@ -100,6 +105,9 @@ func (c Condition) String() string {
 func (c Condition) HidesSource() bool {
 	return c.Name == SourceUnreadable || c.Name == StoreFailing || c.Name == NoCollector
 }
+
+// Harmless reports whether the daemon does all of its work while the condition stands.
+func (c Condition) Harmless() bool { return c.Name == SourceStandby }
 
 // Unreadable returns the condition that keeps the source from being read, nil if there is none.
 func (s *SourceStatus) Unreadable() *Condition {

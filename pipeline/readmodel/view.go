@@ -242,7 +242,12 @@ func (v *View) Conditions() []Condition {
 	var out []Condition
 	for i := range v.Sources {
 		s := &v.Sources[i]
-		out = append(out, s.Conditions...)
+		for _, c := range s.Conditions {
+			if other := v.StandIn(s); other != nil && c.Name == SourceUnreadable {
+				c = standby(c, s, other)
+			}
+			out = append(out, c)
+		}
 		if !s.Tried() {
 			out = append(out, Condition{
 				Name: SourceReading, Cluster: v.Cluster, Source: s.Name,
@@ -256,6 +261,39 @@ func (v *View) Conditions() []Condition {
 		out = append(out, *c)
 	}
 	return out
+}
+
+// StandIn returns the source that is followed in the place of one that cannot be read, nil if there is none: both are
+// logs that the hosts of a scheduler's servers write in turn, and the other has spoken since this one could not be read
+// any more, or at all if this one never was.
+func (v *View) StandIn(s *SourceStatus) *SourceStatus {
+	hidden := s.Unreadable()
+	if !s.InTurn || hidden == nil {
+		return nil
+	}
+	var since time.Time
+	if !s.LastLine.IsZero() {
+		since = hidden.Since
+	}
+	for i := range v.Sources {
+		other := &v.Sources[i]
+		if other.Name != s.Name && other.InTurn && other.Unreadable() == nil && other.LastLine.After(since) {
+			return other
+		}
+	}
+	return nil
+}
+
+// standby returns the condition of a source that cannot be read while another stands in for it.
+func standby(c Condition, s, other *SourceStatus) Condition {
+	since := "the start of the daemon"
+	if !s.LastLine.IsZero() {
+		since = s.LastLine.UTC().Format(time.RFC3339)
+	}
+	c.Name = SourceStandby
+	c.Reason += "; " + other.Name + " is followed. What was written here since " + since +
+		" is missing, and read when it can be"
+	return c
 }
 
 // condition returns the condition of a history that is not learnt, nil if there is none.
