@@ -199,6 +199,7 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 // run puts a job among those that run.
 func (e *Engine) run(now float64, j *track.Job) {
 	e.tracker.Run(now, j)
+	e.pools.TouchLimited(j)
 	e.pools.Started(j.QueueState)
 }
 
@@ -235,6 +236,7 @@ func (e *Engine) learn(now float64, j *track.Job) {
 // stop takes a job from those that run.
 func (e *Engine) stop(j *track.Job, to track.JobState) {
 	e.tracker.Stop(j, to)
+	e.pools.TouchLimited(j)
 	e.pools.Touch(j.QueueState)
 }
 
