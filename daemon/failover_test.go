@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // readyz returns the status and the lines of /readyz.
@@ -91,7 +92,10 @@ clusters:
 	d.wantMetric("waitcast_degraded", "0")
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/two"}`, "0")
 	add(host("two"), "slurmctld running in background mode")
-	d.eventually("the second is there, and silent", d.isReady)
+	d.eventually("the second is there, and silent", func() bool {
+		return d.isReady() && !slices.ContainsFunc(d.Views()[0].Sources, // its one line is read
+			func(s readmodel.SourceStatus) bool { return s.LastLine.IsZero() })
+	})
 
 	away := filepath.Join(dir, "away")
 	if err := os.Rename(filepath.Join(dir, "one"), away); err != nil {
@@ -102,10 +106,13 @@ clusters:
 		return status == http.StatusOK && len(lines) == 2 && lines[0] == "degraded" &&
 			strings.HasPrefix(lines[1], "source_unreadable: source main/one: ")
 	})
-	add(filepath.Join(away, "slurmctld.log"), submit(2)) // the first wrote it before it died; nobody has seen it
+	// the first wrote it before it died; it is read now where the file was open, else when its host is back
+	add(filepath.Join(away, "slurmctld.log"), submit(2))
 	add(host("two"), "Running as primary controller")
 	add(host("two"), submit(3))
-	d.eventually("the second has taken over", jobs(d, 2, 0))
+	d.eventually("the second has taken over", func() bool {
+		return slices.ContainsFunc(d.Views()[0].Queued, func(j *cluster.Job) bool { return j.ID == "3" })
+	})
 	d.eventually("it stands in for the first", func() bool { return d.standsBy("one", "two") })
 	if err := os.Rename(away, filepath.Join(dir, "one")); err != nil {
 		t.Fatal(err)
