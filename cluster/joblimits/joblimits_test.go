@@ -117,7 +117,8 @@ func TestCircleOfAccounts(t *testing.T) {
 	if got := joblimits.New(f).Of(&job.Attributes{User: "bob", Account: "a", QOS: "x", Procs: 1}); got != nil {
 		t.Errorf("limits %+v of accounts without any", got)
 	}
-	if got := joblimits.New(f).Of(&job.Attributes{User: "bob", Account: "physics", QOS: "x", Procs: 1}); len(got) > 100 {
+	physicist := &job.Attributes{User: "bob", Account: "physics", QOS: "x", Procs: 1}
+	if got := joblimits.New(f).Of(physicist); len(got) > 100 {
 		t.Errorf("%d limits", len(got))
 	}
 }

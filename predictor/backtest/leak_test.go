@@ -125,8 +125,8 @@ func TestNoLeakage(t *testing.T) {
 	}
 }
 
-// checkRulesInForce proves that a log is played by a fitted priority, and with gates that are shut at times where it has
-// some: else their leaks would not be seen.
+// checkRulesInForce proves that a log is played by a fitted priority, and with gates that are shut at times where it
+// has some: else their leaks would not be seen.
 func checkRulesInForce(t *testing.T, h *swf.Header, all []swf.Record, gated bool) {
 	t.Helper()
 	e, err := engine.New(engine.Config{First: 1 << 40, Synchronous: true}) // trees do not matter here

@@ -96,7 +96,8 @@ func requests() *rapid.Generator[track.Request] {
 // drawLimits draws limits on what runs at once, nil for none.
 func drawLimits(t *rapid.T) *joblimits.Set {
 	some := rapid.SampledFrom([]int{0, 1, 2, 20, job.NoneAllowed, math.MaxInt})
-	return joblimits.New(&job.Facts{Enforced: job.Enforced{Limits: rapid.Bool().Draw(t, "enforced")}, Limits: []job.Limit{
+	enforced := job.Enforced{Limits: rapid.Bool().Draw(t, "enforced")}
+	return joblimits.New(&job.Facts{Enforced: enforced, Limits: []job.Limit{
 		{QOS: "normal", PerUser: true, Jobs: some.Draw(t, "most jobs"), GPUs: some.Draw(t, "most GPUs")},
 		{Account: "lab", Procs: some.Draw(t, "most procs"), Memory: int64(some.Draw(t, "most memory")),
 			RunMinutes: job.Amounts{Procs: int64(some.Draw(t, "most minutes"))}},

@@ -238,7 +238,8 @@ func (m *Machine) Touch(q *track.Queue) {
 	}
 }
 
-// TouchLimited notes that a job starts or ends: in every pool, if it counts in limits, since these bound jobs of several.
+// TouchLimited notes that a job starts or ends: in every pool, if it counts in limits, since these bound jobs of
+// several.
 func (m *Machine) TouchLimited(j *track.Job) {
 	if len(j.Bounds) > 0 {
 		m.TouchAll()
