@@ -146,8 +146,8 @@ func (m *Model) Learn(x []float64, y float64) {
 		}
 		for i, v := range m.x {
 			d := slope * v
-			if d != 0 {
-				g[i] = g[i]*keep + d*d
+			if square := d * d; square > 0 { // not so small that it vanishes: the step would be infinite
+				g[i] = g[i]*keep + square
 				w[i] -= s.Config.Rate * d / math.Sqrt(g[i])
 			}
 			a[i] += pace * (w[i] - a[i])

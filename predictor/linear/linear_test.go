@@ -276,3 +276,24 @@ func TestHasten(t *testing.T) {
 		}
 	}
 }
+
+// A feature so close to its mean that the square of its distance vanishes makes no infinite step.
+func TestVanishingSquares(t *testing.T) {
+	m := must(t, Config{Levels: levels(), Features: 1})
+	for i, x := range []float64{1e-180, 1e-180, 1e-170, 1e-165, 1e-180} {
+		m.s.Seen[0], m.s.Mean[0], m.s.Var[0] = 1e6, 0, 1 // so that the feature is about its own distance
+		m.Learn([]float64{x}, float64(i%2))
+	}
+	for _, v := range m.s.values() {
+		if slices.ContainsFunc(*v, func(x float64) bool { return !finite(x) }) {
+			t.Fatalf("values %v", *v)
+		}
+	}
+	data, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := must(t, Config{Levels: levels(), Features: 1}).UnmarshalBinary(data); err != nil {
+		t.Error(err)
+	}
+}
