@@ -99,10 +99,11 @@ func CodePool(s *codec.Codec, v **Facts) {
 	codec.List(s, &f.Running, func(j *Member) { codeJob(s, j) })
 	codec.List(s, &f.Waiting, func(j *Member) { codeJob(s, j) })
 	same := len(f.queued) == len(f.Waiting)
-	if s.Flag(&same); same {
-		f.queued = f.Waiting
-	} else {
+	switch s.Flag(&same); {
+	case !same:
 		codec.List(s, &f.queued, func(j *Member) { codeJob(s, j) })
+	case s.Reading:
+		f.queued = f.Waiting
 	}
 	codec.List(s, &f.elsewhere, func(j *Member) { codeJob(s, j) })
 	s.Flag(&f.limited)
