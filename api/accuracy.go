@@ -14,31 +14,28 @@ import (
 )
 
 type accuracyInput struct {
-	Cluster string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Cluster string `query:"cluster" doc:"name of the cluster; may be left out if there is only one"`
 	Queue   string `query:"queue" doc:"only this queue"`
-	Size    string `query:"size_class" enum:"1,2-8,9-64,65-512,513-4096,4097+" doc:"only this size class"`
-	Made    string `query:"made" enum:"live,replayed" doc:"only forecasts made as it happened, or after the fact"`
-	Since   string `query:"since" default:"30d" doc:"coverage: only jobs submitted since; losses: only jobs whose wait ended since: a time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
-	Until   string `query:"until" doc:"losses: and before; coverage is as of this instant"`
-	Limit   int    `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"at most so many groups"`
-	Offset  int    `query:"offset" default:"0" minimum:"0" doc:"leave out so many groups at the beginning: next_offset of the answer before"`
+	Size    string `query:"size_class" enum:"1,2-8,9-64,65-512,513-4096,4097+" doc:"only this size class, in processors"`
+	Made    string `query:"made" enum:"live,replayed" doc:"only forecasts made as it happened (live), or afterwards (replayed)"`
+	Since   string `query:"since" default:"30d" doc:"start of the period: coverage counts jobs submitted since, losses jobs whose wait ended since. A time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
+	Until   string `query:"until" doc:"end of the period: losses count jobs before it, and coverage is as of this instant"`
+	Limit   int    `query:"limit" default:"200" minimum:"1" maximum:"10000" doc:"maximum number of groups"`
+	Offset  int    `query:"offset" default:"0" minimum:"0" doc:"number of groups to skip at the beginning: next_offset of the previous answer"`
 
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has; if one of them is still right, the answer is 304"`
 }
 
 type accuracyOutput struct {
-	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	ETag string `header:"ETag" doc:"weak validator: it stays the same while the answer stays the same, except age_seconds"`
 	Body wire.Accuracy
 }
 
 func (s *Server) registerAccuracy(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-accuracy", Method: http.MethodGet, Path: "/v1/accuracy",
-		Summary: "Forecasts against facts",
-		Description: "How the forecasts turned out that were made for every job at its submission, beside other " +
-			"methods on the same jobs. Coverage is over all submissions whose quantile has passed, jobs that still " +
-			"wait included. The ledger is read for it, by one request at a time.",
-		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		Summary: "The accuracy of the forecasts, and of other methods on the same jobs",
+		Errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.getAccuracy)
 }
 
@@ -49,24 +46,18 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	}
 	q := AccuracyQuery{Cluster: v.Cluster, Queue: in.Queue}
 	q.AsOf, q.Seq = s.ask.AsOfInstant(v), v.Seq
-	if q.Since, err = since(in.Since, v.At); err != nil {
-		return nil, ask.Invalid("since", err.Error())
-	}
-	if in.Until != "" {
-		if q.Until, err = since(in.Until, v.At); err != nil {
-			return nil, ask.Invalid("until", err.Error())
-		}
+	if q.Since, q.Until, err = span(in.Since, in.Until, v.At); err != nil {
+		return nil, err
 	}
 	tag := s.tag(ctx, false, v)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
 		return nil, err // before the ledger is read
 	}
-	select {
-	case s.counting <- struct{}{}:
-		defer func() { <-s.counting }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	leave, err := s.enterLedger(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	found, err := s.opts.Accuracy(ctx, q)
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
@@ -77,7 +68,30 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	}, found)}, nil
 }
 
-// since reads an instant, or a time before the newest record.
+// enterLedger waits until no other request reads the ledger. The returned function admits the next one.
+func (s *Server) enterLedger(ctx context.Context) (leave func(), err error) {
+	select {
+	case s.counting <- struct{}{}:
+		return func() { <-s.counting }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// span reads the parameters since and until. An empty until gives the zero time: no bound.
+func span(from, to string, newest time.Time) (begin, end time.Time, err error) {
+	if begin, err = since(from, newest); err != nil {
+		return begin, end, ask.Invalid("since", err.Error())
+	}
+	if to != "" {
+		if end, err = since(to, newest); err != nil {
+			return begin, end, ask.Invalid("until", err.Error())
+		}
+	}
+	return begin, end, nil
+}
+
+// since parses a time, or a duration before the newest record.
 func since(text string, newest time.Time) (time.Time, error) {
 	for _, layout := range [...]string{time.RFC3339Nano, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {

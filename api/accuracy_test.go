@@ -14,8 +14,64 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// TestAccuracy proves the figures of rows worked out by hand: groups, what is live and what is not, the shares on both
-// sides of a quantile, losses, and other methods on their jobs only.
+// TestAccuracyOfParts proves that the parts of waits are scored separately, for each group, that the predicted causes
+// are compared with the scheduler's, and that rows of earlier versions are in none of these scores.
+func TestAccuracyOfParts(t *testing.T) {
+	f := lively(t)
+	submit := f.pipeline.View("main").At.Add(-1000 * time.Second)
+	six := func(q float64) []float64 { return []float64{q, q, q, q, q, q} }
+	row := func(queue string, wait float64, parts *modelstore.Parts) {
+		f.rows = append(f.rows, modelstore.Row{
+			Queue: queue, Procs: 1, Outcome: modelstore.Started, WaitSeconds: wait, Levels: waittime.Levels(),
+			Quantiles: six(100), Submit: submit, Start: submit.Add(time.Duration(wait) * time.Second), Parts: parts,
+		})
+	}
+	f.rows = nil
+	row("work", 90, nil)
+	row("work", 90, &modelstore.Parts{BlockedSeconds: 60, Blocked: six(70), Eligible: six(29), Predicted: "limit",
+		Settled: "QOSMaxJobsPerUserLimit"})
+	row("work", 200, &modelstore.Parts{Predicted: "priority", Settled: "Resources"})
+	row("declared", 90, &modelstore.Parts{Predicted: "priority"})
+	var got wire.Accuracy
+	f.get("/v1/accuracy", &got)
+	byQueue := map[string]wire.AccuracyGroup{}
+	for _, g := range got.Groups {
+		if g.SizeClass == "" {
+			byQueue[g.Queue] = g
+		}
+	}
+	work, all := byQueue["work"], byQueue[""]
+	if work.Methods[0].N != 3 || work.Parts.Whole.N != 2 || all.Parts.Whole.N != 3 {
+		t.Errorf("%d jobs, %d with parts, in both queues %d; want 3, 2 and 3", work.Methods[0].N, work.Parts.Whole.N,
+			all.Parts.Whole.N)
+	}
+	for name, c := range map[string]struct {
+		part     wire.PartAccuracy
+		nonzero  int64
+		coverage [2]float64
+		loss     float64
+	}{ // computed by hand; half the distance on the logarithmic scale
+		"whole":    {work.Parts.Whole, 2, [2]float64{.5, .5}, (math.Log(160./150) + math.Log(260./160)) / 4},
+		"blocked":  {work.Parts.Blocked, 1, [2]float64{.5, 1}, math.Log(130./120) / 4},
+		"eligible": {work.Parts.Eligible, 2, [2]float64{0, 0}, (math.Log(90./89) + math.Log(260./160)) / 4},
+	} {
+		if c.part.Nonzero != c.nonzero || c.part.Coverage["0.5"] != c.coverage ||
+			math.Abs(c.part.LogPinball["0.5"]-c.loss) > 1e-12 {
+			t.Errorf("%s: %+v, want %d with such a part, coverage %v and loss %v", name, c.part, c.nonzero, c.coverage,
+				c.loss)
+		}
+	}
+	if r := work.Reasons; r.Jobs != 2 || r.Agreed != 1 || r.Share != .5 || r.Counts["priority"]["resources"] != 1 ||
+		r.Counts["limit"]["limit"] != 1 || len(r.Counts) != 2 {
+		t.Errorf("reasons %+v", r)
+	}
+	if declared := byQueue["declared"]; declared.Reasons != nil || declared.Parts.Blocked.Nonzero != 0 {
+		t.Errorf("a queue without settled reasons has %+v, %+v", declared.Reasons, declared.Parts)
+	}
+}
+
+// TestAccuracy proves the figures of rows that were computed by hand: groups, live and replayed forecasts, the shares
+// on both sides of a quantile, losses, and other methods on their own jobs only.
 func TestAccuracy(t *testing.T) {
 	f := lively(t)
 	submit := f.pipeline.View("main").At.Add(-1000 * time.Second)
@@ -56,8 +112,8 @@ func TestAccuracy(t *testing.T) {
 		work.WaitingPast["0.5"] != 0 {
 		t.Errorf("counts %+v", work)
 	}
-	// 60 is not below 60 or 59, and up to 60 both times. The third was cancelled: at 100 s it missed 3 s, is censored
-	// for 101 s, and 1002 s have not passed yet.
+	// 60 is not below 60 or 59, and is up to 60 both times. The third job was cancelled at 100 s: it missed 3 s, is
+	// censored for 101 s, and 1002 s have not passed yet.
 	for level, want := range map[string]wire.Outcomes{
 		"0.5":  {Decided: 3, UpTo: 2, Missed: 1},
 		"0.9":  {Decided: 3, UpTo: 2, Censored: 1},
@@ -115,7 +171,7 @@ func TestAccuracy(t *testing.T) {
 	}
 }
 
-// TestAccuracyQuery proves how the bounds are read, and what is refused.
+// TestAccuracyQuery proves how the bounds are parsed, and which are refused.
 func TestAccuracyQuery(t *testing.T) {
 	f := lively(t)
 	newest := f.pipeline.View("main").At

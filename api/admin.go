@@ -17,7 +17,7 @@ func describeAdmin(doc *huma.OpenAPI) {
 	}
 }
 
-// guardOf returns the options' guard, or the one without any configuration.
+// guardOf returns the guard of the options, or a default one.
 func guardOf(o *Options) *access.Guard {
 	if o.Guard != nil {
 		return o.Guard

@@ -22,8 +22,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// TestAdminOnly proves that what is for administrators needs the token in the one header, that nothing is asked of the
-// daemon without, and that the answer says where the token is; and that other paths do not need it.
+// TestAdminOnly proves that requests for administrators need the token in the Authorization header, that the daemon
+// does nothing without it, that the answer says where the token is, and that other paths do not need it.
 func TestAdminOnly(t *testing.T) {
 	f := serve(t, main(10))
 	f.takeIn = func(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {
@@ -64,7 +64,8 @@ func TestAdminOnly(t *testing.T) {
 	}
 }
 
-// TestNoTokenNoAdmin proves that a server without a token lets nobody in, not even with an empty one.
+// TestNoTokenNoAdmin proves that a server without a token accepts nobody as administrator, not even with an empty
+// token.
 func TestNoTokenNoAdmin(t *testing.T) {
 	f := serve(t, main(10))
 	s := api.New(f.pipeline, api.Options{Now: time.Now, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
@@ -98,7 +99,7 @@ func importer(t *testing.T, f *fixture, query string, body io.Reader) *http.Resp
 }
 
 // TestImportAnswersWhileItReads proves that progress is reported before the log has been read to its end, and the
-// report at last.
+// report at the end.
 func TestImportAnswersWhileItReads(t *testing.T) {
 	f := serve(t, main(10))
 	f.takeIn = func(_ context.Context, req api.ImportRequest,
@@ -149,8 +150,8 @@ func TestImportAnswersWhileItReads(t *testing.T) {
 	}
 }
 
-// TestImportRefusalReachesASendingClient proves that a client that is in the middle of a long log reads why it is
-// refused, before the first line of the answer and after.
+// TestImportRefusalReachesASendingClient proves that a client that is still sending a long log receives the reason of a
+// refusal, both before the first line of the answer and after it.
 func TestImportRefusalReachesASendingClient(t *testing.T) {
 	for _, begun := range []bool{false, true} {
 		t.Run(fmt.Sprintf("begun=%v", begun), func(t *testing.T) {
@@ -199,7 +200,7 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// uploaded is what an import was sent.
+// uploaded is the content of an import.
 type uploaded struct {
 	files  map[string]string
 	failed bool
@@ -222,8 +223,8 @@ func takeAll(files api.ImportFiles) (u uploaded, err error) {
 	}
 }
 
-// TestImportOfAForm proves that the parts of a form are the files of one import, whatever their names; that a form that
-// is cut off anywhere is known to be, and that other parts are refused.
+// TestImportOfAForm proves that the parts of a form are the files of one import, whatever their names, that a form that
+// is cut off anywhere is detected, and that other parts are refused.
 func TestImportOfAForm(t *testing.T) {
 	f := serve(t, main(10))
 	var got uploaded

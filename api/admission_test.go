@@ -12,7 +12,7 @@ import (
 
 const gib = 1 << 30
 
-// listed is what a scheduler says of itself: eight nodes, two of them down, and who may ask for what.
+// listed returns a scheduler's facts: eight nodes, two of them down, and who may request what.
 func listed() *job.Facts {
 	return &job.Facts{
 		Nodes: []job.NodeGroup{
@@ -35,7 +35,7 @@ func listed() *job.Facts {
 	}
 }
 
-// admission serves a cluster that has nothing but what its scheduler says.
+// admission serves a cluster without records, with its scheduler's facts only.
 func admission(t *testing.T, facts *job.Facts) *fixture {
 	f := serve(t, main(0))
 	f.feed("main",
@@ -44,8 +44,8 @@ func admission(t *testing.T, facts *job.Facts) *fixture {
 	return f
 }
 
-// TestImpossibleRequests proves that a request that can never start by what the scheduler says is refused with its
-// cause, and that the request beside it, which can, is answered.
+// TestImpossibleRequests proves that a request that the scheduler's facts never allow to start is refused with its
+// cause, and that a similar request that is allowed is answered.
 func TestImpossibleRequests(t *testing.T) {
 	f := admission(t, listed())
 	for _, c := range []struct{ name, refused, reason, words, taken string }{
@@ -75,12 +75,16 @@ func TestImpossibleRequests(t *testing.T) {
 		{"the limit of the queue's QOS", "queue=gpu&procs=1&gpus=7", "over_limit", "QOS gpus allows 6 GPUs",
 			"queue=gpu&procs=1&gpus=6"},
 		{"GPUs of a QOS that allows none", "queue=work&procs=1&gpus=1&qos=cpu-only", "over_limit",
-			// a limit on GPUs of one type is none on others
+			// a limit on GPUs of one type does not apply to others
 			"QOS cpu-only allows 0 GPUs", "queue=work&procs=1&gpus=3&qos=typed"},
+		{"GPUs of a type of each user", "queue=gpu&procs=1&gpus=3&gpu_type=A100&qos=typed", "over_limit",
+			"QOS typed allows 2 GPUs", "queue=gpu&procs=1&gpus=2&gpu_type=a100&qos=typed"},
+		{"GPUs of a type of each job", "queue=gpu&procs=1&gpus=2&gpu_type=v100&qos=typed", "over_limit",
+			"QOS typed allows 1 GPU", "queue=gpu&procs=1&gpus=1&gpu_type=v100&qos=typed"},
 		{"a QOS that takes no jobs", "queue=work&procs=1&qos=none", "over_limit", "QOS none allows 0 jobs",
 			"queue=work&procs=1&qos=normal"},
 		{"the limit of an account", "queue=work&procs=41&account=physics", "over_limit",
-			// a QOS's bound goes before an account's
+			// a QOS's bound takes precedence over an account's
 			"account physics allows 40 processors", "queue=work&procs=41&account=physics&qos=wide"},
 		{"the time limit of an account", "queue=work&procs=1&account=physics&time_limit=3h", "over_limit",
 			"allows a time limit of 2 h", "queue=work&procs=1&account=physics&time_limit=2h"},
@@ -97,8 +101,8 @@ func TestImpossibleRequests(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotEnforced proves that nothing is refused for rules that the scheduler lists and does not enforce, nor for
-// a list of accounts that jobs prove to be a part of all.
+// TestWhatIsNotEnforced proves that nothing is refused because of rules that the scheduler lists and does not enforce,
+// nor because of a list of accounts that is incomplete, as jobs prove.
 func TestWhatIsNotEnforced(t *testing.T) {
 	free := listed()
 	free.Enforced = job.Enforced{}
@@ -120,8 +124,8 @@ func TestWhatIsNotEnforced(t *testing.T) {
 	f.wait("queue=work&procs=1&account=chemistry")
 }
 
-// TestQueuesOfTheScheduler proves that queues that the scheduler lists can be asked about before any job of theirs is
-// seen.
+// TestQueuesOfTheScheduler proves that requests for queues that the scheduler lists are answered before any of their
+// jobs is seen.
 func TestQueuesOfTheScheduler(t *testing.T) {
 	f := admission(t, listed())
 	if w := f.wait("queue=gpu&procs=1"); w.Queue != "gpu" {
@@ -132,8 +136,8 @@ func TestQueuesOfTheScheduler(t *testing.T) {
 	}
 }
 
-// TestLearnedBoundsWarn proves that a job larger than any use seen gets an answer with a warning, that what is asked
-// for and plays no part is listed, and that sizes that cannot be are left out of the others.
+// TestLearnedBoundsWarn proves that a job larger than the highest observed use gets an answer with a warning, that
+// requested resources that do not matter are listed, and that impossible sizes are left out of the alternatives.
 func TestLearnedBoundsWarn(t *testing.T) {
 	f := serve(t, main(0))
 	f.feed("main", one{id: "1", queue: "work", procs: 10, submit: 0, start: 1, end: -1}.events("main")...)
@@ -158,9 +162,14 @@ func TestLearnedBoundsWarn(t *testing.T) {
 		t.Errorf("of a job as large as one that ran: %q, %q", small.Warnings, small.NotConsidered)
 	}
 	g := admission(t, listed())
-	limited := g.wait("queue=work&procs=4&account=physics")
+	if limited := g.wait("queue=work&procs=4&account=physics"); len(limited.NotConsidered) > 0 {
+		t.Errorf("not considered %q, want none: processors that run at once are played", limited.NotConsidered)
+	}
+	spent := listed()
+	spent.Limits = append(spent.Limits, job.Limit{Account: "physics", TotalMinutes: job.Amounts{Procs: 1000}})
+	limited := admission(t, spent).wait("queue=work&procs=4&account=physics")
 	if len(limited.NotConsidered) != 1 || limited.NotConsidered[0] != "limits" {
-		t.Errorf("not considered %q, want limits", limited.NotConsidered)
+		t.Errorf("not considered %q, want limits: of what is used over time", limited.NotConsidered)
 	}
 	s := g.size(&wire.SizeRequest{
 		Places: []wire.Place{{Queue: "gpu"}}, Sizes: []int{4, 17},

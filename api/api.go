@@ -2,6 +2,8 @@
 // and the metrics. It reads published views only and never waits for the writer.
 package api
 
+//go:generate go run ../scripts/apipage ../docs
+
 import (
 	"cmp"
 	"hash/maphash"
@@ -16,10 +18,10 @@ import (
 
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/page"
+	"github.com/waitcast/waitcast/api/reference"
 )
 
-// defaultWatchers bounds the clients that watch at a time, where Options do not say: each is a connection and some 20
-// kB.
+// defaultWatchers is the default of Options.Watchers: each watching client takes a connection and about 20 kB.
 const defaultWatchers = 2000
 
 // New returns a server.
@@ -37,7 +39,7 @@ func New(views Views, opts Options) *Server {
 	s.close = sync.OnceFunc(func() { close(s.closed) })
 	s.watchers = ask.NewWatchers(s.ask, watchers, s.metrics.watch)
 	opts.Registry.MustRegister(newViewCollector(s))
-	mux := &routes{ServeMux: http.NewServeMux()}
+	mux := &routes{ServeMux: http.NewServeMux(), expensive: s.serveExpensive}
 	s.body = &mux.body
 	s.Configure(opts.StaleAfter, opts.MostBody)
 	s.describe(mux, s.operations(mux))
@@ -52,10 +54,11 @@ func (s *Server) operations(mux *routes) *huma.OpenAPI {
 	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", "" // its docs page loads from outside
 	cfg.CreateHooks = nil                                       // no $schema links in answers
 	cfg.Info.Description = "How long would this job wait, and what should I ask for instead?"
+	cfg.Transformers = []huma.Transformer{typedProblems}
 	cfg.RejectUnknownQueryParameters = true
 	cfg.Formats = jsonFormats()
 	a := humago.New(mux, cfg)
-	a.UseMiddleware(finiteQuery(a), readable)
+	a.UseMiddleware(singleQuery(a), finiteQuery(a), readable)
 	s.register(a)
 	describeProblems(a.OpenAPI())
 	if s.opts.Admin != nil {
@@ -66,15 +69,21 @@ func (s *Server) operations(mux *routes) *huma.OpenAPI {
 		mux.HandleFunc("GET "+goroutinesPath, s.admin(s.getGoroutines))
 		mux.HandleFunc("POST "+importPath, s.admin(s.postImport))
 	}
+	describeAccess(a.OpenAPI())
+	boundParameters(a.OpenAPI())
+	describeNulls(a.OpenAPI())
+	if err := reference.Describe(a.OpenAPI()); err != nil {
+		s.opts.Log.Error("describing the interface", zap.Error(err))
+	}
 	return a.OpenAPI()
 }
 
-// handlePlain adds what is no operation: the metrics, the page, and the checks of those who watch over the daemon.
+// handlePlain adds the paths that are not JSON operations: the metrics, the page, and health checks.
 func (s *Server) handlePlain(mux *routes) {
 	mux.Handle("GET /metrics",
 		promhttp.HandlerFor(s.opts.Registry, promhttp.HandlerOpts{ErrorLog: zap.NewStdLog(s.opts.Log)}))
 	for _, pattern := range []string{"GET /{$}", "GET /page/"} {
-		mux.Handle(pattern, page.Handler())
+		mux.Handle(pattern, page.Handler(s.guard.Ancestors))
 	}
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
@@ -86,10 +95,12 @@ func (s *Server) register(a huma.API) {
 	s.registerModel(a)
 	s.registerWorkload(a)
 	s.registerJobs(a)
+	s.registerMe(a)
 	s.registerWaits(a)
 	s.registerSize(a)
 	s.registerNow(a)
 	s.registerForecast(a)
+	s.registerWhen(a)
 	s.registerWatch(a)
 	s.registerChanges(a)
 	s.registerCurves(a)
@@ -99,5 +110,8 @@ func (s *Server) register(a huma.API) {
 	}
 	if s.opts.Accuracy != nil {
 		s.registerAccuracy(a)
+	}
+	if s.opts.History != nil {
+		s.registerHistory(a)
 	}
 }

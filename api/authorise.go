@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -11,16 +12,16 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// mayAskAs refuses a question in the name of a user or an account whom the caller may not ask for.
+// mayAskAs refuses a request in the name of a user or an account that the caller may not use.
 func (s *Server) mayAskAs(ctx context.Context, user, account string) error {
 	if p := s.guard.MayAskAs(access.Of(ctx), user, account); p != nil {
-		return s.refusal(p)
+		return s.refusal(p, 0)
 	}
 	return nil
 }
 
-// maySize is mayAskAs for a question of sizes, which may rest on the runs of some user's program, and on a job that
-// runs.
+// maySize does the same as mayAskAs for a request for size advice, which may use the runs of a user's program and a
+// running job.
 func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	if err := s.mayAskAs(ctx, req.User, req.Account); err != nil {
 		return err
@@ -34,7 +35,7 @@ func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 		return nil
 	}
 	if p := s.guard.Need(access.Of(ctx), access.User); p != nil {
-		return s.refusal(p)
+		return s.refusal(p, 0)
 	}
 	for _, v := range s.views.Views() {
 		for _, j := range v.Running {
@@ -46,14 +47,14 @@ func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	return ask.NotFound("no job of yours with this id runs")
 }
 
-// caller is the one who asks, as the use cases know it.
+// caller implements ask.Caller for the caller of a request.
 type caller struct {
 	access.Caller
 	guard *access.Guard
 	all   bool
 }
 
-// callerOf returns who sent a request.
+// callerOf returns the caller of a request.
 func (s *Server) callerOf(ctx context.Context) caller {
 	c := access.Of(ctx)
 	return caller{c, s.guard, s.guard.SeesOthers(c)}
@@ -71,39 +72,31 @@ func (c caller) NameOf(user string) string { return c.guard.NameFor(c.Caller, us
 // SeesDetails implements ask.Caller.
 func (c caller) SeesDetails(user string) bool { return c.Role == access.Admin || c.Own(user) }
 
-// maySeeJobs refuses a caller who sees no jobs at all.
+// maySeeJobs refuses a caller that may not see any jobs.
 func (s *Server) maySeeJobs(c caller) error {
 	if c.all {
 		return nil
 	}
 	if p := s.guard.Need(c.Caller, access.User); p != nil {
-		return s.refusal(p)
+		return s.refusal(p, 0)
 	}
 	return nil
 }
 
-// waitForSlot waits for a slot in which an expensive question may be computed.
-func (s *Server) waitForSlot(ctx context.Context) (done func(), err error) {
-	done, p := s.guard.Acquire(ctx)
-	if p != nil {
-		return nil, s.refusal(p)
-	}
-	return done, nil
-}
-
-// refusal makes an error of why the guard refused what is asked.
-func (s *Server) refusal(p *wire.Problem) error {
+// refusal converts the reason of the guard's refusal to an error. retry is the time after which to try again, 0 if that
+// does not help.
+func (s *Server) refusal(p *wire.Problem, retry time.Duration) error {
 	out := (&Refused{Status: p.Status, Detail: p.Detail, Hint: p.Hint}).problem()
 	switch p.Status {
 	case http.StatusUnauthorized:
 		return huma.ErrorWithHeaders(out, http.Header{"Www-Authenticate": s.guard.Challenges()})
-	case http.StatusServiceUnavailable:
-		return huma.ErrorWithHeaders(out, http.Header{"Retry-After": {"5"}})
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
+		return huma.ErrorWithHeaders(out, http.Header{"Retry-After": {retryAfter(retry)}})
 	}
 	return out
 }
 
-// admin lets a plain handler be used by administrators only.
+// admin restricts a plain handler to administrators.
 func (s *Server) admin(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := s.guard.Need(access.Of(r.Context()), access.Admin); p != nil {
@@ -114,7 +107,7 @@ func (s *Server) admin(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// adminOperation does the same for an operation of huma, ahead of the check of its parameters.
+// adminOperation does the same for an operation of huma, before its parameters are checked.
 func (s *Server) adminOperation(ctx huma.Context, next func(huma.Context)) {
 	if p := s.guard.Need(access.Of(ctx.Context()), access.Admin); p != nil {
 		_, w := humago.Unwrap(ctx)

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// BenchmarkWait measures GET /v1/wait through the whole handler, the forecast included, for clusters of two sizes.
+// BenchmarkWait measures GET /v1/wait through the whole handler, including the forecast, for clusters of two sizes.
 func BenchmarkWait(b *testing.B) {
 	for _, size := range []struct{ running, queued int }{{100, 20}, {280, 10}, {1000, 200}} {
 		b.Run(fmt.Sprintf("running=%d,queued=%d", size.running, size.queued), func(b *testing.B) {
@@ -39,7 +39,7 @@ func benchmarkWait(b *testing.B, handler http.Handler, path string) {
 	}
 }
 
-// crowded returns a fixture on which every processor is taken.
+// crowded returns a fixture on which every processor is in use.
 func crowded(b testing.TB, running, queued int) *fixture {
 	f := serve(b, main(4*running))
 	begin := f.history("main", "work")
@@ -59,7 +59,7 @@ func crowded(b testing.TB, running, queued int) *fixture {
 	return f
 }
 
-// discard is a ResponseWriter that keeps the status only.
+// discard is a ResponseWriter that keeps only the status.
 type discard struct {
 	header http.Header
 	status int

@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// TestNowAndWaitAgreeBeyondProcs proves that both answers have the same capacity and the same free processors where
-// more is in use than the cluster is configured to have, and after, also where the engine has learnt the larger pool
-// from what was in use.
+// TestNowAndWaitAgreeBeyondProcs proves that both answers have the same capacity and the same free processors while
+// more is in use than the cluster is configured to have, and afterwards, even if the engine has learnt the larger pool
+// from the use.
 func TestNowAndWaitAgreeBeyondProcs(t *testing.T) {
 	for name, c := range map[string]pipeline.ClusterConfig{"configured": main(10), "highest use": {Name: "main"}} {
 		f := serve(t, c)
@@ -43,7 +43,7 @@ func TestNowAndWaitAgreeBeyondProcs(t *testing.T) {
 	}
 }
 
-// sameRoom checks capacity and free processors of GET /v1/now against those of GET /v1/wait and GET /v1/queues.
+// sameRoom compares capacity and free processors of GET /v1/now with those of GET /v1/wait and GET /v1/queues.
 func (f *fixture) sameRoom(when string) {
 	f.Helper()
 	q, w := f.nowIn("work"), f.wait("queue=work&procs=1&time_limit=600")

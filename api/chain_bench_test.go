@@ -15,10 +15,10 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// BenchmarkChain measures what a request goes through from the metrics in front to the answer that is written, the
-// guard with a tokens file included, on a view whose pool is looked up. wait are requests for different jobs of
-// different users, unexplained the same without what explains them, token by a user with a token, unchanged those whose
-// answer the client has, and alive is the handler chain without an answer to work out.
+// BenchmarkChain measures the whole handling of a request, from the metrics to the written answer, including the guard
+// with a tokens file, on a view whose pool is looked up. wait: requests for different jobs of different users.
+// unexplained: the same without explanations. token: by a user with a token. unchanged: the client has the answer
+// already. alive: the handler chain without computing an answer.
 func BenchmarkChain(b *testing.B) {
 	handler := chain(b)
 	wait := func(i int) string {
@@ -70,8 +70,8 @@ func BenchmarkChain(b *testing.B) {
 	}
 }
 
-// chain returns a whole handler before a large view: everybody may ask in anybody's name, as often as they like, and is
-// counted all the same.
+// chain returns a whole handler before a large view. Everybody may send requests in any user's name without a limit,
+// but requests are counted.
 func chain(b *testing.B) http.Handler {
 	f := crowded(b, 1000, 2000)
 	o := access.Options{

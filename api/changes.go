@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// changeSpace is how far apart two events of a client are at least: a busy cluster publishes many views a second,
-	// and nobody reads faster.
+	// changeSpace is the minimum time between two events to a client. A busy cluster publishes many views a second,
+	// more than anybody can read.
 	changeSpace = time.Second
 )
 
@@ -29,11 +29,8 @@ func (s *Server) registerChanges(a huma.API) {
 	schema := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.Change](), true, "Change")
 	register(a, huma.Operation{
 		OperationID: "get-changes", Method: http.MethodGet, Path: changesPath,
-		Summary: "Hear when there is something new to ask for",
-		Description: "Server-sent events: \"change\" with a Change when another picture of a cluster is published, " +
-			"or becomes stale, or when the conditions of /readyz change, at most once a second. The first comes at " +
-			"once. Comments keep the connection open.",
-		Errors: []int{http.StatusNotFound, http.StatusServiceUnavailable},
+		Summary: "Server-sent events when there is new data",
+		Errors:  []int{http.StatusNotFound, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			eventMedia: {Schema: &huma.Schema{Type: huma.TypeArray, Items: schema}},
 		}}},
@@ -64,9 +61,9 @@ func (s *Server) getChanges(_ context.Context, in *changesInput) (*huma.StreamRe
 	}}, nil
 }
 
-// sendChanges sends an event for every new picture until the context ends. One that has not been read yet is replaced.
+// sendChanges sends an event for every new view until the context ends. An unread event is replaced.
 func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wire.Change) {
-	beat := time.NewTicker(ask.StaleCheck) // data become stale without a new view
+	beat := time.NewTicker(ask.StaleCheck) // a view can become stale without a new one
 	defer beat.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -84,7 +81,7 @@ func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wi
 			case <-events:
 			default:
 			}
-			events <- change // nobody else sends
+			events <- change // this goroutine is the only sender
 		}
 		select {
 		case <-ctx.Done():
@@ -96,7 +93,7 @@ func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wi
 	}
 }
 
-// change describes the pictures as they are, with a text that is another one when they are.
+// change describes the present views, with a text that changes when they change.
 func (s *Server) change(ctx context.Context, cluster string) (string, wire.Change) {
 	views := s.views.Views()
 	out := wire.Change{Clusters: []wire.ClusterChange{}}

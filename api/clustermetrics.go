@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// clusterMetrics are those of what is known of a cluster, and of the events that it was learnt from.
+// clusterMetrics are the metrics of a cluster's state, and of the events from which the state follows.
 type clusterMetrics struct {
 	asOf          gauge
 	stale         gauge
@@ -25,28 +25,34 @@ type clusterMetrics struct {
 
 func newClusterMetrics(s *metricSet) clusterMetrics {
 	return clusterMetrics{
-		asOf:  s.gauge("as_of_timestamp_seconds", "Event time of the newest record.", "cluster"),
-		stale: s.gauge("stale", "1 if answers are marked stale.", "cluster"),
+		asOf: s.gauge("as_of_timestamp_seconds",
+			"Event time of the newest record of the cluster.", "cluster"),
+		stale: s.gauge("stale", "1 if answers about the cluster are marked stale.", "cluster"),
 		outOfOrder: s.counter("out_of_order_events_total",
-			"Events that were older than the newest one of the cluster; they are used all the same.", "cluster"),
+			"Events that were older than the newest one of the cluster; they are used nevertheless.", "cluster"),
 		derived: s.counter("derived_events_total",
-			"Events without a record of their own, learnt from a later record of the job.", "cluster"),
+			"Events without their own record, derived from a later record of the job.", "cluster"),
 		refusals: s.counter("model_refusals_total",
-			"Changes from which the models could not learn: a lifetime or size beyond their range.", "cluster"),
+			"Changes from which the models could not learn, because a lifetime or size was out of "+
+				"their range.", "cluster"),
 		lostEnds: s.counter("lost_ends_total",
-			"Jobs that started and were submitted again with no end told between.", "cluster"),
-		queues: s.gauge("queues", "Queues with models of their own, or known from the configuration.", "cluster"),
+			"Jobs that started and were submitted again without an end in between.", "cluster"),
+		queues: s.gauge("queues",
+			"Queues with their own models, or known from the configuration.", "cluster"),
 		foldedQueues: s.counter("queues_folded_total",
-			"Names of queues that got no place within models.max_queues; their jobs are in the queue other.",
+			"Names of queues beyond models.max_queues; their jobs count in the queue other.",
 			"cluster"),
 		capacity: s.gauge("capacity_procs",
-			"Processors of the cluster, configured, told by the scheduler (without nodes that are down), or "+
-				"the highest use seen.", "cluster"),
+			"Processors of the cluster: configured, reported by the scheduler (without nodes that are "+
+				"down), or the highest use seen.", "cluster"),
 		poolProcs: s.gauge("pool_procs",
-			"Processors of a pool, the nodes that only the jobs of some queues compete for.", "cluster", "pool"),
-		poolUsedProcs: s.gauge("pool_used_procs", "Processors of a pool that running jobs hold.", "cluster", "pool"),
+			"Processors of the pool, a set of nodes for which only the jobs of some queues compete.",
+			"cluster", "pool"),
+		poolUsedProcs: s.gauge("pool_used_procs",
+			"Processors of the pool that running jobs use.", "cluster", "pool"),
 		poolPressure: s.gauge("pool_pressure_ratio",
-			"Part of a pool in use lately while jobs waited, by dimension: the fullest binds.",
+			"Share of the pool that was recently in use while jobs waited, by dimension; the "+
+				"dimension with the highest share binds.",
 			"cluster", "pool", "dimension"),
 		openForecasts: s.gauge("forecasts_open", "Forecasts whose jobs have not started yet.", "cluster"),
 	}
@@ -59,7 +65,7 @@ func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *readmodel.V
 	ch.gauge(m.capacity, float64(v.Capacity), v.Cluster)
 	for _, p := range v.Pools {
 		if p.Name == "" {
-			continue // the whole cluster
+			continue // it stands for the whole cluster
 		}
 		ch.gauge(m.poolProcs, float64(p.Has[cluster.Procs]), v.Cluster, p.Name)
 		ch.gauge(m.poolUsedProcs, float64(p.Used[cluster.Procs]), v.Cluster, p.Name)
@@ -78,7 +84,7 @@ func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *readmodel.V
 	ch.counter(m.foldedQueues, float64(v.Names.Folded), v.Cluster)
 }
 
-// sourceMetrics are those of how the logs of a cluster are read.
+// sourceMetrics are the metrics of reading the logs of a cluster.
 type sourceMetrics struct {
 	lastLine    gauge
 	caughtUp    gauge
@@ -90,15 +96,16 @@ type sourceMetrics struct {
 func newSourceMetrics(s *metricSet) sourceMetrics {
 	return sourceMetrics{
 		lastLine: s.gauge("source_last_line_timestamp_seconds",
-			"When the source last told a line, or the scheduler that was asked answered, by the daemon's "+
+			"Time of the source's newest line, or of the scheduler's newest answer, by the daemon's "+
 				"clock; 0 before the first of the process.", "cluster", "source"),
 		caughtUp: s.gauge("source_caught_up", "1 if the end of the log has been reached.", "cluster", "source"),
 		clockOffset: s.gauge("source_clock_offset_seconds",
-			"By how much the times of a log are ahead of this host's clock, as measured; they are corrected "+
-				"by it. 0 if they agree, or clock_offset is configured.", "cluster", "source"),
+			"Measured time by which the log is ahead of this host's clock; its times are corrected by "+
+				"it. 0 if they agree, or if clock_offset is configured.", "cluster", "source"),
 		setAside: s.gauge("source_set_aside_events",
-			"Events that are dated ahead of the clock and are used when it gets there.", "cluster", "source"),
-		problem: s.gauge("source_problem", "1 if something keeps the log from being read.", "cluster", "source"),
+			"Events that are dated ahead of the clock, and are used when the clock reaches them.", "cluster", "source"),
+		problem: s.gauge("source_problem",
+			"1 if the log cannot be read.", "cluster", "source"),
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// backlogged is a server on a busy cluster: live jobs that wait since some instants of the last hour, with forecasts.
+// backlogged returns a server on a busy cluster: live jobs that have waited since some instants of the last hour, with
+// forecasts.
 func backlogged(t *testing.T) *fixture {
 	t.Helper()
 	f := serve(t, main(10))
@@ -24,7 +25,7 @@ func backlogged(t *testing.T) *fixture {
 		o := one{id: fmt.Sprint("w", i), queue: "work", procs: []int{8, 7, 9}[i%3], submit: begin + 100*float64(i),
 			start: -1, end: -1}
 		if i == 0 {
-			o.procs, o.start = 10, o.submit // has the machine
+			o.procs, o.start = 10, o.submit // uses the whole machine
 		}
 		events := o.events("main")
 		for k := range events {
@@ -36,7 +37,7 @@ func backlogged(t *testing.T) *fixture {
 	return f
 }
 
-// fact is one forecast with what is known of its job in the end; leave is zero while it waits.
+// fact is one forecast with its final outcome; leave is zero while the job waits.
 type fact struct {
 	queue         string
 	procs         int
@@ -45,7 +46,7 @@ type fact struct {
 	quantiles     []float64
 }
 
-// facts are those of the fixture's rows, and of the jobs that wait in its picture.
+// facts returns those of the fixture's rows, and of the waiting jobs in its picture.
 func (f *fixture) facts() []fact {
 	var out []fact
 	for i := range f.rows {
@@ -61,8 +62,8 @@ func (f *fixture) facts() []fact {
 }
 
 // count returns the outcomes of a level by the definition, job by job: who waits at the instant, has started or was
-// cancelled by then, and whether submit + quantile has come. past are those that wait beyond their quantile, left those
-// that were cancelled beyond it.
+// cancelled by then, and whether submit + quantile has come. past is the number of jobs that wait beyond their
+// quantile, left the number that were cancelled beyond it.
 func count(facts []fact, level int, since, asOf time.Time) (o wire.Outcomes, past, left int64) {
 	for _, f := range facts {
 		if f.submit.Before(since) || f.submit.After(asOf) {
@@ -100,7 +101,7 @@ func count(facts []fact, level int, since, asOf time.Time) (o wire.Outcomes, pas
 }
 
 // TestCoverageCountsEverybody proves that every group of the answer counts all submissions as of the instant, whatever
-// became of them, as a look at each job of the full list does; at random instants, and for all queues together.
+// their outcome, and equals a count job by job over the full list; at random instants, and for all queues together.
 func TestCoverageCountsEverybody(t *testing.T) {
 	f := backlogged(t)
 	v := f.pipeline.View("main")
@@ -150,7 +151,7 @@ func TestCoverageCountsEverybody(t *testing.T) {
 	}
 }
 
-// randomRow is a row of a job of the last two hours, as the ledger has it.
+// randomRow returns a ledger row of a job of the last two hours.
 func randomRow(rng *rand.Rand, newest time.Time) modelstore.Row {
 	submit := newest.Add(-time.Duration(rng.IntN(7200)) * time.Second)
 	r := modelstore.Row{
@@ -186,7 +187,8 @@ func selected(facts []fact, g *wire.AccuracyGroup) []fact {
 	return out
 }
 
-// checkShares checks the shares of an answer: unweighted by definition, weighted the same where nobody was cancelled.
+// checkShares checks the shares of an answer: unweighted ones by definition, weighted ones equal to them if nobody was
+// cancelled.
 func checkShares(t *testing.T, o wire.Outcomes, plain, weighted [2]float64) {
 	t.Helper()
 	known := float64(o.UpTo + o.Missed)

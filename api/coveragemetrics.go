@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// coverageMetrics are those of what became of the quantiles of forecasts: over all submissions whose quantile has
+// coverageMetrics are the metrics of the outcomes of forecast quantiles, over all submissions whose quantile has
 // passed, as in GET /v1/accuracy.
 type coverageMetrics struct {
 	hits        counter
@@ -30,37 +30,45 @@ func newCoverageMetrics(s *metricSet) coverageMetrics {
 	byBound := append(byQueue[:4:4], "bound")
 	return coverageMetrics{
 		hits: s.counter("forecasts_hits_total",
-			"Forecasts whose job had started when the quantile of that level, rounded up to whole seconds, had passed.",
+			"Forecasts whose job had started when the quantile of the level, rounded up to whole "+
+				"seconds, had passed.",
 			bySize...),
 		below: s.counter("forecasts_below_total",
-			"Those of them whose wait was shorter than the quantile, rounded down to whole seconds.", bySize...),
+			"Forecasts whose wait was shorter than the quantile of the level, rounded down to whole "+
+				"seconds.", bySize...),
 		missed: s.counter("forecasts_missed_total",
-			"Forecasts whose job had not started when the quantile of that level had passed: it started later, was "+
-				"cancelled later or still waits.", bySize...),
+			"Forecasts whose job had not started when the quantile of the level had passed: it "+
+				"started later, was cancelled later or still waits.", bySize...),
 		cancelled: s.counter("forecasts_cancelled_total",
-			"Forecasts whose job was cancelled before the quantile of that level, which has passed since.", bySize...),
+			"Forecasts whose job was cancelled before the quantile of the level had passed: their "+
+				"outcome is unknown (censored).", bySize...),
 		decided: s.gauge("forecasts_recent_decided",
-			"Forecasts among the newest of a queue whose quantile of that level has passed: up to 1000.", byQueue...),
+			"Number of the queue's newest forecasts whose quantile of the level has passed: up to "+
+				"1000.", byQueue...),
 		ratio: s.gauge("forecasts_coverage_ratio",
-			"Part of the newest decided forecasts whose wait was below the quantile (bound below, rounded down to "+
-				"whole seconds), or not longer (bound hits, rounded up); for jobs that were cancelled before the "+
-				"others stand in.", byBound...),
+			"Share of the queue's newest decided forecasts whose wait was shorter than the quantile "+
+				"(bound below, rounded down to whole seconds), or not longer (bound hits, rounded up). "+
+				"The other jobs represent those that were cancelled before.", byBound...),
 		unweighted: s.gauge("forecasts_coverage_unweighted_ratio",
-			"The same with the jobs that were cancelled before the quantile left out.", byBound...),
-		waiting: s.gauge("forecasts_waiting", "Jobs with a forecast that wait.", "cluster", "queue", "made"),
+			"Like waitcast_forecasts_coverage_ratio, but without the jobs that were cancelled before "+
+				"the quantile.", byBound...),
+		waiting: s.gauge("forecasts_waiting", "Waiting jobs with a forecast.", "cluster", "queue", "made"),
 		waitingPast: s.gauge("forecasts_waiting_past",
-			"Jobs that wait and whose quantile of that level has passed: known misses.", byQueue...),
-		undecided: s.gauge("forecasts_undecided", "Forecasts with a quantile that is still to come.", "cluster"),
+			"Waiting jobs whose quantile of the level has passed: known misses, which coverage counts "+
+				"at once.", byQueue...),
+		undecided: s.gauge("forecasts_undecided",
+			"Forecasts with a quantile that has not passed yet, at most 100,000.", "cluster"),
 		unfollowed: s.counter("forecasts_unfollowed_total",
-			"Forecasts that these metrics do not count because too many had quantiles to come.", "cluster"),
+			"Forecasts that hits, misses and coverage do not count because too many others had open "+
+				"quantiles at their submission.", "cluster"),
 	}
 }
 
-// made has the values of the label of that name, by accuracy.MadeIndex.
+// made has the values of the label "made", by accuracy.MadeIndex.
 func made() [2]string { return [2]string{"live", "replayed"} }
 
-// collect sends what became of the forecasts of a cluster. A queue that is known has all series of live forecasts from
-// the beginning, so that increases can be seen; those of replayed ones come with the first.
+// collect sends the outcomes of the forecasts of a cluster. A known queue has all series of live forecasts from the
+// beginning, so that increases can be computed; series of replayed forecasts appear with the first one.
 func (m *coverageMetrics) collect(ch scrape, v *readmodel.View) {
 	counts, newest := v.MetricDecided()
 	waiting := v.MetricWaiting()

@@ -11,14 +11,14 @@ import (
 )
 
 type curvesOutput struct {
-	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	ETag string `header:"ETag" doc:"weak validator: it stays the same while the answer stays the same, except age_seconds"`
 	Body wire.LifetimeCurves
 }
 
 func (s *Server) registerCurves(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-lifetimes", Method: http.MethodGet, Path: "/v1/models/{queue}/lifetimes",
-		Summary: "The lifetimes of a queue's jobs as they were observed, beside the laws fitted on them",
+		Summary: "The observed lifetimes of a queue's jobs, and the laws fitted to them",
 		Errors:  []int{http.StatusNotFound},
 	}, s.getCurves)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDocumentedQuestions proves that the questions of docs/api.md are answered as it shows, in members and types.
+// TestDocumentedQuestions proves that the requests in docs/api.md get answers with the documented members and types.
 func TestDocumentedQuestions(t *testing.T) {
 	f := lively(t)
 	examples := regexp.MustCompile("(?s)\n    POST (/\\S+)\n\n```json\n(.*?)```\n\nthe answer is\n\n```json\n(.*?)```").

@@ -23,10 +23,11 @@ func documentation(t *testing.T) string {
 	return string(data)
 }
 
-// TestDocumentedAnswers proves that the answers of docs/api.md have the members and types of the real ones, both ways.
+// TestDocumentedAnswers proves that the answers in docs/api.md have the members and types of the real ones, and the
+// reverse.
 func TestDocumentedAnswers(t *testing.T) {
 	f := lively(t)
-	begin := f.history("main", "chain") // beside the other queue
+	begin := f.history("main", "chain") // the other queue
 	f.feed("main",
 		one{id: "s", queue: "chain", procs: 1, submit: begin, start: begin, end: begin + 60}.events("main")...)
 	examples := regexp.MustCompile("(?s)\n    GET (/\\S+)\n\n```json\n(.*?)```").FindAllStringSubmatch(documentation(t),
@@ -34,7 +35,8 @@ func TestDocumentedAnswers(t *testing.T) {
 	if len(examples) < 5 {
 		t.Fatalf("%d examples, want one for every path and two of errors", len(examples))
 	}
-	plain := lively(t) // the fixture that the other examples are from
+	plain := lively(t) // the fixture of the other examples
+	mine := habitual(t).fixture
 	for _, e := range examples {
 		var want, got any
 		if err := json.Unmarshal([]byte(e[2]), &want); err != nil {
@@ -42,11 +44,15 @@ func TestDocumentedAnswers(t *testing.T) {
 			continue
 		}
 		from := plain
-		// where the instant of the jobs' submissions is over
+		// there, the instant of the jobs' submissions has ended
 		if strings.HasSuffix(e[1], "/chain") || strings.HasPrefix(e[1], "/v1/jobs") {
 			from = f
 		}
-		a := from.do(http.MethodGet, e[1], http.Header{"Authorization": {"Bearer " + adminToken}})
+		path := strings.ReplaceAll(e[1], "user=alice", "user="+secret) // the owner of the fixtures' jobs
+		if strings.HasPrefix(path, "/v1/me") {
+			from = mine
+		}
+		a := from.do(http.MethodGet, path, http.Header{"Authorization": {"Bearer " + adminToken}})
 		if err := json.Unmarshal(a.body, &got); err != nil {
 			t.Fatalf("%s: %v: %s", e[1], err, a.body)
 		}
@@ -56,8 +62,8 @@ func TestDocumentedAnswers(t *testing.T) {
 	}
 }
 
-// shapeDiff tells where two JSON values differ in members or types. All elements of a list of numbers, or of lists, are
-// alike.
+// shapeDiff returns where two JSON values differ in members or types. All elements of a list of numbers, or of lists,
+// must be alike.
 func shapeDiff(at string, want, got any) []string {
 	if reflect.TypeOf(want) != reflect.TypeOf(got) {
 		return []string{fmt.Sprintf("%s is %T in the docs, %T in the answer", at, want, got)}
@@ -84,7 +90,7 @@ func shapeDiff(at string, want, got any) []string {
 		if !objects {
 			_, objects = want[0].(map[string]any)
 		}
-		// how many there are hangs on whether there was time for a view of the open instant
+		// their number depends on whether there was time for a view of the open instant
 		if strings.HasSuffix(at, ".waits_for") {
 			objects = false
 		}
@@ -98,7 +104,7 @@ func shapeDiff(at string, want, got any) []string {
 	return out
 }
 
-// TestDocumentedPaths proves that docs/api.md has every path and parameter that there is, and no other.
+// TestDocumentedPaths proves that docs/api.md has exactly the existing paths and parameters.
 func TestDocumentedPaths(t *testing.T) {
 	f := lively(t)
 	var spec struct {
@@ -148,7 +154,7 @@ func TestDocumentedPaths(t *testing.T) {
 	}
 }
 
-// get2 is get for JSON of another content type.
+// get2 does the same as get for JSON of another content type.
 func (f *fixture) get2(path string, into any) {
 	f.Helper()
 	if err := json.Unmarshal(f.do(http.MethodGet, path, nil).body, into); err != nil {
@@ -156,8 +162,8 @@ func (f *fixture) get2(path string, into any) {
 	}
 }
 
-// TestDocumentedReasons proves that docs/api.md explains every reason for which there may be no forecast but those of
-// single methods, and names no other.
+// TestDocumentedReasons proves that docs/api.md explains exactly the reasons for which there may be no forecast, except
+// those of single methods.
 func TestDocumentedReasons(t *testing.T) {
 	field, _ := reflect.TypeFor[wire.CannotSay]().FieldByName("Reason")
 	want := slices.DeleteFunc(strings.Split(field.Tag.Get("enum"), ","),

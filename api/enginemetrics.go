@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// engineMetrics are those of what the engine of a cluster learnt from, and of its work in the background.
+// engineMetrics are the metrics of the engine of a cluster: its training data and its background work.
 type engineMetrics struct {
 	learnt            gauge
 	rows              gauge
@@ -22,37 +22,48 @@ type engineMetrics struct {
 	drifts            counter
 	queueDrifts       counter
 	newestDrift       gauge
+	remembered        gauge
+	forgotten         counter
 }
 
 func newEngineMetrics(s *metricSet) engineMetrics {
 	return engineMetrics{
-		learnt: s.gauge("forecasts_waits_learnt", "Waits that the forecasts have learnt from.", "cluster"),
-		rows:   s.gauge("engine_rows", "Waits that trees can be trained on.", "cluster"),
+		learnt: s.gauge("forecasts_waits_learnt",
+			"Waits from which the forecasts have learnt.", "cluster"),
+		rows: s.gauge("engine_rows", "Waits on which the trees can be trained.", "cluster"),
 		trainings: s.counter("engine_trainings_total",
-			"Trainings of trees, failed ones included, since the start of the process.", "cluster"),
+			"Trainings of the trees since the start of the process, including failed ones.", "cluster"),
 		trainingFailures: s.counter("engine_training_failures_total",
-			"Trainings of trees that failed; those that were there go on.", "cluster"),
+			"Failed trainings of the trees; the old trees stay in use.", "cluster"),
 		trainingSeconds: s.gauge("engine_training_seconds",
-			"What the newest training took; 0 before the first of the process.", "cluster"),
+			"Time that the newest training of the trees took; 0 before the first of the process.", "cluster"),
 		treesAt: s.gauge("engine_trees_timestamp_seconds",
-			"Event time at which the training of the trees in force began; 0 before the first.", "cluster"),
+			"Event time at which the training of the current trees began; 0 before the first.", "cluster"),
 		treesBehind: s.gauge("engine_trees_behind_waits",
-			"Waits learnt since the training of the trees in force began.", "cluster"),
+			"Waits learnt since the training of the current trees began.", "cluster"),
 		simulations: s.counter("engine_simulations_total",
-			"How often a large pool was simulated for all requests, since the start of the process.", "cluster"),
+			"Simulations of a large pool for all requests, since the start of the process.", "cluster"),
 		simulationSeconds: s.gauge("engine_simulation_seconds",
-			"What the newest of these simulations took; 0 before the first of the process.", "cluster"),
+			"Time that the newest simulation of a large pool took; 0 before the first of the process.", "cluster"),
 		simulationAge: s.gauge("engine_simulation_age_seconds",
-			"Event time since the oldest of these simulations in force; 0 where no pool is large, and each "+
-				"request is played itself.", "cluster"),
+			"Age, in event time, of the oldest current simulation of a large pool; 0 if no pool is "+
+				"large, so that each request is simulated itself.", "cluster"),
 		drifts: s.counter("forecasts_drifts_total",
-			"Changes that were noticed in all jobs together, by reason (scores, capacity, limit, new_queue), "+
-				"after which forecasts learn faster.", "cluster", "reason"),
+			"Noticed changes of how jobs wait, in all jobs together, by reason (scores, capacity, "+
+				"limit, new_queue). Forecasts learn faster after a change.", "cluster", "reason"),
 		queueDrifts: s.counter("queue_drifts_total",
-			"Changes that were noticed in a queue, by reason (scores, capacity, limit, new_queue), after "+
-				"which its forecasts learn faster.", "cluster", "queue", "reason"),
+			"Noticed changes of how jobs of the queue wait, by reason (scores, capacity, limit, "+
+				"new_queue). Forecasts of the queue learn faster after a change.", "cluster", "queue", "reason"),
 		newestDrift: s.gauge("forecasts_drift_timestamp_seconds",
-			"Event time of the newest change that was noticed; 0 if there was none.", "cluster"),
+			"Event time of the newest noticed change of how jobs wait; 0 if there was none.", "cluster"),
+		remembered: s.gauge("engine_remembered",
+			"Entries that the forecasts remember, by kind: users, and histories (the runs of a user "+
+				"in a queue).",
+			"cluster", "kind"),
+		forgotten: s.counter("engine_forgotten_total",
+			"Entries that the forecasts have forgotten since the start of the process, by kind "+
+				"(users, histories of a user in a queue, classes of a time limit in a queue) and reason: "+
+				"to make room for others, or for their age (models.forget_after).", "cluster", "kind", "reason"),
 	}
 }
 
@@ -73,9 +84,28 @@ func (m *engineMetrics) collect(ch scrape, v *readmodel.View) {
 	ch.gauge(m.simulationSeconds, s.SimulationTook.Seconds(), v.Cluster)
 	ch.gauge(m.simulationAge, s.SimulationAge, v.Cluster)
 	m.collectDrifts(ch, v)
+	m.collectMemory(ch, v)
 }
 
-// collectDrifts sends the changes that the engine noticed.
+// collectMemory sends the numbers of users that the engine remembers and has forgotten.
+func (m *engineMetrics) collectMemory(ch scrape, v *readmodel.View) {
+	s := v.Learning
+	ch.gauge(m.remembered, float64(s.Users), v.Cluster, "users")
+	ch.gauge(m.remembered, float64(s.Histories), v.Cluster, "histories")
+	f := s.Forgotten
+	for _, c := range []struct {
+		kind      string
+		room, age int
+	}{
+		{"users", f.UsersForRoom, f.UsersByAge}, {"histories", f.Laws.HistoriesForRoom, f.Laws.HistoriesByAge},
+		{"classes", f.Laws.ClassesForRoom, f.Laws.ClassesByAge},
+	} {
+		ch.counter(m.forgotten, float64(c.room), v.Cluster, c.kind, "room")
+		ch.counter(m.forgotten, float64(c.age), v.Cluster, c.kind, "age")
+	}
+}
+
+// collectDrifts sends the changes of behaviour that the engine noticed.
 func (m *engineMetrics) collectDrifts(ch scrape, v *readmodel.View) {
 	newest := 0.0
 	alarms := map[string]map[ensemble.Reason]float64{}

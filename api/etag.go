@@ -17,29 +17,30 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// reads is what answers to GET may say: kept by the one who asked, and only together with a question whether they still
-// hold. Whatever stands between must not hand them to others, who may not be allowed to ask.
+// reads is the Cache-Control header of answers to GET: only the client itself may cache them, and must revalidate them.
+// Proxies must not pass them to others, who may lack the rights.
 const reads = "private, no-cache"
 
-// requestKey is that of the request's path and parameters in a context.
+// requestKey is the context key of the hashed request.
 type requestKey struct{}
 
-// readable makes answers to GET ready to be kept, and notes what is asked: the tag of an answer tells it.
+// readable sets the caching header of answers to GET, and stores the hashed request in the context, for the tag of the
+// answer.
 func readable(ctx huma.Context, next func(huma.Context)) {
 	if m := ctx.Method(); m == http.MethodGet || m == http.MethodHead {
-		ctx.SetHeader("Cache-Control", reads) // those that are never kept say so later
+		ctx.SetHeader("Cache-Control", reads) // answers that must not be cached overwrite it
 		u := ctx.URL()
 		ctx = huma.WithValue(ctx, requestKey{}, hashed{u.Path, u.Query().Encode()}) // sorted by name
 	}
 	next(ctx)
 }
 
-// hashed is what is asked: a path, and its parameters as text.
+// hashed has the parts of a request that its tag depends on: the path, and the parameters as text.
 type hashed struct{ path, query string }
 
-// tag returns the ETag (RFC 9110, section 8.8.3) of an answer made from views: weak, because age_seconds is another one
-// at every request. It tells this process, what was asked and by whom, the events behind the views and the trees that
-// had been trained, and whether they are stale. A forecast depends on the clock too: its second.
+// tag returns the ETag (RFC 9110, section 8.8.3) of an answer made from views: weak, because age_seconds changes with
+// every request. It depends on this process, the request and its caller, the events behind the views, the number of
+// trainings, and whether the views are stale. A forecast depends on the clock too, in seconds.
 func (s *Server) tag(ctx context.Context, clock bool, views ...*readmodel.View) string {
 	var room [128]byte
 	asked, _ := ctx.Value(requestKey{}).(hashed)
@@ -63,7 +64,8 @@ func (s *Server) tag(ctx context.Context, clock bool, views ...*readmodel.View) 
 	return string(append(b, '"'))
 }
 
-// matches reports whether a header If-None-Match (RFC 9110, section 13.1.2) has the tag, by weak comparison, or any.
+// matches reports whether a header If-None-Match (RFC 9110, section 13.1.2) contains the tag, by weak comparison, or
+// "*".
 func matches(ifNoneMatch, tag string) bool {
 	if ifNoneMatch == "" {
 		return false
@@ -85,12 +87,12 @@ func unchanged(ifNoneMatch, tag string) error {
 	return huma.ErrorWithHeaders(huma.Status304NotModified(), http.Header{"ETag": {tag}})
 }
 
-// fixed gives an answer that is the same for the life of the process, such as the description of the interface, a
-// strong tag: the hash of its bytes, which are made once.
+// fixed serves an answer that is constant during the process, such as the description of the interface, with a strong
+// tag: the hash of its bytes, which are computed once.
 func (s *Server) fixed(body func() ([]byte, error), contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		content, err := body()
-		if err != nil { // it is made of what the program was built from
+		if err != nil { // it depends only on the program
 			s.opts.Log.Error("describing the interface", zap.Error(err))
 			writeProblem(w,
 				(&Refused{Status: http.StatusInternalServerError,
@@ -105,12 +107,12 @@ func (s *Server) fixed(body func() ([]byte, error), contentType string) http.Han
 			return
 		}
 		w.Header().Set("Content-Type", contentType)
-		_, _ = w.Write(content) // the client may be gone
+		_, _ = w.Write(content) // the client may have disconnected
 	}
 }
 
-// describe serves the description of the interface. huma's own handlers make it at the first request without a lock,
-// and tell no tag.
+// describe serves the description of the interface. huma's own handlers compute it at the first request without a lock,
+// and set no tag.
 func (s *Server) describe(mux *routes, doc *huma.OpenAPI) {
 	for ending, of := range map[string]struct {
 		body        func() ([]byte, error)

@@ -15,7 +15,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// reads are the paths whose answers are made from a view, in pairs of which the second asks for something else.
+// reads returns the paths whose answers are made from a view, in pairs. The second path of a pair requests something
+// else.
 func reads() [][2]string {
 	return [][2]string{
 		{"/v1/wait?queue=work&procs=1", "/v1/wait?queue=work&procs=2"},
@@ -27,8 +28,8 @@ func reads() [][2]string {
 	}
 }
 
-// TestEveryReadHasATag proves that all answers made from a view have a tag that is the same for the same question in
-// another order, another one for another question, and may be kept by the one who asked only.
+// TestEveryReadHasATag proves that all answers made from a view have a tag. The tag is the same for the same parameters
+// in another order, and differs for other parameters. Only the caller may cache the answer.
 func TestEveryReadHasATag(t *testing.T) {
 	f := lively(t)
 	seen := map[string]string{}
@@ -78,7 +79,7 @@ func one0(id string, at time.Time) one {
 }
 
 // TestErrorsHaveNoTag proves that an error never counts as unchanged, and that caches do not keep answers for
-// administrators or answers that are drawn at random.
+// administrators or random answers.
 func TestErrorsHaveNoTag(t *testing.T) {
 	f := lively(t)
 	for _, path := range []string{
@@ -95,7 +96,7 @@ func TestErrorsHaveNoTag(t *testing.T) {
 	}
 }
 
-// TestNotModifiedReadsNoLedger proves that a client that has the answer does not cost a reading of the ledger.
+// TestNotModifiedReadsNoLedger proves that the ledger is not read for a client that has the answer already.
 func TestNotModifiedReadsNoLedger(t *testing.T) {
 	f := lively(t)
 	asked := 0
@@ -127,8 +128,8 @@ func TestNotModifiedReadsNoLedger(t *testing.T) {
 	}
 }
 
-// TestConfigure proves that another limit of staleness and of bodies holds from the next request on, and that an answer
-// that a client has kept does not hold any more.
+// TestConfigure proves that a new limit of staleness and of bodies applies from the next request on, and that an answer
+// that a client has cached is not valid any more.
 func TestConfigure(t *testing.T) {
 	f := lively(t)
 	s := api.New(f.pipeline, api.Options{
@@ -167,8 +168,8 @@ func TestConfigure(t *testing.T) {
 	}
 }
 
-// TestDescriptionHasAStrongTag proves that the OpenAPI description is the same for every process of a build, by a
-// strong tag.
+// TestDescriptionHasAStrongTag proves, with a strong tag, that the OpenAPI description is the same for every process of
+// a build.
 func TestDescriptionHasAStrongTag(t *testing.T) {
 	f, g := lively(t), lively(t)
 	for _, path := range []string{"/openapi.json", "/openapi.yaml", "/openapi-3.0.json", "/openapi-3.0.yaml"} {

@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// heartbeat is how often a client that nothing is told to hears that it is still connected: proxies close what is
-	// silent for 30 s or more.
+	// heartbeat is the interval at which an idle stream sends a comment. Proxies close connections that are silent for
+	// 30 s or more.
 	heartbeat = 15 * time.Second
 	// watchPatience is how long a client may take to read an event before it is dropped.
 	watchPatience = 10 * time.Second
-	// watchRetry is after how long a client is told to come back that has lost its connection.
+	// watchRetry is the time after which a disconnected client should reconnect.
 	watchRetry = 3 * time.Second
 	// eventMedia is the type of server-sent events.
 	eventMedia = "text/event-stream"
 )
 
-// streamEvents writes events until the client goes, stops reading, or the server ends.
+// streamEvents writes events until the client disconnects or stops reading, or the server ends.
 func streamEvents[T any](ctx huma.Context, s *Server, events <-chan T, encode func(T) []byte) {
 	ctx.SetHeader("Content-Type", eventMedia)
 	ctx.SetHeader("Cache-Control", "no-store")
-	ctx.SetHeader("X-Accel-Buffering", "no") // nginx would keep events back
+	ctx.SetHeader("X-Accel-Buffering", "no") // nginx would buffer events
 	ctx.SetStatus(http.StatusOK)
 	r, out := humago.Unwrap(ctx)
 	if r.Method == http.MethodHead {
@@ -36,7 +36,7 @@ func streamEvents[T any](ctx huma.Context, s *Server, events <-chan T, encode fu
 	}
 	control, flush := http.NewResponseController(out), flusher(out)
 	write := func(text []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(watchPatience)) // where it is not known nobody can be dropped
+		_ = control.SetWriteDeadline(time.Now().Add(watchPatience)) // without deadlines slow clients cannot be dropped
 		_, err := out.Write(text)
 		if err == nil {
 			err = flush()
@@ -44,7 +44,7 @@ func streamEvents[T any](ctx huma.Context, s *Server, events <-chan T, encode fu
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			s.metrics.dropped.Inc()
 		}
-		// HTTP/2 ends a stream whose deadline passes, also while nothing is written
+		// HTTP/2 ends a stream when its deadline passes, even if nothing is being written.
 		_ = control.SetWriteDeadline(time.Time{})
 		return err == nil
 	}
@@ -71,7 +71,7 @@ func streamEvents[T any](ctx huma.Context, s *Server, events <-chan T, encode fu
 	}
 }
 
-// flusher returns what sends a writer's buffer off. The writers that count requests would keep its error to themselves.
+// flusher returns the innermost flusher of a writer, because the wrappers that count requests would hide its error.
 func flusher(w http.ResponseWriter) func() error {
 	for inner := w; ; {
 		if f, ok := inner.(interface{ FlushError() error }); ok {
@@ -88,7 +88,7 @@ func flusher(w http.ResponseWriter) func() error {
 // eventText writes an event. Its data has no line ends, as it is JSON.
 func eventText(id, name string, data any) []byte {
 	body, err := json.Marshal(data)
-	if err != nil { // it is strings and finite numbers
+	if err != nil { // all its values are strings and finite numbers
 		body = []byte("null")
 	}
 	var text []byte

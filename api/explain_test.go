@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -13,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// blocked returns a fixture in which a job of 6 of 10 processors runs for up to ten hours, one of 8 waits behind it,
-// and one of 2 waits behind that; the newest instant is over.
+// blocked returns a fixture of 10 processors: a job of 6 runs for up to ten hours, one of 8 waits behind it, and one of
+// 2 waits behind that. The newest instant has ended.
 func blocked(t testing.TB) *fixture { return blockedUnder(t, "") }
 
-// blockedUnder is blocked under a policy that is configured.
+// blockedUnder does the same as blocked with a configured policy.
 func blockedUnder(t testing.TB, policy string) *fixture {
 	cfg := main(10)
 	cfg.Policy = policy
@@ -46,9 +47,9 @@ func only(t *testing.T, what string, got []wire.Pivot, id string, procs int) {
 	}
 }
 
-// TestWaitsFor proves that the one running job on which every start hangs is named with the share 1, how long it runs
-// and how much longer, to a request and to the jobs that wait, not to one that is held, and only where it is asked for.
-// Strictly in order, no later job overtakes.
+// TestWaitsFor proves that the only running job that every start depends on is named with the share 1, its age and its
+// remaining time. It is named for a request and for waiting jobs, not for a held one, and only on request. In strict
+// order, no later job overtakes.
 func TestWaitsFor(t *testing.T) {
 	f := blockedUnder(t, "fcfs")
 	w := f.wait("queue=work&procs=5&time_limit=30:00:00")
@@ -76,13 +77,13 @@ func TestWaitsFor(t *testing.T) {
 	}
 }
 
-// end lets a job end.
+// end ends a job.
 func (f *fixture) end(id string) {
 	f.feed("main", job.Event{Kind: job.End, Cluster: "main", ID: id, Time: f.now})
 	f.now = f.now.Add(time.Minute)
 }
 
-// limitOf returns the option with a shorter limit, nil for none.
+// limitOf returns the option with a shorter limit, nil if there is none.
 func limitOf(options []wire.Sooner) *wire.Sooner {
 	for i := range options {
 		if options[i].Changes == "time_limit" {
@@ -92,7 +93,7 @@ func limitOf(options []wire.Sooner) *wire.Sooner {
 	return nil
 }
 
-// useful proves that what is told beside a wait agrees with it: a probable, material gain, in accord with both medians,
+// useful proves that options are consistent with the wait: a probable, material gain, in agreement with both medians,
 // and no later quantile.
 func useful(t *testing.T, beside *wire.Quantiles, options []wire.Sooner) {
 	t.Helper()
@@ -110,7 +111,7 @@ func useful(t *testing.T, beside *wire.Quantiles, options []wire.Sooner) {
 }
 
 // TestSooner proves that a time limit short enough to end before the reservation of the job ahead is found, with its
-// own forecast and gain, and what that takes in words.
+// own forecast, gain and description.
 func TestSooner(t *testing.T) {
 	f := blocked(t)
 	w := f.wait("queue=work&procs=4&time_limit=30:00:00")
@@ -135,8 +136,8 @@ func TestSooner(t *testing.T) {
 	useful(t, &got.Forecast.Now, got.Sooner)
 }
 
-// TestSoonerGainsNothing proves that no shorter limit is told where it gains nothing: all processors are busy, so that
-// whatever the limit is, nothing starts before the job that runs ends.
+// TestSoonerGainsNothing proves that no shorter limit is proposed if it gains nothing: all processors are busy, so that
+// nothing starts before the running job ends, whatever the limit is.
 func TestSoonerGainsNothing(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -158,7 +159,7 @@ func TestSoonerGainsNothing(t *testing.T) {
 	}
 }
 
-// TestSoonerElsewhere proves that a queue of another pool that is free is told, where the own one is busy, and that a
+// TestSoonerElsewhere proves that a free queue of another pool is proposed if the requested one is busy, and that a
 // busy one is not.
 func TestSoonerElsewhere(t *testing.T) {
 	for _, busy := range []int{5, 10} {
@@ -186,7 +187,7 @@ func TestSoonerElsewhere(t *testing.T) {
 	}
 }
 
-// TestKeep proves that an option keeps a quarter of the size and of the limit, or what is asked for.
+// TestKeep proves that an option keeps a quarter of the size and of the limit, or the requested share.
 func TestKeep(t *testing.T) {
 	f := blocked(t)
 	kept := func(query string) (part float64) {
@@ -200,7 +201,7 @@ func TestKeep(t *testing.T) {
 		}
 		return part
 	}
-	// to end before the job that runs, a limit must be shorter than a quarter: 12 h
+	// a limit that ends before the running job must be shorter than a quarter: 12 h
 	if part := kept(""); part < .25 {
 		t.Errorf("by default an option keeps %v", part)
 	}
@@ -215,5 +216,78 @@ func TestKeep(t *testing.T) {
 		if a := f.do(http.MethodGet, path, nil); a.status != http.StatusUnprocessableEntity {
 			t.Errorf("%s: %d, want 422", path, a.status)
 		}
+	}
+}
+
+// TestLimitByJobsAhead proves that a limit that the jobs ahead will reach when they start is a cause of a wait,
+// although nothing runs yet. For a request to which the limit does not apply the cause is that others go first.
+func TestLimitByJobsAhead(t *testing.T) {
+	f := serve(t, main(10))
+	begin := f.history("main", "work")
+	f.feed("main", job.Event{Kind: job.Machine, Cluster: "main", ID: job.MachineID, Time: at(begin), Live: true,
+		Facts: &job.Facts{Enforced: job.Enforced{Limits: true}, Limits: []job.Limit{{Account: "lab", Procs: 1}}}})
+	first := one{id: "first", queue: "work", procs: 1, limit: 10 * time.Hour, submit: begin + 1, start: -1, end: -1}
+	events := first.events("main")
+	events[0].User, events[0].Account = secret, "lab"
+	f.feed("main", events...)
+	f.now = at(begin + 2)
+	w := f.wait("queue=work&procs=1&account=lab&time_limit=1h")
+	if w.Cause == nil || w.Cause.Class != "limit" || !strings.HasPrefix(w.Cause.Detail, "once the jobs that start") {
+		t.Errorf("cause %+v, want the limit", w.Cause)
+	}
+	if w = f.wait("queue=work&procs=10&time_limit=1h"); w.Cause == nil || w.Cause.Class != "priority" {
+		t.Errorf("of a request of another account: cause %+v, want that a job is ahead", w.Cause)
+	}
+}
+
+// TestLimitInWords proves that the answers for a request that a limit blocks, and for a job that squeue shows as
+// blocked by it, describe how much of the limit is in use and what becomes free when. Only callers that may see the job
+// learn which one frees it.
+func TestLimitInWords(t *testing.T) {
+	g := guard(t, false, nil)
+	late := g.pipeline.View("main").At.Sub(epoch()).Seconds()
+	mine := one{id: "mine", queue: "work", procs: 1, limit: 10 * time.Hour, submit: late, start: late, end: -1}.events(
+		"main")
+	kept := one{id: "kept", queue: "work", procs: 1, limit: time.Hour, submit: late + 1, start: -1, end: -1}.events(
+		"main")
+	for i := range mine {
+		mine[i].User, mine[i].Account = secret, "lab"
+	}
+	kept[0].User, kept[0].Account = secret, "lab"
+	g.feed("main", job.Event{Kind: job.Machine, Cluster: "main", ID: job.MachineID, Time: at(late), Live: true,
+		Facts: &job.Facts{Enforced: job.Enforced{Limits: true}, Limits: []job.Limit{{Account: "lab", Procs: 1}}}})
+	g.feed("main", append(mine, kept...)...)
+	g.feed("main", job.Event{Kind: job.Hold, Cluster: "main", ID: "kept", Time: at(late + 2), Live: true,
+		Attributes: job.Attributes{Reason: "AssocGrpCpuLimit"}})
+	g.now = at(late + 3)
+	const words = "your account's 1 processor is in use; 1 comes free "
+	for _, c := range []struct {
+		who, token, id string
+	}{{"the user", userToken, "mine"}, {"somebody else", otherToken, ""}, {"a manager", managerToken, "mine"}} {
+		ask := question{path: "/v1/wait?queue=work&procs=1&account=lab&time_limit=1h"}
+		_, body := g.ask(http.MethodGet, ask, c.token)
+		var w wire.Wait
+		if err := json.Unmarshal([]byte(body), &w); err != nil || w.Cause == nil || w.Cause.ComesFree == nil {
+			t.Fatalf("%s: %v: %s", c.who, err, body)
+		}
+		f := w.Cause.ComesFree
+		if w.Cause.Class != "limit" || !strings.HasPrefix(w.Cause.Detail, words) ||
+			!strings.Contains(w.Reason, "a limit keeps it: "+w.Cause.Detail) {
+			t.Errorf("%s: cause %+v, want %q; %s", c.who, w.Cause, words, w.Reason)
+		}
+		if f.Of != "procs" || f.Amount != 1 || f.Jobs != 1 || !(f.Seconds > 0) || f.Seconds > 36000 || f.ID != c.id ||
+			strings.Contains(w.Cause.Detail, "job mine") != (c.id != "") {
+			t.Errorf("%s: %+v comes free (%s), want 1 processor of job %q within its limit", c.who, f, w.Cause.Detail,
+				c.id)
+		}
+		if strings.Contains(body, secret) {
+			t.Errorf("%s: it names who: %s", c.who, body)
+		}
+	}
+	_, body := g.ask(http.MethodGet, question{path: "/v1/jobs/kept"}, userToken)
+	var j wire.JobAnswer
+	if err := json.Unmarshal([]byte(body), &j); err != nil || !strings.HasPrefix(j.HeldDetail, words) ||
+		!strings.HasSuffix(j.HeldDetail, ", when job mine ends") || j.HeldClass != "limit" {
+		t.Errorf("%v: %s", err, body)
 	}
 }

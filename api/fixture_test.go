@@ -25,7 +25,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// fixture is a server on a real pipeline that is fed with events; the clock stands until it is set.
+// fixture is a server on a real pipeline that is fed with events. The clock is fixed until it is set.
 type fixture struct {
 	testing.TB
 	now      time.Time
@@ -36,9 +36,22 @@ type fixture struct {
 	takeIn   api.ImportFunc
 	rows     []modelstore.Row
 	asked    api.AccuracyQuery // the newest
+	past     api.HistoryQuery  // the newest
 }
 
-// ledger is the accuracy of the fixture's rows.
+// waited returns the waits of the fixture's rows.
+func (f *fixture) waited(_ context.Context, q api.HistoryQuery) (*accuracy.DailyWaits, error) {
+	f.past = q
+	out := accuracy.NewDailyWaits(q.Zone)
+	for i := range f.rows {
+		if q.Queue == "" || f.rows[i].Queue == q.Queue {
+			out.Add(&f.rows[i])
+		}
+	}
+	return out, nil
+}
+
+// ledger returns the accuracy of the fixture's rows.
 func (f *fixture) ledger(_ context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
 	f.asked = q
 	out := accuracy.NewSummary(q.Bounds)
@@ -50,13 +63,18 @@ func (f *fixture) ledger(_ context.Context, q api.AccuracyQuery) (*accuracy.Summ
 	return out, nil
 }
 
-// recent are the fixture's newest rows, as the daemon reads them.
+// recent returns the fixture's newest rows, as the daemon reads them.
 func (f *fixture) recent(_ context.Context, q api.RecentQuery) ([]api.RecentRow, error) {
 	var out []api.RecentRow
 	for i := len(f.rows) - 1; i >= 0 && len(out) < q.Limit; i-- {
 		if r := &f.rows[i]; r.Outcome == modelstore.Started && (q.Queue == "" || r.Queue == q.Queue) {
-			out = append(out, api.RecentRow{Queue: r.Queue, Procs: r.Procs, Submit: r.Submit, Start: r.Start,
-				WaitSeconds: r.WaitSeconds, Levels: r.Levels, Quantiles: r.Quantiles, Replayed: r.Replayed})
+			row := api.RecentRow{Queue: r.Queue, Procs: r.Procs, Submit: r.Submit, Start: r.Start,
+				WaitSeconds: r.WaitSeconds, Levels: r.Levels, Quantiles: r.Quantiles, Replayed: r.Replayed}
+			if p := r.Parts; p != nil {
+				row.Parts = &api.RecentParts{BlockedSeconds: p.BlockedSeconds, Blocked: p.Blocked,
+					Predicted: p.Predicted, Settled: p.Settled}
+			}
+			out = append(out, row)
 		}
 	}
 	return out, nil
@@ -65,7 +83,7 @@ func (f *fixture) recent(_ context.Context, q api.RecentQuery) ([]api.RecentRow,
 // staleAfter is the fixture's limit.
 const staleAfter = 10 * time.Minute
 
-// secret is a user name that must not come out anywhere.
+// secret is a user name that no answer may contain.
 const secret = "secretuser"
 
 func epoch() time.Time { return time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC) }
@@ -78,7 +96,7 @@ func serve(t testing.TB, clusters ...pipeline.ClusterConfig) *fixture {
 	return serveWith(t, pipeline.Config{Clusters: clusters})
 }
 
-// serveWith is serve with a configuration, in which the models are filled in.
+// serveWith does the same as serve with a configuration, to which it adds the models.
 func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, now: epoch(), registry: prometheus.NewRegistry(), sources: map[string]*source.Config{}}
@@ -98,7 +116,8 @@ func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 	}
 	f.server = api.New(f.pipeline, api.Options{
 		Version: "test", StaleAfter: staleAfter, Now: now, Registry: f.registry, Log: zap.NewNop(), Accuracy: f.ledger,
-		Recent: f.recent,
+		History: f.waited,
+		Recent:  f.recent,
 		Admin: &api.Admin{Token: adminToken, Quarantine: quarantined, LogLevel: &fixedLevel{"info"},
 			Import: func(ctx context.Context, req api.ImportRequest,
 				progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
@@ -108,7 +127,7 @@ func serveWith(t testing.TB, cfg pipeline.Config) *fixture {
 	return f
 }
 
-// adminToken is the fixture's.
+// adminToken is the fixture's admin token.
 const adminToken = "an-admin-token-of-a-test"
 
 // quarantined is a quarantine of one line.
@@ -120,7 +139,7 @@ func quarantined(_ context.Context, q api.QuarantineQuery) (*wire.Quarantine, er
 	return &wire.Quarantine{BadLines: []wire.BadLine{line}, Matching: int64(q.Limit), Kept: 1}, nil
 }
 
-// feed hands the pipeline what one read of a cluster's log told.
+// feed passes the events of one reading of a cluster's log to the pipeline.
 func (f *fixture) feed(cluster string, events ...job.Event) {
 	f.Helper()
 	f.deliver(&source.Delivery{Source: f.sources[cluster], Events: events, Lines: len(events), CaughtUp: true})
@@ -136,7 +155,7 @@ func (f *fixture) deliver(d *source.Delivery) {
 	}
 }
 
-// one is a job; instants in seconds after the epoch, a negative one has not happened.
+// one is a job. Instants are in seconds after the epoch; a negative one has not happened.
 type one struct {
 	id, queue          string
 	procs              int
@@ -144,7 +163,7 @@ type one struct {
 	submit, start, end float64
 }
 
-// events returns what a log tells of the job.
+// events returns a log's events about the job.
 func (o one) events(cluster string) []job.Event {
 	ev := job.Event{
 		Kind: job.Submit, Cluster: cluster, ID: o.id, Time: at(o.submit), Times: job.Times{Submit: at(o.submit)},
@@ -162,14 +181,14 @@ func (o one) events(cluster string) []job.Event {
 	return out
 }
 
-// The law that history follows: Downey's uniform-log between tmin and tmax, in seconds.
+// The law of history's lifetimes is Downey's uniform-log law between tmin and tmax, in seconds.
 const (
 	lawMin, lawMax = 10.0, 100_000.0
 	lawJobs        = 200
 )
 
-// history feeds jobs of 2 processors, one after the other, whose lifetimes are the quantiles of the law, and returns
-// the instant at which the last has ended, in seconds.
+// history feeds jobs of 2 processors, one after the other, whose lifetimes are the quantiles of the law. It returns the
+// instant at which the last has ended, in seconds.
 func (f *fixture) history(cluster, queue string) float64 {
 	f.Helper()
 	now := 0.0
@@ -185,7 +204,7 @@ func (f *fixture) history(cluster, queue string) float64 {
 	return now
 }
 
-// answer is what came back.
+// answer is an HTTP answer.
 type answer struct {
 	status int
 	header http.Header
@@ -203,7 +222,7 @@ func (f *fixture) do(method, path string, header http.Header) answer {
 	return answer{rec.Code, rec.Header(), rec.Body.Bytes()}
 }
 
-// get asks for JSON that must come with status 200.
+// get requests JSON, which must come with status 200.
 func (f *fixture) get(path string, into any) {
 	f.Helper()
 	a := f.do(http.MethodGet, path, nil)
@@ -225,7 +244,7 @@ func (f *fixture) wait(query string) wire.Wait {
 	return w
 }
 
-// problem asks for what must fail, and returns the error.
+// problem sends a request that must fail, and returns the error.
 func (f *fixture) problem(path string) wire.Problem {
 	f.Helper()
 	a := f.do(http.MethodGet, path, nil)

@@ -13,25 +13,22 @@ import (
 )
 
 type forecastInput struct {
-	Cluster     string  `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Cluster     string  `query:"cluster" doc:"name of the cluster; may be left out if there is only one"`
 	Queue       string  `query:"queue" doc:"only this queue"`
-	Hours       float64 `query:"hours" default:"168" minimum:"1" maximum:"100000" doc:"only horizons up to so many hours"`
-	IfNoneMatch string  `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+	Hours       float64 `query:"hours" default:"168" minimum:"1" maximum:"100000" doc:"only horizons up to this number of hours"`
+	IfNoneMatch string  `header:"If-None-Match" doc:"ETags of answers that the client has; if one of them is still right, the answer is 304"`
 }
 
 type forecastOutput struct {
-	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, its ages aside"`
+	ETag string `header:"ETag" doc:"weak validator: it stays the same while the answer stays the same, except its ages"`
 	Body wire.LoadForecast
 }
 
 func (s *Server) registerForecast(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-forecast", Method: http.MethodGet, Path: "/v1/forecast",
-		Summary: "What do the next hours and days bring?",
-		Description: "Queued work, queue length, utilization, arrivals and the waits of standard jobs from an hour " +
-			"to a week ahead, as quantiles, for the cluster and each queue, " +
-			"and how such forecasts turned out.",
-		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		Summary: "The forecast of the load for the next hours and days",
+		Errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.getForecast)
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// forecasting is lively with a forecast of the load.
+// forecasting returns the fixture lively with a forecast of the load.
 func forecasting(t testing.TB) *fixture {
 	t.Helper()
 	f := serveWith(t, pipeline.Config{Clusters: []pipeline.ClusterConfig{main(10, "declared")}, Load: true})
@@ -40,7 +40,7 @@ func forecasting(t testing.TB) *fixture {
 	return f
 }
 
-// forecast waits for a forecast of the load of the last minutes.
+// forecast waits for a forecast of the load from the last minutes.
 func (f *fixture) forecast() {
 	f.Helper()
 	deadline := time.NewTimer(5 * time.Minute)
@@ -61,8 +61,8 @@ func rises(b wire.Band) bool {
 	return slices.IsSorted([]float64{b.P05, b.P25, b.P50, b.P75, b.P95}) && b.P05 >= 0
 }
 
-// TestForecast proves that the load is told for the cluster and each queue at every horizon, that quantiles rise, and
-// that a young daemon says how little it knows.
+// TestForecast proves that the load is forecast for the cluster and each queue at every horizon, that quantiles rise,
+// and that a young daemon reports how little it has learnt.
 func TestForecast(t *testing.T) {
 	f := forecasting(t)
 	var got wire.LoadForecast
@@ -92,7 +92,7 @@ func TestForecast(t *testing.T) {
 	if len(got.StandardWaits) != 3*8 {
 		t.Errorf("%d waits of standard jobs, want 3 at each horizon", len(got.StandardWaits))
 	}
-	for i, l := range got.Learnt.Horizons { // history was looked at every six hours
+	for i, l := range got.Learnt.Horizons { // history was sampled every six hours
 		if known := l.HorizonSeconds >= 6*3600; known != (l.Outcomes > 0) || known != (l.Scored > 0) ||
 			l.Scored > l.Outcomes || len(got.Learnt.Horizons) != 8 {
 			t.Errorf("learnt at horizon %d: %+v", i, l)
@@ -112,7 +112,7 @@ func TestForecast(t *testing.T) {
 	}
 }
 
-// TestYoungForecast proves that a daemon that has seen little says so.
+// TestYoungForecast proves that a daemon with few records says so.
 func TestYoungForecast(t *testing.T) {
 	f := serveWith(t, pipeline.Config{Clusters: []pipeline.ClusterConfig{main(10)}, Load: true})
 	t.Cleanup(f.pipeline.Close)
@@ -129,7 +129,7 @@ func TestYoungForecast(t *testing.T) {
 	}
 }
 
-// TestForecastOfAQueue proves that one queue and fewer horizons can be asked for.
+// TestForecastOfAQueue proves that a request can select one queue and fewer horizons.
 func TestForecastOfAQueue(t *testing.T) {
 	f := forecasting(t)
 	var got wire.LoadForecast
@@ -141,8 +141,8 @@ func TestForecastOfAQueue(t *testing.T) {
 	}
 }
 
-// TestNoForecastOfTheLoad proves what is answered where there is none: no such cluster or queue, nothing read, nothing
-// made yet, a queue that nobody has seen.
+// TestNoForecastOfTheLoad proves the answers without a forecast: no such cluster or queue, nothing read, nothing
+// forecast yet, an unknown queue.
 func TestNoForecastOfTheLoad(t *testing.T) {
 	f := forecasting(t)
 	if p := f.problem("/v1/forecast?queue=werk"); p.Status != 404 || p.Reason != "unknown_queue" {
@@ -161,7 +161,7 @@ func TestNoForecastOfTheLoad(t *testing.T) {
 	if p := serve(t, main(10)).problem("/v1/forecast"); p.Reason != "nothing_read" || p.Status != 503 {
 		t.Errorf("%+v", p)
 	}
-	// a pipeline that forecasts none
+	// a pipeline that forecasts no load
 	if p := lively(t).problem("/v1/forecast"); p.Reason != "not_fitted" || p.Status != 503 || p.Hint == "" {
 		t.Errorf("%+v", p)
 	}
@@ -172,7 +172,7 @@ func TestNoForecastOfTheLoad(t *testing.T) {
 	}
 }
 
-// TestForecastTag proves that an answer that the client has is not sent again, and that stale data is said to be.
+// TestForecastTag proves that an answer that the client has is not sent again, and that stale data is marked.
 func TestForecastTag(t *testing.T) {
 	f := forecasting(t)
 	a := f.do(http.MethodGet, "/v1/forecast", nil)
@@ -216,7 +216,7 @@ func TestOneStoryOfSaturation(t *testing.T) {
 	f := forecasting(t)
 	var events []job.Event
 	begin := f.now.Sub(at(0)).Seconds() + 3600
-	for week := range 9 { // of 20 jobs a week, 10 stay
+	for week := range 9 { // of 20 jobs a week, 10 remain
 		for i := range 20 {
 			submit := begin + float64(week)*7*86400 + float64(i)*3600
 			x := one{id: fmt.Sprint("s", week, "-", i), queue: "work", procs: 1, submit: submit,

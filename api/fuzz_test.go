@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// FuzzRequest proves that whatever a request says, the server does not panic and answers below 500, or 503 for a good
-// question that has no answer now; and that errors are problems of the status that they say.
+// FuzzRequest proves that for any request the server does not panic and answers with a status below 500, or 503 for a
+// valid request without an answer now, and that errors are problems with the same status.
 func FuzzRequest(f *testing.F) {
 	site := lively(f)
 	handler := site.server.Handler()
@@ -40,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 		r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(raw)))
 		if err != nil || strings.HasPrefix(r.URL.Path, "/v1/import") || strings.HasPrefix(r.URL.Path, "/v1/watch") ||
 			r.URL.Path == "/v1/workload" && r.URL.Query().Get("jobs") != "3" {
-			return // no request; or one whose answer is as long as it likes
+			return // no request, or one whose answer may be arbitrarily long
 		}
 		r.RemoteAddr = "192.0.2.1:1"
 		w := httptest.NewRecorder()

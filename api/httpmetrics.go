@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/api/ask"
 )
 
-// metrics are the api's own: of requests, and of clients that watch.
+// metrics are the metrics of requests and of watching clients.
 type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -31,8 +31,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			}),
 			Evaluations: prometheus.NewCounter(prometheus.CounterOpts{
 				Name: "waitcast_watch_evaluations_total",
-				Help: "Questions of /v1/watch that were worked out; " +
-					"those of several clients that ask the same count once.",
+				Help: "Questions of /v1/watch that were answered; the same question of several clients counts " +
+					"once.",
 			}),
 		},
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
@@ -45,7 +45,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// touch makes the counters of the usual requests appear at zero.
+// touch creates the counters of the usual requests with the value zero.
 func (m *metrics) touch() {
 	for _, method := range [...]string{"get", "post"} {
 		for _, code := range [...]string{"200", "404", "422", "500", "503"} {
@@ -57,7 +57,7 @@ func (m *metrics) touch() {
 func (m *metrics) instrument(next http.Handler) http.Handler {
 	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
 	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == watchPath || r.URL.Path == changesPath { // it lasts as long as the client likes
+		if r.URL.Path == watchPath || r.URL.Path == changesPath { // the duration of a stream depends on the client
 			next.ServeHTTP(w, r)
 			return
 		}

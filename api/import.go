@@ -21,17 +21,15 @@ import (
 )
 
 const (
-	// importBeat is how often the answer tells how far an import is: also the sign that the daemon lives.
+	// importBeat is the interval at which the answer reports the progress of an import, also as a sign of life.
 	importBeat = 500 * time.Millisecond
-	// importIdle is how long a client may send nothing.
+	// importIdle is how long a client may pause while sending.
 	importIdle = 10 * time.Minute
-	// importDrain is how long a client that is still sending may take to read that its log is refused.
+	// importDrain is how long a client that is still sending may take to read the refusal of its log.
 	importDrain = 10 * time.Second
-	// maxImportName bounds the name of a log.
-	maxImportName = 1024
 )
 
-// describeImport describes the operation, whose body huma would hold in memory.
+// describeImport describes the operation; it does not use huma's handler, which would hold the body in memory.
 func describeImport(doc *huma.OpenAPI) {
 	text := &huma.Schema{Type: huma.TypeString}
 	query := func(name, doc string, schema *huma.Schema) *huma.Param {
@@ -41,17 +39,13 @@ func describeImport(doc *huma.OpenAPI) {
 	line := doc.Components.Schemas.Schema(reflect.TypeFor[wire.ImportLine](), true, "ImportLine")
 	doc.AddOperation(&huma.Operation{
 		OperationID: "import-log", Method: http.MethodPost, Path: importPath, Security: adminOnly(),
-		Summary: "Learn from logs of the past",
-		Description: "The body is one log, or several as the parts \"file\" of a form: all of one request are one " +
-			"import. Logs are plain, gzip or zstd. Together with what was imported before they are the history of " +
-			"the cluster, from which its state is built again in the background. The answer comes meanwhile: lines " +
-			"of JSON, each an ImportLine, the last one with the report or a problem.",
+		Summary: "Learn from old logs",
 		Parameters: []*huma.Param{
 			query("cluster", "cluster; may be left out where there is only one", text),
-			query("format", "format of the logs, as the configuration names it; by default the content of each shows "+
-				"it", text),
+			query("format", "format of all files, as the configuration names it; by default the content of each "+
+				"shows it", text),
 			query("columns", "columns of a dump of sacct without a header, separated by commas", text),
-			query("mode", "how the history is replayed: auto is fast above 100,000 jobs",
+			query("mode", "how the history is replayed: exact, fast, or auto, which is fast above 100,000 jobs",
 				&huma.Schema{Type: huma.TypeString, Enum: []any{"auto", "exact", "fast"}, Default: "auto"}),
 			query("name", "name of the file, for messages and the quarantine; files of a form have their own", text),
 		},
@@ -78,7 +72,7 @@ func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	control := http.NewResponseController(w)
-	_ = control.EnableFullDuplex() // HTTP/1 forbids by default to answer while the body is read
+	_ = control.EnableFullDuplex() // by default HTTP/1 allows no answer while the body is read
 	_ = control.SetWriteDeadline(time.Time{})
 	body := &idleTimeoutReader{ctx: r.Context(), from: r.Body, control: control,
 		begun: r.Header.Get("Expect") == ""}
@@ -89,20 +83,26 @@ func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(r.Context(), body.abort)() // wakes up a read that waits
 	answer := &importAnswer{w: w, control: control}
 	stop := answer.beat()
-	defer stop() // nobody may write to an answer that is over
+	defer stop() // nobody may write to an answer after its end
 	report, err := s.opts.Admin.Import(r.Context(), req, answer.note)
 	stop()
 	answer.end(report, err)
 	body.drain()
 }
 
-// importRequest returns what the query asks for.
+// importRequest parses the query.
 func (s *Server) importRequest(r *http.Request) (ImportRequest, error) {
 	q := r.URL.Query()
 	known := []string{"cluster", "columns", "format", "mode", "name"}
-	for name := range q {
+	for name, values := range q {
 		if !slices.Contains(known, name) {
 			return ImportRequest{}, ask.Invalid(name, "unknown parameter; known are "+strings.Join(known, ", "))
+		}
+		switch {
+		case len(values) > 1:
+			return ImportRequest{}, ask.Invalid(name, givenTwice)
+		case len(values[0]) > maxText:
+			return ImportRequest{}, ask.Invalid(name, fmt.Sprintf("longer than %d bytes", maxText))
 		}
 	}
 	req := ImportRequest{Cluster: q.Get("cluster"), Format: q.Get("format"), Columns: q.Get("columns"),
@@ -110,11 +110,8 @@ func (s *Server) importRequest(r *http.Request) (ImportRequest, error) {
 	if req.Mode == "auto" {
 		req.Mode = ""
 	}
-	switch {
-	case !slices.Contains([]string{"", "exact", "fast"}, req.Mode):
+	if !slices.Contains([]string{"", "exact", "fast"}, req.Mode) {
 		return req, ask.Invalid("mode", fmt.Sprintf("%q is none of auto, exact, fast", req.Mode))
-	case len(q.Get("name")) > maxImportName:
-		return req, ask.Invalid("name", fmt.Sprintf("longer than %d bytes", maxImportName))
 	}
 	if req.Cluster == "" {
 		v, err := s.ask.View("")
@@ -126,7 +123,7 @@ func (s *Server) importRequest(r *http.Request) (ImportRequest, error) {
 	return req, nil
 }
 
-// importProblem makes any error a problem.
+// importProblem converts any error to a problem.
 func importProblem(err error) *problem {
 	if p := problemOf(err); p != nil {
 		return p
@@ -134,25 +131,25 @@ func importProblem(err error) *problem {
 	return (&Refused{Status: http.StatusInternalServerError, Detail: err.Error()}).problem()
 }
 
-// idleTimeoutReader reads a body that may come slowly, beyond the time that the server gives a request, but not one
-// that never comes.
+// idleTimeoutReader reads a body that may take longer than the server's timeout for requests, but fails if nothing
+// arrives for a while.
 type idleTimeoutReader struct {
 	ctx     context.Context
 	from    io.Reader
 	control *http.ResponseController
-	begun   bool // it is sent: a client that expects a leave to send has it once the body is read
+	begun   bool // reading has begun, so that a client that expects "100 Continue" has received it
 	aborted atomic.Bool
 	bytes   atomic.Int64
-	failed  error // of a read, but for the end
+	failed  error // error of a read other than the end
 }
 
-// errAborted is why a body is not read on.
+// errAborted is the error of reads after abort.
 var errAborted = errors.New("the import was ended")
 
 // Read implements io.Reader.
 func (p *idleTimeoutReader) Read(b []byte) (int, error) {
 	_ = p.control.SetReadDeadline(time.Now().Add(importIdle))
-	// looked at after the deadline is set: it may just have been taken back
+	// checked after setting the deadline, because abort may have just reset it
 	if err := p.ctx.Err(); err != nil {
 		p.failed = err
 		return 0, err
@@ -170,20 +167,20 @@ func (p *idleTimeoutReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// abort ends a read that waits, and all later ones.
+// abort ends a blocked read, and makes all later ones fail.
 func (p *idleTimeoutReader) abort() {
 	p.aborted.Store(true)
 	_ = p.control.SetReadDeadline(time.Now())
 }
 
-// drain lets a client that is still sending read the answer: a connection that is closed before the client is done is
-// reset, and what was on its way to it is lost.
+// drain lets a client that is still sending read the answer. If the connection were closed before the client is done,
+// it would be reset, and the client would lose the answer.
 func (p *idleTimeoutReader) drain() {
 	if !p.begun || p.ctx.Err() != nil {
-		return // it waits for leave to send
+		return // the client waits for "100 Continue"
 	}
 	_ = p.control.SetReadDeadline(time.Now().Add(importDrain))
-	_, _ = io.Copy(io.Discard, p.from) // until the client is gone, which is what is waited for
+	_, _ = io.Copy(io.Discard, p.from) // until the client closes the connection
 }
 
 // importAnswer writes the lines of the answer.
@@ -202,7 +199,7 @@ func (a *importAnswer) note(p wire.ImportProgress) {
 	a.newest = p
 }
 
-// beat writes the newest progress every so often, until the function that it returns is called.
+// beat writes the newest progress at every importBeat, until the returned function is called.
 func (a *importAnswer) beat() (stop func()) {
 	done := make(chan struct{})
 	var writer sync.WaitGroup
@@ -233,11 +230,11 @@ func (a *importAnswer) line(l wire.ImportLine) {
 		a.w.Header().Set("Content-Type", ndjsonMedia)
 		a.w.Header().Set("Cache-Control", "no-store")
 	}
-	_ = json.NewEncoder(a.w).Encode(l) // a client that is gone shows at the body
+	_ = json.NewEncoder(a.w).Encode(l) // reading the body shows whether the client has disconnected
 	_ = a.control.Flush()
 }
 
-// end writes the last line: a problem has a status of its own where nothing was written yet.
+// end writes the last line. If nothing was written yet, a problem sets the HTTP status.
 func (a *importAnswer) end(report *wire.ImportReport, err error) {
 	switch {
 	case err == nil:

@@ -30,7 +30,7 @@ func waitingJobs(t *testing.T) *fixture {
 }
 
 // TestJobs proves that every waiting job is shown with its forecast, in the order of submission and by queue, and that
-// the forecast for the newest instant is said to be pending.
+// the forecast for the newest instant is marked as pending.
 func TestJobs(t *testing.T) {
 	f := waitingJobs(t)
 	var got wire.Jobs
@@ -77,8 +77,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// TestOneJob proves that a job is found by its id, whatever is in that, that one that does not wait is not found, and
-// that a hold is told.
+// TestOneJob proves that a job is found by its id, whatever characters that has, that one that does not wait is not
+// found, and that a hold is shown.
 func TestOneJob(t *testing.T) {
 	f := waitingJobs(t)
 	var got wire.JobAnswer

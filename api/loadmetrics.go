@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// loadMetrics are those of the forecast of the load: of the whole cluster only, so that they are few.
+// loadMetrics are the metrics of the load forecast, for the whole cluster only, to keep them few.
 type loadMetrics struct {
 	queuedWork     gauge
 	queuedJobs     gauge
@@ -34,29 +34,32 @@ func newLoadMetrics(s *metricSet) loadMetrics {
 		queuedJobs: s.gauge("load_forecast_queued_jobs",
 			"Forecast quantile of the number of jobs that compete.", "cluster", "horizon", "level"),
 		utilization: s.gauge("load_forecast_utilization_ratio",
-			"Forecast quantile of the part of the processors in use.", "cluster", "horizon", "level"),
+			"Forecast quantile of the share of the processors in use.", "cluster", "horizon", "level"),
 		made: s.counter("load_forecasts_total",
 			"Forecasts of the load that were made since the start of the process.", "cluster"),
 		failures: s.counter("load_forecast_failures_total",
-			"Attempts to observe or to forecast the load that failed; the forecast before goes on.", "cluster"),
+			"Failed attempts to observe or to forecast the load; the previous forecast stays in use.", "cluster"),
 		madeFor: s.gauge("load_forecast_timestamp_seconds",
-			"Event time that the newest forecast of the load was made for; 0 before the first of the process.",
+			"Event time for which the newest forecast of the load was made; 0 before the first of the "+
+				"process.",
 			"cluster"),
 		seconds: s.gauge("load_forecast_seconds",
-			"What the newest forecast of the load took; 0 before the first of the process.", "cluster"),
+			"Time that the newest forecast of the load took; 0 before the first of the process.", "cluster"),
 		observeSeconds: s.gauge("load_forecast_observe_seconds",
-			"What it took to learn from the newest look at the cluster.", "cluster"),
+			"Time that the load forecast took to learn from its newest observation of the cluster.", "cluster"),
 		replicas: s.gauge("load_forecast_replicas",
-			"Replicas that the newest forecast of the load simulated: fewer on large clusters.", "cluster"),
+			"Number of simulated futures in the newest forecast of the load; it is lower on large "+
+				"clusters.", "cluster"),
 		saturation: s.gauge("load_forecast_saturation_probability_ratio",
-			"Probability that the queue grows without bound if jobs go on coming as they do.", "cluster"),
+			"Probability that the queue grows without bound if jobs keep arriving as they do.", "cluster"),
 		outcomes: s.gauge("load_forecast_outcomes",
-			"Outcomes of forecasts of the queued work that are scored.", "cluster", "horizon"),
+			"Number of scored outcomes of forecasts of the queued work.", "cluster", "horizon"),
 		outside: s.gauge("load_forecast_outside_ratio",
-			"Part of them outside the band from 0.05 to 0.95.", "cluster", "horizon"),
+			"Share of the scored outcomes of the queued work that were outside the forecast band from "+
+				"0.05 to 0.95.", "cluster", "horizon"),
 		logPinball: s.gauge("load_forecast_log_pinball_mean",
-			"Mean pinball loss of the queued work, on a log scale, of what is served and of other methods on "+
-				"the same outcomes.", "cluster", "horizon", "method"),
+			"Mean pinball loss of forecasts of the queued work, on a log scale, for the served "+
+				"forecast and for other methods on the same outcomes.", "cluster", "horizon", "method"),
 	}
 }
 
@@ -64,7 +67,7 @@ func horizonName(seconds float64) string {
 	return duration.String(time.Duration(seconds * float64(time.Second)))
 }
 
-// collect sends the newest forecast of a cluster's load, and how such forecasts turned out.
+// collect sends the newest forecast of a cluster's load, and the accuracy of such forecasts.
 func (m *loadMetrics) collect(ch scrape, v *readmodel.View) {
 	if v.ForecastsLoad() {
 		made, failures := v.LoadForecasts()

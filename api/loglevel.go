@@ -20,7 +20,7 @@ type logLevelOutput struct {
 
 type setLogLevelInput struct{ Body wire.SetLogLevel }
 
-// registerLogLevel makes the level of the log known, if there is one that can be changed.
+// registerLogLevel adds the operations on the log level, if it can be changed.
 func (s *Server) registerLogLevel(a huma.API) {
 	if s.opts.Admin.LogLevel == nil {
 		return
@@ -28,7 +28,7 @@ func (s *Server) registerLogLevel(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-log-level", Method: http.MethodGet, Path: "/v1/log-level", Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
-		Summary:     "How much the daemon logs",
+		Summary:     "The daemon's log level",
 		Errors:      []int{http.StatusUnauthorized},
 	}, func(context.Context, *struct{}) (*logLevelOutput, error) {
 		return &logLevelOutput{"no-store", s.opts.Admin.LogLevel.Level()}, nil
@@ -36,10 +36,8 @@ func (s *Server) registerLogLevel(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "put-log-level", Method: http.MethodPut, Path: "/v1/log-level", Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
-		Summary:     "Log more or less, for some time",
-		Description: "The configuration stays as it is: the level falls back to it after the time that is given, " +
-			"and at a restart.",
-		Errors: []int{http.StatusUnauthorized, http.StatusUnprocessableEntity},
+		Summary:     "Change the daemon's log level for some time",
+		Errors:      []int{http.StatusUnauthorized, http.StatusUnprocessableEntity},
 	}, func(_ context.Context, in *setLogLevelInput) (*logLevelOutput, error) {
 		level, err := s.opts.Admin.LogLevel.Set(in.Body.Level, time.Duration(in.Body.ForSeconds*float64(time.Second)))
 		if err != nil {
@@ -55,7 +53,7 @@ const goroutinesPath = "/v1/goroutines"
 func (s *Server) getGoroutines(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	const byStack = 1 // each stack once, with the number of goroutines that have it
+	const byStack = 1 // each stack once, with its number of goroutines
 	if err := pprof.Lookup("goroutine").WriteTo(w, byStack); err != nil {
 		s.opts.Log.Debug("goroutines: the client is gone", zap.Error(err))
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// fixedLevel is the level of a log that nobody writes.
+// fixedLevel is a log level without a log.
 type fixedLevel struct{ level string }
 
 func (l *fixedLevel) Level() wire.LogLevel { return wire.LogLevel{Level: l.level, Configured: "info"} }
@@ -37,8 +37,8 @@ func (f *fixture) put(path, body, token string) (int, string) {
 	return rec.Code, rec.Body.String()
 }
 
-// TestLogLevel proves that an administrator, and nobody else, can change the level, for some time, and that what is
-// impossible is refused.
+// TestLogLevel proves that only an administrator can change the level, for a limited time, and that invalid values are
+// refused.
 func TestLogLevel(t *testing.T) {
 	f := serve(t, main(10))
 	status, body := f.put("/v1/log-level", `{"level":"debug","for_seconds":90}`, adminToken)
@@ -69,7 +69,7 @@ func TestLogLevel(t *testing.T) {
 	}
 }
 
-// TestGoroutines proves that the stacks are for administrators and are those of this program.
+// TestGoroutines proves that only administrators get the stacks, and that they are those of this program.
 func TestGoroutines(t *testing.T) {
 	f := serve(t, main(10))
 	if a := f.do(http.MethodGet, "/v1/goroutines", nil); a.status != http.StatusUnauthorized {

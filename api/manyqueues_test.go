@@ -32,8 +32,8 @@ func manyQueues(t testing.TB, limit, queues int) *fixture {
 	return f
 }
 
-// A question about a queue beyond the limit is answered as the queue other, and the answer has the name that was asked
-// about; a queue that was never seen is refused, in a message of bounded length.
+// TestFoldedQueue proves that a request for a queue beyond the limit is answered for the queue other, and that the
+// answer has the requested name. A queue that was never seen is refused, in a message of bounded length.
 func TestFoldedQueue(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	w := f.wait("queue=q299&procs=2&time_limit=1h")
@@ -70,8 +70,8 @@ func TestFoldedQueue(t *testing.T) {
 	}
 }
 
-// The number of queues with detailed series is bounded below the limit of queues, the sums of counters over queues stay
-// the truth, and the limit of queues is counted.
+// TestMetricsOfManyQueues proves that the number of queues with detailed series is bounded below the limit of queues,
+// that sums of counters over queues are complete, and that the limit of queues is counted.
 func TestMetricsOfManyQueues(t *testing.T) {
 	f := manyQueues(t, 80, 300)
 	body := string(f.do(http.MethodGet, "/metrics", nil).body)

@@ -6,13 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metricSet makes the metrics of views, and knows the descriptions of all.
+// metricSet creates the metrics of views, and keeps their descriptions.
 type metricSet struct{ descs []*prometheus.Desc }
 
 // gauge is a metric whose values are read from views at a scrape.
 type gauge struct{ desc *prometheus.Desc }
 
-// counter is such a metric that only rises.
+// counter is a gauge that never decreases.
 type counter struct{ desc *prometheus.Desc }
 
 func (s *metricSet) describe(name, help string, labels []string) *prometheus.Desc {
@@ -31,7 +31,7 @@ func (s *metricSet) counter(name, help string, labels ...string) counter {
 	return counter{s.describe(name, help, labels)}
 }
 
-// scrape is what one scrape receives.
+// scrape collects the values of one scrape.
 type scrape chan<- prometheus.Metric
 
 // gauge sends a value, with those of the labels in their order.

@@ -5,7 +5,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// viewCollector turns views into metrics when it is scraped.
+// viewCollector computes metrics from views at each scrape.
 type viewCollector struct {
 	server *Server
 	set    metricSet
@@ -31,14 +31,14 @@ func newViewCollector(server *Server) *viewCollector {
 	c := &viewCollector{
 		server: server,
 
-		buildInfo: s.gauge("build_info", "Always 1; the label tells the version.", "version"),
-		degraded: s.gauge("degraded",
-			"1 if anything keeps the daemon from doing all of its work, as /readyz has it."),
+		buildInfo: s.gauge("build_info",
+			"Always 1; the label has the version of the daemon.", "version"),
+		degraded: s.gauge("degraded", "1 if a problem keeps the daemon from doing all of its work, as in /readyz."),
 		condition: s.gauge("health_condition",
-			"Always 1, for each condition of /readyz while it stands: what is wrong, of which source, with "+
-				"which file or database, and why.", "condition", "cluster", "source", "file", "reason"),
+			"Always 1, for each current condition of /readyz; the labels name the problem, the "+
+				"source, the file or database, and the reason.", "condition", "cluster", "source", "file", "reason"),
 		clock: s.gauge("clock_timestamp_seconds",
-			"The clock of the daemon: that of a demonstration runs faster than others."),
+			"Time of the daemon's clock; the clock of a demonstration runs faster than others."),
 
 		clusters: newClusterMetrics(s),
 		sources:  newSourceMetrics(s),
@@ -86,7 +86,7 @@ func (c *viewCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// health sends the conditions of /readyz. Two that differ in their begin only are one series.
+// health sends the conditions of /readyz. Conditions that differ only in their begin are one series.
 func (c *viewCollector) health(ch scrape) {
 	health := c.server.health()
 	ch.gauge(c.degraded, flag(health.Status != wire.Ready))

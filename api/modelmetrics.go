@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
-// modelMetrics are those of the models of a queue.
+// modelMetrics are the metrics of the models of a queue.
 type modelMetrics struct {
 	samples     gauge
 	b0          gauge
@@ -26,22 +26,25 @@ type modelMetrics struct {
 
 func newModelMetrics(s *metricSet) modelMetrics {
 	return modelMetrics{
-		samples: s.gauge("model_samples", "Lifetimes in the window of a model.", "cluster", "queue", "class"),
+		samples: s.gauge("model_samples", "Lifetimes in the window of the model.", "cluster", "queue", "class"),
 		b0: s.gauge("model_b0",
 			"Intercept of the uniform-log law cdf(t) = b0 + b1 ln t.", "cluster", "queue", "class"),
 		b1: s.gauge("model_b1", "Slope of the uniform-log law cdf(t) = b0 + b1 ln t.", "cluster", "queue", "class"),
 		r2: s.gauge("model_r2", "Coefficient of determination of the uniform-log fit.", "cluster", "queue", "class"),
 		ks: s.gauge("model_ks",
-			"Kolmogorov-Smirnov distance of the window's lifetimes to the uniform-log law that is fitted to them.",
+			"Kolmogorov-Smirnov distance between the lifetimes in the window and the uniform-log law "+
+				"fitted to them.",
 			"cluster", "queue", "class"),
 		fitted: s.gauge("model_fitted",
-			"1 if the model could be fitted: uniform_log, lublin, markov, users.", "cluster", "queue", "model"),
+			"1 if the model could be fitted, by model: uniform_log, lublin, markov, users.",
+			"cluster", "queue", "model"),
 		fittedAt: s.gauge("model_fit_timestamp_seconds",
-			"Event time of the newest refit.", "cluster", "queue", "class"),
+			"Event time of the newest refit of the model.", "cluster", "queue", "class"),
 		lawSelected: s.gauge("model_law_selected",
 			"1 for the law of lifetimes that forecasts use, 0 for the others.", "cluster", "queue", "class", "law"),
 		lawLogScore: s.gauge("model_law_log_score",
-			"Mean logarithm of the probability that a law of lifetimes gave beforehand to what then happened.",
+			"Mean logarithm of the probability that the law of lifetimes gave in advance to the "+
+				"observed lifetimes; higher is better.",
 			"cluster", "queue", "class", "law"),
 	}
 }
@@ -71,7 +74,7 @@ func (m *modelMetrics) collect(ch scrape, cluster, queue string, models *livemod
 	ch.gauge(m.fitted, flag(known.Users.Pools != nil), cluster, queue, readmodel.ModelUsers)
 }
 
-// collectLaws sends how the competing laws of lifetimes of a class stand.
+// collectLaws sends the scores of the competing laws of lifetimes of a class.
 func (m *modelMetrics) collectLaws(ch scrape, cluster, queue, class string, l *livemodels.LifetimeView) {
 	for _, s := range l.Selection.Standings {
 		ch.gauge(m.lawSelected, flag(s.Name == l.Law.Name && l.Usable), cluster, queue, class, s.Name)
@@ -81,7 +84,7 @@ func (m *modelMetrics) collectLaws(ch scrape, cluster, queue, class string, l *l
 	}
 }
 
-// historyMetrics are those of the users of a queue, in numbers alone.
+// historyMetrics are the metrics of the users of a queue, without names.
 type historyMetrics struct {
 	jobs         gauge
 	users        gauge
@@ -95,22 +98,24 @@ type historyMetrics struct {
 
 func newHistoryMetrics(s *metricSet) historyMetrics {
 	return historyMetrics{
-		jobs: s.gauge("history_jobs", "Jobs that left and are kept to tell the users' ways.", "cluster", "queue"),
+		jobs: s.gauge("history_jobs",
+			"Ended jobs that are kept for the analysis of users.", "cluster", "queue"),
 		users: s.gauge("history_users",
-			"Users of the kept jobs, by how long they come: long_term, temporary, dropped (cut off by an end "+
-				"of the history).", "cluster", "queue", "stay"),
-		flurries:   s.gauge("history_flurries", "Bursts of jobs of one user among the kept jobs.", "cluster", "queue"),
-		flurryJobs: s.gauge("history_flurry_jobs", "Jobs of these bursts.", "cluster", "queue"),
+			"Users of the kept jobs, by the length of their stay: long_term, temporary, dropped (cut "+
+				"off by the beginning or end of the history).", "cluster", "queue", "stay"),
+		flurries: s.gauge("history_flurries", "Bursts of jobs of one user among the kept jobs.", "cluster", "queue"),
+		flurryJobs: s.gauge("history_flurry_jobs",
+			"Jobs in bursts of one user among the kept jobs.", "cluster", "queue"),
 		newestFlurry: s.gauge("history_flurry_timestamp_seconds",
-			"Event time of the newest submission of a burst; 0 if there is none.", "cluster", "queue"),
+			"Event time of the newest submission in a burst of one user; 0 if there is none.", "cluster", "queue"),
 		robots: s.gauge("history_robots",
-			"Daily robots among the kept jobs: one user's jobs at one time of day, day after day.",
+			"Daily robots among the kept jobs: jobs of one user at one time of day, day after day.",
 			"cluster", "queue"),
 		saturated: s.gauge("history_saturated",
-			"1 if jobs come faster than they can be run: the jobs in the system grew by more than one a week, "+
-				"and go on so in half of the simulated futures.", "cluster", "queue"),
+			"1 if jobs arrive faster than they can run: the number of jobs in the system grew by more "+
+				"than one a week, and keeps growing so in half of the simulated futures.", "cluster", "queue"),
 		growth: s.gauge("history_growth_jobs_per_second",
-			"By how much the jobs that were submitted and have not left grow.", "cluster", "queue"),
+			"Growth of the number of jobs that were submitted and have not left.", "cluster", "queue"),
 	}
 }
 

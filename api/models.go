@@ -10,13 +10,13 @@ import (
 )
 
 type modelInput struct {
-	Queue       string `path:"queue" doc:"queue"`
-	Cluster     string `query:"cluster" doc:"cluster; may be left out where there is only one"`
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+	Queue       string `path:"queue" doc:"the name of the queue"`
+	Cluster     string `query:"cluster" doc:"name of the cluster; may be left out if there is only one"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has; if one of them is still right, the answer is 304"`
 }
 
 type modelOutput struct {
-	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	ETag string `header:"ETag" doc:"weak validator: it stays the same while the answer stays the same, except age_seconds"`
 	Body wire.Models
 }
 

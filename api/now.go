@@ -13,25 +13,22 @@ import (
 type nowInput struct {
 	Cluster     string `query:"cluster" doc:"only this cluster"`
 	Queue       string `query:"queue" doc:"only this queue"`
-	User        string `query:"user" doc:"who would submit a job"`
-	Account     string `query:"account" doc:"account it would be charged to"`
-	QOS         string `query:"qos" doc:"quality of service"`
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+	User        string `query:"user" doc:"user who would submit the job, as in GET /v1/wait"`
+	Account     string `query:"account" doc:"account that would be charged, as in GET /v1/wait"`
+	QOS         string `query:"qos" doc:"quality of service, as in GET /v1/wait"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has; if one of them is still right, the answer is 304"`
 }
 
 type nowOutput struct {
-	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	ETag string `header:"ETag" doc:"weak validator: it stays the same while the answer stays the same, except age_seconds"`
 	Body wire.Now
 }
 
 func (s *Server) registerNow(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-now", Method: http.MethodGet, Path: "/v1/now",
-		Summary: "What would start at once?",
-		Description: "For each queue the largest sizes and time limits that fit into what is free now, by the time " +
-			"limits of the jobs that run and wait, " +
-			"with the probability that such a job does start at once.",
-		Errors: []int{http.StatusNotFound, http.StatusServiceUnavailable},
+		Summary: "Which jobs would start at once?",
+		Errors:  []int{http.StatusNotFound, http.StatusServiceUnavailable},
 	}, s.getNow)
 }
 

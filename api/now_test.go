@@ -20,9 +20,9 @@ func (f *fixture) nowIn(queue string) wire.NowQueue {
 	return out.Queues[0]
 }
 
-// TestNowHoles proves that what would start at once is what is free as long as it is: behind a job that waits for all
-// processors the hole ends with the time limit of the one that runs; where nobody waits all that is free may be had for
-// any time. The certainty is that of GET /v1/wait.
+// TestNowHoles proves which jobs would start at once. Behind a job that waits for all processors, free processors may
+// be used until the time limit of the running job. If no job waits, all free processors may be used for any time. The
+// probability equals that of GET /v1/wait.
 func TestNowHoles(t *testing.T) {
 	f := holes(t)
 	q := f.nowIn("work")
@@ -57,8 +57,7 @@ func rounded6(x float64) float64 {
 	return out
 }
 
-// TestNowFrontier proves that fewer processors may run for longer where those that are left over serve the job that
-// waits.
+// TestNowFrontier proves that fewer processors may be used for longer if the remaining ones serve the waiting job.
 func TestNowFrontier(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -82,7 +81,7 @@ func TestNowFrontier(t *testing.T) {
 	}
 }
 
-// TestNowRefuses proves that an unknown queue or cluster, and a cluster of which nothing is read, are told.
+// TestNowRefuses proves that an unknown queue or cluster, and a cluster without records, are refused.
 func TestNowRefuses(t *testing.T) {
 	f := holes(t)
 	for path, status := range map[string]int{
@@ -104,7 +103,7 @@ func TestNowRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkNow measures what would start at once in a pool whose requests are played, from a warm view.
+// BenchmarkNow measures the request for immediate starts in a pool whose requests are simulated, from a warm view.
 func BenchmarkNow(b *testing.B) {
 	f := holes(b)
 	for b.Loop() {

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// nowMetrics are those of what is in the queues now, and of what a job would wait there.
+// nowMetrics are the metrics of the present content of the queues, and of the wait of a job there.
 type nowMetrics struct {
 	jobs             gauge
 	procs            gauge
@@ -22,27 +22,33 @@ type nowMetrics struct {
 func newNowMetrics(s *metricSet, service *ask.Service) nowMetrics {
 	return nowMetrics{
 		jobs: s.gauge("queue_jobs",
-			"Jobs of a queue: running, queued, held. Each task of an array is one.", "cluster", "queue", "state"),
-		procs: s.gauge("queue_procs", "Processors that these jobs hold or ask for.", "cluster", "queue", "state"),
+			"Jobs of the queue by state: running, queued, held. Each task of an array counts as one.",
+			"cluster", "queue", "state"),
+		procs: s.gauge("queue_procs",
+			"Processors of the queue's jobs by state: allocated for running jobs, requested for the "+
+				"others.", "cluster", "queue", "state"),
 		flurryJobs: s.gauge("flurry_active_jobs",
-			"Jobs that one user submitted to the queue within a day, of the largest burst that is under way; "+
-				"0 if none is.", "cluster", "queue"),
+			"Jobs that one user has submitted to the queue within a day, in the largest burst under "+
+				"way; 0 if there is none.", "cluster", "queue"),
 		wait: s.gauge("forecast_wait_seconds",
 			"Forecast quantile of the wait of a typical job of the queue and size class if it were submitted now.",
 			"cluster", "queue", "size", "level"),
 		typicalJobs: s.gauge("forecast_wait_jobs",
-			"Jobs that run, wait or left lately and tell what is typical.", "cluster", "queue", "size"),
+			"Number of recent jobs from which the typical job of the queue and size class is taken: "+
+				"running, waiting or recently ended.", "cluster", "queue", "size"),
 		typicalProcs: s.gauge("forecast_wait_procs",
-			"Processors of the typical job: the median.", "cluster", "queue", "size"),
+			"Processors of the typical job of the queue and size class: the median of recent jobs.",
+			"cluster", "queue", "size"),
 		typicalTimeLimit: s.gauge("forecast_wait_time_limit_seconds",
-			"Time limit of the typical job: the median; 0 where none is told.", "cluster", "queue", "size"),
+			"Time limit of the typical job of the queue and size class: the median of recent jobs; 0 "+
+				"if unknown.", "cluster", "queue", "size"),
 		waitAsOf: s.gauge("forecast_wait_timestamp_seconds",
-			"Event time of the picture behind the forecasts for typical jobs.", "cluster"),
+			"Event time of the cluster's state from which the forecasts for typical jobs were made.", "cluster"),
 		summaries: newScrapeSummaries(service),
 	}
 }
 
-// collect sends what every queue holds, and the summary of the view.
+// collect sends the content of every queue, and the summary of the view.
 func (m *nowMetrics) collect(ch scrape, v *readmodel.View) {
 	loads := v.Loads()
 	for _, queue := range v.Queues() {

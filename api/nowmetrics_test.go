@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// patience is how long a condition may take to come true.
+// patience is the maximum time until a condition must be true.
 const patience = 5 * time.Minute
 
 // series returns the value of a series of /metrics as it is written there, "" if there is none.
@@ -41,7 +41,7 @@ func (f *fixture) value(name string) float64 {
 	return v
 }
 
-// wantSeries waits until a series has a value: what takes long is worked out beside the scrape.
+// wantSeries waits until a series has a value, because expensive values are computed outside of the scrape.
 func (f *fixture) wantSeries(name, want string) {
 	f.Helper()
 	deadline := time.Now().Add(patience)
@@ -52,7 +52,7 @@ func (f *fixture) wantSeries(name, want string) {
 	}
 }
 
-// live marks events as told as it happens.
+// live marks events as reported while they happened.
 func live(events []job.Event) []job.Event {
 	for i := range events {
 		events[i].Live = true
@@ -60,8 +60,8 @@ func live(events []job.Event) []job.Event {
 	return events
 }
 
-// TestQueueMetrics proves that every known queue tells its jobs and processors by state, and every source when it told
-// something by the daemon's clock; what there is nothing of is 0.
+// TestQueueMetrics proves that every known queue reports its jobs and processors by state, and every source the time of
+// its last record by the daemon's clock. Values without jobs are 0.
 func TestQueueMetrics(t *testing.T) {
 	f := serve(t, main(10, "declared"))
 	const told = `waitcast_source_last_line_timestamp_seconds{cluster="main",source="main/log"}`
@@ -87,7 +87,7 @@ func TestQueueMetrics(t *testing.T) {
 		`queue_drifts_total{cluster="main",queue="declared",reason="capacity"}`:                  0,
 		`bad_lines_total{cluster="main",reason="field",source="main/log"}`:                       0,
 		`http_requests_total{code="500",method="get"}`:                                           0,
-		// the clock stood while it was fed
+		// the clock did not move while events were fed
 		`source_last_line_timestamp_seconds{cluster="main",source="main/log"}`: float64(epoch().Unix()),
 		`clock_timestamp_seconds`: float64(f.now.UnixMilli()) / 1e3,
 	} {
@@ -100,12 +100,73 @@ func TestQueueMetrics(t *testing.T) {
 	}
 }
 
-// TestForecastWaitMetric proves that the metric is what GET /v1/wait answers for the typical job, and that there is
-// none where no job was seen.
+// TestPartMetrics proves that the parts of waits are counted by queue, each job once in both, and that the predicted
+// cause is counted with the scheduler's. For a queue without jobs all counters exist and are 0.
+func TestPartMetrics(t *testing.T) {
+	f := lively(t)
+	const scored = `waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`
+	part := func(name, part, more string) float64 {
+		const series = `waitcast_forecasts_part_%s_total{cluster="main",%spart=%q,queue="work"}`
+		return f.value(fmt.Sprintf(series, name, more, part))
+	}
+	jobs, long := f.value(scored), part("nonzero", "blocked", "")
+	if got := part("scored", "blocked", ""); got != jobs || long != 0 {
+		t.Errorf("%v of %v jobs have parts, %v of them were blocked", got, jobs, long)
+	}
+	late := f.pipeline.View("main").At
+	event := func(kind job.Kind, seconds int, a job.Attributes) job.Event {
+		return job.Event{Kind: kind, Cluster: "main", ID: "e", Time: late.Add(time.Duration(seconds) * time.Second),
+			Attributes: a, Live: true}
+	}
+	f.feed("main", event(job.Submit, 10, job.Attributes{Queue: "work", Procs: 2}),
+		event(job.Hold, 20, job.Attributes{}), event(job.Update, 25, job.Attributes{Settled: "JobHeldUser"}),
+		event(job.Release, 50, job.Attributes{}), event(job.Start, 100, job.Attributes{}),
+		event(job.End, 110, job.Attributes{}))
+	if got := f.value(scored); got != jobs+1 {
+		t.Fatalf("%v jobs are scored, want %v", got, jobs+1)
+	}
+	for _, name := range []string{"eligible", "blocked"} {
+		if got := part("scored", name, ""); got != jobs+1 {
+			t.Errorf("%s: %v jobs, want %v", name, got, jobs+1)
+		}
+		for _, level := range []string{"0.1", "0.95"} {
+			below, hits := part("below", name, fmt.Sprintf("level=%q,", level)),
+				part("hits", name, fmt.Sprintf("level=%q,", level))
+			if below > hits || hits > jobs+1 {
+				t.Errorf("%s, level %s: %v below and %v up to the quantile of %v jobs", name, level, below, hits,
+					jobs+1)
+			}
+		}
+	}
+	if got := part("nonzero", "blocked", ""); got != 1 {
+		t.Errorf("%v jobs were blocked, want 1", got)
+	}
+	// 30 s were blocked and 0 were forecast: the median loses half the distance on the logarithmic scale.
+	if got, want := part("log_pinball", "blocked", `level="0.5",`), math.Log(90./60)/2; math.Abs(got-want) > 1e-9 {
+		t.Errorf("the blocked part loses %v, want %v", got, want)
+	}
+	reasons := 0.
+	for _, predicted := range []string{"resources", "priority", "limit", "hold", "unavailable"} {
+		reasons += f.value(fmt.Sprintf(
+			`waitcast_forecasts_reasons_total{cluster="main",predicted=%q,settled="hold"}`, predicted))
+	}
+	if agreed := f.value(`waitcast_forecasts_reasons_agreed_total{cluster="main"}`); reasons != 1 || agreed != 0 {
+		t.Errorf("%v jobs waited because of a hold, of %v that was predicted; want 1 and 0", reasons, agreed)
+	}
+	for _, name := range []string{"scored", "nonzero"} {
+		const series = `waitcast_forecasts_part_%s_total{cluster="main",part="blocked",queue="declared"}`
+		if got := f.value(fmt.Sprintf(series, name)); got != 0 {
+			t.Errorf("%s of a queue without jobs is %v", name, got)
+		}
+	}
+}
+
+// TestForecastWaitMetric proves that the metric equals the answer of GET /v1/wait for the typical job, and that there
+// is none if no job was seen.
 func TestForecastWaitMetric(t *testing.T) {
 	f := lively(t)
 	const labels = `{cluster="main",queue="work",size="2-8"}`
-	// 200 jobs of 2 processors have left; four of 6, 3, 8 and 5 run or wait: the median is 2. No job told a limit.
+	// 200 jobs of 2 processors have left; four of 6, 3, 8 and 5 run or wait. The median is 2. No job has a limit.
 	for name, want := range map[string]string{"jobs": "204", "procs": "2", "time_limit_seconds": "0"} {
 		f.wantSeries("waitcast_forecast_wait_"+name+labels, want)
 	}
@@ -133,13 +194,13 @@ func TestForecastWaitMetric(t *testing.T) {
 	}
 }
 
-// TestForecastWaitIsBounded proves that however many queues there are no more than 200 pairs of a queue and a size
-// class have forecasts, and that those with most jobs have.
+// TestForecastWaitIsBounded proves that, however many queues there are, at most 200 pairs of a queue and a size class
+// have forecasts, and that these are the pairs with the most jobs.
 func TestForecastWaitIsBounded(t *testing.T) {
 	f := serve(t, main(100))
 	var events []job.Event
 	for q := range 70 {
-		for _, procs := range []int{1, 2, 9, 65} { // a size class each
+		for _, procs := range []int{1, 2, 9, 65} { // each in its own size class
 			for i := range 2 {
 				if i == 1 && procs != 9 {
 					continue
@@ -163,8 +224,8 @@ func TestForecastWaitIsBounded(t *testing.T) {
 	}
 }
 
-// TestCoverageMetrics proves that ratios and means of the newest forecasts agree with the counters and with
-// GET /v1/accuracy where all of them are among the newest, and that there are none of none.
+// TestCoverageMetrics proves that ratios and means of the newest forecasts agree with the counters and with GET
+// /v1/accuracy if all of them are among the newest, and that there are none without forecasts.
 func TestCoverageMetrics(t *testing.T) {
 	f := lively(t)
 	n := f.value(`waitcast_forecasts_scored_total{cluster="main",queue="work",size="2-8"}`)
@@ -172,7 +233,7 @@ func TestCoverageMetrics(t *testing.T) {
 		t.Fatalf("%v forecasts are scored, %v among the newest; want more than 100 and all of them", n,
 			f.value(`waitcast_forecasts_recent{cluster="main",queue="work"}`))
 	}
-	for i := range f.rows { // a row for the answer to have the group; its newest forecasts are the pipeline's
+	for i := range f.rows { // a group needs a row; the newest forecasts come from the pipeline
 		f.rows[i].Replayed = true
 	}
 	var answer wire.Accuracy
@@ -225,11 +286,11 @@ func TestCoverageMetrics(t *testing.T) {
 	}
 }
 
-// TestObservedWaits proves that waits of jobs whose start is told as it happens are counted, in classic and in native
-// buckets, and no others.
+// TestObservedWaits proves that only waits of jobs whose start is reported as it happens are counted, in classic and in
+// native buckets.
 func TestObservedWaits(t *testing.T) {
 	f := serve(t, main(1000))
-	// read from what was there
+	// read from existing records
 	f.feed("main", one{id: "old", queue: "work", procs: 2, submit: 0, start: 50, end: 60}.events("main")...)
 	for i, wait := range []float64{0, 30, 4000} {
 		f.feed("main",
@@ -272,7 +333,7 @@ func TestObservedWaits(t *testing.T) {
 	}
 }
 
-// protobuf returns a histogram of one size class as a Prometheus gets it that reads native ones.
+// protobuf returns a histogram of one size class in the form for a Prometheus that reads native histograms.
 func (f *fixture) protobuf(name, size string) *dto.Histogram {
 	f.Helper()
 	accept := "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
@@ -296,7 +357,7 @@ func (f *fixture) protobuf(name, size string) *dto.Histogram {
 }
 
 // TestFlurryMetric proves that a burst counts from 200 jobs of one user in a queue within a day on, whether they wait,
-// run or have left, and is over an hour after the newest.
+// run or have left, and that it ends an hour after the newest.
 func TestFlurryMetric(t *testing.T) {
 	f := serve(t, main(1000))
 	const series = `waitcast_flurry_active_jobs{cluster="main",queue="flood"}`
@@ -329,8 +390,7 @@ func TestFlurryMetric(t *testing.T) {
 	f.wantSeries(series, "0")
 }
 
-// TestModelKS proves that the distance is that of the definition: the largest gap between the empirical and the fitted
-// cdf.
+// TestModelKS proves that the distance is the largest gap between the empirical and the fitted cdf, by definition.
 func TestModelKS(t *testing.T) {
 	f := lively(t)
 	const labels = `{class="parallel",cluster="main",queue="work"}`

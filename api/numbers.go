@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// finiteQuery returns a middleware that refuses a number of the query that is NaN or infinite: NaN passes every bound
-// of the schema, and JSON has no such number to answer with.
+// finiteQuery returns a middleware that refuses a number of the query that is NaN or infinite. NaN passes every bound
+// of the schema, and JSON cannot represent it in an answer.
 func finiteQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		for _, p := range ctx.Operation().Parameters {
@@ -23,7 +23,7 @@ func finiteQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 			text := ctx.Query(p.Name)
 			x, err := strconv.ParseFloat(text, 64)
 			if errors.Is(err, strconv.ErrRange) || err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
-				_ = huma.WriteErr(a, ctx, http.StatusUnprocessableEntity, "validation failed", // the client may be gone
+				_ = huma.WriteErr(a, ctx, http.StatusUnprocessableEntity, "validation failed", // it may be gone
 					&huma.ErrorDetail{Location: "query." + p.Name, Message: "expected a finite number", Value: text})
 				return
 			}
@@ -32,8 +32,8 @@ func finiteQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 	}
 }
 
-// jsonFormats reads and writes JSON. A number that no float64 can hold becomes a text before it is validated, so that
-// the schema's validation refuses it by its name.
+// jsonFormats reads and writes JSON. A number outside the range of float64 is converted to a text before validation, so
+// that the validation refuses it by name.
 func jsonFormats() map[string]huma.Format {
 	out := maps.Clone(huma.DefaultFormats)
 	for name, format := range out {
@@ -61,7 +61,7 @@ func decodeNumbers(data []byte, into *any) error {
 	return nil
 }
 
-// plainNumbers turns the numbers of a JSON value into float64, those that are too large into texts.
+// plainNumbers converts the numbers of a JSON value to float64, and numbers that are too large to texts.
 func plainNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
@@ -79,4 +79,41 @@ func plainNumbers(v any) any {
 		}
 	}
 	return v
+}
+
+// duplicateMember returns the name of a member that an object in a JSON text has twice, empty if there is none. For an
+// invalid JSON text it returns empty, because the decoder reports the error.
+func duplicateMember(data []byte) string {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	var open []map[string]bool // the members so far of the enclosing objects; nil for an array
+	key := false               // the next text may be the name of a member
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return ""
+		}
+		inObject := len(open) > 0 && open[len(open)-1] != nil
+		switch token := token.(type) {
+		case json.Delim:
+			switch token {
+			case '{':
+				open, key = append(open, map[string]bool{}), true
+				continue
+			case '[':
+				open, key = append(open, nil), false
+				continue
+			}
+			open = open[:len(open)-1]
+		case string:
+			if inObject && key {
+				members := open[len(open)-1]
+				if members[token] {
+					return token
+				}
+				members[token], key = true, false
+				continue
+			}
+		}
+		key = len(open) > 0 && open[len(open)-1] != nil // the next name follows a value
+	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// schema is what a test reads of a schema of the OpenAPI document.
+// schema is the part of an OpenAPI schema that the tests use.
 type schema struct {
 	Ref        string `json:"$ref"`
 	Type       any    // a string, or a list with "null"
@@ -30,7 +30,7 @@ func (s *schema) is(kind string) bool {
 	return slices.Contains(list, any(kind))
 }
 
-// document is what a test reads of the OpenAPI document.
+// document is the part of an OpenAPI document that the tests use.
 type document struct {
 	Paths map[string]map[string]struct {
 		Parameters []struct {
@@ -44,7 +44,7 @@ type document struct {
 	Components struct{ Schemas map[string]*schema }
 }
 
-// numbers returns the paths of the numbers of a body's schema; "#" is an element of a list.
+// numbers returns the paths of the numbers in a body's schema; "#" is an element of a list.
 func (d *document) numbers(s *schema, at []string) [][]string {
 	if s.Ref != "" {
 		s = d.Components.Schemas[s.Ref[strings.LastIndex(s.Ref, "/")+1:]]
@@ -62,7 +62,7 @@ func (d *document) numbers(s *schema, at []string) [][]string {
 	return out
 }
 
-// with returns a copy of a JSON value in which the member at a path has a value; what lacks on the way is made.
+// with returns a copy of a JSON value in which the member at a path has a value. It creates missing parents.
 func with(body any, path []string, value any) any {
 	if len(path) == 0 {
 		return value
@@ -85,7 +85,7 @@ func with(body any, path []string, value any) any {
 	return out
 }
 
-// companions are the members that a number needs beside it, so that nothing else is wrong with the body.
+// companions returns the other members that a number needs, so that the body has no other error.
 func companions(path []string) map[string]any {
 	amdahl := map[string]any{"amdahl": map[string]any{"serial": .1, "t1_seconds": 3600}}
 	body := map[string]any{"places": []any{map[string]any{"queue": "work"}}, "runtime": amdahl}
@@ -122,7 +122,7 @@ func (f *fixture) send(method, path, body string) answer {
 	return answer{rec.Code, rec.Header(), rec.Body.Bytes()}
 }
 
-// TestAbsurdNumbersAreRefused walks the numbers of the OpenAPI document, in queries and in bodies: what is no number,
+// TestAbsurdNumbersAreRefused tests all numbers in the OpenAPI document, in queries and in bodies: a value that is NaN,
 // infinite or absurd is answered with 422, and the answer names the parameter.
 func TestAbsurdNumbersAreRefused(t *testing.T) {
 	f := holes(t)

@@ -14,7 +14,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Views is where the published pictures come from.
+// Views is the source of the published views.
 type Views interface {
 	// View returns the newest view of a cluster, nil if there is no such cluster.
 	View(cluster string) *readmodel.View
@@ -22,11 +22,11 @@ type Views interface {
 	Views() []*readmodel.View
 	// Published returns a channel that is closed when views are published next.
 	Published() <-chan struct{}
-	// Conditions returns what is wrong with the database and the sources, empty if nothing is.
+	// Conditions returns the conditions of the database and the sources, empty if there are none.
 	Conditions() []readmodel.Condition
 }
 
-// Options are what a server needs beside the views.
+// Options configure a server.
 type Options struct {
 	// Version goes into the OpenAPI description and waitcast_build_info.
 	Version string
@@ -34,45 +34,49 @@ type Options struct {
 	StaleAfter time.Duration
 	// Now is the wall clock.
 	Now func() time.Time
-	// Registry is what /metrics serves; the api's own metrics are registered with it.
+	// SimulatedSpeed is the speed of Now relative to the real clock if it is simulated; 0 if it is real.
+	SimulatedSpeed float64
+	// Registry has the metrics that /metrics serves; the server registers its own metrics there.
 	Registry *prometheus.Registry
 	Log      *zap.Logger
-	// Accuracy reads the ledger; without it GET /v1/accuracy is not there.
+	// Accuracy reads the ledger; without it GET /v1/accuracy does not exist.
 	Accuracy AccuracyFunc
-	// Recent reads the newest rows of the ledger; without it GET /v1/accuracy/recent is not there.
+	// History reads the waits of the ledger; without it GET /v1/history does not exist.
+	History HistoryFunc
+	// Recent reads the newest rows of the ledger; without it GET /v1/accuracy/recent does not exist.
 	Recent RecentFunc
-	// Watchers bounds the clients of GET /v1/watch at a time; 0 is 2000.
+	// Watchers bounds the concurrent clients of GET /v1/watch; 0 means 2000.
 	Watchers int
-	// Admin is what administrators may ask for; without it those paths are not there.
+	// Admin has the operations for administrators; without it those paths do not exist.
 	Admin *Admin
-	// Guard decides who may ask for what; nil is one that knows nothing but Admin's token.
+	// Guard controls access; nil means a guard with Admin's token only.
 	Guard *access.Guard
-	// WasReady is set once the daemon was ready; one that outlives the server keeps a reload from making it not
-	// ready. Nil is one of its own.
+	// WasReady is set once the daemon was ready. If it outlives the server, a reload does not make the daemon not
+	// ready. Nil means a new one.
 	WasReady *atomic.Bool
-	// MostBody bounds the bytes of a question; 0 is 1 MiB.
+	// MostBody bounds the bytes of a request's body; 0 means 1 MiB.
 	MostBody int64
 }
 
-// Admin is what only an administrator may ask for: those who know the token.
+// Admin has the operations that only administrators may use: callers with the token.
 type Admin struct {
-	// Token is what a request must carry as "Authorization: Bearer TOKEN", where there is no Guard that knows it.
-	// With an empty one nobody has admin access.
+	// Token is the admin token, sent as "Authorization: Bearer TOKEN". It counts if no Guard knows it. If it is empty,
+	// nobody has admin access.
 	Token string
-	// Import takes in a log of the past.
+	// Import imports logs of the past.
 	Import ImportFunc
-	// Quarantine lists lines that could not be used.
+	// Quarantine lists bad lines.
 	Quarantine QuarantineFunc
-	// LogLevel is how much is logged; without it that path is not there.
+	// LogLevel changes the log level; without it that path does not exist.
 	LogLevel LogLevel
 }
 
-// ImportRequest is some logs of the past that somebody sends.
+// ImportRequest is a request to import logs of the past.
 type ImportRequest struct {
-	// Cluster is whose logs they are.
+	// Cluster is the cluster of the logs.
 	Cluster string
-	// Format is that of all files, as the configuration names it; empty recognizes each by its content. Columns are
-	// those of a dump of sacct without a header.
+	// Format is that of all files, as the configuration names it; empty means that each is recognized by its content.
+	// Columns are the columns of a dump of sacct without a header.
 	Format, Columns string
 	// Mode is how the history is replayed: exact or fast; empty decides it by the number of jobs.
 	Mode string
@@ -80,74 +84,99 @@ type ImportRequest struct {
 	Files ImportFiles
 }
 
-// ImportFiles gives the files of an import one after the other. Its methods are for one goroutine, but for Abort.
+// ImportFiles returns the files of an import one after the other. Only Abort is safe for concurrent use.
 type ImportFiles interface {
-	// Next returns the next file, which the caller closes before it asks for another one; io.EOF after the last.
+	// Next returns the next file, which the caller must close before the next call; io.EOF after the last.
 	Next() (name string, from io.ReadCloser, err error)
-	// Failed returns why what was read is not all of what was to come: the sender is gone. A damaged file is no reason.
+	// Failed returns the error if the transfer is incomplete because the sender disconnected. A damaged file is not
+	// such an error.
 	Failed() error
-	// Read and Total are the numbers of bytes that were read and that there are; Total is 0 if it is not known.
+	// Read is the number of bytes read so far, Total that of all bytes; 0 if unknown.
 	Read() int64
 	Total() int64
-	// Abort ends a read that waits, and all later ones.
+	// Abort ends a blocked read, and makes all later ones fail.
 	Abort()
 }
 
-// ImportFunc takes in logs of the past and returns what became of them, once all of that is learnt. It calls progress
-// now and then, from a goroutine of its own. An error may be a *Refused.
+// ImportFunc imports logs of the past and returns the result once all of it is learnt. It calls progress at intervals,
+// from a goroutine of its own. An error may be a *Refused.
 type ImportFunc func(ctx context.Context, req ImportRequest,
 	progress func(wire.ImportProgress)) (*wire.ImportReport, error)
 
-// QuarantineQuery defines which bad lines are asked for.
+// QuarantineQuery selects bad lines.
 type QuarantineQuery struct {
 	// Cluster and Reason select; empty means any.
 	Cluster, Reason string
-	// Limit is how many lines at most, the newest.
+	// Limit is the maximum number of lines; the newest are returned.
 	Limit int
 }
 
-// QuarantineFunc lists lines that could not be used, the newest last.
+// QuarantineFunc lists bad lines, the newest last.
 type QuarantineFunc func(ctx context.Context, q QuarantineQuery) (*wire.Quarantine, error)
 
-// LogLevel is how much the daemon logs. It is safe for concurrent use.
+// LogLevel is the level of the daemon's log. It is safe for concurrent use.
 type LogLevel interface {
-	// Level is how it is.
+	// Level returns the present level.
 	Level() wire.LogLevel
 	// Set changes it, for some time or, with 0, until it is changed again.
 	Set(level string, duration time.Duration) (wire.LogLevel, error)
 }
 
-// AccuracyQuery defines which rows of the ledger are asked for.
+// AccuracyQuery selects rows of the ledger.
 type AccuracyQuery struct {
 	// Cluster and Queue select; an empty queue means any.
 	Cluster, Queue string
-	// Bounds select, and say as of which instant.
+	// Bounds select by time, and define the instant of the result.
 	accuracy.Bounds
 }
 
 // AccuracyFunc reads the rows of the ledger that were closed at or after Since into a summary.
 type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*accuracy.Summary, error)
 
-// RecentQuery defines which rows of the ledger are asked for: those of jobs that started, the newest first.
+// HistoryQuery selects rows of the ledger for jobs that started.
+type HistoryQuery struct {
+	// Cluster and Queue select; an empty queue means any.
+	Cluster, Queue string
+	// Since and Until bound the instants of the starts; a zero Until is no bound.
+	Since, Until time.Time
+	// Zone is the time zone of the days.
+	Zone *time.Location
+}
+
+// HistoryFunc reads the waits of rows of the ledger.
+type HistoryFunc func(ctx context.Context, q HistoryQuery) (*accuracy.DailyWaits, error)
+
+// RecentQuery selects rows of the ledger for jobs that started, newest first.
 type RecentQuery struct {
 	// Cluster and Queue select; an empty queue means any.
 	Cluster, Queue string
-	// Since selects by when the wait ended.
+	// Since selects by the end of the wait.
 	Since time.Time
-	// Limit is the greatest number of rows.
+	// Limit is the maximum number of rows.
 	Limit int
 }
 
-// RecentRow is a forecast beside the fact.
+// RecentRow is a forecast with the observed wait.
 type RecentRow struct {
 	Queue         string
 	Procs         int
 	Submit, Start time.Time
 	// WaitSeconds is the wait that was observed.
 	WaitSeconds float64
-	// Levels and Quantiles, in seconds, are the forecast; none where there was none. NaN is no quantile, +Inf is never.
+	// Levels and Quantiles, in seconds, are the forecast; empty if there was none. NaN means no quantile, +Inf never.
 	Levels, Quantiles []float64
 	Replayed          bool
+	// Parts are the parts of the wait; nil if unknown.
+	Parts *RecentParts
+}
+
+// RecentParts are the parts of a wait in the ledger (modelstore.Parts).
+type RecentParts struct {
+	BlockedSeconds float64
+	// Blocked are the forecast quantiles of the blocked part, at the levels of the row; nil if no block was forecast.
+	Blocked []float64
+	// Predicted is a cause (job.Cause), Settled a reason in the scheduler's word.
+	Predicted, Settled string
 }
 
 // RecentFunc reads the newest rows of the ledger.

@@ -16,9 +16,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestRecent proves that the newest forecasts come first, beside what came of them; that a job without a forecast has
-// none, that "never" is null, that jobs which left without a start are not told, and that neither a job nor a user is
-// named.
+// TestRecent proves that the newest forecasts come first, with their outcomes, that a job without a forecast has none,
+// that "never" is null, that jobs that left without a start are left out, and that no job or user is named.
 func TestRecent(t *testing.T) {
 	f := lively(t)
 	never := math.Inf(1)
@@ -43,6 +42,10 @@ func TestRecent(t *testing.T) {
 	if *oldest.Forecast.P95 != 600 || *oldest.Forecast.P10 != 0 || oldest.WaitSeconds != 90 {
 		t.Errorf("the oldest is %+v", oldest)
 	}
+	if *oldest.BlockedSeconds != 30 || *oldest.BlockedForecast.P75 != 60 || oldest.Predicted != "limit" ||
+		oldest.Settled != "limit" || newest.BlockedSeconds != nil || newest.BlockedForecast != nil {
+		t.Errorf("the parts of the oldest are %+v, of the newest, which has none, %+v", oldest, newest)
+	}
 	body := string(f.do(http.MethodGet, "/v1/accuracy/recent", nil).body)
 	if strings.Contains(body, secret) || strings.Contains(body, `"17"`) {
 		t.Errorf("it names who: %s", body)
@@ -59,8 +62,8 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-// TestCurves proves that the quantiles of the lifetimes are those of the history, that the law's are those of Downey's
-// line, and that a queue without a job has none.
+// TestCurves proves that the empirical quantiles of the lifetimes are those of the history, that the law's quantiles
+// are those of Downey's line, and that a queue without a job has neither.
 func TestCurves(t *testing.T) {
 	f := lively(t)
 	var got wire.LifetimeCurves
@@ -73,7 +76,7 @@ func TestCurves(t *testing.T) {
 	}
 	c := got.Curves[1]
 	for i, p := range got.Levels {
-		// the history has the law's quantiles in the middle of 200 equal parts
+		// the history has the law's quantiles at the middles of 200 equal parts
 		rank := max(math.Ceil(p*lawJobs), 1) - .5
 		if want := lawMin * math.Pow(lawMax/lawMin, rank/lawJobs); math.Abs(c.Observed[i]/want-1) > 1e-6 {
 			t.Errorf("observed at %g: %g, want %g", p, c.Observed[i], want)
@@ -94,7 +97,8 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// TestChanges proves that a client hears at once how things are, and again after the next record, and not between.
+// TestChanges proves that a client receives the present state at once, another event after the next record, and none in
+// between.
 func TestChanges(t *testing.T) {
 	f := lively(t)
 	server := httptest.NewServer(f.server.Handler())
@@ -133,7 +137,7 @@ func TestChanges(t *testing.T) {
 		return wire.Change{}
 	}
 	first := next()
-	f.feed("main") // published anew, with nothing in it
+	f.feed("main") // published again, without a change
 	later := f.now.Add(-10 * time.Second)
 	f.feed("main", one{id: "n", queue: "work", procs: 1, submit: later.Sub(epoch()).Seconds(), start: -1,
 		end: -1}.events("main")...)
@@ -146,8 +150,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestUnknownPath proves that a path that is not there is told as a problem (RFC 9457), and that a method that is not
-// there is still told to be wrong.
+// TestUnknownPath proves that an unknown path gives a problem (RFC 9457), and that a wrong method still gives its own
+// error.
 func TestUnknownPath(t *testing.T) {
 	f := lively(t)
 	for _, path := range []string{"/nope", "/v1/nope", "/page/nope.js", "/v1/queues/"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -12,13 +13,13 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// problem is an error as RFC 9457 has it.
+// problem is an error in the form of RFC 9457.
 type problem struct{ wire.Problem }
 
 // Error implements error.
 func (p *problem) Error() string { return p.Detail }
 
-// describeProblems adds waitcast's own members to the schema of errors, and takes out its examples, which name foreign
+// describeProblems adds waitcast's own members to the schema of errors, and removes its examples, which name other
 // sites.
 func describeProblems(doc *huma.OpenAPI) {
 	schema := doc.Components.Schemas.Map()["ErrorModel"]
@@ -28,6 +29,12 @@ func describeProblems(doc *huma.OpenAPI) {
 	for _, p := range schema.Properties {
 		p.Examples = nil
 	}
+	kind := schema.Properties["type"]
+	kind.Default, kind.Description = nil, "Which kind of problem: "+wire.ProblemParameter+", "+wire.ProblemNoForecast+
+		", or one that the status names, such as "+wire.ProblemType(http.StatusNotFound)+"."
+	schema.Required = append(schema.Required, "type")
+	schema.Properties["parameter"] = &huma.Schema{Type: huma.TypeString,
+		Description: "The parameter, or the member of the body, that is wrong, where one is; the first of errors."}
 	schema.Properties["reason"] = &huma.Schema{Type: huma.TypeString,
 		Description: "Where no forecast is possible: the cause, as in cannot_say."}
 	schema.Properties["hint"] = &huma.Schema{Type: huma.TypeString,
@@ -40,11 +47,11 @@ func (p *problem) GetStatus() int { return p.Status }
 // ContentType implements huma.ContentTypeFilter.
 func (p *problem) ContentType(string) string { return "application/problem+json" }
 
-// Refused is an error by which a function of Admin says that it cannot do what was asked: it becomes the answer.
+// Refused is the error of an Admin function that refuses a request. It becomes the answer.
 type Refused struct {
-	// Status is that of HTTP.
+	// Status is the HTTP status.
 	Status int
-	// Detail is the cause, Hint what would help; in words.
+	// Detail describes the cause, Hint what would help.
 	Detail, Hint string
 }
 
@@ -53,14 +60,15 @@ func (e *Refused) Error() string { return e.Detail }
 
 func (e *Refused) problem() *problem {
 	return &problem{wire.Problem{
-		Type: "about:blank", Title: http.StatusText(e.Status), Status: e.Status, Detail: e.Detail, Hint: e.Hint,
+		Type: wire.ProblemType(e.Status), Title: http.StatusText(e.Status), Status: e.Status, Detail: e.Detail,
+		Hint: e.Hint,
 	}}
 }
 
 // writeProblem answers with a problem.
 func writeProblem(w http.ResponseWriter, p *problem) { access.WriteProblem(w, &p.Problem) }
 
-// problemOf returns the problem that an error is for the client, nil for a fault of the server.
+// problemOf converts an error to a problem for the client, nil for a fault of the server.
 func problemOf(err error) *problem {
 	var known *problem
 	var refused *Refused
@@ -76,7 +84,7 @@ func problemOf(err error) *problem {
 	return nil
 }
 
-// refusalProblem returns the refusal of a use case as HTTP has it.
+// refusalProblem converts the refusal of a use case to an HTTP problem.
 func refusalProblem(r *ask.Refusal) *problem {
 	status := http.StatusServiceUnavailable
 	switch r.Kind {
@@ -86,13 +94,41 @@ func refusalProblem(r *ask.Refusal) *problem {
 		status = http.StatusUnprocessableEntity
 	}
 	out := &problem{wire.Problem{
-		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: r.Detail, Reason: string(r.Reason),
-		Hint: r.Hint,
+		Type: wire.ProblemType(status), Title: http.StatusText(status), Status: status, Detail: r.Detail,
+		Parameter: r.Field, Reason: string(r.Reason), Hint: r.Hint,
 	}}
+	if r.Field != "" {
+		out.Type = wire.ProblemParameter
+	}
 	if r.Reason != "" {
 		out.Type, out.Title = wire.ProblemNoForecast, "No forecast possible"
 	}
 	return out
+}
+
+// typedProblems adds the type and the name of the parameter to the problems of huma, so that they are like all others.
+func typedProblems(_ huma.Context, _ string, v any) (any, error) {
+	found, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	out := &wire.Problem{Type: wire.ProblemType(found.Status), Title: found.Title, Status: found.Status,
+		Detail: found.Detail}
+	for _, e := range found.Errors {
+		out.Errors = append(out.Errors, wire.FieldError{Message: e.Message, Location: e.Location, Value: e.Value})
+	}
+	if len(out.Errors) > 0 && found.Status == http.StatusUnprocessableEntity {
+		out.Type, out.Parameter = wire.ProblemParameter, parameterAt(out.Errors[0].Location)
+	}
+	return out, nil
+}
+
+// parameterAt returns the parameter at a location in huma's form: query.procs, body.sizes[1].
+func parameterAt(location string) string {
+	if _, name, ok := strings.Cut(location, "."); ok {
+		return name
+	}
+	return location
 }
 
 // register adds an operation. The errors of its handler become problems.

@@ -11,9 +11,9 @@ import (
 )
 
 type quarantineInput struct {
-	Cluster string `query:"cluster" doc:"only of this cluster"`
-	Reason  string `query:"reason" doc:"only of this reason"`
-	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"10000" doc:"at most so many lines, the newest"`
+	Cluster string `query:"cluster" doc:"only lines of this cluster"`
+	Reason  string `query:"reason" doc:"only lines of this reason, as in waitcast_bad_lines_total"`
+	Limit   int    `query:"limit" default:"100" minimum:"1" maximum:"10000" doc:"maximum number of lines, the newest"`
 }
 
 type quarantineOutput struct {
@@ -26,7 +26,6 @@ func (s *Server) registerQuarantine(a huma.API) {
 		OperationID: "get-quarantine", Method: http.MethodGet, Path: "/v1/quarantine", Security: adminOnly(),
 		Middlewares: huma.Middlewares{s.adminOperation},
 		Summary:     "Lines of the logs that could not be used",
-		Description: "The quarantine is bounded: of very many bad lines only the newest are kept.",
 		Errors:      []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusUnprocessableEntity},
 	}, s.getQuarantine)
 }

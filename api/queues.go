@@ -11,18 +11,18 @@ import (
 
 type queuesInput struct {
 	Cluster     string `query:"cluster" doc:"only this cluster"`
-	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+	IfNoneMatch string `header:"If-None-Match" doc:"ETags of answers that the client has; if one of them is still right, the answer is 304"`
 }
 
 type queuesOutput struct {
-	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	ETag string `header:"ETag" doc:"weak validator: it stays the same while the answer stays the same, except age_seconds"`
 	Body wire.Queues
 }
 
 func (s *Server) registerQueues(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-queues", Method: http.MethodGet, Path: "/v1/queues",
-		Summary: "The queues, what they hold, and how well their lifetimes are known",
+		Summary: "The queues with their jobs, and the fits of their lifetimes",
 		Errors:  []int{http.StatusNotFound},
 	}, s.getQueues)
 }

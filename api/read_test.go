@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/waitcast/waitcast/api/reference"
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/job"
@@ -44,6 +45,8 @@ func lively(t testing.TB) *fixture {
 			Outcome: modelstore.Started, WaitSeconds: 90, Levels: waittime.Levels(),
 			Quantiles: []float64{0, 10, 60.5, 120, 300, 600},
 			Peers:     []modelstore.Peer{{Method: "limits", Quantiles: []float64{600, 600, 600, 600, 600, 600}}},
+			Parts: &modelstore.Parts{BlockedSeconds: 30, Blocked: []float64{0, 0, 20, 60, 150, 300},
+				Eligible: []float64{0, 10, 40, 60, 150, 300}, Predicted: "limit", Settled: "QOSMaxJobsPerUserLimit"},
 		},
 		{Queue: "work", Procs: 2, Submit: at(begin - 3595), Outcome: modelstore.Cancelled, WaitSeconds: 400,
 			Levels: waittime.Levels(), Quantiles: []float64{0, 10, 60, 120, 300, 600}},
@@ -51,8 +54,7 @@ func lively(t testing.TB) *fixture {
 	return f
 }
 
-// TestQueues proves that every queue is listed with what it holds, also one that is only configured, and with its
-// models.
+// TestQueues proves that every queue is listed with its jobs and its models, even one that is only configured.
 func TestQueues(t *testing.T) {
 	f := lively(t)
 	var got wire.Queues
@@ -84,8 +86,8 @@ func TestQueues(t *testing.T) {
 	f.get("/v1/queues?cluster=main", &got)
 }
 
-// TestQueuesOldestPicture proves that with several clusters the oldest picture speaks for the answer, and that one of
-// which nothing was read is the oldest.
+// TestQueuesOldestPicture proves that with several clusters the age of the answer is that of the oldest picture, and
+// that a cluster without records is the oldest.
 func TestQueuesOldestPicture(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "a"}, pipeline.ClusterConfig{Name: "b"},
 		pipeline.ClusterConfig{Name: "c"})
@@ -110,8 +112,8 @@ func TestQueuesOldestPicture(t *testing.T) {
 	check(at(50), 50, false)
 }
 
-// TestModels proves that a queue's models come with the Kolmogorov-Smirnov distance, which is small where the law is
-// right, and with Song's chains as large as the data have them.
+// TestModels proves that a queue's models come with the Kolmogorov-Smirnov distance, which is small if the law is
+// right, and with Song's chains of the size that the data require.
 func TestModels(t *testing.T) {
 	f := lively(t)
 	var got wire.Models
@@ -126,13 +128,14 @@ func TestModels(t *testing.T) {
 	if m.Class != "parallel" || m.N != lawJobs || math.Abs(m.TMaxSeconds/lawMax-1) > .2 {
 		t.Errorf("model %+v", m)
 	}
-	// Runtimes from 10 to 100,000 s lie in [2^3, 2^17): 14 states; all jobs have 2 processors: the state 2^1.
+	// Runtimes from 10 to 100,000 s lie in [2^3, 2^17), which gives 14 states. All jobs have 2 processors: the state
+	// 2^1.
 	if got.Markov == nil || len(got.Markov.Runtime.States) != 14 || len(got.Markov.Procs.States) != 1 {
 		t.Errorf("chains %+v, want 14 runtime states and 1 of processors", got.Markov)
 	}
 	f.feed("main", one{id: "only", queue: "single", procs: 1, submit: 0, start: 0, end: 7}.events("main")...)
 	var single wire.Models
-	f.get("/v1/models/single", &single) // correlations of one job are not numbers, which JSON cannot write
+	f.get("/v1/models/single", &single) // correlations of a single job are NaN, which JSON cannot represent
 	if p := f.problem("/v1/models/werk"); p.Status != http.StatusNotFound || p.Reason != "unknown_queue" ||
 		!strings.Contains(p.Hint, "declared, single, work") {
 		t.Errorf("unknown queue: %+v", p)
@@ -146,8 +149,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestETag proves that a client which has an answer already is told so for as long as it holds: until an event, until
-// it becomes stale, and for a forecast until the next second.
+// TestETag proves that a client that has an answer already gets 304 as long as the answer is valid: until an event,
+// until it becomes stale, and for a forecast until the next second.
 func TestETag(t *testing.T) {
 	f := lively(t)
 	for path, clock := range map[string]bool{
@@ -190,7 +193,7 @@ func TestETag(t *testing.T) {
 	}
 }
 
-// TestHead proves that HEAD answers as GET does.
+// TestHead proves that HEAD answers like GET.
 func TestHead(t *testing.T) {
 	f := lively(t)
 	for _, path := range []string{
@@ -211,7 +214,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestMetricsLint proves that the metrics are as Prometheus recommends, their labels few and known, whatever is asked.
+// TestMetricsLint proves that the metrics follow Prometheus' recommendations, and that their labels are few and known,
+// whatever is requested.
 func TestMetricsLint(t *testing.T) {
 	f := lively(t)
 	for _, method := range []string{"GET", "BREW", "PROPFIND"} {
@@ -224,7 +228,7 @@ func TestMetricsLint(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
-	known := map[string][]string{ // values of a label that no configuration and no log bounds
+	known := map[string][]string{ // values of a label that neither the configuration nor the log bounds
 		"class": {"sequential", "parallel"}, "level": {"0.1", "0.25", "0.5", "0.75", "0.9", "0.95"},
 		"verdict": {"applied", "duplicate", "orphan"}, "method": {"get", "post", "unknown"},
 		"code": {"200", "404", "405", "422", "500", "503"}, "version": {"test"},
@@ -233,10 +237,13 @@ func TestMetricsLint(t *testing.T) {
 		"model": readmodel.SyntheticModels(), "stay": {"long_term", "temporary", "dropped"},
 		"size": waittime.SizeClasses(), "peer": {"qbets", "limits", "downey_combined"},
 		"reason": append(collector.Reasons(), "scores", "capacity", "limit", "new_queue", "credential", "missing",
-			"role", "cross_origin", "rate", "busy"),
+			"role", "cross_origin", "rate", "connections", "queue", "busy", "idle", "slow", "room", "age"),
+		"kind":  {"users", "histories", "classes"},
 		"state": {"running", "queued", "held"}, "bound": {"below", "hits"},
 		"made": {"live", "replayed"}, "pool": {"batch", "rest"},
-		"dimension": {"procs", "gpus"},
+		"dimension": {"procs", "gpus"}, "part": {"eligible", "blocked"},
+		"predicted": {"resources", "priority", "limit", "hold", "unavailable"},
+		"settled":   {"resources", "priority", "limit", "hold", "unavailable"},
 	}
 	families, err := f.registry.Gather()
 	if err != nil {
@@ -256,7 +263,7 @@ func TestMetricsLint(t *testing.T) {
 	}
 }
 
-// TestNoUserNames proves that no answer and no metric tells who runs what.
+// TestNoUserNames proves that no answer and no metric shows who runs what.
 func TestNoUserNames(t *testing.T) {
 	f := lively(t)
 	paths := []string{
@@ -273,8 +280,8 @@ func TestNoUserNames(t *testing.T) {
 	}
 }
 
-// TestOpenAPI proves that the description is of version 3.1, has every path with its parameters and schemas, refers
-// only to itself and to nothing outside.
+// TestOpenAPI proves that the description is of version 3.1, has every path with its parameters and schemas, and refers
+// only to itself.
 func TestOpenAPI(t *testing.T) {
 	f := serve(t, main(1))
 	a := f.do(http.MethodGet, "/openapi.json", nil)
@@ -297,11 +304,12 @@ func TestOpenAPI(t *testing.T) {
 		t.Errorf("openapi %q, info %+v", doc.OpenAPI, doc.Info)
 	}
 	for path, params := range map[string][]string{
-		"/v1/wait": {"account", "by", "cluster", "curve", "explain", "gpus", "keep", "memory", "nodes", "procs", "qos",
-			"queue", "time_limit", "user"},
+		"/v1/wait": {"account", "by", "cluster", "curve", "explain", "gpu_type", "gpus", "keep", "memory", "nodes",
+			"procs", "qos", "queue", "time_limit", "user"},
 		"/v1/queues":         {"cluster"},
 		"/v1/accuracy":       {"cluster", "limit", "made", "offset", "queue", "since", "size_class", "until"},
-		"/v1/jobs":           {"cluster", "limit", "queue"},
+		"/v1/jobs":           {"cluster", "limit", "offset", "queue"},
+		"/v1/me":             {"cluster", "limit", "name", "offset", "user"},
 		"/v1/jobs/{id}":      {"cluster", "id", "keep"},
 		"/v1/models/{queue}": {"cluster", "queue"},
 	} {
@@ -332,13 +340,15 @@ func TestOpenAPI(t *testing.T) {
 			t.Errorf("reference to %q, which is not there", ref[1])
 		}
 	}
-	for _, url := range regexp.MustCompile(`https?://[^"]*`).FindAllString(string(a.body), -1) {
-		t.Errorf("the description names %s", url)
+	for _, url := range regexp.MustCompile(`https?://[^"\s()]*`).FindAllString(string(a.body), -1) {
+		if !strings.HasPrefix(url, reference.Pages) && !strings.HasPrefix(url, "http://127.0.0.1:9817") {
+			t.Errorf("the description names %s, which is neither a page of waitcast nor the daemon", url)
+		}
 	}
 }
 
-// TestQueueRules proves that the rules of a queue say what the forecasts use: a configured policy, the jobs' own
-// priorities, or what was learnt of the starts, with how much is still needed; in words and numbers.
+// TestQueueRules proves that the rules of a queue describe what the forecasts use: a configured policy, the jobs' own
+// priorities, or the rules that were learnt from the starts, with how much is still needed; in words and numbers.
 func TestQueueRules(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "configured", Procs: 10, Policy: "fcfs"},
 		pipeline.ClusterConfig{Name: "priorities", Procs: 10}, pipeline.ClusterConfig{Name: "young", Procs: 10})

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// healthz reports that the process serves.
+// healthz reports that the process answers requests.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
 	writeText(w, http.StatusOK, "ok\n")
 }
@@ -26,16 +26,14 @@ type healthOutput struct{ Body wire.Health }
 func (s *Server) registerHealth(a huma.API) {
 	huma.Register(a, huma.Operation{
 		OperationID: "get-health", Method: http.MethodGet, Path: healthPath,
-		Summary: "What keeps the daemon from doing all of its work",
-		Description: "The same as GET /readyz, for programs, and with status 200 whatever is wrong; besides, " +
-			"why answers are stale.",
+		Summary: "Problems that keep the daemon from doing all of its work",
 	}, func(context.Context, *struct{}) (*healthOutput, error) { return &healthOutput{s.health()}, nil })
 }
 
-// readyz reports whether the daemon answers, and what keeps it from doing all of its work. The status is 503 until one
-// cluster can be forecast and every source was read to its end or failed. From then on it is 200, whatever fails,
-// because a daemon that still answers must not be taken out of service; strict=true makes it 503 as long as anything is
-// wrong.
+// readyz reports whether the daemon is ready, and the conditions that prevent part of its work. The status is 503 until
+// one cluster can be forecast and every source was read to its end or failed. From then on it is 200 despite failures,
+// because a daemon that still answers must not be taken out of service. With strict=true it is 503 as long as there is
+// a condition.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	strict := false
 	if text := r.URL.Query().Get("strict"); text != "" {
@@ -70,7 +68,8 @@ func (s *Server) health() wire.Health {
 	} else if !reading {
 		s.opts.WasReady.Store(true)
 	}
-	out := wire.Health{Status: wire.Ready, Conditions: []wire.Condition{}, Stale: []wire.StaleCluster{}}
+	out := wire.Health{Status: wire.Ready, Conditions: []wire.Condition{}, Stale: []wire.StaleCluster{},
+		SimulatedSpeed: s.opts.SimulatedSpeed}
 	switch {
 	case !s.opts.WasReady.Load():
 		out.Status = wire.NotReady
@@ -91,8 +90,8 @@ func (s *Server) health() wire.Health {
 	return out
 }
 
-// nothingReadAnywhere returns the condition of a daemon none of whose clusters can be answered for, nil if one can: a
-// record of it is known, or all of its sources were read to their end and are empty.
+// nothingReadAnywhere returns the condition of a daemon without any usable cluster, nil if there is one: a cluster with
+// a record, or with sources that were all read to their end and are empty.
 func nothingReadAnywhere(views []*readmodel.View) *readmodel.Condition {
 	c := readmodel.Condition{Name: readmodel.NothingRead, Reason: "no record of any cluster has been read yet"}
 	if len(views) == 0 {

@@ -35,15 +35,15 @@ func (f *fixture) ready(status int, text string) {
 	if text != "ready\n" {
 		degraded = "1"
 	}
-	help := "# HELP waitcast_degraded 1 if anything keeps the daemon from doing all of its work, as /readyz has " +
-		"it.\n# TYPE waitcast_degraded gauge\n"
+	help := "# HELP waitcast_degraded 1 if a problem keeps the daemon from doing all of its work, as in " +
+		"/readyz.\n# TYPE waitcast_degraded gauge\n"
 	if err := testutil.GatherAndCompare(f.registry, strings.NewReader(help+"waitcast_degraded "+degraded+"\n"),
 		"waitcast_degraded"); err != nil {
 		f.Error(err)
 	}
 }
 
-// standing hands the pipeline what a read of a cluster's log told that cannot be read.
+// standing passes problems of a cluster's log to the pipeline.
 func (f *fixture) standing(cluster string, problems ...tail.Problem) {
 	f.Helper()
 	f.deliver(&source.Delivery{Source: f.sources[cluster], Standing: problems, CaughtUp: true})
@@ -55,7 +55,7 @@ func denied(path string) tail.Problem {
 }
 
 // TestReady proves that a server is healthy at once, that it is ready when one cluster can be forecast and every source
-// was read to its end or failed, and that failures from then on do not take it out of service unless that is asked for.
+// was read to its end or failed, and that later failures do not take it out of service unless strict is requested.
 func TestReady(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "one", Procs: 4}, pipeline.ClusterConfig{Name: "two", Procs: 4})
 	if a := f.do(http.MethodGet, "/healthz", nil); a.status != http.StatusOK || string(a.body) != "ok\n" {
@@ -70,7 +70,7 @@ func TestReady(t *testing.T) {
 	f.ready(no, "not ready\nsource_reading: source one/log"+reading+"source_reading: source two/log"+reading+nothing)
 	f.standing("two", denied("/var/two"))
 	f.ready(no, "not ready\nsource_reading: source one/log"+reading+lost+nothing)
-	f.feed("one") // an empty log: nobody has submitted a job yet
+	f.feed("one") // an empty log: no job was submitted yet
 	f.ready(http.StatusOK, "degraded\n"+lost)
 	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("one")
 	f.feed("one", events...)
@@ -86,17 +86,17 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestReadyMiddle proves that a server that has read the middle of its only log is not ready.
+// TestReadyMiddle proves that a server that has read its only log up to the middle is not ready.
 func TestReadyMiddle(t *testing.T) {
 	f := serve(t, main(4))
 	events := one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")
-	f.deliver(&source.Delivery{Source: f.sources["main"], Events: events, Lines: 2}) // more is there
+	f.deliver(&source.Delivery{Source: f.sources["main"], Events: events, Lines: 2}) // the log has more
 	f.ready(http.StatusServiceUnavailable,
 		"not ready\nsource_reading: source main/log: still reading what was there before\n")
 }
 
 // TestReadySameWords proves that /readyz, /v1/health and the metrics have source, file and reason in the same words,
-// whatever a file's name has in it, and that a condition keeps its begin while it stands.
+// whatever a file's name contains, and that a condition keeps its begin while it lasts.
 func TestReadySameWords(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
@@ -128,7 +128,8 @@ func TestReadySameWords(t *testing.T) {
 	}
 }
 
-// TestReadyStale proves that /v1/health says why answers are stale, and that they are not before the limit.
+// TestReadyStale proves that /v1/health gives the reason why answers are stale, and that they are not stale before the
+// limit.
 func TestReadyStale(t *testing.T) {
 	f := serve(t, main(4))
 	why := func() string {
@@ -160,9 +161,9 @@ func TestReadyStale(t *testing.T) {
 	}
 }
 
-// TestReadyClock proves that records ahead of the clock and a log whose clock is off are conditions like any other: in
+// TestReadyClock proves that records ahead of the clock and a log whose clock is wrong are ordinary conditions: in
 // /readyz, /v1/health and the metrics, in the same words, with one begin however many records there are, and gone when
-// they are over.
+// they end.
 func TestReadyClock(t *testing.T) {
 	f := serve(t, main(4))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)

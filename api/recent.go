@@ -11,14 +11,15 @@ import (
 
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
 type recentInput struct {
-	Cluster string `query:"cluster" doc:"cluster; may be left out where there is only one"`
+	Cluster string `query:"cluster" doc:"name of the cluster; may be left out if there is only one"`
 	Queue   string `query:"queue" doc:"only this queue"`
 	Since   string `query:"since" default:"30d" doc:"only jobs that started since: a time before the newest record (7d), or an instant (2026-03-02, 2026-03-02T13:00:00Z)"`
-	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"at most so many jobs, those that started last"`
+	Limit   int    `query:"limit" minimum:"1" maximum:"1000" default:"200" doc:"maximum number of jobs, those that started last"`
 }
 
 type recentOutput struct {
@@ -29,10 +30,8 @@ type recentOutput struct {
 func (s *Server) registerRecent(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-recent-forecasts", Method: http.MethodGet, Path: "/v1/accuracy/recent",
-		Summary: "The newest forecasts, one by one, beside what came of them",
-		Description: "What was forecast at the submissions of the jobs that started last, and how long they waited. " +
-			"It is not told whose the jobs were. The ledger is read for it, by one request at a time.",
-		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
+		Summary: "The newest forecasts one by one, with the actual waits",
+		Errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity},
 	}, s.getRecent)
 }
 
@@ -72,18 +71,27 @@ func recent(r *RecentRow) wire.RecentForecast {
 	if r.Replayed {
 		w.Made = "replayed"
 	}
-	told := func(x float64) bool { return !math.IsNaN(x) }
-	if len(r.Quantiles) != len(r.Levels) || !slices.ContainsFunc(r.Quantiles, told) {
-		return w
-	}
-	w.Forecast = &wire.Quantiles{}
-	for level, into := range map[float64]**float64{
-		.1: &w.Forecast.P10, .25: &w.Forecast.P25, .5: &w.Forecast.P50, .75: &w.Forecast.P75, .9: &w.Forecast.P90,
-		.95: &w.Forecast.P95,
-	} {
-		if i := slices.Index(r.Levels, level); i >= 0 {
-			*into = ask.Number(r.Quantiles[i])
-		}
+	w.Forecast = recentQuantiles(r.Levels, r.Quantiles)
+	if p := r.Parts; p != nil {
+		w.BlockedSeconds, w.BlockedForecast = &p.BlockedSeconds, recentQuantiles(r.Levels, p.Blocked)
+		w.Predicted, w.Settled = p.Predicted, job.CauseOf(p.Settled).String()
 	}
 	return w
+}
+
+// recentQuantiles converts quantiles of the ledger; nil if there are none.
+func recentQuantiles(levels, quantiles []float64) *wire.Quantiles {
+	told := func(x float64) bool { return !math.IsNaN(x) }
+	if len(quantiles) != len(levels) || !slices.ContainsFunc(quantiles, told) {
+		return nil
+	}
+	out := &wire.Quantiles{}
+	for level, into := range map[float64]**float64{
+		.1: &out.P10, .25: &out.P25, .5: &out.P50, .75: &out.P75, .9: &out.P90, .95: &out.P95,
+	} {
+		if i := slices.Index(levels, level); i >= 0 {
+			*into = ask.Number(quantiles[i])
+		}
+	}
+	return out
 }

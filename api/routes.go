@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// The paths that are not like the others: the body of the first is read while it comes, the others answer for as long
-// as the client likes.
+// These paths have special handling: the body of the first is read while it arrives, and the others stream answers
+// until the client disconnects.
 const (
 	importPath  = "/v1/import"
 	watchPath   = "/v1/watch"
@@ -26,18 +26,20 @@ const (
 // ndjsonMedia is the type of lines of JSON.
 const ndjsonMedia = "application/x-ndjson"
 
-// mostBody is how many bytes a question may have unless the options say otherwise.
+// mostBody is the default of Options.MostBody.
 const mostBody = 1 << 20
 
-// bodyPatience is how long the body of a question may take to come.
+// bodyPatience is the maximum time for receiving the body of a request.
 const bodyPatience = 5 * time.Second
 
-// routes is a mux that knows what it serves, and answers with problems where nothing does. A question's body is read
-// here, whole: what is wrong with it is the client's fault.
+// routes is a mux that records its patterns, and answers with problems for unknown paths. It reads the whole body of a
+// request, so that errors of reading become answers to the client.
 type routes struct {
 	*http.ServeMux
 	patterns []string
-	body     atomic.Int64 // bytes that a body may have
+	body     atomic.Int64 // maximum bytes of a body
+	// expensive serves the requests for which isExpensive is true.
+	expensive func(w http.ResponseWriter, r *http.Request, next http.Handler)
 }
 
 // HandleFunc implements humago.Mux.
@@ -64,10 +66,14 @@ func (m *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	m.ServeMux.ServeHTTP(w, r) // again: it sets the values of the pattern
+	if isExpensive(r) {
+		m.expensive(w, r, m.ServeMux)
+		return
+	}
+	m.ServeMux.ServeHTTP(w, r) // call the mux, which sets the values of the pattern
 }
 
-// read takes in a body.
+// read reads a body.
 func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 	limit := m.body.Load()
 	tooLong := &wire.Problem{
@@ -78,14 +84,23 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 		w.Header().Set("Connection", "close")
 		return tooLong
 	}
-	// the server's own holds where this cannot
+	// the server's own deadline applies if this one cannot be set
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyPatience))
+	done := access.AwaitBody(r)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	done()
 	var long *http.MaxBytesError
 	var slow net.Error
 	switch {
 	case err == nil:
+		// The server keeps reading to notice a disconnect. At a deadline it would consider the client disconnected, and
+		// cancel later requests on the connection.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		if name := duplicateMember(body); name != "" { // it would be unclear which of the values counts
+			return &wire.Problem{Type: wire.ProblemParameter, Status: http.StatusUnprocessableEntity,
+				Detail: name + ": " + givenTwice, Parameter: name}
+		}
 		return nil
 	case errors.As(err, &long):
 		return tooLong
@@ -95,7 +110,7 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 	return &wire.Problem{Status: http.StatusBadRequest, Detail: "the body cannot be read: " + err.Error()}
 }
 
-// nothing answers where no handler is: the mux's own handler knows the status, and what is allowed.
+// nothing answers requests without a handler: the mux's own handler determines the status, and the allowed methods.
 func (m *routes) nothing(w http.ResponseWriter, r *http.Request, handler http.Handler) {
 	mute := &discardWriter{header: http.Header{}, status: http.StatusOK}
 	handler.ServeHTTP(mute, r)
@@ -111,7 +126,7 @@ func (m *routes) nothing(w http.ResponseWriter, r *http.Request, handler http.Ha
 	access.WriteProblem(w, p)
 }
 
-// discardWriter discards a response but for its header and status.
+// discardWriter discards the body of a response and keeps header and status.
 type discardWriter struct {
 	header http.Header
 	status int

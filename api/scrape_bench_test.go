@@ -9,7 +9,7 @@ import (
 )
 
 // BenchmarkScrape measures GET /metrics of a cluster of 10,000 running and 20,000 queued jobs in six queues of 40
-// users: of one view again and again, and of a view that is new at each scrape, as on a busy cluster.
+// users: with the same view again and again, and with a new view at each scrape, as on a busy cluster.
 func BenchmarkScrape(b *testing.B) {
 	f, last := multitude(b, 10_000, 20_000)
 	handler := f.server.Handler()
@@ -32,7 +32,7 @@ func BenchmarkScrape(b *testing.B) {
 	})
 }
 
-// multitude returns a fixture with a history and so many jobs, and the instant of the last submission.
+// multitude returns a fixture with a history and numbers of jobs, and the instant of the last submission.
 func multitude(b testing.TB, running, queued int) (*fixture, float64) {
 	f := serve(b, main(16*running))
 	begin := f.history("main", "q0")

@@ -15,23 +15,23 @@ const (
 	mostTypical = 200
 	// scrapePatience is how long a scrape waits for the summary of the newest view before it reports the previous one.
 	scrapePatience = 5 * time.Millisecond
-	// summaryAge is the maximum age, by the machine's clock, of a summary that a scrape reports. With an older one it
-	// waits for the next.
+	// summaryAge is the maximum age, by the machine's clock, of a summary that a scrape reports. If it is older, the
+	// scrape waits for the next.
 	summaryAge = time.Minute
-	// analysisAge is how old the analysis of a history may be that metrics tell of: a scrape must not cost a pass
-	// over every history.
+	// analysisAge is the maximum age of the analysis of a history for metrics: a scrape must not cost a pass over every
+	// history.
 	analysisAge = time.Minute
 )
 
-// scrapeSummary holds metrics of one view that are too slow to compute during a scrape of a large cluster. It does
-// not change.
+// scrapeSummary caches metrics of one view that are too slow to compute during a scrape of a large cluster. It is
+// immutable.
 type scrapeSummary struct {
 	view    *cluster.View
 	made    time.Time // by the machine's clock
 	typical []readmodel.Typical
-	// forecasts are of the typical jobs, nil where none is possible.
+	// forecasts are the forecasts of typical jobs, nil if none is possible.
 	forecasts [][]float64
-	// bursts are the jobs of the largest burst that is under way, by queue.
+	// bursts has the number of jobs in the largest current burst, by queue.
 	bursts map[string]int
 }
 
@@ -69,8 +69,8 @@ func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	return g.newest[v.Cluster]
 }
 
-// begin returns the newest summary. If that is of another view, it starts a new one and returns a channel that is
-// closed once it is finished.
+// begin returns the newest summary. If it belongs to another view, begin starts a new one and returns a channel that is
+// closed once the new one is finished.
 func (g *scrapeSummaries) begin(v *readmodel.View) (*scrapeSummary, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -29,7 +29,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The tokens of the guarded server.
+// These are the tokens of the guarded server.
 const (
 	userToken, otherToken = "token-of-the-secret-user", "token-of-somebody-else"
 	managerToken          = "token-of-the-manager"
@@ -41,7 +41,7 @@ type guarded struct {
 	server *httptest.Server
 }
 
-// guard starts a server with a tokens file; the policy may be changed.
+// guard starts a server with a tokens file. change may modify the policy.
 func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 	t.Helper()
 	f := lively(t)
@@ -88,7 +88,7 @@ func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 	}
 	s := api.New(f.pipeline, api.Options{
 		Version: "test", StaleAfter: staleAfter, Now: f.clock, Registry: prometheus.NewRegistry(), Log: zap.NewNop(),
-		Accuracy: f.ledger, Recent: f.recent, Guard: g,
+		Accuracy: f.ledger, History: f.waited, Recent: f.recent, Guard: g,
 		Admin: &api.Admin{Quarantine: quarantined, LogLevel: &fixedLevel{"info"},
 			Import: func(_ context.Context, req api.ImportRequest,
 				_ func(wire.ImportProgress)) (*wire.ImportReport, error) {
@@ -110,13 +110,13 @@ func guard(t testing.TB, secure bool, change func(*access.Options)) *guarded {
 	return out
 }
 
-// clock is the fixture's.
+// clock returns the fixture's time.
 func (f *fixture) clock() time.Time { return f.now }
 
-// question is one that every endpoint can answer.
+// question is a request that every endpoint can answer.
 type question struct{ path, body string }
 
-// questions has one for each pattern whose path is not one already.
+// questions returns a request for each pattern that is not itself a path.
 func questions() map[string]question {
 	size := `{"places":[{"queue":"work"}],"sizes":[2,4],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":3600}}}`
 	return map[string]question{
@@ -130,12 +130,15 @@ func questions() map[string]question {
 		"GET /page/":                       {path: "/page/page.css"},
 		"GET /v1/workload":                 {path: "/v1/workload?queue=work&model=uniform_log&jobs=3"},
 		"GET /v1/jobs/{id}":                {path: "/v1/jobs/strange"},
+		"GET /v1/history":                  {path: "/v1/history?queue=work"},
+		"GET /v1/when":                     {path: "/v1/when?queue=work&procs=4&time_limit=1h"},
+		"GET /v1/me":                       {path: "/v1/me?user=" + secret},
 		"POST /v1/import":                  {"/v1/import?format=swf", "; a log\n"},
 		"PUT /v1/log-level":                {"/v1/log-level", `{"level":"debug"}`},
 	}
 }
 
-// ask returns the status and the body, of a stream its first line.
+// ask returns the status and the body; for a stream its first line.
 func (g *guarded) ask(method string, q question, credential string) (answer, string) {
 	g.Helper()
 	ctx, cancel := context.WithCancel(g.Context())
@@ -181,8 +184,9 @@ func rights(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestAuthorizationMatrix proves that every endpoint there is answers no credential, a wrong one, a user's and an
-// administrator's as the table of docs/security.md says, over HTTP and HTTPS; an endpoint that the table lacks fails.
+// TestAuthorizationMatrix proves that every endpoint answers no credential, a wrong one, a user's and an
+// administrator's as the table in docs/security.md says, over HTTP and HTTPS. An endpoint that is missing in the table
+// fails.
 func TestAuthorizationMatrix(t *testing.T) {
 	table := rights(t)
 	for _, secure := range []bool{false, true} {
@@ -217,7 +221,7 @@ func TestAuthorizationMatrix(t *testing.T) {
 	}
 }
 
-// compare asks and compares with a cell of the table.
+// compare sends a request and compares the answer with a cell of the table.
 func (g *guarded) compare(pattern, credential, cell string) {
 	g.Helper()
 	method, path, _ := strings.Cut(pattern, " ")
@@ -227,8 +231,9 @@ func (g *guarded) compare(pattern, credential, cell string) {
 	}
 	want := map[string]int{"yes": http.StatusOK, "own": http.StatusOK, "401": http.StatusUnauthorized,
 		"403": http.StatusForbidden}[cell]
-	if (pattern == "GET /v1/forecast" || pattern == "GET /v1/workload") && want == http.StatusOK {
-		want = http.StatusServiceUnavailable // the fixture has too short a history
+	young := []string{"GET /v1/forecast", "GET /v1/when", "GET /v1/workload"}
+	if slices.Contains(young, pattern) && want == http.StatusOK {
+		want = http.StatusServiceUnavailable // the fixture's history is too short
 	}
 	if pattern == "GET /v1/jobs/{id}" && cell == "own" {
 		want = http.StatusNotFound
@@ -252,7 +257,7 @@ func (g *guarded) compare(pattern, credential, cell string) {
 	g.headers(pattern, resp)
 }
 
-// headers checks what every answer has.
+// headers checks the headers that every answer has.
 func (g *guarded) headers(pattern string, resp answer) {
 	g.Helper()
 	policy := "default-src 'none'; frame-ancestors 'none'"
@@ -273,8 +278,8 @@ func (g *guarded) headers(pattern string, resp answer) {
 	}
 }
 
-// TestOwnJobs proves that a user sees the own jobs with names and no others, an administrator all, and what is shown of
-// names to whom by each setting.
+// TestOwnJobs proves that a user sees the own jobs with names and no others, that an administrator sees all, and which
+// form of names each setting shows to whom.
 func TestOwnJobs(t *testing.T) {
 	users := func(g *guarded, credential string) map[string]string {
 		t.Helper()
@@ -345,8 +350,8 @@ func TestOwnJobs(t *testing.T) {
 	}
 }
 
-// TestAskingInOthersNames proves who may ask in whose name, for every question that takes a user, an account, a user's
-// runs or a running job.
+// TestAskingInOthersNames proves who may send requests in whose name, for every request with a user, an account, a
+// user's runs or a running job.
 func TestAskingInOthersNames(t *testing.T) {
 	g := guard(t, false, nil)
 	size := func(more string) string {
@@ -358,8 +363,8 @@ func TestAskingInOthersNames(t *testing.T) {
 	watch := func(body string) question { return question{path: "/v1/watch?request=" + url.QueryEscape(body)} }
 	for _, c := range []struct {
 		method        string
-		q             question // USER is whom it names
-		account, mine bool     // it names an account alone; it names what is the secret user's
+		q             question // USER is replaced by the user that it names
+		account, mine bool     // whether it names only an account, and whether it names something of the secret user
 	}{
 		{"GET", question{path: "/v1/wait?queue=work&procs=2&user=USER"}, false, false},
 		{"GET", question{path: "/v1/now?user=USER"}, false, false},
@@ -398,8 +403,7 @@ func TestAskingInOthersNames(t *testing.T) {
 	}
 }
 
-// TestDefaultInstallation proves that without tokens everybody sees the waiting jobs without names, as before there
-// were roles.
+// TestDefaultInstallation proves that without tokens everybody sees the waiting jobs without names.
 func TestDefaultInstallation(t *testing.T) {
 	f := lively(t)
 	a := f.do(http.MethodGet, "/v1/jobs", nil)
@@ -413,8 +417,8 @@ func TestDefaultInstallation(t *testing.T) {
 	}
 }
 
-// TestProblemsEverywhere proves that what the mux refuses is told as RFC 9457 has it, with the methods that are
-// allowed, and that bodies that are too long or broken are the client's fault.
+// TestProblemsEverywhere proves that refusals of the mux have the form of RFC 9457, with the allowed methods, and that
+// bodies that are too long or broken are the client's fault.
 func TestProblemsEverywhere(t *testing.T) {
 	g := guard(t, false, nil)
 	for _, c := range []struct {

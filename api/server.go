@@ -19,37 +19,37 @@ type Server struct {
 	guard     *access.Guard
 	metrics   *metrics
 	patterns  []string
-	body      *atomic.Int64 // bytes that the body of a question may have
+	body      *atomic.Int64 // maximum bytes of a request's body
 	ask       *ask.Service
-	drawing   chan struct{} // a place for each workload that is streamed
-	counting  chan struct{} // a place for the one who reads the ledger
+	drawing   chan struct{} // semaphore for streamed workloads
+	counting  chan struct{} // semaphore for reading the ledger
 	watchers  *ask.Watchers
-	listening chan struct{} // a place for each client of GET /v1/changes
-	born      atomic.Int64  // tells apart the ETags of two processes, and those before and after Configure
-	seed      maphash.Seed  // of their hashes
+	listening chan struct{} // semaphore for clients of GET /v1/changes
+	born      atomic.Int64  // makes ETags differ between processes, and before and after Configure
+	seed      maphash.Seed  // seed of the ETags' hashes
 	closed    chan struct{}
 	close     func()
 }
 
-// Configure changes Options.StaleAfter and Options.MostBody for the next requests. Streams stay open. Answers that
-// clients have kept do not hold any more: call it after other rules of the guard have come into force, too.
+// Configure changes Options.StaleAfter and Options.MostBody for the next requests. Streams stay open. Cached answers of
+// clients become invalid, so call it also after the rules of the guard have changed.
 func (s *Server) Configure(staleAfter time.Duration, mostBytes int64) {
 	s.ask.SetStaleAfter(staleAfter)
 	s.body.Store(cmp.Or(mostBytes, mostBody))
 	s.born.Store(time.Now().UnixNano())
 }
 
-// Patterns returns what the server answers to, as http.ServeMux writes it: a method and a path.
+// Patterns returns the patterns that the server handles, in the form of http.ServeMux: a method and a path.
 func (s *Server) Patterns() []string { return s.patterns }
 
 // Handler returns the server's HTTP handler.
 func (s *Server) Handler() http.Handler { return s.handler }
 
-// Close ends the answers that go on and on (GET /v1/watch); their clients come back. Others are given as before.
+// Close ends streamed answers (GET /v1/watch); their clients reconnect. Other requests are answered as before.
 func (s *Server) Close() { s.close() }
 
 func writeText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text)) // the client may be gone
+	_, _ = w.Write([]byte(text)) //nolint:gosec // plain text; the client may have disconnected
 }

@@ -15,26 +15,19 @@ type sizeOutput struct{ Body wire.Size }
 
 func (s *Server) registerSize(a huma.API) {
 	register(a, huma.Operation{
-		OperationID: "post-size", Method: http.MethodPost, Path: "/v1/size",
-		Summary: "Which size, in which queue, finishes soonest?",
-		Description: "Each candidate with the distributions of its wait, its runtime and its finish, the best first; " +
-			"for a malleable job that runs, " +
-			"whether it had better expand, keep its size or shrink.",
-		MaxBodyBytes: -1, // routes bounds it
-		Errors:       []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		OperationID: "post-size", Method: http.MethodPost, Path: sizePath,
+		Summary:      "Which size, in which queue, finishes soonest?",
+		MaxBodyBytes: -1, BodyReadTimeout: -1, // routes reads the body, and bounds both
+		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
+			http.StatusServiceUnavailable},
 	}, s.postSize)
 }
 
 func (s *Server) postSize(ctx context.Context, in *sizeInput) (*sizeOutput, error) {
-	done, err := s.waitForSlot(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
 	if err := s.maySize(ctx, &in.Body); err != nil {
 		return nil, err
 	}
-	body, err := s.ask.Size(&in.Body)
+	body, err := s.ask.Size(&in.Body, s.paceOf(ctx))
 	if err != nil {
 		return nil, err
 	}

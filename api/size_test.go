@@ -37,7 +37,7 @@ func (f *fixture) post(path string, body any) answer {
 	return answer{rec.Code, rec.Header(), rec.Body.Bytes()}
 }
 
-// size asks for an advice, which must be given.
+// size requests advice, which must be given.
 func (f *fixture) size(q *wire.SizeRequest) wire.Size {
 	f.Helper()
 	a := f.post("/v1/size", q)
@@ -59,11 +59,11 @@ func table(points ...float64) wire.Runtime {
 	return r
 }
 
-// twoNodes is a machine of two nodes on which jobs of one node take one of some lifetimes in turn, and jobs of both
-// nodes have waited for such a one's end again and again. One runs since age.
+// twoNodes returns a machine of two nodes. Jobs of one node take one of several lifetimes in turn, and jobs of both
+// nodes have repeatedly waited for the end of such a job. One has run for age.
 func twoNodes(t testing.TB, age time.Duration, lives ...float64) *fixture {
 	nodes := cluster.PoolConfig{Name: "nodes", Queues: []string{"work"}, Has: cluster.Vector{cluster.Procs: 2}}
-	// All waits follow from the lifetimes: nothing is to be feared from errors elsewhere.
+	// All waits follow from the lifetimes, so that prior errors from elsewhere must not affect them.
 	f := serveWith(t, pipeline.Config{Engine: engine.Config{Prior: &engine.Prior{{0}, {0}}},
 		Clusters: []pipeline.ClusterConfig{{Name: "main", Procs: 2, Pools: []cluster.PoolConfig{nodes}}}})
 	limit := time.Duration(slices.Max(lives)) * time.Second
@@ -86,7 +86,7 @@ func twoNodes(t testing.TB, age time.Duration, lives ...float64) *fixture {
 	return f
 }
 
-// tick lets the log tell an instant: a job comes and is gone.
+// tick adds an instant to the log: a job is submitted and cancelled.
 func (f *fixture) tick(cluster, queue string, seconds float64) {
 	f.Helper()
 	ev := job.Event{Kind: job.Submit, Cluster: cluster, ID: fmt.Sprint("tick", seconds), Time: at(seconds),
@@ -97,7 +97,7 @@ func (f *fixture) tick(cluster, queue string, seconds float64) {
 	f.now = at(seconds)
 }
 
-// oneOrTwo asks how many nodes a program should ask for that takes an hour on one and 35 minutes on both.
+// oneOrTwo asks how many nodes to request for a program that takes an hour on one and 35 minutes on both.
 func (f *fixture) oneOrTwo() wire.Size {
 	f.Helper()
 	return f.size(&wire.SizeRequest{Places: []wire.Place{{Queue: "work"}}, Sizes: []int{1, 2},
@@ -115,9 +115,9 @@ func (f *fixture) candidate(s *wire.Size, queue string, procs int) wire.SizeCand
 	return wire.SizeCandidate{}
 }
 
-// TestSizeTwoNodes proves Downey's example (1996, sec. 1.1) on the whole way from a log to the answer: of two nodes one
-// is busy, the program takes 1 h on one and 35 min on both. All jobs take an hour; so the answer flips when the one
-// that runs has 25 minutes left, at the age of 35.
+// TestSizeTwoNodes proves Downey's example (1996, section 1.1) from a log to the answer: of two nodes one is busy, and
+// the program takes 1 h on one and 35 min on both. All jobs take an hour, so that the answer changes when the running
+// job has 25 minutes left, at the age of 35.
 func TestSizeTwoNodes(t *testing.T) {
 	for minutes, want := range map[int]int{1: 1, 20: 1, 34: 1, 36: 2, 45: 2, 59: 2} {
 		f := twoNodes(t, time.Duration(minutes)*time.Minute, 3600)
@@ -136,9 +136,8 @@ func TestSizeTwoNodes(t *testing.T) {
 	}
 }
 
-// TestSizeTwoNodesUncertain proves that it is the mean of an uncertain remaining time that decides: half the jobs take
-// 30 minutes, half of them 100. Young ones have more than 25 minutes left on the average; one of 90 minutes has at most
-// some 10.
+// TestSizeTwoNodesUncertain proves that the mean of an uncertain remaining time decides: half the jobs take 30 minutes,
+// half of them 100. Young ones have more than 25 minutes left on average; one of 90 minutes has at most about 10.
 func TestSizeTwoNodesUncertain(t *testing.T) {
 	seen := map[int]bool{}
 	for _, minutes := range []int{2, 10, 25, 35, 50, 65, 72, 78, 85, 95} {
@@ -158,7 +157,7 @@ func TestSizeTwoNodesUncertain(t *testing.T) {
 	}
 }
 
-// busy is a machine of two queues with pools of their own, of which one is full, and a second one that is idle.
+// busy returns a cluster of two queues with their own pools, one of which is full, and a second cluster that is idle.
 func busy(t testing.TB) *fixture {
 	pools := []cluster.PoolConfig{{Name: "big", Queues: []string{"full"}, Has: cluster.Vector{cluster.Procs: 64}},
 		{Name: "little", Queues: []string{"free"}, Has: cluster.Vector{cluster.Procs: 16}}}
@@ -166,7 +165,7 @@ func busy(t testing.TB) *fixture {
 		pipeline.ClusterConfig{Name: "idle", Procs: 32, Queues: []string{"all"}})
 	begin := max(f.history("main", "free"), f.history("idle", "all"))
 	var events []job.Event
-	for i := range 40 { // the large wait for the end of others
+	for i := range 40 { // the large jobs wait for the end of others
 		ahead := one{id: fmt.Sprint("a", i), queue: "full", procs: 60, limit: 10 * time.Hour, submit: begin,
 			start: begin, end: begin + 36_000}.events("main")
 		large := one{id: fmt.Sprint("l", i), queue: "full", procs: 8 << (i % 4), limit: time.Hour,
@@ -185,7 +184,7 @@ func busy(t testing.TB) *fixture {
 }
 
 // TestSizeAcrossQueues proves that queues and clusters compete in one answer, that a size that only some have is left
-// out of the others with the reason, and that gains are over the request.
+// out for the others with the reason, and that gains are relative to the request.
 func TestSizeAcrossQueues(t *testing.T) {
 	f := busy(t)
 	q := wire.SizeRequest{
@@ -236,8 +235,8 @@ func TestSizeAcrossQueues(t *testing.T) {
 	}
 }
 
-// TestSizeObjectives proves that each objective orders the candidates by its own score, and that the answer tells what
-// belongs to it.
+// TestSizeObjectives proves that each objective orders the candidates by its own score, and that the answer has the
+// members of that objective.
 func TestSizeObjectives(t *testing.T) {
 	f := busy(t)
 	ask := func(o wire.SizeObjective) wire.Size {
@@ -276,8 +275,8 @@ func TestSizeObjectives(t *testing.T) {
 	}
 }
 
-// TestSizeRanges proves which sizes are looked at where they are not named: all of a short range, round ones of a long
-// one, never beyond the machine or the table.
+// TestSizeRanges proves which sizes are tried if none are named: all of a short range, round ones of a long one, never
+// beyond the machine or the table.
 func TestSizeRanges(t *testing.T) {
 	f := busy(t)
 	linear := wire.Runtime{Amdahl: &wire.RuntimeAmdahl{T1Seconds: 1e5}}
@@ -315,7 +314,8 @@ func TestSizeRanges(t *testing.T) {
 	}
 }
 
-// TestSizeHistory proves that a program's own runs tell how it scales, of the user and name that are asked for alone.
+// TestSizeHistory proves that the scaling of a program is learnt from its own runs, of the requested user and name
+// only.
 func TestSizeHistory(t *testing.T) {
 	f := serve(t, main(64))
 	now := f.history("main", "work")
@@ -353,9 +353,8 @@ func TestSizeHistory(t *testing.T) {
 	}
 }
 
-// TestSizeRunning proves what a malleable job that runs hears: to expand into processors that are free, to keep its
-// size where more gain nothing, to keep it too where the gain is less than what an advice must gain, and to shrink
-// where processors have a price.
+// TestSizeRunning proves the advice for a malleable running job: to expand into free processors, to keep its size if
+// more gain nothing or less than the minimum gain, and to shrink if processors have a price.
 func TestSizeRunning(t *testing.T) {
 	f := busy(t)
 	ask := func(change func(*wire.SizeRequest)) wire.Size {
@@ -397,14 +396,14 @@ func TestSizeRunning(t *testing.T) {
 		Places: []wire.Place{{Cluster: "main"}}, Sizes: []int{32}, Running: &wire.SizeRunning{JobID: "r"},
 		Runtime: wire.Runtime{Amdahl: &wire.RuntimeAmdahl{T1Seconds: 60_000}},
 	})
-	// 1000 s on 60, of which 290 are over
+	// 1000 s on 60 processors, of which 290 have passed
 	if got := *f.candidate(&named, "full", 60).MeanFinish; math.Abs(got-710) > 1e-6 {
 		t.Errorf("job r has %v s left, want 710", got)
 	}
 }
 
-// TestSizeStanding proves that an advice that stands goes on until another one is better by enough, and has stood for
-// long enough.
+// TestSizeStanding proves that standing advice remains until another one is better by enough, and until it has stood
+// for long enough.
 func TestSizeStanding(t *testing.T) {
 	f := busy(t)
 	ask := func(procs int, since time.Time, gain, hold float64) wire.SizeAdvice {
@@ -433,7 +432,7 @@ func TestSizeStanding(t *testing.T) {
 	}
 }
 
-// TestSizeRefuses proves that each bad question is refused with a client's error that names the field.
+// TestSizeRefuses proves that each invalid request is refused with a client error that names the field.
 func TestSizeRefuses(t *testing.T) {
 	f := busy(t)
 	place := `"places":[{"cluster":"main","queue":"free"}]`
@@ -519,7 +518,7 @@ func TestSizeRefuses(t *testing.T) {
 	}
 }
 
-// sixtyFour is a question of 64 candidates.
+// sixtyFour returns a request with 64 candidates.
 func sixtyFour() *wire.SizeRequest {
 	return &wire.SizeRequest{
 		Places: []wire.Place{{Queue: "work"}}, Min: 1, Max: 64, TimeLimitFactor: 1.5,
@@ -527,9 +526,9 @@ func sixtyFour() *wire.SizeRequest {
 	}
 }
 
-// TestSizeWork proves that an answer of 64 candidates from a warm view does work that is bounded, and that does not
-// grow with the jobs of the cluster: by its allocations, of which some 150 a candidate are ours, and several times as
-// many where the race detector keeps pools from sharing memory.
+// TestSizeWork proves that an answer of 64 candidates from a warm view does a bounded amount of work that does not grow
+// with the jobs of the cluster. It counts allocations: about 150 a candidate are ours, and several times as many with
+// the race detector, which prevents pools from sharing memory.
 func TestSizeWork(t *testing.T) {
 	var allocations []float64
 	for _, size := range []struct{ running, queued int }{{100, 20}, {400, 80}} {

@@ -20,19 +20,19 @@ const (
 	filePart  = "file"
 )
 
-// upload gives the files of a request's body, as they come.
+// upload returns the files of a request's body as they arrive.
 type upload struct {
 	body  *idleTimeoutReader
 	total int64
 	next  func() (name string, from io.ReadCloser, err error)
-	cut   error // why a part has no end
+	cut   error // error of a part without an end
 }
 
-// newUpload returns the files of a body: its parts if it is a form, else itself.
+// newUpload returns the files of a body: its parts if it is a form, else the body itself.
 func newUpload(r *http.Request, body *idleTimeoutReader) (*upload, error) {
 	u := &upload{body: body, total: max(0, r.ContentLength)}
 	encoding := r.Header.Get("Content-Encoding")
-	// The header may be missing or wrong: which compression a log has it shows itself.
+	// The header may be missing or wrong; the compression of a log is recognized by its content.
 	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
 	case kind == formMedia && (params["boundary"] == "" || encoding != "" && encoding != "identity"):
@@ -71,13 +71,13 @@ func (u *upload) parts(boundary string) func() (string, io.ReadCloser, error) {
 	return func() (string, io.ReadCloser, error) {
 		part, err := form.NextRawPart()
 		if err != nil {
-			// the form's reader takes the end of the body for that of the form
+			// The form's reader takes the end of the body for the end of the form.
 			if !errors.Is(err, io.EOF) || !bytes.Contains(end.kept, []byte("--"+boundary+"--")) {
 				u.cut = cmp.Or(u.cut, io.ErrUnexpectedEOF)
 			}
 			return "", nil, io.EOF
 		}
-		// not FileName, which leaves out the folder
+		// The method FileName is not used, because it leaves out the folder.
 		_, names, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
 		name := names["filename"]
 		switch {
@@ -85,20 +85,20 @@ func (u *upload) parts(boundary string) func() (string, io.ReadCloser, error) {
 			return "", nil, ask.Invalid(part.FormName(), "unknown part of the form; files are parts named "+filePart)
 		case name == "":
 			name = "import"
-		case len(name) > maxImportName:
-			return "", nil, ask.Invalid(filePart, fmt.Sprintf("its name is longer than %d bytes", maxImportName))
+		case len(name) > maxText:
+			return "", nil, ask.Invalid(filePart, fmt.Sprintf("its name is longer than %d bytes", maxText))
 		}
 		return name, &uploadedPart{u, part}, nil
 	}
 }
 
-// lastBytes keeps the last bytes that were read: those of the end of a form, with what may follow it.
+// lastBytes keeps the last bytes that were read: the end of a form, and bytes that may follow it.
 type lastBytes struct {
 	from io.Reader
 	kept []byte
 }
 
-// endBytes is how many of them are kept: a boundary has at most 70.
+// endBytes is the number of kept bytes: a boundary has at most 70.
 const endBytes = 512
 
 // Read implements io.Reader.
@@ -111,7 +111,7 @@ func (l *lastBytes) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// uploadedPart notes whether a part has its end.
+// uploadedPart records whether the end of a part was found.
 type uploadedPart struct {
 	of *upload
 	*multipart.Part

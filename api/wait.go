@@ -10,34 +10,34 @@ import (
 )
 
 type waitInput struct {
-	Cluster     string  `query:"cluster" doc:"cluster; may be left out where there is only one"`
-	Queue       string  `query:"queue" doc:"queue (Slurm partition); may be left out where there is only one"`
-	Procs       int     `query:"procs" minimum:"0" doc:"processors asked for; if left out, nodes"`
-	Nodes       int     `query:"nodes" minimum:"0" doc:"nodes asked for; takes the place of procs where that is left out"`
-	GPUs        int     `query:"gpus" minimum:"0" doc:"GPUs asked for, of all nodes together"`
-	Memory      string  `query:"memory" doc:"memory asked for, of all nodes together: 4000M, 64G (powers of 1024)"`
-	TimeLimit   string  `query:"time_limit" doc:"wall-clock time asked for: 90m, 2:00:00, 1-12:00, seconds"`
-	User        string  `query:"user" doc:"who would submit it"`
-	Account     string  `query:"account" doc:"account it would be charged to"`
-	QOS         string  `query:"qos" doc:"quality of service"`
-	By          string  `query:"by" doc:"an instant (RFC 3339), or how long from now (2h, 1-12:00, seconds): the answer has the probability of a start by then"`
-	Curve       bool    `query:"curve" doc:"tell the distribution in points that can be drawn"`
-	Explain     bool    `query:"explain" default:"true" doc:"tell waits_for and sooner, which cost more than the forecast"`
-	Keep        float64 `query:"keep" default:"0.25" exclusiveMinimum:"0" maximum:"1" doc:"what is told in sooner keeps at least this part of the processors and of the time limit"`
-	IfNoneMatch string  `header:"If-None-Match" doc:"ETags of answers that the client has: the answer is 304 if it is still one of them"`
+	Cluster     string  `query:"cluster" doc:"name of the cluster; may be left out if there is only one"`
+	Queue       string  `query:"queue" doc:"queue (Slurm partition); may be left out if there is only one. The jobs of queues beyond models.max_queues count in a queue named other: the answer then has other as queue, and the requested name as asked_queue"`
+	Procs       int     `query:"procs" minimum:"0" doc:"requested processors, at least 1; if left out, the parameter nodes is used"`
+	Nodes       int     `query:"nodes" minimum:"0" doc:"requested nodes; used instead of procs if that is left out"`
+	GPUs        int     `query:"gpus" minimum:"0" doc:"requested GPUs, of all nodes together"`
+	GPUType     string  `query:"gpu_type" doc:"type of the requested GPUs, as the scheduler names it; by default any"`
+	Memory      string  `query:"memory" doc:"requested memory, of all nodes together: 4000M, 64G (powers of 1024)"`
+	TimeLimit   string  `query:"time_limit" doc:"requested wall-clock time: 90m, 2:00:00, 1-12:00, seconds"`
+	User        string  `query:"user" doc:"user who would submit the job: waits and runtimes of the user's own jobs improve the forecast"`
+	Account     string  `query:"account" doc:"account that would be charged; counts only if the scheduler reports its rules"`
+	QOS         string  `query:"qos" doc:"quality of service; counts only if the scheduler reports its rules"`
+	By          string  `query:"by" doc:"an instant (RFC 3339), or a time from now (2h, 1-12:00, seconds): the answer then has start_by, the probability of a start by that instant. A time of the day alone is refused, because its time zone is unknown"`
+	Curve       bool    `query:"curve" doc:"true adds curve, points of the distribution for drawing"`
+	Explain     bool    `query:"explain" default:"true" doc:"false leaves out waits_for and sooner, which take longer than the forecast"`
+	Keep        float64 `query:"keep" default:"0.25" exclusiveMinimum:"0" maximum:"1" doc:"the options in sooner keep at least this part of the processors and of the time limit"`
+	IfNoneMatch string  `header:"If-None-Match" doc:"ETags of answers that the client has; if one of them is still right, the answer is 304"`
 }
 
 type waitOutput struct {
-	ETag string `header:"ETag" doc:"weak validator: the same as long as the answer tells the same, age_seconds aside"`
+	ETag string `header:"ETag" doc:"weak validator: it stays the same while the answer stays the same, except age_seconds"`
 	Body wire.Wait
 }
 
 func (s *Server) registerWait(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-wait", Method: http.MethodGet, Path: "/v1/wait",
-		Summary:     "How long would this job wait?",
-		Description: "The distribution of the wait of a job that would be submitted now.",
-		Errors:      []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		Summary: "How long would this job wait?",
+		Errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, s.getWait)
 }
 
@@ -46,8 +46,8 @@ func (s *Server) getWait(ctx context.Context, in *waitInput) (*waitOutput, error
 		return nil, err
 	}
 	q, err := s.ask.Wait(&ask.WaitRequest{
-		Cluster: in.Cluster, Queue: in.Queue, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs, Memory: in.Memory,
-		TimeLimit: in.TimeLimit, By: in.By, Curve: in.Curve,
+		Cluster: in.Cluster, Queue: in.Queue, Procs: in.Procs, Nodes: in.Nodes, GPUs: in.GPUs, GPUType: in.GPUType,
+		Memory: in.Memory, TimeLimit: in.TimeLimit, By: in.By, Curve: in.Curve,
 		User: in.User, Account: in.Account, QOS: in.QOS, Explain: in.Explain, Keep: in.Keep,
 	})
 	if err != nil {

@@ -23,14 +23,15 @@ func main(procs int, queues ...string) pipeline.ClusterConfig {
 	return pipeline.ClusterConfig{Name: "main", Procs: procs, Queues: queues}
 }
 
-// near reports whether two numbers agree to the tolerance of the answers: .1 s of rounding and headqueue's .001 of the
-// value.
+// near reports whether two numbers agree within the tolerance of the answers: .1 s of rounding and headqueue's .001 of
+// the value.
 func near(got *float64, want float64) bool {
 	return got != nil && math.Abs(*got-want) <= .51+.0011*want
 }
 
-// TestWaitNow proves that where a job that fit did not wait, the next that fits is expected to start at once, that the
-// forecast is no point while only one wait is known, and that the answer says how little that rests on.
+// TestWaitNow proves three things. If the last job that fitted did not wait, the next one that fits is expected to
+// start at once. The forecast is not a single value while only one wait is known. The answer says on how few waits it
+// is based.
 func TestWaitNow(t *testing.T) {
 	f := serve(t, main(10))
 	f.feed("main", one{id: "1", queue: "work", procs: 4, submit: 5, start: 5, end: -1}.events("main")...)
@@ -74,9 +75,9 @@ func TestWaitNow(t *testing.T) {
 	}
 }
 
-// TestWaitOneRunningJob proves what explains a forecast behind one running job of age a, whose law is known: the model,
-// the pool's state, and Downey's answer, by eq. 4 of Downey 1996 a median of sqrt(tmax a) - a. The forecast itself
-// rises, is never negative, and its probabilities are those of its quantiles.
+// TestWaitOneRunningJob proves the explanation of a forecast behind one running job of age a with a known law: the
+// model, the pool's state, and Downey's answer, by eq. 4 of Downey 1996 a median of sqrt(tmax a) - a. The forecast
+// itself rises, is never negative, and its probabilities match its quantiles.
 func TestWaitOneRunningJob(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -121,7 +122,7 @@ func TestWaitOneRunningJob(t *testing.T) {
 	}
 }
 
-// TestReasonOfLearntWaits proves that the sentence does not contradict the numbers: processors are free and nobody is
+// TestReasonOfLearntWaits proves that the sentence does not contradict the numbers: processors are free and no job is
 // ahead, but every job of the queue has waited for ten minutes.
 func TestReasonOfLearntWaits(t *testing.T) {
 	f := serve(t, main(10))
@@ -144,8 +145,8 @@ func TestReasonOfLearntWaits(t *testing.T) {
 	}
 }
 
-// TestStartBy proves that the probability of a start by an instant is that of the distribution that start_within is of,
-// in GET and POST, that the levels bound it, and that it can be told as an instant or as how long from now.
+// TestStartBy proves that the probability of a start by an instant comes from the same distribution as start_within, in
+// GET and POST, that the levels bound it, and that it can be given as an instant or as a duration from now.
 func TestStartBy(t *testing.T) {
 	f := lively(t)
 	const ask = "queue=work&procs=4&time_limit=2h"
@@ -198,7 +199,7 @@ func TestStartBy(t *testing.T) {
 	}
 }
 
-// checkDistribution checks what holds for every forecast.
+// checkDistribution checks the properties that every forecast must have.
 func checkDistribution(t *testing.T, from time.Time, w *wire.Wait) {
 	t.Helper()
 	q, s, last := w.WaitSeconds, w.Start, 0.0
@@ -234,8 +235,8 @@ func show(x *float64) string {
 	return fmt.Sprint(*x)
 }
 
-// TestWaitBehindQueue proves that jobs ahead are counted, held ones not, and that a job that would fit alone waits for
-// them.
+// TestWaitBehindQueue proves that the answer counts the jobs ahead but not the held ones, and that a job that would fit
+// alone waits for those ahead.
 func TestWaitBehindQueue(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -263,8 +264,8 @@ func TestWaitBehindQueue(t *testing.T) {
 	}
 }
 
-// TestWaitErrors proves that what cannot be answered is a problem with a status, and where no forecast is possible with
-// a machine-readable reason and a hint.
+// TestWaitErrors proves that a question without an answer gets a problem document with a status. Where no forecast is
+// possible, the document also has a machine-readable reason and a hint.
 func TestWaitErrors(t *testing.T) {
 	busy := func(f *fixture) {
 		f.feed("main", one{id: "1", queue: "work", procs: 10, submit: 0, start: 1, end: -1}.events("main")...)
@@ -279,7 +280,7 @@ func TestWaitErrors(t *testing.T) {
 		query   string
 		status  int
 		reason  string
-		words   []string // in detail or hint
+		words   []string // each must be in detail or hint
 	}{
 		{"larger than the machine", 10, busy, "queue=work&procs=11", 422, "larger_than_machine", []string{"11", "10"}},
 		{"unknown queue", 10, busy, "queue=werk&procs=1", 404, "unknown_queue",
@@ -322,8 +323,8 @@ func TestWaitErrors(t *testing.T) {
 	}
 }
 
-// TestWaitNames proves what may be left out: the queue and the cluster where there is one of them, procs where there
-// are nodes.
+// TestWaitNames proves which parameters a client may leave out: the queue and the cluster if there is only one, and
+// procs if it gives nodes.
 func TestWaitNames(t *testing.T) {
 	f := serve(t, main(10))
 	f.feed("main", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("main")...)
@@ -341,7 +342,7 @@ func TestWaitNames(t *testing.T) {
 	}
 }
 
-// TestWaitClusters proves that clusters are told apart and that one must be named where there are several.
+// TestWaitClusters proves that clusters are kept apart, and that a client must name one if there are several.
 func TestWaitClusters(t *testing.T) {
 	f := serve(t, pipeline.ClusterConfig{Name: "small", Procs: 4}, pipeline.ClusterConfig{Name: "large"})
 	f.feed("small", one{id: "1", queue: "work", procs: 1, submit: 0, start: 1, end: -1}.events("small")...)
@@ -361,8 +362,8 @@ func TestWaitClusters(t *testing.T) {
 	}
 }
 
-// TestWaitStale proves that an answer tells its age, that past the limit it is marked stale and made for the instant of
-// the newest record, and that a record from ahead of the clock has age 0.
+// TestWaitStale proves that an answer gives its age. Past the limit it is marked stale and computed for the instant of
+// the newest record. A record from the future has age 0.
 func TestWaitStale(t *testing.T) {
 	f := serve(t, main(10))
 	begin := f.history("main", "work")
@@ -383,7 +384,7 @@ func TestWaitStale(t *testing.T) {
 		w := f.wait("queue=work&procs=1")
 		asOf := newest
 		if f.now.Before(asOf) {
-			asOf = f.now // no answer is as of the future
+			asOf = f.now // no answer is for an instant in the future
 		}
 		if !w.AsOf.Equal(asOf) || w.AgeSeconds != c.age || w.Stale != c.stale {
 			t.Errorf("%s: as of %s, age %v, stale %v, want %s, %v, %v", c.name, w.AsOf, w.AgeSeconds, w.Stale, asOf,
@@ -392,7 +393,7 @@ func TestWaitStale(t *testing.T) {
 		if strings.Contains(w.Reason, "STALE") != c.stale {
 			t.Errorf("%s: reason %q", c.name, w.Reason)
 		}
-		from := f.now // what the quantiles count from
+		from := f.now // the instant that the quantiles count from
 		if c.stale || c.after < 0 {
 			from = newest
 		}
@@ -402,8 +403,8 @@ func TestWaitStale(t *testing.T) {
 	}
 }
 
-// TestWaitUnreadableSource proves that an answer is stale, and says why, when one of two logs cannot be read for longer
-// than the limit, however fresh the other one is.
+// TestWaitUnreadableSource proves that an answer is stale, with the reason, when one of two logs has been unreadable
+// for longer than the limit, however fresh the other one is.
 func TestWaitUnreadableSource(t *testing.T) {
 	f := serve(t, main(10))
 	second := source.Config{Name: "main/second", Format: collector.Format{Name: "test"},

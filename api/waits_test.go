@@ -16,9 +16,9 @@ import (
 
 const hour = 3600.
 
-// holes is a machine of 10 processors on which again and again one job of 6 runs its limit of 5 h and one of all 10
-// waits behind it. So 4 processors stand empty, into which a job that ends in time is let, and no other. It ends 600 s
-// after such a pair has come; a second pool of 4 processors is empty.
+// holes returns a machine of 10 processors. Again and again one job of 6 processors runs to its limit of 5 h, and one
+// job of all 10 waits behind it. So 4 processors stand empty, and only a job that ends in time is let onto them. The
+// history ends 600 s after such a pair has arrived. A second pool of 4 processors is empty.
 func holes(t testing.TB) *fixture {
 	pools := []cluster.PoolConfig{
 		{Name: "work", Queues: []string{"work"}, Has: cluster.Vector{cluster.Procs: 10}},
@@ -69,8 +69,8 @@ func (f *fixture) waits(q *wire.WaitsRequest) wire.Waits {
 	return out
 }
 
-// TestWaitsRank proves that the candidates of all limits come in the order of their starts, that a shorter limit, which
-// lets the job into a hole, comes first, and that this is said.
+// TestWaitsRank proves that the answer orders the candidates of all limits by their starts. A shorter limit, which lets
+// the job into a hole, comes first, and the answer says so.
 func TestWaitsRank(t *testing.T) {
 	f := holes(t)
 	work := []wire.Place{{Queue: "work"}}
@@ -107,8 +107,8 @@ func TestWaitsRank(t *testing.T) {
 	}
 }
 
-// TestWaitsRankByFinish proves that with a runtime the finish decides: 10 processors wait for hours and are done the
-// sooner.
+// TestWaitsRankByFinish proves that with a runtime the finish decides: 10 processors wait for hours, but the job on
+// them finishes sooner.
 func TestWaitsRankByFinish(t *testing.T) {
 	f := holes(t)
 	q := &wire.WaitsRequest{Places: []wire.Place{{Queue: "work"}}, Procs: []int{4, 10},
@@ -136,7 +136,7 @@ func TestWaitsRankByFinish(t *testing.T) {
 	}
 }
 
-// TestWaitsRefuses proves that each bad question is refused by its field.
+// TestWaitsRefuses proves that each bad question gets a problem that names the bad field.
 func TestWaitsRefuses(t *testing.T) {
 	f := holes(t)
 	for _, c := range []struct{ body, want string }{

@@ -11,26 +11,24 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/api/ask"
 	"github.com/waitcast/waitcast/api/wire"
 )
 
 type watchInput struct {
-	Request     string `query:"request" required:"true" maxLength:"32768" doc:"the question, as the body of POST /v1/size has it, in JSON"`
-	LastEventID string `header:"Last-Event-ID" maxLength:"1024" doc:"id of the newest event that the client has: it stands until another advice is better by enough, and is not told again"`
+	Request     string `query:"request" required:"true" maxLength:"32768" doc:"the body of POST /v1/size, as JSON"`
+	LastEventID string `header:"Last-Event-ID" maxLength:"1024" doc:"id of the newest event that the client has: its advice is kept until another one is sufficiently better, and is not sent again"`
 }
 
-// registerWatch does not use huma's own package sse: that begins to answer before anything can be refused, has numbers
-// for ids, and no comments to keep a connection open with.
+// registerWatch does not use huma's package sse, which begins the answer before a request can be refused, has numeric
+// ids only, and cannot send comments to keep a connection open.
 func (s *Server) registerWatch(a huma.API) {
 	schema := a.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[wire.SizeEvent](), true, "SizeEvent")
 	register(a, huma.Operation{
 		OperationID: "get-watch", Method: http.MethodGet, Path: watchPath,
-		Summary: "Hear when the best size changes",
-		Description: "Server-sent events: \"size\" with a SizeEvent when the advice changes, \"problem\" with an " +
-			"error as JSON when none can be given any more. " +
-			"The first comes at once. Comments keep the connection open.",
-		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		Summary: "Server-sent events when the best size changes",
+		Errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			eventMedia: {Schema: &huma.Schema{Type: huma.TypeArray, Items: schema}},
 		}}},
@@ -45,10 +43,7 @@ func (s *Server) getWatch(ctx context.Context, in *watchInput) (*huma.StreamResp
 	if err := s.maySize(ctx, req); err != nil {
 		return nil, err
 	}
-	if err := s.ask.FixTimes(req); err != nil {
-		return nil, err
-	}
-	w, err := s.watchers.Join(req, in.LastEventID)
+	w, err := s.join(ctx, req, in.LastEventID)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +53,24 @@ func (s *Server) getWatch(ctx context.Context, in *watchInput) (*huma.StreamResp
 	}}, nil
 }
 
-// decodeWatched decodes the question of a client that watches.
+// join adds a watching client. Its first evaluation is as expensive as POST /v1/size.
+func (s *Server) join(ctx context.Context, req *wire.SizeRequest, lastID string) (*ask.Watcher, error) {
+	slot, p, retry := s.guard.Enter(ctx, access.Of(ctx), 1, 1)
+	if p != nil {
+		return nil, s.refusal(p, retry)
+	}
+	defer slot.End()
+	if err := s.ask.FixTimes(req); err != nil {
+		return nil, err
+	}
+	return s.watchers.Join(req, lastID, &pace{ctx, s, slot})
+}
+
+// decodeWatched decodes the request of a watching client.
 func decodeWatched(text string) (*wire.SizeRequest, error) {
+	if name := duplicateMember([]byte(text)); name != "" {
+		return nil, ask.Invalid("request", name+": "+givenTwice)
+	}
 	var req wire.SizeRequest
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
@@ -72,7 +83,7 @@ func decodeWatched(text string) (*wire.SizeRequest, error) {
 	return &req, nil
 }
 
-// encodeUpdate encodes an advice, or why there is none any more.
+// encodeUpdate encodes an update: advice, or the reason why there is none any more.
 func encodeUpdate(u ask.SizeUpdate) []byte {
 	if u.Err == nil {
 		return eventText(u.ID, "size", u.Event)
@@ -81,7 +92,7 @@ func encodeUpdate(u ask.SizeUpdate) []byte {
 		return eventText("", "problem", p.Problem)
 	}
 	return eventText("", "problem", wire.Problem{
-		Type: "about:blank", Title: http.StatusText(http.StatusInternalServerError),
+		Type: wire.ProblemType(http.StatusInternalServerError), Title: http.StatusText(http.StatusInternalServerError),
 		Status: http.StatusInternalServerError, Detail: "no advice can be given",
 	})
 }

@@ -26,8 +26,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The tests here run in bubbles with a clock of their own (testing/synctest), over connections in memory that buffer
-// nothing.
+// The tests here run in bubbles of testing/synctest, each with its own clock, over unbuffered connections in memory.
 
 // pipes is a listener whose connections are made in memory.
 type pipes struct {
@@ -73,12 +72,12 @@ type station struct {
 	server *http.Server
 	client *http.Client
 	done   chan error
-	began  float64 // when the job that runs did, in seconds after the epoch
+	began  float64 // the start of the running job, in seconds after the epoch
 	clock  atomic.Pointer[time.Time]
-	rest   func() // lets a second pass
+	rest   func() // waits one second
 }
 
-// newStation opens a station for so many clients that watch, 0 for as many as usual.
+// newStation opens a station for at most that many watching clients, or for the usual number with 0.
 func newStation(f *fixture, watchers int) *station {
 	requests, end := context.WithCancel(context.Background())
 	s := &station{fixture: f, pipes: newPipes(), done: make(chan error, 1), began: f.now.Sub(epoch()).Seconds() - 300}
@@ -111,7 +110,7 @@ func (s *station) set(now time.Time) {
 	s.clock.Store(&now)
 }
 
-// stop ends the server as a daemon's stop does. It must come to its end by itself.
+// stop ends the server as a stop of the daemon does. The server must end without any further help.
 func (s *station) stop() {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -125,23 +124,23 @@ func (s *station) stop() {
 	s.pipeline.Close()
 }
 
-// event is what a client heard.
+// event is one event that a client received.
 type event struct{ id, name, data string }
 
-// ear is a client that listens.
+// ear is a client that reads the events.
 type ear struct {
 	status int
 	header http.Header
-	body   []byte // of a refusal
+	body   []byte // the body of a refusal
 	cancel context.CancelFunc
 	mu     sync.Mutex
 	heard  []event
-	notes  int  // comments
-	brief  bool // keep no data
+	notes  int  // the number of comments
+	brief  bool // true if the ear keeps no data
 	ended  bool
 }
 
-// listen subscribes; what is heard is collected until the stream ends.
+// listen subscribes. The ear collects what it receives until the stream ends.
 func (s *station) listen(question *wire.SizeRequest, lastID string) *ear {
 	s.Helper()
 	body, err := json.Marshal(question)
@@ -204,7 +203,7 @@ func (e *ear) read(body io.ReadCloser) {
 	e.mu.Unlock()
 }
 
-// events returns what has been heard once nothing moves any more.
+// events returns what the client has received once every goroutine is idle.
 func (e *ear) events() []event {
 	synctest.Wait()
 	e.mu.Lock()
@@ -212,7 +211,7 @@ func (e *ear) events() []event {
 	return slices.Clone(e.heard)
 }
 
-// advice returns the newest advice that was heard.
+// advice returns the newest advice that the client received.
 func (e *ear) advice(t *testing.T) wire.SizeEvent {
 	t.Helper()
 	all := e.events()
@@ -233,7 +232,8 @@ func oneOrTwoNodes() *wire.SizeRequest {
 		Runtime: table(1, 3600, 2, 2100), TimeLimit: "1h"}
 }
 
-// step takes in what the log tells; at its end nothing moves, and a second is over.
+// step takes in events as the log would give them. Then it waits until every goroutine is idle and one second has
+// passed.
 func (s *station) step(events ...job.Event) {
 	s.Helper()
 	s.set(events[len(events)-1].Time)
@@ -241,8 +241,8 @@ func (s *station) step(events ...job.Event) {
 	s.rest()
 }
 
-// flip lets the node that is busy become free, when its job has run for an hour, or busy again a minute after what was
-// before.
+// flip changes the state of the busy node. The node becomes free when its job has run for an hour, and becomes busy
+// again one minute after that.
 func (s *station) flip(round int) {
 	s.Helper()
 	if round%2 == 0 {
@@ -259,7 +259,7 @@ func (s *station) flip(round int) {
 		start: s.began, end: -1}.events("main")...)
 }
 
-// watching runs a test in a bubble on the machine of two nodes of which one is busy.
+// watching runs a test in a bubble, on a machine of two nodes of which one is busy.
 func watching(t *testing.T, test func(*testing.T, *station)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +269,7 @@ func watching(t *testing.T, test func(*testing.T, *station)) {
 	})
 }
 
-// tickAt lets the log tell that so many seconds are over.
+// tickAt takes in an event of the log that says only that so many seconds have passed.
 func (s *station) tickAt(after float64) {
 	s.Helper()
 	then := s.now.Add(time.Duration(after * float64(time.Second)))

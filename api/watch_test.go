@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// TestWatchHears proves that a client hears the present advice at once, another one when that changes, and nothing
-// while it stays the same but that it is still connected.
+// TestWatchHears proves that a client gets the present advice at once and the next advice when it changes. While the
+// advice stays the same, the client gets only the sign that the connection still works.
 func TestWatchHears(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		e := s.listen(oneOrTwoNodes(), "")
@@ -47,7 +47,8 @@ func TestWatchHears(t *testing.T) {
 	})
 }
 
-// TestWatchSteady proves that an advice that is better by too little is not told, to each client by what it asks for.
+// TestWatchSteady proves that a client does not get a new advice whose gain is below the least gain that this client
+// asked for.
 func TestWatchSteady(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		calm, nervous := oneOrTwoNodes(), oneOrTwoNodes()
@@ -55,7 +56,7 @@ func TestWatchSteady(t *testing.T) {
 		a, b := s.listen(calm, ""), s.listen(nervous, "")
 		defer a.cancel()
 		defer b.cancel()
-		synctest.Wait() // else the first event may be replaced by the second
+		synctest.Wait() // otherwise the second event might replace the first
 		s.flip(0)
 		if len(a.events()) != 1 || a.advice(t).Advice.Procs != 1 || len(b.events()) != 2 {
 			t.Errorf("%d events for whom half must be gained, %d for the other; want 1 and 2", len(a.events()),
@@ -64,8 +65,8 @@ func TestWatchSteady(t *testing.T) {
 	})
 }
 
-// TestWatchResumes proves that who comes back with the id of the newest event hears nothing until there is news, also
-// from a daemon that was started anew; who missed a change hears it at once; and that an id that is none is no harm.
+// TestWatchResumes proves that a client that comes back with the id of the newest event gets nothing until the advice
+// changes, even from a restarted daemon. A client that missed a change gets it at once. An invalid id does no harm.
 func TestWatchResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(twoNodes(t, 5*time.Minute, 3600), 0)
@@ -74,7 +75,7 @@ func TestWatchResumes(t *testing.T) {
 		e.cancel()
 		s.stop()
 
-		s = newStation(twoNodes(t, 5*time.Minute, 3600), 0) // started anew
+		s = newStation(twoNodes(t, 5*time.Minute, 3600), 0) // the daemon after a restart
 		defer s.stop()
 		back := s.listen(oneOrTwoNodes(), first.id)
 		defer back.cancel()
@@ -100,8 +101,8 @@ func TestWatchResumes(t *testing.T) {
 	})
 }
 
-// TestWatchSlow proves that a client that does not read is dropped after its time, and counted, and that others hear
-// all the same.
+// TestWatchSlow proves that the server drops a client that does not read, after its time limit, and counts it. Other
+// clients still get their events.
 func TestWatchSlow(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		body, err := json.Marshal(oneOrTwoNodes())
@@ -141,8 +142,8 @@ func TestWatchSlow(t *testing.T) {
 	})
 }
 
-// TestWatchSharesWork proves that who asks the same is answered by one evaluation for each view, and that a view that
-// tells nothing new takes none.
+// TestWatchSharesWork proves that clients with the same question share one evaluation per view, and that a view without
+// news needs no evaluation.
 func TestWatchSharesWork(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		var all []*ear
@@ -162,7 +163,7 @@ func TestWatchSharesWork(t *testing.T) {
 		if n := s.metric("waitcast_watch_evaluations_total"); n != 4 {
 			t.Errorf("%v evaluations after another view, want 4", n)
 		}
-		s.deliver(&source.Delivery{Source: s.sources["main"], CaughtUp: true}) // published anew, with nothing in it
+		s.deliver(&source.Delivery{Source: s.sources["main"], CaughtUp: true}) // published again without any news
 		time.Sleep(time.Minute)                                                //nolint:forbidigo // the bubble's clock
 		synctest.Wait()
 		if n := s.metric("waitcast_watch_evaluations_total"); n != 4 {
@@ -171,8 +172,8 @@ func TestWatchSharesWork(t *testing.T) {
 	})
 }
 
-// TestWatchBounded proves that one client too many is refused, that a place becomes free when one goes, and that one
-// that is refused for its question takes none.
+// TestWatchBounded proves that the server refuses one client too many. A place becomes free when a client leaves. A
+// client that is refused because of its question takes no place.
 func TestWatchBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStation(twoNodes(t, 5*time.Minute, 3600), 2)
@@ -200,8 +201,8 @@ func TestWatchBounded(t *testing.T) {
 	})
 }
 
-// TestWatchTellsProblems proves that a client whose question can no more be answered hears why, and hears advice again
-// when it can.
+// TestWatchTellsProblems proves that a client gets the reason when its question can no longer be answered, and gets
+// advice again once it can.
 func TestWatchTellsProblems(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		q := oneOrTwoNodes()
@@ -220,7 +221,7 @@ func TestWatchTellsProblems(t *testing.T) {
 	})
 }
 
-// TestWatchStale proves that it is told when data become stale, without any new view.
+// TestWatchStale proves that a client gets an event when the data become stale, even without a new view.
 func TestWatchStale(t *testing.T) {
 	watching(t, func(t *testing.T, s *station) {
 		e := s.listen(oneOrTwoNodes(), "")
@@ -237,7 +238,7 @@ func TestWatchStale(t *testing.T) {
 // heartbeats is longer than two heartbeats take.
 const heartbeats = 40 * time.Second
 
-// TestWatchRefuses proves that what cannot be watched is refused before anything is streamed.
+// TestWatchRefuses proves that the server refuses a question that cannot be watched, before it streams anything.
 func TestWatchRefuses(t *testing.T) {
 	f := twoNodes(t, 5*time.Minute, 3600)
 	for query, want := range map[string]string{
@@ -264,9 +265,9 @@ func TestWatchRefuses(t *testing.T) {
 	}
 }
 
-// TestWatchMany proves that the memory of 1,000 clients stays flat under steady load: a view every second, another
-// advice for all every ten, for one minute of the bubble's clock. With WAITCAST_LONG it is five, and then five real
-// ones over loopback.
+// TestWatchMany proves that the memory of 1,000 clients does not grow under steady load: a view every second and a new
+// advice for all of them every ten seconds, for one minute of the bubble's clock. With WAITCAST_LONG the test runs five
+// minutes of that clock, and then five real ones over loopback.
 func TestWatchMany(t *testing.T) {
 	seconds := 60
 	if long() {
@@ -275,7 +276,7 @@ func TestWatchMany(t *testing.T) {
 	watching(t, func(_ *testing.T, s *station) { s.crowd(1000, seconds) })
 }
 
-// crowd lets so many clients watch for some seconds.
+// crowd lets that many clients watch for the given number of seconds.
 func (s *station) crowd(clients, seconds int) {
 	s.Helper()
 	ears := make([]*ear, clients)
@@ -286,7 +287,7 @@ func (s *station) crowd(clients, seconds int) {
 		ears[i].brief = true
 		ears[i].mu.Unlock()
 	}
-	s.rest() // else a first event may be replaced by the second
+	s.rest() // otherwise the second event might replace the first
 	flips := 0
 	var early uint64
 	for second := range seconds {
@@ -328,7 +329,7 @@ func TestWatchLoopback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = s.server.Serve(listener) }() // ends with the station
+	go func() { _ = s.server.Serve(listener) }() // returns when the station stops
 	s.client = &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "tcp", listener.Addr().String())
@@ -343,7 +344,7 @@ func TestWatchLoopback(t *testing.T) {
 
 func long() bool { return os.Getenv("WAITCAST_LONG") != "" }
 
-// heap returns the bytes in use.
+// heap returns the bytes of the heap in use.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -29,22 +29,22 @@ const (
 	mostWorkloads = 2
 	// mostJobs bounds the jobs of one workload.
 	mostJobs = 10_000_000
-	// defaultJobs is their number where neither jobs nor hours are asked for.
+	// defaultJobs is the number of jobs if neither jobs nor hours are given.
 	defaultJobs = 10_000
-	// flushJobs is the number of jobs after which a client that is gone is noticed.
+	// flushJobs is the number of jobs between flushes, at which a disconnected client is noticed.
 	flushJobs = 512
-	// workloadPatience is how long a client may take to read those.
+	// workloadPatience is how long a client may take to read flushJobs jobs.
 	workloadPatience = time.Minute
 )
 
 type workloadInput struct {
-	Queue   string  `query:"queue" doc:"queue; left out: the models of all queues together"`
-	Cluster string  `query:"cluster" doc:"cluster; may be left out where there is only one"`
-	Model   string  `query:"model" enum:"lublin,markov,uniform_log,users" default:"lublin" doc:"the live model that jobs are drawn from"`
-	Jobs    int64   `query:"jobs" minimum:"0" maximum:"10000000" doc:"at most so many jobs; 10000 where neither jobs nor hours are given"`
-	Hours   float64 `query:"hours" minimum:"0" maximum:"100000" doc:"jobs that are submitted within so many hours of the begin, at most 10000000"`
-	Format  string  `query:"format" enum:"swf,jsonl" default:"swf" doc:"Standard Workload Format, or lines of JSON"`
-	Seed    string  `query:"seed" pattern:"^[0-9]{0,19}$" doc:"the same seed draws the same jobs from the same models; chosen at random where it is left out"`
+	Queue   string  `query:"queue" doc:"the queue whose models are used; by default those of all queues together"`
+	Cluster string  `query:"cluster" doc:"name of the cluster; may be left out if there is only one"`
+	Model   string  `query:"model" enum:"lublin,markov,uniform_log,users" default:"lublin" doc:"the live model from which jobs are drawn"`
+	Jobs    int64   `query:"jobs" minimum:"0" maximum:"10000000" doc:"maximum number of jobs; 10000 if neither jobs nor hours are given"`
+	Hours   float64 `query:"hours" minimum:"0" maximum:"100000" doc:"only jobs that are submitted within this number of hours from the beginning, and at most 10000000 jobs"`
+	Format  string  `query:"format" enum:"swf,jsonl" default:"swf" doc:"swf is the Standard Workload Format, jsonl is lines of JSON"`
+	Seed    string  `query:"seed" pattern:"^[0-9]{0,19}$" doc:"a whole number of at most 19 digits: the same seed and the same models give the same jobs; by default a random one"`
 }
 
 func (s *Server) registerWorkload(a huma.API) {
@@ -52,9 +52,7 @@ func (s *Server) registerWorkload(a huma.API) {
 	register(a, huma.Operation{
 		OperationID: "get-workload", Method: http.MethodGet, Path: "/v1/workload",
 		Summary: "Jobs drawn from the live models",
-		Description: "A synthetic workload, streamed while it is drawn: as SWF, or as lines of JSON, " +
-			"each a SyntheticJob.",
-		Errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+		Errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 		Responses: map[string]*huma.Response{"200": {Description: "OK", Content: map[string]*huma.MediaType{
 			swfMedia: {Schema: &huma.Schema{Type: huma.TypeString}}, ndjsonMedia: {Schema: line},
 		}}},
@@ -107,7 +105,7 @@ func workloadProblem(err error) error {
 	return err
 }
 
-// streamWorkload writes the jobs until there are enough, or the client is gone.
+// streamWorkload writes the jobs until there are enough, or the client disconnects.
 func (s *Server) streamWorkload(ctx huma.Context, in *workloadInput, v *readmodel.View, jobs *readmodel.Synthetic,
 	seed uint64) {
 	media := swfMedia
@@ -146,7 +144,7 @@ func (s *Server) streamWorkload(ctx huma.Context, in *workloadInput, v *readmode
 			break
 		}
 	}
-	_ = out.flush() // the client may be gone
+	_ = out.flush() // the client may have disconnected
 }
 
 // workloadWriter writes jobs in one of the formats.
@@ -207,7 +205,7 @@ func jsonJob(id int64, j *readmodel.SyntheticJob, queues []string) *wire.Synthet
 	return out
 }
 
-// swfJob cuts submissions to whole seconds and rounds runtimes, which are at least 1 s.
+// swfJob truncates submissions to whole seconds and rounds runtimes, which are at least 1 s.
 func swfJob(id int64, j *readmodel.SyntheticJob) *swf.Record {
 	limit := int64(swf.Unknown)
 	if j.Limit > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// worked is a server that has seen 100 days of ten jobs a day, in working hours.
+// worked returns a server that has seen 100 days of ten jobs a day, all submitted in working hours.
 func worked(t testing.TB) *fixture {
 	t.Helper()
 	f := lively(t)
@@ -36,8 +36,8 @@ func worked(t testing.TB) *fixture {
 	return f
 }
 
-// TestWorkload proves that every model streams as many jobs as asked for, as SWF and as JSON lines, the same for one
-// seed, that tell no name.
+// TestWorkload proves that every model streams the requested number of jobs, as SWF and as JSON lines. The same seed
+// gives the same jobs, and no job carries a name.
 func TestWorkload(t *testing.T) {
 	f := worked(t)
 	for _, model := range []string{"lublin", "markov", "uniform_log", "users"} {
@@ -93,7 +93,8 @@ func records(t *testing.T, body []byte) []swf.Record {
 	}
 }
 
-// TestWorkloadHours proves that hours end a workload, and that jobs do where both are given.
+// TestWorkloadHours proves that the parameter hours ends a workload, and that the parameter jobs ends it when both are
+// given.
 func TestWorkloadHours(t *testing.T) {
 	f := worked(t)
 	day := records(t, f.do(http.MethodGet, "/v1/workload?queue=busy&hours=48&seed=1", nil).body)
@@ -105,7 +106,7 @@ func TestWorkloadHours(t *testing.T) {
 	}
 }
 
-// TestWorkloadRefused proves what is wrong with a question, and what a model lacks.
+// TestWorkloadRefused proves that a refusal says what is wrong with the question, or what the model lacks.
 func TestWorkloadRefused(t *testing.T) {
 	f := lively(t)
 	for query, want := range map[string]struct {
@@ -131,7 +132,7 @@ func TestWorkloadRefused(t *testing.T) {
 	}
 }
 
-// leaver is a client that goes away after so many bytes.
+// leaver is a client that disconnects after a given number of bytes.
 type leaver struct {
 	*httptest.ResponseRecorder
 	left  int
@@ -146,11 +147,11 @@ func (l *leaver) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// TestWorkloadEndsWithTheClient proves that a workload of ten million jobs is not drawn for a client that is gone, and
-// that its place is free then.
+// TestWorkloadEndsWithTheClient proves that the server stops drawing a workload of ten million jobs when its client has
+// left, and that the client's place is then free.
 func TestWorkloadEndsWithTheClient(t *testing.T) {
 	f := worked(t)
-	for range 5 { // more than may be drawn at a time
+	for range 5 { // more than the server draws at the same time
 		ctx, cancel := context.WithCancel(t.Context())
 		w := &leaver{httptest.NewRecorder(), 20_000, cancel}
 		f.server.Handler().ServeHTTP(w,
@@ -162,8 +163,8 @@ func TestWorkloadEndsWithTheClient(t *testing.T) {
 	}
 }
 
-// TestModelsOfABusyQueue proves that GET /v1/models tells every model with its figures, and for what is missing the
-// reason.
+// TestModelsOfABusyQueue proves that GET /v1/models gives the figures of every model, and the reason for each figure
+// that is missing.
 func TestModelsOfABusyQueue(t *testing.T) {
 	f := worked(t)
 	var m wire.Models

@@ -4,13 +4,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestQueriesOfTheLedger proves what is asked for: what is empty is left out, an id is one part of the path whatever is
-// in it.
+// TestQueriesOfTheLedger proves what the client asks: it leaves out empty parameters, and an id is always one part of
+// the path.
 func TestQueriesOfTheLedger(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,9 +31,25 @@ func TestQueriesOfTheLedger(t *testing.T) {
 				Made: "live", Since: "7d", Until: "2026-03-02"})
 			return err
 		},
-		"/v1/jobs?": func() error { _, _, err := c.Jobs(t.Context(), "", "", 0); return err },
-		"/v1/jobs?cluster=c&limit=5&queue=q": func() error {
-			_, _, err := c.Jobs(t.Context(), "c", "q", 5)
+		"/v1/history?cluster=c&limit=5&offset=10&queue=q&since=7d&until=1d": func() error {
+			_, _, err := c.History(t.Context(), client.HistoryQuery{Cluster: "c", Queue: "q", Since: "7d", Until: "1d",
+				Limit: 5, Offset: 10})
+			return err
+		},
+		"/v1/when?cluster=c&hours=24&procs=4&queue=q&time_limit=3600": func() error {
+			r := job.Request{Queue: "q", Procs: 4, TimeLimit: time.Hour, User: "u"}
+			_, _, err := c.When(t.Context(), "c", r, 24)
+			return err
+		},
+		"/v1/jobs?": func() error { _, _, err := c.Jobs(t.Context(), client.JobsQuery{}); return err },
+		"/v1/me?":   func() error { _, _, err := c.Me(t.Context(), client.MeQuery{}); return err },
+		"/v1/me?cluster=c&limit=5&name=a+b&offset=10&user=u": func() error {
+			_, _, err := c.Me(t.Context(), client.MeQuery{Cluster: "c", User: "u", Name: "a b", Limit: 5,
+				Offset: 10})
+			return err
+		},
+		"/v1/jobs?cluster=c&limit=5&offset=10&queue=q": func() error {
+			_, _, err := c.Jobs(t.Context(), client.JobsQuery{Cluster: "c", Queue: "q", Limit: 5, Offset: 10})
 			return err
 		},
 		"/v1/jobs/9%2F1%5B2%5D?cluster=c": func() error {

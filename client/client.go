@@ -1,4 +1,4 @@
-// Package client asks a waitcast daemon over HTTP: how long would a job wait?
+// Package client is the HTTP client of a waitcast daemon.
 package client
 
 import (
@@ -21,57 +21,75 @@ import (
 // DefaultURL is the address of a daemon with the default configuration.
 const DefaultURL = "http://127.0.0.1:9817"
 
-// maxAnswer bounds how many bytes of an answer are read; a forecast has some 2 kB.
+// maxAnswer bounds the bytes of an answer that are read; a forecast has about 2 kB.
 const maxAnswer = 8 << 20
 
-// Client asks one daemon. It is safe for concurrent use.
+// Client is a client of one daemon. It is safe for concurrent use.
 type Client struct {
 	base *url.URL
-	http *http.Client
+	// shown is the address without a password, for messages.
+	shown string
+	http  *http.Client
 }
 
-// New returns a client for the daemon at address, such as http://127.0.0.1:9817; without a scheme http is meant, and a
-// user and password in it are sent (basic authentication). Deadlines are the contexts' and the http.Client's own; nil
-// means http.DefaultClient.
+// New returns a client for the daemon at address, such as http://127.0.0.1:9817 or unix:///run/waitcast/api.sock.
+// Without a scheme http is meant. A user and password in the address are sent by basic authentication. Deadlines come
+// from the contexts and the http.Client; nil means http.DefaultClient.
 func New(address string, httpClient *http.Client) (*Client, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
 	base, err := url.Parse(address)
 	if err != nil {
-		var detail *url.Error // its own text repeats the address, password included
+		var detail *url.Error // the text of this error includes the password
 		if errors.As(err, &detail) {
 			err = detail.Err
 		}
 		return nil, fmt.Errorf("the daemon's URL is not valid: %w", err)
 	}
-	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
-		return nil, fmt.Errorf("the daemon's URL %s must be http://HOST:PORT or https://HOST:PORT", base.Redacted())
-	}
 	if httpClient == nil {
 		httpClient = http.DefaultClient
 	}
-	return &Client{base: base, http: httpClient}, nil
+	if base.Scheme == "unix" {
+		return newOverSocket(base, httpClient)
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return nil, fmt.Errorf("the daemon's URL %s must be http://HOST:PORT, https://HOST:PORT or unix:///PATH",
+			base.Redacted())
+	}
+	return &Client{base: base, shown: base.Redacted(), http: httpClient}, nil
 }
 
-// URL returns the daemon's address as it may be shown: without a password.
-func (c *Client) URL() string { return c.base.Redacted() }
+// newOverSocket returns a client for the daemon at the Unix socket that a URL names.
+func newOverSocket(at *url.URL, like *http.Client) (*Client, error) {
+	if at.Host != "" || at.Opaque != "" || at.Path == "" {
+		return nil, fmt.Errorf("the daemon's URL %s must be unix:///PATH", at.Redacted())
+	}
+	over, err := overSocket(like, at.Path)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{base: &url.URL{Scheme: "http", Host: "localhost"}, shown: at.String(), http: over}, nil
+}
 
-// WaitOptions are what can be said beside the request; the zero value is the daemon's defaults.
+// URL returns the daemon's address without a password, for messages.
+func (c *Client) URL() string { return c.shown }
+
+// WaitOptions are options of a request for a wait; the zero value means the daemon's defaults.
 type WaitOptions struct {
-	// Keep is the part of the processors and of the time limit, up to 1, that what would start sooner keeps at least;
-	// 0 for the daemon's default.
+	// Keep is the minimum part, up to 1, of the processors and of the time limit that options which would start sooner
+	// keep; 0 means the daemon's default.
 	Keep float64
 	// By is an instant (RFC 3339), or how long from now (2h): the answer has the probability of a start by then. Empty
 	// for none.
 	By string
 }
 
-// WaitJSON asks how long the job would wait, and also returns the answer's JSON as it came: it may have members that
-// this client does not know. Cluster may be empty where the daemon watches only one.
+// WaitJSON requests the forecast of a job's wait. It also returns the answer's JSON as received, which may have members
+// that this client does not know. Cluster may be empty if the daemon has only one.
 //
-// Errors: *ProblemError if the daemon answered that it cannot; *UnreachableError if it did not answer (errors.Is knows
-// the context's errors); *AnswerError if the answer is not from a waitcast daemon.
+// Errors: *ProblemError if the daemon refused the request; *UnreachableError if it did not answer (it wraps the
+// context's errors); *AnswerError if the answer is not from a waitcast daemon.
 func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Request, o WaitOptions) (*wire.Wait,
 	json.RawMessage, error) {
 	var wait wire.Wait
@@ -87,17 +105,11 @@ func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Reque
 	return &wait, raw, nil
 }
 
-// waitQuery writes a request as the query of GET /v1/wait; fields that the request leaves open are left out.
+// waitQuery writes a request as the query of GET /v1/wait; empty fields are left out.
 func waitQuery(cluster string, r job.Request) url.Values {
-	query := url.Values{}
-	for name, text := range map[string]string{
-		"cluster": cluster, "queue": r.Queue, "user": r.User, "account": r.Account, "qos": r.QOS,
-		"procs": count(r.Procs), "nodes": count(r.Nodes), "gpus": count(r.GPUs),
-	} {
-		if text != "" {
-			query.Set(name, text)
-		}
-	}
+	query := queryOf(map[string]string{
+		"cluster": cluster, "queue": r.Queue, "user": r.User, "account": r.Account, "qos": r.QOS, "gpu_type": r.GPUType,
+	}, map[string]int{"procs": r.Procs, "nodes": r.Nodes, "gpus": r.GPUs})
 	if r.Memory > 0 {
 		size := memsize.Value(r.Memory)
 		query.Set("memory", size.Exact())
@@ -108,25 +120,34 @@ func waitQuery(cluster string, r job.Request) url.Values {
 	return query
 }
 
+// queryOf encodes the given parameters: texts that are not empty, numbers above 0.
+func queryOf(texts map[string]string, numbers map[string]int) url.Values {
+	query := url.Values{}
+	for name, text := range texts {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	for name, n := range numbers {
+		if n > 0 {
+			query.Set(name, strconv.Itoa(n))
+		}
+	}
+	return query
+}
+
 func setKeep(query url.Values, keep float64) {
 	if keep != 0 {
 		query.Set("keep", strconv.FormatFloat(keep, 'f', -1, 64))
 	}
 }
 
-func count(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return strconv.Itoa(n)
-}
-
-// get asks for a path below the daemon's URL and decodes the answer.
+// get requests a path below the daemon's URL and decodes the answer.
 func (c *Client) get(ctx context.Context, path string, query url.Values, answer any) (json.RawMessage, error) {
 	return c.getAs(ctx, "", path, query, answer)
 }
 
-// getAs is get with the admin token, unless that is empty.
+// getAs does the same as get with the admin token, unless the token is empty.
 func (c *Client) getAs(ctx context.Context, token, path string, query url.Values, answer any) (json.RawMessage, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()
@@ -146,7 +167,7 @@ func (c *Client) getAs(ctx context.Context, token, path string, query url.Values
 	return c.answer(response, answer)
 }
 
-// answer reads and decodes what came.
+// answer reads and decodes a response.
 func (c *Client) answer(response *http.Response, answer any) (json.RawMessage, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	if err != nil {
@@ -166,7 +187,7 @@ func (c *Client) answer(response *http.Response, answer any) (json.RawMessage, e
 	return body, nil
 }
 
-// decode reads an answer, or the problem that came in its stead.
+// decode decodes an answer, or a problem.
 func decode(response *http.Response, body []byte, answer any) error {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// fake is a server that is not a daemon: it gives one answer and remembers what it was asked.
+// fake is a server that gives one answer to every request and remembers the newest request.
 type fake struct {
 	kind, body string
 	status     int
@@ -32,7 +32,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, f.body)
 }
 
-// ask lets a client ask the fake for a job's wait.
+// ask makes a client ask the fake for a job's wait.
 func ask(t *testing.T, f *fake, path string, r job.Request) (*wire.Wait, []byte, error) {
 	t.Helper()
 	server := httptest.NewServer(f)
@@ -65,7 +65,7 @@ func TestWaitAsksAndDecodes(t *testing.T) {
 	}
 }
 
-// What a request does not say is not sent as a zero.
+// TestUnsaidIsLeftOut proves that the client does not send a zero for what the request leaves out.
 func TestUnsaidIsLeftOut(t *testing.T) {
 	f := &fake{kind: "application/json", body: "{}", status: 200}
 	if _, _, err := ask(t, f, "", job.Request{Queue: "q", Procs: 1}); err != nil ||

@@ -9,18 +9,22 @@ import (
 	"os"
 )
 
-// Credentials are what a client shows, and whom it believes. All may be empty.
+// Credentials are the credentials of a client, and the certificates that it trusts. All may be empty.
 type Credentials struct {
 	// Token is sent with every request that has no other credential ("Authorization: Bearer").
 	Token string
-	// CA is a file of certificates (PEM): the daemon's must be signed by one of them, and the system's do not count.
+	// CA is a file of certificates (PEM): the daemon's certificate must be signed by one of them; the system's
+	// certificates are not used.
 	CA string
 	// Cert and Key are the files of a client certificate and its key (PEM).
 	Cert, Key string
+	// Munge allows credentials of the program munge. If the daemon asks for one because the other credentials were not
+	// enough, the client makes one and sends it, over TLS or on this host only. Without that program it sends none.
+	Munge bool
 }
 
-// HTTPClient returns an HTTP client that shows the credentials. It follows no redirections, which a daemon does not
-// send: the token would go to others.
+// HTTPClient returns an HTTP client with the credentials. It follows no redirections, because they could send the token
+// to other servers; a daemon does not redirect.
 func (c Credentials) HTTPClient() (*http.Client, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,
@@ -46,8 +50,12 @@ func (c Credentials) HTTPClient() (*http.Client, error) {
 		}
 		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
 	}
+	var shown http.RoundTripper = &bearer{transport, c.Token}
+	if c.Munge && c.Token == "" {
+		shown = &munged{shown}
+	}
 	return &http.Client{
-		Transport:     &bearer{transport, c.Token},
+		Transport:     shown,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }
@@ -67,5 +75,5 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// CloseIdleConnections is what http.Client's looks for.
+// CloseIdleConnections implements the interface that http.Client.CloseIdleConnections uses.
 func (b *bearer) CloseIdleConnections() { b.next.CloseIdleConnections() }

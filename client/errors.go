@@ -9,10 +9,10 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// ProblemError is a daemon's answer that it cannot do what was asked (RFC 9457).
+// ProblemError is a daemon's refusal of a request (RFC 9457).
 type ProblemError struct {
 	wire.Problem
-	// JSON is the problem as it came.
+	// JSON is the problem as received.
 	JSON json.RawMessage
 }
 
@@ -31,14 +31,15 @@ func (e *ProblemError) Error() string {
 	return fmt.Sprintf("%s (status %d)", text, e.Status)
 }
 
-// NoForecast is true if the daemon understood but cannot make a forecast: Reason is why, Hint what would help.
+// NoForecast is true if the request is valid but the daemon cannot make a forecast. Reason is the cause, Hint what
+// would help.
 func (e *ProblemError) NoForecast() bool { return e.Type == wire.ProblemNoForecast }
 
-// UnreachableError is the error if the daemon did not answer.
+// UnreachableError means that the daemon did not answer.
 type UnreachableError struct {
-	// URL is where it was looked for, without a password.
+	// URL is the address of the daemon, without a password.
 	URL string
-	// Err is why there was no answer.
+	// Err is the cause.
 	Err error
 }
 
@@ -47,7 +48,7 @@ func (e *UnreachableError) Error() string {
 	return fmt.Sprintf("no answer from the waitcast daemon at %s: %v", e.URL, e.Err)
 }
 
-// Unwrap returns why there was no answer.
+// Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // unreachable leaves out the URL that net/http repeats in its errors.
@@ -59,9 +60,9 @@ func unreachable(address string, err error) error {
 	return &UnreachableError{URL: address, Err: err}
 }
 
-// AnswerError is the error if another program answered than a waitcast daemon.
+// AnswerError means that the answer is not from a waitcast daemon.
 type AnswerError struct {
-	// URL is where it was asked, without a password.
+	// URL is the address of the daemon, without a password.
 	URL string
 	// Status is the HTTP status of the answer.
 	Status int
@@ -74,5 +75,5 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("the answer of %s (status %d) is not one of a waitcast daemon: %v", e.URL, e.Status, e.Err)
 }
 
-// Unwrap returns what is wrong with the answer.
+// Unwrap returns the fault of the answer.
 func (e *AnswerError) Unwrap() error { return e.Err }

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// What is asked of the load's forecast, what is left out, and what comes back.
+// TestForecast proves what the client asks of the load's forecast, what it leaves out, and what it returns.
 func TestForecast(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

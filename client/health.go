@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Health asks what keeps the daemon from doing all of its work. The errors are those of WaitJSON.
+// Health requests the conditions that keep the daemon from doing all of its work. The errors are those of WaitJSON.
 func (c *Client) Health(ctx context.Context) (*wire.Health, error) {
 	var health wire.Health
 	if _, err := c.get(ctx, "/v1/health", nil, &health); err != nil {

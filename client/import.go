@@ -19,16 +19,16 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Import is some logs of the past for the daemon.
+// Import describes logs of the past to send to the daemon.
 type Import struct {
 	// Cluster may be empty where the daemon watches only one.
 	Cluster string
-	// Format is that of all files, as the daemon's configuration names it; empty lets their contents show it. Columns
-	// are those of a dump of sacct without a header, separated by commas.
+	// Format is the format of all files, by its name in the daemon's configuration; empty means that it is recognized
+	// by content. Columns are those of a dump of sacct without a header, separated by commas.
 	Format, Columns string
-	// Mode is how the history is replayed: exact or fast; empty leaves it to the daemon.
+	// Mode is how the history is replayed: exact or fast; empty means the daemon's choice.
 	Mode string
-	// Files are the logs. All of them are one import.
+	// Files are the logs. All of them form one import.
 	Files []ImportFile
 	// Progress, if it is not nil, is called about twice a second, from Import's goroutine.
 	Progress func(wire.ImportProgress)
@@ -39,7 +39,7 @@ type Import struct {
 
 // ImportFile is a log, plain, gzip or zstd.
 type ImportFile struct {
-	// Name is for the daemon's messages.
+	// Name is the name of the file in the daemon's messages.
 	Name string
 	// Open returns the log. Import closes it. A blocked read of it may outlast Import, so that an error of the daemon
 	// is returned at once.
@@ -58,9 +58,9 @@ func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err)
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Import sends logs to the daemon and returns what became of them once they are learnt, and that as JSON. It needs the
-// admin token. After an error nothing of them is kept, unless the daemon was learning already, which it goes on with;
-// a log that is imported again counts once.
+// Import sends logs to the daemon and returns the report, also as JSON, once they are learnt. It needs the admin token.
+// After an error no part of them is kept, unless the daemon had begun to learn, which it then continues. A log that is
+// imported twice counts once.
 //
 // Errors are those of WaitJSON, and a *FileError.
 func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.ImportReport, json.RawMessage, error) {
@@ -72,7 +72,8 @@ func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.Imp
 	return report, raw, err
 }
 
-// sendImport is Import; failed takes the error of a file, from which that of the request follows.
+// sendImport does the work of Import. failed stores the error of reading a file, because the error of the request only
+// follows from it.
 func (c *Client) sendImport(ctx context.Context, token string, in Import,
 	failed *atomic.Pointer[FileError]) (*wire.ImportReport, json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -123,7 +124,7 @@ func (c *Client) sendImport(ctx context.Context, token string, in Import,
 	return nil, nil, unreachable(c.URL(), orCause(ctx, err))
 }
 
-// sendFiles writes the files as parts of a form. An error of a file itself is a *FileError.
+// sendFiles writes the files as parts of a form. An error of reading a file is a *FileError.
 func sendFiles(form *multipart.Writer, files []ImportFile) error {
 	for _, f := range files {
 		names := map[string]string{"name": "file", "filename": f.Name}
@@ -151,7 +152,7 @@ func sendFile(to io.Writer, f ImportFile) error {
 	return err
 }
 
-// readsFile makes the errors of a file known as its own.
+// readsFile wraps the errors of reading a file.
 type readsFile struct {
 	from io.Reader
 	name string
@@ -166,7 +167,7 @@ func (r readsFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// orCause returns why the context ended, if it did, in place of an error that follows from it.
+// orCause returns the cause of the context's end if it has ended, else the error.
 func orCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -204,7 +205,7 @@ var errNoJSON = errors.New("a line of it is not JSON of an import")
 // readImport reads the answer's lines up to the last.
 func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()) (*wire.ImportReport,
 	json.RawMessage, error) {
-	lines := bufio.NewScanner(io.LimitReader(from, 64*maxAnswer)) // a week of progress
+	lines := bufio.NewScanner(io.LimitReader(from, 64*maxAnswer)) // enough for the progress of a week
 	lines.Buffer(nil, maxAnswer)
 	for lines.Scan() {
 		awake()
@@ -239,9 +240,8 @@ func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()
 	return nil, nil, io.ErrUnexpectedEOF
 }
 
-// Quarantine asks for lines of the logs that could not be used, the newest last, and also returns the answer's JSON. It
-// needs the admin token. Cluster and reason select, empty ones everything; limit 0 leaves the number of lines to the
-// daemon.
+// Quarantine requests bad lines of the logs, newest last. It also returns the answer's JSON. It needs the admin token.
+// Cluster and reason select lines if they are not empty; limit 0 means the daemon's default.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Quarantine(ctx context.Context, token, cluster, reason string, limit int) (*wire.Quarantine,

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// importFrom imports a short log into a server that does what the handler does.
+// importFrom imports a short log into a server with the given handler.
 func importFrom(t *testing.T, log io.Reader, silence time.Duration, handler http.HandlerFunc) error {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -31,7 +31,8 @@ func importFrom(t *testing.T, log io.Reader, silence time.Duration, handler http
 	return err
 }
 
-// A daemon that says nothing any more is given up, also while the log itself says nothing.
+// TestImportGivesUpOnSilence proves that the client gives up on a silent daemon, even while the log itself brings no
+// bytes.
 func TestImportGivesUpOnSilence(t *testing.T) {
 	for name, begins := range map[string]bool{"from the beginning": false, "after a while": true} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +56,7 @@ func TestImportGivesUpOnSilence(t *testing.T) {
 	}
 }
 
-// What is no import's answer is said to be none.
+// TestImportOtherAnswers proves that the client reports an answer that is not that of an import.
 func TestImportOtherAnswers(t *testing.T) {
 	for name, answer := range map[string][2]string{
 		"HTML": {"text/html", "<p>"}, "JSON": {"application/json", "{}"}, "garbage": {"application/x-ndjson", "{\n"},
@@ -81,7 +82,7 @@ func TestImportOtherAnswers(t *testing.T) {
 	}
 }
 
-// Several files go as parts of one form, with their names, and each is closed.
+// TestImportSendsAForm proves that several files go as parts of one form, with their names, and that each is closed.
 func TestImportSendsAForm(t *testing.T) {
 	names := []string{"/var/log/a", `odd "name"; \ü`, "-"}
 	got, closed := map[string]string{}, 0
@@ -124,7 +125,7 @@ func TestImportSendsAForm(t *testing.T) {
 	}
 }
 
-// counted counts how often it is closed.
+// counted counts the calls of its Close.
 type counted struct {
 	io.Reader
 	closed *int
@@ -135,7 +136,8 @@ func (c *counted) Close() error {
 	return nil
 }
 
-// A file that cannot be read here is the error, not what the daemon makes of a body that ends.
+// TestImportOfAFileThatFails proves that if a local file cannot be read, this is the error, and not the daemon's answer
+// to the truncated body.
 func TestImportOfAFileThatFails(t *testing.T) {
 	broken := errors.New("the disk is broken")
 	err := importFrom(t, io.MultiReader(strings.NewReader("x"), iotest.ErrReader(broken)), 0,

@@ -12,7 +12,7 @@ import (
 
 const logLevelPath = "/v1/log-level"
 
-// LogLevel asks how much the daemon logs, and also returns the answer's JSON. It needs the admin token.
+// LogLevel requests the level of the daemon's log. It also returns the answer's JSON. It needs the admin token.
 //
 // Errors are those of WaitJSON.
 func (c *Client) LogLevel(ctx context.Context, token string) (*wire.LogLevel, json.RawMessage, error) {
@@ -24,8 +24,8 @@ func (c *Client) LogLevel(ctx context.Context, token string) (*wire.LogLevel, js
 	return &answer, raw, nil
 }
 
-// SetLogLevel changes how much the daemon logs, for a duration or, with 0, until the next change. It needs the admin
-// token.
+// SetLogLevel changes the level of the daemon's log, for a duration or, with 0, until the next change. It needs the
+// admin token.
 //
 // Errors are those of WaitJSON.
 func (c *Client) SetLogLevel(ctx context.Context, token, level string, duration time.Duration) (*wire.LogLevel,

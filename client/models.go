@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Models asks for the models of a queue, and also returns the answer's JSON. Cluster may be empty where the daemon
-// watches only one.
+// Models requests the models of a queue. It also returns the answer's JSON. Cluster may be empty if the daemon has only
+// one.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Models(ctx context.Context, cluster, queue string) (*wire.Models, json.RawMessage, error) {
@@ -30,7 +30,7 @@ func (c *Client) Models(ctx context.Context, cluster, queue string) (*wire.Model
 	return &answer, raw, nil
 }
 
-// Queues asks for the queues, of one cluster or, where that is empty, of all, and also returns the answer's JSON.
+// Queues requests the queues of one cluster, or of all if cluster is empty. It also returns the answer's JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Queues(ctx context.Context, cluster string) (*wire.Queues, json.RawMessage, error) {
@@ -46,7 +46,7 @@ func (c *Client) Queues(ctx context.Context, cluster string) (*wire.Queues, json
 	return &answer, raw, nil
 }
 
-// Workload selects the jobs that the daemon draws from its live models; for an empty or zero field it chooses.
+// Workload selects the jobs that the daemon draws from its live models; it has a default for each empty or zero field.
 type Workload struct {
 	Cluster string
 	// Queue is the queue; empty means all queues together.
@@ -58,12 +58,12 @@ type Workload struct {
 	Hours float64
 	// Format is swf or jsonl.
 	Format string
-	// Seed draws the same jobs from the same models; nil is a random one.
+	// Seed is the seed of the random numbers: the same seed and models give the same jobs. nil means a random seed.
 	Seed *uint64
 }
 
-// Workload asks for jobs drawn from the live models and returns them as they come: the caller reads and closes. The
-// context's end ends the stream. The number is the seed that was used.
+// Workload requests jobs drawn from the live models and returns them as a stream, which the caller reads and closes.
+// The end of the context ends the stream. The number is the seed that was used.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Workload(ctx context.Context, w Workload) (io.ReadCloser, uint64, error) {

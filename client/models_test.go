@@ -56,7 +56,7 @@ func TestWorkloadStreams(t *testing.T) {
 	if err != nil || used != 9 {
 		t.Fatalf("seed %d, %v", used, err)
 	}
-	<-first // it comes while the daemon still draws
+	<-first // the first part arrives while the daemon still draws
 	line := make([]byte, 4)
 	if _, err := io.ReadFull(jobs, line); err != nil || string(line) != "one\n" {
 		t.Errorf("%q, %v", line, err)

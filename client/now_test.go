@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestNowAsks proves that only what counts, and is said, is asked.
+// TestNowAsks proves that the query has only the parameters that matter and are set.
 func TestNowAsks(t *testing.T) {
 	f := &fake{kind: "application/json",
 		body:   `{"queues":[{"queue":"q","openings":[{"procs":4,"time_limit_seconds":null,"probability":0.5}]}]}`,

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Size asks which size, in which queue, is best, and also returns the answer's JSON.
+// Size requests advice on the best size and queue. It also returns the answer's JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Size(ctx context.Context, question *wire.SizeRequest) (*wire.Size, json.RawMessage, error) {
@@ -21,7 +21,7 @@ func (c *Client) Size(ctx context.Context, question *wire.SizeRequest) (*wire.Si
 	return &answer, raw, nil
 }
 
-// post sends a question in JSON to a path below the daemon's URL and decodes the answer.
+// post sends a JSON request to a path below the daemon's URL and decodes the answer.
 func (c *Client) post(ctx context.Context, path string, question, answer any) (json.RawMessage, error) {
 	body, err := json.Marshal(question)
 	if err != nil {
@@ -42,8 +42,8 @@ func (c *Client) post(ctx context.Context, path string, question, answer any) (j
 	return c.answer(response, answer)
 }
 
-// Waits asks how long the job would wait with every combination of queues, sizes and time limits, and also returns the
-// answer's JSON.
+// Waits requests the forecasts for every combination of queues, sizes and time limits. It also returns the answer's
+// JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Waits(ctx context.Context, question *wire.WaitsRequest) (*wire.Waits, json.RawMessage, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// TestSizeAsksAndDecodes proves that a question goes out as JSON, without what it does not say, that the answer comes
-// back, and that a refusal is a problem.
+// TestSizeAsksAndDecodes proves that a question goes out as JSON without its empty members, that the client decodes the
+// answer, and that a refusal is a problem.
 func TestSizeAsksAndDecodes(t *testing.T) {
 	var body []byte
 	refuse := false

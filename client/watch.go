@@ -17,37 +17,36 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// WatchEvent is one event of GET /v1/watch: an advice, or why there is none any more.
+// WatchEvent is one event of GET /v1/watch: advice, or the reason why there is none any more.
 type WatchEvent struct {
-	// ID is what to come back with, empty for a problem.
+	// ID is the id for reconnecting, empty for a problem.
 	ID      string
 	Advice  *wire.SizeEvent
 	Problem *wire.Problem
-	// JSON is the event's data as it came.
+	// JSON is the event's data as received.
 	JSON json.RawMessage
 }
 
 const (
-	// watchRetry is the delay before a lost connection is tried again, unless the daemon names one; mostRetry is the
-	// maximum.
+	// watchRetry is the default delay before reconnecting; the daemon may set another. mostRetry is the maximum.
 	watchRetry = 3 * time.Second
 	mostRetry  = time.Minute
-	// watchSilence is how long nothing may come before a connection is taken to be lost: the daemon sends something
-	// every 15 s.
+	// watchSilence is the time without data after which a connection counts as lost: the daemon sends at least a
+	// comment every 15 s.
 	watchSilence = 45 * time.Second
-	// maxEvent bounds a line of an event.
+	// maxEvent is the maximum length in bytes of a line of an event.
 	maxEvent = 1 << 20
 )
 
-// errSilent is the cause of a connection that was given up.
+// errSilent is the cause of closing a silent connection.
 var errSilent = errors.New("nothing came for longer than the daemon is silent")
 
-// Watch subscribes to a question and calls hear for each event, until the context ends or hear returns an error, which
-// Watch returns. It replaces a lost connection and sends the id of the newest event, so that unchanged advice is not
-// sent again. lastID is that of an earlier Watch, or empty.
+// Watch subscribes to a request and calls hear for each event, until the context ends or hear returns an error, which
+// Watch returns. It reconnects after a lost connection with the id of the newest event, so that unchanged advice is not
+// sent again. lastID is the id from an earlier Watch, or empty.
 //
-// Errors are those of hear, the context's, and those of WaitJSON by which the daemon refuses the question: with a
-// status of 5xx, or where nothing answers, Watch goes on trying.
+// Errors are those of hear, the context's, and those of WaitJSON by which the daemon refuses the request. On a status
+// of 5xx, or without an answer, Watch keeps retrying.
 func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID string,
 	hear func(WatchEvent) error) error {
 	body, err := json.Marshal(question)
@@ -85,7 +84,7 @@ func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID s
 	}
 }
 
-// stream is a subscription over all its connections.
+// stream is a subscription across reconnections.
 type stream struct {
 	client         *Client
 	target, lastID string
@@ -98,7 +97,7 @@ type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
 
-// follow reads one connection until that ends; heard reports whether the daemon accepted it.
+// follow reads one connection until it ends. heard reports whether the daemon accepted the connection.
 func (s *stream) follow(ctx context.Context) (heard bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

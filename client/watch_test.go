@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// answers is a RoundTripper that answers by itself.
+// answers is a RoundTripper that answers without a network.
 type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
@@ -27,7 +27,7 @@ func stream(r *http.Request, body io.Reader) *http.Response {
 	}
 }
 
-// silent is a body that says something and then nothing more until the request ends.
+// silent returns a body that has the text and then blocks until the request ends.
 func silent(r *http.Request, text string) io.Reader {
 	from, to := io.Pipe()
 	go func() {
@@ -50,9 +50,9 @@ func refused(r *http.Request, status int) *http.Response {
 
 const sizeOf16 = "id: one\nevent: size\ndata: {\"advice\":{\"procs\":16}}\n\n"
 
-// TestWatchComesBack proves that a lost connection, a daemon that is away, one that has no place, and one that falls
-// silent, are all tried again with the id of the newest event, that events are told once each, and that the listener's
-// error ends it.
+// TestWatchComesBack proves that the client connects again, with the id of the newest event, after a lost connection,
+// an unreachable daemon, one without a free place, and one that falls silent. The listener gets each event once. An
+// error of the listener ends the watch.
 func TestWatchComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ids []string
@@ -65,7 +65,7 @@ func TestWatchComesBack(t *testing.T) {
 				round++
 				switch round {
 				case 1:
-					return stream(r, readers("retry: 1000\n\n:\n\n"+sizeOf16)), nil // and lost
+					return stream(r, readers("retry: 1000\n\n:\n\n"+sizeOf16)), nil // and then the connection is lost
 				case 2:
 					return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 				case 3:
@@ -99,7 +99,7 @@ func TestWatchComesBack(t *testing.T) {
 				t.Errorf("connection %d came with id %q, want %q", i+1, ids[i], want)
 			}
 		}
-		// after 1 s, 2 s, 4 s, and 45 s of silence with another one
+		// the client waits 1 s, 2 s, 4 s, and after another event 45 s of silence
 		for i, want := range []time.Duration{0, 1, 3, 7, 53} {
 			if at[i] != want*time.Second {
 				t.Errorf("connection %d after %s, want %s", i+1, at[i], want*time.Second)
@@ -110,7 +110,7 @@ func TestWatchComesBack(t *testing.T) {
 
 func readers(text string) io.Reader { return &once{text: text} }
 
-// once is a body that ends.
+// once is a body that ends after its text.
 type once struct{ text string }
 
 func (o *once) Read(p []byte) (int, error) {
@@ -122,8 +122,8 @@ func (o *once) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestWatchGivesUp proves that a refused question and a server that is no daemon end it at once, and that the context
-// does.
+// TestWatchGivesUp proves that a refused question, and a server that is no daemon, end the watch at once, and that the
+// end of the context ends it too.
 func TestWatchGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int32

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// with returns the event with start and end as its record tells them; below 0 it does not.
+// with returns the event with the start and end that its record gives; below 0 the record has none.
 func with(ev job.Event, start, end int) job.Event {
 	if start >= 0 {
 		ev.Times.Start = at(start)
@@ -36,7 +36,8 @@ func queued(ev job.Event, queue string) job.Event {
 	return ev
 }
 
-// Records that are missing, late or senseless make the picture that is told most likely by the others.
+// TestBadInputs proves that if records are missing, late or senseless, the picture is the most likely one given the
+// others.
 func TestBadInputs(t *testing.T) {
 	submit, start, end := event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.End, "1", 30)
 	for _, c := range []struct {
@@ -107,8 +108,8 @@ func TestBadInputs(t *testing.T) {
 	}
 }
 
-// A requeued job keeps its place and its number and waits anew; what its earlier attempt told does not touch the next,
-// however close.
+// TestRequeue proves that a requeued job keeps its place and its number and waits again, and that records of its
+// earlier attempt do not change the next one, however close they are.
 func TestRequeue(t *testing.T) {
 	s := New("c", 0)
 	first := []job.Event{
@@ -128,8 +129,8 @@ func TestRequeue(t *testing.T) {
 	}
 }
 
-// Sequences that chance finds seldom: a replay of their journal makes the same changes, and reading them again makes
-// none.
+// TestRareSequences covers sequences that random draws seldom find: a replay of their journal makes the same changes,
+// and reading them again makes none.
 func TestRareSequences(t *testing.T) {
 	start := event(job.Start, "1", 9)
 	start.Times.Submit = at(5)
@@ -159,7 +160,8 @@ func TestRareSequences(t *testing.T) {
 	}
 }
 
-// A job on its way out of a routing queue is known by its first queue, and reading its way again does not move it.
+// TestMovesBetweenQueues proves that a job on its way out of a routing queue counts under its first queue, and that
+// reading its moves again does not move it.
 func TestMovesBetweenQueues(t *testing.T) {
 	s := New("c", 0)
 	way := []job.Event{
@@ -180,7 +182,7 @@ func TestMovesBetweenQueues(t *testing.T) {
 	}
 }
 
-// A record that comes late fills in what is not known and leaves alone what newer ones told.
+// TestLateRecordFillsIn proves that a late record adds what is unknown and does not change what newer records said.
 func TestLateRecordFillsIn(t *testing.T) {
 	s := New("c", 0)
 	late := sized(queued(event(job.Update, "1", 5), "old"), 8)
@@ -191,8 +193,9 @@ func TestLateRecordFillsIn(t *testing.T) {
 	}
 }
 
-// A deletion that was forced writes no end: the job leaves as of the deletion once the grace is over, not before; an
-// ordinary deletion ends in an end, even a late one that is the next record of all.
+// TestDeletionOfARunningJob proves that after a forced deletion, which writes no end, the job leaves as of the deletion
+// once the grace is over, and not before. An ordinary deletion ends with an end, even a late one that is the very next
+// record.
 func TestDeletionOfARunningJob(t *testing.T) {
 	g := int(grace / time.Second)
 	running := []job.Event{event(job.Submit, "1", 0), sized(event(job.Start, "1", 5), 4), event(job.Cancel, "1", 100)}
@@ -251,8 +254,8 @@ func TestDeletionOfARunningJob(t *testing.T) {
 	}
 }
 
-// A job that the fold has forgotten is not taken for a new one where Known remembers it, and is one where its id is
-// used again later.
+// TestForgottenJobs proves that a job that the fold has forgotten does not count as a new one if Known remembers it,
+// and does if its id is used again later.
 func TestForgottenJobs(t *testing.T) {
 	s := New("c", 0)
 	kept := map[string]Left{}
@@ -280,7 +283,7 @@ func TestForgottenJobs(t *testing.T) {
 	if err := restored.UnmarshalBinary(data); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*State{s, restored} { // the ring goes on where it was
+	for _, s := range []*State{s, restored} { // the ring of forgotten jobs continues in both states
 		changes, _ := feed(s, known, event(job.Submit, "1", memory+100), event(job.Cancel, "1", memory+100))
 		if len(changes) != 2 || changes[0].Event.Attempt != 1 || s.Forgotten("x1") || !s.Forgotten("x0") {
 			t.Fatalf("the id used again: %s, attempt %d", script(journal(changes)), changes[0].Event.Attempt)
@@ -291,7 +294,8 @@ func TestForgottenJobs(t *testing.T) {
 	}
 }
 
-// A saved state of another cluster or version, or a damaged one, is refused and leaves the state as it was.
+// TestUnmarshalRefuses proves that a saved state of another cluster or version, and a damaged one, is refused and
+// leaves the state unchanged.
 func TestUnmarshalRefuses(t *testing.T) {
 	other, s := New("d", 0), New("c", 0)
 	feed(s, nil, event(job.Submit, "1", 0))
@@ -310,7 +314,8 @@ func TestUnmarshalRefuses(t *testing.T) {
 	}
 }
 
-// Overdue counts the jobs that are more than a day past their limit; a job without a limit is never overdue.
+// TestOverdue proves that Overdue counts the jobs that are more than a day past their limit. A job without a limit is
+// never overdue.
 func TestOverdue(t *testing.T) {
 	s := New("c", 0)
 	limited := event(job.Submit, "1", 0)
@@ -326,7 +331,7 @@ func TestOverdue(t *testing.T) {
 	}
 }
 
-// A suspended job holds nothing, and the time of its suspension is no part of its age.
+// TestSuspension proves that a suspended job holds nothing, and that its age excludes its suspensions.
 func TestSuspension(t *testing.T) {
 	s := New("c", 100)
 	start := event(job.Start, "1", 10)

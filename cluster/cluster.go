@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// DefaultQueue is the name of the queue of jobs whose log names none.
+// DefaultQueue is the queue of jobs whose records name no queue.
 const DefaultQueue = "default"
 
 // memory is the number of jobs that the fold remembers after they left. Older ones are looked up through Known.
@@ -20,7 +20,7 @@ const memory = 20_000
 // Job is one job in the picture. A published Job is never changed: the fold replaces it.
 type Job struct {
 	ID string `json:"id"`
-	// Attempt counts the job's lives from 0.
+	// Attempt numbers the attempts of the job from 0.
 	Attempt int `json:"attempt,omitempty"`
 	// Seq numbers the submissions of the cluster; a requeued job keeps its own.
 	Seq uint64 `json:"seq"`
@@ -31,7 +31,7 @@ type Job struct {
 	Unqueued   bool   `json:"unqueued,omitempty"`
 	// Unsized is true while Procs is a guess: the job runs, and no record has its size.
 	Unsized bool `json:"unsized,omitempty"`
-	// Given is true once a record since its start had the size: before, Procs is what it asked for.
+	// Given is true if a record since the start has the size. Until then Procs is the requested number.
 	Given bool `json:"given,omitempty"`
 	// Order is the instant by which the queue is ordered: the job's first submission.
 	Order time.Time `json:"order"`
@@ -41,18 +41,18 @@ type Job struct {
 	Eligible time.Time `json:"eligible,omitzero"`
 	// Start is when the job got its processors; zero while it waits.
 	Start time.Time `json:"start,omitzero"`
-	// Held is true while the job waits for something else than processors.
+	// Held is true while the job waits for something other than processors.
 	Held bool `json:"held,omitempty"`
-	// Suspended is since when the running job has had no processors; zero while it has them. Paused is how long it had
-	// none before.
+	// Suspended is the time of the suspension of a running job; zero if the job has its processors. Paused is the total
+	// time of earlier suspensions.
 	Suspended time.Time     `json:"suspended,omitzero"`
 	Paused    time.Duration `json:"paused,omitempty"`
-	// Switched is when it was suspended or resumed last.
+	// Switched is the time of the last suspension or resumption.
 	Switched time.Time `json:"switched,omitzero"`
-	// Asked is when the deletion of the running job was asked for; zero if it was not.
+	// Asked is the time at which the deletion of the running job was requested; zero if it was not.
 	Asked time.Time `json:"asked,omitzero"`
 	// Updated is the event time of the newest record with attributes; LastStart is the start of the attempt before this
-	// one, if that was requeued. By these a record that is read again is known.
+	// one, if that was requeued. They identify a record that is read a second time.
 	Updated   time.Time `json:"updated"`
 	LastStart time.Time `json:"last_start,omitzero"`
 }
@@ -60,21 +60,35 @@ type Job struct {
 // Running reports whether the job has started; a suspended one runs, too.
 func (j *Job) Running() bool { return !j.Start.IsZero() }
 
-// DetailsPending reports whether the records so far have neither the job's request nor its allocation: its queue and
-// its size, or its size alone, are not known yet.
+// DetailsPending reports whether the size of the job, or its size and its queue, are still unknown because no record so
+// far has its request or its allocation.
 func (j *Job) DetailsPending() bool { return j.Procs < 1 || j.Unsized }
 
 // Guessed reports whether the size or the queue of a job is a guess because no record has it yet.
 func (j *Job) Guessed() bool { return j.Unsized || j.Unqueued }
 
-// DetailsGrace is how long, in event time, one waits for the size and the queue of a job: well above the time between
-// two snapshots of a scheduler, and no more than it keeps ended jobs itself (Slurm's MinJobAge is 300 s by default).
+// Reported returns the attributes of the job that are in records. It leaves out guesses of the size and the queue, even
+// if a guess is right by chance.
+func (j *Job) Reported() job.Attributes {
+	a := j.Attributes
+	if j.Unqueued {
+		a.Queue = ""
+	}
+	if j.Unsized {
+		a.Procs = 0
+	}
+	return a
+}
+
+// DetailsGrace is how long, in event time, the daemon waits for the size and the queue of a job. It is well above the
+// time between two listings of a scheduler, and at most the time for which a scheduler keeps ended jobs (Slurm's
+// MinJobAge is 300 s by default).
 const DetailsGrace = 5 * time.Minute
 
 // Holds reports whether the job holds processors.
 func (j *Job) Holds() bool { return j.Running() && j.Suspended.IsZero() }
 
-// Age returns how long the job has run at an instant, the times of its suspension left out.
+// Age returns the running time of the job at an instant, without its suspensions.
 func (j *Job) Age(at time.Time) time.Duration {
 	if !j.Suspended.IsZero() && j.Suspended.Before(at) {
 		at = j.Suspended
@@ -90,7 +104,7 @@ type Left struct {
 	Submit time.Time `json:"submit"`
 	// At is when it left: the latest of its end, its cancellation and every other instant that records have of it.
 	At time.Time `json:"at"`
-	// Began is when its last attempt was submitted or requeued; zero if that never ran.
+	// Began is the time at which its last attempt was submitted or requeued; zero if that attempt ran.
 	Began time.Time `json:"began,omitzero"`
 	// Job is the job as it left, if too little was known of it then: a record that comes late may complete it.
 	Job *Job `json:"job,omitempty"`
@@ -105,10 +119,10 @@ type State struct {
 	seq        uint64
 	now        time.Time
 	jobs       map[string]*Job
-	parts      map[string]int // of each whole with live parts, how many
+	parts      map[string]int // number of live parts of each array or heterogeneous job
 	running    []*Job         // by Start, then Seq
 	queued     []*Job         // by Order, then Seq
-	doomed     []*Job         // running jobs whose deletion was asked for, by Asked, then Seq
+	doomed     []*Job         // running jobs whose deletion was requested, by Asked, then Seq
 	left       map[string]Left
 	leftRing   []string // ids in the order in which they left; next is the oldest
 	leftNext   int
@@ -116,14 +130,14 @@ type State struct {
 
 	byHand       []PoolConfig
 	facts        *job.Facts // immutable
-	rules        *Rules     // immutable, of the facts
+	rules        *Rules     // immutable; derived from the facts
 	pools        []*pool
-	poolOf       map[string]int // by queue; the first pool has the others
+	poolOf       map[string]int // index of the pool by queue; other queues use the first pool
 	outagesUntil time.Time      // when an outage begins or ends next
 }
 
-// Counts reports what became of the events folded so far. Duplicates and Orphans count records that changed nothing, so
-// a replay of the changes does not see them; all others come out of it as they were.
+// Counts counts the events folded so far by their effect. Duplicates and Orphans count records that changed nothing. A
+// replay of the changes reproduces all counts except these two.
 type Counts struct {
 	Submitted int64 `json:"submitted"`
 	Started   int64 `json:"started"`
@@ -132,9 +146,9 @@ type Counts struct {
 	Requeued  int64 `json:"requeued"`
 	// Duplicates were applied before.
 	Duplicates int64 `json:"duplicates"`
-	// Derived events were learnt from a later record.
+	// Derived events were inferred from a later record.
 	Derived int64 `json:"derived"`
-	// Orphans speak of a job of which too little is known to place it.
+	// Orphans are events about which too little is known to assign them to a job.
 	Orphans int64 `json:"orphans"`
 	// LostEnds are jobs that ran and are gone, but whose end was in no record: see Apply.
 	LostEnds int64 `json:"lost_ends"`
@@ -175,8 +189,8 @@ func (s *State) Capacity() int {
 	return int(procs)
 }
 
-// Source is where the capacity is known from: FromConfig, FromScheduler or FromHighestUse; the weakest of those of its
-// pools.
+// Source returns the origin of the capacity: FromConfig, FromScheduler or FromHighestUse; with several pools the least
+// reliable of theirs.
 func (s *State) Source() string {
 	source := s.pools[0].Source
 	for _, p := range s.pools {
@@ -200,8 +214,8 @@ func (s *State) Queued() []*Job { return s.queued }
 // Job returns the live job with this id, or nil.
 func (s *State) Job(id string) *Job { return s.jobs[id] }
 
-// Forgotten reports whether the fold knows nothing about a job of this id: neither live nor recently left. The caller
-// may then look further back.
+// Forgotten reports whether the fold has no record of a job with this id, neither live nor recently left. The caller
+// may then search older data.
 func (s *State) Forgotten(id string) bool {
 	if _, live := s.jobs[id]; live {
 		return false
@@ -210,8 +224,8 @@ func (s *State) Forgotten(id string) bool {
 	return !known
 }
 
-// LeftAt returns when the last life of a job of this id left, as far as the fold remembers or known does; the zero time
-// if it lives or was never seen.
+// LeftAt returns the time at which the last job with this id left, from the fold's memory or from known. It is zero if
+// the job is live or was never seen.
 func (s *State) LeftAt(id string, known Known) time.Time {
 	if _, live := s.jobs[id]; live {
 		return time.Time{}
@@ -224,7 +238,7 @@ func byStart(a, b *Job) int {
 	return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Seq, b.Seq))
 }
 
-// ByOrder compares two jobs by the order of their submissions; of the same instant, by their numbers.
+// ByOrder compares two jobs by their first submissions; jobs of the same instant by their numbers.
 func ByOrder(a, b *Job) int {
 	return cmp.Or(a.Order.Compare(b.Order), cmp.Compare(a.Seq, b.Seq))
 }
@@ -264,7 +278,7 @@ func (s *State) put(j *Job) {
 	s.queued = insert(s.queued, j, ByOrder)
 }
 
-// take removes the present version of a job from the picture.
+// take removes a job from the picture.
 func (s *State) take(j *Job) {
 	delete(s.jobs, j.ID)
 	s.countPart(j.ID, -1)
@@ -282,7 +296,7 @@ func (s *State) take(j *Job) {
 	s.queued = remove(s.queued, j, ByOrder)
 }
 
-// remember keeps what must be known of a job that left, and forgets the oldest beyond the limit.
+// remember keeps a job that left, and forgets the oldest ones above the limit.
 func (s *State) remember(l Left) {
 	if _, again := s.left[l.ID]; again {
 		s.left[l.ID] = l

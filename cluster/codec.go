@@ -23,7 +23,7 @@ type saved struct {
 	Pools   []savedPool `json:"pools"`
 }
 
-// savedPool is what a pool has seen; the rest of it follows from configuration, facts and jobs.
+// savedPool is the measured part of a pool. All else in a pool follows from configuration, facts and jobs.
 type savedPool struct {
 	Name     string              `json:"name"`
 	Seen     Vector              `json:"seen"`
@@ -32,7 +32,7 @@ type savedPool struct {
 	Binds    Dimension           `json:"binds"`
 }
 
-// fields passes the state as JSON: jobs and facts have that form elsewhere, too.
+// fields reads or writes the state as JSON, because jobs and facts have a JSON form already.
 func (s *saved) fields(c *codec.Codec) {
 	name := s.Name
 	if c.JSON(s); !c.Bad && s.Name != name {
@@ -44,7 +44,7 @@ func (s *saved) fields(c *codec.Codec) {
 func (s *State) MarshalBinary() ([]byte, error) {
 	out := saved{
 		Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
-		// [] also where nil
+		// encodes as [], not null
 		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count,
 		Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts, Pools: make([]savedPool, len(s.pools)),
 	}
@@ -58,7 +58,7 @@ func (s *State) MarshalBinary() ([]byte, error) {
 }
 
 // UnmarshalBinary restores a state saved by MarshalBinary into a State made by New with the same name. The configured
-// capacity is kept. The error is a *codec.Error; after it the State is as it was.
+// capacity is kept. An error is a *codec.Error and leaves the State unchanged.
 func (s *State) UnmarshalBinary(data []byte) error {
 	in := saved{Name: s.name}
 	if err := codec.Load(kind, version, data, in.fields); err != nil {
@@ -83,7 +83,7 @@ func (s *State) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// restorePools gives the pools back what they have seen.
+// restorePools restores the measured parts of the pools.
 func (s *State) restorePools(saved []savedPool) {
 	for i := range saved {
 		for _, p := range s.pools {

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Verdict is what the fold made of an event.
+// Verdict is the effect of an event on the picture.
 type Verdict uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	Applied Verdict = iota
 	// Duplicate means that it was applied before, or has nothing new.
 	Duplicate
-	// Orphan means that too little is known of its job.
+	// Orphan means that too little is known to assign the event to a job.
 	Orphan
 )
 
@@ -29,7 +29,7 @@ func (v Verdict) String() string {
 	return "orphan"
 }
 
-// Known looks further back than the fold's own memory for a job that left long ago.
+// Known looks up a job that left so long ago that the fold has forgotten it.
 type Known func(id string) (Left, bool)
 
 // Change is one event that was applied, with the job as it was before and after. Before is nil for a new job, After is
@@ -40,7 +40,7 @@ type Change struct {
 	After  *Job
 }
 
-// Hooks are what the fold calls while it applies an event; each may be nil.
+// Hooks are callbacks of the fold while it applies an event; each may be nil.
 type Hooks struct {
 	// Known looks up jobs that the fold has forgotten.
 	Known Known
@@ -50,13 +50,13 @@ type Hooks struct {
 	Changed func(Change)
 }
 
-// Apply folds one event into the picture. It may make several changes: those that had to be derived, because their own
-// records were missed, come before the event itself. A change's event carries its attempt; applying the changes' events
-// in their order to the state from before them, without Known, makes the same changes.
+// Apply folds one event into the picture. It may make several changes: derived ones, whose own records were missed,
+// come before the event itself. A change's event carries its attempt; applying the changes' events in their order to
+// the state from before them, without Known, makes the same changes.
 //
 // A record of the same kind, time and attributes as one applied before changes nothing, at any later point. Two cases
-// cannot be distinguished: records of one job at one instant that contradict each other (other than its way out of the
-// first queue), or of which one was lost.
+// cannot be distinguished: records of one job at one instant that contradict each other (other than its move out of the
+// first queue), and such records of which one was lost.
 //
 // A job that runs is taken out without an end (a derived End, which is no lifetime; Counts.LostEnds) when it is
 // submitted again, and when its deletion was asked for and an event comes that is more than the grace later: a forced
@@ -65,7 +65,7 @@ func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 	// Negative amounts are ignored.
 	ev.Procs, ev.Nodes, ev.TimeLimit = max(0, ev.Procs), max(0, ev.Nodes), max(0, ev.TimeLimit)
 	f := fold{State: s, Hooks: hooks}
-	if !ev.Derived { // the journal tells of what a derived event made clear
+	if !ev.Derived { // a derived event carries the consequence into the journal
 		f.expire(&ev)
 	}
 	verdict := f.apply(ev)
@@ -83,8 +83,8 @@ type fold struct {
 	*Hooks
 }
 
-// before must be called ahead of every change with its event. Only changes move the clock, so that a replay of them has
-// the same.
+// before must be called before every change, with its event. Only changes move the clock, so that a replay of the
+// changes has the same clock.
 func (f fold) before(ev *job.Event) {
 	if f.Hooks != nil && f.Before != nil {
 		f.Before(ev.Time)
@@ -145,7 +145,7 @@ func (f fold) apply(ev job.Event) Verdict {
 func (f fold) earlier(j *Job, ev *job.Event) bool {
 	at := instant(ev)
 	if j.Attempt == 0 && ev.Kind == job.End && !ev.Times.Start.IsZero() && at.Before(j.Submit.Add(-sameInstant)) {
-		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // of a life that nobody told of
+		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // of an attempt of which no record was seen
 	}
 	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) ||
 		ev.Kind == job.Requeue && f.recordedBefore(j, ev) {
@@ -156,7 +156,7 @@ func (f fold) earlier(j *Job, ev *job.Event) bool {
 	}
 	switch ev.Kind { // at the instant at which this life began
 	case job.Requeue:
-		return true // the one that began it
+		return true // the event that began this attempt
 	case job.Start:
 		return at.Equal(j.LastStart)
 	case job.End, job.Cancel:
@@ -166,7 +166,7 @@ func (f fold) earlier(j *Job, ev *job.Event) bool {
 	return false
 }
 
-// gone returns what is known of the last life of an id that left.
+// gone returns the last attempt of an id that left.
 func (f fold) gone(id string) (Left, bool) {
 	if l, ok := f.left[id]; ok {
 		return l, true
@@ -177,7 +177,7 @@ func (f fold) gone(id string) (Left, bool) {
 	return Left{}, false
 }
 
-// or returns t, or u where t is not known.
+// or returns t, or u if t is zero.
 func or(t, u time.Time) time.Time {
 	if t.IsZero() {
 		return u
@@ -192,13 +192,13 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// instant returns when the event happened, by the record's own word where it has one.
+// instant returns the time at which the event happened: the time in the record if it has one.
 func instant(ev *job.Event) time.Time {
 	switch ev.Kind {
 	case job.Start:
 		return or(ev.Times.Start, ev.Time)
 	case job.End:
-		if !ev.Times.Start.IsZero() { // else it may turn out to be a Cancel, which has no other time
+		if !ev.Times.Start.IsZero() { // otherwise it may turn out to be a Cancel, which has no other time
 			return or(ev.Times.End, ev.Time)
 		}
 	}
@@ -213,9 +213,9 @@ func (f fold) submit(ev job.Event) Verdict {
 			return Duplicate // of an earlier life
 		case !j.Running():
 			if !ev.Time.After(j.Order) && (ev.Queue == "" || ev.Queue == j.FirstQueue) {
-				keepNew(&ev, j) // told again; the job may have moved on since
+				keepNew(&ev, j) // a repeated record; the job may have moved since
 			}
-			return f.update(ev) // told again, or moved to another queue
+			return f.update(ev) // a repeated record, or a move to another queue
 		}
 		if !at.After(later(j.Start, later(j.Submit, j.Order))) {
 			return Duplicate
@@ -266,14 +266,14 @@ func (f fold) start(ev job.Event) Verdict {
 }
 
 // derive enqueues a job whose submission was missed, from a later record that ended its wait at the given instant. It
-// returns false if that record speaks of a life that is over.
+// returns false if the record belongs to an attempt that is over.
 func (f fold) derive(ev job.Event, at time.Time) bool {
 	submit := or(ev.Times.Submit, or(f.wholeSubmit(ev.ID), at))
 	if l, ok := f.gone(ev.ID); ok {
 		if !at.After(l.At) || sameSecond(at, l.At) {
 			return false
 		}
-		submit = later(submit, l.At) // requeued meanwhile, unseen
+		submit = later(submit, l.At) // requeued meanwhile without a record
 		ev.Attempt = l.Attempt + 1
 	}
 	if submit.After(at) {
@@ -317,12 +317,12 @@ func (f fold) end(ev job.Event) Verdict {
 		if j == nil || !j.Running() {
 			return Duplicate
 		}
-		f.lose(j, ev.Time, ev.Times.End) // the journal of a lost end
+		f.lose(j, ev.Time, ev.Times.End) // the journal's own event of a lost end
 		return Applied
 	}
 	if j == nil || !j.Running() {
 		if ev.Times.Start.IsZero() {
-			return f.cancel(ev) // it ended without ever having started
+			return f.cancel(ev) // it ended without a start
 		}
 		if j == nil {
 			if !f.derive(ev, ev.Times.Start) {
@@ -339,14 +339,14 @@ func (f fold) end(ev job.Event) Verdict {
 	return Applied
 }
 
-// finish ends a running job. Accounting knows the start better than the log of the moment.
+// finish ends a running job. The start in an accounting record is more exact than that of the live log.
 func (f fold) finish(j *Job, ev job.Event) {
 	j = f.fillIn(j, ev)
 	ev.Attempt = j.Attempt
 	ev.Times.Start = or(ev.Times.Start, j.Start)
 	ev.Times.End = later(or(ev.Times.End, ev.Time), ev.Times.Start) // a lifetime is never below 0
 	if j.Attempt > 0 {
-		ev.Times.End = later(ev.Times.End, j.Submit) // else it would look like the end of an earlier life
+		ev.Times.End = later(ev.Times.End, j.Submit) // otherwise it would look like the end of an earlier attempt
 	}
 	f.before(&ev)
 	f.leave(j, later(ev.Time, ev.Times.End))
@@ -370,7 +370,7 @@ func (f fold) leave(j *Job, at time.Time) {
 	f.remember(l)
 }
 
-// cancel takes a waiting job out; for a running one it is the wish to delete it, whose end follows.
+// cancel removes a waiting job. For a running job the event is a request to delete it; the end follows.
 func (f fold) cancel(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {
@@ -383,7 +383,7 @@ func (f fold) cancel(ev job.Event) Verdict {
 	switch {
 	case j.Running():
 		return f.doom(j, ev)
-	case ev.Derived: // the journal of an array that was used up
+	case ev.Derived: // the journal's own event of an array without waiting elements
 		f.useUp(j, ev.Time)
 		return Applied
 	}
@@ -395,7 +395,7 @@ func (f fold) cancel(ev job.Event) Verdict {
 	return Applied
 }
 
-// stranger returns the verdict over an event of a job that is not live and that the event does not describe.
+// stranger returns the verdict for an event of an unknown job that does not describe the job.
 func (f fold) stranger(id string) Verdict {
 	if _, ok := f.gone(id); ok {
 		return Duplicate
@@ -423,6 +423,7 @@ func (f fold) requeue(ev job.Event) Verdict {
 		next.Procs = 0 // it was a guess
 	}
 	next.Given, next.Unsized, next.Suspended, next.Paused, next.Switched = false, false, time.Time{}, 0, time.Time{}
+	next.Settled = "" // it belongs to an earlier wait
 	f.before(&ev)
 	f.take(j)
 	f.put(&next)
@@ -450,7 +451,7 @@ func (f fold) update(ev job.Event) Verdict {
 		}
 	}
 	if !next.Held {
-		next.Reason = "" // of no other job
+		next.Reason = "" // the reason must not come from another job
 	}
 	said := next
 	said.Updated = j.Updated
@@ -472,7 +473,7 @@ func (f fold) update(ev job.Event) Verdict {
 	return Applied
 }
 
-// keepNew takes out of an event what is known of its job, right or wrong.
+// keepNew removes from an event the attributes that are known of its job, right or wrong.
 func keepNew(ev *job.Event, j *Job) {
 	drop(&ev.Queue, j.Queue)
 	drop(&ev.User, j.User)
@@ -481,6 +482,7 @@ func keepNew(ev *job.Event, j *Job) {
 	drop(&ev.Name, j.Name)
 	drop(&ev.Procs, j.Procs)
 	drop(&ev.Nodes, j.Nodes)
+	drop(&ev.NodeNames, j.NodeNames)
 	drop(&ev.Memory, j.Memory)
 	drop(&ev.GPUs, j.GPUs)
 	drop(&ev.GPUType, j.GPUType)
@@ -488,6 +490,11 @@ func keepNew(ev *job.Event, j *Job) {
 	drop(&ev.Tasks, j.Tasks)
 	drop(&ev.Priority, j.Priority)
 	drop(&ev.Reason, j.Reason)
+	drop(&ev.Group, j.Group)
+	drop(&ev.After, j.After)
+	drop(&ev.Throttle, j.Throttle)
+	drop(&ev.Nice, j.Nice)
+	drop(&ev.Settled, j.Settled)
 	drop(&ev.TimeLimit, j.TimeLimit)
 	drop(&ev.Times.Eligible, j.Eligible)
 }
@@ -499,8 +506,8 @@ func drop[T comparable](value *T, known T) {
 	}
 }
 
-// learn takes over a record's attributes of the job. A record older than the newest one only fills in what is not known
-// yet, so that it can be read again without harm; learn then returns false.
+// learn merges the attributes of a record into the job. A record older than the newest one only fills gaps, so that
+// reading it again does no harm; learn then returns false.
 func (j *Job) learn(ev *job.Event) bool {
 	j.replaceGuesses(ev)
 	if ev.Time.Before(j.Updated) {

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// either draws a sequence of events, a hostile one or one with sense.
+// either draws a sequence of events, hostile or sensible.
 func either(t *rapid.T) []job.Event {
 	if rapid.Bool().Draw(t, "hostile") {
 		return rapid.Custom(hostile).Draw(t, "events")
@@ -17,7 +17,8 @@ func either(t *rapid.T) []job.Event {
 	return rapid.Custom(history).Draw(t, "events")
 }
 
-// The same events give the same bytes, and replaying the journal of the changes gives them too, change by change.
+// TestFoldIsDeterministicAndReplays proves that the same events give the same bytes, and that replaying the journal of
+// the changes gives the same bytes again, change by change.
 func TestFoldIsDeterministicAndReplays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := either(t)
@@ -37,8 +38,8 @@ func TestFoldIsDeterministicAndReplays(t *testing.T) {
 	})
 }
 
-// Whatever part of a log is read again changes nothing. Records of jobs that were not there are left out: what was not
-// understood at first may be the second time.
+// TestReadingAgainChangesNothing proves that reading any part of a log again changes nothing. Records of jobs that did
+// not exist are left out, because a record that was not understood the first time may be the second time.
 func TestReadingAgainChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := rapid.Custom(history).Draw(t, "events")
@@ -64,7 +65,7 @@ func TestReadingAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// Saving and restoring in the middle of a sequence leaves no trace.
+// TestCodecInTheMiddle proves that saving and restoring in the middle of a sequence changes nothing.
 func TestCodecInTheMiddle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		events := either(t)
@@ -88,7 +89,7 @@ func TestCodecInTheMiddle(t *testing.T) {
 	})
 }
 
-// The picture agrees with itself after every event, and no view changes after it was taken.
+// TestInvariants proves that the picture is consistent after every event, and that no view changes after it was taken.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := New("c", 0)

@@ -12,15 +12,15 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// at is the instant so many seconds after the beginning of the tests' time.
+// at returns the instant that many seconds after the beginning of the tests' time.
 func at(seconds int) time.Time { return time.Unix(1_000_000_000+int64(seconds), 0).UTC() }
 
-// event makes an event of job id at a second.
+// event returns an event of job id at a second.
 func event(kind job.Kind, id string, second int) job.Event {
 	return job.Event{Kind: kind, Cluster: "c", ID: id, Time: at(second)}
 }
 
-// feed folds events and returns the changes they made and the verdicts.
+// feed folds events and returns the changes and the verdicts.
 func feed(s *State, known Known, events ...job.Event) (changes []Change, verdicts []Verdict) {
 	hooks := &Hooks{Known: known, Changed: func(c Change) { changes = append(changes, c) }}
 	for _, ev := range events {
@@ -38,7 +38,7 @@ func journal(changes []Change) []job.Event {
 	return events
 }
 
-// replay folds the events of changes into another state and returns the changes that makes: one for each.
+// replay folds the events of changes into another state and returns its changes: one for each.
 func replay(t fataler, s *State, changes []Change) (again []Change) {
 	t.Helper()
 	for _, c := range changes {
@@ -73,8 +73,8 @@ var kinds = []job.Kind{
 	job.Resume, job.Machine,
 }
 
-// hostile draws events of a few ids that follow no order whatever: any kind at any time, sizes unknown or below 0,
-// records that tell earlier or later instants than they should.
+// hostile draws events of a few ids in no order at all: any kind at any time, sizes that are unknown or below 0, and
+// records with impossible earlier or later instants.
 func hostile(t *rapid.T) []job.Event {
 	second := rapid.IntRange(0, 3*int(grace/time.Second))
 	some := func(label string) time.Time {
@@ -104,8 +104,9 @@ func hostile(t *rapid.T) []job.Event {
 	return events
 }
 
-// history draws what a log tells of jobs that live as jobs do: moved, held, requeued, deleted, their ids used again;
-// with records told twice, and either several at one instant or some lost, in order of time for every job.
+// history draws a log of jobs with sensible lives: they are moved, held, requeued or deleted, and their ids are used
+// again. Some records are repeated. Either several records have the same instant or some are lost. The records of every
+// job are in the order of time.
 func history(t *rapid.T) []job.Event {
 	var all []job.Event
 	losses := rapid.Bool().Draw(t, "losses")
@@ -129,7 +130,7 @@ func history(t *rapid.T) []job.Event {
 	return told
 }
 
-// life draws the lives of one id; apart says that no two records are of one instant.
+// life draws the lives of one id. apart says that no two records have the same instant.
 func life(t *rapid.T, id string, apart bool) []job.Event {
 	clock := rapid.IntRange(0, 50).Draw(t, "first")
 	pass := func(least int) {
@@ -174,7 +175,7 @@ func life(t *rapid.T, id string, apart bool) []job.Event {
 				tell(job.Requeue, job.Times{})
 				continue
 			case what == 4:
-				tell(job.Cancel, job.Times{}) // the wish
+				tell(job.Cancel, job.Times{}) // the request to cancel
 				continue
 			default:
 				times.End = at(clock)
@@ -190,7 +191,7 @@ func life(t *rapid.T, id string, apart bool) []job.Event {
 	return out
 }
 
-// script writes events in short: what a failure shows.
+// script writes events in short form for messages of failures.
 func script(events []job.Event) string {
 	var b strings.Builder
 	for _, ev := range events {

@@ -6,9 +6,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// replaceGuesses takes over a record's attributes where the picture has only a guess, however old the record is.
+// replaceGuesses replaces guessed attributes of a job by those of a record, however old the record is.
 func (j *Job) replaceGuesses(ev *job.Event) {
-	if j.Unqueued && ev.Queue != "" { // this is where it was submitted to
+	if j.Unqueued && ev.Queue != "" { // the record has the queue to which the job was submitted
 		j.Queue, j.FirstQueue, j.Unqueued = ev.Queue, ev.Queue, false
 	}
 	if j.Running() && !j.Given && ev.Procs > 0 && (j.Unsized || !ev.Time.Before(j.Start)) {
@@ -16,12 +16,12 @@ func (j *Job) replaceGuesses(ev *job.Event) {
 	}
 }
 
-// incomplete reports whether the job's records so far leave out what every complete record of a job has.
+// incomplete reports whether the records so far lack an attribute that every complete record has.
 func (j *Job) incomplete() bool {
 	return j.Unqueued || j.User == "" || j.Running() && !j.Given
 }
 
-// filled returns the job with the attributes that only this record has.
+// filled returns the job completed with the attributes of this record.
 func (j *Job) filled(ev *job.Event) Job {
 	next := *j
 	next.replaceGuesses(ev)
@@ -30,7 +30,7 @@ func (j *Job) filled(ev *job.Event) Job {
 	return next
 }
 
-// fillIn takes over the attributes in the record of a job's end, as an update ahead of the end, and returns the job.
+// fillIn applies the attributes in the record of a job's end, as an update before the end, and returns the job.
 func (f fold) fillIn(j *Job, ev job.Event) *Job {
 	next := j.filled(&ev)
 	if next == *j {
@@ -38,11 +38,11 @@ func (f fold) fillIn(j *Job, ev job.Event) *Job {
 	}
 	ev.Kind, ev.Attempt = job.Update, j.Attempt
 	if j.Attempt > 0 && ev.Time.Before(j.Submit) {
-		ev.Time, ev.Derived = j.Submit, true // else it would look like one of an earlier life
+		ev.Time, ev.Derived = j.Submit, true // otherwise it would look like a record of an earlier attempt
 	}
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
 	keepNew(&ev, &Job{Attributes: j.recorded(), Eligible: j.Eligible})
-	if ev.Procs != next.Procs { // it is of before the start: the guess stays
+	if ev.Procs != next.Procs { // the record is from before the start: the guess stays
 		ev.Procs = 0
 	}
 	next.Updated = later(next.Updated, ev.Time)
@@ -54,7 +54,7 @@ func (f fold) fillIn(j *Job, ev job.Event) *Job {
 	return &next
 }
 
-// recorded returns the attributes that stand in records, without the guesses.
+// recorded returns the attributes that are in records, without guesses.
 func (j *Job) recorded() job.Attributes {
 	a := j.Attributes
 	if j.Unqueued {
@@ -66,8 +66,8 @@ func (j *Job) recorded() job.Attributes {
 	return a
 }
 
-// complete applies a record of a job that has left. If too little was known of the job then, and the record is of that
-// very try, the change is an update of a job that is gone: Before and After are the job as it left.
+// complete applies a record of a job that has left. If too little was known when the job left, and the record is of the
+// same attempt, the change is an update of a job that is gone: Before and After are the job as it left.
 func (f fold) complete(ev job.Event) Verdict {
 	l, ok := f.left[ev.ID]
 	if !ok || l.Job == nil || !l.isOf(&ev) {
@@ -80,7 +80,7 @@ func (f fold) complete(ev job.Event) Verdict {
 	before := l.Job
 	ev.Kind, ev.Attempt = job.Update, l.Attempt
 	ev.Times.End = time.Time{}
-	if before.Running() { // it is known by its start
+	if before.Running() { // identified by its start
 		ev.Times.Submit = time.Time{}
 	}
 	f.before(&ev)
@@ -93,9 +93,9 @@ func (f fold) complete(ev job.Event) Verdict {
 	return Applied
 }
 
-// isOf reports whether a record is of the last try of a job that left: by its start, or its submission if it never ran.
-// A try that was not the first is only known by the exact second, so that a record of the one before is not taken for
-// it.
+// isOf reports whether a record belongs to the last attempt of a job that left: by its start, or by its submission if
+// it never ran. A later attempt must match to the exact second, so that a record of the attempt before is not mistaken
+// for it.
 func (l *Left) isOf(ev *job.Event) bool {
 	known, told := l.Job.Start, ev.Times.Start
 	if known.IsZero() {
@@ -111,17 +111,18 @@ func (l *Left) isOf(ev *job.Event) bool {
 	return apart <= sameInstant
 }
 
-// recordedBefore reports whether a requeue is the one that began the job's present life.
+// recordedBefore reports whether a requeue is the one that began the current attempt.
 func (f fold) recordedBefore(j *Job, ev *job.Event) bool {
 	return j.Attempt > 0 && !j.Running() && ev.Time.Sub(j.Submit).Abs() <= sameInstant
 }
 
-// requeuedBefore takes from a second record of a requeue the attributes that the first lacked.
+// requeuedBefore applies the attributes of a second record of a requeue that the first lacked.
 func (f fold) requeuedBefore(j *Job, ev job.Event) Verdict {
 	if !f.recordedBefore(j, &ev) {
 		return Duplicate
 	}
-	// Moved, it is an event of its own: its replay must not find more to be over than the record itself did.
+	// The event is moved in time and becomes an event of its own: its replay must not end more instants than the record
+	// did.
 	ev.Kind, ev.Time, ev.Derived = job.Update, later(ev.Time, j.Submit), true
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
 	keepNew(&ev, &Job{Attributes: j.recorded(), Eligible: j.Eligible})

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// full is a record of a whole job, as accounting writes it.
+// full returns a record of a whole job, as accounting writes it.
 func full(kind job.Kind, submit, start, end, procs int) job.Event {
 	ev := with(event(kind, "1", end), start, end)
 	ev.Times.Submit = at(submit)
@@ -20,8 +20,8 @@ func full(kind job.Kind, submit, start, end, procs int) job.Event {
 	return ev
 }
 
-// A record that comes after a job has left completes what was not known of it, once, and only if it is of that very
-// try.
+// TestCompletedAfterItsEnd proves that a record that comes after a job has left adds what was unknown about the job,
+// once, and only if it is of the same try.
 func TestCompletedAfterItsEnd(t *testing.T) {
 	ran := []job.Event{event(job.Submit, "1", 10), event(job.Start, "1", 20), event(job.End, "1", 30)}
 	asked := sized(queued(event(job.Update, "1", 15), "a"), 2)
@@ -32,7 +32,7 @@ func TestCompletedAfterItsEnd(t *testing.T) {
 		first   []job.Event
 		next    job.Event
 		changes string
-		want    job.Attributes // of the job after it
+		want    job.Attributes // of the next job
 	}{
 		{"all of it", ran, full(job.End, 10, 20, 30, 8), "30:1-update(20) ",
 			job.Attributes{Queue: "a", User: "u", Procs: 8}},
@@ -76,7 +76,8 @@ func TestCompletedAfterItsEnd(t *testing.T) {
 	}
 }
 
-// The record of a job's end that comes first tells the job's attributes, too: an update goes ahead of the end.
+// TestEndTellsTheJob proves that the record of a job's end, if it comes first, also gives the job's attributes: an
+// update precedes the end.
 func TestEndTellsTheJob(t *testing.T) {
 	s := New("c", 0)
 	changes, _ := feed(s, nil, event(job.Submit, "1", 10), event(job.Start, "1", 20), full(job.End, 10, 20, 30, 8),
@@ -89,7 +90,8 @@ func TestEndTellsTheJob(t *testing.T) {
 	}
 }
 
-// A record of whole seconds that is read before those of milliseconds is of the same life, however short that was.
+// TestWholeSecondsBeforeMilliseconds proves that a record in whole seconds that is read before those in milliseconds
+// belongs to the same life, however short the life was.
 func TestWholeSecondsBeforeMilliseconds(t *testing.T) {
 	s := New("c", 0)
 	short := with(event(job.End, "1", 10), 10, 10)
@@ -109,7 +111,8 @@ func TestWholeSecondsBeforeMilliseconds(t *testing.T) {
 	}
 }
 
-// A second record of a requeue tells what the first did not know of the job, and no more.
+// TestRequeueToldTwice proves that a second record of a requeue adds what the first one did not say about the job, and
+// nothing more.
 func TestRequeueToldTwice(t *testing.T) {
 	s := New("c", 0)
 	second := with(event(job.Requeue, "1", 30), 20, 30)
@@ -131,7 +134,7 @@ func TestRequeueToldTwice(t *testing.T) {
 	}
 }
 
-// A record of an older life that nobody told of does not end the job that has its number now.
+// TestEndOfAnUntoldLife proves that a record of an older, unreported life does not end the job that has its number now.
 func TestEndOfAnUntoldLife(t *testing.T) {
 	s := New("c", 0)
 	old := with(event(job.End, "1", 50), 40, 50)

@@ -7,11 +7,11 @@ import (
 )
 
 // grace is how long a running job may take to end after its deletion was asked for. The signals of an ordinary deletion
-// are seconds apart (PBS kill_delay: 10 s), an epilogue may take 5 minutes (Torque $prologalarm: 300 s); whoever waits
-// longer on a dead node forces the deletion, and then there is no end to wait for.
+// are seconds apart (PBS kill_delay: 10 s), an epilogue may take 5 minutes (Torque $prologalarm: 300 s); after that an
+// administrator forces the deletion of a job on a dead node, and no record of its end follows.
 const grace = time.Hour
 
-// doom notes that somebody wants a running job deleted. The first wish counts.
+// doom records that the deletion of a running job was requested. The first request counts.
 func (f fold) doom(j *Job, ev job.Event) Verdict {
 	if !j.Asked.IsZero() || ev.Time.Before(j.Start) {
 		return Duplicate
@@ -25,8 +25,8 @@ func (f fold) doom(j *Job, ev job.Event) Verdict {
 	return Applied
 }
 
-// expire takes out the jobs whose grace is over at the time of an event, in the order in which their deletions were
-// asked for. The job that the event itself speaks of is left to it: a late end is better than none.
+// expire removes the jobs whose grace is over at the time of an event, in the order of their deletion requests. The job
+// of the event itself is left to that event: a late end is better than none.
 func (f fold) expire(ev *job.Event) {
 	for i := 0; i < len(f.doomed); {
 		j := f.doomed[i]
@@ -42,7 +42,8 @@ func (f fold) expire(ev *job.Event) {
 	}
 }
 
-// lose removes a running job whose end is in no record: at is when that was noticed, ended is the assumed end.
+// lose removes a running job without a record of its end. at is the time at which that was noticed, ended the assumed
+// end.
 func (f fold) lose(j *Job, at, ended time.Time) {
 	ev := job.Event{
 		Kind: job.End, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,

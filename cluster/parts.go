@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// sameInstant is by how much two records of one instant may differ: one source has whole seconds, another milliseconds.
+// sameInstant is the largest difference between the times of two records of one instant: one source has whole seconds,
+// another milliseconds.
 const sameInstant = time.Second
 
 // sameSecond reports whether two records can be of one instant: one of them may have whole seconds only. No id is used
@@ -18,18 +19,18 @@ func sameSecond(a, b time.Time) bool {
 	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
 }
 
-// partKind is the kind of part of a whole that an id names.
+// partKind is the kind of a part of an array or heterogeneous job.
 type partKind uint8
 
 const (
 	noPart    partKind = iota
 	component          // of a heterogeneous job: Slurm's "9+1"
-	task               // of an array whose last task goes by the array's own id: Slurm's "9_1"
+	task               // of an array whose last task keeps the array's own id: Slurm's "9_1"
 	// of an array whose elements all have ids of their own: "7[3]" (LSF), "7[3].server" (PBS), "7.3" (Grid Engine)
 	element
 )
 
-// partOf takes an id apart. It returns the id of the whole, "" where the id names no part: "9" of "9_1", "9+1", "9[1]"
+// partOf parses an id. It returns the id of the whole, "" if the id does not name a part: "9" of "9_1", "9+1", "9[1]"
 // and "9.1", and "9[].server" of "9[1].server".
 func partOf(id string) (whole string, kind partKind) {
 	n := leadingDigits(id)
@@ -65,13 +66,14 @@ func leadingDigits(s string) int {
 	return n
 }
 
-// WholeOf returns the id of the whole of which id is a part, "" if it is none: see partOf.
+// WholeOf returns the id of the array or heterogeneous job that has id as a part, or "" if there is none (partOf).
 func WholeOf(id string) string {
 	whole, _ := partOf(id)
 	return whole
 }
 
-// ArrayOf returns the id of the array of which id is an element, "" if it is none: that of a component is no array.
+// ArrayOf returns the id of the array that has id as an element, or "" if there is none. Components of heterogeneous
+// jobs have no array.
 func ArrayOf(id string) string {
 	whole, kind := partOf(id)
 	if kind == component {
@@ -80,8 +82,8 @@ func ArrayOf(id string) string {
 	return whole
 }
 
-// TakesLast reports whether the last waiting element of the array goes by an id of its own, and the array's record ends
-// with it.
+// TakesLast reports whether the last waiting element of the array gets an id of its own, so that the array's record
+// ends with it.
 func TakesLast(id string, array *Job) bool {
 	_, kind := partOf(id)
 	return kind == element && array.Tasks < 2
@@ -94,7 +96,7 @@ func Uncounted(id string) bool {
 	return kind == element && !strings.Contains(id, "[")
 }
 
-// countPart keeps count of the live parts of a whole.
+// countPart counts the live parts of an array or heterogeneous job.
 func (s *State) countPart(id string, change int) {
 	whole := WholeOf(id)
 	if whole == "" {
@@ -105,8 +107,8 @@ func (s *State) countPart(id string, change int) {
 	}
 }
 
-// wholeSubmit returns when the whole of which id is a part was submitted: a scheduler may log that once for all parts.
-// It is zero if that is not known.
+// wholeSubmit returns the submission time of the whole of which id is a part; a scheduler may log it once for all
+// parts. It is zero if unknown.
 func (f fold) wholeSubmit(id string) time.Time {
 	whole := WholeOf(id)
 	if whole == "" {
@@ -131,18 +133,18 @@ func (s *State) wholeWaiting(id string) *Job {
 	return nil
 }
 
-// WaitingArray returns the array that waits as one record and of which id is an element, nil if there is none.
+// WaitingArray returns the array that waits as one record and has id as an element, or nil if there is none.
 func (s *State) WaitingArray(id string) *Job { return s.wholeWaiting(id) }
 
-// ofTask returns what is known of each task of an array.
+// ofTask returns the attributes of an array that each of its tasks has.
 func (j *Job) ofTask() job.Attributes {
 	a := j.recorded()
 	a.Tasks, a.Reason = 0, ""
 	return a
 }
 
-// splitOff counts down the waiting elements of an array, of which id has a record of its own now. The last one goes by
-// the array's own id, or takes the array's record with it.
+// splitOff decrements the number of waiting elements of an array when the element id gets a record of its own. The last
+// one takes over the array's record, or removes it if it has an id of its own.
 func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	if TakesLast(id, whole) {
 		f.useUp(whole, at)
@@ -153,7 +155,7 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	}
 	next := *whole
 	next.Tasks--
-	// before its submission it would look like one of an earlier life
+	// before its submission it would look like a record of an earlier attempt
 	next.Updated = later(later(whole.Updated, at), whole.Submit)
 	ev := job.Event{Kind: job.Update, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Time: next.Updated,
 		Derived: true}
@@ -164,9 +166,9 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole, After: &next})
 }
 
-// useUp takes out an array of which no element waits under the array's own id any more. Its event is a derived Cancel,
-// which is no cancellation: every element has a record of its own. An array whose log does not count its elements (Grid
-// Engine) is used up by the first.
+// useUp removes an array of which no element waits under the array's own id. Its event is a derived Cancel, but not a
+// cancellation: every element has a record of its own. An array whose log does not count its elements (Grid Engine) is
+// removed with the first element.
 func (f fold) useUp(whole *Job, at time.Time) {
 	ev := job.Event{
 		Kind: job.Cancel, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Derived: true,
@@ -178,8 +180,8 @@ func (f fold) useUp(whole *Job, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole})
 }
 
-// endAll ends a job and its parts that live, in the order of their submissions. A part with a record at or after the
-// event's time is left alone: the event was read again.
+// endAll ends a job and its live parts, in the order of their submissions. A part with a record at or after the event's
+// time is left alone: then the event is a repeated one.
 func (f fold) endAll(ev job.Event) Verdict {
 	ev.All = false
 	verdict := f.end(ev)
@@ -202,16 +204,16 @@ func (f fold) endAll(ev job.Event) Verdict {
 	return verdict
 }
 
-// justRequeued reports whether an end is that of a try which was requeued at the same instant: some schedulers log
-// both. A kill (All) is not.
+// justRequeued reports whether an end belongs to an attempt that was requeued at the same instant: some schedulers log
+// both. A kill (All) does not count.
 func (f fold) justRequeued(ev *job.Event) bool {
 	j := f.jobs[ev.ID]
 	return j != nil && !j.Running() && j.Attempt > 0 && !ev.Derived && ev.Times.Start.IsZero() &&
 		ev.Time.Sub(j.Submit) <= sameInstant
 }
 
-// unseen enqueues a job without an earlier record, from a record that has its submission. It returns false if there is
-// no such job, or if it left since. An element of a waiting array needs no such record.
+// unseen enqueues a job that has no earlier record, from a record that has its submission. It returns false if there is
+// no such job, or if it has left. An element of a waiting array needs no such record.
 func (f fold) unseen(ev job.Event) bool {
 	if ev.Times.Submit.IsZero() && !f.countedOut(ev.ID) {
 		return false
@@ -222,15 +224,15 @@ func (f fold) unseen(ev job.Event) bool {
 	return f.derive(ev, ev.Time)
 }
 
-// countedOut reports whether a job of which nothing is known is an element of a waiting array. Tasks of Slurm are left
-// out: there the next snapshot knows what became of them, and a log names tasks that somebody only asked for.
+// countedOut reports whether an unknown job is an element of a waiting array that is counted already. Slurm's tasks are
+// excluded: the next listing shows their state, and a log also names tasks whose deletion was only requested.
 func (f fold) countedOut(id string) bool {
 	_, kind := partOf(id)
 	return kind == element && f.wholeWaiting(id) != nil
 }
 
-// revive applies the requeue of a job that is not live. If that ended at the same instant the two are one thing, which
-// accounting calls an end (a failed node) and the scheduler a requeue: the job waits again, as its next attempt.
+// revive applies the requeue of a job that is not live. If the job ended at the same instant, end and requeue are one
+// event (a failed node): accounting logs an end, the scheduler a requeue. The job then waits again as its next attempt.
 func (f fold) revive(ev job.Event) Verdict {
 	l, ok := f.gone(ev.ID)
 	switch {

@@ -20,14 +20,14 @@ func submittedAt(ev job.Event, second int) job.Event {
 	return ev
 }
 
-// milli makes an event of so many milliseconds after a second.
+// milli returns an event that many milliseconds after a second.
 func milli(ev job.Event, ms int) job.Event {
 	ev.Time = ev.Time.Add(time.Duration(ms) * time.Millisecond)
 	return ev
 }
 
-// What is told once of a whole array or heterogeneous job counts for its parts, and two records of one instant are one
-// thing.
+// TestPartsAndInstants proves that a single record about a whole array or heterogeneous job counts for its parts, and
+// that two records of one instant count as one event.
 func TestPartsAndInstants(t *testing.T) {
 	array := []job.Event{event(job.Submit, "9", 10), event(job.Start, "9_1", 20), event(job.Start, "9_2", 21),
 		event(job.Start, "9+1", 22)}
@@ -149,9 +149,9 @@ func TestPartsAndInstants(t *testing.T) {
 	}
 }
 
-// An array whose elements have ids of their own waits as one record with a count. The last element that is told apart
-// takes the record with it, whether it starts or is cancelled; what is told again, of the array or of an element,
-// changes nothing.
+// TestElementsWithIDs proves that an array whose elements have ids of their own waits as one record with a count. The
+// last element with a record of its own removes the array's record, whether it starts or is cancelled. Repeated records
+// of the array or of an element change nothing.
 func TestElementsWithIDs(t *testing.T) {
 	for _, c := range []struct{ whole, first, second, third string }{
 		{"7", "7[1]", "7[20]", "7[3]"},
@@ -193,8 +193,8 @@ func TestElementsWithIDs(t *testing.T) {
 	}
 }
 
-// Grid Engine does not count the elements of an array: its record ends with the first that is told of, and is not
-// cancelled.
+// TestUncountedArray proves that the record of an array of Grid Engine, which does not count the elements, ends with
+// the first reported element and does not count as cancelled.
 func TestUncountedArray(t *testing.T) {
 	s := New("c", 0)
 	changes, _ := feed(s, nil, event(job.Submit, "7", 10), event(job.Start, "7.1", 20), event(job.Start, "7.2", 30),
@@ -205,7 +205,7 @@ func TestUncountedArray(t *testing.T) {
 	}
 }
 
-// An id names a part only where a scheduler writes it so.
+// TestWholeOf proves that an id names a part only in the form that a scheduler writes.
 func TestWholeOf(t *testing.T) {
 	for id, want := range map[string]string{
 		"9_1": "9", "9+1": "9", "9[1]": "9", "9[1].srv": "9[].srv", "9.1": "9", "9[12].a.b": "9[].a.b",
@@ -218,7 +218,8 @@ func TestWholeOf(t *testing.T) {
 	}
 }
 
-// The queue that a job was submitted to may be told later; what tells it first decides.
+// TestFirstQueueLearntLate proves that the queue that a job was submitted to may be reported later, and that the first
+// report decides.
 func TestFirstQueueLearntLate(t *testing.T) {
 	submit := event(job.Submit, "1", 10)
 	for _, c := range []struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Dimension is a resource of which a job takes a number and a pool has a number.
+// Dimension is a countable resource of jobs and pools.
 type Dimension uint8
 
 // The dimensions. Memory counts bytes; as a size it is in shares of one processor's memory, see Pool.Size.
@@ -35,7 +35,7 @@ func ParseDimension(name string) (Dimension, bool) {
 	return Dimension(max(i, 0)), i >= 0
 }
 
-// Vector is an amount in every dimension; 0 means unknown in what a pool has, and none in what a job takes.
+// Vector is an amount in every dimension. In a pool 0 means unknown, in a job it means none.
 type Vector [dimensions]int64
 
 // plus returns v and n times u.
@@ -58,16 +58,16 @@ type PoolConfig struct {
 	Name string
 	// Queues use the pool; those that no pool names use the first.
 	Queues []string
-	// Has is what the pool has; 0 in a dimension means the highest use seen.
+	// Has is the capacity of the pool; 0 in a dimension means the highest use seen.
 	Has Vector
 	// Policy is the scheduling policy, for forecasts: fcfs, easy or priority (by the order of Queues if the jobs' own
 	// priorities are not known); empty if it must be learnt.
 	Policy string
-	// Binds is what binds there; nil means that it is found.
+	// Binds is the binding dimension; nil means that it is measured.
 	Binds *Dimension
 }
 
-// Where the size of a pool is known from: the values of Pool.Source.
+// Origins of the size of a pool: the values of Pool.Source.
 const (
 	FromConfig     = "configured"
 	FromScheduler  = "scheduler"
@@ -80,29 +80,29 @@ type Pool struct {
 	Name string
 	// Queues use the pool, sorted; none means all that no other pool has.
 	Queues []string
-	// Has is what the pool has for jobs now; nodes that are down are not in it, and neither are those of an outage that
-	// goes on. Used is what running jobs hold.
+	// Has is what jobs can use now, without nodes that are down or in a current outage. Used is what running jobs hold.
 	Has, Used Vector
-	// Node is the most that one node has, 0 where that is not known.
+	// Node is the largest amount of one node, 0 if unknown.
 	Node Vector
-	// Binds is the dimension in which the jobs of the pool run short first.
+	// Binds is the dimension that jobs of the pool run short of first.
 	Binds Dimension
-	// Pressure is, for each dimension, the part of it that was in use lately while jobs waited: what Binds is found by.
+	// Pressure is the recent average use of each dimension while jobs waited, as a part of its capacity. Binds is
+	// chosen by it.
 	Pressure [dimensions]float64
-	// Source is where Has is known from.
+	// Source is the origin of Has.
 	Source string
-	// Own is what the nodes of a queue have, for queues that cannot use them all.
+	// Own has the capacity of the nodes of a queue, for queues that cannot use all nodes of the pool.
 	Own map[string]Vector
-	// Total is the pool's amount by the configuration or the scheduler, with nodes that are down or in an outage; 0 in
-	// a dimension that neither has. OwnTotal is the same of queues that cannot use all nodes.
+	// Total is the configured or reported capacity, including nodes that are down or in an outage; 0 in a dimension
+	// without such a value. OwnTotal is the same for queues that cannot use all nodes.
 	Total    Vector
 	OwnTotal map[string]Vector
-	// Outages take away some of it, now or later; sorted by their beginnings.
+	// Outages reduce the capacity now or later; sorted by their beginnings.
 	Outages []job.Outage
 }
 
-// Dimension returns what binds for such a job: what binds in the pool, but processors where the job takes nothing of
-// that.
+// Dimension returns the dimension in which such a job is measured: the binding one, or processors if the job needs
+// nothing of the binding one.
 func (p *Pool) Dimension(a *job.Attributes) Dimension {
 	if d := p.Binds; d != Procs && p.takes(a)[d] > 0 && p.Has[d] > 0 {
 		return d
@@ -119,15 +119,14 @@ func (p *Pool) Capacity(d Dimension) int {
 	return int(p.Has[d])
 }
 
-// Room returns the processors of the pool and how many of them are free: none where running jobs hold more than the
-// pool has. All answers have capacity and free processors from here.
+// Room returns the processors of the pool and how many of them are free: 0 if running jobs hold more than the pool has.
+// All answers take capacity and free processors from this method.
 func (p *Pool) Room() (procs, free int) {
 	procs = p.Capacity(Procs)
 	return procs, max(0, procs-int(p.Used[Procs]))
 }
 
-// Size returns the size of a job in a dimension, in the unit of Capacity; 0 means that it takes nothing of it, or that
-// it is not known.
+// Size returns the size of a job in a dimension, in the unit of Capacity; 0 means none or unknown.
 func (p *Pool) Size(a *job.Attributes, d Dimension) int {
 	amount := p.takes(a)[d]
 	if d == Memory && p.Has[Memory] > 0 {
@@ -137,7 +136,7 @@ func (p *Pool) Size(a *job.Attributes, d Dimension) int {
 	return int(amount)
 }
 
-// takes returns what a job of such attributes holds while it runs.
+// takes returns the amounts that a job with these attributes holds while it runs.
 func (p *Pool) takes(a *job.Attributes) Vector {
 	v := Vector{Procs: int64(a.Procs), Nodes: int64(a.Nodes), GPUs: int64(a.GPUs), Memory: a.Memory}
 	if v[Nodes] == 0 && p.Node[Procs] > 0 {
@@ -149,7 +148,7 @@ func (p *Pool) takes(a *job.Attributes) Vector {
 	return v
 }
 
-// Fits reports whether the pool, or the part of it that the queue can use, is large enough for a job of such a size.
+// Fits reports whether the pool, or the part of it that the queue can use, is large enough for a job of the given size.
 func (p *Pool) Fits(queue string, size int, d Dimension) bool {
 	return size <= p.Limit(queue, d)
 }
@@ -163,20 +162,20 @@ func (p *Pool) Limit(queue string, d Dimension) int {
 	return p.Capacity(d)
 }
 
-// Known returns the amount of a resource that the queue has by the configuration or the scheduler, nodes that are down
-// or in an outage included. known is false if neither has it: the highest use seen is no bound.
+// Known returns the configured or reported amount of a resource for the queue, including nodes that are down or in an
+// outage. known is false if there is no such value: the highest use seen is not a bound.
 func (p *Pool) Known(queue string, d Dimension) (amount int64, known bool) {
 	total := p.Total
 	if own, ok := p.OwnTotal[queue]; ok {
 		total = own
 	}
-	// A scheduler that lists its nodes without GPUs has none; if it does not list memory, memory does not run out.
+	// A scheduler that lists nodes without GPUs has no GPUs. If it lists nodes without memory, memory is not limited.
 	told := total[d] > 0 || d == GPUs && p.Source == FromScheduler
 	return total[d], told
 }
 
-// Grown returns the pool, or, where its size is known from use only and a job is larger, a copy that has room for the
-// job.
+// Grown returns the pool, or a copy enlarged to the job's size if the pool's size is known from use only and the job is
+// larger.
 func (p *Pool) Grown(a *job.Attributes) *Pool {
 	d := p.Dimension(a)
 	size := p.Size(a, d)

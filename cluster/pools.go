@@ -11,21 +11,22 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// pressureMemory is the time constant with which the use of a pool is averaged, to find what binds; pressureLead is by
-// how much another dimension must be fuller to take over, so that two that fill up together do not take turns.
+// pressureMemory is the time constant of the average use of a pool, from which the binding dimension follows.
+// pressureLead is how much fuller another dimension must be to become the binding one, so that two dimensions that fill
+// up together do not alternate.
 const (
 	pressureMemory = 24 * time.Hour
 	pressureLead   = .02
 )
 
-// pool is a Pool with what the fold keeps of it.
+// pool is a Pool with further state of the fold.
 type pool struct {
 	Pool
-	fixed   bool      // what binds is configured
-	given   Vector    // what is configured or told; 0 means the highest use seen
+	fixed   bool      // the binding dimension is configured
+	given   Vector    // configured or reported capacity; 0 means the highest use seen
 	seen    Vector    // the highest use
 	waiting int       // jobs that compete
-	since   time.Time // Pressure is up to date until here
+	since   time.Time // Pressure is up to date until this time
 }
 
 // SetPools sets the pools from the configuration; for a new State. None means the scheduler's own, or one for
@@ -36,8 +37,8 @@ func (s *State) SetPools(pools []PoolConfig) {
 	s.indexPools()
 }
 
-// makePools returns the pools by what is known of them best: the configuration, the scheduler's facts, or nothing but
-// the cluster's size.
+// makePools returns the pools by the best source: the configuration, the scheduler's facts, or one pool of the
+// cluster's size.
 func (s *State) makePools() []*pool {
 	switch {
 	case len(s.byHand) > 0:
@@ -71,10 +72,10 @@ func configured(c PoolConfig) *pool {
 	return p
 }
 
-// poolsOfNodes returns the pools of a machine whose nodes are known: queues that share a node are in one, and so are
-// the queues that share one with these.
+// poolsOfNodes returns the pools of a machine whose nodes are known. Queues that share a node, directly or through
+// other queues, share a pool.
 func poolsOfNodes(facts *job.Facts, now time.Time) []*pool {
-	root := map[string]string{} // union of queues
+	root := map[string]string{} // union-find over queues
 	var find func(q string) string
 	find = func(q string) string {
 		if r, ok := root[q]; ok && r != q {
@@ -133,7 +134,7 @@ func (p *pool) addNodes(g job.NodeGroup) {
 	}
 }
 
-// takeOut notes the outages that touch the pool, and takes away what those that go on hold.
+// takeOut records the outages of the pool's nodes and subtracts the capacity of current ones.
 func (p *pool) takeOut(outages []job.Outage, now time.Time) {
 	for _, o := range outages {
 		if !slices.ContainsFunc(o.Queues, func(q string) bool { return slices.Contains(p.Queues, q) }) {
@@ -152,7 +153,7 @@ func (p *pool) takeOut(outages []job.Outage, now time.Time) {
 	slices.SortStableFunc(p.Outages, func(a, b job.Outage) int { return a.From.Compare(b.From) })
 }
 
-// indexPools recomputes the picture's numbers of every pool.
+// indexPools recomputes the used amounts and waiting jobs of every pool.
 func (s *State) indexPools() {
 	s.poolOf = map[string]int{}
 	for i, p := range s.pools {
@@ -173,7 +174,7 @@ func (s *State) indexPools() {
 // poolFor returns the pool of a queue.
 func (s *State) poolFor(queue string) *pool { return s.pools[s.poolOf[queue]] }
 
-// hold adds a job to its pool's numbers, or takes it out (n = -1).
+// hold adds a job to the numbers of its pool, or subtracts it (n = -1).
 func (s *State) hold(j *Job, n int) {
 	p := s.poolFor(j.Queue)
 	switch {
@@ -184,7 +185,7 @@ func (s *State) hold(j *Job, n int) {
 	}
 }
 
-// measure works out what the pool has.
+// measure computes the capacity of the pool.
 func (p *pool) measure() {
 	p.Has = p.given
 	for d := range p.Has {
@@ -194,8 +195,8 @@ func (p *pool) measure() {
 	}
 }
 
-// raise takes the present use for the least that the cluster and its pools have. A job whose record came after its end
-// (past) did not hold what it held beside those that run now.
+// raise raises the capacities of the cluster and its pools at least to the present use. A job whose record came after
+// its end (past) did not hold processors beside the jobs that run now.
 func (s *State) raise(j *Job, past bool) {
 	if !j.Holds() {
 		return
@@ -210,7 +211,7 @@ func (s *State) raise(j *Job, past bool) {
 	p.measure()
 }
 
-// press brings the pressure of all pools up to date: it is averaged over the time in which jobs wait.
+// press updates the pressure of all pools: the average use over the time in which jobs wait.
 func (s *State) press(at time.Time) {
 	for _, p := range s.pools {
 		dt := at.Sub(p.since)
@@ -230,8 +231,8 @@ func (s *State) press(at time.Time) {
 	}
 }
 
-// choose finds what binds. Nodes are no candidate: if jobs share them, their number has no meaning, and if not,
-// processors give the same.
+// choose selects the binding dimension. Nodes are no candidate: if jobs share nodes their number has no meaning, and if
+// not, processors give the same result.
 func (p *pool) choose() {
 	if p.fixed {
 		return
@@ -243,7 +244,7 @@ func (p *pool) choose() {
 	}
 }
 
-// learnMachine applies the scheduler's facts about the machine.
+// learnMachine applies facts that the scheduler reported about the machine.
 func (f fold) learnMachine(ev job.Event) Verdict {
 	if ev.Facts == nil || f.facts != nil && f.facts.Equal(ev.Facts) {
 		return Duplicate
@@ -256,7 +257,7 @@ func (f fold) learnMachine(ev job.Event) Verdict {
 	return Applied
 }
 
-// remakePools rebuilds the pools; a pool keeps what is known of an earlier one with the same name.
+// remakePools rebuilds the pools. A pool keeps the measured values of the previous pool of its name.
 func (s *State) remakePools() {
 	old := map[string]*pool{}
 	for _, p := range s.pools {
@@ -275,7 +276,7 @@ func (s *State) remakePools() {
 	s.outagesUntil = s.nextOutage()
 }
 
-// nextOutage returns when an outage begins or ends next; the zero time if none does.
+// nextOutage returns the next time at which an outage begins or ends; zero if there is none.
 func (s *State) nextOutage() time.Time {
 	var next time.Time
 	if s.facts == nil || len(s.byHand) > 0 {
@@ -302,13 +303,13 @@ func (s *State) OnePool() bool { return len(s.pools) == 1 }
 func (s *State) Pools() []*Pool {
 	out := make([]*Pool, len(s.pools))
 	for i, p := range s.pools {
-		c := p.Pool // the maps and slices in it are never changed once made
+		c := p.Pool // the maps and slices in it are never changed after their creation
 		out[i] = &c
 	}
 	return out
 }
 
-// Rules returns the order in which jobs go, nil if it is that of their submissions.
+// Rules returns the rules that order waiting jobs, nil if jobs are ordered by submission.
 func (s *State) Rules() *Rules { return s.rules }
 
 // Facts returns the scheduler's facts about the machine, nil if there are none.

@@ -10,14 +10,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// machine makes a Machine event.
+// machine returns a Machine event.
 func machine(second int, facts job.Facts) job.Event {
 	ev := event(job.Machine, job.MachineID, second)
 	ev.Facts = &facts
 	return ev
 }
 
-// group makes nodes of 4 processors and 16 GiB.
+// group returns nodes of 4 processors and 16 GiB.
 func group(count, down int, queues ...string) job.NodeGroup {
 	return job.NodeGroup{Queues: queues, Count: count, Down: down, Node: job.NodeResources{Procs: 4, Memory: 16 << 30}}
 }
@@ -37,8 +37,8 @@ func someFacts(t *rapid.T) *job.Facts {
 	return &f
 }
 
-// Queues that share nodes are one pool, those that do not are not; nodes that are down and outages that go on are not
-// in it.
+// TestPoolsOfAMachine proves that queues that share nodes form one pool and others do not. A pool excludes nodes that
+// are down and present outages.
 func TestPoolsOfAMachine(t *testing.T) {
 	s := New("c", 1000)
 	facts := job.Facts{
@@ -92,7 +92,7 @@ func TestPoolsOfAMachine(t *testing.T) {
 	}
 }
 
-// What a job holds is counted in its own pool, whatever happens to it and to the pools.
+// TestUseOfPools proves that what a job holds counts in its own pool, whatever happens to the job and to the pools.
 func TestUseOfPools(t *testing.T) {
 	in := func(ev job.Event, queue string, procs int) job.Event {
 		ev.Queue, ev.Procs = queue, procs
@@ -118,7 +118,8 @@ func TestUseOfPools(t *testing.T) {
 	}
 }
 
-// The dimension that is in use while jobs wait binds; without waiting jobs a full one says nothing.
+// TestWhatBinds proves that the dimension that is in use while jobs wait is the scarce one. Without waiting jobs a full
+// dimension means nothing.
 func TestWhatBinds(t *testing.T) {
 	gpu := job.NodeGroup{Queues: []string{"g"}, Count: 4,
 		Node: job.NodeResources{Procs: 64, GPUs: 4, Memory: 512 << 30}}
@@ -160,7 +161,8 @@ func TestWhatBinds(t *testing.T) {
 	}
 }
 
-// Processors bind a job that takes nothing of what binds in its pool; whole nodes are counted with all that they have.
+// TestDimensionOfARequest proves that a job that uses nothing of the scarce dimension of its pool is counted in
+// processors, and that whole nodes count with everything that they have.
 func TestDimensionOfARequest(t *testing.T) {
 	binds := GPUs
 	s := New("c", 0)
@@ -183,8 +185,8 @@ func TestDimensionOfARequest(t *testing.T) {
 	}
 }
 
-// An array waits as one record with a count; a task that starts is a job of its own, with what is known of the array,
-// and the last one goes by the array's name.
+// TestArrayWithACount proves that an array waits as one record with a count. A task that starts is a job of its own,
+// with the array's attributes, and the last one has the array's name.
 func TestArrayWithACount(t *testing.T) {
 	s := New("c", 0)
 	array := event(job.Submit, "9", 0)
@@ -214,7 +216,8 @@ func TestArrayWithACount(t *testing.T) {
 	}
 }
 
-// A job that is told when it is over does not raise the learnt capacity by what it held beside those that run now.
+// TestPastJobsDoNotRaiseTheCapacity proves that a job that is reported after its end does not add to the learnt
+// capacity what it held beside the jobs that run now.
 func TestPastJobsDoNotRaiseTheCapacity(t *testing.T) {
 	s := New("c", 0)
 	running := event(job.Start, "1", 100)

@@ -8,14 +8,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Rules order the jobs that wait for one pool as the scheduler does by its own account: by the tiers of their queues,
-// then by their priorities.
+// Rules order the waiting jobs of one pool as the scheduler reports that it does: by the tiers of their queues, then by
+// their priorities.
 type Rules struct {
 	facts        *job.Facts
 	procs, nodes float64 // of the whole machine
 	factor       int     // the largest of the queues' own
 	qos          int     // the largest priority of a QOS
-	share        float64 // of a user of whom nothing is told: the median
+	share        float64 // factor of users without a reported one: the median
 }
 
 // NewRules returns the rules in the scheduler's facts, nil if these have no priorities: then jobs wait in the order of
@@ -46,10 +46,11 @@ func NewRules(facts *job.Facts) *Rules {
 	return r
 }
 
-// Priority returns the priority that a job would have after waiting for so long: the sum of the factors, each between 0
-// and 1, times their weights, as the manual of Slurm's multifactor plugin defines them
+// Priority returns the priority of a job after the given wait: the sum of the factors, each between 0 and 1, times
+// their weights, as the manual of Slurm's multifactor plugin defines them
 // (https://slurm.schedmd.com/priority_multifactor.html; the size factor is the mean of the job's parts of the nodes and
-// of the processors). The site factor, TRES weights and nice values are not known here.
+// of the processors). The nice value of the job is taken off; the site factor and TRES weights
+// are not included.
 func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 	w := r.facts.Weights
 	size := part(float64(a.Procs), r.procs)
@@ -60,7 +61,8 @@ func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 		size = 1 - size
 	}
 	age := part(waited.Seconds(), w.MaxAge.Seconds())
-	total := int64(float64(w.Age)*age) + int64(float64(w.FairShare)*r.shareOf(a)) + int64(float64(w.JobSize)*size)
+	share := r.Share(a.Account, a.User)
+	total := int64(float64(w.Age)*age) + int64(float64(w.FairShare)*share) + int64(float64(w.JobSize)*size)
 	for _, q := range r.facts.Queues {
 		if q.Name == a.Queue {
 			total += int64(float64(w.Queue) * part(float64(q.Factor), float64(r.factor)))
@@ -72,10 +74,10 @@ func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 			break
 		}
 	}
-	return total
+	return total - a.Lowered()
 }
 
-// part returns x as a part of the whole, at most 1; 0 where there is no whole.
+// part returns x divided by whole, at most 1; 0 if whole is 0.
 func part(x, whole float64) float64 {
 	if whole <= 0 {
 		return 0
@@ -83,10 +85,12 @@ func part(x, whole float64) float64 {
 	return min(1, max(0, x)/whole)
 }
 
-func (r *Rules) shareOf(a *job.Attributes) float64 {
+// Share returns the fair-share factor reported for a user in an account, or in any account if it is empty. For a user
+// without a reported factor it returns the median of all.
+func (r *Rules) Share(account, user string) float64 {
 	share, found := r.share, false
 	for _, s := range r.facts.Shares {
-		if s.User == a.User && a.User != "" && (s.Account == a.Account || !found && a.Account == "") {
+		if s.User == user && user != "" && (s.Account == account || !found && account == "") {
 			share, found = s.Factor, true
 		}
 	}
@@ -103,14 +107,14 @@ func (r *Rules) tier(queue string) int {
 	return 0
 }
 
-// Rank is a job's place among those that wait at one instant: the higher the sooner.
+// Rank is a job's position in the order of waiting jobs at one instant; a higher rank starts sooner.
 type Rank struct {
 	Tier     int
 	Priority int64
 }
 
-// Rank returns a job's rank at an instant. A priority that the scheduler reported counts before one computed by the
-// rules.
+// Rank returns a job's rank at an instant. A priority reported by the scheduler takes precedence over one computed by
+// the rules.
 func (r *Rules) Rank(j *Job, now time.Time) Rank {
 	rank := Rank{Tier: r.tier(j.Queue), Priority: j.Priority}
 	if rank.Priority <= 0 {
@@ -119,13 +123,13 @@ func (r *Rules) Rank(j *Job, now time.Time) Rank {
 	return rank
 }
 
-// Compare orders two ranks: negative if a goes before b. Jobs of the same rank are in the order of their submissions.
+// Compare orders two ranks: negative if a goes before b. Jobs of equal rank are ordered by submission.
 func (a Rank) Compare(b Rank) int {
 	return cmp.Or(cmp.Compare(b.Tier, a.Tier), cmp.Compare(b.Priority, a.Priority))
 }
 
-// Sort sorts waiting jobs by their rank at an instant, those that start first at the front. Jobs of the same rank are
-// in the order of their submissions.
+// Sort sorts waiting jobs by their rank at an instant, first to start first. Jobs of equal rank are ordered by
+// submission.
 func (r *Rules) Sort(jobs []*Job, now time.Time) {
 	type ranked struct {
 		Rank

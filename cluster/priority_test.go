@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// loadFacts are those of the captured cluster under load: 64 nodes of 4 processors, three queues on all of them
-// (scontrol-show-config.txt and scontrol-show-partition.txt there). Nobody had used anything: every share is 1.
+// loadFacts returns the facts of the captured cluster under load: 64 nodes of 4 processors, and three queues on all of
+// them (scontrol-show-config.txt and scontrol-show-partition.txt there). Nobody had used anything, so every share is 1.
 func loadFacts() *job.Facts {
 	queues := []string{"long", "medium", "short"}
 	return &job.Facts{
@@ -25,9 +25,9 @@ func loadFacts() *job.Facts {
 	}
 }
 
-// The priority of a job that is not submitted yet is the one that a real Slurm 22.05 gave it when it was: InitPrio in
-// slurmctld.log. After 5 minutes Slurm worked out the shares of its five users (PriorityCalcPeriod), which were not
-// captured: fair tree gives multiples of a fifth, of 2,000.
+// TestPriorityOfASubmission proves that the priority of a future submission is the one that a real Slurm 22.05 gave the
+// job at its submission: InitPrio in slurmctld.log. After 5 minutes Slurm computed the shares of its five users
+// (PriorityCalcPeriod), which were not captured: fair tree gives multiples of a fifth, of 2,000.
 func TestPriorityOfASubmission(t *testing.T) {
 	submitted, err := os.Open(refdata.Shared(t, "slurm/samples/load/submitted.csv"))
 	if err != nil {
@@ -51,7 +51,7 @@ func TestPriorityOfASubmission(t *testing.T) {
 	}
 	rules := NewRules(loadFacts())
 	compared := 0
-	for _, row := range rows[1:] { // job,submit_unix,user,partition,nodes,tasks,limit_min,run_s
+	for _, row := range rows[1:] { // the columns are job,submit_unix,user,partition,nodes,tasks,limit_min,run_s
 		nodes, _ := strconv.Atoi(row[4])
 		procs, _ := strconv.Atoi(row[5])
 		a := job.Attributes{User: row[2], Queue: row[3], Nodes: nodes, Procs: procs}
@@ -72,7 +72,8 @@ func TestPriorityOfASubmission(t *testing.T) {
 	}
 }
 
-// Waiting, a share, a QOS and a small size count as the manual says; tiers come before priorities.
+// TestRules proves that the wait, a share, a QOS and a small size count as the manual says, and that tiers come before
+// priorities.
 func TestRules(t *testing.T) {
 	facts := loadFacts()
 	facts.Weights.QOS, facts.Weights.SmallFirst = 100, true
@@ -90,6 +91,8 @@ func TestRules(t *testing.T) {
 		{job.Attributes{Queue: "none", Procs: 256, Nodes: 64, User: "u", Account: "a"}, 12 * time.Hour, 5500},
 		{job.Attributes{Queue: "none", Procs: 256, Nodes: 64, User: "nobody"}, 48 * time.Hour, 11000},
 		{job.Attributes{Queue: "medium", Procs: 64, QOS: "low"}, 0, 1000 + 375 + 500 + 25},
+		{job.Attributes{Queue: "medium", Procs: 64, QOS: "low", Nice: 300}, 0, 1000 + 375 + 500 + 25 - 300},
+		{job.Attributes{Queue: "medium", Procs: 64, QOS: "low", Nice: job.NoNice}, 0, 1000 + 375 + 500 + 25},
 	} {
 		if got := r.Priority(&c.a, c.waited); got != c.want {
 			t.Errorf("%+v after %v: priority %d, want %d", c.a, c.waited, got, c.want)

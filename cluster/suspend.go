@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// suspend takes a running job's processors away for a while, or gives them back. A record of a job that does not run,
-// or a second one, changes nothing; neither does a record that is older than the newest of the kind.
+// suspend takes a running job's processors away, or gives them back (resume). A repeated record, a record of a job that
+// does not run and one older than the newest of its kind change nothing.
 func (f fold) suspend(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {

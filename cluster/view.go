@@ -15,11 +15,11 @@ type View struct {
 	// Capacity is the number of processors, Source its origin: FromConfig, FromScheduler, FromHighestUse.
 	Capacity int
 	Source   string
-	// Pools are what the jobs compete for, the first for those of queues that no pool names.
+	// Pools are the pools of the cluster. Queues that no pool names use the first.
 	Pools []*Pool
 	// Facts are the scheduler's facts about the machine; nil if there are none.
 	Facts *job.Facts
-	// Rules are the order in which its jobs go, nil if it is that of their submissions.
+	// Rules order the waiting jobs, nil if they are ordered by submission.
 	Rules *Rules
 	// Used is the number of processors that running jobs hold.
 	Used int
@@ -41,7 +41,7 @@ func (s *State) View() *View {
 // Pool returns the pool that a queue's jobs compete for.
 func (v *View) Pool(queue string) *Pool { return PoolOf(v.Pools, queue) }
 
-// PoolOf returns the pool of a queue: the first where none names it.
+// PoolOf returns the pool of a queue: the first if no pool names it.
 func PoolOf(pools []*Pool, queue string) *Pool {
 	for _, p := range pools {
 		if slices.Contains(p.Queues, queue) {
@@ -54,7 +54,8 @@ func PoolOf(pools []*Pool, queue string) *Pool {
 // Free returns the processors that no running job holds, never less than 0.
 func (v *View) Free() int { return max(0, v.Capacity-v.Used) }
 
-// overdue is by how much a job must have outrun its time limit to count as overdue. Schedulers kill within minutes.
+// overdue is the time past its time limit after which a running job counts as overdue. Schedulers kill jobs within
+// minutes.
 const overdue = 24 * time.Hour
 
 // Overdue returns the number of running jobs that are past their time limit by more than a day, at the newest event

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Parser turns the lines of one source into events, in the order of the lines. It may keep facts of earlier lines (a
-// header); it is used by one goroutine.
+// Parser turns the lines of one source into events, in the order of the lines. It may keep state from earlier lines (a
+// header). It is not safe for concurrent use.
 type Parser interface {
 	// Parse reads one complete line, without its line end, and emits its events: none for a comment or a record that is
 	// not about a job. The line is valid only during the call. An error is a *LineError; the events emitted before it
@@ -20,44 +20,44 @@ type Parser interface {
 	Parse(line []byte, emit func(job.Event)) error
 }
 
-// HeaderParser is a Parser whose files begin with a header that later lines depend on. After a restart the daemon reads
-// on in the middle of a file; it hands the header's lines to Header first.
+// HeaderParser is a Parser whose files begin with a header that later lines depend on. After a restart the daemon
+// continues in the middle of a file; it passes the lines of the header to Header first.
 type HeaderParser interface {
 	Parser
-	// Header reads one line of the file's beginning and reports whether it belonged to the header; the first line that
-	// does not ends the reading.
+	// Header reads one line from the beginning of the file and reports whether it belongs to the header. The first line
+	// that does not ends the header.
 	Header(line []byte) bool
 }
 
-// Flusher is a Parser that puts records together of several lines.
+// Flusher is a Parser whose records span several lines.
 type Flusher interface {
 	Parser
-	// Flush is called after the last line of a file that is complete. An error reports a record whose end never came.
+	// Flush is called after the last line of a complete file. An error reports a record without its end.
 	Flush() error
 }
 
-// Dated is a Parser of local times. An hour that clocks show twice is resolved by when the line was written. The parser
-// keeps nothing of that itself: the reader knows it, and saves it with the position.
+// Dated is a Parser of local times. An hour that clocks show twice is resolved by the time at which the line was
+// written. The reader keeps that time and saves it with the position; the parser does not.
 type Dated interface {
 	Parser
-	// ReadAt is called with the clock before lines that were written just now, and with the zero time before others.
+	// ReadAt is called before each line: with the clock if the line was written just now, else with the zero time.
 	ReadAt(now time.Time)
-	// After is called before each line with the newest instant of earlier lines, zero if there is none. A format whose
-	// lines are in the order of their times takes as the second pass what would be earlier than that as the first.
+	// After is called before each line with the newest instant of earlier lines, zero if there is none. A format with
+	// ordered lines takes an ambiguous time as its second pass if the first pass would be earlier than that instant.
 	After(newest time.Time)
 }
 
-// Whole is a job in one record, as far as models and the use of the machine need it. Instants are Unix seconds.
+// Whole is a job in one record, with the fields that models and the use of the machine need. Times are Unix seconds.
 type Whole struct {
 	Queue              string
 	Procs              int
 	Submit, Start, End int64
-	// Ran is false for a job that left the queue at Start without a start.
+	// Ran is false for a job that left the queue without running; Start is then the time at which it left.
 	Ran bool
 }
 
-// WholeParser is a Parser whose records have whole jobs, in order of submission. A log that is read once and not
-// followed can be taken in many times faster this way; the result is the same.
+// WholeParser is a Parser whose records hold whole jobs, in order of submission. A log that is read once and not
+// followed can be read several times faster this way, with the same result.
 type WholeParser interface {
 	Parser
 	// ParseWhole reads one line like Parse; ok is false for a line without a job.
@@ -68,7 +68,7 @@ type WholeParser interface {
 type Order uint8
 
 const (
-	// Live sources write a record when it happens: the order of lines is the order of events.
+	// Live sources write a record at the time of its event: the order of lines is the order of events.
 	Live Order = iota
 	// BySubmit sources have a whole job in one record, and records come in order of submission (the Standard Workload
 	// Format). Starts and ends are held back until the submissions have passed them.
@@ -81,73 +81,77 @@ type Format struct {
 	Name string
 	// Order defines how to merge its events in time.
 	Order Order
-	// InTurn is true if the hosts of a scheduler's servers write such a log in turn, each its own: of a cluster with
-	// several of them, one is written, and the others are silent or cannot be read.
+	// AtEnd is true if a record describes a whole job once it has ended. Logs that record submissions and starts as
+	// they happen are read before such a log: later records of a known job add nothing.
+	AtEnd bool
+	// InTurn is true if each server host of a scheduler writes its own log of this format, one host at a time: of
+	// several configured files one grows, and the others do not, or cannot be read.
 	InTurn bool
 	// New returns a parser for one source.
 	New func(Options) Parser
-	// Records is set for a format whose records are not lines: it takes a file apart, and Parse is called with each
-	// record. Such a file is read once; it cannot be followed.
+	// Records is set for a format whose records are not lines. It splits a file into records, and Parse is called with
+	// each. Such a file is read once; it cannot be followed.
 	Records func(io.Reader) RecordReader
 }
 
-// RecordReader takes a document apart.
+// RecordReader reads the records of a document.
 type RecordReader interface {
 	// Next returns the next record, which is valid until the next call, and the number of the line in which it begins.
-	// It returns io.EOF after the last, and another error, after which nothing follows, for a document that is broken
-	// or cut off.
+	// It returns io.EOF after the last, and another error for a damaged or truncated document; after an error it must
+	// not be called again.
 	Next() (record []byte, line int64, err error)
 }
 
-// Options are what a parser must know from the configuration.
+// Options are the parts of the configuration that a parser needs.
 type Options struct {
-	// Cluster goes into every event.
+	// Cluster is set in every event.
 	Cluster string
 	// Location is the zone of local times without an offset; nil means time.Local.
 	Location *time.Location
 	// MaxProcs is the largest size a job can have on this machine; a larger one is a bad line. 0 means unknown.
 	MaxProcs int
-	// Notice, if it is set, receives what is odd about a line that counts all the same: a field that cannot be read,
-	// and that is not needed. It is called while the line is parsed.
+	// Notice, if set, receives problems of lines that are used all the same: an optional field that cannot be read. It
+	// is called while the line is parsed.
 	Notice func(*LineError)
-	// Columns names the columns of a format of columns whose dump has no header, separated by commas. Empty where the
-	// dump has one, or where its form is well known.
+	// Columns names the columns of a dump without a header, separated by commas. It is empty if the dump has a header
+	// or a well-known form.
 	Columns string
-	// Only names the cluster, as the scheduler's accounting calls it, whose records are read where it has those of
-	// several; empty reads all. Recorded is true for a log that is read once from its beginning: if Only is empty, its
-	// records must be of one cluster then.
+	// Only is the name of a cluster in the scheduler's accounting: only records of that cluster are read; empty reads
+	// all. Recorded is true for a log that is read once from its beginning: if Only is empty, all its records must be
+	// of one cluster.
 	Only     string
 	Recorded bool
-	// Others are the names of the other clusters of a daemon: their records are refused, as bad lines.
+	// Others are the names of the daemon's other clusters. Their records are refused as bad lines.
 	Others []string
-	// Queues are the configured queues: one whose name looks like that of a reservation is a queue all the same.
+	// Queues are the configured queues. A configured queue is never taken for a reservation, even if its name looks
+	// like one.
 	Queues []string
 }
 
 // Reasons why a line is bad: the values of the label "reason" of waitcast_bad_lines_total, and of the quarantine.
-// Formats add none of their own, so that the label stays bounded.
+// Formats must not add others, so that the label stays bounded.
 const (
 	ReasonFormat   = "format"    // not a record of this format at all
-	ReasonField    = "field"     // a field is missing or does not parse
-	ReasonTime     = "time"      // an instant that cannot be
+	ReasonField    = "field"     // a field is missing or cannot be parsed
+	ReasonTime     = "time"      // an impossible time
 	ReasonProcs    = "procs"     // 0 processors, or more than the machine has
-	ReasonFuture   = "future"    // happened later than now
+	ReasonFuture   = "future"    // later than the present time
 	ReasonLongLine = "long_line" // longer than the limit
-	ReasonUnknown  = "unknown"   // a record type that nobody has documented
+	ReasonUnknown  = "unknown"   // an undocumented record type
 )
 
-// Reasons returns them all.
+// Reasons returns all reasons.
 func Reasons() []string {
 	return []string{ReasonFormat, ReasonField, ReasonTime, ReasonProcs, ReasonFuture, ReasonLongLine, ReasonUnknown}
 }
 
-// LineError reports what is wrong with one line. File and line number are added by the one who knows them.
+// LineError reports what is wrong with one line. The caller adds file and line number.
 type LineError struct {
 	// Reason is one of the Reason constants.
 	Reason string
 	// Field names the part of the line that is wrong, if one part is.
 	Field string
-	// Err reports what is wrong with it.
+	// Err says what is wrong with the line.
 	Err error
 }
 

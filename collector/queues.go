@@ -2,11 +2,11 @@ package collector
 
 import "strings"
 
-// ReservationQueue is the name under which the queues of all reservations are one. A PBS server makes a queue for each
-// reservation and removes it afterwards, so that their names never end.
+// ReservationQueue is the common name for the queues of all reservations. A PBS server creates a queue for each
+// reservation and removes it afterwards, so the number of names would grow without bound.
 const ReservationQueue = "reservation"
 
-// IsReservationQueue reports whether a queue is that of a PBS reservation: R (advance), S (standing) or M (maintenance)
+// IsReservationQueue reports whether a queue belongs to a PBS reservation: R (advance), S (standing) or M (maintenance)
 // and a number, with or without the server behind a dot.
 func IsReservationQueue(name string) bool {
 	name, server, dotted := strings.Cut(name, ".")

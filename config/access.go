@@ -1,38 +1,53 @@
 package config
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// Access defines who may see what; docs/security.md has the roles.
+// Access defines the rights of callers; docs/security.md describes the roles.
 type Access struct {
-	Anonymous       string   `key:"anonymous" default:"auto" enum:"auto,none,public" reload:"access" doc:"role of callers without a credential: public sees aggregates, none nothing but /healthz; auto is none where web_config_file has users, else public"`
-	Others          string   `key:"others" default:"auto" enum:"auto,public,user,admin" reload:"access" doc:"least role that sees the waiting jobs of others (without names), and may ask in the name of another user; auto is admin where there are tokens_file or users in web_config_file, else public"`
+	Anonymous       string   `key:"anonymous" default:"auto" enum:"auto,none,public" reload:"access" doc:"role of callers without a credential: public sees aggregates, none only /healthz; auto is none if web_config_file has users, else public"`
+	Others          string   `key:"others" default:"auto" enum:"auto,public,user,admin" reload:"access" doc:"minimum role that sees the waiting jobs of others (without names), and may ask in the name of another user; auto is admin if there is a tokens_file or web_config_file has users, else public"`
 	Users           string   `key:"users" default:"hidden" enum:"hidden,hashed,shown" reload:"access" doc:"how users' names are shown with jobs to callers that are neither the user nor an administrator"`
 	BasicRole       string   `key:"basic_role" default:"user" enum:"public,user,admin" reload:"access" doc:"role of the users in web_config_file; their own jobs are those of the user of the same name"`
 	CertificateRole string   `key:"certificate_role" default:"public" enum:"public,user,admin" reload:"access" doc:"role of callers that show a client certificate which web_config_file has verified; its common name is the user"`
-	Admins          []string `key:"admins" allowed:"a list of names" reload:"access" doc:"users of web_config_file, and common names of client certificates, that are administrators"`
+	Origins         []string `key:"origins" allowed:"a list of origins, such as https://ondemand.example.org" reload:"access" doc:"sites whose pages may send requests from a browser (CORS), and show the daemon's page in a frame; browsers send no stored passwords or certificates with these requests"`
+	Munge           bool     `key:"munge" default:"false" reload:"access" doc:"accept credentials of munge in place of a token, over TLS or on loopback: the user who made the credential has the role user. Needs the program unmunge and a running munged with the cluster's key"`
+	Admins          []string `key:"admins" allowed:"a list of names" reload:"access" doc:"users of web_config_file, of munge and of the socket, and common names of client certificates, that are administrators"`
 }
 
-// Limits defines how much clients may ask. The defaults are far above what a scrape, or a thousand watchers behind one
-// address, need.
+// Limits bounds the requests of clients. The defaults are far above the needs of a scrape, or of a thousand watchers
+// behind one address.
 type Limits struct {
-	RequestsPerSecond    float64       `key:"requests_per_second" default:"200" allowed:"0 to 1000000; 0 is no limit" reload:"access" doc:"requests that one client may send on average: a credential, else an address (of IPv6 its first 64 bits). Clients on this host without a credential are not limited. /metrics and /readyz are counted apart"`
+	RequestsPerSecond    float64       `key:"requests_per_second" default:"200" allowed:"0 to 1000000; 0 is no limit" reload:"access" doc:"requests that one client may send on average: a credential, else an address (of IPv6 its first 64 bits). Clients on this host without a credential are not limited. /metrics and /readyz are counted separately"`
 	Burst                int           `key:"burst" default:"4000" allowed:"1 to 1000000" reload:"access" doc:"requests that one client may send at once"`
-	Body                 int           `key:"body" default:"1048576" allowed:"1024 to 1073741824, bytes" reload:"access" doc:"size of a question's body; imports have no limit"`
-	Expensive            int           `key:"expensive" default:"16" allowed:"1 to 100000" reload:"access" doc:"POST /v1/wait and POST /v1/size that are computed at a time; others wait up to 5 s for their turn"`
-	Connections          int           `key:"connections" default:"8192" allowed:"16 to 1000000" reload:"access" doc:"open connections; those beyond are closed at once. It needs as many open files"`
-	ConnectionsPerClient int           `key:"connections_per_client" default:"4096" allowed:"1 to 1000000" reload:"access" doc:"open connections of one address, but for this host and trusted_proxies"`
-	WriteTimeout         time.Duration `key:"write_timeout" default:"1m" allowed:"1s to 1h" reload:"access" doc:"how long an answer may take, computing and sending; streams (watch, workload, import) have deadlines of their own for each piece"`
-	TrustedProxies       []string      `key:"trusted_proxies" allowed:"a list of addresses and networks, such as 10.0.0.7 or 10.1.0.0/16" reload:"access" doc:"proxies whose X-Forwarded-For is believed"`
+	Body                 int           `key:"body" default:"1048576" allowed:"1024 to 1073741824, bytes" reload:"access" doc:"maximum size of a request's body; imports have no limit"`
+	Expensive            int           `key:"expensive" default:"0" allowed:"0 to 100000; 0 is the number of processors that the daemon may use" reload:"access" doc:"requests of POST /v1/wait and POST /v1/size, and first answers of GET /v1/watch, that are computed at a time; others wait up to 5 s, clients share the slots fairly, see docs/security.md"`
+	ExpensiveWaiting     int           `key:"expensive_waiting" default:"128" allowed:"1 to 2048" reload:"access" doc:"requests of that kind of one client that wait for their turn; those beyond get 429"`
+	Connections          int           `key:"connections" default:"8192" allowed:"16 to 1000000" reload:"access" doc:"open connections; at the limit the longest idle one is closed for a new one, see docs/security.md. It needs as many open files, and 32"`
+	ConnectionsPerClient int           `key:"connections_per_client" default:"4096" allowed:"1 to 1000000" reload:"access" doc:"open connections per address; this host and trusted_proxies have no such limit"`
+	WriteTimeout         time.Duration `key:"write_timeout" default:"1m" allowed:"1s to 1h" reload:"access" doc:"maximum time to compute and send an answer; streams (watch, workload, import) have deadlines of their own for each piece"`
+	TrustedProxies       []string      `key:"trusted_proxies" allowed:"a list of addresses and networks, such as 10.0.0.7 or 10.1.0.0/16" reload:"access" doc:"proxies whose X-Forwarded-For is trusted"`
 }
 
-// most is the largest number of requests or connections that a limit may have: no limit in practice.
+// most is the maximum value of a limit on requests or connections: no limit in practice.
 const most = 1_000_000
+
+// access checks the access rules.
+func (k checker) access(a Access) {
+	for i, site := range a.Origins {
+		if err := checkOrigin(site); err != nil {
+			k.that(fmt.Sprintf("access.origins[%d]", i), false, "%v", err)
+		}
+	}
+}
 
 // limits checks the limits.
 func (k checker) limits(l Limits) {
@@ -40,7 +55,8 @@ func (k checker) limits(l Limits) {
 		l.RequestsPerSecond)
 	k.between("limits.burst", l.Burst, 1, most)
 	k.between("limits.body", l.Body, 1<<10, 1<<30)
-	k.between("limits.expensive", l.Expensive, 1, 100_000)
+	k.between("limits.expensive", l.Expensive, 0, 100_000)
+	k.between("limits.expensive_waiting", l.ExpensiveWaiting, 1, 2048)
 	k.between("limits.connections", l.Connections, 16, most)
 	k.between("limits.connections_per_client", l.ConnectionsPerClient, 1, most)
 	k.that("limits.write_timeout", l.WriteTimeout >= time.Second && l.WriteTimeout <= time.Hour, "%s is out of range",
@@ -50,4 +66,20 @@ func (k checker) limits(l Limits) {
 		k.that("limits.trusted_proxies", err == nil || net.ParseIP(text) != nil,
 			"%q is neither an address nor a network", text)
 	}
+}
+
+// checkOrigin returns an error if a text is not the origin of a site as browsers send it (RFC 6454, section 6.1): http
+// or https, a host in lower case, and a port unless it is the default of the scheme.
+func checkOrigin(site string) error {
+	u, err := url.Parse(site)
+	if err != nil {
+		return fmt.Errorf("%q is no origin: %w", site, err)
+	}
+	port := u.Port()
+	usual := u.Scheme == "https" && port == "443" || u.Scheme == "http" && port == "80"
+	plain := site == u.Scheme+"://"+u.Host && site == strings.ToLower(site) && !strings.ContainsAny(site, "*; ,")
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || usual || !plain {
+		return fmt.Errorf("%q is no origin as browsers send it, such as https://ondemand.example.org", site)
+	}
+	return nil
 }

@@ -18,14 +18,14 @@ var update = flag.Bool("update", false, "write the table of docs/configure.md an
 
 const docs = "../docs/configure.md"
 
-// effectWords are the words of docs/configure.md for what a reload of a key does.
+// effectWords has the words of docs/configure.md for what a reload of a key does.
 var effectWords = map[config.Effect]string{
 	config.EffectNextStart: "next start", config.EffectLogLevel: "at once", config.EffectAccess: "at once",
 	config.EffectListener: "reconnects", config.EffectSources: "reopens", config.EffectRestore: "restores",
 	config.EffectRebuild: "rebuilds",
 }
 
-// table writes the reference as docs/configure.md has it.
+// table returns the reference as a table of docs/configure.md.
 func table() string {
 	var b strings.Builder
 	b.WriteString("| key | type | default | allowed | meaning | variable, flag | reload " +
@@ -48,7 +48,7 @@ func table() string {
 	return b.String()
 }
 
-// The table of keys in the docs is the reference's.
+// TestDocsTable proves that the table of keys in the docs is that of the reference.
 func TestDocsTable(t *testing.T) {
 	content, err := os.ReadFile(docs)
 	if err != nil {
@@ -71,7 +71,7 @@ func TestDocsTable(t *testing.T) {
 	}
 }
 
-// The docs explain every word of the table's last column, in the order of the costs.
+// TestDocsEffects proves that the docs explain every word of the table's last column, in the order of the costs.
 func TestDocsEffects(t *testing.T) {
 	content, err := os.ReadFile(docs)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestDocsEffects(t *testing.T) {
 	}
 }
 
-// Every YAML example of the docs loads, and the full one sets every key there is.
+// TestDocsExamples proves that every YAML example of the docs can be loaded, and that the full one sets every key.
 func TestDocsExamples(t *testing.T) {
 	clean(t)
 	content, err := os.ReadFile(docs)
@@ -117,7 +117,7 @@ func TestDocsExamples(t *testing.T) {
 	}
 }
 
-// The docs name every flag of AddFlags, and no other.
+// TestDocsFlags proves that the docs name every flag of AddFlags, and no other.
 func TestDocsFlags(t *testing.T) {
 	content, err := os.ReadFile(docs)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// document checks one YAML file against the structs, node by node: only nodes know their lines. What is wrong is
-// reported and taken out of the tree, so that the rest can be decoded and checked as well.
+// document checks one YAML file against the structs, node by node, because only nodes have line numbers. Wrong nodes
+// are reported and removed from the tree, so that the rest can still be decoded and checked.
 type document struct {
 	file string
 	*problems
@@ -27,7 +27,7 @@ type document struct {
 	merging map[*yaml.Node]bool
 }
 
-// readFile returns the file's settings without those that are wrong.
+// readFile returns the file's settings without the wrong ones.
 func readFile(file string, p *problems) map[string]any {
 	d := &document{file, p, map[*yaml.Node]bool{}}
 	p.places[""] = place{file: file}
@@ -115,7 +115,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// group checks a mapping against a struct and removes what is wrong from it.
+// group checks a mapping against a struct and removes wrong entries.
 func (d *document) group(n *yaml.Node, prefix string, t reflect.Type) {
 	fields := fieldsOf(t)
 	first := map[string]int{}
@@ -146,7 +146,7 @@ func (d *document) group(n *yaml.Node, prefix string, t reflect.Type) {
 	n.Content = kept
 }
 
-// merge checks the mappings behind a merge key: they must fit where they are merged into. One that merges itself is
+// merge checks the mappings of a merge key against the struct into which they are merged. One that merges itself is
 // left to the decoder, which refuses it.
 func (d *document) merge(n *yaml.Node, prefix string, t reflect.Type) {
 	if d.merging[n] {
@@ -173,7 +173,7 @@ func lookup(fields []field, name string) (field, bool) {
 	return field{}, false
 }
 
-// unknown reports a key that does not exist, with the one that may have been meant.
+// unknown reports an unknown key, with the nearest existing one.
 func (d *document) unknown(at *yaml.Node, key string, fields []field) {
 	names := make([]string, len(fields))
 	for i, f := range fields {
@@ -272,13 +272,13 @@ func describe(n *yaml.Node) string {
 	return strconv.Quote(n.Value)
 }
 
-// isSwitch knows the words for yes and no that YAML itself reads as text.
+// isSwitch reports whether a text is one of the words for yes and no that YAML itself reads as text.
 func isSwitch(text string) bool { return text == "on" || text == "off" }
 
 // errNotText is returned for a type that has no text form.
 var errNotText = errors.New("has no text form")
 
-// parseText reads a value of type t from text: an environment variable, a default.
+// parseText parses a value of type t from the text of an environment variable or a default.
 func parseText(t reflect.Type, text string) (any, error) {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
@@ -301,7 +301,7 @@ func parseText(t reflect.Type, text string) (any, error) {
 	return nil, errNotText
 }
 
-// textProblem reports that text is not of type t.
+// textProblem returns the message that a text is not of type t.
 func textProblem(text string, t reflect.Type) string {
 	what := map[reflect.Kind]string{
 		reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "on or off",

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// Error is one thing that is wrong with the configuration. Load and Validate join all they find (errors.Join).
+// Error is one error in the configuration. Load and Validate join all errors (errors.Join).
 type Error struct {
 	// File is where the value was written: a file, "flag --listen" or "environment variable WAITCAST_LISTEN". It is
-	// empty where the value was written nowhere.
+	// empty for a value that was not written.
 	File string
 	// Line counts from 1; 0 where there is no line.
 	Line int
 	// Key names the key as the reference does, with list positions from 0: clusters[0].sources[1].path. It is empty if
-	// the file as a whole is wrong.
+	// the error concerns the whole file.
 	Key string
-	// Problem is what is wrong.
+	// Problem describes the error.
 	Problem string
-	// Allowed is what would be right; it may be empty.
+	// Allowed describes the allowed values; it may be empty.
 	Allowed string
 	// Err is the cause, if there is one.
 	Err error
@@ -49,17 +49,17 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// place is where a key was written.
+// place is the place at which a key was written.
 type place struct {
 	file string
 	line int
 }
 
-// problems collects errors, and knows where keys were written.
+// problems collects errors, and has the places of keys.
 type problems struct {
 	list   []*Error
 	places map[string]place
-	// bad holds the keys that have an error already: what follows from it is not reported again.
+	// bad has the keys with an error, whose consequences are not reported again.
 	bad map[string]bool
 }
 
@@ -67,13 +67,13 @@ func newProblems() *problems {
 	return &problems{places: map[string]place{}, bad: map[string]bool{}}
 }
 
-// add records an error and takes its key out of further checks.
+// add records an error and excludes its key from further checks.
 func (p *problems) add(e *Error) {
 	p.list = append(p.list, e)
 	p.bad[e.Key] = true
 }
 
-// found reports that a key of a value that was checked is wrong, unless the key or one above it is known to be bad.
+// found reports a wrong value of a key, unless the key or one above it has an error already.
 func (p *problems) found(key, problem, allowed string, cause error) {
 	for k := key; k != ""; k = parent(k) {
 		if p.bad[k] {
@@ -98,7 +98,7 @@ func parent(key string) string {
 	return key[:max(strings.LastIndexAny(key, ".["), 0)]
 }
 
-// err joins what was found, in the order of files and lines.
+// err joins the errors in the order of files and lines.
 func (p *problems) err() error {
 	slices.SortStableFunc(p.list, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))

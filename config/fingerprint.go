@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// fingerprintVersion changes when the text below is put together in another way.
+// fingerprintVersion changes when the construction of the text below changes.
 const fingerprintVersion = "waitcast-config-1"
 
 // Fingerprint returns a hash of every key that shapes the folded state or the models (EffectRebuild). The store keeps
 // it; if it changes, state and models are rebuilt.
 //
-// The order of clusters and of queues does not matter, and a duration counts by its length. A source shapes state by
-// its format only: its records are known by cluster and job, not by the file they came from. The order of sources does
-// matter, because it may decide which of two is believed. The zone Local counts by its offsets, so that moving the
+// The order of clusters and queues does not matter, and equal durations are equal however written. Of a source only the
+// format matters, because records are identified by cluster and job, not by file. The order of sources matters, because
+// it may decide between contradicting records. The zone Local is represented by its offsets, so that a move of the
 // machine to another zone is noticed.
 func (c *Config) Fingerprint() string {
 	var lines []string
@@ -55,7 +55,7 @@ func elements(key string, list reflect.Value) []string {
 	return lines
 }
 
-// shapeText returns a value as it counts for the fingerprint.
+// shapeText returns the text of a value for the fingerprint.
 func shapeText(name string, v reflect.Value) string {
 	switch value := v.Interface().(type) {
 	case time.Duration:
@@ -68,9 +68,9 @@ func shapeText(name string, v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// offsets writes a zone as its offsets from UTC at the beginning of each quarter of the years 2000 to 2024: the meaning
-// of a log's times does not depend on the name of the zone. All these years are past, so that a new zone database does
-// not change it.
+// offsets returns a zone as its offsets from UTC at the beginning of each quarter of the years 2000 to 2024: the
+// meaning of a log's times does not depend on the name of the zone. All these years are past, so that a new zone
+// database does not change it.
 func offsets(loc *time.Location) string {
 	var b strings.Builder
 	for quarter := range 25 * 4 {

@@ -66,7 +66,7 @@ func AddFlags(flags *pflag.FlagSet) {
 // defined and the user set. The file is the given one, else --config, else WAITCAST_CONFIG, else none. Flags may be
 // nil. An empty environment variable counts as not set.
 //
-// What it returns is valid and complete. Otherwise the error joins an *Error for each thing that is wrong.
+// The returned configuration is valid and complete. The error joins an *Error for each fault.
 func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 	p := newProblems()
 	c := &Config{File: configFile(file, flags)}
@@ -103,7 +103,7 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 	return c, nil
 }
 
-// decoding makes viper's decoder strict: the types must fit, and only text is converted.
+// decoding configures viper's decoder to be strict: the types must fit, and only text is converted.
 func decoding(d *mapstructure.DecoderConfig) {
 	d.TagName = "key"
 	d.WeaklyTypedInput = false
@@ -204,7 +204,8 @@ func fromOneSource(flags *pflag.FlagSet, inFile bool, p *problems) (map[string]a
 	}, nil
 }
 
-// fillDefaults sets what a list element leaves out to the default: viper's own defaults do not reach into lists.
+// fillDefaults sets missing fields of list elements to their defaults, because viper's own defaults do not apply inside
+// lists.
 func fillDefaults(element any, t reflect.Type) {
 	settings, ok := element.(map[string]any)
 	if !ok {
@@ -230,7 +231,7 @@ func fillDefaults(element any, t reflect.Type) {
 	}
 }
 
-// fillComputed sets the defaults that depend on something else.
+// fillComputed sets the defaults that depend on other values.
 func (c *Config) fillComputed() {
 	if c.DataDir == "" {
 		c.DataDir = defaultDataDir()

@@ -16,7 +16,7 @@ import (
 
 const minimal = "clusters:\n  - sources:\n      - {format: pbs, path: /log}\n"
 
-// clean takes away the environment that Load looks at and returns the home folder.
+// clean removes the environment variables that Load reads and returns the home folder.
 func clean(t *testing.T) string {
 	t.Helper()
 	for _, kv := range os.Environ() {
@@ -77,18 +77,19 @@ func found(t *testing.T, err error) []*config.Error {
 	return all
 }
 
-// The defaults are the ones the design names, at the top and inside lists.
+// TestDefaults proves the defaults that the design names, at the top level and inside lists.
 func TestDefaults(t *testing.T) {
 	home := clean(t)
 	got := load(t, minimal)
 	dir := filepath.Join(home, ".local", "state", "waitcast")
 	want := &config.Config{
-		File: got.File, Listen: "127.0.0.1:9817", DataDir: dir, AdminTokenFile: filepath.Join(dir, "admin-token"),
-		StaleAfter: 5 * time.Minute, HistoryRetention: 400 * 24 * time.Hour,
+		File: got.File, Listen: "127.0.0.1:9817", SocketMode: "0666", DataDir: dir,
+		AdminTokenFile: filepath.Join(dir, "admin-token"),
+		StaleAfter:     5 * time.Minute, HistoryRetention: 400 * 24 * time.Hour,
 		Access: config.Access{Anonymous: "auto", Others: "auto", Users: "hidden", BasicRole: "user",
 			CertificateRole: "public"},
 		Limits: config.Limits{
-			RequestsPerSecond: 200, Burst: 4000, Body: 1 << 20, Expensive: 16, Connections: 8192,
+			RequestsPerSecond: 200, Burst: 4000, Body: 1 << 20, ExpensiveWaiting: 128, Connections: 8192,
 			ConnectionsPerClient: 4096, WriteTimeout: time.Minute,
 		},
 		Log: config.Log{Level: "info", Format: "console"},
@@ -100,7 +101,7 @@ func TestDefaults(t *testing.T) {
 			}},
 		}},
 		Models: config.Models{WindowJobs: 20000, WindowAge: 2160 * time.Hour, MinSamples: 30, MarkovForget: 0.0005,
-			MaxQueues: 512, HistoryJobs: 100_000},
+			MaxQueues: 512, MaxUsers: 8192, ForgetAfter: 400 * 24 * time.Hour, HistoryJobs: 100_000},
 		Accuracy: config.Accuracy{Retention: 400 * 24 * time.Hour},
 		Store: config.Store{Path: filepath.Join(dir, "waitcast.db"), Lease: 15 * time.Second, SnapshotEvents: 20000,
 			SnapshotInterval: time.Minute, JournalRetention: 400 * 24 * time.Hour},
@@ -110,7 +111,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// Every way to write a value that the strict decoder must still understand.
+// TestValuesAsPeopleWriteThem proves each way of writing a value that the strict decoder must understand.
 func TestValuesAsPeopleWriteThem(t *testing.T) {
 	clean(t)
 	c := load(t, `
@@ -145,7 +146,7 @@ clusters:
 	}
 }
 
-// The folder for data is the first of: key, systemd's, XDG's, the home's.
+// TestDataDirectory proves that the folder for data is the first one of: the key's, systemd's, XDG's, the home's.
 func TestDataDirectory(t *testing.T) {
 	home := clean(t)
 	expect := func(want, content string) {
@@ -171,7 +172,7 @@ func TestDataDirectory(t *testing.T) {
 	}
 }
 
-// A flag wins over the environment, that over the file, that over the default.
+// TestPrecedence proves that a flag overrides the environment, which overrides the file, which overrides the default.
 func TestPrecedence(t *testing.T) {
 	clean(t)
 	content := "listen: 127.0.0.1:1\nstore: {path: /file.db}\nlog: {level: warn}\n" + minimal
@@ -207,7 +208,7 @@ func TestConfigFileFromFlagOrEnvironment(t *testing.T) {
 	}
 }
 
-// One log needs no file: flags or environment variables describe it.
+// TestOneSourceWithoutFile proves that one log needs no file: flags or environment variables describe it.
 func TestOneSourceWithoutFile(t *testing.T) {
 	clean(t)
 	want := []config.Cluster{{
@@ -265,7 +266,8 @@ func TestOneSourceErrorsNameFlagAndVariable(t *testing.T) {
 	}
 }
 
-// An error in a value says where the value came from, not where a weaker one stands.
+// TestErrorNamesTheWinningPlace proves that an error in a value names the place that the value came from, not a place
+// that it overrides.
 func TestErrorNamesTheWinningPlace(t *testing.T) {
 	clean(t)
 	t.Setenv("WAITCAST_LISTEN", "nowhere")
@@ -290,11 +292,17 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// A source that asks for facts does so less often than one that asks for jobs, unless it is told otherwise.
+// TestIntervalByFormat proves that by default a source that asks for facts asks less often than one that asks for jobs.
 func TestIntervalByFormat(t *testing.T) {
 	clean(t)
 	c := load(t, "clusters: [{sources: [{format: slurm-squeue}, {format: slurm-facts}], name: a}, {name: b, sources: "+
-		"[{format: slurm-facts, interval: 5s}]}]")
+		"[{format: slurm-facts, interval: 5s}]}, {name: c, sources: [{format: pbs-facts}]}, {name: d, sources: "+
+		"[{format: gridengine-facts}]}]")
+	for i, want := range []time.Duration{time.Minute, time.Minute} {
+		if got := c.Clusters[2+i].Sources[0].Interval; got != want {
+			t.Errorf("cluster %d: %s, want %s", 2+i, got, want)
+		}
+	}
 	for i, want := range []time.Duration{15 * time.Second, time.Minute} {
 		if got := c.Clusters[0].Sources[i].Interval; got != want {
 			t.Errorf("source %d: %s, want %s", i, got, want)

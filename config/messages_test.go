@@ -14,17 +14,17 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// messageCalls are the functions and methods whose string arguments people read as messages.
+// messageCalls matches the functions and methods whose string arguments are messages for people.
 var messageCalls = regexp.MustCompile(
 	`^(Errorf|New|Bad|Debug|Info|Warn|Error|DPanic|Fatal|that|wrong|found|add|fail|warn|note|Hint|refuse\w*|` +
 		`problem\w*|usageError)$`)
 
-// named finds what messages name as a key: a word of several parts, a dotted path, or the word behind the one whose key
-// it is.
+// named matches what messages name as a key: a word of several parts, a dotted path, or the word after the name of the
+// object that has the key.
 var named = regexp.MustCompile(
 	`\b(?:raise its|set its|(?:cluster|source|pool|store|daemon)'s) ([a-z_]+)|\b([a-z]+(?:\.[a-z]+)*(?:_[a-z]+)+)\b`)
 
-// messages returns the string literals of a file that go into messages, with their places.
+// messages returns the string literals of a file that become messages, with their places.
 func messages(t *testing.T, path string) map[string]string {
 	t.Helper()
 	files := token.NewFileSet()
@@ -52,7 +52,7 @@ func messages(t *testing.T, path string) map[string]string {
 	return out
 }
 
-// literal returns the text of a string literal, or of several joined by +, and whether the expression is no more.
+// literal returns the text of a string literal, or of several joined by +. It returns false for any other expression.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -67,7 +67,8 @@ func literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// messageParts returns the expressions of which a node makes a message: arguments of a call, or the value of a field.
+// messageParts returns the expressions from which a node makes a message: the arguments of a call, or the value of a
+// field.
 func messageParts(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -89,12 +90,12 @@ func messageParts(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// TestMessagesNameKeys proves that every configuration key which an error or a log message names exists.
+// TestMessagesNameKeys proves that every configuration key that an error or a log message names exists.
 func TestMessagesNameKeys(t *testing.T) {
 	keys := map[string]bool{}
 	for _, k := range config.Reference() {
 		path := strings.ReplaceAll(k.Key, "[]", "")
-		// messages may leave out where a key is
+		// messages may leave out the beginning of a key's path
 		for parts := strings.Split(path, "."); len(parts) > 0; parts = parts[1:] {
 			keys[strings.Join(parts, ".")] = true
 			keys[parts[0]] = true
@@ -130,10 +131,10 @@ func TestMessagesNameKeys(t *testing.T) {
 	}
 }
 
-// others are names in messages that are not keys of the configuration, such as fields of logs, questions and answers.
+// others holds names in messages that are not keys of the configuration, such as fields of logs, questions and answers.
 var others = map[string]bool{
 	// fields of logs
 	"exec_host": true, "exit_status": true, "start_time": true, "submission_time": true, "job_log": true,
 	"reporting_params": true, "old_accounting": true, // Grid Engine's own configuration
-	"user": true, "pg_hba": true, "sd_notify": true, // the daemon's user; PostgreSQL's pg_hba.conf; of systemd
+	"user": true, "pg_hba": true, "sd_notify": true, // the daemon's user; PostgreSQL's pg_hba.conf; systemd's
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// A policy that there is not is refused by its key, with those that there are.
+// TestPolicy proves that an unknown policy is refused with its key and the list of the known ones.
 func TestPolicy(t *testing.T) {
 	clean(t)
 	text := `

@@ -11,24 +11,24 @@ import (
 // envPrefix begins the name of every environment variable that is read.
 const envPrefix = "WAITCAST_"
 
-// delimiter separates the parts of a key inside viper; its usual "." could stand in a name.
+// delimiter separates the parts of a key inside viper; its default "." could occur in a name.
 const delimiter = "::"
 
 // Key describes one key of the configuration, as the table of docs/configure.md does.
 type Key struct {
-	// Key is its name, [] standing for a list: clusters[].sources[].path.
+	// Key is its name, with [] for a list: clusters[].sources[].path.
 	Key string
 	// Type is its type in words.
 	Type string
-	// Default is written as in the file; empty means that there is none, or that Doc has it.
+	// Default is written as in the file; empty means that there is none, or that Doc describes it.
 	Default string
-	// Allowed reports which values are possible.
+	// Allowed describes the allowed values.
 	Allowed string
-	// Env and Flag are the environment variable and the flag that set it; empty inside lists and where there is none.
+	// Env and Flag are the environment variable and the flag that set it; empty inside lists, and if there is none.
 	Env, Flag string
 	// Doc describes the key.
 	Doc string
-	// Effect is what a reload does when it has changed. Keys of EffectRebuild are part of Fingerprint.
+	// Effect is the work of a reload when the key has changed. Keys of EffectRebuild are part of Fingerprint.
 	Effect Effect
 }
 
@@ -64,7 +64,7 @@ func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
-// viperKey returns the key as viper knows it.
+// viperKey returns the key in viper's notation.
 func viperKey(key string) string { return strings.ReplaceAll(key, ".", delimiter) }
 
 // field is a field of the configuration's structs that is a key.
@@ -97,7 +97,7 @@ func (f field) effect() Effect { return Effect(f.Tag.Get("reload")) }
 // shapesState reports whether the folded state or the models depend on the key.
 func (f field) shapesState() bool { return f.effect() == EffectRebuild }
 
-// allowed returns the allowed values of the key: the words of its tag, or else what its type allows.
+// allowed returns the allowed values of the key: the text of its tag, or else those of its type.
 func (f field) allowed() string {
 	if enum := f.Tag.Get("enum"); enum != "" {
 		return strings.ReplaceAll(enum, ",", ", ")

@@ -10,25 +10,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// stateKeys are the keys that shape state, decided one by one. Not in it, and why:
+// stateKeys are the keys that shape the state. Each was decided separately. These keys are not among them:
 //   - where things are and what they are called (data_dir, store.path, sources' name and path): the same records from
 //     elsewhere are the same records;
-//   - which files are read and from where on (pattern, rotated, start): they decide which records come in, not what the
-//     records that are in mean;
-//   - when things are done (poll, inotify, snapshots) or said (stale_after, log, listen);
+//   - which files are read and from where on (pattern, rotated, start): these keys decide which records come, not what
+//     those records mean;
+//   - when things are done (poll, inotify, snapshots) or reported (stale_after, log, listen);
 //   - who may ask, and how much (tokens_file, web_config_file, access, limits);
-//   - accuracy.retention: it drops old rows of the ledger, which nothing is folded from;
-//   - journal_retention: it drops old events, and those that are kept fold as before.
+//   - accuracy.retention: it drops old rows of the ledger, from which no state is built;
+//   - journal_retention: it drops old events, and the remaining ones give the same state as before.
 var stateKeys = []string{
 	"clusters[].name", "clusters[].procs", "clusters[].policy", "clusters[].time_zone", "clusters[].queues[].name",
 	"clusters[].pools[].name", "clusters[].pools[].queues", "clusters[].pools[].procs", "clusters[].pools[].nodes",
 	"clusters[].pools[].gpus", "clusters[].pools[].memory", "clusters[].pools[].policy", "clusters[].pools[].binds",
 	"clusters[].sources[].format",
 	"models.window_jobs", "models.window_age", "models.min_samples", "models.markov_forget", "models.max_queues",
-	"models.history_jobs",
+	"models.max_users", "models.forget_after", "models.history_jobs",
 }
 
-// Every key says on purpose what a reload does with it, has words, and a default that its own type reads.
+// TestReferenceIsComplete proves that every key has an explicit reload effect, a description, and a default that its
+// own type can read.
 func TestReferenceIsComplete(t *testing.T) {
 	var state []string
 	seen := map[string]bool{}
@@ -64,7 +65,7 @@ func TestReferenceIsComplete(t *testing.T) {
 	}
 }
 
-// leaves calls visit for every field that is a value; a field of an exported struct that is not a key is an error.
+// leaves calls visit for every field that is a value. A field of an exported struct that is not a key is an error.
 func leaves(t *testing.T, typ reflect.Type, visit func(field)) {
 	t.Helper()
 	for i := range typ.NumField() {
@@ -96,7 +97,8 @@ func example() *Config {
 	}
 }
 
-// A change of a key changes the fingerprint exactly if the key is marked as shaping state.
+// TestFingerprintFollowsTheMarks proves that a change of a key changes the fingerprint exactly if the key is marked as
+// shaping the state.
 func TestFingerprintFollowsTheMarks(t *testing.T) {
 	base := example().Fingerprint()
 	if len(base) != 64 || base != example().Fingerprint() {
@@ -119,7 +121,7 @@ func TestFingerprintFollowsTheMarks(t *testing.T) {
 	}
 }
 
-// change sets each value in turn to another one, calls then, and puts it back.
+// change sets each value in turn to another one, calls then, and restores the value.
 func change(v reflect.Value, then func(field)) {
 	for _, f := range fieldsOf(v.Type()) {
 		value := v.FieldByIndex(f.Index)
@@ -172,7 +174,8 @@ func TestFingerprintAndOrder(t *testing.T) {
 	}
 }
 
-// Local is what it stands for: zones count by their offsets.
+// TestOffsetsTellZonesApart proves that the zone Local equals the zone that it stands for: zones are compared by their
+// offsets.
 func TestOffsetsTellZonesApart(t *testing.T) {
 	stockholm, err := time.LoadLocation("Europe/Stockholm")
 	if err != nil {
@@ -186,7 +189,8 @@ func TestOffsetsTellZonesApart(t *testing.T) {
 	}
 }
 
-// Reference values: kitten/sitting is Levenshtein's textbook pair (3), flaw/lawn 2, and the laws of a distance.
+// TestDistance checks reference values: kitten/sitting is Levenshtein's textbook pair (3), flaw/lawn is 2. It also
+// checks the laws of a distance.
 func TestDistance(t *testing.T) {
 	for pair, want := range map[[2]string]int{
 		{"kitten", "sitting"}: 3, {"flaw", "lawn"}: 2, {"", "abc"}: 3, {"abc", ""}: 3, {"abc", "abc"}: 0,

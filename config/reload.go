@@ -10,7 +10,7 @@ type Effect string
 
 // The effects, from the cheapest to the most expensive.
 const (
-	// EffectNextStart: the running process goes on with the old value.
+	// EffectNextStart: the running process keeps the old value.
 	EffectNextStart Effect = "start"
 	// EffectLogLevel: the log's level changes at once.
 	EffectLogLevel Effect = "log-level"
@@ -18,7 +18,7 @@ const (
 	EffectAccess Effect = "access"
 	// EffectListener: the HTTP server is replaced. Clients connect again; state and sources stay.
 	EffectListener Effect = "listener"
-	// EffectSources: the sources are closed and read on from their checkpoints. The state stays in memory.
+	// EffectSources: the sources are closed and reopened at their checkpoints. The state stays in memory.
 	EffectSources Effect = "sources"
 	// EffectRestore: the state is saved, the database closed, opened again and the state restored from it.
 	EffectRestore Effect = "restore"
@@ -33,7 +33,7 @@ func Effects() []Effect {
 	}
 }
 
-// ReloadPlan reports what a reload has to do. The zero value is a reload that changes nothing.
+// ReloadPlan is the work of a reload. The zero value is a reload that changes nothing.
 type ReloadPlan struct {
 	// Keys are the keys that have changed, as Key.Key, in the order of the file and each once. A list that has become
 	// longer or shorter counts as a change of every key of its elements.
@@ -47,8 +47,8 @@ func (p ReloadPlan) Has(any ...Effect) bool {
 	return slices.ContainsFunc(any, func(e Effect) bool { return slices.Contains(p.Effects, e) })
 }
 
-// PlanReload compares two configurations key by key. The file that they were read from does not count. A reordered
-// list counts as changed, although Fingerprint may be the same.
+// PlanReload compares two configurations key by key. The path of the file is not compared. A reordered list counts as
+// changed, although Fingerprint may be the same.
 func PlanReload(old, next *Config) ReloadPlan {
 	changed := map[string]bool{}
 	compareKeys("", reflect.ValueOf(*old), reflect.ValueOf(*next), changed)
@@ -88,7 +88,7 @@ func compareKeys(prefix string, old, next reflect.Value, changed map[string]bool
 	}
 }
 
-// sameValue compares two values of one key. An empty list is no list.
+// sameValue compares two values of one key. An empty list equals a missing one.
 func sameValue(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
 		return true

@@ -7,19 +7,21 @@ import (
 	"testing"
 )
 
-// wantEffects is what a reload does with each key that does not shape state (stateKeys are those), decided one by one:
+// wantEffects holds what a reload does with each key that does not shape the state (the others are in stateKeys). Each
+// was decided separately:
 //   - start: the log's encoder is made once;
-//   - access: what the answering side reads on each request;
-//   - listener: the socket, and whether it speaks TLS;
-//   - sources: which files are read and when, which has no part in what the records mean;
-//   - restore: where the database is, who may write it, and how long it keeps what.
+//   - access: what the server reads on each request;
+//   - listener: the socket, and whether it uses TLS;
+//   - sources: which files are read and when, which does not change what the records mean;
+//   - restore: where the database is, who may write it, and how long it keeps its data.
 var wantEffects = map[Effect][]string{
-	EffectNextStart: {"log.format"},
+	EffectNextStart: {"log.format", "socket", "socket_mode"},
 	EffectLogLevel:  {"log.level"},
 	EffectAccess: {
 		"admin_token_file", "tokens_file", "stale_after",
 		"access.anonymous", "access.others", "access.users", "access.basic_role", "access.certificate_role",
-		"access.admins", "limits.requests_per_second", "limits.burst", "limits.body", "limits.expensive",
+		"access.admins", "access.origins", "access.munge", "limits.requests_per_second", "limits.burst", "limits.body",
+		"limits.expensive", "limits.expensive_waiting",
 		"limits.connections", "limits.connections_per_client", "limits.write_timeout", "limits.trusted_proxies",
 	},
 	EffectListener: {"listen", "web_config_file"},
@@ -40,8 +42,8 @@ var wantEffects = map[Effect][]string{
 	EffectRebuild: stateKeys,
 }
 
-// TestPlanReload proves, for each key that the structs have, that a change of its value alone gives the plan of its
-// class; a new key without a class, or with another one than in the table, fails.
+// TestPlanReload proves, for each key of the structs, that a change of its value alone gives the plan of its class. A
+// new key without a class, or with another class than in the table, fails.
 func TestPlanReload(t *testing.T) {
 	want := map[string]Effect{}
 	for effect, keys := range wantEffects {
@@ -84,8 +86,8 @@ func TestPlanReload(t *testing.T) {
 	}
 }
 
-// TestPlanReloadOfLists proves that a list which has become longer, shorter or ordered otherwise counts as changed, and
-// that an empty list is none. Where the configuration was read from does not count.
+// TestPlanReloadOfLists proves that a list that has become longer or shorter, or has another order, counts as changed,
+// and that an empty list equals a missing one. Where the configuration was read from does not count.
 func TestPlanReloadOfLists(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// shapeVersion is that of what MarshalShape writes.
+// shapeVersion is the version of MarshalShape's output.
 const shapeVersion = 1
 
-// shape is what of a configuration shapes the folded state and the models.
+// shape has the parts of a configuration that shape the folded state and the models.
 type shape struct {
 	Version  int
 	Clusters []Cluster
 	Models   Models
 }
 
-// MarshalShape writes what shapes the state, and no more: neither sources nor anything private. Who has the journal and
-// this comes to the same state.
+// MarshalShape encodes only the keys that shape the state, without sources or private data. The journal and this
+// encoding together determine the state.
 func (c *Config) MarshalShape() ([]byte, error) {
 	s := shape{Version: shapeVersion, Models: c.Models}
 	for _, cluster := range c.Clusters {
@@ -47,7 +47,8 @@ func (c *Config) WithShape(data []byte) (*Config, error) {
 	return &shaped, nil
 }
 
-// localName returns the name of the machine's zone, so that another machine knows it; else what it is called here.
+// localName returns the name of the machine's zone in the zone database, for use on another machine; if unknown, its
+// local name.
 func localName(here string) string {
 	name := os.Getenv("TZ")
 	if name == "" {

@@ -32,8 +32,8 @@ func loadText(t *testing.T, text string) (*config.Config, error) {
 	return config.Load(file, nil)
 }
 
-// What shapes the state goes to other daemons as it is, with the same fingerprint as far as sources have no part in it,
-// and without the places that logs are read from.
+// TestShapeRoundTrip proves that the settings that shape the state reach other daemons unchanged. They have the same
+// fingerprint, except for the part of the sources, and no paths of logs.
 func TestShapeRoundTrip(t *testing.T) {
 	c, err := loadText(t, sharedSite)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Each file has mistakes; want has, in order of lines: line | key | part of the problem | part of what is allowed.
+// Each file has mistakes. want has them in the order of lines: line | key | part of the problem | part of what is
+// allowed.
 var mistakes = []struct{ name, file, want string }{
 	{"unknown keys", `
 lisen: x
@@ -23,7 +24,7 @@ clusters:
     path: /log
 Listen: y
 whatever: 1`, `
-2 | lisen | did you mean "listen"? | listen, data_dir
+2 | lisen | did you mean "listen"? | listen, socket, socket_mode, data_dir
 6 | clusters[0].queue | did you mean "queues"? | name, procs
 7 | clusters[0].path | did you mean clusters[].sources[].path? |
 8 | Listen | did you mean "listen"? |
@@ -94,6 +95,8 @@ models:
   window_age: 1m
   min_samples: 30
   markov_forget: .nan
+  max_users: 63
+  forget_after: 23h
 store:
   snapshot_events: 0
   snapshot_interval: 10ms
@@ -117,15 +120,17 @@ store:
 24 | clusters[2].sources[1].name | "swf" is the name of number 0 too |
 24 | clusters[2].sources[1].path | "/log/" is read by another source |
 25 | clusters[3].name | is not set | letters
-25 | clusters[3].sources[0].format | is not set | pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, slurm-squeue, slurm-facts, sge-accounting, sge-reporting, lsf-events, lsf-acct
+25 | clusters[3].sources[0].format | is not set | pbs, pbs-facts, swf, slurm-jobcomp, slurm-log, slurm-sacct, slurm-squeue, slurm-facts, sge-accounting, sge-reporting, gridengine-facts, lsf-events, lsf-acct
 27 | clusters[4].sources[0].name | "import" is the name of imported logs |
 29 | models.window_jobs | 5 is out of range | 10 to
 30 | models.window_age | 1m is out of range | 1h or more
 31 | models.min_samples | 30 is out of range | 2 to
 32 | models.markov_forget | NaN is out of range | 0 up to
-34 | store.snapshot_events | 0 is out of range | 1 or more
-35 | store.snapshot_interval | 10ms is out of range | 1s or more
-36 | store.journal_retention | 1s is less than models.window_age (1m) | models.window_age or more`},
+33 | models.max_users | 63 is out of range | 64 to
+34 | models.forget_after | 23h is out of range | 1d or more
+36 | store.snapshot_events | 0 is out of range | 1 or more
+37 | store.snapshot_interval | 10ms is out of range | 1s or more
+38 | store.journal_retention | 1s is less than models.window_age (1m) | models.window_age or more`},
 	{"asking the scheduler", `
 clusters:
   - name: a
@@ -146,7 +151,8 @@ clusters:
     sources:
       - {format: slurm-squeue, url: "http://u:p@head:6820/x?y", token_file: /t}
       - {format: slurm-facts, token_file: /t}
-  - {name: e, sources: [{format: slurm-facts, url: "ftp://head", token_file: /t}]}`, `
+  - {name: e, sources: [{format: slurm-facts, url: "ftp://head", token_file: /t}]}
+  - {name: f, sources: [{format: pbs-facts, socket: /run/s}, {format: gridengine-facts, path: /log}]}`, `
 5 | clusters[0].sources[0].command[0] | is empty | a list
 5 | clusters[0].sources[0].interval | 10ms is out of range | 1s to 1h
 5 | clusters[0].sources[0].path | is set, but slurm-squeue reads no file | nothing for slurm-squeue
@@ -167,7 +173,9 @@ clusters:
 16 | clusters[2].sources[1].user | "a\tb" is no name of a user |
 19 | clusters[3].sources[0].url | "http://u:p@head:6820/x?y" is not http://HOST:PORT |
 20 | clusters[3].sources[1].token_file | is set, but neither socket nor url is |
-21 | clusters[4].sources[0].url | "ftp://head" is not http://HOST:PORT |`},
+21 | clusters[4].sources[0].url | "ftp://head" is not http://HOST:PORT |
+22 | clusters[5].sources[0].socket | is set, but pbs-facts does not ask slurmrestd | a Unix socket
+22 | clusters[5].sources[1].path | is set, but gridengine-facts reads no file |`},
 	{"journals", `
 clusters:
   - name: a
@@ -269,7 +277,7 @@ func TestErrorReadsAsOneLine(t *testing.T) {
 	}
 }
 
-// A file without settings is no mistake in itself: environment and flags can do.
+// TestEmptyFile proves that a file without settings is no mistake: environment and flags may be enough.
 func TestEmptyFile(t *testing.T) {
 	clean(t)
 	for _, content := range []string{"", "# nothing\n", "---\n", "{}"} {
@@ -280,7 +288,7 @@ func TestEmptyFile(t *testing.T) {
 	}
 }
 
-// Validate finds in a struct what Load finds in a file, without a place.
+// TestValidate proves that Validate finds in a struct what Load finds in a file, without a place.
 func TestValidate(t *testing.T) {
 	clean(t)
 	c := load(t, minimal)
@@ -307,7 +315,7 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-// Whatever the file: no panic, and either a valid configuration or errors of our type.
+// FuzzLoad proves that any file gives a valid configuration or errors of type Error, and never a panic.
 func FuzzLoad(f *testing.F) {
 	for _, m := range mistakes {
 		f.Add(m.file)

@@ -17,24 +17,29 @@ import (
 	"github.com/waitcast/waitcast/internal/memsize"
 )
 
-// Validate reports whether the values are possible: every one that is not is an *Error, and they are joined. Load has
-// done it already, and knows files and lines; this is for a Config that was made otherwise.
+// Validate checks the values. It returns an *Error for each invalid value, joined. Load calls it already, with files
+// and lines; Validate is for a Config from another origin.
 func (c *Config) Validate() error {
 	p := newProblems()
 	c.check(p)
 	return p.err()
 }
 
-// check reports every impossible value to p.
+// check reports every invalid value to p.
 func (c *Config) check(p *problems) {
 	k := checker{p}
 	k.enums("", reflect.ValueOf(c).Elem())
 	k.that("listen", isAddress(c.Listen), "%q is not an address", c.Listen)
+	mode, err := strconv.ParseUint(c.SocketMode, 8, 32)
+	k.that("socket_mode", err == nil && mode >= 0o600 && mode <= 0o777 || c.Socket == "", "%q is out of range",
+		c.SocketMode)
+	k.that("socket", c.Socket == "" || filepath.IsAbs(c.Socket), "%q does not begin with /", c.Socket)
 	k.that("data_dir", c.DataDir != "",
 		"is not set, and neither $STATE_DIRECTORY, $XDG_STATE_HOME nor $HOME tells where to keep data")
 	k.that("stale_after", c.StaleAfter > 0, "%s is out of range", duration.String(c.StaleAfter))
 	k.that("history_retention", c.HistoryRetention >= 24*time.Hour, "%s is out of range",
 		duration.String(c.HistoryRetention))
+	k.access(c.Access)
 	k.limits(c.Limits)
 	if !c.ServeOnly || len(c.Clusters) > 0 {
 		k.clusters(c.Clusters)
@@ -47,7 +52,7 @@ func (c *Config) check(p *problems) {
 	k.store(c.Store, c.Models, c.DataDir != "")
 }
 
-// checker reports impossible values, with what the key's tags allow.
+// checker reports invalid values, with the values that the key's tags allow.
 type checker struct{ *problems }
 
 // that reports a problem with key unless ok.
@@ -62,10 +67,10 @@ func (k checker) between(key string, value, low, high int) {
 	k.that(key, low <= value && value <= high, "%d is out of range", value)
 }
 
-// listPosition is what distinguishes a key from its name in the reference.
+// listPosition matches the list positions in a key, which its name in the reference lacks.
 var listPosition = regexp.MustCompile(`\[\d+\]`)
 
-// allowedFor returns what the reference allows for a key; "" for a key that it does not have.
+// allowedFor returns the values that the reference allows for a key; "" for an unknown key.
 func allowedFor(key string) string {
 	name := listPosition.ReplaceAllString(key, "[]")
 	for _, r := range Reference() {
@@ -110,10 +115,10 @@ func isAddress(address string) bool {
 	return err == nil
 }
 
-// nameShape is what the name of a cluster or a source may be: it stands in addresses, metrics and file names.
+// nameShape matches valid names of clusters and sources, which occur in addresses, metrics and file names.
 var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
-// spaceShape is what the name of a space may be.
+// spaceShape matches valid names of spaces.
 var spaceShape = regexp.MustCompile(`^[a-z0-9._-]{1,64}$`)
 
 // maxProcs is far above the largest machine, and far below where sums of sizes could overflow.
@@ -228,13 +233,17 @@ func (k checker) sources(key string, sources []Source) {
 	}
 }
 
-// asked checks a source that is a command or a socket; twice is set if the cluster has one of its format already.
+// asked checks a polled source; twice is set if the cluster has another source of its format.
 func (k checker) asked(at string, s Source, twice bool) {
 	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
 	k.that(at+".journal", len(s.Journal) == 0, "is set, but %s reads no journal", s.Format)
 	k.that(at+".clock_offset", s.ClockOffset == clockAuto || s.ClockOffset == "",
 		"is set, but the times of %s are not corrected", s.Format)
+	if s.Format == FormatPBSFacts || s.Format == FormatGridEngineFacts {
+		k.that(at+".socket", s.Socket == "", "is set, but %s does not ask slurmrestd", s.Format)
+		k.that(at+".url", s.URL == "", "is set, but %s does not ask slurmrestd", s.Format)
+	}
 	k.slurmrestd(at, s)
 	for i, word := range s.Command {
 		k.that(fmt.Sprintf("%s.command[%d]", at, i), word != "" || i > 0, "is empty")
@@ -245,7 +254,7 @@ func (k checker) asked(at string, s Source, twice bool) {
 		duration.String(s.Timeout))
 }
 
-// journal checks what says which entries of systemd's journal are a log.
+// journal checks the keys that select the entries of systemd's journal.
 func (k checker) journal(at string, s Source) {
 	k.that(at+".journal", len(s.Journal) == 0 || s.Format == FormatLog,
 		"is set, but a log of format %s is not read from a journal", s.Format)
@@ -268,7 +277,7 @@ func isField(name string) bool {
 	})
 }
 
-// slurmrestd checks what says where slurmrestd is asked, and as whom.
+// slurmrestd checks the keys for the address and the user of slurmrestd.
 func (k checker) slurmrestd(at string, s Source) {
 	k.that(at+".socket", s.Socket == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
 	k.that(at+".url", s.URL == "" || len(s.Command) == 0, "is set, and so is command: one of the two is asked")
@@ -293,11 +302,13 @@ func (k checker) models(m Models) {
 	k.that("models.window_age", m.WindowAge >= time.Hour, "%s is out of range", duration.String(m.WindowAge))
 	k.between("models.history_jobs", m.HistoryJobs, 0, 10_000_000)
 	k.between("models.max_queues", m.MaxQueues, 1, 10_000)
+	k.between("models.max_users", m.MaxUsers, 64, 1_000_000)
+	k.that("models.forget_after", m.ForgetAfter >= 24*time.Hour, "%s is out of range", duration.String(m.ForgetAfter))
 	k.between("models.min_samples", m.MinSamples, 2, max(m.WindowJobs, 10))
 	k.that("models.markov_forget", 0 <= m.MarkovForget && m.MarkovForget < 1, "%v is out of range", m.MarkovForget)
 }
 
-// store checks the store; its path cannot be known where the data folder is not, which is reported there.
+// store checks the store. Its path is unknown if the data folder is unknown, which is reported there.
 func (k checker) store(s Store, m Models, haveDir bool) {
 	k.that("store.path", s.Path != "" || !haveDir, "is not set")
 	k.that("store.space", s.Space == "" || s.URL != "", "is set, but store.url is not: a database file is one daemon's")

@@ -5,16 +5,17 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"runtime"
 
 	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/config"
 )
 
-// namesKey is the file of the key that users' names are hashed with, in data_dir.
+// namesKey is the name of the file in data_dir that holds the key for hashing users' names.
 const namesKey = "names-key"
 
-// accessOptions returns the access rules of a configuration. Files that are missing (the admin token, the key of hashed
-// names) are made.
+// accessOptions returns the access rules of a configuration. It creates the files of the admin token and of the key for
+// hashed names if they are missing.
 func accessOptions(cfg *config.Config, opts Options) (access.Options, error) {
 	token, err := adminToken(cfg.AdminTokenFile, opts.Log)
 	if err != nil {
@@ -38,13 +39,14 @@ func accessOptions(cfg *config.Config, opts Options) (access.Options, error) {
 		AdminToken: token, TokensFile: cfg.TokensFile, WebConfigFile: cfg.WebConfigFile, Policy: policy, Names: names,
 		Log: opts.Log,
 		Limits: access.Limits{
-			PerSecond: cfg.Limits.RequestsPerSecond, Burst: cfg.Limits.Burst, Expensive: cfg.Limits.Expensive,
-			Proxies: proxies,
+			PerSecond: cfg.Limits.RequestsPerSecond, Burst: cfg.Limits.Burst, Proxies: proxies,
+			Expensive:        cmp.Or(cfg.Limits.Expensive, runtime.GOMAXPROCS(0)),
+			ExpensiveWaiting: cfg.Limits.ExpensiveWaiting,
 		},
 	}, nil
 }
 
-// trustedProxies returns the proxies that are believed when they report for whom they ask.
+// trustedProxies returns the addresses of the proxies whose headers about the original caller are trusted.
 func trustedProxies(cfg *config.Config) ([]netip.Prefix, error) {
 	proxies, err := access.ParseProxies(cfg.Limits.TrustedProxies)
 	if err != nil {
@@ -53,14 +55,14 @@ func trustedProxies(cfg *config.Config) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// policyOf returns the rules of who may see what. A Config that was not loaded has empty texts, which stand for the
-// defaults.
+// policyOf returns the rules that define who may see what. Empty texts, as in a Config that was not loaded from a file,
+// stand for the defaults.
 func policyOf(c config.Access) (access.Policy, error) {
 	out := access.Default()
 	out.AnonymousAuto = c.Anonymous == "" || c.Anonymous == "auto"
 	out.OthersAuto = c.Others == "" || c.Others == "auto"
 	out.Users = cmp.Or(access.Show(c.Users), out.Users)
-	out.Admins = c.Admins
+	out.Admins, out.Origins, out.Munge = c.Admins, c.Origins, c.Munge
 	for _, r := range []struct {
 		key, text string
 		auto      bool

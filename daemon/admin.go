@@ -13,12 +13,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// minToken is the minimum length of a token in bytes: one that cannot be guessed. One that is made here has 26 letters
-// and digits, 130 bits.
+// minToken is the minimum length of a token in bytes, so that nobody can guess it. A generated token has 26 letters and
+// digits, which are 130 random bits.
 const minToken = 16
 
-// adminToken returns the administrators' token from its file, which is made if it is missing. Without a path there is
-// no admin access.
+// adminToken returns the administrators' token from its file. It generates the token and the file if the file is
+// missing. If path is empty, there is no admin access.
 func adminToken(path string, log *zap.Logger) (string, error) {
 	if path == "" {
 		return "", nil
@@ -52,9 +52,10 @@ func readToken(path string, log *zap.Logger) (string, error) {
 	return token, nil
 }
 
-// writeWhole makes or replaces a file that only its owner reads, whole or not at all.
+// writeWhole creates or replaces a file that only its owner can read. After a crash the file has either its old or its
+// new content, never a part.
 func writeWhole(path, content string) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // has mode 0600
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// arrayLog makes an lsb.events of arrays: their elements start one by one, some at the instant of the submission, are
-// cancelled, switched to another queue and requeued; one array is huge. A line is cut in two now and then.
+// arrayLog generates an lsb.events with arrays. Their elements start one by one, some at the instant of the submission,
+// and are cancelled, moved to another queue and requeued. One array is huge. Some lines are cut in two.
 func arrayLog(seed uint64, arrays int) []string {
 	type line struct {
 		at   int
@@ -70,7 +70,7 @@ func arrayLog(seed uint64, arrays int) []string {
 	return out
 }
 
-// appender writes a log, a few lines in a step.
+// appender writes a log, a few lines in each step.
 type appender struct {
 	t     *testing.T
 	site  *site
@@ -84,8 +84,8 @@ func (a *appender) grant(steps int) {
 	a.lines = a.lines[n:]
 }
 
-// TestKillArrays proves that a daemon which is killed at random instants while it reads of arrays keeps the same
-// journal, ledger and state as one that was never disturbed, and that every element that started or left has one row.
+// TestKillArrays proves that a daemon that is killed at random instants while it reads about arrays has the same
+// journal, ledger and state as an undisturbed one, and that every element that started or left has one row.
 func TestKillArrays(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -94,7 +94,7 @@ func TestKillArrays(t *testing.T) {
 	killArrays(t, "", (*site).kept)
 }
 
-// TestKillArraysPostgres proves the same where the database is PostgreSQL.
+// TestKillArraysPostgres proves the same for a PostgreSQL database.
 func TestKillArraysPostgres(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -111,11 +111,11 @@ func TestKillArraysPostgres(t *testing.T) {
 	})
 }
 
-// killArrays kills daemons with a store, and compares what it then holds with what a calm daemon keeps in a file.
+// killArrays kills daemons that use a store, and compares its content with that of an undisturbed daemon's file.
 func killArrays(t *testing.T, store string, keptOf func(*site, testing.TB) kept) {
 	t.Helper()
-	seed := killSeed(t)
-	lines := arrayLog(seed, 5*kills())
+	seed, lives := killSeed(t), fewKills()
+	lines := arrayLog(seed, 5*lives)
 	dir := t.TempDir()
 	lsf := func(name, store string) *site {
 		s := siteOn(t, filepath.Join(dir, name), "store: {"+store+"snapshot_events: 150, snapshot_interval: 1s}\n")
@@ -127,10 +127,11 @@ func killArrays(t *testing.T, store string, keptOf func(*site, testing.TB) kept)
 		return s
 	}
 	disturbed := lsf("disturbed", store)
-	writer := &appender{t: t, site: disturbed, lines: lines, each: 1 + len(lines)/(45*kills())}
+	writer := &appender{t: t, site: disturbed, lines: lines, each: 1 + len(lines)/(45*lives)}
 	writer.grant(1)
-	k := &killer{t: t, site: disturbed, rng: rand.New(rand.NewPCG(seed, 5)), writer: writer, leased: store != ""}
-	for range kills() {
+	k := &killer{t: t, site: disturbed, rng: rand.New(rand.NewPCG(seed, 5)), writer: writer, lives: lives,
+		leased: store != ""}
+	for range lives {
 		k.life()
 	}
 	writer.grant(len(lines))
@@ -156,7 +157,7 @@ func killArrays(t *testing.T, store string, keptOf func(*site, testing.TB) kept)
 	}
 }
 
-// startedElements returns the ids of the elements that have started, a line each.
+// startedElements returns the ids of the elements that have started, one per line.
 func startedElements(lines []string) string {
 	var ids []string
 	for _, l := range lines {

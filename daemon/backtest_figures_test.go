@@ -19,8 +19,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestBacktestHasTheDaemonsFigures proves that a backtest of a log, bad lines and deleted jobs included, forecasts to
-// the last bit what the ledger of a daemon has that read the same log.
+// TestBacktestHasTheDaemonsFigures proves that a backtest of a log, including bad lines and deleted jobs, gives
+// forecasts that are equal to the last bit to those in the ledger of a daemon that read the same log.
 func TestBacktestHasTheDaemonsFigures(t *testing.T) {
 	s, records := newSite(t, "accounting", ""), workload(t, 11, 700)
 	s.add(t, text(records))

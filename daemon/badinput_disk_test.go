@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// smallDisk mounts a file system in memory of so many bytes until the test ends.
+// smallDisk mounts a file system in memory with a limited size until the test ends.
 func smallDisk(t *testing.T, options string) string {
 	t.Helper()
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
@@ -30,8 +30,8 @@ func smallDisk(t *testing.T, options string) string {
 	return dir
 }
 
-// TestDiskFull proves on a file system that is really full that the daemon goes on to serve, says in its log and in the
-// metrics that it cannot write, takes in everything once there is room again, and ends as if nothing had happened.
+// TestDiskFull proves, on a file system that is really full, that the daemon continues to serve, reports in its log and
+// in the metrics that it cannot write, reads everything once there is room again, and ends as if nothing had happened.
 func TestDiskFull(t *testing.T) {
 	dir := smallDisk(t, "size=8m")
 	log := filepath.Join(t.TempDir(), "accounting")
@@ -82,8 +82,8 @@ func TestDiskFull(t *testing.T) {
 	compareState(t, &got, &want)
 }
 
-// TestStopOnFullDisk proves that a stop that cannot save the state is an error that names the cause, and that the next
-// start has everything.
+// TestStopOnFullDisk proves that a stop that cannot save the state returns an error that names the cause, and that the
+// next start has everything.
 func TestStopOnFullDisk(t *testing.T) {
 	dir := smallDisk(t, "size=8m")
 	s := siteOn(t, filepath.Join(t.TempDir(), "accounting"), "")
@@ -123,7 +123,7 @@ func fill(t *testing.T, path string) {
 }
 
 // TestDiskFullKilled proves that a daemon that is killed while its disk is full has lost nothing: it cannot start until
-// there is room, says why, and then reads on where its database ends.
+// there is room, reports why, and then continues at the end of its database.
 func TestDiskFullKilled(t *testing.T) {
 	dir := smallDisk(t, "size=8m")
 	log := filepath.Join(t.TempDir(), "accounting")

@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// measured is a daemon in a process of its own, so that its memory can be told.
+// measured is a daemon in its own process, so that its memory can be measured.
 type measured struct {
 	t   *testing.T
 	p   *daemonProcess
@@ -62,7 +62,7 @@ func (m *measured) metric(series string) string {
 	return ""
 }
 
-// peak returns the most memory the process ever had in use, in bytes; 0 where the system does not tell.
+// peak returns the peak memory of the process in bytes; 0 if the system does not report it.
 func (m *measured) peak() int64 {
 	m.t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.p.cmd.Process.Pid))
@@ -123,7 +123,7 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// endless repeats its text for ever.
+// endless repeats its text forever.
 type endless string
 
 // Read implements io.Reader.
@@ -134,8 +134,8 @@ func (e endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// TestBinaryJunk proves that random bytes, NUL bytes and invalid UTF-8 between good lines cost nothing but themselves:
-// every good line counts once, and every line of junk is in quarantine.
+// TestBinaryJunk proves that random bytes, NUL bytes and invalid UTF-8 between good lines affect no other line: every
+// good line counts once, and every bad line is in quarantine.
 func TestBinaryJunk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits out a grace of 10 s: not with -short")
@@ -176,8 +176,8 @@ func TestBinaryJunk(t *testing.T) {
 	}
 }
 
-// rubbish returns a line, without its end, that is no record: random bytes, NULs, a good line with NULs or broken UTF-8
-// in it.
+// rubbish returns an invalid line, without its end: random bytes, NULs, or a good line with NULs or invalid UTF-8 in
+// it.
 func rubbish(rng *rand.Rand, good string) string {
 	good = strings.TrimSuffix(good, "\n")
 	switch rng.IntN(4) {
@@ -196,9 +196,9 @@ func rubbish(rng *rand.Rand, good string) string {
 	return "\xff\xfe" + good
 }
 
-// TestFlood proves that a great many lines at once are taken in with bounded memory, every one of them, and says how
-// fast: 100,000 records of ended jobs (a million in the long run), as Slurm's jobcomp writes them, and 10,000 (a
-// million) records of submissions, starts and ends, each submission of which is forecast.
+// TestFlood proves that very many lines at once are all read with bounded memory, and logs the speed. They are 100,000
+// records of ended jobs (a million in the long run), as Slurm's jobcomp writes them, and 10,000 (a million) records of
+// submissions, starts and ends, where each submission is forecast.
 func TestFlood(t *testing.T) {
 	if testing.Short() {
 		t.Skip("30,000 lines: not with -short")
@@ -219,7 +219,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// endedLine returns the record of a job that nothing was told of before.
+// endedLine returns the record of an ended job that no earlier record mentions.
 func endedLine(n int, _ *rand.Rand) string {
 	at := epoch().Add(time.Duration(n) * time.Second)
 	return string(pbs.AppendEnded(nil, pbs.Record{
@@ -228,7 +228,7 @@ func endedLine(n int, _ *rand.Rand) string {
 	}))
 }
 
-// flood gives a running daemon so many lines at once.
+// flood appends many lines at once to the log of a running daemon.
 func flood(t *testing.T, lines int, line func(int, *rand.Rand) string) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"x.t", 4, 0, 1, 5}.q())
@@ -270,7 +270,7 @@ func flood(t *testing.T, lines int, line func(int, *rand.Rand) string) {
 	}
 }
 
-// appendLines appends lines to a log and returns how many of them are records.
+// appendLines appends lines to a log and returns the number of records among them.
 func appendLines(t *testing.T, path string, lines int, line func(int, *rand.Rand) string) (good int) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)

@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// samples are logs by the name of their format, from the formats' own tests.
+// samples returns logs by the name of their format, from the formats' own tests.
 func samples() map[string]string {
 	return map[string]string{
 		"pbs": "pbs/testdata/openpbs.log", "swf": "swflog/testdata/small.swf",
@@ -35,12 +35,12 @@ func sample(t *testing.T, format string) string {
 	return string(data)
 }
 
-// TestWrongFormatIsNamed proves for every two formats that a log of the one that is configured as the other is told for
-// what it is: by the error of a one-shot.
+// TestWrongFormatIsNamed proves for every two formats that the error of a one-shot names the true format of a log that
+// is configured as the other.
 func TestWrongFormatIsNamed(t *testing.T) {
 	for configured := range samples() {
 		for real := range samples() {
-			// whose records lsb.events has too
+			// lsb.events contains the records of this format too
 			if configured == real || configured == "lsf-events" && real == "lsf-acct" {
 				continue
 			}
@@ -58,7 +58,7 @@ func TestWrongFormatIsNamed(t *testing.T) {
 	}
 }
 
-// TestRightFormatIsNotDoubted proves that no log is taken for one of another format when it is read as what it is.
+// TestRightFormatIsNotDoubted proves that no log with the right configured format is taken for another format.
 func TestRightFormatIsNotDoubted(t *testing.T) {
 	for format := range samples() {
 		t.Run(format, func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestRightFormatIsNotDoubted(t *testing.T) {
 	}
 }
 
-// TestWrongFormatLive proves that a daemon that follows a log of another format goes on, is not ready, and says why in
-// /readyz, in the metrics and once in its log; and that it recovers when the right log comes.
+// TestWrongFormatLive proves that a daemon that follows a log of another format continues, is not ready, and reports
+// why in /readyz, in the metrics and once in its log. It also proves that the daemon recovers when the right log comes.
 func TestWrongFormatLive(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	all := strings.SplitAfter(sample(t, "slurm-jobcomp"), "\n")
@@ -107,7 +107,7 @@ func TestWrongFormatLive(t *testing.T) {
 	d.caughtUp()
 }
 
-// TestFormatOfNobody proves that a log that no format can read is said to be none.
+// TestFormatOfNobody proves that a log that no format can read is reported as such.
 func TestFormatOfNobody(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, strings.Repeat("Nov 20 08:33:28 host sshd[1]: a line of another program\n", 150))
@@ -116,7 +116,7 @@ func TestFormatOfNobody(t *testing.T) {
 	d.wantLog("wrong_format", s.log, "none of the last 100 lines is a record of format pbs", "is it the right file?")
 }
 
-// TestMissingIsSaidOnce proves that one message is enough for a log that is not there.
+// TestMissingIsSaidOnce proves that a missing log is reported in one message only.
 func TestMissingIsSaidOnce(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -133,8 +133,8 @@ func TestMissingIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestOneShotTellsOfSnapshots proves that --one-shot says which sources it leaves out, and that a configuration without
-// any log is an error.
+// TestOneShotTellsOfSnapshots proves that --one-shot reports which sources it leaves out, and that a configuration
+// without any log is an error.
 func TestOneShotTellsOfSnapshots(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -153,9 +153,9 @@ func TestOneShotTellsOfSnapshots(t *testing.T) {
 	}
 }
 
-// TestFutureIsSaidOnce proves for every way in which a log tells local time that records dated later than now, as a
-// wrong time zone makes them, are set aside, and that this is said once, with the key that mends it; that they are used
-// once the lines that follow show the offset; and that what departs from it is set aside.
+// TestFutureIsSaidOnce tests every format with local times. Records dated in the future, as a wrong time zone causes,
+// are set aside, and this is reported once, with the key to correct. They are used once later lines show the offset.
+// Records that deviate from the offset are set aside.
 func TestFutureIsSaidOnce(t *testing.T) {
 	now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 	for format, line := range map[string]func(w io.Writer, id int, at time.Time){
@@ -213,8 +213,8 @@ func TestFutureIsSaidOnce(t *testing.T) {
 	}
 }
 
-// TestOddFieldIsReported proves that a record with a field that cannot be read and is not needed counts, and that the
-// field is reported with its place and counted, but is no bad line.
+// TestOddFieldIsReported proves that a record with an invalid but unnecessary field counts, and that the field is
+// reported with its place and counted, but is no bad line.
 func TestOddFieldIsReported(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, "04/27/2020 23:59:13;E;7;user=x queue=q ctime=1587912647 start=1588046353 end=1588146353 "+

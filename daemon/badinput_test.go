@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// life is the record of one job of these tests; instants are minutes after the epoch, negative ones are left out.
+// life is the record of one job in these tests. Instants are minutes after the epoch; negative ones are left out.
 type life struct {
 	id                 string
 	procs              int
@@ -45,8 +45,8 @@ func badLines(reason string) string {
 	return fmt.Sprintf(`waitcast_bad_lines_total{cluster="main",reason=%q,source="main/accounting"}`, reason)
 }
 
-// TestBadLines proves that lines that cannot be used are logged with their place, counted by reason and quarantined,
-// and that the lines around them count once each.
+// TestBadLines proves that invalid lines are logged with their place, counted by reason and quarantined, and that the
+// lines around them count once each.
 func TestBadLines(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b := life{"1.t", 4, 0, 1, 5}, life{"2.t", 8, 0, 2, 6}
@@ -62,7 +62,7 @@ func TestBadLines(t *testing.T) {
 	d.wantMetric(events("applied"), "6")
 	d.wantMetric(events("duplicate"), "0")
 	d.wantLog("bad line", s.log+":2", "format")
-	d.wantLog("bad line", s.log+":5", "tells the size")
+	d.wantLog("bad line", s.log+":5", "has the size")
 	d.wantLog("bad line", s.log+":6", fmt.Sprintf("%d processors, but the cluster has %d", machine+1, machine))
 	d.wantLog("dated ahead of the clock", s.log+":8", "set aside")
 	d.wantLog("bad line", s.log+":9", "0 processors")
@@ -71,7 +71,7 @@ func TestBadLines(t *testing.T) {
 	if len(k.Bad) != 5 || len(k.Entries) != 6 || len(k.Rows) != 2 {
 		t.Fatalf("%d bad lines, %d events, %d rows, want 5, 6 and 2", len(k.Bad), len(k.Entries), len(k.Rows))
 	}
-	for i, line := range []int64{9, 6, 5, 2, 8} { // newest first; what is set aside comes before the others
+	for i, line := range []int64{9, 6, 5, 2, 8} { // newest first; lines that are set aside come before the others
 		if b := k.Bad[i]; b.Line != line || b.Path != s.log || b.Message == "" || b.Source != "main/accounting" {
 			t.Errorf("quarantine %d: %s:%d %q, want line %d of %s", i, b.Path, b.Line, b.Message, line, s.log)
 		}
@@ -81,8 +81,8 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestBadLinesAreRateLimited proves that a log full of garbage does not fill the daemon's own log, and that every bad
-// line is counted and the message tells how many were not logged.
+// TestBadLinesAreRateLimited proves that a log full of garbage does not fill the daemon's own log, that every bad line
+// is counted, and that the message states how many were not logged.
 func TestBadLinesAreRateLimited(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, strings.Repeat("garbage\n", 5000))
@@ -93,8 +93,8 @@ func TestBadLinesAreRateLimited(t *testing.T) {
 	}
 }
 
-// TestLogAppears proves that a log which is not there yet is said to be missing, keeps the daemon from being ready, and
-// is read once it appears.
+// TestLogAppears proves that a log that does not exist yet is reported as missing, that the daemon is not ready until
+// it appears, and that it is then read.
 func TestLogAppears(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -110,8 +110,8 @@ func TestLogAppears(t *testing.T) {
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/accounting"}`, "0")
 }
 
-// TestLogReplacedByDirectory proves that a log whose place a directory takes is said to be unreadable, and read on when
-// it is back; what was read before is kept.
+// TestLogReplacedByDirectory proves that a log that is replaced by a directory is reported as unreadable, that reading
+// continues when it is back, and that earlier records are kept.
 func TestLogReplacedByDirectory(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a := life{"1.t", 4, 0, 1, 5}
@@ -131,7 +131,7 @@ func TestLogReplacedByDirectory(t *testing.T) {
 	d.wantMetric(events("duplicate"), "0")
 }
 
-// TestUnreadableLog proves the same for a log that may not be read. The super-user may read everything.
+// TestUnreadableLog proves the same for a log without read permission. It is skipped for root, who can read everything.
 func TestUnreadableLog(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("the super-user may read every file")
@@ -146,8 +146,8 @@ func TestUnreadableLog(t *testing.T) {
 	d.wantMetric(events("applied"), "1")
 }
 
-// TestTruncatedLog proves that a log that is cut and written anew is noticed, read again, and that what it repeats
-// counts once.
+// TestTruncatedLog proves that a log that is truncated and written again is noticed and read again, and that repeated
+// records count once.
 func TestTruncatedLog(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b := life{"1.t", 4, 0, 1, 5}, life{"2.t", 4, 2, 3, 6}
@@ -167,8 +167,8 @@ func TestTruncatedLog(t *testing.T) {
 	}
 }
 
-// TestTimeRunsBackwards proves that records that are older than their predecessors are used, counted and mentioned, and
-// that the picture does not go back.
+// TestTimeRunsBackwards proves that records that are older than their predecessors are used, counted and logged, and
+// that the picture does not go back in time.
 func TestTimeRunsBackwards(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	a, b := life{"1.t", 4, 60, 61, 65}, life{"2.t", 4, 2, 3, 70}
@@ -183,8 +183,8 @@ func TestTimeRunsBackwards(t *testing.T) {
 	}
 }
 
-// TestMissingRecords proves that a job is understood whose first records are missing, that it counts once, and that
-// what cannot be placed at all is counted.
+// TestMissingRecords proves that a job whose first records are missing is counted once, and that records that belong to
+// no known job are counted.
 func TestMissingRecords(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	end, start, unknown := life{"1.t", 4, 0, 1, 5}, life{"2.t", 4, 2, 6, 9}, life{"3.t", 4, 2, 6, 9}
@@ -205,7 +205,7 @@ func TestMissingRecords(t *testing.T) {
 }
 
 // TestSecondDaemon proves that a second daemon on the same database ends with exit code 1 and names the process that
-// holds it, and that the first goes on.
+// holds it, and that the first continues.
 func TestSecondDaemon(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)
@@ -282,7 +282,7 @@ func TestTwoDaemons(t *testing.T) {
 	b.wantMetric(events("applied"), "3")
 }
 
-// TestStartUndone proves that a start that fails leaves nothing behind: neither lock, port nor goroutine.
+// TestStartUndone proves that a failed start leaves no lock, no port and no goroutine behind.
 func TestStartUndone(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	first := s.start(t)

@@ -20,11 +20,11 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// collectingCore reads the configured logs into a database and answers from what it has learnt.
+// collectingCore reads the configured logs into a database and answers requests from its models.
 type collectingCore struct {
 	*coreParts
 	store     modelstore.Store
-	shared    *postgres.Store // the same if it is shared, else nil
+	shared    *postgres.Store // the same store if the database is shared, else nil
 	stopLease context.CancelFunc
 	metrics   *pipeline.Metrics
 	pipeline  *pipeline.Pipeline
@@ -32,16 +32,16 @@ type collectingCore struct {
 	tailMetrics *tail.Metrics
 	pollMetrics *source.PollMetrics
 	unknown     *unknownLines
-	readers     *readerSet // of the configured sources; a reload replaces it
+	readers     *readerSet // of the configured sources; a reload replaces them
 	imports     imports
 	histories   histories
 
-	reading     context.Context // of all readers
+	reading     context.Context // the context of all readers
 	stopReading context.CancelFunc
 	deliveries  chan *source.Delivery
 	writer      sync.WaitGroup
-	unsaved     error              // why the writer could not save its state at its end
-	abandon     context.CancelFunc // ends the writer in the midst of its work
+	unsaved     error              // why the writer could not save its state when it stopped
+	abandon     context.CancelFunc // stops the writer before it has finished its work
 }
 
 // start implements core.
@@ -90,21 +90,21 @@ func (c *collectingCore) openDatabase(ctx context.Context) error {
 
 func (c *collectingCore) closeDatabase() error { return c.store.Close() }
 
-// checkDatabase refuses a database that "waitcast store copy" has not copied to the end, since the missing records
-// would never be read again. It notices a database that is another one than before.
+// checkDatabase returns an error if "waitcast store copy" has copied only a part of the database: the daemon would
+// never read the missing records again. It also notices that the database is not the one of the last start.
 func (c *collectingCore) checkDatabase(ctx context.Context) error {
 	from, err := c.store.Meta(ctx, transfer.UnfinishedKey)
 	if err != nil {
 		return err
 	}
 	if from != "" {
-		return errors.New("waitcast store copy was broken off while it copied into it: " +
+		return errors.New("waitcast store copy was interrupted while it copied into it: " +
 			"run it again to its end, or begin with an empty database")
 	}
 	return c.compareStore(ctx, c.store)
 }
 
-// makePipeline makes the writer, with an empty state.
+// makePipeline creates the writer, with an empty state.
 func (c *collectingCore) makePipeline(context.Context) error {
 	c.metrics = pipeline.NewMetrics(c.registry)
 	c.tailMetrics, c.pollMetrics = tail.NewMetrics(c.registry), source.NewPollMetrics(c.registry)
@@ -119,6 +119,7 @@ func (c *collectingCore) makePipeline(context.Context) error {
 
 func (c *collectingCore) closePipeline() error {
 	c.pipeline.Close()
+	c.pipeline.Release()
 	return nil
 }
 
@@ -131,7 +132,7 @@ func (c *collectingCore) openWeb(context.Context) error {
 	return c.openAPI(collectingViews{c.pipeline, c}, []modelstore.Store{c.store}, c.takeImport)
 }
 
-// startWriter starts the goroutines: the writer, and the readers that deliver to it.
+// startWriter starts the goroutine of the writer, and the readers that send deliveries to it.
 func (c *collectingCore) startWriter(context.Context) error {
 	var writing context.Context
 	writing, c.abandon = context.WithCancel(context.Background())
@@ -142,7 +143,7 @@ func (c *collectingCore) startWriter(context.Context) error {
 	c.writer.Go(func() {
 		switch err := c.pipeline.Run(writing, c.deliveries); {
 		case err == nil:
-		case c.reading.Err() != nil: // the core stops
+		case c.reading.Err() != nil: // the core is stopping
 			c.unsaved = err
 		default:
 			c.fail(err)
@@ -152,13 +153,13 @@ func (c *collectingCore) startWriter(context.Context) error {
 	return nil
 }
 
-// stopWriter ends reading, and lets the writer save its state. Work that takes longer than stopGrace is abandoned.
+// stopWriter stops reading and lets the writer save its state. It abandons work that takes longer than stopGrace.
 func (c *collectingCore) stopWriter() error {
 	timer := time.AfterFunc(stopGrace, c.abandon)
 	defer timer.Stop()
 	c.stopReading()
 	c.readers.wait()
-	if err := c.closeImports(); err != nil { // before the writer, which they wait for
+	if err := c.closeImports(); err != nil { // before the writer stops: imports wait for it
 		return err
 	}
 	c.histories.end()
@@ -167,13 +168,13 @@ func (c *collectingCore) stopWriter() error {
 	c.writer.Wait()
 	c.abandon()
 	if c.unsaved != nil {
-		return fmt.Errorf("the state could not be saved, the next start works it out from the journal: %w", c.unsaved)
+		return fmt.Errorf("the state could not be saved, the next start rebuilds it from the journal: %w", c.unsaved)
 	}
 	return nil
 }
 
-// dropQueued takes out the deliveries that wait for the writer when the daemon stops. They are read again after the
-// next start; to take them in could take many seconds if their lines are about large arrays.
+// dropQueued removes the deliveries that wait for the writer when the daemon stops. The next start reads them again. To
+// process them now could take many seconds if their lines are about large arrays.
 func dropQueued(deliveries <-chan *source.Delivery) {
 	for {
 		select {
@@ -184,11 +185,11 @@ func dropQueued(deliveries <-chan *source.Delivery) {
 	}
 }
 
-// errBusy is why sources cannot be replaced while the writer does not get on.
+// errBusy is the error of a reload while the writer is busy for too long.
 var errBusy = errors.New("the writer is busy, or waits for the database: see /readyz, and reload again later")
 
-// reloadSources implements core. Others are opened at the committed checkpoints and the readers stopped, while the
-// writer waits and requests are answered. Imports go on.
+// reloadSources implements core. While the writer waits, it opens the new sources at the committed checkpoints and
+// stops the old readers. Requests are answered and imports continue meanwhile.
 func (c *collectingCore) reloadSources(ctx context.Context, cfg *config.Config) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopGrace, errBusy)
 	defer cancel()

@@ -18,23 +18,25 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// core is the part of a daemon that owns the database and the state in memory. There are two: collectingCore reads logs
-// and writes, servingCore follows what another daemon writes. A core is working after start, resting after drain
-// (nothing is read or written, requests are answered from what was published last), and useless once its webAPI is
-// closed.
+// core is the part of a daemon that owns the database and the state in memory. There are two kinds: collectingCore
+// reads logs and writes; servingCore follows the journal of another daemon. A core works after start. After drain it
+// neither reads nor writes, and it answers requests from the last published view. It must not be used once its webAPI
+// is closed.
 type core interface {
-	// start begins the work. After an error, which names the step that failed, everything is undone.
+	// start starts the core. On error it undoes everything; the error names the step that failed.
 	start(ctx context.Context) error
-	// web returns the part that answers requests, with health, metrics and imports; the same for the core's life.
+	// web returns the part that answers requests about forecasts, health, metrics and imports. It is the same during
+	// the core's whole life.
 	web() *webAPI
-	// reloadSources goes on with another configuration, which differs in keys of config.EffectSources and of cheaper
-	// effects only. The state stays as it is. After an error nothing has changed.
+	// reloadSources applies a configuration that differs from the present one only in keys of config.EffectSources and
+	// of effects that need less work. The state is kept. After an error nothing has changed.
 	reloadSources(ctx context.Context, cfg *config.Config) error
-	// failed delivers the error that keeps the core from going on, if one occurs.
+	// failed returns the channel that receives an error if the core cannot continue.
 	failed() <-chan error
-	// idle returns how long the core has done nothing that it should do; 0 while it waits for a database that fails.
+	// idle returns how long the core has been stuck: for how long it has not done work that is due. It is 0 while the
+	// core waits for a database that fails.
 	idle() time.Duration
-	// drain ends reading, saves the state and closes the database. A second call does nothing.
+	// drain stops reading, saves the state and closes the database. A second call does nothing.
 	drain() error
 }
 
@@ -57,7 +59,7 @@ func newCoreParts(cfg *config.Config, opts Options, own []prometheus.Collector) 
 		cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), failure: make(chan error, 1),
 		collecting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "waitcast_collecting",
-			Help: "1 if this daemon reads the logs, 0 if it answers from what another one collects.",
+			Help: "1 if this daemon reads the logs, 0 if it answers from data that another one collects.",
 		}),
 	}
 	c.registry.MustRegister(collectors.NewGoCollector(),
@@ -67,8 +69,8 @@ func newCoreParts(cfg *config.Config, opts Options, own []prometheus.Collector) 
 	return c
 }
 
-// makeDataFolder is a step: a file of SQLite makes the folder, a shared database does not, and the admin token needs
-// it.
+// makeDataFolder is a step that creates data_dir for the admin token. Opening an SQLite file creates the folder anyway;
+// opening a shared database does not.
 func (c *coreParts) makeDataFolder(context.Context) error {
 	if c.cfg.DataDir == "" {
 		return nil
@@ -85,7 +87,7 @@ func (c *coreParts) web() *webAPI { return c.api }
 // failed implements core.
 func (c *coreParts) failed() <-chan error { return c.failure }
 
-// fail notes the first error that keeps the core from going on.
+// fail records the first error that prevents the core from continuing.
 func (c *coreParts) fail(err error) {
 	select {
 	case c.failure <- err:
@@ -110,7 +112,7 @@ func (c *coreParts) drain() error {
 	return c.steps.stop()
 }
 
-// openAPI makes the part that answers requests. take takes in logs of the past.
+// openAPI creates the part that answers requests. take imports logs of the past.
 func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api.ImportFunc) error {
 	rules, err := accessOptions(c.cfg, c.opts)
 	if err != nil {
@@ -128,14 +130,15 @@ func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api
 	}
 	w.server = api.New(views, api.Options{
 		Version: c.opts.Version, StaleAfter: c.cfg.StaleAfter, Now: c.opts.Now, Registry: c.registry, Log: c.opts.Log,
-		Accuracy: w.accuracy, Recent: w.recent, Guard: guard, WasReady: c.opts.wasReady,
+		SimulatedSpeed: c.opts.SimulatedSpeed,
+		Accuracy:       w.accuracy, History: w.history, Recent: w.recent, Guard: guard, WasReady: c.opts.wasReady,
 		MostBody: int64(c.cfg.Limits.Body), Admin: admin,
 	})
 	c.api = w
 	return nil
 }
 
-// pipelineConfig returns the configuration of a pipeline that forecasts.
+// pipelineConfig returns the configuration for a pipeline that makes forecasts.
 func (c *coreParts) pipelineConfig(cfg *config.Config) pipeline.Config {
 	out := pipelineConfig(cfg, true)
 	out.Engine.Cores = c.opts.Cores

@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// series are the values of a page of metrics by name and labels.
+// series returns the values of the page of metrics by name and labels.
 func (r *running) series() map[string]float64 {
 	r.t.Helper()
 	_, body := r.get("/metrics")
@@ -31,7 +31,7 @@ func (r *running) series() map[string]float64 {
 	return out
 }
 
-// allAccuracy asks for everything since the beginning.
+// allAccuracy requests the accuracy since the beginning.
 func (r *running) allAccuracy() *wire.Accuracy {
 	r.t.Helper()
 	status, body := r.get(everything)
@@ -45,8 +45,8 @@ func (r *running) allAccuracy() *wire.Accuracy {
 const everything = "/v1/accuracy?since=2026-01-01&limit=10000"
 
 // TestCoverageIsTheSameEverywhere proves that the interface, which reads the ledger and the waiting jobs, and the
-// metrics, which follow the log, count the same submissions the same way: in every queue and size, live and replayed
-// apart, also after a restart; and that the command prints the interface's figures.
+// metrics, which follow the log, count the same submissions in the same way: in every queue and size, live and replayed
+// separately, and after a restart too. It also proves that the command prints the interface's figures.
 func TestCoverageIsTheSameEverywhere(t *testing.T) {
 	log := workload(t, 11, 1200)
 	s := newSite(t, "pbs", "")
@@ -80,7 +80,7 @@ func TestCoverageIsTheSameEverywhere(t *testing.T) {
 	compareCommand(t, d, answer)
 }
 
-// mostWaiting returns the length of the log at which most jobs wait, in its last third.
+// mostWaiting returns the number of records after which most jobs wait, within the last third of the log.
 func mostWaiting(log []record) int {
 	waiting, most, at := map[string]bool{}, 0, 0
 	for i, r := range log {
@@ -125,7 +125,7 @@ func compareMetrics(t *testing.T, answer *wire.Accuracy, series map[string]float
 				equal(float64(g.WaitingPast[level]), "waiting_past{%s", labels)
 				equal(float64(g.Waiting), "waiting{cluster=\"main\",made=%q,queue=%q}", g.Made, g.Queue)
 				n := g.Newest[level]
-				if n.Decided != o.Decided { // all of them are among the newest
+				if n.Decided != o.Decided { // all of them belong to the newest
 					t.Errorf("%s %s level %s: %d are among the newest, %d were decided", g.Made, g.Queue, level,
 						n.Decided, o.Decided)
 				}
@@ -139,7 +139,7 @@ func compareMetrics(t *testing.T, answer *wire.Accuracy, series map[string]float
 	}
 }
 
-// compareCommand compares what the command prints with the answer of the interface.
+// compareCommand compares the output of the command with the answer of the interface.
 func compareCommand(t *testing.T, d *running, answer *wire.Accuracy) {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "waitcast")

@@ -27,16 +27,17 @@ type Daemon struct {
 	reloads  *reloadMetrics
 	inForce  atomic.Pointer[core]
 	frontend atomic.Pointer[httpFrontend]
-	patience atomic.Int64 // a time.Duration: how long an answer may take
+	patience atomic.Int64 // a time.Duration: the maximum time for sending an answer
 
 	changing sync.Mutex // held while the daemon starts, reloads or stops
 	steps    lifecycle
 	cfg      *config.Config
-	bound    *access.Connections // of all frontends
+	bound    *access.Connections // counts the connections of all frontends
+	local    *localSocket        // nil if none is configured
 
 	failure  chan error
 	watching sync.WaitGroup
-	unwatch  context.CancelFunc // ends the watch over the core
+	unwatch  context.CancelFunc // stops watchCore's goroutine
 }
 
 // New returns a daemon that is not started yet.
@@ -62,6 +63,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 		step{name: "listen", start: d.openListener, stop: d.closeListener},
 		step{name: "watch", start: d.watchCore, stop: d.stopWatching},
 		step{name: "HTTP server", start: d.startServer, stop: d.stopServer},
+		step{name: "socket", start: d.openLocal, stop: d.closeLocal},
 	)
 	if err == nil {
 		d.reloads.succeeded(time.Now())
@@ -69,7 +71,7 @@ func (d *Daemon) Start(ctx context.Context) error {
 	return err
 }
 
-// makeBound makes the bound of connections, which outlives listeners and cores.
+// makeBound creates the limit on connections. It outlives listeners and cores.
 func (d *Daemon) makeBound(context.Context) error {
 	proxies, err := trustedProxies(d.cfg)
 	if err != nil {
@@ -92,12 +94,12 @@ func (d *Daemon) startCore(ctx context.Context) error {
 
 func (d *Daemon) stopCore() error { return d.core().drain() }
 
-// newCore starts a core, with the metrics that outlive it.
+// newCore creates and starts a core, with the metrics that outlive it.
 func (d *Daemon) newCore(ctx context.Context, cfg *config.Config) (core, error) {
 	return startCore(ctx, cfg, d.opts, append(d.reloads.collectors(), d.bound.Collectors()...)...)
 }
 
-// core returns the core in force, nil before the start.
+// core returns the core that is in use, nil before the start.
 func (d *Daemon) core() core {
 	if c := d.inForce.Load(); c != nil {
 		return *c
@@ -129,7 +131,7 @@ func (d *Daemon) startServer(context.Context) error {
 
 func (d *Daemon) stopServer() error { return d.frontend.Load().stop() }
 
-// watchCore begins to watch the core in force: if it fails it is replaced, or the daemon fails.
+// watchCore starts to watch the core that is in use. If the core fails, it is replaced, or the daemon fails.
 func (d *Daemon) watchCore(context.Context) error {
 	c := d.core()
 	ctx, end := context.WithCancel(context.Background())
@@ -150,13 +152,13 @@ func (d *Daemon) stopWatching() error {
 	return nil
 }
 
-// swap puts a core into force, in place of one that rests, and watches it.
+// swap puts a core into use in place of one that is drained, and watches the new one.
 func (d *Daemon) swap(c core) {
 	d.unwatch()
 	if old := d.inForce.Swap(&c); old != nil {
 		(*old).web().close()
 	}
-	_ = d.watchCore(context.Background()) // it never fails
+	_ = d.watchCore(context.Background()) // returns no error
 }
 
 func (d *Daemon) fail(err error) {
@@ -187,8 +189,7 @@ func (d *Daemon) Stop() error {
 	return d.steps.stop()
 }
 
-// warnOpen warns in the log if other hosts can reach the daemon and nothing keeps them from reading everything but
-// names.
+// warnOpen logs a warning if other hosts can reach the daemon and can read everything except names.
 func (d *Daemon) warnOpen(cfg *config.Config) {
 	guard, log := d.core().web().guard, d.opts.Log
 	host, _, err := net.SplitHostPort(d.Addr().String())
@@ -208,23 +209,29 @@ func (d *Daemon) warnOpen(cfg *config.Config) {
 	}
 }
 
-// newHTTPFrontend makes a frontend on a socket, for the core in force and those after it. Nothing is answered before
-// serve.
-func newHTTPFrontend(socket *net.TCPListener, d *Daemon) *httpFrontend {
-	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// handler returns a handler that passes requests to the core that is in use.
+func (d *Daemon) handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The server's own deadline cannot change while it runs.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Duration(d.patience.Load())))
 		d.core().web().ServeHTTP(w, r)
 	})
+}
+
+// newHTTPFrontend returns a frontend on a socket. It uses the current core at each request. It answers nothing before
+// serve.
+func newHTTPFrontend(socket *net.TCPListener, d *Daemon) *httpFrontend {
 	guard := d.core().web().guard
-	f := &httpFrontend{socket: socket, bound: d.bound, server: newServer(handler, guard, d.opts.Log), scheme: "http"}
+	f := &httpFrontend{socket: socket, bound: d.bound, scheme: "http",
+		server: newServer(d.handler(), guard, d.opts.Log)}
+	d.bound.Attach(f.server)
 	if guard.TLS() != nil {
 		f.scheme = "https"
 	}
 	return f
 }
 
-// setFrontendLimits puts the limits of connections and answers into force, for those to come.
+// setFrontendLimits sets the limits of connections and answers. They hold for new connections and requests.
 func (d *Daemon) setFrontendLimits(cfg *config.Config, proxies []netip.Prefix) {
 	d.bound.Configure(cfg.Limits.Connections, cfg.Limits.ConnectionsPerClient, proxies)
 	d.patience.Store(int64(cmp.Or(cfg.Limits.WriteTimeout, writeTimeout)))

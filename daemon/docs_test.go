@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// series is a metric as docs/metrics.md has it.
+// series is a metric in docs/metrics.md.
 type series struct{ kind, labels string }
 
 // TestMetricsDocumentation proves that docs/metrics.md lists every metric of a daemon with its type and labels, and no
@@ -63,7 +63,7 @@ func documentedMetrics(t *testing.T) map[string]series {
 	return found
 }
 
-// exposedMetrics asks a registry for its descriptions; the type is known where there is a value.
+// exposedMetrics returns the descriptions in a registry. A type is known only if the metric has a value.
 func exposedMetrics(t *testing.T, registry *prometheus.Registry) map[string]series {
 	t.Helper()
 	descs := make(chan *prometheus.Desc)

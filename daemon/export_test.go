@@ -11,23 +11,26 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// Registry gives the tests a daemon's metrics.
+// ErrBusy is the error of a reload that may be tried again.
+var ErrBusy = errBusy
+
+// Registry returns the registry of a daemon's metrics.
 func Registry(d *Daemon) *prometheus.Registry { return d.Registry() }
 
-// Store gives the tests a daemon's database.
+// Store returns a daemon's database.
 func Store(d *Daemon) modelstore.Store { return d.core().(*collectingCore).store }
 
-// Alive is what the watchdog asks.
+// Alive performs the watchdog's check.
 func Alive(ctx context.Context, d *Daemon, limit time.Duration) error { return d.alive(ctx, limit) }
 
-// Deafen closes a daemon's listener behind its back.
+// Deafen closes a daemon's listener without the daemon's knowledge.
 func Deafen(d *Daemon) error { return d.frontend.Load().socket.Close() }
 
-// URL is where a daemon says that it can be asked.
+// URL returns the address that a daemon reports.
 func URL(d *Daemon) string { return d.frontend.Load().url() }
 
-// Pipeline gives the tests a daemon's writer, which is another one after the state was restored.
+// Pipeline returns a daemon's writer. It is another one after the state was restored.
 func Pipeline(d *Daemon) *pipeline.Pipeline { return d.core().(*collectingCore).pipeline }
 
-// Server gives the tests a daemon's HTTP server.
+// Server returns a daemon's HTTP server.
 func Server(d *Daemon) *http.Server { return d.frontend.Load().server }

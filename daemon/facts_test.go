@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// factsSite is a site whose scheduler's commands are all one shell script, which gets their names and arguments.
+// factsSite returns a site whose scheduler's commands are all one shell script, which receives their names and
+// arguments.
 func factsSite(t *testing.T) (s *site, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +32,7 @@ clusters:
 	return s, script
 }
 
-// head makes the script do what a shell script says.
+// head inserts a text at the beginning of the script.
 func head(t *testing.T, script, text string) {
 	t.Helper()
 	//nolint:gosec // it is run
@@ -43,16 +44,16 @@ func head(t *testing.T, script, text string) {
 	}
 }
 
-// sinfoOf is what sinfo prints for the daemon about four nodes.
+// sinfoOf returns the output of sinfo about four nodes.
 func sinfoOf(state string) string {
 	return "case $1 in sinfo) printf '" + strings.Join([]string{"short", "n[1-4]", "8", "1000", "(null)", "(null)",
 		state, "1", ""}, `\037`) +
 		"\\n';; *) echo 'no such thing' >&2; exit 1;; esac"
 }
 
-// TestFacts proves that what the scheduler tells of its nodes is the picture's, that commands which fail are said once
-// and stop nothing, that the same is not journaled twice, not even after a restart, and that failures of all commands
-// are a problem of the source, with its cause.
+// TestFacts proves that the picture has the nodes that the scheduler reports, that failing commands are reported once
+// and stop nothing, that equal facts are not journaled twice, even after a restart, and that a failure of all commands
+// is a problem of the source, with its cause.
 func TestFacts(t *testing.T) {
 	s, script := factsSite(t)
 	d := s.start(t) // the script is missing
@@ -69,7 +70,7 @@ func TestFacts(t *testing.T) {
 	}
 	d.eventually("four nodes", nodes(0))
 	d.wantMetric(problem, "0")
-	d.wantLog("the scheduler does not tell everything", "scontrol show reservation", "no such thing")
+	d.wantLog("the scheduler does not report everything", "scontrol show reservation", "no such thing")
 	head(t, script, sinfoOf("down"))
 	d.eventually("four nodes that are down", nodes(4))
 	d.stop()
@@ -88,12 +89,12 @@ func TestFacts(t *testing.T) {
 	if told != 2 {
 		t.Errorf("%d events in the journal, want 2", told)
 	}
-	if all := d.logs.FilterMessageSnippet("does not tell everything").All(); len(all) != 3 { // once for each command
+	if all := d.logs.FilterMessageSnippet("does not report everything").All(); len(all) != 3 { // once for each command
 		t.Errorf("%d warnings, want 3: %v", len(all), all)
 	}
 }
 
-// snapshots returns how many calls of the commands have told something.
+// snapshots returns the number of successful calls of the commands.
 func (r *running) snapshots() int {
 	var n int
 	// 0 before the first
@@ -101,8 +102,8 @@ func (r *running) snapshots() int {
 	return n
 }
 
-// TestUnknownLinesByVersion proves that lines which no parser of Slurm's logs knows are counted by the version of the
-// slurmctld that wrote them.
+// TestUnknownLinesByVersion proves that lines that no parser of Slurm's logs recognizes are counted by the version of
+// the slurmctld that wrote them.
 func TestUnknownLinesByVersion(t *testing.T) {
 	s, script := factsSite(t)
 	count := func(version string) string {
@@ -111,7 +112,7 @@ func TestUnknownLinesByVersion(t *testing.T) {
 	tell := func(message string) {
 		s.add(t, time.Now().UTC().Format("[2006-01-02T15:04:05.000] ")+message+"\n")
 	}
-	tell("sched: Vanish JobId=2") // read before the scheduler is asked
+	tell("sched: Vanish JobId=2") // read before the scheduler is polled
 	head(t, script, `case "$*" in *config) echo 'SLURM_VERSION = 24.05.3';; *) exit 1;; esac`)
 	d := s.start(t)
 	d.wantMetric(count("unknown"), "1")

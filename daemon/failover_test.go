@@ -23,8 +23,8 @@ func (r *running) readyz() (status int, lines []string) {
 	return status, strings.Split(strings.TrimSpace(body), "\n")
 }
 
-// standsBy reports whether the daemon is ready, and all that it says is that a source cannot be read in whose place
-// another is followed.
+// standsBy reports whether the daemon is ready, and its only condition is that a source cannot be read and another one
+// replaces it.
 func (r *running) standsBy(source, other string) bool {
 	status, lines := r.readyz()
 	return status == http.StatusOK && len(lines) == 2 && lines[0] == "ready" &&
@@ -46,9 +46,9 @@ func sameNames(a, b []string) bool {
 	return slices.Equal(a, b)
 }
 
-// TestFailover proves on the logs of two slurmctld that a cluster is ready while one of them is silent or cannot be
-// read and the other speaks, that it says what is missing, that it is degraded until the other has spoken, and that
-// what was missing is read when it can be.
+// TestFailover uses the logs of two slurmctld. It proves that a cluster is ready while one log is silent or cannot be
+// read and the other grows, that the daemon reports which one is missing, that it is degraded until the other has
+// grown, and that missing records are read when they become readable.
 func TestFailover(t *testing.T) {
 	dir := t.TempDir()
 	host := func(name string) string { return filepath.Join(dir, name, "slurmctld.log") }
@@ -106,7 +106,7 @@ clusters:
 		return status == http.StatusOK && len(lines) == 2 && lines[0] == "degraded" &&
 			strings.HasPrefix(lines[1], "source_unreadable: source main/one: ")
 	})
-	// the first wrote it before it died; it is read now where the file was open, else when its host is back
+	// The first wrote it before it died. It is read now if the file was open, else when its host is back.
 	add(filepath.Join(away, "slurmctld.log"), submit(2))
 	add(host("two"), "Running as primary controller")
 	add(host("two"), submit(3))
@@ -121,9 +121,9 @@ clusters:
 	d.eventually("nothing is wrong", d.isReady)
 }
 
-// TestRealSlurmFailover proves with two real slurmctld, of which the second takes over when the first is killed and its
-// host is gone, that the daemon knows what squeue shows before, and the jobs of the second after, and that the second
-// stands in for the first.
+// TestRealSlurmFailover uses two real slurmctld. The second takes over when the first is killed and its host has gone.
+// The test proves that the daemon's picture equals squeue's before, and includes the jobs of the second afterwards, and
+// that the second log replaces the first.
 func TestRealSlurmFailover(t *testing.T) {
 	t.Parallel() // it waits for Slurm most of the time
 	if err := exec.Command("unshare", "--uts", "--mount", "true").Run(); err != nil {
@@ -177,7 +177,7 @@ func TestRealSlurmFailover(t *testing.T) {
 	d.eventually("it runs", func() bool { return runs(third) })
 	c.run("scancel", third)
 	d.eventually("it is over", func() bool { return !runs(third) })
-	d.eventually("the second stands in for the first", func() bool { // as long as it is given something to say
+	d.eventually("the second stands in for the first", func() bool { // as long as it has something to log
 		_, _ = c.try("sbatch", "--parsable", "--output=/dev/null", "--chdir=/tmp", "--wrap", "true")
 		return d.standsBy("one", "two")
 	})

@@ -8,28 +8,28 @@ import (
 // configPollInterval is the time between two checks of the configuration file.
 const configPollInterval = time.Second
 
-// fileWatch notices that a file was changed. It polls: editors, configuration management and mounted volumes replace
-// files and the folders above them, and network file systems send no events.
+// fileWatch notices that a file was changed. It polls, for two reasons: editors, configuration management and mounted
+// volumes replace files and the folders above them, and network file systems send no events.
 type fileWatch struct {
 	path string
-	used string // content that is in force or was refused
+	used string // content that was loaded or refused
 	seen string // content at the last check
 }
 
 func newFileWatch(path string) *fileWatch {
-	content, _ := os.ReadFile(path) // a file that cannot be read has changed once it can
+	content, _ := os.ReadFile(path) // if the file cannot be read now, it counts as changed as soon as it can
 	return &fileWatch{path: path, used: string(content), seen: string(content)}
 }
 
-// changed reports whether the file has another content than the one that was taken last, at two checks in a row: its
-// author is done. It takes that content.
+// changed reports whether the file has new content. The content must be the same at two checks in a row, so that its
+// author has finished writing. changed then remembers it as used.
 func (w *fileWatch) changed() bool {
 	if w.path == "" {
 		return false
 	}
 	content, err := os.ReadFile(w.path)
 	if err != nil {
-		return false // being replaced; a start without it would fail, but this daemon runs
+		return false // the file is being replaced; a start would fail without it, but this daemon is running
 	}
 	before := w.seen
 	w.seen = string(content)

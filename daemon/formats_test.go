@@ -12,8 +12,7 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// TestFormatsAreThoseOfTheConfiguration proves that every format that can be configured can be read, and the other way
-// round.
+// TestFormatsAreThoseOfTheConfiguration proves that every format that can be configured can be read, and the reverse.
 func TestFormatsAreThoseOfTheConfiguration(t *testing.T) {
 	var allowed []string
 	for _, k := range config.Reference() {

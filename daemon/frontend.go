@@ -14,16 +14,16 @@ import (
 )
 
 // httpFrontend receives the requests. It stays while the core behind it is replaced, unless keys of
-// config.EffectListener change; even then the socket stays if the address does.
+// config.EffectListener change. Even then the socket is kept if the address is the same.
 type httpFrontend struct {
 	socket  *net.TCPListener
 	bound   *access.Connections
 	server  *http.Server
-	scheme  string // of its URLs; the server fills in its TLSConfig by itself, so that is not a sign of TLS
+	scheme  string // of its URLs; the server sets its own TLSConfig, so that field does not show TLS
 	serving sync.WaitGroup
 }
 
-// newSocket opens the configured address.
+// newSocket opens a socket at the configured address.
 func newSocket(ctx context.Context, address string) (*net.TCPListener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -42,7 +42,7 @@ func (f *httpFrontend) serve(failed func(error)) {
 	})
 }
 
-// answer answers on a listener until the server is shut down.
+// answer answers requests on a listener until the server is shut down.
 func (f *httpFrontend) answer(l net.Listener) error {
 	if f.scheme == "https" {
 		return f.server.ServeTLS(l, "", "")
@@ -50,7 +50,7 @@ func (f *httpFrontend) answer(l net.Listener) error {
 	return f.server.Serve(l)
 }
 
-// stop ends serving, requests under way within stopGrace; the socket stays open. A second call does nothing.
+// stop stops serving. Requests under way may take up to stopGrace. The socket stays open. A second call does nothing.
 func (f *httpFrontend) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
@@ -59,7 +59,7 @@ func (f *httpFrontend) stop() error {
 	return err
 }
 
-// url returns where to ask.
+// url returns the URL of the daemon.
 func (f *httpFrontend) url() string { return f.scheme + "://" + f.socket.Addr().String() }
 
 // sharedListener is a listener whose Close leaves the socket open for the next server.
@@ -77,13 +77,13 @@ func (l *sharedListener) Accept() (net.Conn, error) {
 		if err := l.SetDeadline(time.Time{}); err != nil {
 			return nil, err
 		}
-		if l.closed.Load() { // between the two
+		if l.closed.Load() { // closed between the two calls
 			return nil, net.ErrClosed
 		}
 		conn, err := l.TCPListener.Accept()
 		var timeout net.Error
 		if err != nil && errors.As(err, &timeout) && timeout.Timeout() && !l.closed.Load() {
-			continue // the close of another frontend
+			continue // another frontend was closed
 		}
 		return conn, err
 	}

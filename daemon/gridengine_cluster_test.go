@@ -26,13 +26,13 @@ type geCluster struct {
 	asked map[string]*geAsked // by number
 }
 
-// geAsked is what the test itself asked of a job: what no command of Grid Engine tells in the end.
+// geAsked is the test's own record of a job: facts that no command of Grid Engine shows at the end.
 type geAsked struct {
 	kind    string
-	submit  span // what qsub took
+	submit  span // the time that qsub took
 	limit   time.Duration
 	tasks   []string        // the tasks of an array, nil if it is none
-	deleted map[string]span // when which of its tasks ("0" if it is no array) were deleted while they waited
+	deleted map[string]span // by task ("0" if it is no array): when it was deleted while it waited
 }
 
 // span is the time in which something happened.
@@ -40,7 +40,7 @@ type span struct{ from, to time.Time }
 
 func since(from time.Time) span { return span{from, time.Now()} }
 
-// covers reports whether it may have happened then, a second allowed.
+// covers reports whether an event may have happened in the span, with a tolerance of a second.
 func (s span) covers(at time.Time) bool {
 	return !at.Before(s.from.Truncate(time.Second).Add(-time.Second)) && !at.After(s.to.Add(time.Second))
 }
@@ -49,7 +49,7 @@ func (s span) String() string {
 	return s.from.UTC().Format("15:04:05.000 to ") + s.to.UTC().Format("15:04:05.000")
 }
 
-// newGridEngine starts one, or skips the test where Grid Engine is not installed or cannot run.
+// newGridEngine starts a Grid Engine, or skips the test if it is not installed or cannot run.
 func newGridEngine(t *testing.T, slots int) *geCluster {
 	t.Helper()
 	if testing.Short() {
@@ -95,7 +95,7 @@ func newGridEngine(t *testing.T, slots int) *geCluster {
 // file returns the path of one of the two logs.
 func (c *geCluster) file(name string) string { return filepath.Join(c.dir, "default", "common", name) }
 
-// site writes a configuration of a daemon that reads the named logs of this cluster.
+// site writes the configuration of a daemon that reads the named logs of this cluster.
 func (c *geCluster) site(logs ...string) *site {
 	c.t.Helper()
 	dir := c.t.TempDir()
@@ -108,7 +108,7 @@ func (c *geCluster) site(logs ...string) *site {
 	return s
 }
 
-// run runs one of Grid Engine's commands and returns what it prints.
+// run runs one of Grid Engine's commands and returns its output.
 func (c *geCluster) run(name string, args ...string) string {
 	c.t.Helper()
 	out, err := c.try(name, args...)
@@ -126,7 +126,7 @@ func (c *geCluster) try(name string, args ...string) (string, error) {
 	return strings.TrimSpace(out.String() + complaint.String()), err
 }
 
-// qsub submits a job that runs a shell command, notes what was asked for, and returns its number.
+// qsub submits a job that runs a shell command, records the request, and returns the job's number.
 func (c *geCluster) qsub(kind string, limit time.Duration, command string, args ...string) string {
 	c.t.Helper()
 	all := []string{"-terse", "-b", "y", "-o", "/dev/null", "-j", "y", "-wd", "/tmp"}
@@ -149,7 +149,7 @@ func (c *geCluster) qsub(kind string, limit time.Duration, command string, args 
 	return number
 }
 
-// qdel deletes a job that waits, or some of its tasks, and notes when.
+// qdel deletes a waiting job, or some of its tasks, and records when.
 func (c *geCluster) qdel(number string, tasks ...string) {
 	c.t.Helper()
 	submit := c.submission(number)
@@ -173,7 +173,7 @@ func (c *geCluster) qdel(number string, tasks ...string) {
 	}
 }
 
-// submission asks when a job was submitted.
+// submission returns the time at which a job was submitted.
 func (c *geCluster) submission(number string) time.Time {
 	c.t.Helper()
 	_, after, _ := strings.Cut(c.run("qstat", "-xml", "-j", number), "<JB_submission_time>")
@@ -185,7 +185,7 @@ func (c *geCluster) submission(number string) time.Time {
 	return time.Unix(at, 0).UTC()
 }
 
-// taskRange expands "1-6:2", and "3" or "1,5-6" as qstat has it.
+// taskRange expands "1-6:2", and "3" or "1,5-6" in qstat's notation.
 func taskRange(shape string) (tasks []string) {
 	for part := range strings.SplitSeq(shape, ",") {
 		bounds, step, _ := strings.Cut(part, ":")
@@ -203,14 +203,14 @@ func taskRange(shape string) (tasks []string) {
 	return tasks
 }
 
-// geShown is what qstat shows at one moment.
+// geShown is the output of qstat at one moment.
 type geShown struct {
-	running map[string]bool     // ids
-	waiting map[string][]string // by number, the tasks; nil if it is no array
-	state   map[string]string   // by number, the letters of all that is shown
+	running map[string]bool     // by id
+	waiting map[string][]string // by number: the tasks; nil if it is no array
+	state   map[string]string   // by number: all state letters that are shown
 }
 
-// qstat asks once.
+// qstat runs qstat once.
 func (c *geCluster) qstat() geShown {
 	c.t.Helper()
 	type row struct {
@@ -242,7 +242,7 @@ func (c *geCluster) qstat() geShown {
 	return shown
 }
 
-// taskName names a job as the collectors do.
+// taskName returns a job's id as the collectors form it.
 func taskName(number, task string) string {
 	if task == "" || task == "0" || task == "undefined" {
 		return number
@@ -257,7 +257,7 @@ type geAccount struct {
 	queue              string
 }
 
-// qacct asks for all records of all jobs, by id in the order in which they were written.
+// qacct returns all records of all jobs, by id in the order in which they were written.
 func (c *geCluster) qacct() map[string][]geAccount {
 	c.t.Helper()
 	all := map[string][]geAccount{}
@@ -287,12 +287,13 @@ func (c *geCluster) qacct() map[string][]geAccount {
 	return all
 }
 
-// geTruth is what Grid Engine itself says of a job in the end, or what the test did to it where that says nothing.
+// geTruth is the final outcome of a job, from Grid Engine itself, or from the test's own records if Grid Engine has
+// none.
 type geTruth struct {
-	truth            // of its last try
+	truth            // of its last attempt
 	first  span      // its first submission
 	gone   span      // if it never ran: when it left
-	before geAccount // the try before, zero if there was none
+	before geAccount // the attempt before, zero if there was none
 }
 
 // truths returns the truth of all jobs.
@@ -326,18 +327,18 @@ func (c *geCluster) truths() map[string]geTruth {
 	return all
 }
 
-// account takes over what qacct says.
+// account copies the data of qacct.
 func (w *geTruth) account(t *testing.T, id string, records []geAccount) {
 	t.Helper()
 	if len(records) == 0 || records[len(records)-1].start.IsZero() {
 		t.Errorf("%s (%s): qacct says %+v", id, w.state, records)
 		return
 	}
-	if w.state == "parallel tasks" { // each has a record of its own, and qacct does not say so
+	if w.state == "parallel tasks" { // each task has its own record, and qacct does not show that
 		records = records[len(records)-1:]
 	}
 	last := records[len(records)-1]
-	if at := records[0].submit; !at.IsZero() { // else it was rescheduled by hand: that record has no times
+	if at := records[0].submit; !at.IsZero() { // otherwise it was rescheduled by hand, and that record has no times
 		w.first = span{at, at}
 	}
 	if len(records) > 1 {

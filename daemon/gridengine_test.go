@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/polling"
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealGridEngine proves on a real Grid Engine that what the daemon keeps of every job, one of each awkward kind
-// among them, is what Grid Engine itself says in the end, and that its picture is qstat's at random instants while all
-// of it happens. WAITCAST_LONG=1 makes it 300 ordinary jobs instead of 60.
+// TestRealGridEngine proves on a real Grid Engine that the daemon's data of every job equals what Grid Engine itself
+// reports at the end, including jobs of each awkward kind, and that its picture equals qstat's at random instants
+// meanwhile. With WAITCAST_LONG=1 there are 300 ordinary jobs instead of 60.
 func TestRealGridEngine(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	jobs, instants := 60, 20
@@ -29,7 +30,7 @@ func TestRealGridEngine(t *testing.T) {
 	for _, s := range sites {
 		daemons = append(daemons, s.start(t))
 	}
-	daemons[0].caughtUp() // the accounting file is not there before the first job's end
+	daemons[0].caughtUp() // the accounting file does not exist before the first job's end
 	var load sync.WaitGroup
 	load.Go(c.awkward)
 	load.Go(func() { c.load(jobs) })
@@ -57,7 +58,7 @@ func TestRealGridEngine(t *testing.T) {
 	}
 }
 
-// load submits so many short jobs of all sizes, as fast as they are consumed.
+// load submits many short jobs of all sizes, as fast as they are consumed.
 func (c *geCluster) load(jobs int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range jobs {
@@ -85,10 +86,10 @@ type geKind struct {
 	limit   time.Duration
 	command string
 	args    string
-	act     func(id string) // what is done to it, if anything
+	act     func(id string) // an action on the job, if any
 }
 
-// awkward submits one job of every awkward kind and does to it what makes it so.
+// awkward submits one job of every awkward kind and performs its action.
 func (c *geCluster) awkward() {
 	c.brokenQueue()
 	var acts sync.WaitGroup
@@ -105,7 +106,7 @@ func (c *geCluster) awkward() {
 	acts.Wait()
 }
 
-// plainKinds are awkward by themselves.
+// plainKinds returns kinds that are awkward without an action.
 func (c *geCluster) plainKinds() []geKind {
 	const minute = time.Minute
 	return []geKind{
@@ -126,7 +127,7 @@ func (c *geCluster) plainKinds() []geKind {
 	}
 }
 
-// actedKinds are awkward by what is done to them.
+// actedKinds returns kinds that are awkward because of an action.
 func (c *geCluster) actedKinds() []geKind {
 	const minute = time.Minute
 	deleteFailed := func(id string) { c.fails(id); c.qdel(id) }
@@ -151,7 +152,7 @@ func (c *geCluster) actedKinds() []geKind {
 		{"altered running", minute, "sleep 10", "", func(id string) {
 			c.runs(id)
 			c.run("qalter", "-l", "h_rt=120", "-N", "other", id)
-			c.setLimit(id, 2*minute) // that is what Grid Engine says, though it still kills the job after a minute
+			c.setLimit(id, 2*minute) // Grid Engine reports this limit, although it still kills the job after a minute
 		}},
 		{"suspended", minute, "sleep 10", "", func(id string) {
 			c.runs(id)
@@ -170,7 +171,7 @@ func (c *geCluster) actedKinds() []geKind {
 	}
 }
 
-// arrayKinds are arrays.
+// arrayKinds returns kinds of arrays.
 func (c *geCluster) arrayKinds() []geKind {
 	const minute = time.Minute
 	return []geKind{
@@ -186,7 +187,7 @@ func (c *geCluster) arrayKinds() []geKind {
 		{"array released", 0, "sleep 2", "-t 1-4 -h", func(id string) { c.qdel(id, "2"); c.run("qrls", id) }},
 		{"array deleted", 0, "sleep 100", "-t 1-4 -tc 2", func(id string) {
 			c.runs(id + ".1")
-			c.runs(id + ".2") // else it may be deleted before it starts, which qacct does not tell
+			c.runs(id + ".2") // otherwise it may be deleted before its start, which qacct does not show
 			c.qdel(id, "3", "4")
 			c.run("qdel", id)
 		}},
@@ -198,7 +199,7 @@ func (c *geCluster) arrayKinds() []geKind {
 	}
 }
 
-// runs waits until a job runs, fails until it is in error.
+// runs waits until a job runs; fails waits until it is in error.
 func (c *geCluster) runs(id string) {
 	c.until(id+" to run", func() bool { return c.qstat().running[id] })
 }
@@ -207,14 +208,14 @@ func (c *geCluster) fails(id string) {
 	c.until(id+" to be in error", func() bool { return strings.Contains(c.qstat().state[id], "E") })
 }
 
-// setLimit notes another limit than qsub was given.
+// setLimit records another limit than the one given to qsub.
 func (c *geCluster) setLimit(number string, limit time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked[number].limit = limit
 }
 
-// brokenQueue makes a queue of which every job fails before its start, so that the queue is put into error.
+// brokenQueue creates a queue in which every job fails before its start, so that the queue gets into error.
 func (c *geCluster) brokenQueue() {
 	file := filepath.Join(c.dir, "odd.q")
 	text := strings.Replace(c.run("qconf", "-sq", "long.q"), "long.q", "odd.q", 1)
@@ -225,7 +226,7 @@ func (c *geCluster) brokenQueue() {
 	c.run("qconf", "-Aq", file)
 }
 
-// interactive runs a job in the foreground, and asks for one that must start at once and cannot.
+// interactive runs a job in the foreground, and submits one that must start at once and cannot.
 func (c *geCluster) interactive() {
 	for _, k := range []struct {
 		kind string
@@ -254,22 +255,13 @@ func (c *geCluster) interactive() {
 
 // until waits for a condition; any goroutine may call.
 func (c *geCluster) until(what string, cond func() bool) {
-	deadline := time.NewTimer(2 * patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-deadline.C:
-			c.t.Errorf("waited %s in vain for: %s", 2*patience, what)
-			return
-		case <-tick.C:
-		}
+	if !polling.Until(2*patience, cond) {
+		c.t.Errorf("waited %s in vain for: %s", 2*patience, what)
 	}
 }
 
-// drain waits until nothing is left in Grid Engine, the pictures are empty, and the last end has been read from the
-// accounting file.
+// drain waits until Grid Engine has no jobs, the pictures are empty, and the last end has been read from the accounting
+// file.
 func (c *geCluster) drain(daemons []*running) {
 	c.t.Helper()
 	c.until("an empty queue", func() bool { now := c.qstat(); return len(now.running)+len(now.waiting) == 0 })
@@ -291,10 +283,10 @@ func (c *geCluster) drain(daemons []*running) {
 	}
 }
 
-// agreement is how the comparisons with qstat turned out.
+// agreement has the results of the comparisons with qstat.
 type agreement struct {
 	agree, brief, untold int
-	took                 time.Duration // until all agreed, the longest
+	took                 time.Duration // the longest time until all agreed
 	wrong                []geWrong
 }
 
@@ -305,7 +297,7 @@ func (a *agreement) add(b *agreement) {
 	}
 }
 
-// geWrong is a state in which qstat shows a job and the picture does not, or the other way round.
+// geWrong is a job's state that qstat shows and the picture does not, or the reverse.
 type geWrong struct {
 	instant, daemon int
 	asked           time.Time
@@ -313,11 +305,11 @@ type geWrong struct {
 	nowhere         bool // qstat does not show the job at all
 }
 
-// lag is by how much the picture may be behind qstat: the second for which Grid Engine collects records (flush_time),
-// and one to read them.
+// lag is the maximum delay of the picture behind qstat: the second for which Grid Engine collects records (flush_time),
+// and one second to read them.
 const lag = 2 * time.Second
 
-// compareNow asks qstat once and notes what the pictures do not say so within a second before or the lag after.
+// compareNow runs qstat once and records each difference to all pictures from a second before to the lag after.
 func (c *geCluster) compareNow(daemons []*running, i int, seen *agreement) {
 	c.t.Helper()
 	views := make([][]map[string]string, len(daemons))
@@ -347,7 +339,7 @@ func (c *geCluster) compareNow(daemons []*running, i int, seen *agreement) {
 	}
 }
 
-// geStates returns what a picture says of its jobs.
+// geStates returns the states of a picture's jobs.
 func geStates(d *running) map[string]string {
 	v, out := d.Views()[0], map[string]string{}
 	for _, j := range v.Queued {
@@ -359,7 +351,7 @@ func geStates(d *running) map[string]string {
 	return out
 }
 
-// kindOf returns the kind of a job, "" for one that is not known.
+// kindOf returns the kind of a job, "" if it is unknown.
 func (c *geCluster) kindOf(number string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -369,7 +361,7 @@ func (c *geCluster) kindOf(number string) string {
 	return ""
 }
 
-// judge compares what qstat showed with the picture of that time.
+// judge compares the output of qstat with the picture of that time.
 func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]string, seen *agreement) {
 	said := func(id, state string) bool {
 		return slices.ContainsFunc(views, func(v map[string]string) bool { return v[id] == state })
@@ -398,7 +390,7 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 			note(said(number, "waits"), number, "waits", "qstat")
 			continue
 		}
-		// nothing tells of those that wait once one has left the queue, but for those that were rescheduled
+		// the logs say nothing about waiting tasks once one has left the queue, except about rescheduled ones
 		for _, task := range tasks {
 			if said(taskName(number, task), "waits") {
 				seen.agree++
@@ -421,10 +413,11 @@ func (c *geCluster) judge(wrong geWrong, shown geShown, views []map[string]strin
 	}
 }
 
-// forgive takes back what was noted as wrong of one daemon where its journal says that the state lasted no longer than
-// the lag: all of its records may have been written, and read, at once. So is a job that was put back into the queue,
-// which its next start proves, while qstat showed it neither there nor running: Grid Engine has it in neither list
-// until the host has told the end of the try before. It may have started within the lag before qstat was asked.
+// forgive removes two kinds of a daemon's differences. In the first kind the journal shows that the state lasted no
+// longer than the lag, so that all of its records may have been written and read at once. In the second kind the job
+// was put back into the queue, as its next start proves, but qstat showed it neither waiting nor running: Grid Engine
+// has such a job in neither list until the host has reported the end of the previous attempt. That job may also have
+// started within the lag before qstat was run.
 func (a *agreement) forgive(daemon int, k kept) {
 	a.wrong = slices.DeleteFunc(a.wrong, func(w geWrong) bool {
 		if w.daemon != daemon {
@@ -449,7 +442,7 @@ func (a *agreement) forgive(daemon int, k kept) {
 			}
 			if ev.Kind == job.Requeue && w.state == "waits" && w.asked.Sub(ev.Time) > -time.Second &&
 				w.asked.Sub(ev.Time) < 2*time.Second {
-				a.brief++ // qstat shows the try before until the host has told its end
+				a.brief++ // qstat shows the attempt before until the host has reported its end
 				return true
 			}
 			since, state, back = ev.Time, "", ev.Kind == job.Requeue
@@ -464,13 +457,13 @@ func (a *agreement) forgive(daemon int, k kept) {
 	})
 }
 
-// geLife is what the daemon keeps of a job.
+// geLife is the daemon's data of a job.
 type geLife struct {
 	truth
 	first time.Time
 }
 
-// geLives returns the last life of every job by the journal, and its first submission.
+// geLives returns the last life of every job from the journal, and its first submission.
 func geLives(k kept) map[string]geLife {
 	out := map[string]geLife{}
 	for id, life := range livesIn(k) {
@@ -485,8 +478,8 @@ func geLives(k kept) map[string]geLife {
 	return out
 }
 
-// compareLives compares the lives of all jobs with the truth. The accounting file alone tells nothing of jobs that
-// never ran, nor of the tries before the last if they were rescheduled by hand.
+// compareLives compares the lives of all jobs with the truth. The accounting file alone does not contain jobs that
+// never ran, nor earlier attempts that were rescheduled by hand.
 func (c *geCluster) compareLives(source string, want map[string]geTruth, got map[string]geLife, reporting bool) {
 	c.t.Helper()
 	var diffs []string
@@ -515,7 +508,7 @@ func (c *geCluster) compareLives(source string, want map[string]geTruth, got map
 	}
 }
 
-// differences returns what is kept otherwise than it was.
+// differences returns the fields in which the data differs from the truth.
 func (w *geTruth) differences(g geLife, known, reporting bool) (diffs []string) {
 	if !known {
 		return []string{"unknown"}
@@ -531,9 +524,9 @@ func (w *geTruth) differences(g geLife, known, reporting bool) (diffs []string) 
 	if reporting {
 		check(w.first.covers(g.first), "first submission", g.first, w.first)
 	}
-	// A further try waits from the moment at which the one before gave its slots back, or from the new submission time
-	// that a rescheduling gives it. A job that was in error keeps its submission time, and so does one whose first try
-	// runs on; nothing but the log then tells when it was put back.
+	// A further attempt waits from the moment at which the one before freed its slots, or from the new submission time
+	// after a rescheduling. A job that was in error keeps its submission time, and so does one whose first attempt
+	// continues. Then only the log shows when it was put back.
 	again := w.restarts > 0 && (w.before.end.IsZero() && w.first.covers(w.submit) || near(g.submit, w.before.end))
 	check(g.ran == w.ran, "ran", g.ran, w.ran)
 	if !w.ran {

@@ -17,11 +17,12 @@ import (
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/internal/polling"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// patience is how long a condition may take to come true before a test gives up.
+// patience is the maximum time until a condition becomes true; then a test fails.
 const patience = 5 * time.Minute
 
 // site is a folder with a log, a configuration and a database.
@@ -35,7 +36,7 @@ func newSite(t testing.TB, log, extra string) *site {
 	return siteOn(t, filepath.Join(t.TempDir(), log), extra)
 }
 
-// siteOn is newSite for a log somewhere else.
+// siteOn does the same as newSite for a log in another place.
 func siteOn(t testing.TB, log, extra string) *site {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,7 +89,7 @@ type running struct {
 // start runs a daemon on the site until the test ends or stop is called.
 func (s *site) start(t testing.TB) *running { return s.startAt(t, nil) }
 
-// startAt is start with a clock; nil is the wall clock.
+// startAt does the same as start with a clock; nil is the wall clock.
 func (s *site) startAt(t testing.TB, now func() time.Time) *running {
 	t.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
@@ -111,7 +112,7 @@ func (s *site) load(t testing.TB) *config.Config {
 	return cfg
 }
 
-// stop ends the daemon in order; a second call does nothing.
+// stop stops the daemon in order; a second call does nothing.
 func (r *running) stop() {
 	r.t.Helper()
 	r.http.CloseIdleConnections()
@@ -135,10 +136,10 @@ func (r *running) get(path string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// caughtUp waits until the daemon has read everything there is.
+// caughtUp waits until the daemon has read everything.
 func (r *running) caughtUp() {
 	r.t.Helper()
-	r.eventually("all is read", func() bool { // after a reload the status is 200 before that
+	r.eventually("all is read", func() bool { // after a reload the status is 200 earlier
 		status, body := r.get("/readyz")
 		return status == http.StatusOK && !strings.Contains(body, "source_reading: ")
 	})
@@ -162,7 +163,7 @@ func (r *running) wantMetric(series, value string) {
 	r.eventually(series+" "+value, func() bool { return r.metric(series) == value })
 }
 
-// wantLog waits until the daemon has logged a message that holds all the words, in message or fields.
+// wantLog waits until the daemon has logged a message that contains all the words in its text or fields.
 func (r *running) wantLog(words ...string) {
 	r.t.Helper()
 	r.eventually("log: "+strings.Join(words, " ... "), func() bool {
@@ -188,20 +189,12 @@ func (r *running) eventually(what string, cond func() bool) {
 
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("waited %s in vain for: %s", patience, what)
-		case <-tick.C:
-		}
+	if !polling.Until(patience, cond) {
+		t.Fatalf("waited %s in vain for: %s", patience, what)
 	}
 }
 
-// kept is what a database holds.
+// kept is the content of a database.
 type kept struct {
 	Entries  []modelstore.Entry
 	Rows     []modelstore.Row
@@ -209,7 +202,7 @@ type kept struct {
 	Snapshot *modelstore.Snapshot
 }
 
-// kept reads the database of a daemon that has stopped.
+// kept reads the database of a stopped daemon.
 func (s *site) kept(t testing.TB) kept {
 	t.Helper()
 	ctx := t.Context()

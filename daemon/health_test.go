@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// wantReady waits until /readyz has a status and a text, and checks that strict=true makes anything but "ready" a 503.
+// wantReady waits until /readyz has a status and a text, and checks that with strict=true any text but "ready" gives
+// 503.
 func (r *running) wantReady(status int, text string) {
 	r.t.Helper()
 	got := ""
@@ -31,15 +32,15 @@ func (r *running) wantReady(status int, text string) {
 	}
 }
 
-// lostSeries is the one of a condition of the site's source.
+// lostSeries returns the series of a condition of the site's source.
 func lostSeries(file, reason string) string {
 	return fmt.Sprintf(`waitcast_health_condition{cluster="main",condition="source_unreadable",file=%q,reason=%q,`+
 		`source="main/accounting"}`, file, reason)
 }
 
-// TestSourceLost proves that a log that cannot be read any more is named in /readyz and in the metrics with its file
-// and the reason in the same words, while answers go on with status 200, and that it is forgotten as soon as the log is
-// back, without any new line.
+// TestSourceLost proves that a log that becomes unreadable is named in /readyz and in the metrics, with its file and
+// the reason in the same words, while answers continue with status 200. It proves that the condition ends as soon as
+// the log is back, without any new line.
 func TestSourceLost(t *testing.T) {
 	for _, c := range []struct {
 		name, reason string
@@ -92,7 +93,7 @@ func TestSourceLost(t *testing.T) {
 }
 
 // TestSourceLostBeforeStart proves that a daemon that knows its cluster from before is ready at a start without its
-// log, and says so.
+// log, and reports the missing log.
 func TestSourceLostBeforeStart(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())

@@ -23,22 +23,22 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// historyFilesKey is the key under which the database has which files of the configuration a cluster's history was
-// taken from.
+// historyFilesKey is the key under which the database stores a list of files: those from which a cluster's history was
+// imported.
 func historyFilesKey(cluster string) string { return "history-files/" + cluster }
 
-// histories takes in the files of the key history at the start, and lets the followed logs of a cluster wait where they
-// must.
+// histories imports the files of the key history at the start. Meanwhile it delays the followed logs of a cluster where
+// they must come after the history.
 type histories struct {
 	running sync.WaitGroup
 	stop    context.CancelFunc
-	gates   map[string]chan struct{} // by cluster; closed once its followed logs may be read
+	gates   map[string]chan struct{} // by cluster; a channel is closed once the cluster's followed logs may be read
 
 	mu     sync.Mutex
 	failed map[string]readmodel.Condition // by cluster
 }
 
-// start takes in the files of all clusters in the background, while the writer is at work.
+// start imports the files of all clusters in the background, while the writer works.
 func (h *histories) start(c *collectingCore) {
 	ctx, stop := context.WithCancel(c.reading)
 	h.stop, h.gates, h.failed = stop, map[string]chan struct{}{}, map[string]readmodel.Condition{}
@@ -47,14 +47,15 @@ func (h *histories) start(c *collectingCore) {
 		gate := make(chan struct{})
 		h.gates[machine.Name] = gate
 		open[machine.Name] = sync.OnceFunc(func() { close(gate) })
-		// the first history is to be learnt before anything is followed; a later one beside it
+		// The first history must be learnt before any log is followed. A later one is learnt beside the followed logs.
 		if len(machine.History.Files) == 0 || c.pipeline.View(machine.Name).Seq > 0 {
 			open[machine.Name]()
 		}
 	}
+	cfg := c.cfg // a copy: a reload replaces c.cfg while files are imported
 	h.running.Go(func() {
-		for _, machine := range c.cfg.Clusters {
-			err := c.takeHistoryFiles(ctx, machine)
+		for _, machine := range cfg.Clusters {
+			err := c.takeHistoryFiles(ctx, machine, cfg.HistoryRetention)
 			if err != nil && ctx.Err() == nil {
 				h.fails(c, machine.Name, err)
 			}
@@ -63,25 +64,25 @@ func (h *histories) start(c *collectingCore) {
 	})
 }
 
-// end ends the imports under way.
+// end stops the imports under way.
 func (h *histories) end() {
 	h.stop()
 	h.running.Wait()
 }
 
-// fails notes that the files of a cluster cannot be taken in.
+// fails records that the files of a cluster cannot be imported.
 func (h *histories) fails(c *collectingCore, cluster string, err error) {
-	c.opts.Log.Error("the files of history are not taken in; forecasts go on without them",
+	c.opts.Log.Error("the files of history are not imported; forecasts continue without them",
 		zap.String("cluster", cluster), zap.Error(err))
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failed[cluster] = readmodel.Condition{Name: readmodel.HistoryFailing, Cluster: cluster, Since: c.opts.Now(),
-		Reason: "the files of history are not taken in: " + terminal.Line(err.Error())}
+		Reason: "the files of history are not imported: " + terminal.Line(err.Error())}
 }
 
-// condition returns what an import keeps the daemon from, nil if it is nothing.
+// condition returns the condition of a cluster whose import delays other work, nil if nothing is delayed.
 func (h *histories) condition(cluster string, importer *intake.Importer) *readmodel.Condition {
-	if p := importer.Progress(); p != nil && p.Stage != intake.Learning { // the view shows that stage
+	if p := importer.Progress(); p != nil && p.Stage != intake.Learning { // the view itself shows the stage Learning
 		c := &readmodel.Condition{Name: readmodel.HistoryReading, Cluster: cluster, Reason: "reading logs of the past",
 			Progress: p.Stage}
 		if p.Total > 0 {
@@ -111,26 +112,26 @@ func (c *collectingCore) awaitHistory(ctx context.Context, cluster string) error
 	return c.pipeline.AwaitUsable(ctx, cluster)
 }
 
-// historyFiles describes files that were taken in. Its JSON is stored.
+// historyFiles describes files that were imported. Its JSON is stored.
 type historyFiles struct {
 	Format, Mode string
 	Retention    time.Duration
 	Files        []historyFile
 }
 
-// historyFile is one file as it was when it was taken in.
+// historyFile describes one file at the time of its import.
 type historyFile struct {
 	Path     string
 	Size     int64
 	Modified time.Time
 }
 
-// takeHistoryFiles takes in the files that the configuration names for a cluster, if one has changed.
-func (c *collectingCore) takeHistoryFiles(ctx context.Context, machine config.Cluster) error {
+// takeHistoryFiles imports the files that the configuration names for a cluster, if one of them has changed.
+func (c *collectingCore) takeHistoryFiles(ctx context.Context, machine config.Cluster, retention time.Duration) error {
 	if len(machine.History.Files) == 0 {
 		return nil
 	}
-	now, err := findHistory(machine.History, c.cfg.HistoryRetention)
+	now, err := findHistory(machine.History, retention)
 	if err != nil {
 		return err
 	}
@@ -157,13 +158,13 @@ func (c *collectingCore) takeHistoryFiles(ctx context.Context, machine config.Cl
 		return err
 	}
 	c.countBad(report)
-	c.opts.Log.Info("the files of history were taken in", zap.String("cluster", machine.Name),
+	c.opts.Log.Info("the files of history were imported", zap.String("cluster", machine.Name),
 		zap.Int("files", len(report.Files)), zap.Int64("jobs", report.Jobs), zap.Int64("new_jobs", report.NewJobs),
 		zap.Int64("bad_lines", report.BadLines), zap.String("mode", report.Mode))
 	return c.store.SetMeta(ctx, historyFilesKey(machine.Name), string(text))
 }
 
-// findHistory returns the files that the configuration names, sorted and each once.
+// findHistory returns the files that the configuration names, sorted and without duplicates.
 func findHistory(h config.History, retention time.Duration) (*historyFiles, error) {
 	found := map[string]bool{}
 	for _, pattern := range h.Files {
@@ -222,7 +223,7 @@ func (d *diskFiles) Next() (string, io.ReadCloser, error) {
 	return path, &diskFile{d, file}, nil
 }
 
-// Failed implements api.ImportFiles: what a file lacks is reported with its line.
+// Failed implements api.ImportFiles. It returns nil: for files on disk, an incomplete file is reported with its line.
 func (d *diskFiles) Failed() error { return nil }
 
 // Read implements api.ImportFiles.
@@ -234,7 +235,7 @@ func (d *diskFiles) Total() int64 { return d.total }
 // Abort implements api.ImportFiles.
 func (d *diskFiles) Abort() { d.aborted.Store(true) }
 
-// errAborted is why a file is not read on.
+// errAborted is the error of reading a file after Abort.
 var errAborted = errors.New("the import was ended")
 
 // diskFile counts the bytes that are read.

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// historySite is a site whose configuration names logs of the past in a folder old.
+// historySite returns a site whose configuration names logs of the past in a folder old.
 func historySite(t *testing.T, extra string) *site {
 	t.Helper()
 	s := newSite(t, "accounting", "")
@@ -22,20 +22,20 @@ func historySite(t *testing.T, extra string) *site {
 	return s
 }
 
-// old writes a file of the past.
+// old writes a log of the past.
 func (s *site) old(t *testing.T, name, text string) {
 	t.Helper()
 	write(t, filepath.Join(s.dir, "old", name), text)
 }
 
-// taken counts how often files of history were taken in, as the log says.
+// taken returns how many times files of history were imported, from the log.
 func (r *running) taken() int {
-	return r.logs.FilterMessageSnippet("files of history were taken in").Len()
+	return r.logs.FilterMessageSnippet("files of history were imported").Len()
 }
 
-// TestHistoryFiles proves that the files which the configuration names are learnt at the first start before a record of
-// the followed log, not read again while they are as they were, imported again when one has grown, and after a reload
-// that names others, too.
+// TestHistoryFiles proves that the configured files are learnt at the first start before any record of the followed
+// log, that they are not read again while they are unchanged, and that they are imported again when one has grown and
+// after a reload that names others.
 func TestHistoryFiles(t *testing.T) {
 	log := workload(t, 11, 300)
 	past, live := log[:len(log)/2], log[len(log)/2:]
@@ -88,8 +88,8 @@ func TestHistoryFiles(t *testing.T) {
 	}
 }
 
-// TestHistoryFilesLikeFollowed proves that a daemon which learns the past from files of history, and then follows the
-// rest, makes the same forecasts of the rest as one that followed all of it.
+// TestHistoryFilesLikeFollowed proves that a daemon that learns the past from files of history, and then follows the
+// rest, makes the same forecasts of the rest as one that followed everything.
 func TestHistoryFilesLikeFollowed(t *testing.T) {
 	log := workload(t, 12, 300)
 	past, live := log[:len(log)/2], log[len(log)/2:]
@@ -126,7 +126,7 @@ func rowsSince(t *testing.T, d *running, since time.Time) map[string]string {
 	out := map[string]string{}
 	must(t, daemon.Store(d.Daemon).Rows(t.Context(), modelstore.RowQuery{}, func(r modelstore.Row) error {
 		if !r.Submit.Before(since) {
-			r.Seq = 0 // journals have other numbers
+			r.Seq = 0 // the journals have different numbers
 			out[fmt.Sprint(r.JobID, r.Attempt)] = fmt.Sprintf("%+v", r)
 		}
 		return nil
@@ -134,13 +134,13 @@ func rowsSince(t *testing.T, d *running, since time.Time) map[string]string {
 	return out
 }
 
-// TestHistoryFilesRefused proves that files which are missing or no logs do not keep a daemon from following its logs,
-// that /readyz says why they are not taken in, and that the next start tries again.
+// TestHistoryFilesRefused proves that files that are missing or no logs do not prevent a daemon from following its
+// logs, that /readyz reports why they are not imported, and that the next start tries again.
 func TestHistoryFilesRefused(t *testing.T) {
 	s := historySite(t, "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
 	d := s.start(t)
-	d.wantLog("files of history are not taken in", "there is no file")
+	d.wantLog("files of history are not imported", "there is no file")
 	d.eventually("the log is followed", func() bool { return d.metric(events("applied")) == "1" })
 	if _, body := d.get("/readyz"); !strings.Contains(body, "history_failing: cluster main: ") ||
 		!strings.Contains(body, "there is no file") {
@@ -149,7 +149,7 @@ func TestHistoryFilesRefused(t *testing.T) {
 	d.stop()
 	s.old(t, "page", "<html>\n")
 	d = s.start(t)
-	d.wantLog("files of history are not taken in", "no format that is known")
+	d.wantLog("files of history are not imported", "no known format")
 	d.stop()
 	s.old(t, "page", life{"2.t", 4, 0, 1, 5}.e())
 	d = s.start(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/eventtest"
 )
 
-// ran is a job that ran, as every format can tell it.
+// ran is a job that ran, with the data that every format has.
 type ran struct {
 	id, user           int
 	queue              string
@@ -50,8 +50,8 @@ func ranJobs(t testing.TB, n int, seed uint64) []ran {
 	return jobs[1:]
 }
 
-// pbsLines returns the records of jobs that fall into a span of time, [from, to), in the order in which they were
-// written: of one instant first ends, then submissions, then starts.
+// pbsLines returns the records of jobs within [from, to), in the order in which they were written: at one instant first
+// ends, then submissions, then starts.
 func pbsLines(jobs []ran, from, to time.Time) []string {
 	type line struct {
 		at    time.Time
@@ -82,7 +82,7 @@ func pbsLines(jobs []ran, from, to time.Time) []string {
 	return out
 }
 
-// historyFormats write jobs as accounting of each scheduler has them, in the order of their ends.
+// historyFormats returns functions that write jobs in the accounting of each scheduler, in the order of their ends.
 func historyFormats() map[string]func(jobs []ran) string {
 	each := func(header string, line func(j ran) string) func([]ran) string {
 		return func(jobs []ran) string {
@@ -130,8 +130,8 @@ func historyFormats() map[string]func(jobs []ran) string {
 	}
 }
 
-// ledgerSince returns the rows of jobs that were submitted at an instant or after it, by what they say: not when they
-// were closed, nor whether it was read as it happened.
+// ledgerSince returns the rows of jobs that were submitted at an instant or after it, without the fields that depend on
+// when they were closed and whether they were read as they happened.
 func ledgerSince(rows []modelstore.Row, from time.Time) map[string]modelstore.Row {
 	out := map[string]modelstore.Row{}
 	for _, r := range rows {
@@ -155,9 +155,11 @@ func (r *running) has(line string) {
 	})
 }
 
-// TestHistoryInEveryFormat proves that a daemon that learns a history from accounting of PBS, Slurm, Grid Engine, LSF
-// or from a workload file, before it follows its log, after it has followed it for a while, or through stops, forecasts
-// later jobs to the last bit as one that followed the records of the same jobs all along.
+// TestHistoryInEveryFormat proves that a daemon that learns a history forecasts later jobs exactly like one that
+// followed the records of the same jobs from the start, to the last bit. The history is accounting of PBS, Slurm, Grid
+// Engine or LSF, or a workload file. It is learnt before the daemon follows its log, after it has followed it for a
+// while, or with stops in between. Without WAITCAST_LONG, formats other than PBS are only tested in the last of the
+// three ways: the time at which a history is learnt concerns its events, which the format does not change.
 func TestHistoryInEveryFormat(t *testing.T) {
 	jobs, before := 450, 100
 	if os.Getenv("WAITCAST_LONG") != "" {
@@ -175,7 +177,7 @@ func TestHistoryInEveryFormat(t *testing.T) {
 		}
 	}
 	slices.SortStableFunc(past, func(a, b ran) int { return a.end.Compare(b.end) })
-	wants := map[bool]map[string]modelstore.Row{} // rows of a daemon that followed all; whether jobs have no names
+	wants := map[bool]map[string]modelstore.Row{} // of a daemon that followed everything; by whether jobs lack names
 	for format, write := range historyFormats() {
 		t.Run(format, func(t *testing.T) {
 			if testing.Short() && format != "pbs" {
@@ -223,11 +225,14 @@ func TestHistoryInEveryFormat(t *testing.T) {
 			if len(want) < jobs/10 {
 				t.Fatalf("only %d later rows: the test proves little", len(want))
 			}
-			for name, got := range map[string]map[string]modelstore.Row{
-				"imported before the first live record":   run(nil, map[int]bool{0: true}, false),
-				"imported after live records":             run(nil, map[int]bool{1: true}, false),
+			got := map[string]map[string]modelstore.Row{
 				"imported after live records and stopped": run(nil, map[int]bool{1: true}, true),
-			} {
+			}
+			if format == "pbs" || os.Getenv("WAITCAST_LONG") != "" {
+				got["imported before the first live record"] = run(nil, map[int]bool{0: true}, false)
+				got["imported after live records"] = run(nil, map[int]bool{1: true}, false)
+			}
+			for name, got := range got {
 				if d := cmp.Diff(want, got); d != "" {
 					t.Errorf("%s: later rows of a daemon that followed all (-) and of this one (+): %.2000s", name, d)
 				}

@@ -17,10 +17,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// imports are the importers of a daemon by cluster.
+// imports has the importer of each cluster.
 type imports map[string]*intake.Importer
 
-// openImports makes every cluster ready for imports.
+// openImports creates the importer of every cluster.
 func (c *collectingCore) openImports(context.Context) error {
 	c.imports = imports{}
 	for _, machine := range c.cfg.Clusters {
@@ -42,7 +42,7 @@ func (c *collectingCore) openImports(context.Context) error {
 	return nil
 }
 
-// closeImports ends all imports.
+// closeImports stops all imports.
 func (c *collectingCore) closeImports() error {
 	for _, i := range c.imports {
 		i.Close(errStopping)
@@ -50,7 +50,7 @@ func (c *collectingCore) closeImports() error {
 	return nil
 }
 
-// takeImport is the api.ImportFunc.
+// takeImport imports logs. It is the api.ImportFunc.
 func (c *collectingCore) takeImport(ctx context.Context, req api.ImportRequest,
 	progress func(wire.ImportProgress)) (*wire.ImportReport, error) {
 	i := c.imports[req.Cluster]
@@ -73,11 +73,12 @@ func (c *collectingCore) takeImport(ctx context.Context, req api.ImportRequest,
 	return report, err
 }
 
-// checkFormat refuses a format that no recorded log has, and columns that are not those of sacct.
+// checkFormat returns an error for a format that is no format of recorded logs, and for columns that sacct does not
+// have.
 func checkFormat(format, columns string) error {
 	refuse := func(err error) error {
 		return &api.Refused{Status: http.StatusUnprocessableEntity, Detail: err.Error(),
-			Hint: "leave the format out: the content of a log shows it"}
+			Hint: "leave the format out: it is recognized by the content of a log"}
 	}
 	if format != "" {
 		if _, err := history.Named(history.Formats(nil), format); err != nil {
@@ -113,7 +114,7 @@ func (m imports) names() string {
 	return strings.Join(all, ", ")
 }
 
-// collectingViews are the views of a daemon that collects, with the imports among what keeps it from all of its work.
+// collectingViews are the views of a daemon that collects. Their conditions include those of the imports.
 type collectingViews struct {
 	*pipeline.Pipeline
 	core *collectingCore

@@ -27,7 +27,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// importSite is a site whose models, journal and ledger reach back to any time.
+// importSite returns a site whose models, journal and ledger have unlimited retention.
 func importSite(t testing.TB, procs int) *site {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,7 +48,7 @@ accuracy: {retention: 30000d}
 	return s
 }
 
-// token returns the admin token that the daemon has made.
+// token returns the admin token that the daemon generated.
 func (s *site) token(t testing.TB) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(s.dir, "admin-token"))
@@ -93,7 +93,7 @@ func (r *running) mustImport(s *site, format string, log io.Reader) *wire.Import
 	return report
 }
 
-// holds returns what the database of a daemon holds, but for what the daemon saves of itself now and then.
+// holds returns the content of a daemon's database, except the state that the daemon saves periodically.
 func (r *running) holds() string {
 	r.t.Helper()
 	store := daemon.Store(r.Daemon)
@@ -106,7 +106,7 @@ func (r *running) holds() string {
 		k.Bad, histories, inForce)
 }
 
-// kth returns the first lines of KTH-SP2, all of them where tests may be long.
+// kth returns the first lines of KTH-SP2, or all of them in long tests.
 func kth(t testing.TB) []byte {
 	t.Helper()
 	file, err := os.Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"))
@@ -139,7 +139,7 @@ func jobs(swf []byte) (n int64) {
 	return n
 }
 
-// shown is what a view shows of the jobs that live, without their numbers.
+// shown returns the live jobs of a view, without their numbers.
 func shown(r *running) (live []cluster.Job) {
 	v := r.Views()[0]
 	for _, j := range slices.Concat(v.Running, v.Queued) {
@@ -165,10 +165,10 @@ func (r *running) laws(queues []daemon.QueueReport) map[string][]wire.Model {
 	return all
 }
 
-// TestImportBesideALiveLog proves, on a real trace imported into a daemon that follows a log, that the picture and the
-// rows of the ledger stay as they are, that rows of the past come to them, that the windows of lifetimes are those of a
-// one-shot run over both logs, that a second import of the same trace, compressed, after a restart too, changes
-// nothing, and that the log is followed on.
+// TestImportBesideALiveLog imports a real trace into a daemon that follows a log. It proves that the picture and the
+// rows of the ledger stay as they are, that rows of the past are added, that the windows of lifetimes equal those of a
+// one-shot run over both logs, that a second import of the same trace, compressed and after a restart, changes nothing,
+// and that the log is still followed.
 func TestImportBesideALiveLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays a trace: not with -short")
@@ -185,7 +185,7 @@ func TestImportBesideALiveLog(t *testing.T) {
 	}
 
 	report := d.mustImport(s, "", bytes.NewReader(trace))
-	// One job of the trace has no processors.
+	// one job of the trace has no processors
 	if n := jobs(trace); report.Jobs+report.BadLines != n || report.NewJobs != report.Jobs || report.BadLines > 1 ||
 		!report.Changed || report.Files[0].Format != "swf" || report.Mode != "exact" || report.Waits < report.Jobs/2 {
 		t.Errorf("%+v, want %d jobs", report, n)
@@ -221,7 +221,7 @@ func TestImportBesideALiveLog(t *testing.T) {
 	}
 }
 
-// rowsOf returns those rows that are of the jobs of others.
+// rowsOf returns the rows that belong to the jobs of others.
 func rowsOf(rows, others []modelstore.Row) (same []modelstore.Row) {
 	wanted := map[string]bool{}
 	key := func(r *modelstore.Row) string { return fmt.Sprint(r.JobID, r.Submit) }
@@ -263,7 +263,7 @@ func sameLaws(t *testing.T, s *site, d *running, trace []byte) {
 	}
 }
 
-// ledger reads the rows of a daemon that runs.
+// ledger reads the rows of a running daemon.
 func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 	t.Helper()
 	err := daemon.Store(d.Daemon).Rows(t.Context(), modelstore.RowQuery{}, func(r modelstore.Row) error {
@@ -275,8 +275,8 @@ func ledger(t *testing.T, d *running) (rows []modelstore.Row) {
 	return rows
 }
 
-// TestImportBrokenOff proves that an import whose client is gone in the middle leaves nothing behind, that no other one
-// begins beside it, and that importing again takes in all.
+// TestImportBrokenOff proves that an import whose client disconnects in the middle leaves nothing behind, that no other
+// import begins beside it, and that a repeated import succeeds.
 func TestImportBrokenOff(t *testing.T) {
 	s := importSite(t, 128)
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -332,7 +332,7 @@ func shortSWF(jobs int) []byte {
 }
 
 // TestImportStops proves that a daemon that is stopped does not wait for an import whose client sends no more, and
-// tells it so.
+// reports that to the client.
 func TestImportStops(t *testing.T) {
 	s := importSite(t, 128)
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -354,7 +354,7 @@ func TestImportStops(t *testing.T) {
 	}
 }
 
-// TestImportCountsOnce proves that jobs of the followed log count once when a log with them is imported.
+// TestImportCountsOnce proves that jobs of the followed log count once when a log that contains them is imported.
 func TestImportCountsOnce(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	log := text(workload(t, 3, 60))
@@ -371,8 +371,8 @@ func TestImportCountsOnce(t *testing.T) {
 	}
 }
 
-// TestImportSeveral proves that several files of one request are one import, in any order and of any formats, that an
-// empty one is named, that one that is cut off counts up to there, and that a later import adds to it.
+// TestImportSeveral proves that several files of one request are one import, in any order and in any formats, that an
+// empty file is named, that a truncated file counts up to its end, and that a later import adds to it.
 func TestImportSeveral(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	d := s.start(t)

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEscaped proves that any bytes can be told from what is shown of them, which is printable.
+// TestEscaped proves that escaped text is printable, and that the original bytes can be recovered from it.
 func TestEscaped(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain text; ü 日": "plain text; ü 日", `a\b`: `a\\b`, "\xff\x00\t": `\xff\x00\x09`,

@@ -16,9 +16,9 @@ import (
 	"github.com/waitcast/waitcast/collector/pbs"
 )
 
-// TestImportBadLines proves that lines that cannot be used are reported by reason and kept in the quarantine under the
-// file's name, that a log of another format is refused before anything of it counts, and that the quarantine lists the
-// lines to those only who know the token.
+// TestImportBadLines proves that invalid lines are reported by reason and kept in the quarantine under the file's name,
+// that a log of another format is refused before any of it counts, and that the quarantine shows the lines only to
+// callers with the token.
 func TestImportBadLines(t *testing.T) {
 	s := importSite(t, machine)
 	s.add(t, "garbage\n"+life{"1.t", 4, 0, 1, 5}.q())
@@ -74,8 +74,8 @@ func TestImportBadLines(t *testing.T) {
 	}
 }
 
-// TestImportLeavesOut proves what an import leaves out: jobs that are older than history_retention; and that a job that
-// lives stays as it is, though the import has its submission and start too.
+// TestImportLeavesOut proves that an import leaves out jobs that are older than history_retention, and that a live job
+// stays as it is even if the import contains its submission and start.
 func TestImportLeavesOut(t *testing.T) {
 	s := newSite(t, "accounting", "history_retention: 120d\n")
 	now := epoch().Add(24 * time.Hour)
@@ -99,8 +99,8 @@ func TestImportLeavesOut(t *testing.T) {
 }
 
 // TestImportJudged proves that a log that contradicts the followed one is refused with the place of the first record
-// and advice, and leaves nothing behind: one that was read in a wrong time zone, and one of another cluster. Single
-// jobs that differ do not matter.
+// and advice, and leaves nothing behind. It tests a log that was read in a wrong time zone, and a log of another
+// cluster. Single jobs that differ do not matter.
 func TestImportJudged(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.edit(t, "time_zone: UTC", "time_zone: Europe/Stockholm")
@@ -123,7 +123,7 @@ func TestImportJudged(t *testing.T) {
 		"a wrong zone": {"# a remark\n" + shifted, []string{"old.log:2: job 7.t was submitted at", "1h0m0s off",
 			"4 of the 4 records", "time_zone of cluster main, which is Europe/Stockholm"}},
 		"another cluster": {other.String(), []string{"old.log:1: job 0.t was submitted at", "of the 80 records",
-			"those of cluster main?"}},
+			"are these files of cluster main?"}},
 	} {
 		report, err := d.imports(s, "pbs", strings.NewReader(c.log))
 		if err == nil {
@@ -148,10 +148,10 @@ func TestImportJudged(t *testing.T) {
 	}
 }
 
-// TestImportRefused proves what is refused, with its status and what would help.
+// TestImportRefused proves which imports are refused, with their status and advice.
 func TestImportRefused(t *testing.T) {
 	s := importSite(t, 128)
-	d := s.start(t) // its log is not there yet, which keeps nobody from importing
+	d := s.start(t) // its log does not exist yet, which does not prevent an import
 	d.wantLog("missing", s.log)
 	token, held := "Bearer "+s.token(t), d.holds()
 	for _, c := range []struct {
@@ -174,7 +174,7 @@ func TestImportRefused(t *testing.T) {
 		{"cut gzip", "format=swf", token, "", string(zip(t, []byte("; a\n; b\n"))[:20]), 422,
 			[]string{"it is cut off"}},
 		{"no log", "format=swf", token, "", "\x00\x01\xff", 422, []string{"none of the 1 records of import"}},
-		{"no log of any format", "", token, "", "<html>\n", 422, []string{"import: no format", "slurm-sacct"}},
+		{"no log of any format", "", token, "", "<html>\n", 422, []string{"import: no known format", "slurm-sacct"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,

@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// journalRemote writes real journal files.
+// journalRemote is a program that writes real journal files.
 const journalRemote = "/lib/systemd/systemd-journal-remote"
 
-// TestJournal proves that a daemon follows slurmctld's log in systemd's journal: what was there, what comes, and after
-// a restart what came meanwhile, each once; and that the journal's own losses are counted and said.
+// TestJournal proves that a daemon reads slurmctld's log in systemd's journal: existing entries, new ones, and after a
+// restart those written meanwhile, each once. It also proves that losses of the journal itself are counted and
+// reported.
 func TestJournal(t *testing.T) {
 	for _, program := range []string{"journalctl", journalRemote} {
 		if _, err := exec.LookPath(program); err != nil {

@@ -16,15 +16,15 @@ import (
 // latencyLines is the number of lines that are timed in each run of BenchmarkLatency.
 const latencyLines = 1000
 
-// BenchmarkLatency measures the time from the append of a line to the first answer that is made from it (picture,
-// models and exact predictor). The budget is that of the design, section 10: 99 % of the lines within 100 ms;
-// scripts/bench compares.
+// BenchmarkLatency measures the time from the append of a line to the first answer that includes it (picture, models
+// and exact predictor). The budget is that of the design, section 10: 99 % of the lines within 100 ms; scripts/bench
+// compares.
 func BenchmarkLatency(b *testing.B) {
 	s := newSite(b, "accounting", "")
 	history := workload(b, 11, 600)
 	begin := history[len(history)-1].at.Add(time.Hour)
 	s.add(b, text(history))
-	var clock atomic.Pointer[time.Time] // goes with the log: a line that is ahead of it would be set aside
+	var clock atomic.Pointer[time.Time] // advances with the log: lines ahead of the clock are set aside
 	clock.Store(&begin)
 	d := s.startAt(b, func() time.Time { return *clock.Load() })
 	defer d.stop()
@@ -47,8 +47,7 @@ func BenchmarkLatency(b *testing.B) {
 	}
 }
 
-// sees asks for the forecast of a job as large as the machine and reports whether it was made from a record of that
-// instant.
+// sees requests the forecast of a job as large as the machine and reports whether it includes a record of that instant.
 func (r *running) sees(at time.Time) bool {
 	r.t.Helper()
 	status, body := r.get(fmt.Sprintf("/v1/wait?queue=long&procs=%d&time_limit=2h", machine))
@@ -65,8 +64,8 @@ func (r *running) sees(at time.Time) bool {
 	return w.AsOf.Equal(at)
 }
 
-// churn returns n lines a second apart: jobs of 3 processors that are submitted, started and ended in turn, so that 20
-// of them run, behind five that wait all the time.
+// churn returns n lines a second apart. Jobs of 3 processors are submitted, started and ended in turn, so that 20 of
+// them run, behind five jobs that always wait.
 func churn(begin time.Time, n int) []record {
 	at := begin
 	rec := func(id int) pbs.Record {

@@ -8,7 +8,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// takeLease acquires the right to collect into the space, if the database is shared. Its loss fails the core.
+// takeLease acquires the right to write the space if the database is shared. If that right is lost later, the core
+// fails.
 func (c *collectingCore) takeLease(ctx context.Context) error {
 	if c.shared == nil {
 		return nil
@@ -36,7 +37,7 @@ func (c *collectingCore) takeLease(ctx context.Context) error {
 	return nil
 }
 
-// leaveLease gives the right to collect back.
+// leaveLease releases the right to write the space.
 func (c *collectingCore) leaveLease() error {
 	if c.stopLease != nil {
 		c.stopLease()
@@ -54,7 +55,7 @@ func (c *collectingCore) differs(ctx context.Context, held *postgres.HeldError) 
 	return &OtherConfigError{Space: held.Space, Holder: held.Holder}
 }
 
-// publishShape stores the part of the configuration that daemons which follow the journal need.
+// publishShape stores the fields of the configuration that daemons need which follow the journal.
 func (c *collectingCore) publishShape(ctx context.Context) error {
 	shape, err := c.cfg.MarshalShape()
 	if err != nil {

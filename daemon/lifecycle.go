@@ -9,15 +9,15 @@ import (
 
 // step is one named part of a start.
 type step struct {
-	// name is in the errors of the step; empty if the step runs named steps itself.
+	// name names the step in its errors. It is empty if the step runs named steps itself.
 	name string
-	// start does it; nil if there is nothing to do. A start that fails leaves nothing behind.
+	// start does the work of the step; nil if there is none. If start fails, it leaves nothing to undo.
 	start func(ctx context.Context) error
-	// stop undoes it; nil if there is nothing to undo.
+	// stop undoes start; nil if there is nothing to undo.
 	stop func() error
 }
 
-// named returns an error of the step with its name.
+// named returns an error with the name of the step.
 func (s *step) named(during string, err error) error {
 	if s.name == "" {
 		return err
@@ -25,11 +25,11 @@ func (s *step) named(during string, err error) error {
 	return fmt.Errorf("%s%s: %w", during, s.name, err)
 }
 
-// lifecycle runs steps, and undoes in reverse order those that were done. It is for one goroutine at a time.
+// lifecycle runs steps and can undo them in reverse order. Only one goroutine at a time may use it.
 type lifecycle struct{ done []step }
 
-// start runs steps in order. After an error, which names the step, everything is undone, steps of earlier calls
-// included. A step may start further steps.
+// start runs steps in order. On error, which names the step, it undoes all steps, including those of earlier calls. A
+// step may start further steps.
 func (l *lifecycle) start(ctx context.Context, steps ...step) error {
 	for _, s := range steps {
 		if s.start != nil {
@@ -42,8 +42,8 @@ func (l *lifecycle) start(ctx context.Context, steps ...step) error {
 	return nil
 }
 
-// stop undoes everything that was done, whatever fails, and returns all errors with the names of their steps. A second
-// call does nothing.
+// stop undoes all steps that were done, even if some cannot be undone. It returns all errors with the names of their
+// steps. A second call does nothing.
 func (l *lifecycle) stop() error {
 	done := l.done
 	l.done = nil

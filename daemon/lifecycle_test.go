@@ -8,7 +8,8 @@ import (
 )
 
 // TestLifecycle proves that steps are done in order and undone in reverse, that an error names its step and undoes the
-// steps before it, those of earlier calls too, and that no error while stopping keeps another step from being undone.
+// steps before it, including those of earlier calls, and that an error during a stop does not prevent other steps from
+// being undone.
 func TestLifecycle(t *testing.T) {
 	var log []string
 	broken, worse := errors.New("broken"), errors.New("worse")

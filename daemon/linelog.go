@@ -12,13 +12,14 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// lineLogger logs problems of lines and files, bad lines rate-limited: the quarantine keeps them all.
+// lineLogger logs problems of lines and files. It limits the rate of messages about bad lines, because the quarantine
+// keeps all of them.
 type lineLogger struct {
 	log     *zap.Logger
 	limited *zap.Logger
 	dropped *atomic.Int64
-	newest  time.Time // event time
-	stood   []string  // the standing problems of the delivery before
+	newest  time.Time // in event time
+	stood   []string  // the lasting problems of the previous delivery
 }
 
 func newLineLogger(log *zap.Logger) *lineLogger {
@@ -34,7 +35,7 @@ func newLineLogger(log *zap.Logger) *lineLogger {
 	return &lineLogger{log: log, limited: limited, dropped: dropped}
 }
 
-// report logs one delivery's bad lines and problems, and clocks that went back.
+// report logs the bad lines and problems of one delivery, and clocks that went back.
 func (l *lineLogger) report(d *source.Delivery) {
 	if d.Source.Format.Order == collector.Live {
 		l.backwards(d)
@@ -47,7 +48,7 @@ func (l *lineLogger) report(d *source.Delivery) {
 	}
 }
 
-// problems logs problems of files: standing ones once, those of single lines rate-limited.
+// problems logs problems of files. It logs lasting problems once, and limits the rate of messages about single lines.
 func (l *lineLogger) problems(d *source.Delivery) {
 	var standing []string
 	for _, p := range d.Problems {
@@ -65,25 +66,25 @@ func (l *lineLogger) problems(d *source.Delivery) {
 	l.stood = standing
 }
 
-// backwards logs events that are older than an earlier one of the same source by more than clocks may differ.
+// backwards logs events whose time is more than clockTolerance before that of an earlier event of the same source.
 func (l *lineLogger) backwards(d *source.Delivery) {
 	for i := range d.Events {
 		ev := &d.Events[i]
 		if ev.Time.After(l.newest) {
 			l.newest = ev.Time
 		} else if l.newest.Sub(ev.Time) > clockTolerance {
-			l.limited.Warn("time runs backwards in the log: the record is used all the same",
+			l.limited.Warn("time runs backwards in the log: the record is still used",
 				zap.String("source", d.Source.Name), zap.String("job", ev.ID),
 				zap.Time("record", ev.Time), zap.Time("newest_before", l.newest))
 		}
 	}
 }
 
-// clockTolerance is how far back a record may be dated without a message: hosts' clocks differ, and a scheduler dates a
-// record by when it noticed.
+// clockTolerance is how far back in time a record may be without a message. The clocks of hosts differ, and a scheduler
+// dates a record by the time at which it noticed the event.
 const clockTolerance = time.Minute
 
-// Of one source at most badLineBurst messages of a kind are logged per badLineInterval.
+// For each source, at most badLineBurst messages of a kind are logged per badLineInterval.
 const (
 	badLineInterval = 10 * time.Second
 	badLineBurst    = 5

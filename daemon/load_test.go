@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/collector/pbs"
 )
 
-// loadOf returns the forecast of the load, nil where there is none yet.
+// loadOf returns the forecast of the load, nil if there is none yet.
 func (r *running) loadOf() *wire.LoadForecast {
 	r.t.Helper()
 	status, body := r.get("/v1/forecast")
@@ -27,8 +27,8 @@ func (r *running) loadOf() *wire.LoadForecast {
 	return &f
 }
 
-// fortnight returns the log of two weeks in which a job of 48 processors comes every 20 minutes by day, and none at
-// night: in the afternoon there is a queue.
+// fortnight returns the log of two weeks in which a job of 48 processors is submitted every 20 minutes by day, and none
+// at night. In the afternoons there is a queue.
 func fortnight() []record {
 	var log []record
 	free := epoch()
@@ -54,8 +54,8 @@ func fortnight() []record {
 	return log
 }
 
-// TestLoadForecast proves that a daemon forecasts the load from a log alone, goes on with the lines that come, and that
-// the next process knows what the first had learnt.
+// TestLoadForecast proves that a daemon forecasts the load from a log alone, that it continues with new lines, and that
+// the next process has what the first learnt.
 func TestLoadForecast(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	log := fortnight()

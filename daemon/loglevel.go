@@ -14,20 +14,19 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// LogLevel is the level of a log: that of the configuration, or for some time another one. It is safe for concurrent
-// use.
+// LogLevel is the level of a log: the configured one, or temporarily another one. It is safe for concurrent use.
 type LogLevel struct {
 	atomic zap.AtomicLevel
-	// log records changes of the level, at every level.
+	// log receives a message for each change of the level, at every level.
 	log *zap.Logger
 	now func() time.Time
-	// after calls a function after some time; the function that it returns prevents the call.
+	// after calls a function once after a duration. The function that after returns cancels the call.
 	after func(time.Duration, func()) (stop func() bool)
 
 	mu         sync.Mutex
 	configured zapcore.Level
-	until      time.Time // zero if it does not fall back by itself
-	change     int       // number of the newest
+	until      time.Time // zero if the level does not fall back by itself
+	change     int       // number of the newest change
 	stop       func() bool
 }
 
@@ -46,8 +45,8 @@ func NewLeveledLogger(cfg config.Log) (*zap.Logger, *LogLevel, error) {
 	return log, l, err
 }
 
-// buildLog builds a log on standard error. Characters that cannot be printed, such as those of a name in a message of a
-// server, are escaped.
+// buildLog builds a log on standard error. It escapes characters that cannot be printed, which may be in names and in
+// messages of a server.
 func buildLog(cfg zap.Config) (*zap.Logger, error) {
 	encode := zapcore.NewJSONEncoder
 	if cfg.Encoding == "console" {
@@ -66,7 +65,7 @@ func newLogLevel(level zapcore.Level, say *zap.Logger) *LogLevel {
 	}
 }
 
-// parseLevel reads one of the four levels that there are.
+// parseLevel parses one of the four levels.
 func parseLevel(text string) (zapcore.Level, error) {
 	level, err := zapcore.ParseLevel(text)
 	if err != nil || text == "" || level > zapcore.ErrorLevel {
@@ -128,7 +127,7 @@ func (l *LogLevel) Configure(text string) error {
 	return nil
 }
 
-// fallBack ends a change unless there was another one since.
+// fallBack ends the change with a number, unless the level was changed again since.
 func (l *LogLevel) fallBack(change int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +136,7 @@ func (l *LogLevel) fallBack(change int) {
 	}
 }
 
-// become sets the level and cancels a change that was to happen later. The change is logged, whatever the level.
+// become sets the level and cancels a scheduled change. It logs the change, whatever the level.
 func (l *LogLevel) become(level zapcore.Level, why string) {
 	if l.stop != nil {
 		l.stop()
@@ -156,7 +155,7 @@ func NewLogger(cfg config.Log) (*zap.Logger, error) {
 	return log, err
 }
 
-// logConfig returns what a log on standard error is built from.
+// logConfig returns the zap configuration of a log on standard error.
 func logConfig(cfg config.Log, level zap.AtomicLevel) zap.Config {
 	zc := zap.NewProductionConfig()
 	zc.Level = level

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// leveled is a log whose level can be changed, and the changes that were told.
+// leveled returns a log whose level can be changed, and the messages about changes.
 func leveled() (*LogLevel, *zap.Logger, *observer.ObservedLogs, *observer.ObservedLogs) {
 	told, changes := observer.New(zapcore.DebugLevel)
 	l := newLogLevel(zapcore.WarnLevel, zap.New(told))
@@ -18,8 +18,8 @@ func leveled() (*LogLevel, *zap.Logger, *observer.ObservedLogs, *observer.Observ
 	return l, zap.New(core), logs, changes
 }
 
-// TestLogLevelFallsBack proves that a level which was asked for holds for exactly as long, then the configured one, and
-// that both changes are told although the level would not let them through.
+// TestLogLevelFallsBack proves that a requested level lasts exactly for the requested time, that the configured one
+// follows, and that both changes are logged although the level would suppress the messages.
 func TestLogLevelFallsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, log, logs, changes := leveled()
@@ -48,8 +48,8 @@ func TestLogLevelFallsBack(t *testing.T) {
 	})
 }
 
-// TestLogLevelNewestCounts proves that a later change takes the place of an earlier one with its end, and that a reload
-// changes what is fallen back to.
+// TestLogLevelNewestCounts proves that a later change replaces an earlier one with its end, and that a reload changes
+// the level that follows.
 func TestLogLevelNewestCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _, _, _ := leveled()
@@ -74,7 +74,7 @@ func TestLogLevelNewestCounts(t *testing.T) {
 		if err := l.Configure("error"); err != nil {
 			t.Fatal(err)
 		}
-		is("debug") // somebody is looking for something
+		is("debug") // an administrator's level lasts
 		<-time.After(2 * time.Minute)
 		is("error")
 		if err := l.Configure("info"); err != nil {

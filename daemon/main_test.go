@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// roleEnv makes the test binary play another process; its argument follows in roleArg.
+// roleEnv makes the test binary act as another process; roleArg has its argument.
 const (
 	roleEnv = "WAITCAST_TEST_ROLE"
 	roleArg = "WAITCAST_TEST_ARG"

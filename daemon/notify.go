@@ -13,15 +13,15 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// service returns what systemd learns about the daemon once it is started.
+// service returns the functions through which systemd watches the daemon after its start.
 func (d *Daemon) service() systemd.Service {
 	return systemd.Service{Status: d.statusLine, Alive: d.alive}
 }
 
-// alive returns an error if the daemon does not do its work: the writer has not gone round its loop for longer than
-// limit (unless it waits for a database that fails), or the HTTP interface gives no answer. Any answer counts: TLS
-// refuses plain HTTP, and authentication callers without a password, but both show that connections are accepted and
-// served.
+// alive returns an error if the daemon does not work. That is so if the writer has not completed a round of its loop
+// within limit, unless it waits for a database that fails. It is also so if the HTTP interface does not answer. Any
+// answer counts. TLS refuses plain HTTP, and authentication refuses callers without a password, but both show that
+// connections are accepted and served.
 func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 	if idle := d.core().idle(); idle > limit {
 		return fmt.Errorf("the writer has done nothing for %s", idle.Round(time.Second))
@@ -44,7 +44,7 @@ func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 	return response.Body.Close()
 }
 
-// statusLine describes the present work of the daemon, for systemctl status.
+// statusLine describes for systemctl status what the daemon is doing now.
 func (d *Daemon) statusLine() string {
 	conditions := d.core().web().views.Conditions()
 	sources, unread := 0, 0

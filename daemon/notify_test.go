@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/internal/notifytest"
 )
 
-// serviceManager returns what a daemon in this process tells on $NOTIFY_SOCKET, one message after the other.
+// serviceManager returns the messages that a daemon in this process sends to $NOTIFY_SOCKET.
 func serviceManager(t *testing.T) <-chan string {
 	t.Helper()
 	messages := notifytest.Listen(t)
@@ -19,8 +19,8 @@ func serviceManager(t *testing.T) <-chan string {
 	return messages
 }
 
-// TestSystemd proves what systemd is told of a daemon from its start to its end: that it restores, is ready once it
-// answers, lives, misses a log, follows it once it is there, and stops.
+// TestSystemd proves which messages systemd receives from a daemon from its start to its end: that it restores, is
+// ready once it answers, is alive, misses a log, follows it once it exists, and stops.
 func TestSystemd(t *testing.T) {
 	messages := serviceManager(t)
 	var all []string
@@ -48,7 +48,7 @@ func TestSystemd(t *testing.T) {
 	next(`^EXTEND_TIMEOUT_USEC=\d+\nSTATUS=restoring the saved state$`)
 	missing := `STATUS=following 0 of 1 sources; source_unreadable: source main/accounting: .*20260302`
 	next(`^READY=1\nSTATUS=`)
-	if !regexp.MustCompile(missing).MatchString(all[len(all)-1]) { // it may have been noticed by then
+	if !regexp.MustCompile(missing).MatchString(all[len(all)-1]) { // the daemon may have noticed it already
 		next(`^` + missing)
 	}
 	next(`^WATCHDOG=1$`)
@@ -63,12 +63,12 @@ func TestSystemd(t *testing.T) {
 	}
 }
 
-// TestSystemdFailure proves that a daemon that cannot start says why and is never ready.
+// TestSystemdFailure proves that a daemon that cannot start reports why and is never ready.
 func TestSystemdFailure(t *testing.T) {
 	messages := serviceManager(t)
 	s := newSite(t, "20260302", "")
 	cfg := s.load(t)
-	cfg.Listen = "192.0.2.1:1" // an address of documentation (RFC 5737), which this machine does not have
+	cfg.Listen = "192.0.2.1:1" // an address for documentation (RFC 5737), which this machine does not have
 	if err := daemon.Run(t.Context(), cfg, daemon.Options{}); err == nil {
 		t.Fatal("it listens on 192.0.2.1")
 	}
@@ -86,8 +86,8 @@ func TestSystemdFailure(t *testing.T) {
 	}
 }
 
-// TestAlive proves that the watchdog's question finds a daemon that serves alive, and dead if its writer is silent or
-// nobody accepts connections.
+// TestAlive proves that the watchdog's check succeeds for a serving daemon, and fails if its writer is silent or it
+// accepts no connections.
 func TestAlive(t *testing.T) {
 	d := newSite(t, "20260302", "").start(t)
 	alive := func(limit time.Duration) error { return daemon.Alive(t.Context(), d.Daemon, limit) }

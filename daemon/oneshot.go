@@ -22,9 +22,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// OneShot reads the configured logs to their end without a database and without forecasts, and returns what they tell,
-// cluster by cluster. Schedulers that are asked are left out, which is logged; it is an error if there is no log at
-// all.
+// OneShot reads the configured logs to their end without a database and without forecasts, and returns the results by
+// cluster. Polled schedulers are left out, which is logged; it is an error if there is no log at all.
 func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report, error) {
 	if log == nil {
 		log = zap.NewNop()
@@ -61,7 +60,7 @@ func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report
 	return out, nil
 }
 
-// skipPolled logs which sources --one-shot leaves out, and returns the last of them.
+// skipPolled logs the sources that --one-shot leaves out because they poll a scheduler. It returns the last of them.
 func skipPolled(cfg *config.Config, log *zap.Logger) (asked string) {
 	for _, c := range cfg.Clusters {
 		for _, s := range c.Sources {
@@ -75,17 +74,17 @@ func skipPolled(cfg *config.Config, log *zap.Logger) (asked string) {
 	return asked
 }
 
-// oneShot reads the logs of one cluster, one after the other in the order in which they were named.
+// oneShot reads the logs of one cluster one after the other, in the order of the arguments.
 type oneShot struct {
 	cluster    pipeline.ClusterConfig
 	sources    []source.Config
 	log        *zap.Logger
 	lines      *lineLogger
 	count, bad int64
-	wrong      string // the first problem of a source that seems to be written in another format than configured
+	wrong      string // the first sign that the format of a source is not the configured one
 }
 
-// fruitless returns an error if nothing could be learnt because the format is wrong.
+// fruitless returns an error if the daemon learnt nothing because the configured format is wrong.
 func (o *oneShot) fruitless(jobs int64) error {
 	if jobs == 0 && o.wrong != "" {
 		return errors.New(o.wrong)
@@ -96,8 +95,8 @@ func (o *oneShot) fruitless(jobs int64) error {
 	return nil
 }
 
-// read takes whole jobs in bulk where every source tells them and nothing is forgotten, so that the order in which jobs
-// end does not matter; otherwise it folds events.
+// read chooses between two ways. Whole jobs are read in bulk if every source reports whole jobs and nothing is
+// forgotten, so that the order in which jobs end does not matter. Otherwise it folds events.
 func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.View, error) {
 	bulk := cfg.Models.Forget == 0
 	for _, s := range o.sources {
@@ -112,11 +111,11 @@ func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.Vie
 	return o.fold(ctx, cfg)
 }
 
-// foldLines bounds the lines of one delivery where events are folded: a job's events take a kilobyte, and up to queued
-// deliveries wait.
+// foldLines is the maximum number of lines in one delivery where events are folded. A job's events take a kilobyte, and
+// the channel holds up to queued deliveries.
 const foldLines = 1024
 
-// fold sends every event through the pipeline.
+// fold passes every event through the pipeline.
 func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*readmodel.View, error) {
 	p, err := pipeline.New(cfg, nil, time.Now, o.log, pipeline.NewMetrics(prometheus.NewRegistry()))
 	if err != nil {
@@ -151,7 +150,7 @@ func (o *oneShot) fold(ctx context.Context, cfg pipeline.Config) (*readmodel.Vie
 	return p.View(o.cluster.Name), nil
 }
 
-// readBulk parses in one goroutine and learns in the other.
+// readBulk parses in one goroutine and learns in another.
 func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config, maxQueues int) (*readmodel.View, error) {
 	bulk, err := pipeline.NewBulk(o.cluster, cfg, maxQueues)
 	if err != nil {
@@ -190,7 +189,7 @@ func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config, maxQueues
 	return bulk.View(), <-failed
 }
 
-// each opens the sources in turn and calls step until it returns io.EOF.
+// each opens the sources in turn and calls step until step returns io.EOF.
 func (o *oneShot) each(step func(*source.Reader) error) error {
 	for _, s := range o.sources {
 		r, err := source.Open(s, nil, time.Now, tail.Options{Log: o.log})
@@ -210,14 +209,15 @@ func (o *oneShot) each(step func(*source.Reader) error) error {
 	return nil
 }
 
-// note counts and logs; a log that cannot be read is an error here, where nobody waits for it to appear.
+// note counts and logs the problems of a delivery. A log that cannot be read is an error here, because a single run
+// does not wait for the log to appear.
 func (o *oneShot) note(d *source.Delivery) error {
 	o.lines.report(d)
 	o.count += int64(d.Lines)
 	o.bad += int64(len(d.Bad))
 	for _, p := range d.Problems {
 		switch {
-		case p.Reason == tail.WrongFormat: // an error only if no job is found up to the end
+		case p.Reason == tail.WrongFormat: // fruitless decides at the end: it is an error only if no job was found
 			o.wrong = cmp.Or(o.wrong, fmt.Sprintf("source %s: %v", d.Source.Name, p))
 		case p.Reason.Standing():
 			return p

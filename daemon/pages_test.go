@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// TestPagesNames proves that every metric that a page of docs/ names is in docs/metrics.md, and every key that the page
-// for operators names by its group is one of the configuration.
+// TestPagesNames proves that every metric in a page of docs/ is in docs/metrics.md, and that every key that the page
+// for operators names by its group exists.
 func TestPagesNames(t *testing.T) {
 	known := documentedMetrics(t)
 	pages, err := filepath.Glob("../docs/*.md")
@@ -21,6 +21,9 @@ func TestPagesNames(t *testing.T) {
 	metric := regexp.MustCompile("`(waitcast_[a-z0-9_]+[a-z0-9])(?:`|\\{| ==?)")
 	seen := 0
 	for _, page := range pages {
+		if filepath.Base(page) == "api-objects.md" { // its names are JSON members
+			continue
+		}
 		for _, m := range metric.FindAllStringSubmatch(read(t, page), -1) {
 			seen++
 			name := m[1]

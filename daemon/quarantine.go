@@ -14,7 +14,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// quarantine is the api.QuarantineFunc. The store keeps so few lines that they are filtered here.
+// quarantine returns bad lines. It is the api.QuarantineFunc. It filters the lines itself, because the store keeps only
+// few.
 func (w *webAPI) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
 	ever, all, err := w.badLines(ctx)
 	if errors.Is(err, modelstore.ErrClosed) {
@@ -38,7 +39,7 @@ func (w *webAPI) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Q
 	return out, nil
 }
 
-// badLines returns how many lines ever were in quarantine, and those that still are, newest first.
+// badLines returns the number of lines that were ever in quarantine, and the lines that still are, newest first.
 func (w *webAPI) badLines(ctx context.Context) (ever int64, all []modelstore.BadLine, err error) {
 	for _, store := range w.stores {
 		n, err := store.CountBadLines(ctx)
@@ -64,8 +65,8 @@ func badLine(b *modelstore.BadLine) wire.BadLine {
 	}
 }
 
-// escaped makes text of any bytes. A backslash is doubled; each byte of a rune that is not printable, or not UTF-8,
-// becomes \xNN.
+// escaped returns any bytes as printable text. A backslash is doubled; each byte of a rune that is not printable, or
+// not UTF-8, becomes \xNN.
 func escaped(b []byte) string {
 	var out strings.Builder
 	for len(b) > 0 {

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// reading is what a waitcastd used to follow a log to its end and to answer the first requests.
+// reading has the resources that a waitcastd used to follow a log to its end and to answer the first requests.
 type reading struct {
 	wall, cpu     time.Duration // until the log was read
-	scrape        time.Duration // the slower one of two
-	metrics, page int           // bytes of /metrics and of a page of /v1/accuracy
-	peak          int           // KiB of the process, VmHWM
+	scrape        time.Duration // the slower of two
+	metrics, page int           // size in bytes of /metrics and of a page of /v1/accuracy
+	peak          int           // peak memory of the process in KiB, VmHWM
 }
 
 // BenchmarkManyQueues measures the program, with its defaults, on a log of 30,000 jobs of 30,000 users in 10,000
-// queues, and how much slower it reads that than the same jobs in 2 queues.
+// queues, and how much slower it reads that log than the same jobs in 2 queues.
 func BenchmarkManyQueues(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "waitcastd")
 	if out, err := exec.CommandContext(b.Context(), "go", "build", "-o", program,
@@ -47,7 +47,7 @@ func BenchmarkManyQueues(b *testing.B) {
 	}
 }
 
-// readBy starts the program on the log, waits until it has read it, and asks what is asked first.
+// readBy starts the program on the log, waits until it has read it, and sends the first requests.
 func (c crowd) readBy(b *testing.B, program string) (r reading) {
 	b.Helper()
 	s := newSite(b, "accounting", "")
@@ -62,7 +62,7 @@ func (c crowd) readBy(b *testing.B, program string) (r reading) {
 	}
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for status := 0; status != http.StatusOK; { // go test's own limit ends it
+	for status := 0; status != http.StatusOK; { // the time limit of go test ends the loop
 		<-tick.C
 		status, _ = answered("http://" + port + "/readyz")
 	}
@@ -101,7 +101,7 @@ func cpuOf(b *testing.B, pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100)
 }
 
-// peakOf returns the most memory that a process had, in KiB.
+// peakOf returns the peak memory of a process in KiB.
 func peakOf(b *testing.B, pid int) (kib int) {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -124,7 +124,7 @@ func mustAnswer(b *testing.B, port, path string) int {
 	return length
 }
 
-// answered returns the status of an answer, 0 for none, and its length.
+// answered returns the status of an answer, 0 if there is none, and its length.
 func answered(url string) (status, length int) {
 	resp, err := http.Get(url) //nolint:noctx,gosec // the benchmark's own server
 	if err != nil {

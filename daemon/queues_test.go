@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/collector/pbs"
 )
 
-// crowd is a log of many queues and users, for tests of what grows with their number.
+// crowd is a log with many queues and users, for tests of costs that grow with their number.
 type crowd struct {
 	jobs, queues, users int
 	seed                uint64
@@ -56,7 +56,7 @@ func (c crowd) text() string {
 	return out.String()
 }
 
-// Bounds of a daemon that follows a log of 10,000 queues and 30,000 users, in 30,000 jobs.
+// These are bounds for a daemon that follows a log of 10,000 queues and 30,000 users, in 30,000 jobs.
 const (
 	crowdMemory  = 256 << 20 // of the process
 	crowdMetrics = 5 << 20   // of GET /metrics
@@ -70,7 +70,7 @@ func (c crowd) follows(t testing.TB) *running {
 	d := s.start(t)
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for { // a long log takes longer than patience: go test's own limit ends it
+	for { // a long log takes longer than patience: only the time limit of go test ends the loop
 		if status, _ := d.get("/readyz"); status == http.StatusOK {
 			return d
 		}
@@ -87,8 +87,8 @@ func held() uint64 {
 	return m.HeapAlloc
 }
 
-// What a daemon keeps, and what its metrics are long, is bounded whatever the number of queues. Under WAITCAST_LONG the
-// log is that of the budget.
+// TestManyQueuesAreBounded proves that the memory of a daemon and the length of its metrics are bounded whatever the
+// number of queues. With WAITCAST_LONG the log is that of the budget.
 func TestManyQueuesAreBounded(t *testing.T) {
 	c := crowd{jobs: 900, queues: 5000, users: 900, seed: 6}
 	if os.Getenv("WAITCAST_LONG") != "" {
@@ -110,7 +110,7 @@ func TestManyQueuesAreBounded(t *testing.T) {
 	}
 	heap := held() - before
 	t.Logf("%d jobs in %d queues: %d MiB live, %d KiB of metrics", c.jobs, c.queues, heap>>20, len(body)>>10)
-	if heap > crowdMemory*6/10 { // the collector runs at one and a half times what lives
+	if heap > crowdMemory*6/10 { // the collector runs when the heap is 1.5 times the live data
 		t.Errorf("%d MiB live, want at most %d", heap>>20, crowdMemory*6/10>>20)
 	}
 	if status, page := d.get("/v1/accuracy?since=3650d"); status != http.StatusOK || len(page) > 1<<20 {

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// reader is a source that is open: a log that is followed or a scheduler that is asked.
+// reader is an open source: a log that is followed, or a scheduler that is polled.
 type reader interface {
-	// Next waits for new records. It returns io.EOF when there will be no more.
+	// Next waits for new records. It returns io.EOF if no more will come.
 	Next(ctx context.Context) (*source.Delivery, error)
 	Close() error
 }
@@ -20,6 +22,60 @@ type reader interface {
 type openReader struct {
 	config source.Config
 	reader reader
+	// caughtUp is closed by setCaughtUp when the source has been read to its end for the first time. delivered counts
+	// its deliveries. after has the readers that must have caught up before this one begins.
+	caughtUp    chan struct{}
+	setCaughtUp func()
+	delivered   *atomic.Int64
+	after       []openReader
+}
+
+// took notes that the writer has taken a delivery.
+func (r *openReader) took(d *source.Delivery) {
+	r.delivered.Add(1)
+	if d.CaughtUp {
+		r.setCaughtUp()
+	}
+}
+
+// stalled is the time without a delivery after which no other source waits for a source any more: perhaps it cannot be
+// read.
+const stalled = time.Minute
+
+// awaitOthers waits until the sources that this one comes after have caught up.
+func (r *openReader) awaitOthers(ctx context.Context) {
+	tick := time.NewTicker(stalled)
+	defer tick.Stop()
+	for _, o := range r.after {
+		for before, waits := o.delivered.Load(), true; waits; {
+			select {
+			case <-o.caughtUp:
+				waits = false
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				now := o.delivered.Load()
+				waits, before = now > before, now
+			}
+		}
+	}
+}
+
+// arrange orders the logs of each cluster: logs that describe a job once it has ended come after logs that record its
+// submission and its start as they happen. The first record of an event counts. So a job that is first seen in a record
+// of its end has no forecast, and nothing is learnt from its wait.
+func (s *readerSet) arrange() {
+	for i := range s.all {
+		r := &s.all[i]
+		if !r.config.Format.AtEnd {
+			continue
+		}
+		for _, o := range s.all {
+			if f := o.config.Format; f.New != nil && !f.AtEnd && o.config.Options.Cluster == r.config.Options.Cluster {
+				r.after = append(r.after, o)
+			}
+		}
+	}
 }
 
 // readerSet holds open readers that are started and closed together.
@@ -29,7 +85,11 @@ type readerSet struct {
 	running sync.WaitGroup
 }
 
-func (s *readerSet) add(cfg source.Config, r reader) { s.all = append(s.all, openReader{cfg, r}) }
+func (s *readerSet) add(cfg source.Config, r reader) {
+	caughtUp := make(chan struct{})
+	s.all = append(s.all, openReader{config: cfg, reader: r, caughtUp: caughtUp,
+		setCaughtUp: sync.OnceFunc(func() { close(caughtUp) }), delivered: &atomic.Int64{}})
+}
 
 // configs returns the sources that are read.
 func (s *readerSet) configs() []source.Config {
@@ -40,23 +100,24 @@ func (s *readerSet) configs() []source.Config {
 	return all
 }
 
-// has reports whether a source with the name is among them.
+// has reports whether the set contains a source with the name.
 func (s *readerSet) has(name string) bool {
 	return slices.ContainsFunc(s.all, func(r openReader) bool { return r.config.Name == name })
 }
 
-// start begins to read: one goroutine for each source, until ctx ends or close is called.
+// start starts to read, with one goroutine for each source. Reading continues until ctx ends or close is called.
 func (s *readerSet) start(ctx context.Context, read func(context.Context, *openReader)) {
+	s.arrange()
 	ctx, s.stop = context.WithCancel(ctx)
 	for i := range s.all {
 		s.running.Go(func() { read(ctx, &s.all[i]) })
 	}
 }
 
-// wait waits until nothing is read any more, once the context of start has ended.
+// wait waits until all reading has stopped, after the context of start has ended.
 func (s *readerSet) wait() { s.running.Wait() }
 
-// close ends reading and closes all sources, whatever fails.
+// close stops reading and closes all sources, even if some fail to close.
 func (s *readerSet) close() error {
 	if s.stop != nil {
 		s.stop()

@@ -16,10 +16,15 @@ func (w *webAPI) recent(ctx context.Context, q api.RecentQuery) ([]api.RecentRow
 	}
 	for _, store := range w.stores {
 		err := store.Rows(ctx, rows, func(r modelstore.Row) error {
-			out = append(out, api.RecentRow{
+			row := api.RecentRow{
 				Queue: r.Queue, Procs: r.Procs, Submit: r.Submit, Start: r.Start, WaitSeconds: r.WaitSeconds,
 				Levels: r.Levels, Quantiles: r.Quantiles, Replayed: r.Replayed,
-			})
+			}
+			if p := r.Parts; p != nil {
+				row.Parts = &api.RecentParts{BlockedSeconds: p.BlockedSeconds, Blocked: p.Blocked,
+					Predicted: p.Predicted, Settled: p.Settled}
+			}
+			out = append(out, row)
 			return nil
 		})
 		if errors.Is(err, modelstore.ErrClosed) {

@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// recoverCore puts another core in place of one that failed if that helps: it lost the lease of a shared database or
-// can take it, or the collector's clusters or configuration changed. Any other failure is the daemon's. ctx ends when
-// the core is replaced otherwise.
+// recoverCore replaces a failed core by a new one if that helps. It helps if the core lost the lease of a shared
+// database, if it can take over the lease, or if the collector's clusters or configuration changed. Any other failure
+// ends the daemon. ctx ends when somebody else replaces the core.
 func (d *Daemon) recoverCore(ctx context.Context, failed core, why error) {
 	if !errors.Is(why, errTakeOver) && !errors.Is(why, errSpaces) &&
 		!errors.Is(why, pipeline.ErrConfigChanged) && !errors.Is(why, modelstore.ErrLeaseLost) {
@@ -25,7 +25,7 @@ func (d *Daemon) recoverCore(ctx context.Context, failed core, why error) {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		return struct{}{}, d.replaceFailed(ctx, failed)
 	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, next time.Duration) {
-		d.opts.Log.Error("cannot begin again: answers go on from what is known", zap.Error(err),
+		d.opts.Log.Error("cannot restart: answers continue from the old state", zap.Error(err),
 			zap.Duration("next_try_in", next))
 	}))
 	if err != nil && ctx.Err() == nil {
@@ -33,9 +33,9 @@ func (d *Daemon) recoverCore(ctx context.Context, failed core, why error) {
 	}
 }
 
-// replaceFailed replaces a core that failed.
+// replaceFailed replaces a failed core.
 func (d *Daemon) replaceFailed(ctx context.Context, failed core) error {
-	if !d.changing.TryLock() { // a stop or a reload is under way, which ends ctx
+	if !d.changing.TryLock() { // a stop or a reload is under way and will cancel ctx
 		return errors.New("the daemon is being changed otherwise")
 	}
 	defer d.changing.Unlock()

@@ -13,9 +13,9 @@ import (
 )
 
 // Reload puts another configuration into force, wholly or not at all. It changes only the parts that the changed keys
-// concern (config.PlanReload). If the core is replaced, requests are answered from what was published last until the
-// state is restored. If the configuration cannot be used, the error says why and the old one goes on; if that cannot go
-// on either, Failed delivers an error.
+// concern (config.PlanReload). If the core is replaced, requests are answered from the last published views until the
+// state is restored. If the configuration cannot be used, the error has the reason and the old one stays in force; if
+// that is impossible too, Failed delivers an error.
 func (d *Daemon) Reload(ctx context.Context, cfg *config.Config) error {
 	err := d.reload(ctx, cfg)
 	if err != nil {
@@ -68,16 +68,16 @@ func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// finishReload applies the keys that cannot fail, and reports the new configuration.
+// finishReload applies the keys whose change cannot fail, and reports the new configuration.
 func (d *Daemon) finishReload(cfg *config.Config, plan config.ReloadPlan) {
 	d.cfg = cfg
 	if plan.Has(config.EffectAccess, config.EffectListener) {
 		d.warnOpen(cfg)
 	}
 	if plan.Has(config.EffectNextStart) {
-		d.opts.Log.Warn("log.format is another one from the next start on")
+		d.opts.Log.Warn("log.format, socket and socket_mode count from the next start on")
 	}
-	if d.opts.Level != nil { // also if the key has not changed: an administrator's change ends with a reload
+	if d.opts.Level != nil { // even if the key is the same: a reload also ends an administrator's temporary change
 		if err := d.opts.Level.Configure(cfg.Log.Level); err != nil {
 			d.opts.Log.Warn("log.level is not changed", zap.Error(err))
 		}
@@ -86,7 +86,7 @@ func (d *Daemon) finishReload(cfg *config.Config, plan config.ReloadPlan) {
 		zap.String("database", databaseName(cfg)), zap.Strings("changed", plan.Keys))
 }
 
-// prepareSocket returns the socket of a configuration: the present one if the address is the same.
+// prepareSocket returns the socket for a configuration: the present one if the address is the same.
 func (d *Daemon) prepareSocket(ctx context.Context, cfg *config.Config) (*net.TCPListener, error) {
 	if cfg.Listen == d.cfg.Listen {
 		return d.frontend.Load().socket, nil
@@ -94,8 +94,8 @@ func (d *Daemon) prepareSocket(ctx context.Context, cfg *config.Config) (*net.TC
 	return newSocket(ctx, cfg.Listen)
 }
 
-// replaceFrontend serves on another frontend. On the same socket the old one must be done with it first; connections
-// that come meanwhile wait in it.
+// replaceFrontend serves on another frontend. If both share a socket, the old frontend must stop using it first;
+// connections that come meanwhile wait in the socket.
 func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	if next.socket != old.socket {
 		next.serve(d.fail)
@@ -111,8 +111,8 @@ func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	}
 }
 
-// update changes parts of the core in force, which goes on. The rules are read and the
-// sources replaced first; the rules come into force last, when nothing can fail any more.
+// update changes parts of the core that is in use. It first reads the access rules and replaces the sources, which can
+// fail. It applies the rules last, when nothing can fail any more.
 func (d *Daemon) update(ctx context.Context, cfg *config.Config, plan config.ReloadPlan) error {
 	apply := func() {}
 	if plan.Has(config.EffectAccess, config.EffectListener) {
@@ -130,10 +130,10 @@ func (d *Daemon) update(ctx context.Context, cfg *config.Config, plan config.Rel
 	return nil
 }
 
-// replace puts a core with another configuration in place of the one in force, or else one with the old configuration
-// again.
+// replace starts a core with another configuration in place of the one in use. If that fails, it starts a core with the
+// old configuration again.
 func (d *Daemon) replace(ctx context.Context, cfg *config.Config) error {
-	d.unwatch() // the old one cannot fail any more
+	d.unwatch() // from here on a failure of the old core is ignored
 	if err := d.core().drain(); err != nil {
 		d.opts.Log.Warn("the state could not be saved before the reload; what is missing is read from the logs again",
 			zap.Error(err))
@@ -157,8 +157,7 @@ func (d *Daemon) replace(ctx context.Context, cfg *config.Config) error {
 	return err
 }
 
-// reloadFrom reads the configuration and puts it into force. Errors are logged: there is no caller that they could be
-// returned to.
+// reloadFrom reads the configuration and applies it. It logs errors, because no caller waits for them.
 func (d *Daemon) reloadFrom(ctx context.Context, why string) {
 	d.opts.Log.Info("reading the configuration again", zap.String("because", why))
 	cfg, err := d.opts.Load()

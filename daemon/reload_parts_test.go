@@ -22,13 +22,13 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// stream is an answer of GET /v1/watch that goes on.
+// stream is an unfinished answer of GET /v1/watch.
 type stream struct {
 	body io.ReadCloser
-	end  chan error // takes the error that ended it
+	end  chan error // receives the error that ended it
 }
 
-// watches begins a stream; it is there once the first event has come.
+// watches opens a stream. It returns once the first event has come.
 func (r *running) watches() *stream {
 	r.t.Helper()
 	question := url.QueryEscape(`{"places": [{"queue": "short"}], "sizes": [1, 2], ` +
@@ -64,8 +64,8 @@ func (s *stream) open() bool {
 // restored counts the restores of the state that the daemon has logged.
 func (r *running) restored() int { return r.logs.FilterMessage("restored").Len() }
 
-// TestReloadChangesTheParts proves what a reload of a key of each class replaces and what it leaves: the writer with
-// its models, the HTTP server, and the clients' streams. No class but the last two restores the state.
+// TestReloadChangesTheParts proves which parts a reload of a key of each class replaces and which it keeps: the writer
+// with its models, the HTTP server, and the clients' streams. Only the last two classes restore the state.
 func TestReloadChangesTheParts(t *testing.T) {
 	s := newSite(t, "log", "access: {users: hidden}\nlimits: {burst: 4000}\naccuracy: {retention: 400d}\n")
 	records := workload(t, 15, 60)
@@ -90,7 +90,7 @@ func TestReloadChangesTheParts(t *testing.T) {
 
 	for _, c := range []struct {
 		name, old, new                 string
-		writer, server, streams, exact bool // what is the same after it
+		writer, server, streams, exact bool // which parts stay the same
 		restored                       int
 		effect                         func() bool
 	}{
@@ -181,7 +181,7 @@ func TestReloadChangesTheParts(t *testing.T) {
 	r.eventually("it reads on", func() bool { return r.Views()[0].At.Equal(records[len(records)-1].at) })
 }
 
-// posts sends a question with a body of so many bytes and returns the status.
+// posts sends a request with a body of a given size and returns the status.
 func (r *running) posts(size int) int {
 	r.t.Helper()
 	body := `{"account": "` + strings.Repeat("x", size) + `"}`
@@ -191,9 +191,9 @@ func (r *running) posts(size int) int {
 	return resp.StatusCode
 }
 
-// TestReloadSourcesUnderLoad proves that a source may be changed again and again while its log is written and questions
-// are answered: journal, ledger, quarantine and state are those of a daemon that was never disturbed, although its
-// state was never restored.
+// TestReloadSourcesUnderLoad proves that a source may be changed again and again while its log is written and requests
+// are answered: journal, ledger, quarantine and state equal those of an undisturbed daemon, although the state was
+// never restored.
 func TestReloadSourcesUnderLoad(t *testing.T) {
 	calm, s := newSite(t, "log", snapshotOften), newSite(t, "log", snapshotOften)
 	records := workload(t, 16, 400)
@@ -234,7 +234,13 @@ func TestReloadSourcesUnderLoad(t *testing.T) {
 			path, other = other, path
 		}
 		s.edit(t, fmt.Sprintf("%q, poll: ", path), fmt.Sprintf("%q, poll: ", other))
-		must(t, d.Reload(t.Context(), s.load(t)))
+		d.eventually("the writer is not busy", func() bool {
+			err := d.Reload(t.Context(), s.load(t))
+			if !errors.Is(err, daemon.ErrBusy) {
+				must(t, err)
+			}
+			return err == nil
+		})
 	}
 	d.caughtUp()
 	d.eventually("all is read", func() bool { return d.Views()[0].At.Equal(records[len(records)-1].at) })
@@ -252,8 +258,8 @@ func TestReloadSourcesUnderLoad(t *testing.T) {
 	compare(t, &got, &want)
 }
 
-// TestReloadSourcesDuringImport proves that an import goes on while the sources are replaced, and that none of its jobs
-// is lost.
+// TestReloadSourcesDuringImport proves that an import continues while the sources are replaced, and that none of its
+// jobs is lost.
 func TestReloadSourcesDuringImport(t *testing.T) {
 	const jobs = 600
 	s := importSite(t, 128)

@@ -39,9 +39,9 @@ func (s *site) edit(t testing.TB, old, new string) {
 	write(t, s.config, strings.Replace(string(content), old, new, 1))
 }
 
-// TestReload proves that a reload puts a new configuration into force while each request is answered, that a client
-// that watches comes back by itself, and that what is in the journal and in the ledger afterwards is what it would have
-// been without the reloads: no record is lost, none counts twice.
+// TestReload proves that a reload applies a new configuration while each request is answered, that a watching client
+// reconnects by itself, and that the journal and the ledger are afterwards the same as without the reloads: no record
+// is lost, and none counts twice.
 func TestReload(t *testing.T) {
 	lines := workload(t, 11, 400)
 	part := func(i int) string {
@@ -101,7 +101,7 @@ func TestReload(t *testing.T) {
 	if diff := cmp.Diff(want.Entries, got.Entries, ignore); diff != "" {
 		t.Errorf("the journal differs (-undisturbed +reloaded):\n%.2000s", diff)
 	}
-	// The window's age shapes the models, so that the forecasts since are others; the jobs are the same.
+	// The window's age affects the models, so that later forecasts differ; the jobs are the same.
 	if len(want.Rows) != len(got.Rows) {
 		t.Errorf("%d rows in the ledger, %d undisturbed", len(got.Rows), len(want.Rows))
 	}
@@ -109,7 +109,7 @@ func TestReload(t *testing.T) {
 
 func sameFloat(a, b float64) bool { return a == b || a != a && b != b }
 
-// askOn asks until ctx ends, and returns the first error.
+// askOn repeats requests until ctx ends, and returns the first error.
 func askOn(ctx context.Context, address string) error {
 	c := http.Client{Transport: &http.Transport{}}
 	defer c.CloseIdleConnections()
@@ -147,8 +147,8 @@ func watch(ctx context.Context, address string, events chan<- client.WatchEvent)
 	})
 }
 
-// TestReloadAllOrNothing proves that a configuration that cannot be used changes nothing: the old one stays in force,
-// wholly, and works.
+// TestReloadAllOrNothing proves that an invalid configuration changes nothing: the whole old one stays in use, and
+// works.
 func TestReloadAllOrNothing(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's own port
 	if err != nil {
@@ -210,8 +210,8 @@ func TestReloadAllOrNothing(t *testing.T) {
 	d.wantMetric("waitcast_config_last_reload_successful", "1")
 }
 
-// TestReloadBySignalAndFile proves that the program reloads when it gets SIGHUP, when the file changes, and that a file
-// with errors changes nothing.
+// TestReloadBySignalAndFile proves that the program reloads on SIGHUP and when the file changes, and that a file with
+// errors changes nothing.
 func TestReloadBySignalAndFile(t *testing.T) {
 	s := newSite(t, "log", "")
 	s.add(t, workload(t, 13, 20)[0].text)
@@ -250,7 +250,7 @@ func TestReloadBySignalAndFile(t *testing.T) {
 	}
 }
 
-// fetched returns what a URL tells, "" if nothing.
+// fetched returns the body of a URL, "" if there is none.
 func fetched(url string) string {
 	resp, err := http.Get(url) //nolint:noctx,gosec // a test's own server
 	if err != nil {
@@ -273,7 +273,7 @@ func freePort(t testing.TB) string {
 	return l.Addr().String()
 }
 
-// lockedBuffer is what a process writes, while it does.
+// lockedBuffer collects the output of a process while it runs.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -292,8 +292,8 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// TestReloadTLS proves that TLS can be switched on and off again by a reload, on the same address, and that a
-// certificate that cannot be read changes nothing.
+// TestReloadTLS proves that a reload can switch TLS on and off again, at the same address, and that a certificate that
+// cannot be read changes nothing.
 func TestReloadTLS(t *testing.T) {
 	s := newSite(t, "log", "")
 	s.add(t, workload(t, 14, 10)[0].text)

@@ -20,7 +20,7 @@ func newReloadMetrics() *reloadMetrics {
 		}),
 		at: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "waitcast_config_last_reload_success_timestamp_seconds",
-			Help: "When the configuration in force was put into force, by the machine's clock.",
+			Help: "Time at which the current configuration came into force, by the machine's clock.",
 		}),
 	}
 }

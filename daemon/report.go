@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// Report is what --one-shot prints: the state at the end of the logs and the models fitted on them. With several
+// Report is the output of --one-shot: the state at the end of the logs and the models fitted to them. With several
 // clusters there is one report per cluster.
 type Report struct {
 	Cluster string `json:"cluster"`
@@ -38,7 +38,7 @@ type QueueReport struct {
 	Markov  MarkovReport  `json:"markov"`
 }
 
-// ClassReport is a uniform-log fit; the figures are null where there are too few lifetimes.
+// ClassReport is a uniform-log fit; the figures are null if there are too few lifetimes.
 type ClassReport struct {
 	Class       string   `json:"class"`
 	N           int      `json:"n"`

@@ -18,11 +18,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestRotationKill proves that a daemon which is killed (SIGKILL) at random instants, while a log of numbered lines is
-// written and rotated, ends with every line exactly once and in order, and with the journal, ledger and state of a
-// daemon that read the same lines from one file undisturbed: for every style of rotation. Of copytruncate, which loses
-// lines by itself, each line lost was written between the end of the copying and the truncation, and is in none of the
-// files that it left.
+// TestRotationKill tests every style of rotation. A daemon is killed (SIGKILL) at random instants while a log of
+// numbered lines is written and rotated. It proves that the daemon ends with every line exactly once and in order, and
+// with the journal, ledger and state of a daemon that read the same lines undisturbed from one file. copytruncate loses
+// lines by itself: each lost line was written between the end of the copying and the truncation, and is in none of its
+// files.
 func TestRotationKill(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -34,8 +34,7 @@ func TestRotationKill(t *testing.T) {
 	}
 }
 
-// extent returns how many lines are written during how many kills, and the mean number of lines from rotation to
-// rotation.
+// extent returns the number of lines, the number of kills, and the mean number of lines from rotation to rotation.
 func extent() (lines, kills, every int) {
 	if long() {
 		return 10_000, 200, 200
@@ -89,13 +88,13 @@ func rotationTest(t *testing.T, s rotationStyle, seed uint64) {
 	compareCalm(t, &got, read)
 }
 
-// snapshotOften makes kills fall between snapshots, and some of them into one.
+// snapshotOften makes kills fall between snapshots, and some of them into the writing of one.
 const snapshotOften = "store: {snapshot_events: 150, snapshot_interval: 1s}\n"
 
-// stepsPerLife is the mean of what killer.life lets the writer do.
+// stepsPerLife is the mean number of steps that killer.life lets the writer make.
 const stepsPerLife = 32
 
-// compareCalm compares what was kept with what a daemon keeps that reads the lines from one file, undisturbed.
+// compareCalm compares the data with that of a daemon that reads the lines from one file, undisturbed.
 func compareCalm(t *testing.T, got *kept, lines []string) {
 	t.Helper()
 	calm := newSite(t, "accounting", snapshotOften)
@@ -110,7 +109,7 @@ func compareCalm(t *testing.T, got *kept, lines []string) {
 	compareState(t, got, &want)
 }
 
-// edit replaces a part of a file, which must be there.
+// edit replaces a part of a file. The part must exist.
 func edit(t *testing.T, path, old, by string) {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -121,9 +120,9 @@ func edit(t *testing.T, path, old, by string) {
 	write(t, path, strings.Replace(string(data), old, by, 1))
 }
 
-// numberedLine returns line n of a log: the submissions, starts and ends of jobs, of which some ten run at a time; and
-// every seventh line is no record, since of those the quarantine tells how often they were read, while a record that is
-// read twice counts once.
+// numberedLine returns line n of a log. Lines are the submissions, starts and ends of jobs, of which about ten run at a
+// time. Every seventh line is no record: the quarantine shows how many times such a line was read, while a record that
+// is read twice counts once.
 func numberedLine(n int, rng *rand.Rand) string {
 	if n%7 == 3 {
 		return fmt.Sprintf("garbage %d %s\n", n, strings.Repeat("x", rng.IntN(100)))
@@ -150,7 +149,7 @@ func numberedLine(n int, rng *rand.Rand) string {
 	return fmt.Sprintf("garbage, record %d\n", n)
 }
 
-// toldBy returns what a line puts into the journal or the quarantine: the key of an event, or its own text.
+// toldBy returns what a line adds to the journal or the quarantine: the key of an event, or its own text.
 func toldBy(line string) string {
 	f := strings.SplitN(strings.TrimSuffix(line, "\n"), ";", 4)
 	if len(f) < 4 {
@@ -159,7 +158,8 @@ func toldBy(line string) string {
 	return map[string]job.Kind{"Q": job.Submit, "S": job.Start, "E": job.End}[f[1]].String() + " " + f[2]
 }
 
-// prove holds what was kept against what was written: it returns the lines that were read, and how many were lost.
+// prove compares the data with the lines that were written. It returns the lines that were read, and how many were
+// lost.
 func (w *rotatingWriter) prove(got *kept) (read []string, lost int) {
 	w.t.Helper()
 	number := make(map[string]int, len(w.written))
@@ -170,7 +170,7 @@ func (w *rotatingWriter) prove(got *kept) (read []string, lost int) {
 		w.t.Fatalf("%d different lines of %d; some left: %v", len(number), len(w.written), w.left())
 	}
 	times := make([]int, len(w.written))
-	var events, garbage []int // in the order in which they were kept
+	var events, garbage []int // in the order in which they were stored
 	for _, e := range got.Entries {
 		if e.Event.Derived {
 			continue
@@ -211,7 +211,7 @@ func (w *rotatingWriter) prove(got *kept) (read []string, lost int) {
 	return read, lost
 }
 
-// firstFall returns where a list does not ascend.
+// firstFall returns the first two elements of a list that do not ascend.
 func firstFall(list []int) []int {
 	for i := range list {
 		if i > 0 && list[i] < list[i-1] {
@@ -221,7 +221,7 @@ func firstFall(list []int) []int {
 	return nil
 }
 
-// contents returns what all plain files of the log hold.
+// contents returns the content of all uncompressed files of the log.
 func (w *rotatingWriter) contents() string {
 	w.t.Helper()
 	names, err := filepath.Glob(filepath.Join(w.dir, "*"))

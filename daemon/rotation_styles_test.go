@@ -15,17 +15,17 @@ import (
 // rotationStyle is one way in which a log is rotated.
 type rotationStyle struct {
 	name   string
-	path   string // of the log below the folder of the test; "" means "accounting"
+	path   string // path of the log below the folder of the test; "" means "accounting"
 	source string // YAML added to the source
-	late   bool   // folder and log come later
+	late   bool   // folder and log are created later
 	lossy  bool   // loses lines by itself
-	// open makes the first file.
+	// open creates the first file.
 	open func(*rotatingWriter)
-	// rotate begins a new file; nil where between does.
+	// rotate begins a new file; nil if between does.
 	rotate func(*rotatingWriter)
-	// step is done before every step of the writer.
+	// step is called before every step of the writer.
 	step func(*rotatingWriter)
-	// between takes the place of every other life of the daemon.
+	// between replaces every other life of the daemon.
 	between func(*rotatingWriter, *killer)
 }
 
@@ -48,7 +48,8 @@ func rotationStyles() []rotationStyle {
 	}
 }
 
-// rotatingWriter writes numbered lines as a scheduler does, and worse: in pieces, with rotations at any line.
+// rotatingWriter writes numbered lines like a scheduler, and under harder conditions: in pieces, with rotations at any
+// line.
 type rotatingWriter struct {
 	t     *testing.T
 	style rotationStyle
@@ -57,13 +58,13 @@ type rotatingWriter struct {
 	rng   *rand.Rand
 
 	lines, every, perStep int
-	late                  int // steps until the log appears
+	late                  int // number of steps until the log appears
 
 	file    *os.File
-	pending string   // the rest of a line whose beginning is written
-	written []string // begun lines
+	pending string   // the rest of a line whose beginning was written
+	written []string // lines that were begun
 	rotated int
-	held    int          // lines until the writer is signalled; it writes to a renamed file until then
+	held    int          // number of lines until the writer is signalled; until then it writes to a renamed file
 	zip     []string     // rotated files to be compressed
 	reused  int          // new files that got the inode of the one deleted before
 	window  map[int]bool // the lines written between copying and truncation
@@ -89,10 +90,10 @@ func newRotatingWriter(t *testing.T, s rotationStyle, seed uint64, lines, every 
 	return w
 }
 
-// left reports whether something is still to be written.
+// left reports whether more lines must be written.
 func (w *rotatingWriter) left() bool { return len(w.written) < w.lines || w.pending != "" }
 
-// grant makes n steps, fewer if all is written.
+// grant makes n steps, fewer if all lines are written.
 func (w *rotatingWriter) grant(n int) {
 	w.t.Helper()
 	for ; n > 0 && w.left(); n-- {
@@ -160,7 +161,7 @@ func (w *rotatingWriter) put(text string) {
 	must(w.t, err)
 }
 
-// reopen lets the writer go on in another file.
+// reopen lets the writer continue in another file.
 func (w *rotatingWriter) reopen(path string) {
 	w.t.Helper()
 	if w.file != nil {
@@ -171,7 +172,7 @@ func (w *rotatingWriter) reopen(path string) {
 	must(w.t, err)
 }
 
-// pause lets the daemon look in the middle of a rotation, sometimes.
+// pause sometimes lets the daemon read in the middle of a rotation.
 func (w *rotatingWriter) pause() {
 	if w.rng.IntN(3) == 0 {
 		<-time.After(time.Duration(w.rng.Int64N(int64(40 * time.Millisecond))))
@@ -192,7 +193,7 @@ func (w *rotatingWriter) rename() {
 	w.reopen(w.path)
 }
 
-// renameHeld is what logrotate does: the writer goes on in the renamed file until a signal reaches it.
+// renameHeld rotates like logrotate: the writer continues in the renamed file until it is signalled.
 func (w *rotatingWriter) renameHeld() {
 	w.aside()
 	f, err := os.OpenFile(w.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -201,7 +202,7 @@ func (w *rotatingWriter) renameHeld() {
 	w.held = 1 + w.rng.IntN(20)
 }
 
-// renameGap leaves no file for a while: nobody makes one until the writer is signalled.
+// renameGap leaves no file for a while: the writer creates one only when it is signalled.
 func (w *rotatingWriter) renameGap() {
 	w.aside()
 	w.held = 1 + w.rng.IntN(20)
@@ -212,7 +213,7 @@ func (w *rotatingWriter) renameZip() {
 	w.reopen(w.path)
 }
 
-// zipSome compresses a rotated file now and then, as gzip does: the original goes when the copy is complete and has its
+// zipSome sometimes compresses a rotated file like gzip: it deletes the original when the copy is complete and has its
 // time.
 func (w *rotatingWriter) zipSome() {
 	if len(w.zip) == 0 || w.left() && w.rng.IntN(10) > 0 {
@@ -234,7 +235,7 @@ func (w *rotatingWriter) zipSome() {
 	must(w.t, os.Remove(name))
 }
 
-// copyTruncate copies the log while lines are written to it, and truncates it; some lines come between the two.
+// copyTruncate copies the log while lines are written to it, and truncates it. Some lines are written between the two.
 func (w *rotatingWriter) copyTruncate() {
 	from, err := os.Open(w.path)
 	must(w.t, err)
@@ -262,7 +263,7 @@ func (w *rotatingWriter) copyTruncate() {
 	must(w.t, os.Truncate(w.path, 0))
 }
 
-// switchLink opens a new file and lets the link lead to it.
+// switchLink opens a new file and makes the link lead to it.
 func (w *rotatingWriter) switchLink() {
 	name := fmt.Sprintf("target-%05d", w.rotated)
 	w.reopen(filepath.Join(w.dir, name))
@@ -279,8 +280,8 @@ func (w *rotatingWriter) nextDay() {
 	w.reopen(filepath.Join(w.dir, epoch().AddDate(0, 0, w.rotated).Format("20060102")))
 }
 
-// recreate deletes the log, of which all is read and committed, and makes it anew: sometimes under a daemon that goes
-// on for a moment, sometimes after its death, when the new file gets the inode of the old one.
+// recreate deletes the log, which is completely read and committed, and creates it again. Sometimes a daemon continues
+// for a moment meanwhile; sometimes this happens after its death, when the new file gets the inode of the old one.
 func (w *rotatingWriter) recreate(k *killer) {
 	w.finishLine()
 	p := k.spawn()
@@ -315,7 +316,7 @@ func (w *rotatingWriter) recreate(k *killer) {
 	w.grant(stepsPerLife / 2)
 }
 
-// note tells what is special of the style.
+// note describes the special results of the style.
 func (w *rotatingWriter) note() string {
 	switch {
 	case w.style.between != nil:

@@ -15,18 +15,18 @@ import (
 	"github.com/waitcast/waitcast/daemon/systemd"
 )
 
-// Run starts a daemon and lets it work until ctx ends or it cannot go on. It reloads when Options.Reload asks for it,
-// and when the configuration file has changed.
+// Run starts a daemon and waits until ctx ends or the daemon cannot continue. It reloads on Options.Reload, and when
+// the configuration file has changed.
 func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	d := New(cfg, opts)
-	file := newFileWatch("") // made before the start, which may take long: a change meanwhile is noticed
+	file := newFileWatch("") // created before the start, which may take long, so that a change meanwhile is noticed
 	if opts.Load != nil {
 		file = newFileWatch(cfg.File)
 	}
 	manager := systemd.New(d.opts.Log)
 	err := manager.Start("restoring the saved state", func() error { return d.Start(ctx) })
 	switch {
-	case err != nil && ctx.Err() != nil: // a start that was ended is no failure
+	case err != nil && ctx.Err() != nil: // a start that was cancelled is no failure
 		d.opts.Log.Info("stopped while starting", zap.NamedError("start", err))
 		return nil
 	case err != nil:
@@ -62,7 +62,7 @@ func (d *Daemon) work(ctx context.Context, manager *systemd.Manager, file *fileW
 }
 
 // OneShotConfig returns the configuration of --one-shot: the usual one, or the given files as the logs of one cluster,
-// in order. Unless a configuration file says otherwise the models take in the whole log and forget nothing.
+// in order. Unless a configuration file defines it otherwise, the models use the whole log and forget nothing.
 func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error) {
 	if len(files) > 0 {
 		if flags.Changed("path") {
@@ -87,7 +87,7 @@ func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error)
 	for i := range files {
 		s := cfg.Clusters[0].Sources[0]
 		s.Name, s.Path = fmt.Sprintf("%s-%d", s.Format, i+1), files[i]
-		s.Rotated = []string{} // the files that were named, no others
+		s.Rotated = []string{} // only the files that were named
 		if i == 0 {
 			cfg.Clusters[0].Sources[0] = s
 		} else {
@@ -97,7 +97,7 @@ func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error)
 	return cfg, nil
 }
 
-// guessFormat knows a format by the name of a file, "" if it does not.
+// guessFormat guesses a format from the name of a file. It returns "" if it cannot.
 func guessFormat(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
 	if strings.HasSuffix(name, ".swf") {

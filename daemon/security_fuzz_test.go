@@ -20,15 +20,15 @@ import (
 // fuzzSeed makes the malformed requests the same in every run.
 const fuzzSeed = 9817
 
-// malformed is a request with something wrong, as it goes over the wire.
+// malformed is a request with an error, as it is sent.
 type malformed struct {
 	kind string
 	wire []byte
-	// silent: the server may close the connection without an answer, as it is no request at all.
+	// silent: the server may close the connection without an answer, because it is no request at all.
 	silent bool
-	// perhaps: it may be a good one by chance.
+	// perhaps: it may be valid by chance.
 	perhaps bool
-	// also is a status that Go's server gives by itself for this kind: 501 for a transfer coding, 505 for a version of
+	// also is a status that Go's server itself gives for this kind: 501 for a transfer coding, 505 for a version of
 	// HTTP.
 	also int
 }
@@ -49,7 +49,7 @@ func (m *mangler) junk(n int, printable bool) string {
 	return string(b)
 }
 
-// escaped returns junk as it may stand in a query's value.
+// escaped returns junk that is valid in a query's value.
 func (m *mangler) escaped(n int) string {
 	var out strings.Builder
 	for _, c := range []byte(m.junk(n, false)) {
@@ -67,7 +67,7 @@ func post(target, body string) []byte {
 		body)
 }
 
-// The generators, each of one kind.
+// generators returns functions that generate one kind of malformed request each.
 func (m *mangler) generators() []func() malformed {
 	return []func() malformed{m.path, m.method, m.number, m.text, m.parameter, m.encoding, m.body, m.types, m.media,
 		m.credential, m.question, m.length, m.chunks, m.headers, m.version, m.garbage, m.mutated}
@@ -194,7 +194,7 @@ func (m *mangler) garbage() malformed {
 		also: http.StatusHTTPVersionNotSupported}
 }
 
-// mutated is a good request of which some bytes are others.
+// mutated returns a good request in which some bytes are changed.
 func (m *mangler) mutated() malformed {
 	good := [][]byte{
 		request("GET", "/v1/wait?queue=short&procs=4&time_limit=1:00:00&user=alice",
@@ -219,14 +219,14 @@ func (m *mangler) mutated() malformed {
 	return malformed{kind: "mutated", wire: wire, silent: true, perhaps: true, also: http.StatusHTTPVersionNotSupported}
 }
 
-// reception counts what came back, by kind and status; 0 is a connection that was closed without an answer.
+// reception counts the answers, by kind and status; 0 is a connection that was closed without an answer.
 type reception struct {
 	mu    sync.Mutex
 	seen  map[string]map[int]int
 	wrong []string
 }
 
-// send sends one request on a connection of its own and judges the answer.
+// send sends one request on its own connection and checks the answer.
 func (o *reception) send(t testing.TB, address string, r malformed) {
 	conn, err := net.Dial("tcp", address) //nolint:noctx // on loopback
 	if err != nil {
@@ -234,7 +234,7 @@ func (o *reception) send(t testing.TB, address string, r malformed) {
 		return
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.(*net.TCPConn).SetLinger(0) // or the ports run out
+	_ = conn.(*net.TCPConn).SetLinger(0) // otherwise the ports run out
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	_, _ = conn.Write(r.wire) // the server may have closed already
 	_ = conn.(*net.TCPConn).CloseWrite()
@@ -264,7 +264,7 @@ func (o *reception) send(t testing.TB, address string, r malformed) {
 	}
 }
 
-// heapNow returns the bytes that live on the heap.
+// heapNow returns the number of live bytes on the heap.
 func heapNow() uint64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -273,14 +273,15 @@ func heapNow() uint64 {
 	return m.HeapAlloc
 }
 
-// TestMalformedRequests proves that 50,000 malformed requests get answers of 4xx and none of 5xx (but for the two that
-// Go's server gives by itself), that nothing panics, and that neither goroutines nor memory grow.
+// TestMalformedRequests proves that 50,000 malformed requests get answers of 4xx and none of 5xx (except two that Go's
+// server itself gives), that nothing panics, and that neither goroutines nor memory grow.
 func TestMalformedRequests(t *testing.T) {
 	total := 20_000
 	if testing.Short() {
 		total = 5_000
 	}
-	s := newSite(t, "accounting", "")
+	// One slot for each sender. They close their side at once, and a disconnected client gets no turn.
+	s := newSite(t, "accounting", "limits: {expensive: 4}\n")
 	log := workload(t, 4, 100)
 	s.add(t, text(log))
 	end := log[len(log)-1].at

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/internal/certtest"
 )
 
-// slow opens a connection that says something and then nothing, until the test ends.
+// slow opens a connection that sends a text and then nothing, until the test ends.
 func slow(t *testing.T, address, says string) *net.TCPConn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address) //nolint:noctx // on loopback
@@ -32,15 +32,15 @@ func slow(t *testing.T, address, says string) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// unread asks again and again on one connection and takes nothing of the answers, until the daemon does not take more
-// requests either.
+// unread repeats requests on one connection without reading the answers, until the daemon reads no more requests
+// either.
 func unread(t *testing.T, address, target string) {
 	t.Helper()
 	conn := slow(t, address, "")
 	_ = conn.SetReadBuffer(4096)
 	ask := strings.Repeat("GET "+target+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 200)
 	_ = conn.SetWriteDeadline(time.Now().Add(patience))
-	go func() { // it ends with the connection
+	go func() { // ends with the connection
 		for {
 			if _, err := io.WriteString(conn, ask); err != nil {
 				return
@@ -49,18 +49,18 @@ func unread(t *testing.T, address, target string) {
 	}()
 }
 
-// watchQuestion is one that the site's log can answer.
+// watchQuestion is a request that can be answered from the site's log.
 const watchQuestion = `{"places":[{"queue":"short"}],"sizes":[1,2],"runtime":{"amdahl":{"serial":0.1,"t1_seconds":` +
 	`3600}}}`
 
-// TestSlowClients proves that while hundreds of clients are slow in sending headers or bodies, or read nothing of their
-// answers, others are answered; that the slow ones are cut off; and that a stream lives on past the deadline of
-// ordinary answers.
+// TestSlowClients proves that others are answered while hundreds of clients are slow in sending headers or bodies, or
+// do not read their answers. It proves that the slow ones are disconnected, and that a stream lives past the deadline
+// of ordinary answers.
 func TestSlowClients(t *testing.T) {
 	// it waits for the deadlines of slow clients most of the time
 	t.Parallel()
 
-	s := newSite(t, "accounting", "limits: {write_timeout: 20s}\n") // far less than a stream that is silent lives
+	s := newSite(t, "accounting", "limits: {write_timeout: 20s}\n") // much less than the lifetime of a silent stream
 	log := workload(t, 4, 100)
 	s.add(t, text(log))
 	end := log[len(log)-1].at
@@ -92,7 +92,7 @@ func TestSlowClients(t *testing.T) {
 		}
 		return n
 	}
-	if n := open(); n < each { // those without headers are cut off after 5 s, which a busy machine may need to open all
+	if n := open(); n < each { // those without headers are disconnected after 5 s, perhaps before all are open
 		t.Fatalf("%d connections are open, want those of the slow clients", n)
 	}
 	d.http.Timeout = patience
@@ -110,7 +110,7 @@ func TestSlowClients(t *testing.T) {
 	} else {
 		_ = resp.Body.Close()
 	}
-	// the watcher, the one that asks, and one that may be idle
+	// the watcher, the requesting client, and one that may be idle
 	d.eventually("all slow clients cut off", func() bool { return open() <= 3 })
 	_ = headers[0].SetReadDeadline(time.Now().Add(patience))
 	if left, err := io.ReadAll(headers[0]); err != nil || len(left) > 0 && !strings.Contains(string(left), " 408 ") {
@@ -121,8 +121,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestStreamsOverHTTP2 proves that a stream over HTTP/2 outlives the deadline of ordinary answers, while nothing is
-// written and with what comes after.
+// TestStreamsOverHTTP2 proves that a stream over HTTP/2 outlives the deadline of ordinary answers, both while nothing
+// is written and with later events.
 func TestStreamsOverHTTP2(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: the stream must be silent for 15 s")
@@ -160,7 +160,7 @@ func TestStreamsOverHTTP2(t *testing.T) {
 	}
 }
 
-// secureSite is newSite with TLS.
+// secureSite does the same as newSite, with TLS.
 func secureSite(t *testing.T, extra string) (*site, *certtest.Authority) {
 	t.Helper()
 	authority, dir := certtest.New(t), t.TempDir()

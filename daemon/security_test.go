@@ -15,6 +15,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/internal/certtest"
+	"github.com/waitcast/waitcast/internal/mungetest"
 	"github.com/waitcast/waitcast/internal/token"
 )
 
@@ -36,8 +37,8 @@ func securityExamples(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestDocsSecurityExamples proves that a daemon starts with every configuration of docs/security.md, with the tokens
-// and web-config files that stand there, and lets in who shows what they say.
+// TestDocsSecurityExamples proves that a daemon starts with every configuration in docs/security.md, with the tokens
+// and web-config files there, and accepts the credentials that they define.
 func TestDocsSecurityExamples(t *testing.T) {
 	examples := securityExamples(t)
 	for i, text := range examples["waitcastd.yaml"] {
@@ -55,14 +56,23 @@ func TestDocsSecurityExamples(t *testing.T) {
 				write(t, filepath.Join(dir, "ca.crt"), string(ca))
 				write(t, filepath.Join(dir, "tokens.yaml"), examples["tokens.yaml"][0])
 				write(t, filepath.Join(dir, "web.yaml"), web)
-				text := strings.ReplaceAll(regexp.MustCompile(`(?m)^listen:.*$`).ReplaceAllString(text, ""),
-					"/etc/waitcast", dir)
+				text := strings.NewReplacer("/etc/waitcast", dir, "/run/waitcast", dir).Replace(
+					regexp.MustCompile(`(?m)^listen:.*$`).ReplaceAllString(text, ""))
 				s := newSite(t, "accounting", text)
 				d := s.start(t)
 				cert, key := authority.Issue(dir, "someone")
 				credentials := client.Credentials{CA: authority.File, Cert: cert, Key: key}
 				if strings.Contains(text, "tokens_file") {
 					credentials.Token = "WMNKDNCCMFDPYE3ACOG6X63NPR" // in docs/command.md
+				}
+				// the role of a certificate is public: a client with one is identified, and needs no other credential
+				refusal := http.StatusUnauthorized
+				if strings.Contains(text, "munge: true") {
+					mungetest.Start(t)
+					credentials.Munge = true
+					if strings.Contains(web, "client_ca_file") {
+						refusal = http.StatusForbidden
+					}
 				}
 				shown, err := credentials.HTTPClient()
 				if err != nil {
@@ -81,9 +91,10 @@ func TestDocsSecurityExamples(t *testing.T) {
 					t.Fatal(err)
 				}
 				var problem *client.ProblemError
-				if _, _, err := ask.Jobs(t.Context(), "", "", 1); !errors.As(err, &problem) && err != nil ||
+				_, _, err = ask.Jobs(t.Context(), client.JobsQuery{Limit: 1})
+				if !errors.As(err, &problem) && err != nil ||
 					problem != nil &&
-						(problem.Status != http.StatusServiceUnavailable && problem.Status != http.StatusUnauthorized) {
+						(problem.Status != http.StatusServiceUnavailable && problem.Status != refusal) {
 					t.Errorf("%v", err)
 				}
 				if _, _, err := ask.Queues(t.Context(), ""); err != nil {
@@ -94,8 +105,8 @@ func TestDocsSecurityExamples(t *testing.T) {
 	}
 }
 
-// TestPythonOverTLS proves that the Python client speaks to a daemon over TLS with a client certificate and a token,
-// sees its user's jobs and no others, and reads a refusal.
+// TestPythonOverTLS proves that the Python client connects to a daemon over TLS with a client certificate and a token,
+// sees its user's jobs and no others, and parses a refusal.
 func TestPythonOverTLS(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -131,14 +142,14 @@ print(json.dumps(told))
 		"WAITCAST_URL=https://"+d.Addr().String(),
 		"WAITCAST_CA="+authority.File, "WAITCAST_CERT="+mine, "WAITCAST_KEY="+mineKey)
 	out, err := cmd.CombinedOutput()
-	// nothing has been read: 503 to who may ask
+	// nothing has been read: 503 for callers with the right to ask
 	if got := strings.TrimSpace(string(out)); err != nil || got != "[true, 403, true, 503, 401]" {
 		t.Errorf("%v: %s", err, got)
 	}
 }
 
 // TestHashedNamesOverRestart proves that with access.users: hashed a job's user is a pseudonym for others, the same
-// after a restart, and the name for an administrator, by the token that the daemon made.
+// after a restart, and the name for an administrator with the token that the daemon generated.
 func TestHashedNamesOverRestart(t *testing.T) {
 	s := newSite(t, "accounting", "access: {users: hashed}\n")
 	log := workload(t, 4, 100)
@@ -187,7 +198,7 @@ func TestHashedNamesOverRestart(t *testing.T) {
 	}
 }
 
-// TestOpenToOthers proves that the log says so where other hosts can reach a daemon that has neither TLS nor tokens.
+// TestOpenToOthers proves that the log warns if other hosts can reach a daemon that has neither TLS nor tokens.
 func TestOpenToOthers(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	text, err := os.ReadFile(s.config)

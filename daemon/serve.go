@@ -16,19 +16,19 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// The deadlines and bounds of one request.
+// These are the deadlines and limits of one request.
 const (
-	headerTimeout = 5 * time.Second  // until its headers are there, and for a TLS handshake
-	readTimeout   = 30 * time.Second // until its body is there; an import sets its own
-	idleTimeout   = 2 * time.Minute  // until the next one on the connection
-	writeTimeout  = time.Minute      // until its answer is sent, unless limits.write_timeout says otherwise
-	maxWrite      = time.Hour        // the maximum of limits.write_timeout: the deadline of answers outside of handlers
-	headerBytes   = 64 << 10         // a watcher's question stands in its URL
-	complaints    = 5                // lines of the log per second that clients can cause
+	headerTimeout = 5 * time.Second  // for sending its headers, and for a TLS handshake
+	readTimeout   = 30 * time.Second // for sending its body; an import sets its own deadline
+	idleTimeout   = 2 * time.Minute  // until the next request on the same connection
+	writeTimeout  = time.Minute      // for sending its answer, unless limits.write_timeout is set
+	maxWrite      = time.Hour        // the maximum of limits.write_timeout; the deadline of answers outside of handlers
+	headerBytes   = 64 << 10         // large, because the URL contains a watcher's question
+	complaints    = 5                // lines per second of the log that clients can cause
 )
 
-// newServer returns the server of the HTTP interface: it speaks TLS if the guard does. The handler sets the deadline of
-// its answers. Requests end with the server's shutdown.
+// newServer returns the server of the HTTP interface. It speaks TLS if the guard does. The handler sets the write
+// deadline of each answer. A shutdown of the server cancels the contexts of its requests.
 func newServer(handler http.Handler, guard *access.Guard, to *zap.Logger) *http.Server {
 	requests, end := context.WithCancelCause(context.Background())
 	s := &http.Server{
@@ -45,7 +45,7 @@ func newServer(handler http.Handler, guard *access.Guard, to *zap.Logger) *http.
 	return s
 }
 
-// rateLimitedWriter writes the server's messages to the log, up to a rate: clients cause them.
+// rateLimitedWriter writes the server's messages to the log. It limits their rate, because clients cause them.
 type rateLimitedWriter struct {
 	to    *zap.Logger
 	limit *rate.Limiter
@@ -54,7 +54,7 @@ type rateLimitedWriter struct {
 // Write implements io.Writer.
 func (r *rateLimitedWriter) Write(line []byte) (int, error) {
 	switch text := strings.TrimSpace(string(line)); {
-	case strings.Contains(text, "panic serving"): // a fault of ours
+	case strings.Contains(text, "panic serving"): // a bug of waitcast
 		r.to.Error(text)
 	case r.limit.Allow():
 		r.to.Info(terminal.Line(text))

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// spacesPollInterval is the time between two searches for new spaces, in a daemon that only serves.
+	// spacesPollInterval is the time between two searches for new spaces in a daemon that only serves.
 	spacesPollInterval = 10 * time.Second
-	// leasePollInterval is the time between two checks of the writer's lease, in a daemon that follows a journal.
+	// leasePollInterval is the time between two checks of the writer's lease in a daemon that follows a journal.
 	leasePollInterval = 2 * time.Second
 )
 
-// errSpaces ends a core that serves: there are other spaces to serve now.
+// errSpaces ends a serving core because the set of spaces to serve has changed.
 var errSpaces = errors.New("the spaces of the shared database have changed")
 
-// servedSpace is one space that is answered from.
+// servedSpace is one space whose clusters the daemon answers for.
 type servedSpace struct {
 	name        string
 	store       *postgres.Store
@@ -35,12 +35,13 @@ type servedSpace struct {
 	fingerprint string
 }
 
-// servingCore answers from what other daemons collect into a shared database.
+// servingCore answers requests from spaces that other daemons write in a shared database.
 type servingCore struct {
 	*coreParts
-	standsBy bool // it takes over once the lease is free
+	standsBy bool            // whether it takes over once the lease is free
+	own      *postgres.Store // of the space that it takes over; nil while there is no such space
 	spaces   []*servedSpace
-	found    map[string]bool // spaces that can be served, or could but for a cluster's name
+	found    map[string]bool // spaces that are served, or that would be if the name of a cluster were unique
 	views    *manyViews
 	unfollow context.CancelFunc
 }
@@ -55,10 +56,11 @@ func (c *servingCore) start(ctx context.Context) error {
 	)
 }
 
-// reloadSources implements core: the daemon that collects reads the sources. They count here when this one takes over.
+// reloadSources implements core. It does nothing: the daemon that collects reads the sources. New ones take effect when
+// this daemon takes over.
 func (c *servingCore) reloadSources(context.Context, *config.Config) error { return nil }
 
-// openSpaces opens the spaces to serve, each as a step of its own.
+// openSpaces opens the spaces to serve, each as its own step.
 func (c *servingCore) openSpaces(ctx context.Context) error {
 	metrics := pipeline.NewMetrics(c.registry)
 	names, err := c.spaceNames(ctx)
@@ -84,7 +86,7 @@ func (c *servingCore) openSpaces(ctx context.Context) error {
 	return nil
 }
 
-// spaceNames returns the names of the spaces that are to be served.
+// spaceNames returns the names of the spaces to serve.
 func (c *servingCore) spaceNames(ctx context.Context) ([]string, error) {
 	if c.cfg.Store.Space != "" {
 		return []string{c.cfg.Store.Space}, nil
@@ -92,11 +94,14 @@ func (c *servingCore) spaceNames(ctx context.Context) ([]string, error) {
 	return postgres.Spaces(ctx, c.cfg.Store.URL)
 }
 
-// openSpace restores the state of a space. It returns nil if its collector has not begun yet.
+// openSpace restores the state of a space. It returns nil if the space's collector has not started yet.
 func (c *servingCore) openSpace(ctx context.Context, name string, metrics *pipeline.Metrics) (*servedSpace, error) {
 	store, err := postgres.Open(ctx, c.cfg.Store.URL, postgres.Options{Space: name, ReadOnly: true, Log: c.opts.Log})
 	if err != nil {
 		return nil, err
+	}
+	if c.standsBy { // also of a space whose holder was killed before it stored anything
+		c.own = store
 	}
 	s := &servedSpace{name: name, store: store}
 	if err := c.steps.start(ctx, step{name: "database of space " + name, stop: store.Close}); err != nil {
@@ -121,6 +126,7 @@ func (c *servingCore) openSpace(ctx context.Context, name string, metrics *pipel
 	return s, c.steps.start(ctx,
 		step{name: "pipeline of space " + name, stop: func() error {
 			s.pipeline.Close()
+			s.pipeline.Release()
 			return nil
 		}},
 		step{name: "saved state of space " + name, start: func(ctx context.Context) error {
@@ -129,7 +135,8 @@ func (c *servingCore) openSpace(ctx context.Context, name string, metrics *pipel
 	)
 }
 
-// unique reports whether none of the clusters of a space is in another one: only their names distinguish them.
+// unique reports whether no other space has a cluster with the same name as one of this space. Requests distinguish
+// clusters by name only.
 func (c *servingCore) unique(s *servedSpace) bool {
 	for _, v := range s.pipeline.Views() {
 		for _, other := range c.spaces {
@@ -154,7 +161,7 @@ func (c *servingCore) openWeb(context.Context) error {
 	return c.openAPI(c.views, stores, refuseImport)
 }
 
-// follow begins to follow the journals.
+// follow starts to follow the journals.
 func (c *servingCore) follow(context.Context) error {
 	var ctx context.Context
 	ctx, c.unfollow = context.WithCancel(context.Background())
@@ -165,9 +172,9 @@ func (c *servingCore) follow(context.Context) error {
 			}
 		})
 		c.background.Go(func() { c.views.listen(ctx, s.pipeline) })
-		if c.standsBy {
-			c.background.Go(func() { c.standBy(ctx, s.store) })
-		}
+	}
+	if c.standsBy {
+		c.background.Go(func() { c.standBy(ctx, c.own) })
 	}
 	c.background.Go(func() { c.watchSpaces(ctx) })
 	return nil
@@ -179,7 +186,7 @@ func (c *servingCore) stopFollowing() error {
 	return nil
 }
 
-// wait returns the function that waits for more of a journal.
+// wait returns a function that waits until a journal has more entries.
 func (s *servedSpace) wait() pipeline.Wait {
 	var version int64
 	return func(ctx context.Context, _ int64) (string, error) {
@@ -200,7 +207,7 @@ func (s *servedSpace) wait() pipeline.Wait {
 	}
 }
 
-// watchSpaces fails the core when there is a space to serve that was not found at the start: its collector has begun.
+// watchSpaces fails the core when a space to serve appears that did not exist at the start.
 func (c *servingCore) watchSpaces(ctx context.Context) {
 	tick := time.NewTicker(min(spacesPollInterval, c.cfg.Store.Lease))
 	defer tick.Stop()
@@ -212,7 +219,7 @@ func (c *servingCore) watchSpaces(ctx context.Context) {
 		}
 		names, err := c.spaceNames(ctx)
 		if err != nil {
-			continue // the followers of the journals report it
+			continue // the followers of the journals report this error
 		}
 		for _, name := range names {
 			if !c.found[name] && c.begun(ctx, name) {
@@ -238,7 +245,7 @@ func (c *servingCore) begun(ctx context.Context, name string) bool {
 	return true
 }
 
-// refuseImport is the api.ImportFunc of a daemon that reads nothing.
+// refuseImport is the api.ImportFunc of a daemon that only serves. It returns an error.
 func refuseImport(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {
 	return nil, &api.Refused{
 		Status: http.StatusConflict, Detail: "this daemon does not collect: it answers from what another one writes",
@@ -246,8 +253,13 @@ func refuseImport(context.Context, api.ImportRequest, func(wire.ImportProgress))
 	}
 }
 
-// standBy waits until the lease is free, and ends the core then.
+// standBy waits until the lease is free. Then it ends the core, so that a collecting core can start. Without a store
+// there is no space, and so no lease.
 func (c *servingCore) standBy(ctx context.Context, store *postgres.Store) {
+	if store == nil {
+		c.fail(errTakeOver)
+		return
+	}
 	poll := time.NewTicker(c.cfg.Store.Lease / leasePolls)
 	defer poll.Stop()
 	for {

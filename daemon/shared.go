@@ -10,24 +10,24 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Several daemons share a PostgreSQL database. A daemon that collects holds the lease on its space. One that finds it
-// held by another of the same configuration stands by: it answers from the other's journal, and takes over when the
-// lease runs out.
+// Several daemons share a PostgreSQL database. A daemon that collects holds the lease of its space. A daemon with the
+// same configuration that finds the lease taken stands by. It answers from the other daemon's journal, and it takes
+// over when the lease expires.
 
-// shapeKey is the key under which a collecting daemon stores the part of its configuration that others need to follow
-// its journal; fingerprintKey is that of package pipeline.
+// shapeKey is the key under which a collecting daemon stores fields of its configuration. Other daemons need them to
+// follow its journal. fingerprintKey is the key that package pipeline uses too.
 const (
 	shapeKey       = "shape"
 	fingerprintKey = "fingerprint"
 )
 
-// leasePolls is how often within the time of a lease a standby checks it.
+// leasePolls is how many times a standby checks the lease within the duration of the lease.
 const leasePolls = 4
 
-// errTakeOver ends a core that stands by: the lease is free.
+// errTakeOver ends a core that stands by because the lease is free.
 var errTakeOver = errors.New("nobody holds the lease any more")
 
-// OtherConfigError says that a space is collected by a daemon whose configuration shapes another state.
+// OtherConfigError means that a space is collected by a daemon whose configuration shapes another state.
 type OtherConfigError struct {
 	Space, Holder string
 }
@@ -38,7 +38,7 @@ func (e *OtherConfigError) Error() string {
 		"give this daemon's a name of its own (store.space), or both the same clusters and models", e.Space, e.Holder)
 }
 
-// processName is the name of this process in messages.
+// processName returns the name of this process for messages.
 func processName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -47,7 +47,7 @@ func processName() string {
 	return fmt.Sprintf("%s, process %d (%s)", host, os.Getpid(), strings.ToLower(rand.Text()[:6]))
 }
 
-// databaseName returns the place of the database for messages, without a password.
+// databaseName returns the location of the database for messages, without a password.
 func databaseName(cfg *config.Config) string {
 	switch {
 	case cfg.Store.URL == "":

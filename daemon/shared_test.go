@@ -24,7 +24,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/transfer"
 )
 
-// member is one of the daemons that share a database, in a process of its own.
+// member is one of the daemons that share a database, in its own process.
 type member struct {
 	t    *testing.T
 	file string
@@ -81,7 +81,7 @@ func (m *member) start() {
 	}
 }
 
-// end ends the process with a signal; one that is killed has no say.
+// end sends a signal to the process and waits for its end; after a kill its exit code is not checked.
 func (m *member) end(signal syscall.Signal) {
 	m.t.Helper()
 	if err := m.cmd.Process.Signal(signal); err != nil {
@@ -113,12 +113,12 @@ func serveOnly(t *testing.T, database string) *running {
 	return r
 }
 
-// TestShared proves that daemons which share a PostgreSQL database stand in for each other. Two collect the same log,
-// of which one at a time holds the lease: the holder is killed, or paused for longer than its lease and then woken,
-// again and again, while the log goes on; the other takes over. A third collects another cluster into a space of its
-// own. Two that only serve answer all the while, about both clusters. In the end the journal, the ledger, the
-// quarantine and the state are those of a daemon that was never disturbed: no event lost, none counted twice, nothing
-// written by the one that was paused; and all daemons give the same answer.
+// TestShared proves that daemons that share a PostgreSQL database replace each other. Two collect the same log, and one
+// at a time holds the lease. Again and again the holder is killed, or paused for longer than its lease and then
+// continued, while the log grows; the other takes over. A third collects another cluster into its own space. Two
+// serving daemons answer all the time, about both clusters. At the end the journal, the ledger, the quarantine and the
+// state equal those of an undisturbed daemon: no event is lost, none counts twice, and the paused one has written
+// nothing. All daemons give the same answer.
 func TestShared(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector; left out by -short")
@@ -225,7 +225,7 @@ func quantilesOf(t *testing.T, body string) string {
 	return string(w.Wait)
 }
 
-// TestSharedByOthers proves that a daemon refuses to stand by for one of another configuration: it would serve, and
+// TestSharedByOthers proves that a daemon refuses to stand by for one with another configuration: it would serve, and
 // later collect, other jobs under the same name.
 func TestSharedByOthers(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
@@ -243,8 +243,8 @@ func TestSharedByOthers(t *testing.T) {
 	}
 }
 
-// TestReloadOfAServer proves that a daemon that only serves takes over access rules and limits at once, and goes on
-// following: its core stays, and so do the streams of its clients.
+// TestReloadOfAServer proves that a serving daemon applies access rules and limits at once, and continues to follow:
+// its core stays, and so do the streams of its clients.
 func TestReloadOfAServer(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
 	database := server.NewDatabase(t)
@@ -284,7 +284,7 @@ func TestReloadOfAServer(t *testing.T) {
 	_ = watched.body.Close()
 }
 
-// TestUnfinishedCopy proves that a daemon does not begin with a database into which a copy was broken off.
+// TestUnfinishedCopy proves that a daemon refuses a database with an unfinished copy.
 func TestUnfinishedCopy(t *testing.T) {
 	s := newSite(t, "log", "")
 	store, err := sqlite.Open(t.Context(), s.db, sqlite.Options{})

@@ -21,7 +21,8 @@ type slurmCluster struct {
 	dir string
 }
 
-// newSlurm starts one, with further options of the script, or skips the test where what it needs is not installed.
+// newSlurm starts a Slurm, with further options of the script, or skips the test if a required program is not
+// installed.
 func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 	t.Helper()
 	if testing.Short() {
@@ -31,7 +32,9 @@ func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 		t.Skip("real Slurm: slurmd must be run by root")
 	}
 	needed := []string{"slurmctld", "slurmd", "munged", "squeue"}
-	if slices.Contains(options, "--accounting") {
+	if slices.ContainsFunc([]string{"--accounting", "--limits", "--binding", "--tiers"}, func(o string) bool {
+		return slices.Contains(options, o)
+	}) {
 		needed = append(needed, "slurmdbd", "sacct", "mariadbd", "mariadb-install-db", "mariadb")
 	}
 	for _, name := range needed {
@@ -39,7 +42,7 @@ func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 			t.Skipf("real Slurm: %s is missing (make test-deps)", name)
 		}
 	}
-	parent, err := os.MkdirTemp("", "slurm") // short: the name of a socket has 107 bytes
+	parent, err := os.MkdirTemp("", "slurm") // a short path: the name of a socket has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,28 +57,49 @@ func newSlurm(t *testing.T, nodes, cpus int, options ...string) *slurmCluster {
 			t.Logf("squeue:\n%s", queue)
 			t.Logf("slurmctld.log:\n%s", log[max(0, len(log)-20_000):])
 		}
-		if out, err := exec.Command("../scripts/slurm-cluster", "down", c.dir).CombinedOutput(); err != nil {
+		if out, err := c.down(); err != nil {
 			t.Errorf("taking Slurm down: %v\n%s", err, out)
 		}
 		_ = os.Remove(parent)
 	})
-	up := exec.Command("../scripts/slurm-cluster", append([]string{
-		"up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port",
-		strconv.Itoa(testports.Take(t, nodes+2)),
-	}, options...)...)
-	if out, err := up.CombinedOutput(); err != nil {
+	for attempt := 1; ; attempt++ {
+		out, err := c.up(nodes, cpus, options)
+		if err == nil {
+			return c
+		}
 		log, _ := os.ReadFile(filepath.Join(c.dir, "slurmctld.log")) // may not be there
 		if strings.Contains(string(log), "getaddrinfo() failed") {
 			t.Skip("real Slurm: it resolves even 127.0.0.1 only where there is a network")
 		}
-		t.Fatalf("starting Slurm: %v\n%s", err, out)
+		if attempt == startAttempts {
+			t.Fatalf("starting Slurm: %v\n%s", err, out)
+		}
+		t.Logf("starting Slurm, attempt %d: %v\n%s", attempt, err, out)
+		if out, err := c.down(); err != nil {
+			t.Fatalf("taking down what was started of Slurm: %v\n%s", err, out)
+		}
 	}
-	return c
+}
+
+// startAttempts is the number of attempts to start a Slurm: on a busy machine one of its daemons may fail.
+const startAttempts = 3
+
+// up starts the cluster on ports that are free, and returns what the script printed.
+func (c *slurmCluster) up(nodes, cpus int, options []string) ([]byte, error) {
+	return exec.Command("../scripts/slurm-cluster", append([]string{
+		"up", c.dir, "--nodes", strconv.Itoa(nodes), "--cpus", strconv.Itoa(cpus), "--port",
+		strconv.Itoa(testports.Take(c.t, nodes+2)),
+	}, options...)...).CombinedOutput()
+}
+
+// down stops the cluster, and deletes its folder.
+func (c *slurmCluster) down() ([]byte, error) {
+	return exec.Command("../scripts/slurm-cluster", "down", c.dir).CombinedOutput()
 }
 
 func (c *slurmCluster) conf() string { return "SLURM_CONF=" + filepath.Join(c.dir, "slurm.conf") }
 
-// run runs one of Slurm's commands and returns what it prints.
+// run runs one of Slurm's commands and returns its output.
 func (c *slurmCluster) run(name string, args ...string) string {
 	c.t.Helper()
 	out, err := c.try(name, args...)
@@ -104,11 +128,11 @@ func (c *slurmCluster) sbatch(command string, args ...string) string {
 	return c.run("sbatch", append(args, "--wrap", command)...)
 }
 
-// dump names the file of takeDump.
+// dump returns the path of the file of takeDump.
 func (c *slurmCluster) dump() string { return filepath.Join(c.dir, "history.psv") }
 
-// takeDump writes what sacct knows now, in the columns that the documentation advises, but for the name's place: some
-// have line ends. It is renamed into its place, as one must.
+// takeDump writes the present output of sacct with the columns that the documentation recommends, except for the place
+// of the name, because some names contain line ends. The file is renamed into its place, as users must do.
 func (c *slurmCluster) takeDump() {
 	c.t.Helper()
 	columns := strings.Replace(strings.TrimSuffix(slurm.SacctColumns, ",JobName"), "JobID,", "JobID,JobName,", 1)
@@ -120,7 +144,7 @@ func (c *slurmCluster) takeDump() {
 	}
 }
 
-// site writes a configuration of a daemon beside this cluster.
+// site writes the configuration of a daemon beside this cluster.
 func (c *slurmCluster) site(sources ...string) *site {
 	c.t.Helper()
 	dir := c.t.TempDir()

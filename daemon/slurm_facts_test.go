@@ -13,13 +13,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// asksFacts is a source that asks this cluster for facts every second.
+// asksFacts returns the configuration of a source that polls this cluster for facts every second.
 func (c *slurmCluster) asksFacts() string {
 	return fmt.Sprintf("{format: slurm-facts, command: [env, %q], interval: 1s}", c.conf())
 }
 
-// TestRealSlurmFacts proves that the daemon knows what a real Slurm was told of its machine: overlapping partitions, a
-// node that was drained and one that is down, a maintenance reservation in an hour; and that it notices what changes.
+// TestRealSlurmFacts proves that the daemon has the facts of a real Slurm: overlapping partitions, a drained node and a
+// node that is down, and a maintenance reservation in an hour. It also proves that the daemon notices changes.
 func TestRealSlurmFacts(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 6, 4)
@@ -41,16 +41,17 @@ func TestRealSlurmFacts(t *testing.T) {
 	both := []string{"left", "long", "medium", "right", "short"}
 	want := &job.Facts{
 		Nodes: []job.NodeGroup{
-			{Queues: both, Count: 1, Node: node},
-			{Queues: []string{"left", "long", "medium", "short"}, Count: 2, Node: node},
-			{Queues: []string{"long", "medium", "right", "short"}, Count: 1, Node: node},
+			{Queues: both, Count: 1, Names: []string{"n03"}, Node: node},
+			{Queues: []string{"left", "long", "medium", "short"}, Count: 2, Names: []string{"n01", "n02"}, Node: node},
+			{Queues: []string{"long", "medium", "right", "short"}, Count: 1, Names: []string{"n04"}, Node: node},
 			{Queues: []string{"long", "medium", "short"}, Count: 2, Down: 2, Node: node},
 		},
 		Outages: []job.Outage{{
 			Name: "upkeep", Maintenance: true, From: from.UTC(), Until: from.Add(2 * time.Hour).UTC(), Queues: both,
 			Nodes: 2,
 			Procs: 8,
-			Users: []string{"root"}, NodeList: "n[03-04]", Flags: []string{"IGNORE_JOBS", "MAINT", "SPEC_NODES"},
+			Users: []string{"root"}, NodeList: "n[03-04]", Names: []string{"n03", "n04"},
+			Flags: []string{"IGNORE_JOBS", "MAINT", "SPEC_NODES"},
 		}},
 		Queues: []job.QueueFacts{
 			{Name: "left", Tier: 5, Factor: 7, MaxTime: 30 * time.Minute, Whole: true},
@@ -71,13 +72,13 @@ func TestRealSlurmFacts(t *testing.T) {
 		f := facts()
 		return len(f.Outages) == 0 && f.Nodes[3].Down == 1
 	})
-	if n := d.logs.FilterMessageSnippet("does not tell everything").Len(); n > 0 {
+	if n := d.logs.FilterMessageSnippet("does not report everything").Len(); n > 0 {
 		t.Errorf("%d times a warning that something is missing", n)
 	}
 }
 
-// TestRealSlurmLimits proves that limits made with sacctmgr are known, where there is a slurmdbd, and that an account,
-// a QOS and a size are refused if and only if sbatch refuses them.
+// TestRealSlurmLimits proves that limits set with sacctmgr are known if there is a slurmdbd, and that an account, a QOS
+// and a size are refused if and only if sbatch refuses them.
 func TestRealSlurmLimits(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 2, 4, "--accounting")
@@ -113,7 +114,7 @@ func TestRealSlurmLimits(t *testing.T) {
 	}
 }
 
-// TestRealSlurmArray proves that a waiting array of 2,000 tasks is one record whose count is squeue's, while tasks
+// TestRealSlurmArray proves that a waiting array of 2,000 tasks is one record whose count equals squeue's, while tasks
 // start, are killed, held and suspended.
 func TestRealSlurmArray(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
@@ -157,7 +158,7 @@ func TestRealSlurmArray(t *testing.T) {
 	d.eventually("one is suspended", func() bool { j := find(id + "_3"); return j != nil && !j.Suspended.IsZero() })
 	c.run("scontrol", "resume", id+"_3")
 	d.eventually("it runs again", func() bool { j := find(id + "_3"); return j != nil && j.Suspended.IsZero() })
-	_, _ = c.try("scontrol", "hold", id) // it complains of the tasks that are over
+	_, _ = c.try("scontrol", "hold", id) // it returns an error for the tasks that have ended
 	d.eventually("the waiting ones are held", func() bool {
 		j := find(id)
 		return j != nil && j.Held &&

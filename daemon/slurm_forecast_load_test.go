@@ -14,31 +14,31 @@ import (
 	"time"
 )
 
-// The machine and the load of the comparison: those of the reference load, whose jobs take 6 to 60 s, on its usual 32
-// nodes of 4 processors, with as many arrivals as the machine can bear. Shorter jobs would flatter us: time limits are
-// whole minutes, Slurm's unit, and what the scheduler says follows from them.
+// These define the machine and the load of the comparison. They are those of the reference load, whose jobs take 6 to
+// 60 s, on its usual 32 nodes of 4 processors, with as many arrivals as the machine can process. Shorter jobs would
+// favor us: time limits are whole minutes, Slurm's unit, and the scheduler's predictions follow from them.
 const (
 	forecastNodes, forecastCPUs = 32, 4
 	forecastJobs                = 300
-	shortestRun, longestRun     = 6.0, 60.0 // seconds
-	meanGap                     = 2.5       // seconds between submissions
-	phase                       = 60.0      // seconds of many arrivals, then of few
+	shortestRun, longestRun     = 6.0, 60.0 // in seconds
+	meanGap                     = 2.5       // in seconds between submissions
+	phase                       = 60.0      // in seconds; phases of many and of few arrivals alternate
 )
 
 // planned is a job of the load.
 type planned struct {
-	after       time.Duration // the first may be submitted
+	after       time.Duration // earliest time of submission after the first
 	user, queue string
 	nodes, cpus int
 	minutes     int
-	run         float64 // seconds
+	run         float64 // in seconds
 }
 
-// planLoad draws the jobs: runtimes log-uniform, nodes powers of two up to a quarter of the machine, limits 2 to 10
-// times the runtime in whole minutes.
+// planLoad draws the jobs: runtimes are log-uniform, numbers of nodes are powers of two up to a quarter of the machine,
+// limits are 2 to 10 times the runtime in whole minutes.
 func planLoad(seed uint64, jobs int) []planned {
 	random := rand.New(rand.NewPCG(seed, 6))
-	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // everybody has these
+	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every system has these users
 	widths := 1 + int(math.Log2(forecastNodes/4))
 	at, out := 0.0, make([]planned, jobs)
 	for i := range out {
@@ -54,7 +54,7 @@ func planLoad(seed uint64, jobs int) []planned {
 		switch r := random.Float64(); {
 		case r > .95:
 			p.queue = "long"
-		case r < .65 && p.minutes <= 10: // short takes no longer ones
+		case r < .65 && p.minutes <= 10: // the partition short accepts no longer ones
 			p.queue = "short"
 		}
 		gap := 3 * meanGap
@@ -67,7 +67,7 @@ func planLoad(seed uint64, jobs int) []planned {
 	return out
 }
 
-// args are sbatch's, less the command.
+// args returns the arguments of sbatch, without the command.
 func (p *planned) args() []string {
 	return []string{
 		"--output=/dev/null", "--chdir=/tmp", "--uid=" + p.user, "-p", p.queue, "-N", strconv.Itoa(p.nodes), "-n",
@@ -76,8 +76,8 @@ func (p *planned) args() []string {
 	}
 }
 
-// likeReference makes the cluster order jobs by age, size and partition and plan as often as the reference cluster
-// does. The controller must be started anew for it.
+// likeReference makes the cluster order jobs by age, size and partition, and plan as often as the reference cluster
+// does. The controller must be restarted for that.
 func (c *slurmCluster) likeReference() {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "slurm.conf")
@@ -107,7 +107,7 @@ func (c *slurmCluster) likeReference() {
 	}
 }
 
-// restart starts the controller anew, and waits until all nodes are there.
+// restart restarts the controller, and waits until all nodes are up.
 func (c *slurmCluster) restart() {
 	c.t.Helper()
 	pid, err := os.ReadFile(filepath.Join(c.dir, "slurmctld.pid"))
@@ -136,7 +136,7 @@ func (c *slurmCluster) restart() {
 	})
 }
 
-// wouldStart asks sbatch --test-only when a request would start; the zero time if it cannot say.
+// wouldStart returns the start that sbatch --test-only predicts for a request; the zero time if it gives none.
 func (c *slurmCluster) wouldStart(p *planned) time.Time {
 	c.t.Helper()
 	cmd := exec.Command("sbatch", append([]string{"--test-only"}, p.args()...)...)
@@ -155,17 +155,17 @@ func (c *slurmCluster) wouldStart(p *planned) time.Time {
 	return at
 }
 
-// estimate is when Slurm said that a job would start, and when it said so.
+// estimate is a start that Slurm predicted for a job, with the time of the prediction.
 type estimate struct{ asked, start time.Time }
 
-// estimates are the first of squeue --start for each job.
+// estimates has the first prediction of squeue --start for each job.
 type estimates struct {
 	mu    sync.Mutex
 	first map[string]estimate
 	stop  func()
 }
 
-// watchEstimates asks squeue --start every second until stop is called.
+// watchEstimates runs squeue --start every second until stop is called.
 func (c *slurmCluster) watchEstimates() *estimates {
 	e := &estimates{first: map[string]estimate{}}
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -187,7 +187,7 @@ func (c *slurmCluster) watchEstimates() *estimates {
 	return e
 }
 
-// take takes in one answer: lines of a job's number and its start in Unix seconds, or N/A.
+// take adds one output: lines with a job's number and its start in Unix seconds, or N/A.
 func (e *estimates) take(asked time.Time, answer string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

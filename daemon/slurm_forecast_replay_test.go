@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// replay tells the predictor by itself what happened, as a backtest does, and notes what it says at each submission. It
-// knows the partitions and that they share all nodes, as the daemon does, and everything of a job at its submission,
-// where the daemon has to wait for a snapshot.
+// replay passes the events to the predictor alone, as a backtest does, and records its forecast at each submission. The
+// predictor knows the partitions and that they share all nodes, like the daemon. It has all data of a job at its
+// submission, for which the daemon must wait for a snapshot.
 func replay(t *testing.T, out []outcome) {
 	t.Helper()
 	e, err := engine.New(engine.Config{Levels: waittime.ScoredLevels(), Downey: true, Synchronous: true})
@@ -24,7 +24,7 @@ func replay(t *testing.T, out []outcome) {
 	traceOf(out).Replay(e, func(i int, f engine.Forecast) { out[i].replayed = f.Quantiles })
 }
 
-// traceOf returns what happened as a trace; its jobs are in the order of the outcomes.
+// traceOf converts the outcomes to a trace. Its jobs are in the order of the outcomes.
 func traceOf(out []outcome) *backtest.Trace {
 	trace := &backtest.Trace{Name: "slurm", Procs: forecastNodes * forecastCPUs}
 	for i := range out {

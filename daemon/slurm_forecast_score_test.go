@@ -15,27 +15,27 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// outcome is a job of the load, what was foretold of it, and what came true.
+// outcome is a job of the load, with its forecasts and its outcome.
 type outcome struct {
 	planned
 	seed               uint64
-	number             int // in its seed, from 0
+	number             int // index in its seed, from 0
 	id                 string
 	asked              time.Time
 	submit, start, end time.Time
 	priority           int64     // at its submission
-	testOnly           time.Time // start foretold by sbatch --test-only just before; zero if it did not say
-	squeue             estimate  // the first of squeue --start; zero if there was none
-	// quantiles in seconds, of the levels of a backtest: from the daemon's ledger, and of the predictor told the same
-	// by itself
+	testOnly           time.Time // the start predicted by sbatch --test-only just before; zero if there is none
+	squeue             estimate  // the first prediction of squeue --start; zero if there is none
+	// quantiles in seconds, at the levels of a backtest: from the daemon's ledger, and of the predictor alone with the
+	// same data
 	served, replayed []float64
-	// the ledger's were made after the fact: the job had started before a snapshot told its size
+	// the ledger's were made after the fact, because the job had started before a snapshot reported its size
 	late bool
 }
 
 func (o *outcome) wait() float64 { return o.start.Sub(o.submit).Seconds() }
 
-// pick returns the quantiles of a backtest's levels.
+// pick returns the quantiles at a backtest's levels.
 func pick(levels, quantiles []float64) []float64 {
 	var out []float64
 	for _, level := range waittime.ScoredLevels() {
@@ -46,14 +46,14 @@ func pick(levels, quantiles []float64) []float64 {
 	return out
 }
 
-// figures are what is compared, of one set of jobs. Errors are median absolute ones, in seconds.
+// figures are the compared values of one set of jobs. Errors are median absolute ones, in seconds.
 type figures struct {
-	jobs, asked       int // asked: of which squeue --start said something
+	jobs, asked       int // asked: number of jobs for which squeue --start gave a prediction
 	late              int
 	wait              float64
 	testOnly, squeue  float64
-	waitcast, onAsked float64 // of all, and of those asked
-	covered           float64 // by the .9 quantile
+	waitcast, onAsked float64 // on all jobs, and on those asked
+	covered           float64 // share of waits covered by the .9 quantile
 }
 
 func median(v []float64) float64 {
@@ -64,12 +64,12 @@ func median(v []float64) float64 {
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
-// off returns by how much a foretold start was wrong, by Slurm's clock of whole seconds.
+// off returns the error of a predicted start, by Slurm's clock of whole seconds.
 func off(foretold, start time.Time) float64 {
 	return math.Abs(foretold.Sub(start.Truncate(time.Second)).Seconds())
 }
 
-// score compares the forecasts that quantiles chooses; a job without one counts as infinitely wrong.
+// score compares the forecasts that quantiles selects. A job without a forecast has an infinite error.
 func score(all []outcome, quantiles func(*outcome) []float64) figures {
 	var f figures
 	var wait, testOnly, squeue, waitcast, onAsked []float64
@@ -113,7 +113,7 @@ func (f figures) String() string {
 		f.squeue/f.onAsked, f.covered)
 }
 
-// judge prints the figures of every seed, and checks those of all.
+// judge prints the figures of every seed, and checks those of all together.
 func judge(t *testing.T, all []outcome) {
 	t.Helper()
 	slices.SortFunc(all, func(a, b outcome) int {
@@ -124,7 +124,7 @@ func judge(t *testing.T, all []outcome) {
 	replayed := func(o *outcome) []float64 { return o.replayed }
 	for seed := range uint64(forecastSeeds) {
 		own := slices.DeleteFunc(slices.Clone(all), func(o outcome) bool { return o.seed != seed+1 })
-		if len(own) == 0 { // only some of them were asked for
+		if len(own) == 0 { // only some of the seeds were selected
 			continue
 		}
 		t.Logf("seed %d, served: %s", seed+1, score(own, served))
@@ -155,7 +155,7 @@ func judge(t *testing.T, all []outcome) {
 	}
 }
 
-// save writes a row of every job where WAITCAST_OUT names a folder.
+// save writes a row for every job if WAITCAST_OUT names a folder.
 func save(t *testing.T, name string, all []outcome) {
 	t.Helper()
 	dir := os.Getenv("WAITCAST_OUT")

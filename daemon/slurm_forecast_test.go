@@ -15,31 +15,33 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// forecastSeeds are how many loads are compared, and learntFrom how many jobs of each are only learnt from.
+// forecastSeeds is the number of loads that are compared, learntFrom the number of first jobs of each that are only
+// learnt from.
 const (
 	forecastSeeds = 5
 	learntFrom    = 100
 )
 
-// What must be reached: the median absolute error of the forecast at submission against those of what Slurm says, and
-// the coverage of the .9 quantile.
+// These are the targets: the ratio of the median absolute error of the forecast at submission to those of Slurm's
+// predictions, and the coverage of the .9 quantile.
 const (
 	ofTestOnly, ofSqueue = 1. / 3, 1. / 6
 	leastCovered         = .85
 	mostCovered          = .95
 )
 
-// TestRealSlurmForecasts proves on a real Slurm under load that the forecasts at submission are at most a third as
-// wrong in the median as what sbatch --test-only says in the same instant, at most a sixth as wrong as the first answer
-// of squeue --start, and that the .9 quantile covers 85 to 95 % of the waits. Each seed has a cluster and a daemon of
-// its own, which know nothing at first; they run side by side, as they wait for jobs nearly all the time (a cluster
-// takes a twentieth of a core). WAITCAST_OUT names a folder for a row of every job.
+// TestRealSlurmForecasts proves on a real Slurm under load that the median error of forecasts at submission is at most
+// 1/3 of that of sbatch --test-only at the same instant, and at most 1/6 of that of the first output of squeue --start,
+// and that the .9 quantile covers 85 to 95 % of the waits. Each seed has its own cluster and daemon, without history.
+// They run in parallel, because they wait for jobs nearly all the time (a cluster takes 1/20 of a core). WAITCAST_OUT
+// names a folder for a row of every job.
 func TestRealSlurmForecasts(t *testing.T) {
 	if !long() {
 		t.Skip("five loads of a quarter of an hour: only with WAITCAST_LONG=1")
 	}
 	t.Parallel()
-	var mu sync.Mutex // of all, and of starting: one cluster at a time has the cores for itself
+	// mu guards the outcomes of all seeds. Only one cluster at a time starts, because a start needs all cores.
+	var mu sync.Mutex
 	var all []outcome
 	t.Run("seeds", func(t *testing.T) {
 		for seed := range uint64(forecastSeeds) {
@@ -59,7 +61,7 @@ func TestRealSlurmForecasts(t *testing.T) {
 	judge(t, all)
 }
 
-// runLoad submits one load to a new cluster and returns what came of it, when all is over.
+// runLoad submits one load to a new cluster and returns the outcomes when all jobs have ended.
 func runLoad(t *testing.T, seed uint64, starting *sync.Mutex) []outcome {
 	t.Helper()
 	c, d, s := startBoth(t, starting)
@@ -114,7 +116,7 @@ func (c *slurmCluster) drained() {
 	}
 }
 
-// priorities returns those of all jobs at their submissions.
+// priorities returns the priorities of all jobs at their submissions.
 func (c *slurmCluster) priorities() map[string]int64 {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "slurmctld.log"))
@@ -124,7 +126,7 @@ func (c *slurmCluster) priorities() map[string]int64 {
 	out := map[string]int64{}
 	parser := slurm.Log(nil).New(collector.Options{Cluster: "main", Location: time.Local})
 	for line := range bytes.Lines(text) {
-		_ = parser.Parse(line, func(ev job.Event) { // what cannot be read was complained about
+		_ = parser.Parse(line, func(ev job.Event) { // errors were reported before
 			if ev.Kind == job.Submit {
 				out[ev.ID] = ev.Priority
 			}
@@ -133,7 +135,7 @@ func (c *slurmCluster) priorities() map[string]int64 {
 	return out
 }
 
-// tellOutcomes fills in what the log, squeue and the daemon's ledger tell of each job.
+// tellOutcomes adds the data of the log, of squeue and of the daemon's ledger to each job.
 func (c *slurmCluster) tellOutcomes(out []outcome, watch *estimates, rows []modelstore.Row) {
 	c.t.Helper()
 	lives, bad := c.logAlone(time.Local)

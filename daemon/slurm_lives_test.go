@@ -14,29 +14,30 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// try is one life of a job: a requeue begins the next.
+// try is one attempt of a job: a requeue begins the next.
 type try struct {
 	id      string
 	attempt int
 }
 
-// truth is what is told of one try, or of a job by its last.
+// truth has the data of one attempt, or of a job's last attempt.
 type truth struct {
 	submit, start, end time.Time
-	how                string // ended, requeued, canceled (without a start), lost; in sacct also "ended or requeued"
+	how                string // ended, requeued, canceled (without a start), lost; from sacct also "ended or requeued"
 	procs              int
-	queue              string // of a job that asked for several and never ran, all
+	queue              string // all of them, for a job that requested several and never ran
 	limit              time.Duration
 	user, account, qos string
 	state              string // sacct's own word
 	ran                bool
-	restarts           int // tries before
+	restarts           int // number of earlier attempts
 }
 
-// allStates named, sacct shows those jobs too that were canceled before they could compete (sacct(1), --state).
+// allStates are states for sacct --state. If they are given, sacct also shows jobs that were canceled before they could
+// compete (sacct(1), --state).
 const allStates = "BF,CA,CD,DL,F,NF,OOM,PD,PR,R,RQ,S,TO"
 
-// accounted asks sacct for every try of every job, once it knows the ends of all.
+// accounted returns sacct's data of every attempt of every job, once sacct has the ends of all.
 func (c *slurmCluster) accounted() map[try]truth {
 	c.t.Helper()
 	var rows [][]string
@@ -49,7 +50,7 @@ func (c *slurmCluster) accounted() map[try]truth {
 				"NodeList")) {
 			r := strings.Split(strings.TrimSpace(line), "|")
 			rows, seen[r[1]] = append(rows, r), true
-			// for a moment slurmdbd knows of a try no more than that it is over
+			// for a moment slurmdbd knows of an attempt only that it has ended
 			over = over && r[5] != "Unknown" && r[6] != ""
 		}
 		for line := range strings.Lines(c.run("scontrol", "show", "job", "--oneliner")) {
@@ -72,7 +73,7 @@ func (c *slurmCluster) accounted() map[try]truth {
 		})
 		for n, l := range lives {
 			if l.how == "ended" && n < len(lives)-1 {
-				l.how = "ended or requeued" // NODE_FAIL or PREEMPTED, as it turns out with a requeue
+				l.how = "ended or requeued" // NODE_FAIL or PREEMPTED, which sacct shows with and without a requeue
 			}
 			l.restarts = n
 			all[try{id, n}] = l
@@ -81,7 +82,7 @@ func (c *slurmCluster) accounted() map[try]truth {
 	return all
 }
 
-// sacctName names a job as the collectors do.
+// sacctName returns a job's id as the collectors form it.
 func sacctName(shown, own string) string {
 	if head, _, ok := strings.Cut(shown, "_["); ok {
 		return head
@@ -93,7 +94,7 @@ func sacctName(shown, own string) string {
 	return shown
 }
 
-// sacctLife reads a row of sacct in Unix seconds; its fields are those that accounted asks for.
+// sacctLife reads a row of sacct in Unix seconds. Its fields are those that accounted requests.
 func sacctLife(t *testing.T, r []string) truth {
 	t.Helper()
 	when := func(text string) time.Time {
@@ -116,7 +117,7 @@ func sacctLife(t *testing.T, r []string) truth {
 	}
 	switch {
 	case r[13] == "None assigned":
-		l.how, l.ran = "canceled", false // whatever its start is: that of a job canceled at once is the cancel
+		l.how, l.ran = "canceled", false // its start may be the time of the cancellation
 		return l
 	case l.state == "REQUEUED":
 		l.how = "requeued"
@@ -125,7 +126,7 @@ func sacctLife(t *testing.T, r []string) truth {
 	return l
 }
 
-// livesIn returns what the journal tells of the last try of every job.
+// livesIn returns the journal's data of the last attempt of every job.
 func livesIn(k kept) map[string]truth {
 	out := map[string]truth{}
 	for id, l := range triesIn(k) {
@@ -136,7 +137,7 @@ func livesIn(k kept) map[string]truth {
 	return out
 }
 
-// triesIn returns what the journal tells of every try.
+// triesIn returns the journal's data of every attempt.
 func triesIn(k kept) map[try]truth {
 	events := make([]job.Event, len(k.Entries))
 	for i, e := range k.Entries {
@@ -145,7 +146,7 @@ func triesIn(k kept) map[try]truth {
 	return triesOf(events)
 }
 
-// triesOf folds events and returns every try of every job.
+// triesOf folds events and returns every attempt of every job.
 func triesOf(events []job.Event) map[try]truth {
 	state, out := cluster.New("main", 0), map[try]truth{}
 	note := func(ev job.Event, attempt int, j *cluster.Job) {
@@ -184,12 +185,12 @@ func triesOf(events []job.Event) map[try]truth {
 	return out
 }
 
-// comparison says how lives are compared.
+// comparison defines how lives are compared.
 type comparison struct {
-	attributes bool // what the job asked for, too
+	attributes bool // includes the request of the job
 }
 
-// compareLives compares every try with what sacct says of it.
+// compareLives compares every attempt with sacct's data.
 func (c *slurmCluster) compareLives(source string, want, got map[try]truth, how comparison) {
 	c.t.Helper()
 	var diffs []string
@@ -206,7 +207,7 @@ func (c *slurmCluster) compareLives(source string, want, got map[try]truth, how 
 	for id, g := range got {
 		_, ok := want[id]
 		if array, part := want[try{whole(id.id), id.attempt}]; part && !array.ran && !g.ran && near(g.end, array.end) {
-			continue // Slurm keeps the tasks of an array that were canceled while they waited as one job
+			continue // Slurm keeps the array tasks that were canceled while they waited as one job
 		}
 		if !ok {
 			diffs = append(diffs, fmt.Sprintf("%v (%s) is not in sacct", id, g.how))
@@ -252,10 +253,11 @@ func (c comparison) differences(w, g *truth) (out []string) {
 	return out
 }
 
-// near allows a second: sacct tells whole ones.
+// near allows a second of difference, because sacct has whole seconds.
 func near(a, b time.Time) bool { return a.Truncate(time.Second).Sub(b).Abs() <= time.Second }
 
-// whole names the whole of a part: waiting tasks of an array, which the picture tells apart only after a snapshot.
+// whole returns the whole to which a part belongs: waiting tasks of an array, which the picture separates only after a
+// snapshot.
 func whole(id string) string {
 	w, _, _ := strings.Cut(id, "_")
 	return w

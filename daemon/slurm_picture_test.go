@@ -10,23 +10,23 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// states are the jobs that run or wait, by name; the waiting tasks of an array are one.
+// states has the states of the running and waiting jobs, by name. The waiting tasks of an array are one entry.
 type states map[string]string
 
-// moment is what was seen at an instant, or while squeue was at work.
+// moment is an observation at an instant, or during a call of squeue.
 type moment struct {
 	from, to time.Time
 	jobs     states
 }
 
-// recorder keeps every picture that a daemon publishes.
+// recorder records every picture that a daemon publishes.
 type recorder struct {
 	mu    sync.Mutex
 	views []moment
 	stop  func()
 }
 
-// recordPictures looks at a daemon's picture every few milliseconds until stop is called.
+// recordPictures checks a daemon's picture every few milliseconds until stop is called.
 func recordPictures(d *running) *recorder {
 	r := &recorder{}
 	quit, done := make(chan struct{}), make(chan struct{})
@@ -81,7 +81,7 @@ func statesOf(v *readmodel.View) states {
 	return out
 }
 
-// look asks squeue once.
+// look runs squeue once.
 func (c *slurmCluster) look() moment {
 	c.t.Helper()
 	m := moment{from: time.Now(), jobs: states{}}
@@ -102,8 +102,8 @@ func (c *slurmCluster) look() moment {
 	return m
 }
 
-// against returns what the pictures never said although squeue did, and what they said all the time although it did
-// not, within a lag before and after squeue was asked.
+// against returns the states that squeue showed and no picture had, and those that all pictures had and squeue did not
+// show, within a lag before and after squeue was run.
 func (r *recorder) against(shown moment, lag time.Duration) (wrong []string) {
 	views := r.between(shown.from.Add(-lag), shown.to.Add(lag))
 	at := shown.from.UTC().Format("15:04:05.000")

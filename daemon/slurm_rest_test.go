@@ -31,23 +31,23 @@ func (c *slurmCluster) startRest() string {
 	}
 	socket := filepath.Join(c.dir, "rest.socket")
 	cmd := exec.Command("slurmrestd", "-a", "rest_auth/local", "-s", "openapi/v0.0.38", "unix:"+socket)
-	// root may run it, in a test
+	// in a test, root may run it
 	cmd.Env = append(os.Environ(), c.conf(), "SLURMRESTD_SECURITY=disable_user_check", "SLURM_BITSTR_LEN=0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may be gone
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 		_ = cmd.Wait()
 	})
 	eventually(c.t, "slurmrestd", func() bool { _, err := os.Stat(socket); return err == nil })
 	return socket
 }
 
-// TestRealSlurmRest proves that a daemon that asks slurmrestd has the same picture, attribute by attribute, as one that
-// asks squeue: of jobs that run, wait, are held, of arrays, heterogeneous jobs and whole nodes; and that both see the
-// same ends.
+// TestRealSlurmRest proves that a daemon that polls slurmrestd has the same picture, attribute by attribute, as one
+// that polls squeue: of running, waiting and held jobs, arrays, heterogeneous jobs and whole nodes. It also proves that
+// both see the same ends.
 func TestRealSlurmRest(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c := newSlurm(t, 4, 4)
@@ -71,7 +71,7 @@ func TestRealSlurmRest(t *testing.T) {
 		}
 	}
 	atWork := func() int { return strings.Count(c.run("squeue", "-h", "-t", "RUNNING", "-o", "%i;"), ";") }
-	eventually(t, "four jobs run and one is over", func() bool { // so that both daemons see the same of them
+	eventually(t, "four jobs run and one is over", func() bool { // so that both daemons see the same states
 		return c.run("squeue", "-h", "-t", "FAILED", "-o", "%i") != "" && atWork() == 4
 	})
 	asking := []*running{
@@ -86,8 +86,8 @@ func TestRealSlurmRest(t *testing.T) {
 	}
 }
 
-// startRests starts two slurmrestd of a version that tells facts beside a cluster made with --jwt: on a Unix socket,
-// and on a port for those who have the token in a file. It skips the test where there is no such version.
+// startRests starts two slurmrestd, of a version that reports facts, beside a cluster made with --jwt: one on a Unix
+// socket, and one on a port for clients with the token in a file. It skips the test if there is no such version.
 func startRests(t *testing.T, options ...string) (c *slurmCluster, socket, url, token string) {
 	t.Helper()
 	out, err := exec.Command("slurmrestd", "-V").Output()
@@ -119,7 +119,7 @@ func startRests(t *testing.T, options ...string) (c *slurmCluster, socket, url, 
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may be gone
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // it may have ended
 			_ = cmd.Wait()
 		})
 	}
@@ -135,10 +135,10 @@ func startRests(t *testing.T, options ...string) (c *slurmCluster, socket, url, 
 	return c, socket, url, token
 }
 
-// TestRealSlurmFactsOverRest proves that the facts of one real cluster are the same by its commands, by slurmrestd on a
-// Unix socket and by slurmrestd on a port with a token, but for those of its configuration, which slurmrestd does not
-// have; and that a daemon which has neither commands nor logs knows the machine and its jobs by it. Limits, accounts
-// and shares are compared on answers that were captured (TestFactsRestAsCommands).
+// TestRealSlurmFactsOverRest proves that the facts of one real cluster are the same from its commands, from slurmrestd
+// on a Unix socket and from slurmrestd on a port with a token, except for the configuration, which slurmrestd does not
+// have. It also proves that a daemon that has neither commands nor logs gets the machine and its jobs from slurmrestd.
+// Limits, accounts and shares are compared on captured answers (TestFactsRestAsCommands).
 func TestRealSlurmFactsOverRest(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	c, socket, url, token := startRests(t, "--priorities")
@@ -158,7 +158,7 @@ func TestRealSlurmFactsOverRest(t *testing.T) {
 	options := collector.Options{Cluster: "main", Location: time.Local}
 	ask := func(s config.Source) *job.Facts {
 		s.Timeout = time.Minute
-		a := daemon.Facts(s, options, func() *job.Facts { return nil }).Ask(t.Context(), time.Now())
+		a := daemon.AskFacts(s, options, func() *job.Facts { return nil })(t.Context(), time.Now())
 		if a.Err != nil || len(a.Bad) > 0 || len(a.Notes) > 0 || len(a.Events) != 1 {
 			t.Fatalf("%+v: %+v", s, a)
 		}
@@ -168,7 +168,7 @@ func TestRealSlurmFactsOverRest(t *testing.T) {
 		{Command: []string{"env", c.conf()}}, {Socket: socket},
 		{URL: url, User: c.run("id", "-un"), TokenFile: token},
 	}
-	eventually(t, "the same facts", func() bool { // usage and running jobs go on between two of them
+	eventually(t, "the same facts", func() bool { // usage and running jobs change between two queries
 		commands := ask(sources[0])
 		if commands.Weights == nil || len(commands.Outages) != 2 {
 			t.Fatalf("%+v", commands)
@@ -177,7 +177,7 @@ func TestRealSlurmFactsOverRest(t *testing.T) {
 		diff := ""
 		for _, s := range sources[1:] {
 			rest := ask(s)
-			// The configuration says that memory is no resource here (CR_CPU).
+			// By the configuration memory is no resource here (CR_CPU).
 			for i := range rest.Nodes {
 				rest.Nodes[i].Node.Memory = 0
 			}
@@ -206,7 +206,7 @@ func TestRealSlurmFactsOverRest(t *testing.T) {
 	}
 }
 
-// compareAsking waits until both daemons have all the jobs that squeue shows, as the same.
+// compareAsking waits until both daemons have all the jobs that squeue shows, with equal data.
 func (c *slurmCluster) compareAsking(asking []*running) {
 	c.t.Helper()
 	shown := func() []string {
@@ -235,7 +235,7 @@ func (c *slurmCluster) compareAsking(asking []*running) {
 	c.t.Errorf("-squeue +slurmrestd:\n%s", diff)
 }
 
-// picturesOf returns the jobs of a daemon's picture, without what depends on when it asked.
+// picturesOf returns the jobs of a daemon's picture, without data that depends on when it polled.
 func picturesOf(d *running) map[string]cluster.Job {
 	jobs := map[string]cluster.Job{}
 	v := d.Views()[0]

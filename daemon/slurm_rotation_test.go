@@ -26,8 +26,8 @@ import (
 )
 
 // TestRealSlurmLogStaysReadable proves on a real Slurm, for SlurmUser root and slurm, that the commands of
-// docs/install.md last: a daemon of another user reads every line of slurmctld.log, and has a forecast of every job,
-// over rotations by logrotate with the shipped file, scontrol reconfigure and a restart of slurmctld; and that
+// docs/install.md have a lasting effect. A daemon of another user reads every line of slurmctld.log, and has a forecast
+// of every job, over rotations by logrotate with the shipped file, scontrol reconfigure and a restart of slurmctld.
 // waitcastd check fails before the commands, names them, and passes after them. WAITCAST_LONG=1 rotates ten times.
 func TestRealSlurmLogStaysReadable(t *testing.T) {
 	for _, slurmUser := range []string{"root", "slurm"} {
@@ -55,7 +55,7 @@ func TestRealSlurmLogStaysReadable(t *testing.T) {
 			}
 			s.submitAround("reconfigure", func() { s.run("scontrol", "reconfigure") })
 			s.submitAround("restart", func() {
-				s.drained() // a job that is allocated while slurmctld stops is never launched
+				s.drained() // a job that is allocated while slurmctld stops would never be launched
 				s.sh("../scripts/slurm-cluster restart " + s.dir)
 			})
 			s.wantCheck("log.stays_readable", checking.OK)
@@ -65,15 +65,15 @@ func TestRealSlurmLogStaysReadable(t *testing.T) {
 	}
 }
 
-// rotatedSlurm is a real Slurm, whose log logrotate rotates, and a daemon beside it that runs as another user.
+// rotatedSlurm is a real Slurm whose log logrotate rotates, and a daemon that runs as another user.
 type rotatedSlurm struct {
 	*slurmCluster
-	user     *user.User // in the place of waitcast
-	rotation string     // logrotate's file, in the place of /etc/logrotate.d/slurmctld
+	user     *user.User // replaces the user waitcast
+	rotation string     // logrotate's file, which replaces /etc/logrotate.d/slurmctld
 	site     *site
 	url      string
 	daemon   *exec.Cmd
-	log      bytes.Buffer // the daemon's
+	log      bytes.Buffer // of the daemon
 	jobs     []string
 }
 
@@ -92,7 +92,7 @@ func newRotatedSlurm(t *testing.T, slurmUser string) *rotatedSlurm {
 		t.Skipf("rotation of a real Slurm's log: the user %s is missing (make test-deps)", slurmUser)
 	}
 	s := &rotatedSlurm{slurmCluster: newSlurm(t, 2, 8, "--slurm-user", slurmUser), user: who}
-	home, err := os.MkdirTemp("", "rotated") // open to others, unlike t.TempDir
+	home, err := os.MkdirTemp("", "rotated") // accessible to others, unlike t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ models: {min_samples: 5}
 
 func (s *rotatedSlurm) ctldLog() string { return filepath.Join(s.dir, "slurmctld.log") }
 
-// sh runs a line of shell as root.
+// sh runs a shell command as root.
 func (s *rotatedSlurm) sh(line string) {
 	s.t.Helper()
 	if out, err := exec.Command("sh", "-c", line).CombinedOutput(); err != nil {
@@ -126,8 +126,7 @@ func (s *rotatedSlurm) sh(line string) {
 	}
 }
 
-// documented returns the commands that docs/install.md has for Slurm's log, with this cluster's places and the daemon's
-// user.
+// documented returns the commands in docs/install.md for Slurm's log, with this cluster's paths and the daemon's user.
 func (s *rotatedSlurm) documented() []string {
 	s.t.Helper()
 	page, err := os.ReadFile("../docs/install.md")
@@ -155,8 +154,8 @@ func (s *rotatedSlurm) documented() []string {
 	return nil
 }
 
-// adaptRotation writes this cluster's places into logrotate's file, once it is installed, and its slurmctld: others may
-// run.
+// adaptRotation writes this cluster's paths into the installed file of logrotate, and the name of its slurmctld,
+// because other ones may run.
 func (s *rotatedSlurm) adaptRotation() {
 	s.t.Helper()
 	text, err := os.ReadFile(s.rotation)
@@ -193,14 +192,14 @@ func (s *rotatedSlurm) wantCheck(id string, status checking.Status) {
 	}
 }
 
-// startDaemon runs this test binary as a daemon of the other user and waits until it has read what there is.
+// startDaemon runs this test binary as a daemon of the other user and waits until it has read everything.
 func (s *rotatedSlurm) startDaemon() {
 	s.t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	program := filepath.Join(s.site.dir, "daemon.test") // where others may run it
+	program := filepath.Join(s.site.dir, "daemon.test") // a folder from which other users may run it
 	s.sh("install -m 0755 " + self + " " + program)
 	uid, errUID := strconv.ParseUint(s.user.Uid, 10, 32)
 	gid, errGID := strconv.ParseUint(s.user.Gid, 10, 32)
@@ -231,7 +230,7 @@ func (s *rotatedSlurm) startDaemon() {
 	})
 }
 
-// get asks the daemon; status 0 means that it does not answer.
+// get sends a request to the daemon; status 0 means that it does not answer.
 func (s *rotatedSlurm) get(path string) (status int, body string) {
 	resp, err := http.Get(s.url + path) //nolint:noctx // the daemon under test, which is killed with the test
 	if err != nil {
@@ -257,8 +256,8 @@ func (s *rotatedSlurm) learn() {
 	})
 }
 
-// submitAround submits jobs before and after something that is done to slurmctld, and waits until the daemon has read
-// of the last.
+// submitAround submits jobs before and after an action on slurmctld, and waits until the daemon has read the records of
+// the last.
 func (s *rotatedSlurm) submitAround(what string, do func()) {
 	s.t.Helper()
 	some := func() {
@@ -276,7 +275,7 @@ func (s *rotatedSlurm) submitAround(what string, do func()) {
 	})
 }
 
-// stopDaemon waits until all jobs are over and the daemon knows it, and stops it.
+// stopDaemon waits until all jobs have ended and the daemon has read that, and stops it.
 func (s *rotatedSlurm) stopDaemon() {
 	s.t.Helper()
 	s.drained()
@@ -297,7 +296,7 @@ func (s *rotatedSlurm) stopDaemon() {
 	}
 }
 
-// parts returns what slurmctld has written, file by file.
+// parts returns everything that slurmctld has written, by file.
 func (s *rotatedSlurm) parts() map[string][]byte {
 	s.t.Helper()
 	files, err := filepath.Glob(s.ctldLog() + "*")
@@ -354,7 +353,7 @@ func (s *rotatedSlurm) wantNothingLost() {
 	}
 	forecast, live := map[string]string{}, 0
 	for _, row := range k.Rows {
-		// the others started before squeue told their size
+		// the others started before squeue reported their size
 		if forecast[row.JobID] = row.Method; row.Method != "" && !row.Replayed {
 			live++
 		}

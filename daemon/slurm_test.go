@@ -16,9 +16,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestRealSlurm proves on a real Slurm that what the daemon keeps of every try of every job, one of each awkward kind
-// among them, is what sacct says in the end, and that its picture is squeue's at random instants. WAITCAST_LONG=1 makes
-// it more jobs and instants.
+// TestRealSlurm proves on a real Slurm that the daemon's data of every attempt of every job equals what sacct reports
+// at the end, including jobs of each awkward kind, and that its picture equals squeue's at random instants.
+// WAITCAST_LONG=1 gives more jobs and instants.
 func TestRealSlurm(t *testing.T) {
 	t.Parallel() // it waits for jobs most of the time
 	jobs, instants, pause, slow := 60, 20, time.Second, "5s"
@@ -54,7 +54,7 @@ func TestRealSlurm(t *testing.T) {
 		seen = append(seen, c.look())
 	}
 	<-done
-	// else they wait for two minutes
+	// otherwise they wait for two minutes
 	c.run("scancel", awkward["requeued"], awkward["preempted, requeued"], awkward["node fails, requeued"])
 	eventually(t, "an empty queue", func() bool { return c.run("squeue", "-h", "-o", "%A %T") == "" })
 	for _, b := range beside {
@@ -75,12 +75,12 @@ func TestRealSlurm(t *testing.T) {
 	c.compareLog(want, time.Local)
 }
 
-// wantStates checks that every ending which a job can be made to have is among them.
+// wantStates checks that every possible kind of ending occurred.
 func (c *slurmCluster) wantStates(all map[try]truth) {
 	c.t.Helper()
 	states, jobs := map[string]int{}, map[string]bool{}
 	for id, f := range all {
-		state, _, _ := strings.Cut(f.state, " ") // CANCELLED by 0
+		state, _, _ := strings.Cut(f.state, " ") // for example "CANCELLED by 0"
 		states[state]++
 		jobs[id.id] = true
 	}
@@ -96,14 +96,15 @@ func (c *slurmCluster) wantStates(all map[try]truth) {
 	}
 }
 
-// aloneLag is by how much a picture that only snapshots make, one each second, may be behind: an end is told 2 s after
-// it, in whole seconds, and a job that has vanished is missed twice.
+// aloneLag is the maximum delay of a picture that has only snapshots, one each second: an end is reported after 2 s, in
+// whole seconds, and a job that has vanished must be missing twice.
 const aloneLag = 5 * time.Second
 
 // long reports whether tests may take minutes.
 func long() bool { return os.Getenv("WAITCAST_LONG") != "" }
 
-// busy is added to the lags of pictures in the short form, which may run beside other tests on a busy machine.
+// busy returns an addition to the permitted delays of pictures in the short form, which may run beside other tests on a
+// busy machine.
 func busy() time.Duration {
 	if long() {
 		return 0
@@ -115,13 +116,13 @@ func busy() time.Duration {
 type beside struct {
 	name     string
 	sources  []string
-	lag      time.Duration // by which its picture may be behind squeue, or ahead
+	lag      time.Duration // permitted time by which its picture may be behind squeue, or ahead
 	site     *site
 	daemon   *running
 	pictures *recorder
 }
 
-// begin starts it and waits until it has read what there is.
+// begin starts the daemon and waits until it has read everything.
 func (b *beside) begin(c *slurmCluster) {
 	c.t.Helper()
 	b.site = c.site(b.sources...)
@@ -131,7 +132,7 @@ func (b *beside) begin(c *slurmCluster) {
 	c.t.Cleanup(b.pictures.stop)
 }
 
-// comparePictures compares what it showed at every instant with squeue.
+// comparePictures compares the daemon's pictures at every instant with squeue.
 func (b *beside) comparePictures(seen []moment) {
 	t := b.daemon.t
 	t.Helper()
@@ -145,9 +146,9 @@ func (b *beside) comparePictures(seen []moment) {
 	}
 }
 
-// drain waits until its picture is empty and a snapshot was taken since.
+// drain waits until its picture is empty and a snapshot was taken after that.
 func (b *beside) drain() {
-	over := float64(time.Now().Unix() + 3) // what ended just now is told by a snapshot that comes later
+	over := float64(time.Now().Unix() + 3) // a later snapshot reports jobs that ended just now
 	b.daemon.eventually("an empty picture", func() bool {
 		v := b.daemon.Views()[0]
 		return len(v.Running)+len(v.Queued) == 0
@@ -159,8 +160,8 @@ func (b *beside) drain() {
 	})
 }
 
-// logAlone returns what slurmctld.log tells of every try by itself, and the lines that cannot be read; a controller in
-// this time zone wrote it.
+// logAlone returns the data of every attempt from slurmctld.log alone, and the lines that cannot be read. A controller
+// in the time zone zone wrote the log.
 func (c *slurmCluster) logAlone(zone *time.Location) (map[try]truth, []error) {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.dir, "slurmctld.log"))
@@ -178,7 +179,7 @@ func (c *slurmCluster) logAlone(zone *time.Location) (map[try]truth, []error) {
 	return triesOf(events), bad
 }
 
-// compareLog compares what the log tells by itself.
+// compareLog compares the data of the log alone.
 func (c *slurmCluster) compareLog(want map[try]truth, zone *time.Location) {
 	c.t.Helper()
 	got, bad := c.logAlone(zone)
@@ -188,8 +189,8 @@ func (c *slurmCluster) compareLog(want map[try]truth, zone *time.Location) {
 	c.compareLives("slurmctld.log alone", want, got, comparison{})
 }
 
-// history makes jobs of several kinds happen and dumps them. The last is submitted when the others are over: what a
-// dump tells of later than its last submission is held back for some seconds otherwise.
+// history runs jobs of several kinds and dumps their records. The last job is submitted after the others have ended,
+// because records of a dump that are later than its last submission are held back for some seconds.
 func (c *slurmCluster) history() {
 	c.t.Helper()
 	c.sbatch("sleep 1", "-t", "1", "--job-name=two\nlines|and a bar")
@@ -197,7 +198,7 @@ func (c *slurmCluster) history() {
 	c.sbatch("sleep 1", "-t", "1", "--array=1-4%3", "--uid=news")
 	unseen := c.sbatch("sleep 1", "-t", "1", "--begin=now+1hour", "-N2")
 	overs := func(jobs, parts int) func() bool {
-		return func() bool { // a task of an array has its own number for a name until slurmdbd knows it all
+		return func() bool { // a task of an array has its own number as a name until slurmdbd has all its data
 			out := c.run("sacct", "-a", "-X", "-P", "-n", "-S", "now-1day", "-E", "now", "--state="+allStates,
 				"--format=JobID,Start,End")
 			return len(strings.Fields(out)) == jobs && strings.Count(out, "_") == parts &&
@@ -217,7 +218,7 @@ func (c *slurmCluster) history() {
 	c.takeDump()
 }
 
-// load submits so many short jobs of all sizes.
+// load submits a number of short jobs of all sizes.
 func (c *slurmCluster) load(jobs int) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range jobs {
@@ -267,14 +268,14 @@ func (c *slurmCluster) awkwardJobs() map[string]string {
 	ids["depends"] = c.sbatch("sleep 2", "-t", "1", "--dependency=afterok:"+ids["exclusive"])
 	ids["never"] = c.sbatch("sleep 2", "-t", "1", "--dependency=afternotok:"+ids["exclusive"])
 	if long() {
-		c.sbatch("sleep 1000", "-t", "1") // for its time limit; Slurm's shortest is a minute
+		c.sbatch("sleep 1000", "-t", "1") // exceeds its time limit; Slurm's shortest is a minute
 	}
 	c.run("srun", "--quiet", "-n2", "-t", "1", "sleep", "1")
 	c.run("salloc", "--quiet", "-n1", "-t", "1", "--account=physics", "sleep", "1")
 	return ids
 }
 
-// awkwardActs does to them what makes them awkward.
+// awkwardActs performs the actions that make the jobs awkward.
 func (c *slurmCluster) awkwardActs(ids map[string]string, daemons []*beside) {
 	is := func(kind, state string) {
 		eventually(c.t, kind+" to be "+state, func() bool {
@@ -292,7 +293,7 @@ func (c *slurmCluster) awkwardActs(ids map[string]string, daemons []*beside) {
 		"canceled running"} {
 		is(kind, "RUNNING")
 	}
-	for _, b := range daemons { // a try that no snapshot has seen is nobody's
+	for _, b := range daemons { // no data exists of an attempt that no snapshot has seen
 		b.daemon.eventually("a snapshot of what runs", func() bool {
 			owned := map[string]bool{}
 			for _, j := range b.daemon.Views()[0].Running {
@@ -301,7 +302,7 @@ func (c *slurmCluster) awkwardActs(ids map[string]string, daemons []*beside) {
 			return owned[ids["requeued"]] && owned[ids["preempted, requeued"]] && owned[ids["node fails, requeued"]]
 		})
 	}
-	c.sbatch("sleep 2", "-t", "1", "-N2", "--exclusive", "-w", "n[15-16]", "--qos=high") // preempts
+	c.sbatch("sleep 2", "-t", "1", "-N2", "--exclusive", "-w", "n[15-16]", "--qos=high") // this job preempts
 	c.run("scontrol", "requeue", ids["requeued"])
 	c.run("scontrol", "update", "nodename=n[07-08]", "state=down", "reason=test")
 	eventually(c.t, "the dependency that cannot come true", func() bool {
@@ -310,7 +311,7 @@ func (c *slurmCluster) awkwardActs(ids map[string]string, daemons []*beside) {
 	c.run("scontrol", "resume", ids["suspended"])
 	c.run("scancel", ids["canceled running"], ids["canceled waiting"], ids["array canceled"], ids["over the limit"],
 		ids["too wide"], ids["never"])
-	_, _ = c.try("scontrol", "update", "nodename=n[07-08]", "state=resume") // they may have come back by themselves
+	_, _ = c.try("scontrol", "update", "nodename=n[07-08]", "state=resume") // they may be back already
 	for _, kind := range []string{"requeued", "preempted, requeued", "node fails, requeued"} {
 		is(kind, "PENDING")
 	}

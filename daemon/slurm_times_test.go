@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// TestRealSlurmTimes proves, for every LogTimeFormat, that the log of a real slurmctld in another time zone tells
-// submit, start and end as sacct does; and that clock, which tells no time of day, is refused line by line with advice.
+// TestRealSlurmTimes proves, for every LogTimeFormat, that the log of a real slurmctld in another time zone has the
+// same submit, start and end as sacct. It also proves that lines in the format clock, which has no time of day, are
+// refused with advice.
 func TestRealSlurmTimes(t *testing.T) {
 	if !long() {
 		t.Skip("a Slurm for each time format: only with WAITCAST_LONG=1")
 	}
 	const offset = 5*time.Hour + 30*time.Minute
-	t.Setenv("TZ", "XST-5:30") // POSIX: east of Greenwich is negative
+	t.Setenv("TZ", "XST-5:30") // in POSIX notation, zones east of Greenwich are negative
 	zone := time.FixedZone("XST", int(offset.Seconds()))
 	for _, format := range []string{"iso8601", "iso8601_ms", "rfc5424", "rfc5424_ms", "short", "thread_id", "clock"} {
 		t.Run(format, func(t *testing.T) {
@@ -40,7 +41,7 @@ func TestRealSlurmTimes(t *testing.T) {
 	}
 }
 
-// someJobs makes ten jobs happen.
+// someJobs runs ten jobs.
 func (c *slurmCluster) someJobs() {
 	c.t.Helper()
 	running := c.sbatch("sleep 100", "-t", "2")

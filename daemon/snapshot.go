@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// openPollers opens the sources that ask a scheduler, for its jobs or for the facts of the machine.
+// openPollers opens the sources that poll a scheduler for its jobs or for the facts of the machine.
 func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 	for _, machine := range cfg.Clusters {
 		options, err := collectorOptions(machine)
@@ -29,8 +29,8 @@ func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 				continue
 			}
 			asked := source.Config{Name: machine.Name + "/" + s.Name, Format: slurm.Squeue(), Options: options}
-			if s.Format == config.FormatFacts {
-				asked.Format = slurm.FactsFormat()
+			if s.AskedForFacts() {
+				asked.Format = formats(c.opts.Now)[s.Format]
 			}
 			poller, err := c.newPoller(machine, s, asked)
 			if err != nil {
@@ -42,7 +42,7 @@ func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 	return nil
 }
 
-// newPoller returns the reader of one source that asks a scheduler.
+// newPoller returns the reader of one source that polls a scheduler.
 func (c *collectingCore) newPoller(
 	machine config.Cluster, s config.Source, asked source.Config,
 ) (*source.Poller, error) {
@@ -51,7 +51,7 @@ func (c *collectingCore) newPoller(
 		Now:   c.opts.Now, Metrics: c.pollMetrics, Log: c.opts.Log,
 	}
 	poll := source.PollConfig{Interval: s.Interval}
-	if s.Format == config.FormatFacts {
+	if s.AskedForFacts() {
 		poll.Target, opts.Ask = FactsTarget(s), c.askFacts(machine, s, asked.Options)
 		return source.NewPoller(asked, poll, opts), nil
 	}
@@ -64,7 +64,7 @@ func (c *collectingCore) newPoller(
 	return source.NewPoller(asked, poll, opts), nil
 }
 
-// askJobs returns the function that asks a scheduler for its jobs, and the name of the program that answers: squeue or
+// askJobs returns the function that polls a scheduler for its jobs, and the name of the program that answers: squeue or
 // slurmrestd.
 func (c *collectingCore) askJobs(
 	machine config.Cluster, s config.Source, options collector.Options,
@@ -80,15 +80,23 @@ func (c *collectingCore) askJobs(
 	return command.Args[0], source.AskCommand(command, snapshot.Read), nil
 }
 
-// RestConfig returns where a source asks slurmrestd, and as whom.
+// RestConfig returns the address and the user of a source's requests to slurmrestd.
 func RestConfig(s config.Source) slurm.RestConfig {
 	return slurm.RestConfig{Socket: s.Socket, URL: s.URL, User: s.User, TokenFile: s.TokenFile, Timeout: s.Timeout}
 }
 
-// FactsTarget names who answers for facts.
-func FactsTarget(s config.Source) string { return cmp.Or(s.Socket, s.URL, "Slurm's commands") }
+// FactsTarget returns the name of the program or socket that is polled for facts.
+func FactsTarget(s config.Source) string {
+	switch s.Format {
+	case config.FormatPBSFacts:
+		return "qmgr"
+	case config.FormatGridEngineFacts:
+		return "qconf"
+	}
+	return cmp.Or(s.Socket, s.URL, "Slurm's commands")
+}
 
-// snapshot returns the parser of a scheduler's answers, which compares them with the live jobs of the cluster.
+// snapshot returns the parser of a scheduler's listings. It compares them with the live jobs of the cluster.
 func (c *collectingCore) snapshot(machine config.Cluster, options collector.Options) (*slurm.Snapshot, error) {
 	cfg := slurm.SnapshotConfig{
 		Options: options, Alone: true,
@@ -97,7 +105,7 @@ func (c *collectingCore) snapshot(machine config.Cluster, options collector.Opti
 	for _, s := range machine.Sources {
 		cfg.Alone = cfg.Alone && s.Format != slurm.LogName
 	}
-	if os.Geteuid() != 0 { // root sees every job
+	if os.Geteuid() != 0 { // root can see every job
 		me, err := user.Current()
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: who runs the daemon? %w", machine.Name, err)
@@ -107,8 +115,8 @@ func (c *collectingCore) snapshot(machine config.Cluster, options collector.Opti
 	return slurm.NewSnapshot(cfg), nil
 }
 
-// logsRead reports whether every log of the cluster has been read to its end, or cannot be read: the answer of a
-// scheduler is newer than all records in them.
+// logsRead reports whether every log of the cluster has been read to its end or cannot be read. Only then is the
+// scheduler's answer newer than all records in the logs.
 func (c *collectingCore) logsRead(machine config.Cluster) bool {
 	asked := map[string]bool{}
 	for _, s := range machine.Sources {
@@ -128,7 +136,7 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range list {
 			jobs[j.ID] = slurm.Live{
-				Attributes: j.Attributes, Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held,
+				Attributes: j.Reported(), Submit: j.Submit, Eligible: j.Eligible, Start: j.Start, Held: j.Held,
 				Suspended: !j.Suspended.IsZero(),
 			}
 		}
@@ -136,15 +144,15 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 	return jobs
 }
 
-// missingDetails notices jobs of a log without size or queue, which the scheduler would report. Every job is noticed
-// once: details that were not in the scheduler's answer may be hidden from the daemon.
+// missingDetails notices jobs of a log without size or queue, which the scheduler may report. It notices every job
+// once: if the scheduler's answer lacks the details too, the daemon may not be allowed to see them.
 type missingDetails struct {
 	view         func() *readmodel.View
-	newestAtPoll uint64 // the newest submission when the scheduler was asked
+	newestAtPoll uint64 // the newest submission at the last poll
 	seen         uint64 // the view that was checked last
 }
 
-// recordPolls returns ask, which then records the newest submission at each poll.
+// recordPolls wraps ask. The result records the newest submission at each poll.
 func (m *missingDetails) recordPolls(ask source.Ask) source.Ask {
 	return func(ctx context.Context, asked time.Time) source.Answer {
 		m.newestAtPoll, m.seen = m.newest(), 0
@@ -162,8 +170,8 @@ func (m *missingDetails) newest() (seq uint64) {
 	return max(seq, m.newestAtPoll)
 }
 
-// wanted reports whether a job without details has come since the scheduler was asked. Jobs are in the order of their
-// submissions or starts: it checks the newest.
+// wanted reports whether a job without details has come since the last poll. Jobs are in the order of their submissions
+// or starts, so that wanted needs to check only the newest.
 func (m *missingDetails) wanted() bool {
 	v := m.view()
 	if uint64(v.Seq) == m.seen {

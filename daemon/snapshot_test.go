@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// squeueLine is what squeue prints for the daemon about a job.
+// squeueLine returns a line of squeue's output about a job.
 func squeueLine(id, state, queue, user string, procs int, submit, start time.Time, reason string) string {
 	begun := "N/A"
 	if !start.IsZero() {
@@ -23,11 +23,12 @@ func squeueLine(id, state, queue, user string, procs int, submit, start time.Tim
 	return strings.Join([]string{
 		id, id, state, queue, user, "physics", "normal", fmt.Sprint(procs), "1", "2:00", fmt.Sprint(submit.Unix()),
 		fmt.Sprint(submit.Unix()), begun, "N/A", reason,
-		"1000", "OK", fmt.Sprintf("cpu=%d,node=1,billing=%d", procs, procs), "N/A", "N/A", "N/A", "1", "",
+		"1000", "OK", fmt.Sprintf("cpu=%d,node=1,billing=%d", procs, procs), "N/A", "N/A", "N/A", "1",
+		"(null)", "0", "",
 	}, "\x1f") + "\n"
 }
 
-// slurmSite is a folder with a slurmctld.log and a script that stands in for squeue.
+// slurmSite is a folder with a slurmctld.log and a script that replaces squeue.
 type slurmSite struct {
 	*site
 	t      *testing.T
@@ -55,7 +56,7 @@ clusters:
 	return s
 }
 
-// answers makes the fake squeue do what a shell script says.
+// answers replaces the script by another.
 func (s *slurmSite) answers(script string) {
 	s.t.Helper()
 	if err := os.WriteFile(s.squeue+".new", []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
@@ -66,7 +67,7 @@ func (s *slurmSite) answers(script string) {
 	}
 }
 
-// shows makes it print lines.
+// shows makes the script print lines.
 func (s *slurmSite) shows(lines ...string) {
 	s.t.Helper()
 	write(s.t, s.squeue+".txt", strings.Join(lines, ""))
@@ -79,8 +80,8 @@ func (s *slurmSite) tells(at time.Time, message string) {
 	s.add(s.t, at.UTC().Format("[2006-01-02T15:04:05.000] ")+message+"\n")
 }
 
-// Whatever squeue does (a fake here), the daemon says so, counts it, and goes on with the log; when squeue works again,
-// its answer counts.
+// TestSnapshotBadInput proves that whatever squeue does (here a fake), the daemon reports it, counts it, and continues
+// with the log, and that squeue's answers count again once it works.
 func TestSnapshotBadInput(t *testing.T) {
 	t.Parallel() // it waits for commands that do not answer most of the time
 	s := newSlurmSite(t)
@@ -97,7 +98,7 @@ func TestSnapshotBadInput(t *testing.T) {
 		{"exit", "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1",
 			"Unable to contact slurm controller"},
 		{"timeout", "sleep 1000", "did not answer in 3s and was killed"},
-		{"output", "echo '  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)'", "want 22 fields"},
+		{"output", "echo '  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)'", "want 24 fields"},
 	} {
 		s.answers(c.script)
 		d.wantLog("problem with a log file", c.says)
@@ -118,7 +119,7 @@ func TestSnapshotBadInput(t *testing.T) {
 	})
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "0")
 	d.wantLog("the scheduler answers again")
-	s.shows() // all jobs are gone; the log has not told it
+	s.shows() // all jobs have gone, but the log does not show it
 	d.eventually("an empty picture", func() bool { v := d.Views()[0]; return len(v.Running)+len(v.Queued) == 0 })
 	d.stop()
 	if k := s.kept(t); len(k.Bad) < 1 || k.Bad[0].Path != s.squeue {
@@ -126,8 +127,8 @@ func TestSnapshotBadInput(t *testing.T) {
 	}
 }
 
-// A job that the log announced without details is shown as such, and makes the daemon ask squeue at once, an hour
-// before its time.
+// TestDetailsAreAskedForEarly proves that a job that the log announced without details is shown as such, and makes the
+// daemon poll squeue at once, an hour early.
 func TestDetailsAreAskedForEarly(t *testing.T) {
 	s := newSlurmSite(t)
 	text, err := os.ReadFile(s.config)
@@ -156,7 +157,7 @@ func TestDetailsAreAskedForEarly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// of a job that is not there yet neither has anything
+		// for an unknown job neither has content
 		_, _ = json.Unmarshal(body, &jobs), json.Unmarshal(body, &one)
 		return jobs, one
 	}

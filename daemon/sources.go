@@ -9,6 +9,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/pbs"
+	"github.com/waitcast/waitcast/collector/sge"
 	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
@@ -34,7 +36,7 @@ func (c *collectingCore) openSources(ctx context.Context) error {
 
 func (c *collectingCore) closeSources() error { return c.readers.close() }
 
-// openReaders opens the sources of a configuration: logs, then schedulers. After an error none is open.
+// openReaders opens the sources of a configuration: first logs, then schedulers. On error it closes all of them.
 func (c *collectingCore) openReaders(cfg *config.Config, checkpoints map[string][]byte) (*readerSet, error) {
 	set := &readerSet{}
 	err := c.openLogs(set, cfg, checkpoints)
@@ -64,8 +66,8 @@ func (c *collectingCore) openLogs(set *readerSet, cfg *config.Config, checkpoint
 	return nil
 }
 
-// touchSources makes the counters of the sources appear at zero, and removes those of sources that were read before and
-// are not read any more.
+// touchSources makes the counters of the sources appear with the value 0. It removes those of sources that were read
+// before and are not read any more.
 func (c *collectingCore) touchSources(before *readerSet) {
 	for _, s := range c.readers.configs() {
 		c.metrics.Touch(s)
@@ -78,11 +80,13 @@ func (c *collectingCore) touchSources(before *readerSet) {
 	}
 }
 
-// read sends the deliveries of one source to the writer, once the history of its cluster lets it.
+// read waits until the cluster's history allows its logs to be read. Then it sends the deliveries of one source to the
+// writer.
 func (c *collectingCore) read(ctx context.Context, from *openReader) {
 	if c.awaitHistory(ctx, from.config.Options.Cluster) != nil && ctx.Err() != nil {
 		return
 	}
+	from.awaitOthers(ctx)
 	log, r := newLineLogger(c.opts.Log), from.reader
 	for {
 		delivery, err := r.Next(ctx)
@@ -96,21 +100,32 @@ func (c *collectingCore) read(ctx context.Context, from *openReader) {
 		c.unknown.count(delivery)
 		select {
 		case c.deliveries <- delivery:
+			from.took(delivery)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// askFacts returns the function that asks a scheduler for the facts of a machine.
+// askFacts returns the function that polls a scheduler for the facts of a machine.
 func (c *collectingCore) askFacts(machine config.Cluster, s config.Source, options collector.Options) source.Ask {
-	return Facts(s, options, func() *job.Facts { return c.pipeline.View(machine.Name).Facts }).Ask
+	return AskFacts(s, options, func() *job.Facts { return c.pipeline.View(machine.Name).Facts })
 }
 
-// Facts returns what asks the scheduler of a source for the facts of a machine, by its commands or by slurmrestd. The
-// questions of one call follow one after the other, each with the source's timeout. known returns the facts that the
-// picture has.
-func Facts(s config.Source, options collector.Options, known func() *job.Facts) *slurm.Facts {
+// AskFacts returns a function that queries the facts of a source's machine, by the scheduler's commands or by
+// slurmrestd. The queries of one call run one after the other, each with the source's timeout. known returns the facts
+// in the picture.
+func AskFacts(s config.Source, options collector.Options, known func() *job.Facts) source.Ask {
+	q := source.FactsQuestion{Cluster: options.Cluster, Known: known, Command: source.Command{Timeout: s.Timeout}}
+	switch s.Format {
+	case config.FormatPBSFacts:
+		q.Command.Args, q.Read = pbs.FactsCommand(s.Command), pbs.ReadFacts
+		return source.AskFacts(q)
+	case config.FormatGridEngineFacts:
+		q.Command.Args, q.Command.Env = sge.FactsCommand(s.Command), sge.FactsEnv()
+		q.Read, q.None = sge.ReadFacts, sge.NoQuotas
+		return source.AskFacts(q)
+	}
 	cfg := slurm.FactsConfig{Options: options, Known: known}
 	if s.Rest() {
 		rest := RestConfig(s)
@@ -120,15 +135,15 @@ func Facts(s config.Source, options collector.Options, known func() *job.Facts) 
 		command := source.Command{Args: slices.Concat(s.Command, args), Env: slurm.FactsEnv(), Timeout: s.Timeout}
 		return source.Run(ctx, command)
 	}
-	return slurm.NewFacts(cfg)
+	return slurm.NewFacts(cfg).Ask
 }
 
 func (c *collectingCore) newUnknownLines() *unknownLines {
 	u := &unknownLines{
 		lines: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_slurm_unknown_lines_total",
-			Help: "Lines of Slurm's logs that begin like those of a job's life but say what no version known here " +
-				"says, by Slurm's version.",
+			Help: "Lines of Slurm's logs that begin like those of a job's life but continue in a way that " +
+				"no known version has, by Slurm's version.",
 		}, []string{"cluster", "version"}),
 		version: func(cluster string) string {
 			if facts := c.pipeline.View(cluster).Facts; facts != nil {

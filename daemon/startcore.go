@@ -10,8 +10,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// startCore starts the core that a configuration asks for: one that collects; or, of a shared database, one that serves
-// what others collect. own are metrics of the daemon that outlive a core.
+// startCore starts the core that a configuration needs: one that collects, or one that serves the spaces of a shared
+// database. own are metrics of the daemon that outlive a core.
 func startCore(ctx context.Context, cfg *config.Config, opts Options, own ...prometheus.Collector) (core, error) {
 	if cfg.ServeOnly {
 		return started(ctx, &servingCore{coreParts: newCoreParts(cfg, opts, own)})
@@ -26,7 +26,7 @@ func startCore(ctx context.Context, cfg *config.Config, opts Options, own ...pro
 	return started(ctx, &servingCore{coreParts: newCoreParts(cfg, opts, own), standsBy: true})
 }
 
-// started starts a core.
+// started starts a core and returns it.
 func started(ctx context.Context, c core) (core, error) {
 	if err := c.start(ctx); err != nil {
 		return nil, err

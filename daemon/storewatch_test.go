@@ -20,7 +20,7 @@ import (
 func (s *site) spawnReady(t *testing.T) (p *daemonProcess, url string) {
 	t.Helper()
 	p = (&killer{t: t, site: s}).spawn()
-	t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // it has mostly ended by itself
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() }) // usually it has ended by itself
 	url, ok := <-p.url
 	if !ok || !becomesReady(url) {
 		t.Fatalf("the daemon is not ready: %s", p.stderr.String())
@@ -28,7 +28,7 @@ func (s *site) spawnReady(t *testing.T) (p *daemonProcess, url string) {
 	return p, url
 }
 
-// terminate ends a daemon in order and returns its exit code.
+// terminate stops a daemon in order and returns its exit code.
 func (p *daemonProcess) terminate(t *testing.T) int {
 	t.Helper()
 	must(t, p.cmd.Process.Signal(syscall.SIGTERM))
@@ -40,9 +40,9 @@ func (p *daemonProcess) terminate(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// TestStoreTakenAway proves on a daemon process that a database which is deleted, moved or replaced under it is
-// store_failing in /readyz within seconds, whether or not there is something to store, that it is logged, that answers
-// go on, and that the exit code at the stop is 1. A moved one that comes back is written again.
+// TestStoreTakenAway proves on a daemon process that a database that is deleted, moved or replaced while it runs is
+// reported within seconds as store_failing in /readyz, whether or not there is data to store, that it is logged, that
+// answers continue, and that the exit code at the stop is 1. A moved database that comes back is written again.
 func TestStoreTakenAway(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -94,8 +94,8 @@ func TestStoreTakenAway(t *testing.T) {
 	}
 }
 
-// TestStoreMovedBack proves that a daemon whose database comes back stores what waited, forgets the condition and ends
-// with exit code 0.
+// TestStoreMovedBack proves that a daemon whose database comes back stores the pending data, ends the condition and
+// ends with exit code 0.
 func TestStoreMovedBack(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -118,15 +118,14 @@ func TestStoreMovedBack(t *testing.T) {
 	}
 }
 
-// TestStoreLeftAlone proves that a database on which nothing happened is never reported, in a daemon that works and
-// restarts.
+// TestStoreLeftAlone proves that a database that was not touched is never reported, while a daemon works and restarts.
 func TestStoreLeftAlone(t *testing.T) {
 	s := newSite(t, "accounting", snapshotOften)
 	history := workload(t, 3, 120)
 	for i := range 3 {
 		s.add(t, text(history[i*len(history)/3:(i+1)*len(history)/3]))
 		p, url := s.spawnReady(t)
-		must(t, os.Remove(s.db+".lock")) // it is made again by the next look at the database
+		must(t, os.Remove(s.db+".lock")) // the next check of the database creates it again
 		eventually(t, "a look", func() bool {
 			if got := fetch(url + "/readyz"); got != "ready\n" {
 				t.Fatalf("readyz: %s", got)
@@ -140,8 +139,8 @@ func TestStoreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestStoreLockFileRemoved proves on daemon processes that a second one is refused though the lock file of the first
-// was removed, and that the first then has it again.
+// TestStoreLockFileRemoved proves on daemon processes that a second one is refused even though the lock file of the
+// first was removed, and that the first then creates the file again.
 func TestStoreLockFileRemoved(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -172,8 +171,9 @@ func TestStoreLockFileRemoved(t *testing.T) {
 	}
 }
 
-// TestStoreEmptied proves that a daemon which starts with an empty database where there had been one is degraded and
-// says so in the log, over a reload too, until its next start; and names a damaged one that was set aside.
+// TestStoreEmptied proves that a daemon that starts with an empty database instead of the former one is degraded and
+// logs that, also over a reload, until its next start. It also proves that the message names a damaged database that
+// was set aside.
 func TestStoreEmptied(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
@@ -206,8 +206,8 @@ func TestStoreEmptied(t *testing.T) {
 	d.eventually(want, func() bool { _, body := d.get("/readyz"); return strings.HasPrefix(body, want) })
 }
 
-// TestStoreExchanged proves that another site's database is noticed, and that a backup of the own one, restored, is not
-// another one; nor is a new database at another path.
+// TestStoreExchanged proves that another site's database is noticed, and that neither a restored backup of its own
+// database nor a new database at another path counts as exchanged.
 func TestStoreExchanged(t *testing.T) {
 	s, other := newSite(t, "accounting", ""), newSite(t, "accounting", "")
 	for _, x := range []*site{s, other} {
@@ -229,7 +229,7 @@ func TestStoreExchanged(t *testing.T) {
 	d.stop()
 	_, err = sqlite.Restore(t.Context(), backup, s.db, true, time.Now().Add(time.Second))
 	must(t, err)
-	d = s.start(t) // the marker is that of the other site's by now
+	d = s.start(t) // by now the marker is that of the other site's database
 	d.wantLog("store_exchanged")
 	d.stop()
 	must(t, os.Remove(s.db))
@@ -245,13 +245,13 @@ func TestStoreExchanged(t *testing.T) {
 	d.wantReady(http.StatusOK, "ready\n")
 }
 
-// TestStoreFromBeforeIDs proves that a database without an id is given one, silently.
+// TestStoreFromBeforeIDs proves that a database without an id gets one without a message.
 func TestStoreFromBeforeIDs(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, life{"1.t", 4, 0, 1, 5}.q())
 	for _, forget := range []func(){
 		func() {},
-		func() { s.forgetID(t) }, // a backup from before
+		func() { s.forgetID(t) }, // a backup from a version without ids
 		func() { s.forgetID(t); must(t, os.Remove(filepath.Join(s.dir, "store-id"))) },
 		func() { must(t, os.Remove(filepath.Join(s.dir, "store-id"))) },
 		func() {},
@@ -263,7 +263,7 @@ func TestStoreFromBeforeIDs(t *testing.T) {
 	}
 }
 
-// forgetID removes the id from the database of a daemon that has stopped.
+// forgetID removes the id from the database of a stopped daemon.
 func (s *site) forgetID(t *testing.T) {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), s.db, sqlite.Options{})

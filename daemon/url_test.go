@@ -2,8 +2,8 @@ package daemon_test
 
 import "testing"
 
-// TestURLAfterServing proves that a daemon without TLS goes on to name an http address in its log once it has served:
-// the server sets up TLS for HTTP/2 by itself, whether it is used or not.
+// TestURLAfterServing proves that a daemon without TLS still names an http address in its log after it has served: the
+// server prepares TLS for HTTP/2 whether it is used or not.
 func TestURLAfterServing(t *testing.T) {
 	s := newSite(t, "log", "")
 	s.add(t, text(workload(t, 12, 20)))

@@ -10,19 +10,19 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// manyViews are the views of several pipelines, as api.Views.
+// manyViews combines the views of several pipelines. It implements api.Views.
 type manyViews struct {
 	pipelines []*pipeline.Pipeline
 
 	mu   sync.Mutex
-	next chan struct{} // closed when any publishes next
+	next chan struct{} // closed when any pipeline publishes a view
 }
 
 func newManyViews(pipelines []*pipeline.Pipeline) *manyViews {
 	return &manyViews{pipelines: pipelines, next: make(chan struct{})}
 }
 
-// listen passes on what one pipeline publishes, until ctx ends.
+// listen waits for new views of one pipeline and announces them, until ctx ends.
 func (m *manyViews) listen(ctx context.Context, p *pipeline.Pipeline) {
 	for {
 		published := p.Published()

@@ -13,9 +13,9 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// TestWatchOverRestart proves that a client that watches does not hold up the stop of a daemon, comes back by itself to
-// the one that is started anew with what it has heard, is not told the same again, and is looked at anew when the log
-// goes on. That nothing is left running is the whole package's test.
+// TestWatchOverRestart proves that a watching client does not delay the stop of a daemon, that it reconnects to the
+// restarted daemon with the id of its last event, does not receive the same advice again, and receives new advice when
+// the log grows. The whole package's test proves that nothing is left running.
 func TestWatchOverRestart(t *testing.T) {
 	s := newSite(t, "log", "")
 	lines := workload(t, 7, 300)
@@ -26,7 +26,7 @@ func TestWatchOverRestart(t *testing.T) {
 	}
 	s.add(t, text.String())
 	at := lines[half-1].at
-	now := func() time.Time { return at } // nothing is stale
+	now := func() time.Time { return at } // so that nothing is stale
 	d := s.startAt(t, now)
 	d.caughtUp()
 	address := d.Addr().String()

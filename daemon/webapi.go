@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// webAPI is the part of a core that requests reach: access rules, the HTTP interface and the metrics. It reads
+// webAPI is the part of a core that answers requests: access rules, the HTTP interface and the metrics. It reads
 // published views and the databases, and never waits for the writer.
 type webAPI struct {
 	opts     Options
@@ -27,8 +27,8 @@ func (w *webAPI) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w.server.Handler().ServeHTTP(to, r)
 }
 
-// prepare reads the keys of config.EffectAccess, and the files that they name, and returns a function that puts them
-// into force. After an error nothing has changed.
+// prepare reads the keys of config.EffectAccess and the files that they name. It returns a function that applies them.
+// After an error nothing has changed.
 func (w *webAPI) prepare(cfg *config.Config) (apply func(), err error) {
 	rules, err := accessOptions(cfg, w.opts)
 	if err != nil {
@@ -44,15 +44,15 @@ func (w *webAPI) prepare(cfg *config.Config) (apply func(), err error) {
 	}, nil
 }
 
-// close ends the streams; their clients connect again.
+// close ends the event streams. Their clients connect again.
 func (w *webAPI) close() { w.server.Close() }
 
-// errReloading is why the ledger cannot be read for a moment.
+// errReloading answers a request for the ledger during a reload.
 var errReloading error = &api.Refused{
 	Status: http.StatusServiceUnavailable, Detail: "the daemon is reloading its configuration",
 	Hint: "ask again in some seconds",
 }
 
-// errStopping is why a request ends with the daemon.
+// errStopping is the answer to a request that is cut off because the daemon stops.
 var errStopping error = &api.Refused{Status: http.StatusServiceUnavailable, Detail: "the daemon is stopping",
 	Hint: "import the same log again once it runs: what was taken in counts once"}

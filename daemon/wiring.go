@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
+	"github.com/waitcast/waitcast/predictor/engine"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/collector"
@@ -25,12 +26,12 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// formats are the log formats by the name that the configuration gives them.
+// formats returns the log formats by their names in the configuration.
 func formats(now func() time.Time) map[string]collector.Format {
 	all := map[string]collector.Format{}
 	for _, f := range []collector.Format{
 		pbs.Format(), swflog.Format(), slurm.Jobcomp(), slurm.Log(now), slurm.Sacct(), slurm.Squeue(),
-		slurm.FactsFormat(),
+		slurm.FactsFormat(), pbs.FactsFormat(), sge.FactsFormat(),
 		sge.Accounting(), sge.Reporting(), lsf.Events(), lsf.Acct(),
 	} {
 		all[f.Name] = f
@@ -38,8 +39,8 @@ func formats(now func() time.Time) map[string]collector.Format {
 	return all
 }
 
-// Sources returns the logs that the configuration describes; schedulers that are asked are not among them. now is the
-// wall clock: some logs have no year.
+// Sources returns the configured logs, without polled schedulers. now is the wall clock, because some logs have no
+// year.
 func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) {
 	known := formats(now)
 	others := slices.SortedFunc(maps.Values(known), func(a, b collector.Format) int {
@@ -85,7 +86,7 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 	return out, nil
 }
 
-// collectorOptions returns what the parsers of a cluster's records must know.
+// collectorOptions returns the options for the parsers of a cluster's records.
 func collectorOptions(c config.Cluster) (collector.Options, error) {
 	location, err := c.Location()
 	return collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)}, err
@@ -101,6 +102,7 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 			MinSamples: cfg.Models.MinSamples, Forget: cfg.Models.MarkovForget, HistoryJobs: cfg.Models.HistoryJobs,
 		},
 		MaxQueues:      cfg.Models.MaxQueues,
+		Engine:         engine.Config{Users: cfg.Models.MaxUsers, ForgetAfter: cfg.Models.ForgetAfter},
 		StoreName:      databaseName(cfg),
 		SnapshotEvents: int64(cfg.Store.SnapshotEvents), SnapshotInterval: cfg.Store.SnapshotInterval,
 		Retention: cfg.Store.JournalRetention, LedgerRetention: cfg.Accuracy.Retention,
@@ -109,7 +111,7 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	}
 	for _, c := range cfg.Clusters {
 		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools), Policy: c.Policy}
-		pc.Location, _ = c.Location() // validated; nil is UTC
+		pc.Location, _ = c.Location() // was validated; nil means UTC
 		for _, q := range c.Queues {
 			pc.Queues = append(pc.Queues, q.Name)
 		}
@@ -130,14 +132,14 @@ func queueNames(c config.Cluster) []string {
 	return out
 }
 
-// pools returns the pools of a configuration that was validated.
+// pools returns the pools of a validated configuration.
 func pools(configured []config.Pool) []cluster.PoolConfig {
 	var out []cluster.PoolConfig
 	for _, p := range configured {
 		pool := cluster.PoolConfig{Name: p.Name, Queues: p.Queues, Policy: p.Policy, Has: cluster.Vector{
 			cluster.Procs: int64(p.Procs), cluster.Nodes: int64(p.Nodes), cluster.GPUs: int64(p.GPUs),
 		}}
-		pool.Has[cluster.Memory], _ = memsize.Parse(p.Memory) // empty: 0
+		pool.Has[cluster.Memory], _ = memsize.Parse(p.Memory) // an empty text gives 0
 		if d, ok := cluster.ParseDimension(p.Binds); ok {
 			pool.Binds = &d
 		}

@@ -25,9 +25,9 @@ type record struct {
 	text string
 }
 
-// workload returns the accounting log of a simulated first-come-first-served cluster: jobs in three queues, some of
-// them deleted while they wait, some rerun, and now and then a line that does not parse, one that was told before, and
-// one about a job that nobody knows.
+// workload returns the accounting log of a simulated first-come-first-served cluster. It has jobs in three queues, some
+// of which are deleted while they wait or are rerun, and sometimes a line that does not parse, a repeated line, or a
+// line about an unknown job.
 func workload(t testing.TB, seed uint64, jobs int) []record {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))
@@ -74,7 +74,7 @@ func recordOf(j *simulator.Job) pbs.Record {
 	}
 }
 
-// told returns the lines of one event; every 40th long job is rerun after a third of its time.
+// told returns the lines of one event. Every 40th long job is rerun after a third of its time.
 func told(e simulator.Event) []record {
 	rec := recordOf(e.Job)
 	switch e.Kind {
@@ -95,7 +95,7 @@ func told(e simulator.Event) []record {
 	return append(out, record{rec.End, string(pbs.AppendEnded(nil, rec))})
 }
 
-// blemish puts bad, repeated and unknown records between the good ones.
+// blemish inserts bad, repeated and unknown records between the good ones.
 func blemish(log []record, rng *rand.Rand) []record {
 	var out []record
 	for i, r := range log {

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// plan tells the writer process what to write and how.
+// plan defines what the writer process writes, and how.
 type plan struct {
-	Path  string // of the live log; of its folder if Dated
+	Path  string // path of the live log; of its folder if Dated
 	Dated bool   // one file per day of the records
 	Seed  uint64
 	Jobs  int
@@ -22,7 +22,7 @@ type plan struct {
 	RotateEvery int
 }
 
-// playWriter is the writer process: for every number n on its standard input it makes n steps and says how many steps
+// playWriter is the writer process. For every number n on its standard input it makes n steps and prints how many steps
 // are left.
 func playWriter(arg string) int {
 	var p plan
@@ -56,17 +56,17 @@ func (p *plan) write() error {
 	return commands.Err()
 }
 
-// logWriter writes a log as a scheduler does, and worse: lines in pieces, rotations at any line.
+// logWriter writes a log like a scheduler, and under harder conditions: lines in pieces, rotations at any line.
 type logWriter struct {
 	*plan
 	rng     *rand.Rand
 	left    []record
 	file    *os.File
-	pending string // the rest of a line whose beginning is written
+	pending string // the rest of a line whose beginning was written
 	rotated int
 }
 
-// step writes up to a dozen lines; the last of them may stay unfinished until the next step.
+// step writes up to a dozen lines. The last of them may stay unfinished until the next step.
 func (w *logWriter) step() error {
 	for range 1 + w.rng.IntN(12) {
 		if err := w.finishLine(); err != nil {
@@ -102,7 +102,7 @@ func (w *logWriter) finishLine() error {
 	return err
 }
 
-// rotate opens the file that the next line goes to.
+// rotate opens the file for the next line.
 func (w *logWriter) rotate() error {
 	path := w.Path
 	switch {
@@ -129,7 +129,7 @@ func (w *logWriter) rotate() error {
 	return err
 }
 
-// finalLog returns what all the files of a plan hold, in the order in which it was written.
+// finalLog returns the content of all files of a plan, in the order in which it was written.
 func finalLog(t *testing.T, p *plan) string {
 	t.Helper()
 	pattern := filepath.Join(p.Path, "*")

@@ -31,13 +31,13 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// dialect is a format in one of the ways in which its times can be written.
+// dialect is a format with one of the ways in which its times can be written.
 type dialect struct {
 	name, format string
-	// header begins the file.
+	// header is the beginning of the file.
 	header string
-	// at writes the line that a scheduler writes when something happens to a job, "" for none: kind is Submit, Start or
-	// End, and all instants of the job are in the zone of the scheduler.
+	// at returns the line that a scheduler writes about an event of a job, "" if there is none. kind is Submit, Start
+	// or End. All instants of the job are in the zone of the scheduler.
 	at func(kind job.Kind, j *zoned) string
 }
 
@@ -103,7 +103,7 @@ func pbsLine(kind job.Kind, j *zoned) string {
 		Start: j.start, End: j.end, Procs: 1, Nodes: 1,
 	}
 	switch kind {
-	case job.Submit: // Torque tells nothing but the local time
+	case job.Submit: // Torque has only the local time
 		return j.submit.Format("01/02/2006 15:04:05") + fmt.Sprintf(";Q;%d.s;queue=q\n", j.id)
 	case job.Start:
 		return string(pbs.AppendStarted(nil, r))
@@ -124,7 +124,7 @@ func jobcompLine(kind job.Kind, j *zoned) string {
 		j.id, j.start.Format(isoLocal), j.end.Format(isoLocal), j.submit.Format(isoLocal), j.submit.Format(isoLocal))
 }
 
-// sacctLine writes the whole job at its submission: rows are in that order.
+// sacctLine writes the whole job at its submission, because rows are in that order.
 func sacctLine(kind job.Kind, j *zoned) string {
 	if kind != job.Submit {
 		return ""
@@ -193,7 +193,7 @@ func lsfAcct(kind job.Kind, j *zoned) string {
 		j.end.Unix(), j.id, j.submit.Unix(), j.start.Unix(), lsfUsage)
 }
 
-// happening is what happens to a job at an instant.
+// happening is an event of a job at an instant.
 type happening struct {
 	at   time.Time
 	kind job.Kind
@@ -214,14 +214,15 @@ func happenings(jobs []zoned) []happening {
 	return out
 }
 
-// followed is a log that is written and followed by a clock of the test.
+// followed is a log that is written and followed on the test's clock.
 type followed struct {
 	t     *testing.T
 	src   source.Config
 	store modelstore.Store
-	clock atomic.Int64 // Unix nanoseconds
-	asked atomic.Int64 // how often the reader looked at it
-	// that were handed to the writer, once more after a start where the checkpoint waits for later submissions
+	clock atomic.Int64 // in Unix nanoseconds
+	asked atomic.Int64 // number of times that the reader checked it
+	// number of lines passed to the writer; lines are counted again after a start whose checkpoint waits for later
+	// submissions
 	lines atomic.Int64
 	ended atomic.Bool // the end of the log was reached since the start
 	wrote int64
@@ -279,7 +280,7 @@ func (f *followed) until(what string, done func() bool) {
 	}
 }
 
-// advance sets the clock and waits until the reader has looked at the log since.
+// advance sets the clock and waits until the reader has checked the log after that.
 func (f *followed) advance(at time.Time) {
 	f.t.Helper()
 	f.clock.Store(at.UnixNano())
@@ -360,7 +361,7 @@ func (f *followed) journal() []job.Event {
 	return out
 }
 
-// manner is how a log is followed.
+// manner is the way in which a log is followed.
 type manner string
 
 const (
@@ -372,7 +373,7 @@ const (
 	settlingTime        = 3 * time.Hour
 )
 
-// follow writes what happens to jobs as it happens, by a clock that is ahead of the daemon's, and returns the log when
+// follow writes the events of jobs as they happen, on a clock that is ahead of the daemon's, and returns the log when
 // it has been read.
 func follow(t *testing.T, d *dialect, how manner, loc *time.Location, offset *time.Duration, ahead time.Duration,
 	jobs []zoned) *followed {
@@ -410,13 +411,13 @@ func follow(t *testing.T, d *dialect, how manner, loc *time.Location, offset *ti
 		f.stop()
 	}
 	f.clock.Store(f.now().Add(settlingTime).UnixNano())
-	f.start() // what was set aside is used
+	f.start() // events that were set aside are now used
 	f.until("the end of the log", f.ended.Load)
 	f.stop()
 	return f
 }
 
-// jobsAround returns jobs of many lengths that come every few minutes from 80 minutes before an instant to 80 minutes
+// jobsAround returns jobs of many lengths, submitted every few minutes from 80 minutes before an instant to 80 minutes
 // after it.
 func jobsAround(change time.Time) []zoned {
 	var out []zoned
@@ -431,13 +432,13 @@ func jobsAround(change time.Time) []zoned {
 }
 
 // TestClocksChange follows logs of every format over both changes of the clocks, in zones that change by an hour and by
-// half an hour: every job is kept, nothing is set aside, and the times are the true ones, whether the daemon follows
-// undisturbed, is restarted again and again, or reads all of it later.
+// half an hour. It proves that every job is kept, nothing is set aside, and the times are the true ones, whether the
+// daemon follows undisturbed, is restarted again and again, or reads all of it later.
 //
-// Which formats are concerned is asked of their parsers: those of local times are collector.Dated. The others (Grid
-// Engine's accounting and reporting, LSF's events and acct, SWF) count seconds since 1970 or since the beginning of the
-// log; of those it is proved that the zone makes no difference. Lines of slurmctld.log with an offset from UTC are read
-// as they say.
+// The formats' parsers determine which formats have local times: those are collector.Dated. The others (Grid Engine's
+// accounting and reporting, LSF's events and acct, SWF) count seconds since 1970 or since the beginning of the log. For
+// those it proves that the zone makes no difference. Lines of slurmctld.log with an offset from UTC are read with that
+// offset.
 func TestClocksChange(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a daemon for each format and zone: not with -short")
@@ -459,10 +460,10 @@ func TestClocksChange(t *testing.T) {
 			for _, how := range []manner{undisturbed, restarted, alternating, atOnce} {
 				format := formats(time.Now)[d.format]
 				if format.Order == collector.BySubmit && how != atOnce {
-					continue // what tells whole jobs at their submissions is written later
+					continue // a format that reports whole jobs at their submissions is written later
 				}
 				_, local := format.New(collector.Options{}).(collector.Dated)
-				// one parser reads them all
+				// the same parser reads all of these
 				once := strings.HasPrefix(d.name, slurm.LogName) && d.name != "slurm-log iso8601"
 				if (c.zone != "Europe/Berlin" || how == restarted) && (once || !local) {
 					continue
@@ -477,14 +478,14 @@ func TestClocksChange(t *testing.T) {
 	}
 }
 
-// wholeJobs are the formats of which one line tells of several instants by local clocks, with the kind of that which
-// the order of the lines or the clock makes certain.
+// wholeJobs returns the formats of which one line has several instants by local clocks. The value is the kind of the
+// instant that the order of the lines or the clock makes certain.
 func wholeJobs() map[string]job.Kind {
 	return map[string]job.Kind{slurm.JobcompName: job.End, slurm.SacctName: job.Submit}
 }
 
-// checkCounts checks that every job is there, and has ended if the format tells of ends as they happen: in order of
-// submission everything waits for later submissions.
+// checkCounts checks that every job is there, and has ended if the format reports ends as they happen. In order of
+// submission, everything waits for later submissions.
 func (f *followed) checkCounts(jobs []zoned) {
 	f.t.Helper()
 	v := f.view
@@ -512,7 +513,7 @@ func (f *followed) checkLives(d *dialect, jobs []zoned) {
 		j := jobs[atoi(f.t, strings.TrimSuffix(ev.ID, ".s"))-1]
 		want := j.instant(ev.Kind)
 		if certain := wholeJobs()[d.format]; certain != 0 && ev.Kind != certain || want.IsZero() {
-			continue // a record of two instants that are shown twice can mean several lives
+			continue // a record with two instants that clocks show twice can mean several lives
 		}
 		if got := ev.Time.Truncate(time.Second); !got.Equal(want) {
 			f.t.Fatalf("%v of job %s at %s is read as %s", ev.Kind, ev.ID, want, got)
@@ -532,9 +533,9 @@ func atoi(t *testing.T, text string) (n int) {
 	return n
 }
 
-// TestShiftedLogs follows logs of every format whose clock is an hour ahead or behind: the offset is measured, every
-// job is kept, and the picture is of now. Formats of whole jobs in order of submission are not measured; there the
-// offset is configured.
+// TestShiftedLogs follows logs of every format whose clock is an hour ahead or behind. It proves that the offset is
+// measured, every job is kept, and the picture is up to date. For formats of whole jobs in order of submission the
+// offset is not measured, but configured.
 func TestShiftedLogs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a daemon for each format and zone: not with -short")

@@ -13,17 +13,19 @@ var ErrDamaged = errors.New("a chunk of stored history is damaged")
 
 const (
 	// chunkVersion is the first byte of a chunk.
-	chunkVersion = 1
-	// maxChunk bounds the memory that a chunk may ask for when it is decoded.
+	chunkVersion = 2
+	// withoutGroups is the version of older chunks, whose events have no groups.
+	withoutGroups = 1
+	// maxChunk is the maximum memory in bytes that the decoding of a chunk may allocate.
 	maxChunk = 256 << 20
 )
 
-// EncodeChunk returns events as bytes that a store keeps, compressed by zstd. The positions of the events in their
-// files are not kept. Events that are close to each other in time take the least room: about 10 bytes each.
+// EncodeChunk returns events as bytes for a store, compressed by zstd. It leaves out the positions of the events in
+// their files. Events that are close to each other in time take the least room: about 10 bytes each.
 //
-// The bytes hold the events column by column. A column of numbers is varints, in that of the times each the difference
-// from the one before. A column of texts is a number for each event, 0 for a new text, else 1 more than the place of
-// the text among those of the column, and then the new texts.
+// The bytes hold the events column by column. A column of numbers consists of varints. In the column of times each is
+// the difference from the one before. A column of texts has a number for each event, followed by the new texts. The
+// number is 0 for a new text, and otherwise 1 more than the place of the text among the column's texts.
 func EncodeChunk(events []Event) ([]byte, error) {
 	var w codec.Writer
 	w.Uint(uint64(len(events)))
@@ -89,7 +91,7 @@ func decodeChunk(chunk []byte) ([]Event, error) {
 	switch {
 	case len(chunk) == 0:
 		return nil, ErrDamaged
-	case chunk[0] != chunkVersion:
+	case chunk[0] != chunkVersion && chunk[0] != withoutGroups:
 		return nil, fmt.Errorf("%w, or of version %d; this program knows only %d: run the newer program", ErrDamaged,
 			chunk[0], chunkVersion)
 	}
@@ -110,7 +112,11 @@ func decodeChunk(chunk []byte) ([]Event, error) {
 		events[i].inferred = d.Flag()
 	}
 	d.readNumbers(events)
-	for column := range texts {
+	columns := texts
+	if chunk[0] == withoutGroups { // groups are the last column
+		columns--
+	}
+	for column := range columns {
 		d.readTexts(events, column)
 	}
 	return events, d.end()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 	"pgregory.net/rapid"
 
 	"github.com/waitcast/waitcast/job"
@@ -20,8 +21,8 @@ func decoded(chunk []byte) (events []Event, err error) {
 	return events, err
 }
 
-// TestChunks proves that events come back from a chunk as they were, without their positions in files, that the same
-// events give the same bytes, and that no cut or changed byte gives other events.
+// TestChunks proves that events come back from a chunk unchanged, but without their positions in files. The same events
+// give the same bytes, and no cut or changed byte gives other events.
 func TestChunks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		events := rapid.SliceOfN(rapid.Custom(drawEvent), 0, 20).Draw(rt, "events")
@@ -55,7 +56,7 @@ func TestChunks(t *testing.T) {
 	})
 }
 
-// TestChunkStops proves that the error of the function that takes the events ends the decoding.
+// TestChunkStops proves that an error of the function that takes the events ends the decoding.
 func TestChunkStops(t *testing.T) {
 	chunk, err := EncodeChunk(make([]Event, 3))
 	if err != nil {
@@ -71,8 +72,7 @@ func TestChunkStops(t *testing.T) {
 	}
 }
 
-// TestRepeats proves, against a comparison of all pairs, that events that say the same are found whatever stands
-// between them, and no others.
+// TestRepeats compares with all pairs: equal events are found whatever stands between them, and no others.
 func TestRepeats(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var before []job.Event
@@ -92,4 +92,33 @@ func TestRepeats(t *testing.T) {
 			before = append(before, ev.Event)
 		}
 	})
+}
+
+// TestChunkWithoutGroups proves that a chunk of the former version, whose events have no groups, is read.
+func TestChunkWithoutGroups(t *testing.T) {
+	want := []Event{{File: Stored, Event: job.Event{Kind: job.Submit, ID: "1", Time: time.Unix(5, 0).UTC()}},
+		{File: Stored, Event: job.Event{Kind: job.Start, ID: "1", Time: time.Unix(9, 0).UTC()}}}
+	chunk, err := EncodeChunk(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewReader(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	plain, err := z.DecodeAll(chunk[1:], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// the column of groups has a number per event and the text of none, which has length 0
+	older := w.EncodeAll(plain[:len(plain)-len(want)-1], []byte{1})
+	got, err := decodeChunk(older)
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Event{})); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// errSpill is the error of a temporary file that does not hold what was written to it.
+// errSpill is the error for a temporary file whose content is not what was written.
 var errSpill = errors.New("the temporary file of sorted events is damaged")
 
-// appendEvent adds the encoding of an event to b: where it stands in the logs, and its content.
+// appendEvent appends the encoding of an event to b: its place in the logs, and its content.
 func appendEvent(b []byte, ev *Event) []byte {
 	w := codec.Writer(b)
 	w.Flag(ev.inferred)
@@ -21,8 +21,8 @@ func appendEvent(b []byte, ev *Event) []byte {
 	return appendContent(w, ev)
 }
 
-// appendContent adds the encoding of what an event says, wherever it stands: its numbers as varints, then its texts,
-// each behind its length. Events that say the same have the same bytes; Digest depends on them.
+// appendContent appends the encoding of an event's content without its place: its numbers as varints, then its texts,
+// each after its length. Events with equal content have equal bytes; Digest depends on that.
 func appendContent(b []byte, ev *Event) []byte {
 	w := codec.Writer(b)
 	for _, n := range numbersOf(ev) {
@@ -34,8 +34,8 @@ func appendContent(b []byte, ev *Event) []byte {
 	return w
 }
 
-// The numbers of an event. Those of an instant are its seconds and its nanoseconds; the seconds of Time are since 1970,
-// those of the others since Time. The bits of its flags say which instants are known.
+// These index the numbers of an event. An instant has two numbers: seconds and nanoseconds. The seconds of Time count
+// from 1970, those of the other instants count from Time. The flag bits say which instants are known.
 const (
 	numKind = iota
 	numFlags
@@ -51,28 +51,28 @@ const (
 	numbers = numInstants + 2*instants
 
 	instants = 5
-	texts    = 9
+	texts    = 10
 )
 
-// Flags of an event. Those above them belong to the instants.
+// These are the flags of an event. The bits above them belong to the instants.
 const (
 	flagAll = 1 << iota
 	flagWhole
 	flagInstants
 )
 
-// instantsOf returns the instants of an event, its own time first.
+// instantsOf returns pointers to the instants of an event; Time comes first.
 func instantsOf(ev *Event) [instants]*time.Time {
 	return [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End}
 }
 
-// textsOf returns the texts of an event.
+// textsOf returns pointers to the texts of an event.
 func textsOf(ev *Event) [texts]*string {
 	return [...]*string{&ev.Cluster, &ev.ID, &ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.GPUType,
-		&ev.Reason}
+		&ev.Reason, &ev.Group}
 }
 
-// numbersOf returns the numbers of an event.
+// numbersOf returns an event's numbers, instants and flags as one array.
 func numbersOf(ev *Event) (n [numbers]int64) {
 	flags := 0
 	if ev.All {
@@ -100,7 +100,7 @@ func numbersOf(ev *Event) (n [numbers]int64) {
 	return n
 }
 
-// setNumbers sets what numbersOf returned.
+// setNumbers sets the fields of an event from the array of numbersOf.
 func setNumbers(ev *Event, n *[numbers]int64) {
 	flags := n[numFlags]
 	ev.Kind = job.Kind(n[numKind]) //nolint:gosec // as it was written
@@ -121,19 +121,19 @@ func setNumbers(ev *Event, n *[numbers]int64) {
 	}
 }
 
-// decoder reads what appendEvent wrote. After an error it returns zeros.
+// decoder decodes the bytes of appendEvent. After an error it returns zeros.
 type decoder struct {
 	codec.Reader
-	names  map[string]string // texts that were met before: queues and users are few
-	reason error             // the error of bytes that cannot be read
+	names  map[string]string // texts that were decoded before; there are few queues and users
+	reason error             // the error to return if the bytes cannot be decoded
 }
 
-// maxNames bounds the texts that are shared between events.
+// maxNames is the maximum number of texts that events share.
 const maxNames = 1 << 14
 
 func newDecoder(reason error) *decoder { return &decoder{names: map[string]string{}, reason: reason} }
 
-// event reads one event, which takes all of b.
+// event decodes one event. The encoding must fill all of b.
 func (d *decoder) event(b []byte) (ev Event, err error) {
 	d.Reader = codec.Reader{Rest: b}
 	ev.inferred = d.Flag()
@@ -149,7 +149,7 @@ func (d *decoder) event(b []byte) (ev Event, err error) {
 	return ev, d.end()
 }
 
-// end returns the error of bytes that could not be read, or that are left.
+// end returns an error if bytes could not be decoded or are left over.
 func (d *decoder) end() error {
 	if d.Bad || len(d.Rest) > 0 {
 		return d.reason

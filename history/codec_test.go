@@ -26,7 +26,7 @@ func TestEventsSurviveTheDisk(t *testing.T) {
 			rt.Fatalf("%d bytes of %d are an event", cut, len(b))
 		}
 		b[cut] ^= byte(rapid.IntRange(1, 255).Draw(rt, "change"))
-		_, _ = d.event(b) // whatever it says
+		_, _ = d.event(b) // any result will do
 	})
 }
 
@@ -56,6 +56,7 @@ func drawEvent(rt *rapid.T) Event {
 				Memory: int64(number("memory")), GPUs: number("gpus"), GPUType: text("type"),
 				Whole: rapid.Bool().Draw(rt, "whole"), TimeLimit: time.Duration(number("limit")),
 				Tasks: number("tasks"), Priority: int64(number("priority")), Reason: text("reason"),
+				Group: text("group"),
 			},
 			Times: job.Times{Submit: at("submit"), Eligible: at("eligible"), Start: at("start"), End: at("end")},
 		},

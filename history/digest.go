@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// digestVersion begins the bytes that a Digest sums up. It changes with their encoding.
+// digestVersion is the first part of the bytes that Digest hashes. It must change when the encoding changes.
 const digestVersion = "waitcast-history-1"
 
-// Digest is the SHA-256 hash of events in the order of History.Each. It depends on what they say, not on the files and
-// lines in which they stand.
+// Digest is the SHA-256 hash of events in the order of History.Each. It depends on their content, not on their files
+// and lines.
 type Digest struct {
 	sum    hash.Hash
 	buffer []byte
@@ -37,15 +37,15 @@ func (d *Digest) Add(ev *Event) {
 // String returns the hash of what was added, in hexadecimal.
 func (d *Digest) String() string { return hex.EncodeToString(d.sum.Sum(nil)) }
 
-// repeats finds events that say the same as another one of their instant.
+// repeats finds events with the same content as another event of their instant.
 type repeats struct {
 	at     time.Time
 	buffer []byte
 	first  []byte              // the first event of the instant
-	more   map[string]struct{} // the others
+	more   map[string]struct{} // the other events of the instant
 }
 
-// again reports whether the event was there before. Events come in order of time.
+// again reports whether an event with the same content was passed before. Events must come in order of time.
 func (r *repeats) again(ev *Event) bool {
 	if !ev.Time.Equal(r.at) || len(r.first) == 0 {
 		r.at, r.first = ev.Time, appendContent(r.first[:0], ev)

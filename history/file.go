@@ -14,17 +14,17 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// futureTolerance is how far ahead of the clock a record may be. Local times read in a wrong zone are up to 26 hours
-// off; records more than a day ahead are refused.
+// futureTolerance is how far a record's time may be ahead of the clock. Records that are further ahead are refused.
+// Local times that are read in a wrong zone are up to 26 hours off.
 const futureTolerance = 24 * time.Hour
 
-// File is what was found in one file.
+// File is the result of reading one file.
 type File struct {
 	// Path is the name under which the file was opened, Format that of its format.
 	Path, Format string
 	// Records is the number of lines, or of records of a document, and Bad how many of them were refused.
 	Records, Bad int64
-	// Events is the number of events that the records tell of.
+	// Events is the number of events in the records.
 	Events int64
 }
 
@@ -36,23 +36,23 @@ type reader struct {
 	emit   func(ev job.Event, line int64) error
 	line   int64
 	newest time.Time
-	events []job.Event // of the record that is read
+	events []job.Event // events of the record that is being parsed
 	failed error
 }
 
-// readPath reads the file at a path, or what open returns for it.
+// readPath reads the file at a path. It opens the file with open.
 func readPath(ctx context.Context, path string, cfg *Config, emit func(job.Event, int64) error) (File, error) {
 	from, err := cfg.open(path)
 	if err != nil {
 		return File{Path: path}, err
 	}
-	defer func() { _ = from.Close() }() // it was only read
+	defer func() { _ = from.Close() }() // nothing was written
 	r := &reader{file: File{Path: path}, cfg: cfg, emit: emit}
 	err = r.read(ctx, from)
 	return r.file, err
 }
 
-// read reads the whole file. An error is about the file, not about its records: those are refused one by one.
+// read reads the whole file. It returns errors about the file only. It refuses each bad record separately.
 func (r *reader) read(ctx context.Context, from io.Reader) error {
 	text, closeText, err := Decompressed(from)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *reader) read(ctx context.Context, from io.Reader) error {
 	return errors.Join(err, r.failed)
 }
 
-// lines reads a file of lines.
+// lines reads a file that consists of lines.
 func (r *reader) lines(ctx context.Context, lines *Lines) error {
 	for r.failed == nil {
 		if err := ctx.Err(); err != nil {
@@ -110,7 +110,7 @@ func (r *reader) lines(ctx context.Context, lines *Lines) error {
 	return nil
 }
 
-// whole reads a line that is not too long. open says that its end is missing.
+// whole parses a complete line. open says that the line end is missing.
 func (r *reader) whole(line []byte, open bool) {
 	r.file.Records++
 	err := r.parse(line)
@@ -124,7 +124,7 @@ func (r *reader) whole(line []byte, open bool) {
 	}
 }
 
-// records reads a document.
+// records reads a document, for example of JSON.
 func (r *reader) records(ctx context.Context, records collector.RecordReader) error {
 	for r.failed == nil {
 		if err := ctx.Err(); err != nil {
@@ -147,7 +147,8 @@ func (r *reader) records(ctx context.Context, records collector.RecordReader) er
 	return nil
 }
 
-// inRecord adds the number of a record: a document may be one line.
+// inRecord adds the number of a record to an error. A document may be a single line, so that a line number would not
+// help.
 func inRecord(number int64, err error) error {
 	var bad *collector.LineError
 	if !errors.As(err, &bad) {
@@ -156,7 +157,7 @@ func inRecord(number int64, err error) error {
 	return &collector.LineError{Reason: bad.Reason, Field: bad.Field, Err: fmt.Errorf("record %d: %w", number, bad.Err)}
 }
 
-// parse reads one record. Events of the future, as a wrong time zone makes them, are refused with their record.
+// parse parses one record. If an event is too far in the future, which a wrong time zone causes, it refuses the record.
 func (r *reader) parse(record []byte) error {
 	if p, ok := r.parser.(collector.Dated); ok {
 		p.After(r.newest)
@@ -195,7 +196,7 @@ func (r *reader) parse(record []byte) error {
 	return err
 }
 
-// broken reports that a file cannot be read to its end.
+// broken reports that the rest of a file cannot be read.
 func (r *reader) broken(err error) {
 	advice := "what stands before was read; is the file whole?"
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -205,7 +206,7 @@ func (r *reader) broken(err error) {
 		Err: fmt.Errorf("cannot be read further: %w; %s", err, advice)})
 }
 
-// cutOff adds to the error of a last line without a line end that the file seems to be cut off.
+// cutOff adds to the error of a last line without a line end that the file seems to be truncated.
 func cutOff(err error) error {
 	var bad *collector.LineError
 	const advice = "the file ends in the middle of a record: copy it again, or wait until it is written"
@@ -222,7 +223,7 @@ func (r *reader) refuse(record []byte, err error) {
 	}
 }
 
-// notice reports a field that is passed over in a record that counts.
+// notice reports a field that was ignored in a record that was used.
 func (r *reader) notice(odd *collector.LineError) {
 	r.mention(odd.Reason, fmt.Errorf("field %s is passed over: %w", odd.Field, odd.Err))
 }

@@ -48,14 +48,14 @@ func Named(formats []collector.Format, name string) (collector.Format, error) {
 	return formats[at], nil
 }
 
-// Bounds of what is looked at to recognize a format. Headers of workload files have up to some 100 lines.
+// These bound how much of a file is read to recognize its format. Headers of workload files have up to about 100 lines.
 const (
 	headBytes = 256 << 10
 	headLines = 400
 )
 
 // ErrUnrecognized is the error of a file whose format could not be recognized.
-var ErrUnrecognized = errors.New("no format that is known finds jobs in its first lines")
+var ErrUnrecognized = errors.New("no known format finds jobs in its first lines")
 
 // ErrEmpty is the error of a file of an unnamed format that has no byte, or whose content once decompressed has none.
 var ErrEmpty = errors.New("the file is empty: is it the right one?")
@@ -70,7 +70,7 @@ func Recognize(text io.Reader, o collector.Options, formats []collector.Format) 
 	if len(head) == 0 {
 		return collector.Format{}, buffered, ErrEmpty
 	}
-	o.Notice, o.Only, o.Recorded = nil, "", false // whose jobs they are is not the question
+	o.Notice, o.Only, o.Recorded = nil, "", false // the options about single jobs do not matter here
 	f, ok := recognize(head, o, formats)
 	if !ok {
 		return f, buffered, fmt.Errorf("%w; name it: %s", ErrUnrecognized, strings.Join(Names(formats), ", "))
@@ -78,7 +78,7 @@ func Recognize(text io.Reader, o collector.Options, formats []collector.Format) 
 	return f, buffered, nil
 }
 
-// recognize finds the format of the beginning of a text. The line that it may be cut off in does not count.
+// recognize returns the format of the beginning of a text. It ignores the last line, which may be cut off.
 func recognize(head []byte, o collector.Options, formats []collector.Format) (collector.Format, bool) {
 	var byLine []collector.Format
 	for _, f := range formats {
@@ -91,7 +91,7 @@ func recognize(head []byte, o collector.Options, formats []collector.Format) (co
 		}
 	}
 	lines := bytes.Split(head, []byte("\n"))
-	if len(lines) > 1 { // the last one is empty, or cut off
+	if len(lines) > 1 { // the last line is empty or cut off
 		lines = lines[:len(lines)-1]
 	}
 	names := source.Recognize(lines[:min(len(lines), headLines)], o, byLine)
@@ -102,18 +102,18 @@ func recognize(head []byte, o collector.Options, formats []collector.Format) (co
 	return f, err == nil
 }
 
-// isDocumentOf reports whether the head of a text is a document whose first record is of a format. A document without
-// records is one if it ends as it should.
+// isDocumentOf reports whether the head of a text is a document whose first record has the given format. A document
+// without records counts if it is complete.
 func isDocumentOf(f collector.Format, head []byte, o collector.Options) bool {
 	trimmed := bytes.TrimLeft(head, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
 		return false
 	}
 	record, _, err := f.Records(bytes.NewReader(head)).Next()
-	if err != nil { // its first record may be longer than the head
+	if err != nil { // the first record may be longer than the head
 		return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	}
-	o.MaxProcs = 0 // sizes are not the question
+	o.MaxProcs = 0 // records of any size count
 	var bad *collector.LineError
 	err = f.New(o).Parse(record, func(job.Event) {})
 	return !errors.As(err, &bad) || bad.Reason != collector.ReasonFormat
@@ -128,7 +128,7 @@ func FormatOf(path string, cfg *Config) (collector.Format, error) {
 	if err != nil {
 		return collector.Format{}, err
 	}
-	defer func() { _ = from.Close() }() // it was only read
+	defer func() { _ = from.Close() }() // nothing was written
 	text, closeText, err := Decompressed(from)
 	if err != nil {
 		return collector.Format{}, fmt.Errorf("%s: %w", path, err)

@@ -1,12 +1,11 @@
-// Package history reads recorded logs whole: files of any format that the daemon follows, plain, gzip or zstd, several
-// of them, in any order of records. It is the one reader of the past: waitcast backtest and convert replay what it
-// returns.
+// Package history reads whole recorded logs: files of any format that the daemon follows, plain, gzip or zstd, several
+// of them, with records in any order. It is the only reader of the past: waitcast backtest and convert use it.
 //
-// A log of the past is not in the order in which things happened. Accounting is in the order of ends, sacct in that of
-// its data base, and a job that ended may have a single record with all of its instants. Read makes events of all
-// records, those included that a later record implies (a start of an end), and Events returns them in the order of
-// their times; what does not fit in memory is sorted on disk. Records that occur twice are left to the fold of the
-// cluster (package cluster), which knows them.
+// A recorded log is not in the order in which things happened. Accounting is in the order of ends, sacct in that of its
+// database, and an ended job may have a single record with all of its instants. Read makes events of all records,
+// including those that a later record implies (such as the start that an end implies). Events returns them in the order
+// of their times. What does not fit in memory is sorted on disk. Repeated records are left to the fold of the cluster
+// (package cluster), which recognizes them.
 package history
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// memoryEvents is how many events are sorted in memory by default: about 20 MB.
+// memoryEvents is the default number of events that are sorted in memory; they take about 20 MB.
 const memoryEvents = 100_000
 
 // Config defines how logs are read.
@@ -32,15 +31,15 @@ type Config struct {
 	Formats []collector.Format
 	// Format names that of all files; empty recognizes it for each file by its content.
 	Format string
-	// Options are what the parsers must know.
+	// Options are the options of the parsers.
 	Options collector.Options
 	// Now is the wall clock: records that are ahead of it by more than a day are refused.
 	Now time.Time
-	// OnBad receives each line, or record of a document, that could not be used, OnNotice what is odd about one that
-	// counts all the same; nil ignores them. Their texts are copies.
+	// OnBad receives each line, or record of a document, that could not be used. OnNotice receives problems of records
+	// that are used nevertheless. nil ignores them. Their texts are copies.
 	OnBad, OnNotice func(source.BadLine)
-	// TempDir is the folder of temporary files; empty is that of the system. MemoryEvents is how many events are kept
-	// in memory; 0 is the default.
+	// TempDir is the folder of temporary files; if it is empty, that of the system is used. MemoryEvents is the number
+	// of events that are kept in memory; 0 means the default.
 	TempDir      string
 	MemoryEvents int
 	// Check may change an event, and returns an error if it cannot be kept, which refuses its record; nil takes all.
@@ -56,7 +55,7 @@ func (c *Config) open(path string) (io.ReadCloser, error) {
 	return openFile(path)
 }
 
-// zone names the zone of local times.
+// zone returns the name of the zone for local times.
 func (c *Config) zone() string {
 	if loc := c.Options.Location; loc != nil {
 		return loc.String()
@@ -72,35 +71,35 @@ type Event struct {
 	File int
 	Line int64
 
-	order    uint64 // of its record
-	inferred bool   // no record has it by itself
+	order    uint64 // order of the event within its record
+	inferred bool   // the event was derived from another one
 }
 
 // Stored is the position of the file of an event that was not read from a file, but from a stored history.
 const Stored = -1
 
-// History is what some files hold. Close must be called.
+// History has the events of some files. Close must be called.
 type History struct {
-	// Files are what was found in each file, in the order in which they were named.
+	// Files are the results of reading each file, in the given order.
 	Files []File
 
 	cfg    Config
 	sorted sorter
 	seed   maphash.Seed
-	known  table[struct{}] // submissions and starts that records have, see submission and start
-	ends   table[end]      // the newest record of the end of each try, by start
+	known  table[struct{}] // hashes of the submissions and starts for which a record was read, see submission and start
+	ends   table[end]      // by hash of the start: the newest record of the end of each attempt
 	count  uint64
 }
 
-// end is a record of the end of a try of a job, and where it stands.
+// end is the record of the end of an attempt, and the record's place.
 type end struct {
-	after int32 // seconds from the start
+	after int32 // in seconds after the start
 	file  int32
 	line  uint32
 }
 
-// sameEnd is by how many seconds the ends of one job may differ in two records: two sources of one cluster note it one
-// after the other.
+// sameEnd is the maximum difference in seconds between two records of one end. Two sources of one cluster may note it
+// one after the other.
 const sameEnd = 60
 
 // New returns a history of no files.
@@ -164,8 +163,11 @@ func (h *History) Newest() time.Time { return h.sorted.newest }
 // Len returns the number of events that were sorted so far: those that Each returns, and those that repeat others.
 func (h *History) Len() int64 { return h.sorted.added }
 
-// Close removes what was kept on disk.
-func (h *History) Close() error { return h.sorted.close() }
+// Close removes temporary files and frees memory. It may be called again.
+func (h *History) Close() error {
+	h.known, h.ends = table[struct{}]{}, table[end]{}
+	return h.sorted.close()
+}
 
 // Each calls do with all events in the order in which they happened: of one instant ends come first, then submissions
 // in the order of the records, then starts and what else happens to waiting and running jobs. Of events that say the
@@ -180,8 +182,8 @@ func (h *History) Each(do func(*Event) error) error {
 	})
 }
 
-// recorded reports whether a record has a submission or a start that was implied: the submission of the job, or of the
-// array of which it is a task.
+// recorded reports whether a record was read for an implied submission or start. For a task of an array, the record of
+// the array's submission counts.
 func (h *History) recorded(e *Event) bool {
 	if e.Kind == job.Start {
 		return h.knows(h.start(e.ID, e.Time))
@@ -198,21 +200,22 @@ func (h *History) knows(key uint64) bool {
 	return known
 }
 
-// submission is the key of the submission of a job.
+// submission returns the hash key of the submission of a job.
 func (h *History) submission(id string) uint64 { return maphash.String(h.seed, id) }
 
-// start is the key of the start of a job at an instant, in whole seconds.
+// start returns the hash key of the start of a job at an instant, which is cut to whole seconds.
 func (h *History) start(id string, at time.Time) uint64 {
 	return maphash.Comparable(h.seed, tryOf{id, at.Unix()})
 }
 
-// tryOf names a try of a job by its start, in Unix seconds.
+// tryOf identifies an attempt of a job by its start, in Unix seconds.
 type tryOf struct {
 	id    string
 	start int64
 }
 
-// take adds the event of a record and those that it implies. A *collector.LineError refuses the record.
+// take adds the event of a record, and the events that it implies. It returns a *collector.LineError to refuse the
+// record.
 func (h *History) take(e *Event) error {
 	h.count++
 	e.order = h.count
@@ -225,7 +228,7 @@ func (h *History) take(e *Event) error {
 	return h.sorted.add(e)
 }
 
-// note keeps what other events are compared with.
+// note stores what later events are compared with.
 func (h *History) note(e *Event) error {
 	switch e.Kind {
 	case job.Submit:
@@ -238,7 +241,7 @@ func (h *History) note(e *Event) error {
 	return nil
 }
 
-// contradicts returns an error for a second end of the same try of a job at another time.
+// contradicts returns an error if the same attempt of a job has a second end at another time.
 func (h *History) contradicts(e *Event) error {
 	if e.All || e.Times.Start.IsZero() {
 		return nil
@@ -256,7 +259,7 @@ func (h *History) contradicts(e *Event) error {
 		e.Times.Start.Add(time.Duration(other.after)*time.Second).UTC().Format(time.RFC3339), h.place(other))
 }
 
-// place names the place of a record for messages.
+// place formats the place of a record for messages.
 func (h *History) place(e end) string {
 	if e.file == Stored {
 		return "an earlier import"
@@ -264,8 +267,8 @@ func (h *History) place(e end) string {
 	return fmt.Sprintf("%s:%d", h.Files[e.file].Path, e.line)
 }
 
-// imply adds the submission and the start that a later event of a job has the instants of. A submission is left out if
-// another record has it: what is known of the job at its end was not known then.
+// imply adds the submission and the start of a job if a later event contains their instants. It adds no submission if
+// another record reports one: that record shows what was known at the submission, and a record of the end does not.
 func (h *History) imply(e *Event) error {
 	submit, start := e.Times.Submit, e.Times.Start
 	if e.All || submit.IsZero() || submit.After(e.Time) {
@@ -290,7 +293,8 @@ func (h *History) imply(e *Event) error {
 	return h.addImplied(&implied)
 }
 
-// addImplied adds an event unless a record has it already; Each leaves out those whose record came later.
+// addImplied adds an event unless a record reported it already. If the record comes later, Each leaves out the implied
+// event.
 func (h *History) addImplied(e *Event) error {
 	if h.recorded(e) {
 		return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// files are what a test reads, by name.
+// files holds the files that a test reads, by name.
 type files map[string][]byte
 
 func (f files) open(path string) (io.ReadCloser, error) {
@@ -35,7 +35,7 @@ func (f files) open(path string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(text)), nil
 }
 
-// read reads files and returns what was found, each event as "time kind id procs", and the refused lines.
+// read reads files and returns the events, each as "time kind id procs", and the refused lines.
 func (f files) read(t testing.TB, change func(*history.Config), names ...string) (h *history.History, events []string,
 	bad []source.BadLine) {
 	t.Helper()
@@ -51,7 +51,7 @@ func (f files) read(t testing.TB, change func(*history.Config), names ...string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = h.Close() }) // the test has read what it wanted
+	t.Cleanup(func() { _ = h.Close() }) // the test has read what it needs
 	err = h.Each(func(ev *history.Event) error {
 		events = append(events, fmt.Sprintf("%s %s %s %d", ev.Time.UTC().Format("15:04:05"), ev.Kind, ev.ID, ev.Procs))
 		return nil
@@ -62,7 +62,7 @@ func (f files) read(t testing.TB, change func(*history.Config), names ...string)
 	return h, events, bad
 }
 
-// PBS records of two jobs of 2026-11-20, job 1 with and job 2 without records of its submission and start.
+// These are PBS records of two jobs of 2026-11-20: job 1 with records of its submission and start, and job 2 without.
 const (
 	queued1  = "11/20/2026 09:00:00;Q;1.s;queue=batch\n"
 	started1 = "11/20/2026 09:01:00;S;1.s;user=ann queue=batch ctime=1795165200 qtime=1795165200 etime=1795165200 " +
@@ -76,7 +76,7 @@ const (
 func zipped(text string) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
-	_, _ = z.Write([]byte(text)) // into memory
+	_, _ = z.Write([]byte(text)) // it writes into memory
 	_ = z.Close()
 	return out.Bytes()
 }
@@ -91,8 +91,8 @@ func packed(t testing.TB, text string) []byte {
 }
 
 // TestEventsAreInOrderOfTime proves that several files, compressed or not and in any order, give the events in the
-// order in which they happened, with those that a record of an end implies, and without those that have a record
-// themselves.
+// order in which they happened. They include the events that the record of an end implies, except those that have a
+// record of their own.
 func TestEventsAreInOrderOfTime(t *testing.T) {
 	all := files{
 		"live": []byte(queued1 + started1), "ends.gz": zipped(ended1 + ended2), "again.zst": packed(t, ended2),
@@ -117,8 +117,8 @@ func TestEventsAreInOrderOfTime(t *testing.T) {
 	}
 }
 
-// TestContradictions proves that a second end of the same try of a job at another time is refused with both places, and
-// that the same one in another file, or a second later, is not.
+// TestContradictions proves that a second end of the same try of a job at another time is refused with both places. The
+// same end in another file, or a second later, is not refused.
 func TestContradictions(t *testing.T) {
 	later := strings.NewReplacer("09:04:00", "10:04:00", "end=1795165440", "end=1795169040").Replace(ended2)
 	near := strings.NewReplacer("09:04:00", "09:04:01", "end=1795165440", "end=1795165441").Replace(ended2)
@@ -135,8 +135,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestCutOff proves that a file that ends in the middle of a line, of gzip data or of a document is read up to there,
-// and reported with its name, the line and what to do.
+// TestCutOff proves that a file that ends in the middle of a line, of gzip data or of a document is read up to that
+// point, and reported with its name, the line and what to do.
 func TestCutOff(t *testing.T) {
 	long := strings.Repeat(ended1+ended2, 2000)
 	half := zipped(long)
@@ -169,7 +169,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestFutureIsRefused proves that records that are ahead of the clock by more than a zone can be are refused.
+// TestFutureIsRefused proves that records are refused if they are ahead of the clock by more than any zone explains.
 func TestFutureIsRefused(t *testing.T) {
 	all := files{"a": []byte(ended1 + ended2)}
 	_, got, bad := all.read(t, func(c *history.Config) { c.Now = time.Date(2026, 11, 18, 0, 0, 0, 0, time.UTC) }, "a")
@@ -178,7 +178,8 @@ func TestFutureIsRefused(t *testing.T) {
 	}
 }
 
-// TestRecognize proves that every sample of the formats' own tests is recognized, and what is no log is not.
+// TestRecognize proves that every sample of the formats' own tests is recognized, and that a file that is no log is
+// not.
 func TestRecognize(t *testing.T) {
 	for path, want := range map[string]string{
 		"slurm/testdata/sacct.psv": "slurm-sacct", "slurm/testdata/jobcomp.log": "slurm-jobcomp",
@@ -212,7 +213,7 @@ func TestRecognize(t *testing.T) {
 	}
 }
 
-// TestSortOnDisk proves that events that are sorted on disk are those that are sorted in memory, in the same order.
+// TestSortOnDisk proves that sorting on disk gives the same events in the same order as sorting in memory.
 func TestSortOnDisk(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var text strings.Builder
@@ -256,9 +257,9 @@ func TestSortOnDisk(t *testing.T) {
 	})
 }
 
-// TestOtherSites reads real logs of other sites, each recognized by its content: the numbers of jobs and the absence of
-// bad lines are those that their README asks for. Two of the files have tasks or jobs several times, which count once:
-// of the 23 elements that sacct-arrays lists, 1, 9, 10, 11 and 20 are there twice, and sge-accounting is one job twice.
+// TestOtherSites reads real logs of other sites, each recognized by its content. Their README gives the numbers of
+// jobs, and says that there are no bad lines. Two of the files have tasks or jobs several times, which count once: of
+// the 23 elements in sacct-arrays, 1, 9, 10, 11 and 20 are there twice, and sge-accounting has one job twice.
 func TestOtherSites(t *testing.T) {
 	for path, want := range map[string]struct {
 		format string
@@ -285,8 +286,7 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// FuzzRead proves that no file at all breaks the reader, whatever format it is recognized as, and that what it returns
-// is in order.
+// FuzzRead proves that no file breaks the reader, whatever its recognized format is, and that the result is in order.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		queued1 + started1 + ended1, ended1 + ended2[:90], "; a\n1 0 0 5 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n",

@@ -20,28 +20,28 @@ import (
 // ErrSorting is the error of temporary files that cannot be written or read.
 var ErrSorting = errors.New("sorting on disk")
 
-// spillWindow is how far the compression of a temporary file looks back: when the files are merged, each takes some
-// times that memory.
+// spillWindow is the size in bytes of the zstd window for temporary files. When the files are merged, each file takes
+// several times that memory.
 const spillWindow = 128 << 10
 
-// sorter sorts events by the order in which they happened. It keeps them encoded; what does not fit in memory it keeps
-// in temporary files.
+// sorter sorts events by the order in which they happened. It keeps them encoded. If they do not fit in memory, it
+// writes them to temporary files.
 type sorter struct {
 	dir   string
-	limit int     // events in memory
-	bytes []byte  // the events in memory, one after the other
-	keys  []place // where they are
-	// added counts all events, those on disk included; newest is the latest time of one.
+	limit int     // maximum number of events in memory
+	bytes []byte  // the encodings of the events in memory
+	keys  []place // places in bytes, with sort keys
+	// added counts all events, including those on disk. newest is the latest time among them.
 	added  int64
 	newest time.Time
 	runs   []*os.File
 }
 
-// place is the place of an event in memory, with that by which it is sorted.
+// place locates an event in memory and has its sort key.
 type place struct {
 	seconds    int64
 	order      uint64
-	start, end int // in sorter.bytes
+	start, end int // offsets in sorter.bytes
 	nanos      int32
 	phase      int32
 }
@@ -51,8 +51,9 @@ func (p place) compare(q place) int {
 		cmp.Compare(p.order, q.order))
 }
 
-// phase is the place of an event among those of one instant: ends come first, then submissions, then starts and what
-// else happens; a job that ends at the instant of its own start, or leaves at that of its submission, does so last.
+// phase returns the order of an event within its instant: ends come first, then submissions, then starts and other
+// events. If a job ends at the instant of its own start, or is cancelled at the instant of its submission, that event
+// comes last.
 func phase(ev *job.Event) int32 {
 	switch ev.Kind {
 	case job.Submit:
@@ -73,12 +74,12 @@ func phase(ev *job.Event) int32 {
 	return 2
 }
 
-// compare orders events.
+// compare compares two events by the order in which they happened.
 func compare(a, b *Event) int {
 	return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(phase(&a.Event), phase(&b.Event)), cmp.Compare(a.order, b.order))
 }
 
-// add takes an event.
+// add adds an event.
 func (s *sorter) add(ev *Event) error {
 	s.added++
 	if ev.Time.After(s.newest) {
@@ -96,14 +97,14 @@ func (s *sorter) add(ev *Event) error {
 	return s.spill()
 }
 
-// spill writes the events in memory to a file of their own, in order.
+// spill writes the events in memory to a new temporary file, in order.
 func (s *sorter) spill() (err error) {
 	file, err := os.CreateTemp(s.dir, "waitcast-history-*")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrSorting, err)
 	}
 	s.runs = append(s.runs, file)
-	_ = os.Remove(file.Name()) // where the system allows it nothing is left behind, whatever happens; else close does
+	_ = os.Remove(file.Name()) // the open file stays readable; if the system refuses, close removes it
 	z, err := zstd.NewWriter(file, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(spillWindow))
 	if err != nil {
@@ -116,7 +117,7 @@ func (s *sorter) spill() (err error) {
 		if err != nil {
 			break
 		}
-		_, _ = out.Write(binary.AppendUvarint(length[:0], uint64(len(b)))) // Flush returns the error
+		_, _ = out.Write(binary.AppendUvarint(length[:0], uint64(len(b)))) // a later Flush returns the error
 		_, _ = out.Write(b)
 	}
 	if err := errors.Join(out.Flush(), z.Close()); err != nil {
@@ -126,7 +127,7 @@ func (s *sorter) spill() (err error) {
 	return nil
 }
 
-// inMemory sorts the events in memory and returns them, encoded; io.EOF after the last.
+// inMemory sorts the events in memory. next returns them one by one, encoded, and io.EOF after the last.
 func (s *sorter) inMemory() (next func() ([]byte, error)) {
 	slices.SortFunc(s.keys, place.compare)
 	at := 0
@@ -140,7 +141,7 @@ func (s *sorter) inMemory() (next func() ([]byte, error)) {
 	}
 }
 
-// each calls do with all events in order. An event is valid until do returns.
+// each calls do with all events in order. The event is valid only until do returns.
 func (s *sorter) each(do func(*Event) error) error {
 	merge := runHeap{&run{next: s.inMemory()}}
 	for _, file := range s.runs {
@@ -151,7 +152,7 @@ func (s *sorter) each(do func(*Event) error) error {
 		defer closeRun()
 		merge = append(merge, run)
 	}
-	names := newDecoder(errSpill) // texts are shared by all runs
+	names := newDecoder(errSpill) // one table of texts for all runs
 	for i := 0; i < len(merge); {
 		merge[i].decode = names
 		more, err := merge[i].advance()
@@ -195,14 +196,14 @@ func (s *sorter) close() error {
 	return errors.Join(errs...)
 }
 
-// run reads sorted events, those of a temporary file or those in memory.
+// run is a sorted sequence of events, from a temporary file or from memory.
 type run struct {
-	next   func() ([]byte, error) // io.EOF after the last
+	next   func() ([]byte, error) // returns io.EOF after the last event
 	decode *decoder
 	event  Event
 }
 
-// openRun returns the events of a temporary file.
+// openRun opens the sorted events of a temporary file.
 func openRun(file *os.File) (_ *run, closeRun func(), err error) {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrSorting, err)
@@ -229,7 +230,7 @@ func openRun(file *os.File) (_ *run, closeRun func(), err error) {
 	}}, z.Close, nil
 }
 
-// advance reads the next event; false after the last.
+// advance reads the next event. It returns false after the last.
 func (r *run) advance() (bool, error) {
 	b, err := r.next()
 	switch {
@@ -244,7 +245,7 @@ func (r *run) advance() (bool, error) {
 	return true, nil
 }
 
-// runHeap has the run with the earliest event on top.
+// runHeap is a heap of runs; the run with the earliest event is at the top.
 type runHeap []*run
 
 func (h runHeap) Len() int           { return len(h) }

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/history"
 )
 
-// config returns what reads the files of a test.
+// config returns a configuration that reads the files of a test.
 func (f files) config(bad *[]source.BadLine) history.Config {
 	return history.Config{
 		Formats: history.Formats(time.Now), Format: "pbs",
@@ -25,20 +25,20 @@ func (f files) config(bad *[]source.BadLine) history.Config {
 	}
 }
 
-// fataler is a test, of package testing or of rapid.
+// fataler is a test of package testing or of rapid.
 type fataler interface {
 	Helper()
 	Fatal(args ...any)
 }
 
-// known is a history as a store keeps it, and its hash.
+// known holds a history as a store keeps it, and its hash.
 type known struct {
 	chunks [][]byte
 	hash   string
 	times  []time.Time
 }
 
-// store reads files to a stored history and returns both as a store would keep them.
+// store adds files to a stored history and returns both as a store would keep them.
 func (f files) store(t fataler, stored known, names ...string) (_ known, bad []source.BadLine) {
 	t.Helper()
 	h := history.New(f.config(&bad))
@@ -81,8 +81,8 @@ func (f files) store(t fataler, stored known, names ...string) (_ known, bad []s
 	return out, bad
 }
 
-// TestFilesTwice proves that a file that is read twice, or again to the history that was stored of it, gives the same
-// hash as once, and that what a file adds is the same whether it comes at once or later.
+// TestFilesTwice proves that a file that is read twice, or added again to the stored history made from it, gives the
+// same hash as once. What a file adds does not depend on whether it comes at once or later.
 func TestFilesTwice(t *testing.T) {
 	all := files{"live": []byte(queued1 + started1), "ends": []byte(ended1 + ended2), "late": []byte(ended2)}
 	once, _ := all.store(t, known{}, "live", "ends")
@@ -122,8 +122,8 @@ func TestStoredContradiction(t *testing.T) {
 	}
 }
 
-// TestOrderOfFiles proves that the order of files, and which file has a record, changes nothing where no two things
-// happen at once, whether some of the files were stored before or not.
+// TestOrderOfFiles proves that neither the order of files nor the file in which a record stands changes the result if
+// no two events happen at once, whether some of the files were stored before or not.
 func TestOrderOfFiles(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		names := []string{"a", "b", "c"}

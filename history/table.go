@@ -1,16 +1,16 @@
 package history
 
-// table maps hashes to values. It takes half the memory of a map of Go: a history has millions of entries. The zero
-// value is empty.
+// table maps hashes to values. It takes half the memory of a Go map, which matters because a history has millions of
+// entries. The zero value is an empty table.
 type table[V any] struct {
-	keys   []uint64 // 0 is a free slot
+	keys   []uint64 // 0 marks a free slot
 	values []V
 	used   int
 }
 
-// slot returns the place of a key: where it is, or where it would be put.
+// slot returns the index of a key, or of the free slot where the key would be stored.
 func (t *table[V]) slot(key uint64) int {
-	mask := len(t.keys) - 1 // their number is a power of two
+	mask := len(t.keys) - 1 // the number of slots is a power of two
 	at := int(key) & mask   //nolint:gosec // any bits of a hash will do
 	for t.keys[at] != key && t.keys[at] != 0 {
 		at = (at + 1) & mask
@@ -18,7 +18,7 @@ func (t *table[V]) slot(key uint64) int {
 	return at
 }
 
-// keyOf makes a hash a key.
+// keyOf converts a hash to a key, which is never 0.
 func keyOf(hash uint64) uint64 {
 	if hash == 0 {
 		return 1
@@ -50,7 +50,7 @@ func (t *table[V]) set(hash uint64, value V) {
 	t.values[at] = value
 }
 
-// grow doubles the room.
+// grow doubles the number of slots.
 func (t *table[V]) grow() {
 	size := max(1024, 2*len(t.keys))
 	next := table[V]{keys: make([]uint64, size), values: make([]V, size), used: t.used}

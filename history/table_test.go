@@ -6,8 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestTable proves that a table holds what a map holds, with keys that fall on the same slots and with the
-// hash 0, which counts as 1.
+// TestTable proves that a table behaves like a map, with keys that share slots and with the hash 0, which counts as 1.
 func TestTable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var got table[int]

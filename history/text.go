@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zstdWindow bounds the memory that a zstd log may ask for: that of `zstd --long` is 128 MiB.
+// zstdWindow is the maximum window of a zstd log, and so limits its memory. `zstd --long` uses 128 MiB.
 const zstdWindow = 128 << 20
 
 // Decompressed returns the text of a log. Its first bytes decide whether it is gzip (RFC 1952), zstd (RFC 8878) or
@@ -28,7 +28,7 @@ func Decompressed(from io.Reader) (text io.Reader, closeText func(), err error) 
 		if err != nil {
 			return nil, nil, fmt.Errorf("gzip: %w", err)
 		}
-		return z, func() { _ = z.Close() }, nil // it holds nothing
+		return z, func() { _ = z.Close() }, nil // z holds no other resource
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
 		if err != nil {
@@ -49,7 +49,7 @@ func (e *LongLineError) Error() string { return fmt.Sprintf("longer than %d byte
 type Lines struct {
 	from   *bufio.Reader
 	limit  int
-	long   []byte // a line that does not fit the reader's buffer
+	long   []byte // beginning of a line that is longer than the reader's buffer
 	number int64
 	open   bool
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/waitcast/waitcast/history"
 )
 
-// TestLines proves that the lines of a log are those between its line ends, however it is cut into reads, and that
-// those which are too long are cut and said.
+// TestLines proves that the lines of a log are found however it is cut into reads, and that too long lines are cut and
+// reported.
 func TestLines(t *testing.T) {
-	const limit = 100_000 // beyond the buffer
+	const limit = 100_000 // longer than the buffer
 	rapid.Check(t, func(t *rapid.T) {
 		lengths := rapid.SliceOfN(rapid.OneOf(rapid.IntRange(0, 200), rapid.IntRange(limit-2, limit+2),
 			rapid.IntRange(60_000, 140_000)), 0, 8).Draw(t, "lengths")

@@ -1,9 +1,10 @@
-// Package job is the vocabulary of waitcast: what a scheduler's log has of a job (Event), and what someone asks about
-// one (Request). It knows nothing of log formats, models or predictions.
+// Package job defines the basic types of waitcast: an Event of a job in a scheduler's log, and a Request, a job that
+// somebody may submit. It does not depend on log formats, models or predictions.
 package job
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -16,7 +17,7 @@ const (
 	Submit Kind = iota + 1
 	// Update: an attribute of a waiting or running job changed, or became known late.
 	Update
-	// Hold: the job waits for something else than processors (held, dependency, begin time).
+	// Hold: the job waits for something other than processors (held, dependency, begin time).
 	Hold
 	// Release: the job competes for processors again.
 	Release
@@ -31,7 +32,7 @@ const (
 	// Suspend: a running job gave its processors back for a while; Resume: it has them again.
 	Suspend
 	Resume
-	// Machine: the scheduler reported facts about the machine itself (Event.Facts); the event is of no job.
+	// Machine: the scheduler reported facts about the machine itself (Event.Facts); the event does not belong to a job.
 	Machine
 )
 
@@ -49,8 +50,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Repeats reports whether events of this kind may happen many times in one life of a job, so that (cluster, id,
-// attempt, kind) does not identify them. A repeated one is known by changing nothing.
+// Repeats reports whether events of this kind may happen several times in one attempt of a job, so that (cluster, id,
+// attempt, kind) does not identify them. A duplicate is recognized because it changes nothing.
 func (k Kind) Repeats() bool {
 	switch k {
 	case Update, Hold, Release, Suspend, Resume, Machine:
@@ -59,39 +60,77 @@ func (k Kind) Repeats() bool {
 	return false
 }
 
-// MachineID stands in the place of a job's id in a Machine event.
+// MachineID replaces a job's id in a Machine event.
 const MachineID = "machine"
 
-// Attributes are what a record has of a job. The zero value of a field means that the record lacks it.
+// Attributes are the attributes of a job in a record. A zero field means that the record lacks it.
 type Attributes struct {
 	Queue   string
 	User    string
 	Account string
 	QOS     string
 	Name    string
-	// Procs is the size: the number of processors asked for, or given once the job has started.
+	// Procs is the size: the number of requested processors, or of allocated ones once the job has started.
 	Procs int
-	// Nodes is the number of nodes, where the log has it.
+	// Nodes is the number of nodes, if the log has it.
 	Nodes int
+	// NodeNames are the nodes on which the job runs, separated by commas; empty if there are more than MostNamed.
+	NodeNames string
 	// Memory is the memory of the whole job in bytes.
 	Memory int64
-	// GPUs is the number of accelerators of the whole job, GPUType their type where the job asks for one type alone.
+	// GPUs is the number of accelerators of the whole job, GPUType their type if the job requests a single type.
 	GPUs    int
 	GPUType string
-	// Whole is true where the job gets its nodes for itself.
+	// Whole is true if the job gets whole nodes.
 	Whole bool
 	// TimeLimit is the requested wall-clock time.
 	TimeLimit time.Duration
-	// Tasks is the number of waiting tasks that the record of an array stands for, each of the size given here; 0 where
-	// it is one job.
+	// Tasks is the number of waiting tasks that the record of an array represents, each with the size given here; 0 for
+	// a single job.
 	Tasks int
-	// Priority is the scheduler's own; higher starts sooner. It is reported again only after a large change.
+	// Priority is the scheduler's priority; higher starts sooner. It is reported again only after a large change.
 	Priority int64
-	// Reason is why the job is held, in the scheduler's word; of jobs that compete it is not kept.
+	// Reason is why the job is held, in the scheduler's word; it is not kept for jobs that compete.
 	Reason string
+	// Group is the user's group, if the log has it: PBS may limit the jobs of a group.
+	Group string
+	// After names the jobs that must have ended before this one may start: ids, and "9_*" for all tasks of array 9,
+	// separated by commas; UnknownAfter if it waits for other jobs in another way.
+	After string
+	// Throttle is the maximum number of running tasks of the job's array; NoThrottle if there is no maximum.
+	Throttle int
+	// Nice is by how much the priority was lowered for the user or by an administrator, negative if it was raised;
+	// NoNice if that was taken back. 0 means that the record has no such information, or that nothing was changed.
+	Nice int64 `json:",omitempty"`
+	// Settled is the first reason for the wait, in the scheduler's word, on which two consecutive listings agreed,
+	// whether the job competes or not; empty if there was none. Neither a later reason nor the start changes it.
+	Settled string `json:",omitempty"`
 }
 
-// Merge returns a with every field that b knows taken from b: the later record wins.
+// MostNamed is the largest number of nodes, of a job or a machine, whose names are kept. On larger machines forecasts
+// do not place jobs on individual nodes.
+const MostNamed = 512
+
+// UnknownAfter is the value of After for a job that waits for other jobs in an unknown way. The empty text means that
+// the record has no such information.
+const UnknownAfter = "?"
+
+// NoNice is the value of Nice for a job whose priority is not lowered or raised any more.
+const NoNice = math.MinInt64
+
+// Lowered returns by how much the priority of the job was lowered, negative if it was raised.
+func (a *Attributes) Lowered() int64 {
+	if a.Nice == NoNice {
+		return 0
+	}
+	return a.Nice
+}
+
+// NoThrottle is the value of Throttle for an array whose tasks may all run at once; 0 means that the record has no such
+// information.
+const NoThrottle = -1
+
+// Merge returns a with every nonzero field of b: the later record wins.
 func (a Attributes) Merge(b Attributes) Attributes {
 	pick(&a.Queue, b.Queue)
 	pick(&a.User, b.User)
@@ -100,6 +139,7 @@ func (a Attributes) Merge(b Attributes) Attributes {
 	pick(&a.Name, b.Name)
 	pick(&a.Procs, b.Procs)
 	pick(&a.Nodes, b.Nodes)
+	pick(&a.NodeNames, b.NodeNames)
 	pick(&a.Memory, b.Memory)
 	pick(&a.GPUs, b.GPUs)
 	pick(&a.GPUType, b.GPUType)
@@ -108,6 +148,11 @@ func (a Attributes) Merge(b Attributes) Attributes {
 	pick(&a.Tasks, b.Tasks)
 	pick(&a.Priority, b.Priority)
 	pick(&a.Reason, b.Reason)
+	pick(&a.Group, b.Group)
+	pick(&a.After, b.After)
+	pick(&a.Throttle, b.Throttle)
+	pick(&a.Nice, b.Nice)
+	pick(&a.Settled, b.Settled)
 	return a
 }
 
@@ -119,7 +164,7 @@ func pick[T comparable](to *T, from T) {
 }
 
 // Times are the four instants of a job in one record; the zero time means that the record lacks it. A log often repeats
-// earlier instants in a later record, which is how a job is understood whose first records were missed.
+// earlier instants in a later record, so that a job can be reconstructed even if its first records were missed.
 type Times struct {
 	Submit   time.Time
 	Eligible time.Time
@@ -127,7 +172,7 @@ type Times struct {
 	End      time.Time
 }
 
-// Merge returns t with every instant that u knows taken from u.
+// Merge returns t with every nonzero instant of u.
 func (t Times) Merge(u Times) Times {
 	pick(&t.Submit, u.Submit)
 	pick(&t.Eligible, u.Eligible)
@@ -138,35 +183,35 @@ func (t Times) Merge(u Times) Times {
 
 // Event is one thing that happened to one job.
 //
-// The key of an event is (Cluster, ID, Attempt, Kind), but for the kinds that repeat: the same event read twice, or in
-// two sources, counts once. Its time is not part of the key, because two sources differ by a second now and then.
+// The key of an event is (Cluster, ID, Attempt, Kind), except for kinds that repeat: the same event read twice, or in
+// two sources, counts once. Its time is not part of the key, because two sources may differ by a second.
 type Event struct {
 	Kind    Kind
 	Cluster string
 	// ID is the job's id as the scheduler writes it, array index included; MachineID in a Machine event.
 	ID string
-	// Attempt counts the job's lives from 0: a requeue or a reused id begins the next one. A collector leaves it 0; the
-	// cluster's fold derives it.
+	// Attempt numbers the attempts of the job from 0: a requeue or a reused id begins the next one. A collector leaves
+	// it 0; the cluster's fold derives it.
 	Attempt int
 	// Time is when it happened, in event time.
 	Time time.Time
 	Attributes
 	Times Times
-	// Derived is true when no record has this event by itself: a later record of the job did (an end without a start).
-	// A submission that is learnt only afterwards gets no forecast.
+	// Derived is true if the event has no record of its own but follows from a later record of the job, as a start does
+	// if the log has only the end. A derived submission gets no forecast.
 	Derived bool
-	// All means that an End means the parts of the job too: the tasks of the array ID ("ID_1") and the components of
-	// the heterogeneous job ID ("ID+1"), whichever live; it is somebody's wish, not the end of a try. The cluster's
-	// fold makes one event of each; no event that it passes on has All.
+	// All extends an End to all live parts of the job: the tasks of the array ID ("ID_1") and the components of the
+	// heterogeneous job ID ("ID+1"). Such an End is a request to kill, not the end of an attempt. The cluster's fold
+	// replaces it by one event for each part; its own events never have All.
 	All bool
-	// Facts are those of a Machine event; nil in every other.
+	// Facts are set in Machine events only.
 	Facts *Facts
-	// Live is true when the event was read as it happened, false when it was read from history: a forecast made from
-	// history is marked replayed.
+	// Live is true if the event was read as it happened, false if it was read from history. A forecast made from
+	// history is marked as replayed.
 	Live bool
 }
 
-// Request is a job that somebody thinks of submitting.
+// Request is a job that somebody may submit.
 type Request struct {
 	Queue     string
 	User      string
@@ -180,8 +225,8 @@ type Request struct {
 	TimeLimit time.Duration
 }
 
-// Classes of jobs whose lifetimes are modelled apart: Downey 1996, section 4.1, found that sequential jobs live by
-// another law than parallel ones.
+// Classes of jobs whose lifetimes are modelled separately: Downey 1996, section 4.1, found different distributions for
+// sequential and parallel jobs.
 const (
 	Sequential = "sequential"
 	Parallel   = "parallel"
@@ -195,8 +240,8 @@ func Class(procs int) string {
 	return Parallel
 }
 
-// Latest returns the latest instant of the past that the event has: its own time, or its job's submission, start or
-// end. When a job becomes eligible may lie in the future and does not count.
+// Latest returns the latest past instant in the event: its own time, or the job's submission, start or end. The
+// eligible time may lie in the future and does not count.
 func (ev *Event) Latest() time.Time {
 	latest := ev.Time
 	for _, t := range [...]time.Time{ev.Times.Submit, ev.Times.Start, ev.Times.End} {
@@ -207,7 +252,7 @@ func (ev *Event) Latest() time.Time {
 	return latest
 }
 
-// Shift moves all instants of the event by d; those that are not known stay unknown.
+// Shift moves all instants of the event by d; unknown ones stay unknown.
 func (ev *Event) Shift(d time.Duration) {
 	for _, t := range [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End} {
 		if !t.IsZero() {

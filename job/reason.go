@@ -2,24 +2,24 @@ package job
 
 import "strings"
 
-// Cause is why a job waits, as people distinguish it; each calls for another action.
+// Cause is a class of reasons why a job waits. Each suggests another action to the user.
 type Cause uint8
 
 // The causes.
 const (
-	// NoCause is not known.
+	// NoCause: the cause is unknown.
 	NoCause Cause = iota
-	// Resources is that too little is free for the first in line: a smaller or shorter job may start sooner.
+	// Resources: too little is free for the first job in line. A smaller or shorter job may start sooner.
 	Resources
-	// Priority is that others go first.
+	// Priority: other jobs go first.
 	Priority
-	// LimitReached is that the user, account, quality of service, queue or array has as much as a limit allows: jobs of
-	// one's own must end, or the limit be raised.
+	// LimitReached: the user, account, quality of service, queue or array has reached a limit. Own jobs must end, or
+	// the limit must be raised.
 	LimitReached
-	// OnHold is that it was held, waits for another job, or is not to begin yet: whoever did that can let it go.
+	// OnHold: the job was held, waits for another job, or has a later begin time. Somebody can release it.
 	OnHold
-	// Unavailable is that what it asks for is not there: nodes that are down or reserved, licenses, a closed queue, a
-	// request that cannot be met.
+	// Unavailable: the requested resources are not available: nodes that are down or reserved, licenses, a closed
+	// queue, a request that cannot be met.
 	Unavailable
 )
 
@@ -28,8 +28,18 @@ func (c Cause) String() string {
 	return [...]string{"", "resources", "priority", "limit", "hold", "unavailable"}[c]
 }
 
-// CauseOf returns the cause that stands behind Slurm's word for why a job waits (squeue(1), JOB REASON CODES;
-// job_reason_string in src/common/slurm_protocol_defs.c). NoCause for a word that is not known, and for None.
+// ParseCause returns the cause of that name, as String writes it; NoCause for another text.
+func ParseCause(name string) Cause {
+	for c := Resources; c <= Unavailable; c++ {
+		if c.String() == name {
+			return c
+		}
+	}
+	return NoCause
+}
+
+// CauseOf returns the cause for Slurm's reason why a job waits (squeue(1), JOB REASON CODES; job_reason_string in
+// src/common/slurm_protocol_defs.c). It returns NoCause for an unknown word and for None.
 func CauseOf(reason string) Cause {
 	switch reason {
 	case "Resources", "Cleaning", "Prolog":
@@ -39,8 +49,8 @@ func CauseOf(reason string) Cause {
 	case "Dependency", "DependencyNeverSatisfied", "BeginTime", "JobHeldUser", "JobHeldAdmin", "JobHoldMaxRequeue",
 		"MaxRequeue", "DeadLine", "FedJobLock", "NonZeroExitCode", "RaisedSignal":
 		return OnHold
-	case "PartitionTimeLimit", "PartitionNodeLimit", "NodeLimit", "TimeLimit", "MaxMemPerLimit", "InvalidAccount",
-		"InvalidQOS", "AccountNotAllowed", "BadConstraints", "PartitionDown", "PartitionInactive", "InactiveLimit",
+	case "NodeLimit", "TimeLimit", "MaxMemPerLimit", "InvalidAccount",
+		"InvalidQOS", "AccountNotAllowed", "BadConstraints", "InactiveLimit",
 		"NodeDown", "FrontEndDown", "Licenses", "Reservation", "ReservationDeleted", "SystemFailure",
 		"JobLaunchFailure",
 		"QOSNotAllowed", "AssociationNotAllowed":
@@ -52,8 +62,12 @@ func CauseOf(reason string) Cause {
 	case strings.HasPrefix(reason, "JobHeld"), strings.HasPrefix(reason, "job requeued in"),
 		strings.HasPrefix(reason, "launch failed"):
 		return OnHold
-	case strings.HasPrefix(reason, "ReqNodeNotAvail"), strings.HasPrefix(reason, "Nodes required for job"),
-		strings.HasPrefix(reason, "BurstBuffer"):
+	case strings.HasPrefix(reason, "Nodes required for job"):
+		// "... are DOWN, DRAINED or reserved for jobs in higher priority partitions": usually the last, since slurmctld
+		// reserves the nodes of a partition whose first job waits from the jobs of lower partitions.
+		return Priority
+	case strings.HasPrefix(reason, "ReqNodeNotAvail"), strings.HasPrefix(reason, "BurstBuffer"),
+		strings.HasPrefix(reason, "Partition"):
 		return Unavailable
 	case strings.HasPrefix(reason, "QOS"), strings.HasPrefix(reason, "Assoc"),
 		strings.HasPrefix(reason, "Max") && strings.HasSuffix(reason, "PerAccount"):

@@ -79,6 +79,9 @@ func (r *Row) Check() error {
 		return r.invalid("quantiles",
 			fmt.Sprintf("number %d, but there are %d levels", len(r.Quantiles), len(r.Levels)))
 	}
+	if err := r.checkParts(); err != nil {
+		return err
+	}
 	for i, p := range r.Peers {
 		switch {
 		case p.Method == "" || !isText(p.Method):
@@ -93,7 +96,24 @@ func (r *Row) Check() error {
 	return nil
 }
 
-// maxSeconds is the longest wait that can be stored: what a time.Duration holds, 292 years, less rounding.
+// checkParts checks the parts of the wait.
+func (r *Row) checkParts() error {
+	p := r.Parts
+	switch {
+	case p == nil:
+		return nil
+	case !(p.BlockedSeconds >= 0) || p.BlockedSeconds > r.WaitSeconds:
+		return r.invalid("blocked wait",
+			fmt.Sprintf("of %v s is no part of the wait of %v s", p.BlockedSeconds, r.WaitSeconds))
+	case len(p.Blocked) != len(p.Eligible) || len(p.Blocked) != 0 && len(p.Blocked) != len(r.Levels):
+		return r.invalid("quantiles of its parts", fmt.Sprintf("number %d and %d, but there are %d levels",
+			len(p.Blocked), len(p.Eligible), len(r.Levels)))
+	}
+	return nil
+}
+
+// maxSeconds is the longest wait in seconds that can be stored: a little less than 292 years, the maximum of a
+// time.Duration.
 const maxSeconds = 9.2e9
 
 func (r *Row) invalid(field, problem string) error {
@@ -126,5 +146,5 @@ func inRange(t time.Time) bool {
 	return t.IsZero() || !t.Before(MinTime()) && !t.After(MaxTime())
 }
 
-// isText reports whether every store, PostgreSQL's text included, can hold s.
+// isText reports whether every store can hold s. PostgreSQL accepts only UTF-8 without NUL.
 func isText(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }

@@ -12,11 +12,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// eventVersion is the version of the payload below. A change that an older program would misread gets the next number.
+// eventVersion is the version of payload. Increase it for a change that an older program would misread.
 const eventVersion = 1
 
-// payload is what the journal keeps of an event beside its key and time, as JSON: short keys, nothing that is unknown,
-// always in this order. Instants are nanoseconds since 1970 UTC.
+// payload has the fields of an event that the journal stores beside its key and time, as JSON. Keys are short, unknown
+// fields are left out, and the order is fixed. Instants are nanoseconds since 1970 UTC.
 type payload struct {
 	Version   int        `json:"v"`
 	Queue     string     `json:"q,omitempty"`
@@ -26,6 +26,7 @@ type payload struct {
 	Name      string     `json:"n,omitempty"`
 	Procs     int        `json:"p,omitempty"`
 	Nodes     int        `json:"d,omitempty"`
+	NodeNames string     `json:"dn,omitempty"`
 	TimeLimit int64      `json:"l,omitempty"`
 	Submit    *int64     `json:"ts,omitempty"`
 	Eligible  *int64     `json:"te,omitempty"`
@@ -38,17 +39,22 @@ type payload struct {
 	Tasks     int        `json:"k,omitempty"`
 	Priority  int64      `json:"i,omitempty"`
 	Reason    string     `json:"h,omitempty"`
+	Group     string     `json:"z,omitempty"`
+	After     string     `json:"e,omitempty"`
+	Throttle  int        `json:"c,omitempty"`
+	Nice      int64      `json:"ni,omitempty"`
+	Settled   string     `json:"hs,omitempty"`
 	Facts     *job.Facts `json:"f,omitempty"`
 	Live      bool       `json:"x,omitempty"`
 	Derived   bool       `json:"y,omitempty"`
-	// Raw holds queue, user, account, QOS, name, GPU type and reason, and these alone, where one of them is not UTF-8
-	// (some logs write Latin-1): JSON's text would change it, and a replay would not end where the live fold did.
+	// Raw replaces queue, user, account, QOS, name, GPU type, both reasons and group if one of them is not UTF-8 (some
+	// logs write Latin-1). JSON would change such texts, and a replay would give another state than the live fold.
 	Raw [][]byte `json:"r,omitempty"`
 }
 
-// texts are the payload's texts that come from a log as they are.
+// texts returns pointers to the payload's texts that come from a log.
 func (p *payload) texts() []*string {
-	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason}
+	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason, &p.Settled, &p.Group}
 }
 
 // EncodeEvent returns the event's payload: all of it but the columns Kind, Cluster, ID, Attempt and Time. The same
@@ -57,8 +63,9 @@ func EncodeEvent(ev *job.Event) ([]byte, error) {
 	p := payload{
 		Version: eventVersion, Queue: ev.Queue, User: ev.User, Account: ev.Account, QOS: ev.QOS, Name: ev.Name,
 		Procs: ev.Procs, Nodes: ev.Nodes, Memory: ev.Memory, GPUs: ev.GPUs, GPUType: ev.GPUType, Whole: ev.Whole,
-		TimeLimit: int64(ev.TimeLimit), Tasks: ev.Tasks, Priority: ev.Priority, Reason: ev.Reason,
-		Facts: ev.Facts, Live: ev.Live, Derived: ev.Derived,
+		NodeNames: ev.NodeNames, TimeLimit: int64(ev.TimeLimit), Tasks: ev.Tasks, Priority: ev.Priority,
+		Reason: ev.Reason, Group: ev.Group, After: ev.After, Throttle: ev.Throttle, Settled: ev.Settled,
+		Nice: ev.Nice, Facts: ev.Facts, Live: ev.Live, Derived: ev.Derived,
 		Submit: nanos(ev.Times.Submit), Eligible: nanos(ev.Times.Eligible), Start: nanos(ev.Times.Start),
 		End: nanos(ev.Times.End),
 	}
@@ -85,7 +92,7 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 	}
 	if p.Raw != nil {
 		texts := p.texts()
-		if len(p.Raw) > len(texts) || len(p.Raw) < 5 { // the first five are those of the beginning
+		if len(p.Raw) > len(texts) || len(p.Raw) < 5 { // older versions wrote the first five only
 			return fmt.Errorf("event payload: %w: %d raw texts instead of %d", ErrCorrupt, len(p.Raw), len(texts))
 		}
 		for i := range p.Raw {
@@ -95,7 +102,9 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 	ev.Attributes = job.Attributes{
 		Queue: p.Queue, User: p.User, Account: p.Account, QOS: p.QOS, Name: p.Name,
 		Procs: p.Procs, Nodes: p.Nodes, Memory: p.Memory, GPUs: p.GPUs, GPUType: p.GPUType, Whole: p.Whole,
-		TimeLimit: time.Duration(p.TimeLimit), Tasks: p.Tasks, Priority: p.Priority, Reason: p.Reason,
+		NodeNames: p.NodeNames, TimeLimit: time.Duration(p.TimeLimit), Tasks: p.Tasks, Priority: p.Priority,
+		Reason: p.Reason, Group: p.Group, After: p.After, Throttle: p.Throttle, Settled: p.Settled,
+		Nice: p.Nice,
 	}
 	ev.Facts = p.Facts
 	ev.Times = job.Times{Submit: instant(p.Submit), Eligible: instant(p.Eligible), Start: instant(p.Start),

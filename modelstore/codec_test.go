@@ -27,7 +27,7 @@ func drawText(t *rapid.T, name string) string {
 	return rapid.String().Draw(t, name)
 }
 
-// TestEventRoundTrip proves that any event comes back from its payload, and that its bytes are always the same.
+// TestEventRoundTrip proves that any event can be read back from its payload, and that its bytes are always the same.
 func TestEventRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ev := job.Event{Kind: job.Start, Cluster: "c", ID: "1", Attempt: 2, Time: time.Unix(1, 2).UTC()}
@@ -59,8 +59,8 @@ func TestEventRoundTrip(t *testing.T) {
 	})
 }
 
-// TestEventFormat pins the bytes of version 1: a journal that was written once must stay readable. The expectation is
-// written from the format's description, not taken from the program.
+// TestEventFormat fixes the bytes of version 1, because a journal must stay readable. The expectation comes from the
+// format's description, not from the program.
 func TestEventFormat(t *testing.T) {
 	const stored = `{"v":1,"q":"batch","u":"ann","p":4,"l":3600000000000,"ts":5,"tb":-1,"x":true}`
 	want := job.Event{
@@ -80,7 +80,7 @@ func TestEventFormat(t *testing.T) {
 	}
 }
 
-// TestEventDamaged proves that damage and a newer version are told apart.
+// TestEventDamaged proves that damage and a newer version give different errors.
 func TestEventDamaged(t *testing.T) {
 	var ev job.Event
 	for _, data := range []string{"", "{", "[]", `{"v":1,"r":["YQ=="]}`, `{"v":1,"ts":"x"}`} {
@@ -93,7 +93,7 @@ func TestEventDamaged(t *testing.T) {
 	}
 }
 
-// TestKindNames proves that every kind's name is read back, and nothing else is.
+// TestKindNames proves that the names of all kinds can be read back, and no other names.
 func TestKindNames(t *testing.T) {
 	for k := job.Submit; k <= job.Machine; k++ {
 		if got, err := modelstore.ParseKind(k.String()); err != nil || got != k {
@@ -107,7 +107,7 @@ func TestKindNames(t *testing.T) {
 	}
 }
 
-// TestSnapshotSum proves that the checksum sees number, time, names, bytes and the border between them.
+// TestSnapshotSum proves that the checksum covers number, time, names, bytes and the border between them.
 func TestSnapshotSum(t *testing.T) {
 	at := time.Unix(1, 2)
 	snaps := []*modelstore.Snapshot{
@@ -133,7 +133,7 @@ func TestSnapshotSum(t *testing.T) {
 	}
 }
 
-// TestRowClosed proves what Closed says for both outcomes.
+// TestRowClosed proves the results of Closed for both outcomes.
 func TestRowClosed(t *testing.T) {
 	submit := time.Unix(100, 0)
 	started := modelstore.Row{Submit: submit, Start: time.Unix(150, 0), WaitSeconds: 7}
@@ -156,8 +156,8 @@ func TestTimeBounds(t *testing.T) {
 	}
 }
 
-// FuzzDecodeEvent proves that no payload makes the decoder panic, and that what it understands survives being stored
-// again.
+// FuzzDecodeEvent proves that no payload makes the decoder panic, and that a decoded event can be stored and read again
+// unchanged.
 func FuzzDecodeEvent(f *testing.F) {
 	for _, seed := range []string{
 		"", `{"v":1}`, `{"v":1,"q":"batch","p":4,"ts":5,"r":["YQ==","","","",""]}`,

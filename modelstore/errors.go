@@ -9,8 +9,8 @@ import (
 var (
 	// ErrFull: there is no room. Nothing was stored; answers can still be served, and the Commit be tried again.
 	ErrFull = errors.New("no room left")
-	// ErrCorrupt: what is stored is damaged. Close the store and open it again: it is checked then, set aside if need
-	// be, and rebuilt from the logs.
+	// ErrCorrupt: the stored data are damaged. Close the store and open it again: it is then checked, set aside if
+	// necessary, and rebuilt from the logs.
 	ErrCorrupt = errors.New("stored data are damaged")
 	// ErrReadOnly: the store cannot be written.
 	ErrReadOnly = errors.New("not writable")
@@ -21,8 +21,8 @@ var (
 	ErrLeaseLost = errors.New("the lease on the store is not held")
 )
 
-// SeqError reports that a Commit does not go on where the last one ended. It is a mistake of the caller: the batch
-// before failed and was not committed again, or a number was given twice.
+// SeqError reports that a Commit does not continue after the last one. It is an error of the caller: the batch before
+// failed and was not committed again, or a number was given twice.
 type SeqError struct {
 	// Got is the offending Seq, Want the one that was expected.
 	Got, Want int64
@@ -38,7 +38,7 @@ func (e *SeqError) Error() string {
 type InvalidError struct {
 	// What names the value ("entry 17 (kth/123.0 start)"), Field the part of it that is wrong.
 	What, Field string
-	// Problem is what is wrong with it.
+	// Problem describes the error.
 	Problem string
 }
 
@@ -75,7 +75,7 @@ func (e *NewerError) Error() string {
 		e.Path, e.Have, e.Known)
 }
 
-// FileChange is what happened to a file of a store while it was open.
+// FileChange is a change of a store's file while it was open.
 type FileChange string
 
 // The kinds of changes.
@@ -86,7 +86,7 @@ const (
 	Moved FileChange = "was moved or renamed while it was open"
 	// Replaced: another file has its name now.
 	Replaced FileChange = "was replaced by another file while it was open"
-	// Unreachable: nobody can know, because the name cannot be looked up.
+	// Unreachable: unknown, because the name cannot be looked up.
 	Unreachable FileChange = "cannot be looked up any more"
 )
 
@@ -98,7 +98,7 @@ type IdentityError struct {
 	Change FileChange
 	// Reason is why the name cannot be looked up, for Unreachable.
 	Reason error
-	// Remedy is what an administrator does about it.
+	// Remedy is advice to the administrator.
 	Remedy string
 }
 

@@ -16,7 +16,7 @@ type HistoryChunk struct {
 	Cluster string
 	// ID names one history of the cluster. A cluster may have several while a new one takes the place of another.
 	ID string
-	// Part names what the chunk is a piece of ("events", "jobs"); each part has its own numbers.
+	// Part is the part of the history that the chunk belongs to ("events", "jobs"); each part has its own numbers.
 	Part string
 	// N is the number of the chunk in its part, from 0.
 	N int
@@ -27,7 +27,7 @@ type HistoryChunk struct {
 // HistoryPart describes one part of a history.
 type HistoryPart struct {
 	Cluster, ID, Part string
-	// Chunks is how many chunks are there, Bytes the length of their data together.
+	// Chunks is the number of chunks, Bytes the total length of their data.
 	Chunks, Bytes int64
 }
 
@@ -54,7 +54,7 @@ type HistoryStore interface {
 	// an error or ctx leaves a part of it done.
 	DropHistories(ctx context.Context, cluster string, keep ...string) error
 
-	// Histories returns what is there of every history, by cluster, ID and part. It does not look at the data.
+	// Histories describes the stored histories by cluster, ID and part. It does not read the data.
 	Histories(ctx context.Context) ([]HistoryPart, error)
 }
 

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Position is where a store stands beside what it holds.
+// Position has the counters of a store that are not part of its content.
 type Position struct {
 	// LastSeq is the greatest number ever committed, BadLines the number of bad lines ever committed.
 	LastSeq, BadLines int64
 }
 
-// Portable is a Store whose whole content can be carried to another one, as modelstore/transfer does.
+// Portable is a Store whose whole content can be copied to another one, as modelstore/transfer does.
 type Portable interface {
 	Store
 
@@ -33,7 +33,7 @@ type Info struct {
 	// Kind is "sqlite" or "postgres", Place the file or the database (without a password).
 	Kind  string `json:"kind"`
 	Place string `json:"place"`
-	// Schema is the version of the schema, Known the newest that this program knows.
+	// Schema is the version of the schema, Known the newest that this program supports.
 	Schema int `json:"schema"`
 	Known  int `json:"known_schema"`
 	// Bytes is the size on disk, journals of the database included.
@@ -44,8 +44,7 @@ type Info struct {
 // SpaceInfo describes one space of a store. A store in a file is one space without a name.
 type SpaceInfo struct {
 	Name string `json:"name,omitempty"`
-	// LastSeq is the greatest number ever committed; Entries, Rows, BadLines, Checkpoints and Snapshots count what is
-	// there.
+	// LastSeq is the highest number ever committed. Entries, Rows, BadLines, Checkpoints and Snapshots are counts.
 	LastSeq     int64 `json:"last_seq"`
 	Entries     int64 `json:"entries"`
 	Rows        int64 `json:"rows"`
@@ -55,9 +54,9 @@ type SpaceInfo struct {
 	// HistoryChunks is the number of chunks of all histories (HistoryStore), HistoryBytes the length of their data.
 	HistoryChunks int64 `json:"history_chunks"`
 	HistoryBytes  int64 `json:"history_bytes"`
-	// Holder is who may write it: the holder of the lease, or the process that has the file open; empty if nobody does.
+	// Holder is the writer: the holder of the lease, or the process that has the file open; empty if there is none.
 	Holder string `json:"holder,omitempty"`
-	// Epoch numbers the lease, Until is when it ends unless it is renewed; zero in a file.
+	// Epoch is the number of the lease, Until its end unless it is renewed; both are zero for a file.
 	Epoch int64     `json:"epoch,omitempty"`
 	Until time.Time `json:"until,omitzero"`
 }

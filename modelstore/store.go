@@ -1,7 +1,7 @@
-// Package modelstore defines what of waitcast outlives the process: the journal of events, the checkpoints of the log
-// readers, the accuracy ledger, the quarantine of bad lines, the snapshots of state and models, and the models that are
-// saved beside the snapshots. The interface Store is implemented by modelstore/sqlite (embedded) and
-// modelstore/postgres (shared), and proved by modelstore/storetest.
+// Package modelstore defines the persistent data of waitcast: the journal of events, the checkpoints of the log
+// readers, the accuracy ledger, the quarantine of bad lines, the snapshots of state and models, and models that are
+// saved separately from the snapshots. The interface Store is implemented by modelstore/sqlite (embedded) and
+// modelstore/postgres (shared), and tested by modelstore/storetest.
 //
 // # Guarantees of every store
 //
@@ -15,6 +15,7 @@ package modelstore
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/waitcast/waitcast/job"
@@ -29,7 +30,7 @@ type Entry struct {
 	Event  job.Event
 }
 
-// Key is what the store remembers of one event of a job, for telling a record read twice from a reused job id.
+// Key identifies one event of a job in the store, to distinguish a record that is read twice from a reused job id.
 type Key struct {
 	Attempt int
 	Kind    job.Kind
@@ -39,8 +40,8 @@ type Key struct {
 	Submit time.Time
 }
 
-// Checkpoint is how far a source has been read. Its Data is opaque to the store; a checkpoint without Data (length 0)
-// removes that source's.
+// Checkpoint is the position up to which a source has been read. Its Data is opaque to the store; a checkpoint without
+// Data (length 0) deletes that of the source.
 type Checkpoint struct {
 	Source string
 	Data   []byte
@@ -54,7 +55,7 @@ const (
 	Cancelled = "cancelled"
 )
 
-// Row is one line of the accuracy ledger: a forecast and what became of it. Its key is (Cluster, JobID, Attempt).
+// Row is one line of the accuracy ledger: a forecast and its outcome. Its key is (Cluster, JobID, Attempt).
 type Row struct {
 	// Seq is the number of the event that closed the row. It orders the ledger.
 	Seq     int64
@@ -78,14 +79,43 @@ type Row struct {
 	// means that there is none, +Inf "never"; both come back bit by bit.
 	Levels    []float64
 	Quantiles []float64
-	// Peers are what other methods answered at the same instant, for comparison on the same jobs; at the same levels.
+	// Peers are the forecasts of other methods at the same instant and levels, for comparison on the same jobs.
 	Peers []Peer
-	// Reason is why there was no forecast; empty if there was one.
+	// Reason is the reason for a missing forecast; empty if there was one.
 	Reason string
 	// Replayed marks a forecast made after the fact.
 	Replayed bool
 	// Served is the number of the surface that was really served; 0 if none was.
 	Served int64
+	// Parts are the parts of the wait; nil in a row of an older version without parts.
+	Parts *Parts
+}
+
+// Parts are the two parts of the wait of a row, in fact and by the forecast: the job was blocked, or it was eligible
+// and competed.
+type Parts struct {
+	// BlockedSeconds is the time for which the job did not compete, according to the records: it was held, waited for
+	// another job or its begin time, or a limit or a missing resource kept it. The rest of WaitSeconds is its eligible
+	// wait.
+	BlockedSeconds float64
+	// Blocked and Eligible are the forecast quantiles of both parts in seconds, one for each of the row's Levels, as
+	// Row.Quantiles. Both are nil if the forecast was that no part is blocked: in a row with quantiles that means 0 s
+	// at all levels, and the row's Quantiles.
+	Blocked, Eligible []float64
+	// Predicted is the forecast cause of the wait, if the job had to wait (job.Cause); empty without a forecast.
+	Predicted string
+	// Settled is the first reason for the wait, in the scheduler's word, on which two consecutive listings agreed;
+	// empty if there was none, as for most jobs that started soon.
+	Settled string
+}
+
+// String formats the parts themselves when a row is printed, instead of their address.
+func (p *Parts) String() string {
+	if p == nil {
+		return "none"
+	}
+	type parts Parts
+	return fmt.Sprintf("%+v", parts(*p))
 }
 
 // Peer is another method's answer to the question of a row.
@@ -137,17 +167,17 @@ type Snapshot struct {
 	Damaged []int64
 }
 
-// SavedModel is a model that is saved beside the snapshots, because it is too large for every one of them. It may be of
-// another event than any snapshot. One without Data (length 0) removes the model of that name.
+// SavedModel is a model that is saved separately, because it is too large for every snapshot. It may be as of another
+// event than any snapshot. One without Data (length 0) deletes the model with that name.
 type SavedModel struct {
 	Name string
-	// Seq is the number of the newest event that the model had taken in; 0 if it is unknown.
+	// Seq is the number of the newest event in the model; 0 if unknown.
 	Seq int64
 	// Data is opaque to the store.
 	Data []byte
 }
 
-// Batch is what one transaction holds.
+// Batch has the data of one transaction.
 type Batch struct {
 	Entries     []Entry
 	Checkpoints []Checkpoint
@@ -157,7 +187,7 @@ type Batch struct {
 	Models      []SavedModel
 }
 
-// Empty reports whether the batch holds nothing.
+// Empty reports whether the batch is empty.
 func (b *Batch) Empty() bool {
 	return len(b.Entries)+len(b.Checkpoints)+len(b.Rows)+len(b.BadLines)+len(b.Models) == 0 && b.Snapshot == nil
 }
@@ -182,17 +212,17 @@ type RowQuery struct {
 	Newest bool
 }
 
-// Store keeps what must outlive the process. All methods may be called concurrently. Errors wrap ErrFull, ErrCorrupt,
-// ErrReadOnly or ErrClosed where that is the cause.
+// Store keeps persistent data. It is safe for concurrent use. Errors wrap ErrFull, ErrCorrupt, ErrReadOnly or ErrClosed
+// if that is the cause.
 type Store interface {
 	// Commit stores b in one transaction, all or nothing; an empty batch does nothing. If it fails, nothing of b is
 	// stored, and the same batch may be committed again.
 	//
-	// The Seqs of b.Entries must be dense and go on where the last Commit ended (else *SeqError), so that a batch that
-	// got lost cannot go unnoticed; entries that are there already may be repeated at the head. An entry with a new Seq
-	// whose key (Cluster, ID, Attempt, Kind; kinds that repeat within a life have none, see job.Kind.Repeats) is there
-	// already is ignored, and its Seq stays unused. So is a row whose key is there already. Values that no store can
-	// keep are refused (*InvalidError).
+	// The Seqs of b.Entries must be consecutive and continue after the last Commit (else *SeqError), so that a lost
+	// batch is noticed; existing entries may be repeated at the head. An entry with a new Seq whose key (Cluster, ID,
+	// Attempt, Kind; kinds that repeat within a life have none, see job.Kind.Repeats) is there already is ignored, and
+	// its Seq stays unused. So is a row whose key is there already. Values that no store can keep are refused
+	// (*InvalidError).
 	//
 	// Of snapshots the two with the greatest Seq are kept; one with the Seq of another replaces it. Its Seq must not
 	// exceed the last entry's. ctx is looked at before and during the work; once the transaction is being made final,
@@ -206,8 +236,8 @@ type Store interface {
 	// LastSeq returns the greatest Seq ever committed, pruned entries included; 0 if there is none.
 	LastSeq(ctx context.Context) (int64, error)
 
-	// Known returns the events known of a job, by attempt and then in the order of kinds. Of an attempt whose entries
-	// are pruned, its row of the ledger still has submit, and start or cancel. Nil if the job was never seen.
+	// Known returns the events known of a job, by attempt and then in the order of kinds. For an attempt whose entries
+	// are pruned, its row of the ledger still gives submit, and start or cancel. Nil if the job was never seen.
 	Known(ctx context.Context, cluster, jobID string) ([]Key, error)
 
 	// Checkpoints returns the data of every source's checkpoint.
@@ -241,10 +271,11 @@ type Store interface {
 	// SetMeta stores value under key, "" removes it.
 	SetMeta(ctx context.Context, key, value string) error
 
-	// Prune deletes the entries whose event time is before `before` and whose Seq is at most upTo, and returns how
-	// many. It never goes past the oldest snapshot that is kept (so that falling back to it can still replay), and
-	// deletes nothing where there is none. It works in several transactions; an error or ctx leaves a part of it done.
-	// The ledger keeps the rows of pruned jobs, and the file keeps its size: later entries use the room.
+	// Prune deletes the entries whose event time is before `before` and whose Seq is at most upTo, and returns their
+	// number. It never deletes entries after the oldest stored snapshot (so that an older snapshot can still be
+	// replayed from), and nothing if there is no snapshot. It works in several transactions, so an error or ctx may
+	// leave a part of the work done. The ledger keeps the rows of pruned jobs. The file keeps its size, and later
+	// entries use the room.
 	Prune(ctx context.Context, before time.Time, upTo int64) (int64, error)
 
 	// PruneRows deletes the rows of the ledger that were closed (Row.Closed) before an instant, and returns how many.

@@ -10,13 +10,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// To the engine an array that waits as one record is two jobs: its first task, and the others together. The forecast of
-// the second is that of the last task.
+// In the engine an array that waits as one record is two jobs: its first task, and the other tasks together. The
+// forecast of the second job is that of the last task.
 
-// rest returns the request of so many tasks of an array together: one job of their width, at most the whole pool. It
-// starts when about as much is free as the last of them needs beside the others.
+// rest returns a request that represents some tasks of an array: one job as large as all of them together, but at most
+// as large as the pool. It starts when about as much is free as the last task needs in addition to the others. Tasks of
+// an array with a throttle are simulated one by one.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
+	if r.Throttle > 0 {
+		r.Tasks = max(1, tasks)
+		return r
+	}
 	if whole := max(1, tasks) * r.Procs; pool <= 0 || whole <= pool {
 		r.Procs = whole
 	} else {
@@ -25,10 +30,10 @@ func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	return r
 }
 
-// split takes in a task that gets a record of its own apart from its array. It returns false if there is no such array.
-// The first task has the forecast that was, or will be, made for the array. When such a task starts, the engine sees
-// two jobs: the array's first task starts and is dropped, and a job of its own runs. The last task takes the array's
-// record over, unless it goes by the array's own id. Those between get rows without a forecast.
+// split handles a task that gets its own record, separate from its array. It returns false if there is no such array.
+// The first task gets the forecast of the array. When such a task starts, the engine receives two changes: the array's
+// first task starts and is removed, and a separate job runs. The last task takes over the array's record, unless it has
+// the array's own id. Other tasks get rows without a forecast.
 func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	j := c.After
 	array := cluster.ArrayOf(j.ID)
@@ -38,26 +43,27 @@ func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 		return false
 	case whole == nil:
 		return l.uncounted(c)
-	case cluster.TakesLast(j.ID, &whole.Job):
+	case cluster.TakesLast(j.ID, whole.Job):
 		l.rename(whole, j)
 		return true
 	}
 	whole.Parts++
 	if whole.Parts > 1 {
-		l.between(j, whole.Live)
+		l.between(j, whole.Live, whole.Blocking)
 		return true
 	}
 	o := &openForecast{View: whole.View, Forecast: accuracy.Forecast{
-		Job: *j, Live: whole.Live, Sized: whole.Sized, Part: true, Made: whole.Made, Entered: whole.Entered,
-		Answers: whole.Answers,
+		Job: partOf(j, whole.Job), Live: whole.Live, Sized: whole.Sized, Part: true, Made: whole.Made,
+		Entered: whole.Entered,
+		Answers: whole.Answers, Blocking: whole.Blocking, BehindUnknown: whole.BehindUnknown,
+		OnHold: whole.OnHold,
 	}}
-	o.Job.Order, o.Job.Submit, o.Job.Seq = whole.Job.Order, whole.Job.Submit, whole.Job.Seq
 	l.open[j.ID] = o
 	switch {
 	case o.Made:
 		l.record.Follow(&o.Forecast)
 		l.remain(whole, s)
-	case o.View == nil: // of this instant
+	case o.View == nil: // submitted at this instant
 		l.pending = append(l.pending, o)
 	default:
 		at := slices.Index(l.late, whole)
@@ -66,53 +72,65 @@ func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	return true
 }
 
-// rename lets the record of an array continue as that of its last element. To the engine it stays the array until that
-// starts.
+// partOf returns a task with the submission of its array.
+func partOf(j, array *cluster.Job) *cluster.Job {
+	task := *j
+	task.Order, task.Submit, task.Seq = array.Order, array.Submit, array.Seq
+	return &task
+}
+
+// rename makes the record of an array the record of its last element. In the engine it stays the array until that
+// element starts.
 func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 	delete(l.open, whole.Job.ID)
-	l.served.drop(&whole.Job)
-	l.renamed = readmodel.EngineID(&whole.Job)
-	whole.Renamed, whole.Job.ID, whole.Job.Attempt = true, last.ID, last.Attempt
+	l.served.drop(whole.Job)
+	l.renamed = readmodel.EngineID(whole.Job)
+	renamed := *whole.Job
+	renamed.ID, renamed.Attempt = last.ID, last.Attempt
+	whole.Renamed, whole.Job = true, &renamed
 	l.open[last.ID] = whole
 }
 
-// between takes in a task that is neither the first nor the last of its array: it has no forecast of its own, and gets
-// its row all the same.
-func (l *ledger) between(j *cluster.Job, live bool) {
+// between handles a task that is neither the first nor the last of its array: it has no forecast of its own, but still
+// gets a row.
+func (l *ledger) between(j *cluster.Job, live bool, blocking accuracy.Blocking) {
 	l.silent(j)
 	l.open[j.ID] = &openForecast{Forecast: accuracy.Forecast{
-		Job: *j, Live: live, Made: true, Entered: true,
-		Answers: []accuracy.Answer{{Procs: j.Procs, Reason: accuracy.ReasonArrayTask}},
+		Job: j, Live: live, Made: true, Entered: true,
+		Answers:  []accuracy.Answer{{Procs: j.Procs, Reason: accuracy.ReasonArrayTask}},
+		Blocking: blocking,
 	}}
 }
 
-// uncounted takes in an element of an array that was used up by its first, because its log does not count elements.
+// uncounted handles an element of an array whose record ended with the first element, because the log does not count
+// elements.
 func (l *ledger) uncounted(c *changes.Change) bool {
 	if !cluster.Uncounted(c.After.ID) || c.Over {
 		return false
 	}
-	l.between(c.After, c.Event.Live)
+	l.between(c.After, c.Event.Live, accuracy.Blocking{Eligible: c.After.Eligible})
 	return true
 }
 
-// remain passes the tasks of an array but the first to the engine, if it knows only one.
+// remain passes the tasks of an array other than the first to the engine, if it has only one of the two jobs.
 func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	if whole.Rest {
 		return
 	}
 	whole.Rest = true
-	r := rest(&whole.Job, whole.WaitingTasks(), procsOf(s, whole.Job.Queue))
-	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(&whole.Job), Request: r})
+	r := rest(whole.Job, whole.WaitingTasks(), procsOf(s, whole.Job.Queue))
+	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: restID(whole.Job), Request: r})
 }
 
-// begun passes a start to the engine. The first task of an array leaves the picture with its start; the task itself is
-// another job there. The last task goes by the array's own name.
+// begun passes a start to the engine. The first task of an array is removed from the engine at its start, because the
+// task itself is a separate job there. The last task has the array's own id.
 func (l *ledger) begun(o *openForecast) {
-	id, last := readmodel.EngineID(&o.Job), o.Parts > 0 && !o.Part
+	id, last := readmodel.EngineID(o.Job), o.Parts > 0 && !o.Part
 	if last {
-		id = restID(&o.Job)
+		id = restID(o.Job)
 	}
 	l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, Learn: !last || o.Last != nil, At: o.Closed})
+	l.placeLate(o, id)
 	switch {
 	case o.Part, o.Renamed:
 		l.feeder.feed(l.instant, engineCommand{Do: doLost, ID: id})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
@@ -19,9 +20,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// arrayEvents are what a log tells of a busy machine and of an array of so many elements that was submitted when half
-// of it was told: the elements start one after another, some at the very instant of the submission, one is cancelled.
-// The array is told of again and again.
+// arrayEvents returns the log of a busy machine and of an array with that many elements, which is submitted after half
+// of the log. The elements start one after another, atOnce of them at the instant of the submission, and one is
+// cancelled. The log repeats the array's record again and again.
 func arrayEvents(t testing.TB, elements, atOnce int) (events []job.Event, submitted float64) {
 	t.Helper()
 	events = alive(workload(t, 160, 9))
@@ -44,7 +45,8 @@ func arrayEvents(t testing.TB, elements, atOnce int) (events []job.Event, submit
 	return alive(events), submitted
 }
 
-// Every element of an array gets one row of the ledger, the first and the last to start with the array's forecasts.
+// TestRowsOfElements proves that every element of an array gets one row of the ledger, and that the first and the last
+// to start have the array's forecasts.
 func TestRowsOfElements(t *testing.T) {
 	for _, atOnce := range []int{0, 3, 12} {
 		t.Run(fmt.Sprint(atOnce, " at once"), func(t *testing.T) {
@@ -70,7 +72,7 @@ func TestRowsOfElements(t *testing.T) {
 				t.Errorf("%d rows, %d of them with a forecast; want 12 and 2", len(rows), forecasts)
 			}
 			first, last := rows["9000[1]"], rows["9000[12]"]
-			if atOnce == 12 { // then the one that is cancelled is the last
+			if atOnce == 12 { // then the cancelled element is the last
 				last = rows["9000[7]"]
 			}
 			if first.Quantiles == nil || last.Quantiles == nil ||
@@ -87,8 +89,8 @@ func TestRowsOfElements(t *testing.T) {
 	}
 }
 
-// The forecast of an array's last element is that of the array as it was submitted, however many of its elements
-// started at the same instant.
+// TestForecastOfAnArrayKnowsNoStart proves that the forecast of an array's last element is that of the whole array at
+// its submission, however many elements started at the same instant.
 func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 	quantiles := func(atOnce int) []float64 {
 		store := &memory{}
@@ -107,7 +109,7 @@ func TestForecastOfAnArrayKnowsNoStart(t *testing.T) {
 	}
 }
 
-// The elements of an array of which no log counts them get rows too.
+// TestRowsOfUncountedElements proves that elements also get rows if no log says how many the array has.
 func TestRowsOfUncountedElements(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -131,17 +133,21 @@ func TestRowsOfUncountedElements(t *testing.T) {
 	}
 }
 
-// A daemon that ends at any commit keeps the same entries, rows and state of an array, whose log is read again from
-// before that commit.
+// TestRestartWithinAnArray proves that a daemon that ends at any commit keeps the same entries, rows and state of an
+// array, although it reads the log again from before that commit.
 func TestRestartWithinAnArray(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
 	}
 	events, _ := arrayEvents(t, 40, 10)
 	r := read(t, testConfig(), events)
+	places := 2
+	if os.Getenv("WAITCAST_LONG") != "" {
+		places = 4
+	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
-			for stop := 1 + rand.IntN(3); stop < len(r.deliveries); stop += 1 + len(r.deliveries)/4 {
+			for stop := 1 + rand.IntN(3); stop < len(r.deliveries); stop += 1 + len(r.deliveries)/places {
 				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
 						len(r.deliveries), d)
@@ -151,13 +157,13 @@ func TestRestartWithinAnArray(t *testing.T) {
 	}
 }
 
-// bounded fails where a transaction is larger than any should be.
+// bounded fails if a transaction is larger than allowed.
 type bounded struct {
 	memory
 	t        *testing.T
 	commits  int
 	killAt   int // the commit that fails for good; 0 for none
-	together int // the most entries of one
+	together int // the most entries of one transaction
 }
 
 func (b *bounded) Commit(ctx context.Context, batch modelstore.Batch) error {
@@ -174,8 +180,8 @@ func (b *bounded) Commit(ctx context.Context, batch modelstore.Batch) error {
 
 func (b *bounded) want() int { return 50_000 }
 
-// A delivery of many events is committed in parts, the checkpoint with the last; a daemon that is killed between two
-// parts ends where it would have been.
+// TestCommitsAreBounded proves that a delivery of many events is committed in parts, with the checkpoint in the last
+// one. A daemon that is killed between two parts reaches the same state in the end.
 func TestCommitsAreBounded(t *testing.T) {
 	cfg := Config{Clusters: []ClusterConfig{{Name: "c", Procs: 128}}, Models: livemodels.Config{Plain: true}}
 	d := func(src *source.Config) *source.Delivery {
@@ -203,7 +209,8 @@ func TestCommitsAreBounded(t *testing.T) {
 	}
 }
 
-// Texts count, too: a commit holds about 16 MiB of them.
+// TestCommitsAreBoundedInBytes proves that the bound also counts the bytes of texts: a commit holds about 16 MiB of
+// them.
 func TestCommitsAreBoundedInBytes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestCommitsAreBounded")

@@ -17,11 +17,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// asideMost is how many events of one source are set aside at a time. More are bad lines, and are not used any more.
+// asideMost is the maximum number of events of one source that are set aside at a time. Further ones become bad lines
+// and are dropped.
 const asideMost = 20_000
 
-// asideShown is how long the condition set_aside stands after the newest event was set aside. An event whose date is a
-// mistake, in another century, waits for ever and would otherwise keep the daemon degraded for ever.
+// asideShown is how long the condition set_aside remains after the newest event was set aside. Otherwise an event with
+// a wrong date, in another century, would keep the daemon degraded forever.
 const asideShown = 24 * time.Hour
 
 // asideEvent is an event that was set aside.
@@ -31,20 +32,20 @@ type asideEvent struct {
 	prompt bool
 }
 
-// aside keeps the events of one source that were set aside, in groups: what one transaction set aside is one value
-// among the checkpoints of the store, so that to set aside more does not write again what is there.
+// aside has the events of one source that were set aside. The events of one transaction form a group, which is one
+// value among the checkpoints of the store, so that adding a group does not rewrite the others.
 type aside struct {
 	groups  map[int][]asideEvent
 	last    int // number of the newest group
 	count   int
 	refused int       // events for which there was no room
-	next    time.Time // the earliest instant that the clock must reach
-	newest  time.Time // when the newest of them was read, by the daemon's clock
+	next    time.Time // the earliest instant at which an event becomes due
+	newest  time.Time // when the newest event was read, by the daemon's clock
 	dirty   map[int]bool
-	known   map[asideID]bool // what the groups have
+	known   map[asideID]bool // the events of the groups
 }
 
-// asideID tells events that are set aside apart: what is read again is not set aside twice.
+// asideID identifies an event that is set aside, so that an event that is read again is not set aside twice.
 type asideID struct {
 	kind job.Kind
 	id   string
@@ -83,7 +84,7 @@ func (a *aside) add(e asideEvent) bool {
 	return true
 }
 
-// shown reports whether the events are a condition of the source at an instant.
+// shown reports whether the events cause the condition set_aside at an instant.
 func (a *aside) shown(now time.Time) bool { return a.count > 0 && now.Before(a.newest.Add(asideShown)) }
 
 func (a *aside) init() {
@@ -92,7 +93,7 @@ func (a *aside) init() {
 	}
 }
 
-// release takes out the events that use accepts, in the order in which they were set aside.
+// release removes and returns the events that use accepts, in the order in which they were set aside.
 func (a *aside) release(use func(asideEvent) bool) {
 	a.next, a.count = time.Time{}, 0
 	for _, n := range slices.Sorted(maps.Keys(a.groups)) {
@@ -117,7 +118,7 @@ func (a *aside) release(use func(asideEvent) bool) {
 	}
 }
 
-// savedAside is an asideEvent as it is saved: the columns of the event, its payload as in the journal, and instants in
+// savedAside is the stored form of an asideEvent: the columns of the event, its payload as in the journal, and times in
 // nanoseconds since 1970.
 type savedAside struct {
 	Kind    string          `json:"kind"`
@@ -162,7 +163,7 @@ func (a *aside) save(sourceName string, batch *modelstore.Batch) error {
 	return nil
 }
 
-// restore takes over what was saved.
+// restore restores the stored groups.
 func (a *aside) restore(sourceName string, saved map[string][]byte) error {
 	prefix := strings.TrimSuffix(asideKey(sourceName, 0), "00000000")
 	for key, data := range saved {
@@ -200,13 +201,13 @@ func (s *savedAside) decode() (asideEvent, error) {
 	return e, modelstore.DecodeEvent(s.Event, &e.event)
 }
 
-// setAside keeps an event of a delivery, by its index, for later, with its line in the quarantine.
+// setAside sets aside an event of a delivery, given by its index, and puts its line into the quarantine.
 func (p *Pipeline) setAside(
 	in *sourceState, d *source.Delivery, i int, ev job.Event, by *judgement, batch *modelstore.Batch,
 ) {
 	e := asideEvent{event: ev, read: by.Read, prompt: by.Prompt}
 	if in.clock.aside.has(&e) {
-		return // read again, or told again by the next snapshot
+		return // read again, or repeated in the next listing
 	}
 	first := in.clock.aside.count == 0
 	kept := in.clock.aside.add(e)
@@ -222,7 +223,7 @@ func (p *Pipeline) setAside(
 	line := d.Ahead[i]
 	if n := len(batch.BadLines); n > 0 && line.Number > 0 {
 		if last := &batch.BadLines[n-1]; last.Line == line.Number && last.Path == line.Path {
-			return // another event of the line is there already
+			return // another event of the line is set aside already
 		}
 	}
 	p.metrics.BadLines.WithLabelValues(in.cluster, d.Source.Name, collector.ReasonFuture).Inc()
@@ -239,13 +240,13 @@ func (p *Pipeline) setAside(
 }
 
 func lineNumber(n int64) string {
-	if n == 0 { // an answer of a scheduler
+	if n == 0 { // the answer of a polled scheduler
 		return ""
 	}
 	return fmt.Sprintf(":%d", n)
 }
 
-// readmit takes in the events of a source that were set aside and that the clock has reached, or that its offset
+// readmit applies events of a source that were set aside: those that the clock has reached, and those that its offset
 // explains now.
 func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event)) {
 	in.clock.aside.release(func(e asideEvent) bool {
@@ -253,7 +254,7 @@ func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event))
 		if !in.clock.explains(&ev, &e) && ev.Latest().After(now) {
 			return false
 		}
-		ev.Live = false // a forecast would be made after the fact
+		ev.Live = false // otherwise a forecast made after the fact would count as live
 		if p.writers[in.cluster].outrun(&ev, e.read) {
 			p.log.Info("a record that was set aside is not needed any more: later records told of its job",
 				zap.String("source", in.clock.sourceName), zap.String("job", ev.ID), zap.Stringer("kind", ev.Kind))
@@ -264,7 +265,8 @@ func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event))
 	})
 }
 
-// explains corrects an event that was set aside by the source's offset, and reports whether that explains its time.
+// explains corrects the time of an event that was set aside by the source's offset, and reports whether the result is
+// plausible.
 func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	offset := c.state.Offset
 	beyond := ev.Latest().Sub(e.read) - offset
@@ -275,8 +277,8 @@ func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	return true
 }
 
-// outrun reports whether later records have told of the event's job since the event was read: that the job was
-// submitted, or that it is over.
+// outrun reports whether later records have already reported the same fact: that the event's job was submitted, or that
+// it has ended.
 func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	since := read.Add(-clockTolerance)
 	if j := l.state.Job(ev.ID); j != nil {
@@ -285,7 +287,7 @@ func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	return l.state.LeftAt(ev.ID, l.known).After(since)
 }
 
-// readmitDue takes in what the clock has reached, in a transaction of its own.
+// readmitDue applies events that the clock has reached, in their own transaction.
 func (p *Pipeline) readmitDue(ctx context.Context) error {
 	now := p.now()
 	var out output
@@ -313,7 +315,7 @@ func (p *Pipeline) readmitDue(ctx context.Context) error {
 	}
 	if err := p.commit(ctx, &batch); err != nil {
 		if ctx.Err() != nil {
-			return nil // the store has them as they were, and they are taken in after the next start
+			return nil // the store still has them, and they are applied after the next start
 		}
 		return err
 	}
@@ -321,7 +323,7 @@ func (p *Pipeline) readmitDue(ctx context.Context) error {
 	return nil
 }
 
-// saveClocks appends what has changed of the sources' clocks to a batch.
+// saveClocks appends the changed states of the sources' clocks to a batch.
 func (p *Pipeline) saveClocks(batch *modelstore.Batch) error {
 	if p.store == nil {
 		return nil
@@ -346,7 +348,7 @@ func (p *Pipeline) saveClocks(batch *modelstore.Batch) error {
 	return nil
 }
 
-// newClock returns the clock of a source, with what was saved of it.
+// newClock returns the clock of a source with its saved state.
 func (p *Pipeline) newClock(s source.Config) *eventClock {
 	c := &eventClock{
 		sourceName: s.Name, writer: p.writers[s.Options.Cluster],
@@ -359,7 +361,7 @@ func (p *Pipeline) newClock(s source.Config) *eventClock {
 	return c
 }
 
-// noteOffset logs that the offset of a source has changed.
+// noteOffset logs a change of a source's offset.
 func (p *Pipeline) noteOffset(in *sourceState) {
 	if in.clock.state.Offset == 0 {
 		p.log.Info("the times of a log agree with this host's clock again", zap.String("source", in.clock.sourceName))

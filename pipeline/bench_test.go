@@ -49,7 +49,7 @@ func takeAll(l *clusterWriter, events []job.Event, rows *int) {
 	*rows += len(out.rows)
 }
 
-// journaled returns what an event of the journal takes on average.
+// journaled returns the average bytes of an event in the journal.
 func journaled(b *testing.B, events []job.Event) float64 {
 	bytes := 0
 	for i := range events {

@@ -25,5 +25,6 @@ func (b *broadcaster) broadcast() {
 	}
 }
 
-// Published returns a channel that is closed when views are published next. Who takes it before the views misses none.
+// Published returns a channel that is closed when views are published next. A caller that gets the channel before it
+// reads the views does not miss a view.
 func (p *Pipeline) Published() <-chan struct{} { return p.fresh.wait() }

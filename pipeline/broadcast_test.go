@@ -2,7 +2,8 @@ package pipeline
 
 import "testing"
 
-// A bell wakes all who wait for it once, those that come later by the next ring, and needs nobody.
+// TestBell proves that a ring wakes all waiting goroutines once, that goroutines that wait later need the next ring,
+// and that nobody has to wait.
 func TestBell(t *testing.T) {
 	var b broadcaster
 	b.broadcast()

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// Bulk fits the models of one cluster on whole jobs, told in order of submission, without a journal, forecasts or a
-// live picture: many times faster than folding events, with the same models at the end.
+// Bulk fits the models of one cluster on whole jobs in order of submission, without a journal, forecasts or a live
+// picture. It is many times faster than folding events and gives the same models.
 type Bulk struct {
 	cfg    ClusterConfig
 	models *livemodels.Models
@@ -24,7 +24,7 @@ type Bulk struct {
 	use    usage
 	counts cluster.Counts
 	newest int64
-	// name and queue are those of the newest job: neighbors are often in one queue.
+	// name and queue are the queue of the newest job and its models: consecutive jobs are often in one queue.
 	name  string
 	queue *livemodels.QueueModels
 }
@@ -43,7 +43,7 @@ func NewBulk(cfg ClusterConfig, m livemodels.Config, maxQueues int) (*Bulk, erro
 	return b, nil
 }
 
-// Add takes in jobs. An error is a lifetime or size that a model refused; the job still counts.
+// Add adds jobs. An error reports a lifetime or size that a model refused; the job still counts.
 func (b *Bulk) Add(jobs []collector.Whole) error {
 	var errs error
 	for i := range jobs {
@@ -73,7 +73,7 @@ func (b *Bulk) add(w *collector.Whole) error {
 	return b.queue.LearnWhole(w.Procs, time.Unix(w.Start, 0), seconds)
 }
 
-// View returns the cluster after the last job: nothing runs or waits any more.
+// View returns the cluster after the last job: no job runs or waits.
 func (b *Bulk) View() *readmodel.View {
 	b.use.finish()
 	at := time.Unix(b.newest, 0).UTC()
@@ -96,8 +96,8 @@ func (b *Bulk) View() *readmodel.View {
 	return v
 }
 
-// usage finds the highest simultaneous use of processors, as the fold does: at one instant ends come before starts, and
-// a job of runtime 0 holds its processors at the instant of its start.
+// usage finds the highest simultaneous use of processors, in the same way as the fold. At one instant ends come before
+// starts, and a job of runtime 0 holds its processors at the instant of its start.
 type usage struct {
 	starts, ends uses
 	used         int
@@ -107,7 +107,7 @@ type usage struct {
 // use is a change of the processors in use.
 type use struct {
 	at    int64
-	until int64 // of a start
+	until int64 // for a start: the end of the job
 	procs int
 }
 
@@ -118,7 +118,7 @@ func (u *usage) add(w *collector.Whole) {
 
 func (u *usage) finish() { u.advance(1<<63 - 1) }
 
-// advance plays what happens before an instant; no later job can start before it.
+// advance applies the starts and ends before an instant; no later job can start before it.
 func (u *usage) advance(until int64) {
 	for len(u.starts) > 0 && u.starts[0].at < until {
 		s := u.starts[0]
@@ -134,7 +134,7 @@ func (u *usage) advance(until int64) {
 	}
 }
 
-// free plays the ends up to an instant.
+// free applies the ends up to an instant.
 func (u *usage) free(at int64) {
 	for len(u.ends) > 0 && u.ends[0].at <= at {
 		u.used -= u.ends[0].procs

@@ -19,41 +19,41 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// clusterWriter holds the state that the writer keeps of one cluster: the picture, the models, the open forecasts.
+// clusterWriter is the writer's state of one cluster: the picture, the models, the open forecasts.
 type clusterWriter struct {
 	state     *cluster.State
 	names     *queuenames.Names
 	models    *livemodels.Models
-	ledger    *ledger               // nil where forecasts are not wanted (one-shot)
-	load      *loadforecast.Learner // nil where the load is not forecast
-	observers changes.Observers     // all that follow the changes: ledger, models, load and, in Run, waits
-	number    int64                 // of the event under way
-	out       *output               // of the event under way
+	ledger    *ledger               // nil if no forecasts are needed (one-shot)
+	load      *loadforecast.Learner // nil if the load is not forecast
+	observers changes.Observers     // all observers of the changes: ledger, models, load and, in Run, waits
+	number    int64                 // number of the current event
+	out       *output               // output of the current event
 	known     cluster.Known
-	recall    cluster.Known // what known is while a journal is replayed
+	recall    cluster.Known // replaces the lookup of forgotten jobs while a journal is replayed
 	dirty     bool          // something changed since the last view
 	owed      bool          // the last view is of an earlier instant: there was no time for a copy of the engine
-	atOnce    bool          // the next view is of the newest instant, whatever that costs
-	// of the newest closed instant while a view is owed, published in its place; nil: none
+	atOnce    bool          // the next view must be of the newest instant, at any cost
+	// over is a view of the newest closed instant, published while a view is owed
 	over     *readmodel.View
-	seq      int64               // of the newest change
-	journal  bool                // changes are kept
+	seq      int64               // number of the newest change
+	journal  bool                // changes go to the journal
 	declared []string            // the configured queues
-	took     prometheus.Observer // takes the seconds that it takes to bring the models up to date
+	took     prometheus.Observer // observes the seconds of updating the models
 	log      *zap.Logger
-	measured bool         // waits are, by one of the observers
-	learnt   *past.Learnt // which history the state knows; nil for none
+	measured bool         // one of the observers measures waits
+	learnt   *past.Learnt // the history that the state includes; nil for none
 }
 
 // output is what a cluster adds to the batch to be committed.
 type output struct {
 	entries []modelstore.Entry
 	rows    []modelstore.Row
-	bytes   int // about what the entries take
+	bytes   int // approximate size of the entries
 }
 
-// newClusterWriter returns the writer of a cluster of which no event is known. shared is the configuration of all
-// clusters. An error names the configuration key whose value was refused.
+// newClusterWriter returns the writer of a cluster without events. shared is the configuration of all clusters. An
+// error names the configuration key whose value was refused.
 func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*clusterWriter, error) {
 	l := &clusterWriter{
 		state: cluster.New(cfg.Name, cfg.Procs), names: queuenames.New(cfg.namedQueues(), shared.MaxQueues),
@@ -80,10 +80,10 @@ func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*
 	return l, nil
 }
 
-// due reports whether there is time now for what the last view lacks.
+// due reports whether there is time now for the view that is owed.
 func (l *clusterWriter) due() bool { return l.owed && l.ledger.preview.due() }
 
-// close ends what runs in the background.
+// close ends background work.
 func (l *clusterWriter) close() {
 	if l.ledger != nil {
 		l.ledger.feeder.engine.Close()
@@ -94,7 +94,7 @@ func (l *clusterWriter) close() {
 	}
 }
 
-// take folds one event: picture, models and forecasts follow it, and what is to be kept goes to out. seq gives the
+// take folds one event: it updates picture, models and forecasts, and adds entries and rows to out. seq returns the
 // next journal number.
 func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out *output) cluster.Verdict {
 	l.out = out
@@ -108,7 +108,7 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 		},
 		Changed: func(c cluster.Change) {
 			l.dirty, l.seq = true, l.number
-			kept := c.Event // the journal keeps the announced name, so that another limit can be chosen later
+			kept := c.Event // the journal keeps the original name, so that another limit can be configured later
 			if kept.ID == id && kept.Queue == ev.Queue {
 				kept.Queue = announced
 			}
@@ -123,8 +123,8 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 	})
 }
 
-// ledgerObserver lets the ledger of a writer follow the changes. Between two instants the writer may keep a picture of
-// the one that is over.
+// ledgerObserver passes the changes to the ledger. Between two instants it lets the writer keep a view of the instant
+// that has ended.
 type ledgerObserver struct{ writer *clusterWriter }
 
 // InstantOver implements changes.Observer.
@@ -137,13 +137,13 @@ func (o ledgerObserver) InstantOver(at time.Time, _ bool, s *cluster.State) {
 // Observe implements changes.Observer.
 func (o ledgerObserver) Observe(c *changes.Change, s *cluster.State) { o.writer.ledger.take(c, s) }
 
-// addRow adds a row of the ledger to the output. The event that closed it is under way.
+// addRow adds a row of the ledger to the output. The current event closed it.
 func (l *clusterWriter) addRow(row modelstore.Row) {
 	row.Seq = l.number
 	l.out.rows = append(l.out.rows, row)
 }
 
-// noteQueue takes in the queue of an event that goes to the journal.
+// noteQueue registers the queue of an event that goes to the journal.
 func (l *clusterWriter) noteQueue(name string) {
 	if l.names.Note(name) {
 		l.log.Warn("this cluster has more queues than models.max_queues: the jobs of all further ones share the queue "+
@@ -152,7 +152,7 @@ func (l *clusterWriter) noteQueue(name string) {
 	}
 }
 
-// fitted brings the models up to date and returns them as they are.
+// fitted updates the models and returns a view of them.
 func (l *clusterWriter) fitted() *livemodels.View {
 	begun := time.Now()
 	defer func() { l.took.Observe(time.Since(begun).Seconds()) }()
@@ -165,8 +165,8 @@ type savedPart struct {
 	codec.Savable
 }
 
-// parts returns the parts of a snapshot of the cluster, in the order in which they are restored: the views that the
-// ledger keeps need the engine.
+// parts returns the parts of a snapshot of the cluster, in the order in which they are restored. The engine comes
+// before the ledger, because the views that the ledger keeps need it.
 func (l *clusterWriter) parts() []savedPart {
 	prefix := l.state.Name() + "/"
 	parts := []savedPart{{prefix + "state", l.state}, {prefix + "queues", l.names}, {prefix + "models", l.models}}
@@ -194,12 +194,14 @@ func (l *clusterWriter) save(into map[string][]byte) error {
 	return nil
 }
 
-// historyKind and historyVersion are those of that part.
+// historyKind and historyVersion are the kind and version of historyPart.
 const historyKind, historyVersion = "history", 1
 
-// historyPart is the part of a snapshot that says which history the state knows. A state that knows none lacks it.
+// historyPart is the part of a snapshot that names the history that the state includes. A state without a history lacks
+// it.
 func (l *clusterWriter) historyPart() string { return l.state.Name() + "/history" }
 
+// restore restores the parts of a snapshot. It removes each from the map once it is restored, to free its memory early.
 func (l *clusterWriter) restore(from map[string][]byte) error {
 	for _, part := range l.parts() {
 		data, ok := from[part.name]
@@ -209,6 +211,10 @@ func (l *clusterWriter) restore(from map[string][]byte) error {
 		if err := part.UnmarshalBinary(data); err != nil {
 			return fmt.Errorf("restoring %s: %w", part.name, err)
 		}
+		delete(from, part.name)
+	}
+	if l.ledger != nil {
+		l.ledger.share(l.state)
 	}
 	l.learnt = nil
 	if data := from[l.historyPart()]; data != nil {
@@ -220,7 +226,7 @@ func (l *clusterWriter) restore(from map[string][]byte) error {
 	return nil
 }
 
-// utc makes the instants of an event comparable: UTC, no monotonic clock.
+// utc converts the times of an event to UTC without a monotonic clock, so that they can be compared.
 func utc(ev job.Event) job.Event {
 	for _, t := range [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End} {
 		*t = t.Round(0).UTC()

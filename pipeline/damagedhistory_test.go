@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// begun returns a process that followed these events from the beginning.
+// begun returns a pipeline that has followed these events from the beginning.
 func begun(t *testing.T, store modelstore.Store, events []job.Event) (*Pipeline, *source.Config) {
 	t.Helper()
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -33,7 +33,7 @@ func damage(t *testing.T, store modelstore.Store) {
 	}
 }
 
-// runUntilUsable runs the writer until there is a state to go on from, and to its end.
+// runUntilUsable runs the writer until it has a state to continue from, and then stops it.
 func runUntilUsable(t *testing.T, p *Pipeline) {
 	t.Helper()
 	ended := make(chan error, 1)
@@ -64,11 +64,11 @@ func failures(p *Pipeline) string {
 	return strings.Join(out, "\n")
 }
 
-// faultyStore is a store of which a part cannot be read.
+// faultyStore is a store of which some parts cannot be read.
 type faultyStore struct {
 	modelstore.Store
-	journal bool // it is damaged
-	away    int  // how often the second chunk of a history cannot be read
+	journal bool // the journal is damaged
+	away    int  // how often reading the second chunk of a history fails
 }
 
 func (f *faultyStore) Replay(ctx context.Context, after int64, fn func(modelstore.Entry) error) error {
@@ -86,9 +86,9 @@ func (f *faultyStore) HistoryChunk(ctx context.Context, cluster, id, part string
 	return f.Store.HistoryChunk(ctx, cluster, id, part, n)
 }
 
-// TestDamagedHistoryWithoutState proves that, if the configuration changed and the history is damaged, the state is
-// built from the journal alone: it is the one of a daemon that has the same journal and no history, it is saved, the
-// failure stays visible, and the next process begins with it.
+// TestDamagedHistoryWithoutState proves that the state is built from the journal alone if the configuration changed and
+// the history is damaged. This state equals that of a daemon that has the same journal and no history. It is saved, the
+// failure stays visible, and the next process begins with this state.
 func TestDamagedHistoryWithoutState(t *testing.T) {
 	log := cut(t, 300, 180, 39)
 	store := newStore(t)
@@ -141,8 +141,8 @@ func TestDamagedHistoryWithoutState(t *testing.T) {
 	}
 }
 
-// TestDamagedHistoryAndJournal proves that the writer ends with an error if neither history nor journal can be read and
-// there is no other state.
+// TestDamagedHistoryAndJournal proves that the writer ends with an error if it can read neither history nor journal and
+// has no other state.
 func TestDamagedHistoryAndJournal(t *testing.T) {
 	log := cut(t, 120, 60, 40)
 	store := newStore(t)
@@ -159,7 +159,7 @@ func TestDamagedHistoryAndJournal(t *testing.T) {
 	}
 }
 
-// TestRebuildThroughFailures proves that a rebuild goes on where it was after the store failed for a while.
+// TestRebuildThroughFailures proves that a rebuild continues where it was after the store failed for a while.
 func TestRebuildThroughFailures(t *testing.T) {
 	log := cut(t, 200, 120, 41)
 	states := [2]map[string]string{}
@@ -179,8 +179,8 @@ func TestRebuildThroughFailures(t *testing.T) {
 	}
 }
 
-// TestHistoryThatIsDamaged proves that a history that cannot be read is reported, in one view, and leaves the published
-// state alone.
+// TestHistoryThatIsDamaged proves that an unreadable history is reported in one view, and that the published state does
+// not change.
 func TestHistoryThatIsDamaged(t *testing.T) {
 	log := cut(t, 120, 60, 37)
 	store := newStore(t)

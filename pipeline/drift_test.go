@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// What the scheduler tells of a queue's time limit and of its nodes reaches the engine: another limit, or a third of
-// the nodes gone, is a change that the view shows; what is told first, or again, is none.
+// TestToldChanges proves that the engine gets the scheduler's reports of a queue's time limit and of its nodes. Another
+// limit, or the loss of a third of the nodes, is a change that the view shows. A first or a repeated report is none.
 func TestToldChanges(t *testing.T) {
 	cfg := testConfig()
 	cfg.Clusters[0].Procs = 0

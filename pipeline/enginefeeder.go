@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/cluster/changes"
+	"github.com/waitcast/waitcast/cluster/fairshare"
 	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
@@ -19,33 +21,37 @@ import (
 )
 
 // engineFeeder passes the changes of the cluster to the engine as commands, in the order of a changes.Sequencer.
-// Submissions whose forecast is scored are not commands: the ledger passes them to the engine itself when the instant
-// is over, before the commands that are kept here.
+// Submissions with a scored forecast are not commands. The ledger passes them to the engine itself at the end of the
+// instant, before the pending commands.
 type engineFeeder struct {
 	cfg    engine.Config
 	engine *engine.Engine
-	// order keeps the commands that follow the submissions of the open instant.
+	// order holds the commands that come after the submissions of the open instant.
 	order *changes.Sequencer[engineCommand]
-	// reported are the pools that the engine knows of.
+	// reported are the pools that were passed to the engine.
 	reported map[string]engine.PoolConfig
 	away     map[string][]engine.Outage
-	// facts are those whose limits the engine knows.
+	// facts are the facts whose limits were passed to the engine.
 	facts *job.Facts
+	// nodes are the sources of the pools' nodes that were passed to the engine, by name.
+	nodes map[string]nodeSource
 	// byHand are the configured policies of pools, by name.
 	byHand map[string]engine.PoolConfig
 }
 
-// engineCommand is one change that the engine is to apply.
+// engineCommand is one change for the engine.
 type engineCommand struct {
 	Do commandKind `json:"do"`
 	ID uint64      `json:"id"`
-	// Learn is of a start: whether its wait is to be learnt. At is when it was, which may be told late.
+	// Learn is set for a start whose wait is learned. At is the time of the start, which may be reported late.
 	Learn bool      `json:"learn,omitempty"`
 	At    time.Time `json:"at,omitzero"`
-	// Request is of a submission without a forecast to keep, or of an update.
+	// Request is set for an update, and for a submission without a scored forecast.
 	Request engine.Request `json:"request,omitzero"`
-	// Hold is of a job that is held.
+	// Hold is set for a job that is held.
 	Hold engine.Hold `json:"hold,omitzero"`
+	// Nodes are the names of the nodes of a running job.
+	Nodes string `json:"nodes,omitempty"`
 }
 
 type commandKind uint8
@@ -59,11 +65,11 @@ const (
 	doHold
 	doRelease
 	doUpdate
+	doPlace
 )
 
-// newEngineFeeder returns a feeder with a new engine for a cluster. shared is the engine's configuration as all
-// clusters have it; capacity, policy and levels are set here. An error names the configuration key whose value was
-// refused.
+// newEngineFeeder returns a feeder with a new engine for a cluster. shared is the configuration common to all clusters;
+// capacity, policy and levels are set here. An error names the configuration key whose value was refused.
 func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, error) {
 	cfg := shared
 	cfg.Capacity, cfg.Levels, cfg.Downey, cfg.Order = c.Procs, waittime.Levels(), true, c.Queues
@@ -74,6 +80,7 @@ func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, err
 	f := &engineFeeder{
 		cfg: cfg, order: changes.NewSequencer(orderOf),
 		reported: map[string]engine.PoolConfig{}, away: map[string][]engine.Outage{},
+		nodes: map[string]nodeSource{},
 	}
 	if f.byHand, err = policies(c.Pools); err != nil {
 		return nil, err
@@ -84,16 +91,24 @@ func newEngineFeeder(c *ClusterConfig, shared engine.Config) (*engineFeeder, err
 	return f, nil
 }
 
-// clock returns an instant as the engine counts it.
+// clock converts a time to the clock of the engine.
 func clock(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
-// restID is the second name of an array.
+// restID returns the engine's id of the tasks of an array other than the first.
 func restID(j *cluster.Job) uint64 { return readmodel.EngineID(j) | 1 }
 
-// engineRequest returns the request of a job.
-func engineRequest(j *cluster.Job) engine.Request { return readmodel.EngineRequest(&j.Attributes) }
+// engineRequest returns the request of a job, with its relations to other jobs: its name, its array and its
+// dependencies.
+func engineRequest(j *cluster.Job) engine.Request {
+	r := readmodel.EngineRequest(&j.Attributes)
+	r.Name, r.Array, r.Throttle = j.ID, cluster.ArrayOf(j.ID), max(0, j.Throttle)
+	if j.After != job.UnknownAfter {
+		r.After = j.After
+	}
+	return r
+}
 
-// orderOf returns what the order within an instant depends on.
+// orderOf returns the job and the kind of a command, which define its order within an instant.
 func orderOf(s engineCommand) (id uint64, kind changes.Kind) {
 	switch s.Do {
 	case doSubmit:
@@ -104,20 +119,20 @@ func orderOf(s engineCommand) (id uint64, kind changes.Kind) {
 	return s.ID, changes.Other
 }
 
-// feed applies a command at its place among those of its instant.
+// feed applies a command. If the command comes later in the order of its instant, feed keeps it until then.
 func (f *engineFeeder) feed(instant time.Time, s engineCommand) {
 	if f.order.Add(s) {
 		do(f.engine, clock(instant), s)
 	}
 }
 
-// endInstant applies the commands that were to follow the submissions.
+// endInstant applies the pending commands, which follow the submissions.
 func (f *engineFeeder) endInstant(instant time.Time) {
 	now := clock(instant)
 	f.order.EndInstant(func(s engineCommand) { do(f.engine, now, s) })
 }
 
-// preview applies to a copy of the engine the commands that are still to follow.
+// preview applies the pending commands to a copy of the engine.
 func (f *engineFeeder) preview(copied *engine.Engine, now float64) {
 	f.order.Each(func(s engineCommand) { do(copied, now, s) })
 }
@@ -140,11 +155,12 @@ func do(e *engine.Engine, now float64, s engineCommand) {
 		e.Release(now, s.ID)
 	case doUpdate:
 		e.Update(now, s.ID, s.Request)
+	case doPlace:
+		e.Place(now, s.ID, s.Nodes)
 	}
 }
 
-// pools passes to the engine the pools that are configured or that the scheduler reports (it learns the others), and
-// the queues' time limits.
+// pools passes to the engine the configured or reported pools (the engine learns others), and the queues' time limits.
 func (f *engineFeeder) pools(s *cluster.State) {
 	if facts := s.Facts(); facts != nil && facts != f.facts {
 		f.facts = facts
@@ -152,6 +168,7 @@ func (f *engineFeeder) pools(s *cluster.State) {
 			f.engine.SetLimit(q.Name, q.MaxTime.Seconds())
 		}
 		f.engine.SetLimits(joblimits.New(facts))
+		f.engine.SetPriorities(clock(s.Now()), fairshare.NewPriorities(facts))
 	}
 	for _, p := range s.Pools() {
 		if p.Name == "" {
@@ -168,16 +185,21 @@ func (f *engineFeeder) pools(s *cluster.State) {
 			if !o.Until.IsZero() {
 				until = clock(o.Until)
 			}
-			if !o.From.After(s.Now()) && until > clock(s.Now()) { // what the pool has is without it
+			if !o.From.After(s.Now()) && until > clock(s.Now()) { // the pool's capacity already excludes it
 				told.Procs += o.Procs
 			}
-			away = append(away, engine.Outage{From: clock(o.From), Until: until, Procs: o.Procs})
+			away = append(away, engine.Outage{From: clock(o.From), Until: until, Procs: o.Procs,
+				Nodes: strings.Join(o.Names, ","), Access: accessOf(&o)})
 		}
 		for _, q := range p.Queues {
 			if before, ok := f.reported[q]; !ok || before.Name != told.Name || before.Procs != told.Procs {
 				f.reported[q] = told
 				f.engine.SetPool(q, told)
 			}
+		}
+		if known := (nodeSource{f.facts, p.Source, p.Total}); f.nodes[p.Name] != known {
+			f.nodes[p.Name] = known
+			f.engine.SetNodes(p.Name, nodesOf(f.facts, p))
 		}
 		if before, ok := f.away[p.Name]; !slices.Equal(before, away) || !ok && len(away) > 0 {
 			f.away[p.Name] = away
@@ -186,23 +208,38 @@ func (f *engineFeeder) pools(s *cluster.State) {
 	}
 }
 
+// accessOf returns the users and accounts that may use the nodes of an outage without requesting it. For a Slurm
+// reservation with the flag MAGNETIC these are its users and accounts; for others there are none. Accounts are in lower
+// case.
+func accessOf(o *job.Outage) engine.Access {
+	if !slices.Contains(o.Flags, "MAGNETIC") {
+		return engine.Access{}
+	}
+	all := func(names []string) string { return strings.Join(names, ",") }
+	return engine.Access{Open: true, Users: all(o.Users), DeniedUsers: all(o.DeniedUsers),
+		Accounts: strings.ToLower(all(o.Accounts)), DeniedAccounts: strings.ToLower(all(o.DeniedAccounts))}
+}
+
 // MarshalBinary saves the engine.
 func (f *engineFeeder) MarshalBinary() ([]byte, error) { return f.engine.MarshalBinary() }
 
 // UnmarshalBinary restores what MarshalBinary saved.
 func (f *engineFeeder) UnmarshalBinary(data []byte) error { return f.engine.UnmarshalBinary(data) }
 
-// peersOf names the experts whose answers the ledger keeps beside the forecast.
+// peersOf returns the names of the experts whose answers the ledger keeps beside the forecast.
 func peersOf() []string { return []string{"qbets", "limits", "downey_combined"} }
 
-// answerOf returns a forecast as the ledger keeps it.
+// answerOf converts a forecast to the form of the ledger.
 func answerOf(f *engine.Forecast, procs int) accuracy.Answer {
 	out := accuracy.Answer{Procs: procs, Ahead: f.JobsAhead, AheadProcs: f.ProcsAhead}
 	if f.Quantiles == nil {
 		out.Reason = accuracy.ReasonNotFitted
 		return out
 	}
-	out.Method, out.Quantiles = accuracy.Waitcast, accuracy.Finite(f.Quantiles)
+	out.Method, out.Quantiles, out.Cause = accuracy.Waitcast, accuracy.Finite(f.Quantiles), f.Cause()
+	if f.Eligible != nil {
+		out.Blocked, out.Eligible = accuracy.Finite(f.Blocked), accuracy.Finite(f.Eligible)
+	}
 	names := ensemble.Names()
 	for _, name := range peersOf() {
 		if i := slices.Index(names, name); i < len(f.Experts) && f.Experts[i] != nil {
@@ -212,9 +249,20 @@ func answerOf(f *engine.Forecast, procs int) accuracy.Answer {
 	return out
 }
 
-// answerIn returns a job's forecast as the ledger keeps it, with the capacity of its pool and its priority.
+// queueDown reports whether the scheduler starts no jobs of a queue now.
+func queueDown(s *cluster.State, queue string) bool {
+	facts := s.Facts()
+	return facts != nil && slices.ContainsFunc(facts.Queues, func(q job.QueueFacts) bool {
+		return q.Name == queue && q.Down
+	})
+}
+
+// answerIn converts a job's forecast to the form of the ledger, with the capacity of its pool and its priority.
 func answerIn(s *cluster.State, f *engine.Forecast, j *cluster.Job) accuracy.Answer {
 	a := answerOf(f, j.Procs)
 	a.Capacity, a.Priority = procsOf(s, j.Queue), j.Priority
+	if a.Quantiles != nil && queueDown(s, j.Queue) {
+		a.Cause = job.Unavailable
+	}
 	return a
 }

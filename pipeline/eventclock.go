@@ -9,61 +9,62 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// A log's times come from another clock than the daemon's. What an event's time is worth is decided when the event is
-// read, once: what the writer journals is the corrected event, and a replay never looks at a clock. An event that no
-// clock explains is set aside (aside.go). docs/tailing.md describes the rules.
+// A log's times come from another clock than the daemon's. The time of an event is corrected once, when the event is
+// read. The journal has the corrected event, and a replay never uses a clock. An event whose time is implausible by
+// both clocks is set aside (aside.go). docs/tailing.md describes the rules.
 const (
-	// clockTolerance is the difference between clocks that is left alone, and how far ahead of the daemon's clock an
+	// clockTolerance is the difference between clocks that is not corrected, and how far ahead of the daemon's clock an
 	// event may be.
 	clockTolerance = source.AheadTolerance
-	// clockSamples is how many of a source's newest events its offset is measured by, clockLeast how many it takes at
-	// least.
+	// clockSamples is the number of a source's newest events from which its offset is measured, clockLeast the minimum
+	// number.
 	clockSamples, clockLeast = 50, 10
-	// clockAgree is how close to the median more than half of the samples must be: a clock is off by a constant, what
-	// is written late is not. An offset that changes by less stays as it is.
+	// clockAgree is how close to the median more than half of the samples must be. It distinguishes the offset of a
+	// clock, which is constant, from the delay of late records, which is not. A change of the offset by less is
+	// ignored.
 	clockAgree = time.Minute
-	// clockBehind is how far behind the daemon's clock a log may be that is corrected: no zone is further off. What is
-	// older is an old log that is written again.
+	// clockBehind is the largest delay behind the daemon's clock that is corrected: no time zone differs by more. A log
+	// with a larger delay is an old log that is written again.
 	clockBehind = 26 * time.Hour
 )
 
-// eventClock decides what the times of one source's events are worth.
+// eventClock corrects the times of one source's events.
 type eventClock struct {
 	sourceName string
 	writer     *clusterWriter
 	measures   bool // the offset is measured
 	state      clockState
-	changed    bool // the state, since it was saved
+	changed    bool // the state has changed since it was saved
 	aside      aside
-	taken      int  // events behind the newest checkpoint that were taken in by this process
-	openSaved  bool // the saved state has judgements
+	taken      int  // number of events that this process applied after the newest checkpoint
+	openSaved  bool // the saved state includes judgements
 }
 
-// judgement is what the decision about the times of some events rests on.
+// judgement has the inputs by which the times of some consecutive events were corrected.
 type judgement struct {
-	Events int           `json:"events"` // how many
+	Events int           `json:"events"` // number of events
 	Read   time.Time     `json:"read"`
 	Prompt bool          `json:"prompt,omitempty"`
 	Offset time.Duration `json:"offset"`
 }
 
-// clockState is what of an eventClock is saved, in nanoseconds.
+// clockState is the stored part of an eventClock, in nanoseconds.
 type clockState struct {
 	Version int             `json:"v"`
 	Offset  time.Duration   `json:"offset"`
-	Samples []time.Duration `json:"samples"` // event time - clock of the newest events, oldest first
-	// Open are the judgements of the events behind the newest checkpoint, in order. A delivery that takes several
-	// transactions is read again after a kill between them, later and as history; its events are judged as they were.
+	Samples []time.Duration `json:"samples"` // event time minus clock time of the newest events, oldest first
+	// Open are the judgements of the events after the newest checkpoint, in order. After a kill between the
+	// transactions of a delivery, the delivery is read again, later and as history. Its events are then judged by the
+	// same inputs.
 	Open []judgement `json:"open,omitempty"`
 }
 
 const clockVersion = 1
 
-// clockKey is the name under which the state is kept among the checkpoints: it is committed with the events that were
-// decided by it.
+// clockKey is the name of the state among the checkpoints. So the state is committed with the events that it corrected.
 func clockKey(sourceName string) string { return sourceName + "/.clock" }
 
-// judged is the number of events of a delivery, from its first on, that were judged before a kill.
+// judged returns the number of events at the beginning of a delivery that were judged before a kill.
 func (c *eventClock) judged(d *source.Delivery) int {
 	n := -c.taken
 	for i := range c.state.Open {
@@ -72,7 +73,7 @@ func (c *eventClock) judged(d *source.Delivery) int {
 	return min(max(0, n), len(d.Events))
 }
 
-// judge notes what the other events of a delivery are judged by.
+// judge stores the inputs for the other events of a delivery.
 func (c *eventClock) judge(d *source.Delivery) {
 	fresh := judgement{
 		Events: len(d.Events) - c.judged(d), Read: d.Read.Round(0).UTC(), Prompt: d.Prompt(), Offset: c.state.Offset,
@@ -90,7 +91,7 @@ func (c *eventClock) judge(d *source.Delivery) {
 	c.state.Open = append(c.state.Open, fresh)
 }
 
-// judgementOf returns what the event of the present delivery with an index is judged by.
+// judgementOf returns the inputs for the event with the given index in the current delivery.
 func (c *eventClock) judgementOf(i int) *judgement {
 	at := c.taken + i
 	for n := range c.state.Open {
@@ -101,7 +102,7 @@ func (c *eventClock) judgementOf(i int) *judgement {
 	return &c.state.Open[len(c.state.Open)-1]
 }
 
-// took ends a delivery. No event behind its checkpoint is read again; what has no checkpoint of its own is.
+// took ends a delivery. If the delivery has a checkpoint, its events will not be read again.
 func (c *eventClock) took(d *source.Delivery, again bool) {
 	if c.taken += len(d.Events); again && d.Checkpoint == nil {
 		return
@@ -109,8 +110,8 @@ func (c *eventClock) took(d *source.Delivery, again bool) {
 	c.state.Open, c.taken = nil, 0
 }
 
-// measure takes the samples of a delivery and reports whether the offset has changed. The answers of a scheduler are
-// not measured: most of what they show happened long ago.
+// measure takes the samples of a delivery and reports whether the offset has changed. Answers of a polled scheduler are
+// not used: most of their events happened long ago.
 func (c *eventClock) measure(d *source.Delivery) bool {
 	fresh := d.Events[c.judged(d):]
 	if !c.measures || len(fresh) == 0 || !d.Prompt() || d.Answered {
@@ -124,7 +125,7 @@ func (c *eventClock) measure(d *source.Delivery) bool {
 	return c.adjust()
 }
 
-// adjust takes over the offset that the samples show, if they show one, and reports whether it is another one.
+// adjust sets the offset to that of the samples, if they agree, and reports whether it changed.
 func (c *eventClock) adjust() bool {
 	samples := slices.Sorted(slices.Values(c.state.Samples))
 	if len(samples) < clockLeast {
@@ -156,17 +157,17 @@ func (c *eventClock) admit(ev *job.Event, by *judgement) bool {
 	switch {
 	case offset == 0, by.Prompt && ahead.Abs() <= clockTolerance: // its clock agrees with the daemon's
 		return ahead <= clockTolerance
-	case ahead-offset > clockTolerance: // its clock is ahead even of the source's
+	case ahead-offset > clockTolerance: // the event is ahead even of the source's clock
 		return ahead <= clockTolerance
-	case by.Prompt && ahead > clockTolerance && ahead-offset < -clockTolerance: // between the two clocks
+	case by.Prompt && ahead > clockTolerance && ahead-offset < -clockTolerance: // the event lies between the two clocks
 		return false
 	}
 	c.correct(ev, offset)
 	return true
 }
 
-// correct moves an event by an offset. What was told of its job before the offset was known keeps its time, which may
-// be later by the offset: the event then happened no earlier than that.
+// correct moves an event by an offset. Earlier records of its job that were read before the offset was known keep their
+// times. Those may be later by the offset, and the event is not moved before them.
 func (c *eventClock) correct(ev *job.Event, offset time.Duration) {
 	ev.Shift(-offset)
 	j := c.writer.state.Job(ev.ID)
@@ -185,7 +186,7 @@ func (c *eventClock) correct(ev *job.Event, offset time.Duration) {
 	}
 }
 
-// restore takes over what was saved.
+// restore restores the stored state.
 func (c *eventClock) restore(saved map[string][]byte) error {
 	if data := saved[clockKey(c.sourceName)]; len(data) > 0 {
 		var s clockState

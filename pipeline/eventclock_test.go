@@ -23,7 +23,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// clocked is a pipeline whose clock the test sets, with a log that is read as it is written.
+// clocked is a pipeline whose clock the test sets, with a log that is read while it is written.
 type clocked struct {
 	t     testing.TB
 	store modelstore.Store
@@ -42,11 +42,11 @@ func newClocked(t testing.TB, store modelstore.Store, offset *time.Duration) *cl
 	return c
 }
 
-// start begins anew on the store, as after a kill.
+// start starts a new process on the store, as after a kill.
 func (c *clocked) start() {
 	c.t.Helper()
 	cfg := testConfig()
-	cfg.Forecasts = false // the clock's judgements do not look at them
+	cfg.Forecasts = false // the clock does not depend on forecasts
 	now := func() time.Time { return c.now }
 	c.p = mustNew(New(cfg, c.store, now, zap.NewNop(), NewMetrics(prometheus.NewRegistry())))
 	if err := c.p.Restore(context.Background(), "one"); err != nil {
@@ -55,7 +55,8 @@ func (c *clocked) start() {
 	c.p.AddSource(*c.src)
 }
 
-// write has the log told of events at an instant of the clock; the reader saw the end of the log `since` before.
+// write adds events to the log at an instant of the clock. since is the time since the reader last saw the end of the
+// log.
 func (c *clocked) write(seconds float64, since time.Duration, events ...job.Event) {
 	c.t.Helper()
 	c.now = at(seconds)
@@ -67,7 +68,7 @@ func (c *clocked) write(seconds float64, since time.Duration, events ...job.Even
 	take(c.t, c.p, d)
 }
 
-// tick does what the clock has come to.
+// tick does what is due at an instant of the clock.
 func (c *clocked) tick(seconds float64) {
 	c.t.Helper()
 	c.now = at(seconds)
@@ -107,7 +108,8 @@ func stores(t *testing.T, test func(t *testing.T, open func(testing.TB) modelsto
 	})
 }
 
-// life is a job of one processor that is submitted at a second, starts 10 s later and ends 100 s later.
+// life returns the events of a job of one processor that is submitted at a second, starts 10 s later and ends 100 s
+// later.
 func life(id int, second, shift float64) []job.Event {
 	name := fmt.Sprint("j", id)
 	submit, start, end := sized(event(job.Submit, name, second+shift), 1), event(job.Start, name, second+shift+10),
@@ -116,8 +118,8 @@ func life(id int, second, shift float64) []job.Event {
 	return []job.Event{submit, start, end}
 }
 
-// TestSetAside proves that one record that is dated 20 h ahead does not pull the clock: it is kept over restarts, shown
-// and counted, and used when the clock has come to it.
+// TestSetAside proves that one record dated 20 h ahead does not pull the clock forward. The record survives restarts,
+// is shown and counted, and is used when the clock has reached it.
 func TestSetAside(t *testing.T) {
 	const hour = 3600
 	stores(t, func(t *testing.T, open func(testing.TB) modelstore.Store) {
@@ -159,8 +161,9 @@ func TestSetAside(t *testing.T) {
 	})
 }
 
-// TestSetAsideEnds proves that a record of another century is a condition for a day after it was read, over a restart
-// and while no record comes; that it waits on and is counted; and that another one is a condition again.
+// TestSetAsideEnds proves that a record of another century is a condition for a day after it was read, also over a
+// restart and while no record comes. It stays set aside and counted after that day. Another such record is a condition
+// again.
 func TestSetAsideEnds(t *testing.T) {
 	const hour, century = 3600, 100 * 365 * 24 * 3600
 	c := newClocked(t, newStore(t), nil)
@@ -197,8 +200,8 @@ func TestSetAsideEnds(t *testing.T) {
 	check("after another record", 2, true)
 }
 
-// TestSetAsideOutrun proves that a submission that was set aside begins no second life when the job has come and gone
-// meanwhile.
+// TestSetAsideOutrun proves that a submission that was set aside begins no second life if the job has come and gone in
+// the meantime.
 func TestSetAsideOutrun(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		c := newClocked(t, newStore(t), nil)
@@ -219,7 +222,7 @@ func TestSetAsideOutrun(t *testing.T) {
 }
 
 // TestClockOffset proves that a log that is shifted as a whole is kept and corrected, whether its times are ahead or
-// behind, and that a restart after each record, with another clock, changes nothing.
+// behind. A restart with another clock after each record changes nothing.
 func TestClockOffset(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -258,8 +261,8 @@ func TestClockOffset(t *testing.T) {
 	})
 }
 
-// TestClockLeftAlone proves that what is no clock's fault is not corrected: jitter, hosts that differ by minutes, lines
-// that are written or read late, and history.
+// TestClockLeftAlone proves that nothing is corrected without a wrong clock: not for jitter, not for hosts that differ
+// by minutes, not for lines written or read late, and not for history.
 func TestClockLeftAlone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, of := range map[string]func(i int) (ahead float64, since time.Duration){
@@ -291,8 +294,8 @@ func TestClockLeftAlone(t *testing.T) {
 	}
 }
 
-// TestClockChanges proves that an offset that comes, changes and goes, as of local times read in a wrong zone when
-// clocks change, is followed, and that nothing is lost or pulled ahead meanwhile.
+// TestClockChanges proves that the correction follows an offset that begins, changes and ends, as local times read in a
+// wrong zone do at the changes of summer time. Meanwhile no record is lost or dated ahead.
 func TestClockChanges(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	second, n := 0.0, 0
@@ -319,7 +322,7 @@ func TestClockChanges(t *testing.T) {
 	}
 }
 
-// TestClockConfigured proves that where the offset is configured none is measured.
+// TestClockConfigured proves that no offset is measured if one is configured.
 func TestClockConfigured(t *testing.T) {
 	none := time.Duration(0)
 	c := newClocked(t, newStore(t), &none)
@@ -331,7 +334,8 @@ func TestClockConfigured(t *testing.T) {
 	}
 }
 
-// TestAsideBounded proves that what is set aside is bounded, and that what does not fit is a bad line.
+// TestAsideBounded proves that the number of records set aside is bounded, and that a record beyond the bound is a bad
+// line.
 func TestAsideBounded(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	var events []job.Event
@@ -348,7 +352,7 @@ func TestAsideBounded(t *testing.T) {
 	}
 }
 
-// dying is a store whose process is killed when it has taken some more transactions.
+// dying is a store whose process is killed after some more transactions.
 type dying struct {
 	modelstore.Store
 	left int
@@ -374,9 +378,9 @@ func (c *clocked) dieAfter(transactions int, d *source.Delivery) {
 	}
 }
 
-// TestClockKilledBetweenParts proves that a delivery that takes several transactions is judged as a whole: after a kill
-// between them, the same lines are read again as history, later and by another clock, but corrected, kept and set aside
-// as they would have been.
+// TestClockKilledBetweenParts proves that a delivery of several transactions is judged as a whole. After a kill between
+// them the same lines are read again as history, later and with another clock. They are still corrected, kept and set
+// aside as without the kill.
 func TestClockKilledBetweenParts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("restarts at every step: not with -short")
@@ -388,7 +392,7 @@ func TestClockKilledBetweenParts(t *testing.T) {
 		switch {
 		case i%100 == 60:
 			shift = 20 * hour
-		case i%100 >= 30 && i%100 < 40: // of a host whose clock is right
+		case i%100 >= 30 && i%100 < 40: // of a host with a right clock
 			shift = 0
 		}
 		events[i] = sized(event(job.Submit, fmt.Sprint(i), float64(i)/count+shift), 1)
@@ -445,8 +449,8 @@ func TestClockKilledBetweenParts(t *testing.T) {
 	})
 }
 
-// TestClockOfAnswers proves that the answers of a scheduler are not measured, since what they show is long ago, but
-// that what is ahead is set aside, once however often it is told.
+// TestClockOfAnswers proves that answers of a scheduler are not measured, because they show events of long ago. A
+// record ahead of the clock is set aside, once, however often the scheduler repeats it.
 func TestClockOfAnswers(t *testing.T) {
 	c := newClocked(t, newStore(t), nil)
 	answer := func(seconds float64) {

@@ -12,23 +12,24 @@ import (
 )
 
 // ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed, or a history has
-// been learnt. The follower must begin again with the new configuration.
+// been learnt. The follower must restart with the new configuration.
 var ErrConfigChanged = errors.New("the configuration of the collecting daemon has changed, or it has learnt a history")
 
-// FollowedSource is the name, behind that of the cluster, of what a pipeline that follows has in place of logs.
+// FollowedSource is the name, after that of the cluster, of the only source of a following pipeline: the journal of
+// another process.
 const FollowedSource = "database"
 
-// Wait returns when the store may have more than the event with a number, and now and then besides. problem says why
-// nothing may come any more, empty if all is well.
+// Wait returns when the store may have more than the event with the given number, and at intervals. problem is the
+// reason why no more events may come, empty if there is none.
 type Wait func(ctx context.Context, after int64) (problem string, err error)
 
-// Follow keeps the pictures where another process's journal goes, until ctx ends; after Restore, in place of Run. It
-// folds the same events in the same order and so comes to the same forecasts. It returns an error only where it cannot
-// go on: ErrConfigChanged, a damaged or closed store.
+// Follow folds another process's journal until ctx ends. It is called after Restore, in place of Run. It folds the same
+// events in the same order and so gets the same forecasts. It returns an error only if it cannot continue:
+// ErrConfigChanged, a damaged or closed store.
 func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) error {
 	p.run = ctx
 	for name, l := range p.writers {
-		l.known = nil // the journal knows every event of its own
+		l.known = nil // the journal has every derived event too
 		source := name + "/" + FollowedSource
 		status := readmodel.SourceStatus{Name: source, CaughtUp: true, Since: p.now()}
 		p.sources[source] = &sourceState{cluster: name, status: status}
@@ -59,7 +60,7 @@ func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) er
 	}
 }
 
-// followOnce waits for more, and folds it.
+// followOnce waits for more entries, and folds them.
 func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait, told *string) error {
 	waiting, cancel := ctx, context.CancelFunc(func() {})
 	if p.owes() {
@@ -72,7 +73,7 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 		if waiting.Err() == nil || ctx.Err() != nil {
 			return err
 		}
-		problem = *told // only its time was over
+		problem = *told // only the timeout of the wait
 	}
 	if err := errors.Join(p.checkFingerprint(ctx, fingerprint), p.checkLearnt(ctx)); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 	return nil
 }
 
-// note publishes, with what keeps the journal from going on.
+// note publishes a view with the problems that prevent the journal from growing.
 func (p *Pipeline) note(problems ...readmodel.Condition) {
 	now := p.now()
 	for _, in := range p.sources {

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// onlyRead is a store that refuses to be written, and to be read while it is away.
+// onlyRead is a store that refuses all writes, and while it is away also all reads.
 type onlyRead struct {
 	modelstore.Store
 	t    *testing.T
@@ -45,9 +45,9 @@ func (s *onlyRead) written(by string) error {
 	return modelstore.ErrReadOnly
 }
 
-// A pipeline that follows a journal, from whatever point it joins, has bit for bit the state, models and engine of the
-// one that writes it; it writes nothing, says while it cannot read, and gives up only when the configuration behind the
-// journal changes.
+// TestFollowingIsTheSame proves that a pipeline that follows a journal has, bit for bit, the state, models and engine
+// of its writer, from whatever point it joins. It writes nothing. It reports when it cannot read, and gives up only
+// when the configuration behind the journal changes.
 func TestFollowingIsTheSame(t *testing.T) {
 	events := mangle(workload(t, 220, 21), 21)
 	for _, join := range []int{0, 3, 9} {
@@ -86,7 +86,7 @@ func TestFollowingIsTheSame(t *testing.T) {
 				got[0].Name != "c/database" {
 				t.Errorf("the view's sources are %+v", got)
 			}
-			// the newest instant is published once there is time for a copy of the engine
+			// the newest instant is published once there is time to copy the engine
 			for begun := time.Now(); f.View("c").Seq != w.seq; {
 				if time.Since(begun) > time.Minute {
 					t.Fatalf("the follower is at event %d, the writer at %d", f.View("c").Seq, w.seq)
@@ -120,7 +120,7 @@ func TestFollowingIsTheSame(t *testing.T) {
 	}
 }
 
-// unreadReason returns why nothing comes from a source, "" if something may.
+// unreadReason returns why a source brings nothing, or "".
 func unreadReason(s *readmodel.SourceStatus) string {
 	if c := s.Unreadable(); c != nil {
 		return c.Reason

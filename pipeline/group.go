@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// group is what is to be committed in one transaction.
+// group collects the data of one transaction.
 type group struct {
 	p     *Pipeline
 	ctx   context.Context
@@ -20,14 +20,13 @@ type group struct {
 	batch modelstore.Batch
 }
 
-// due reports whether the group is to be committed although its delivery is not taken in as a whole: it is large, or
-// took long.
+// due reports whether the group must be committed before its delivery is complete: it is large, or took long.
 func (g *group) due() bool {
 	return g.out.full() || len(g.out.entries) >= g.p.partEvents ||
 		len(g.out.entries) > 0 && time.Since(g.begun) >= groupTime
 }
 
-// commit stores what the group has and empties it.
+// commit stores the group and empties it.
 func (g *group) commit() error {
 	g.batch.Entries, g.batch.Rows = g.out.entries, g.out.rows
 	if g.p.broken != nil {
@@ -44,7 +43,7 @@ func (g *group) commit() error {
 	return nil
 }
 
-// full reports whether the output is as much as one transaction should hold.
+// full reports whether the output has reached the bounds of one transaction.
 func (o *output) full() bool { return len(o.entries) >= groupEvents || o.bytes >= groupBytes }
 
 // add appends an entry of the journal.
@@ -53,21 +52,21 @@ func (o *output) add(e modelstore.Entry) {
 	o.bytes += entryBytes + textBytes(&e.Event)
 }
 
-// entryBytes is about what an entry takes in memory, on its way into the store too, without its texts.
+// entryBytes is the approximate memory of an entry without its texts, including the write to the store.
 const entryBytes = 512
 
 func textBytes(ev *job.Event) int {
 	return len(ev.ID) + len(ev.Queue) + len(ev.User) + len(ev.Account) + len(ev.QOS) + len(ev.Name) +
-		len(ev.GPUType) + len(ev.Reason)
+		len(ev.GPUType) + len(ev.Reason) + len(ev.After) + len(ev.NodeNames) + len(ev.Group)
 }
 
-// maxText bounds the texts of an event, in bytes: LSF's longest names of jobs have 4094. What a record has beyond is
-// cut off.
+// maxText bounds the texts of an event, in bytes: LSF's longest names of jobs have 4094. Longer texts are truncated.
 const maxText = 4096
 
-// clip cuts texts off that are too long. Ids are left alone: see storable.
+// clip truncates texts that are too long. Ids are not changed: see storable.
 func clip(ev job.Event) job.Event {
-	for _, text := range [...]*string{&ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.GPUType, &ev.Reason} {
+	for _, text := range [...]*string{&ev.Queue, &ev.User, &ev.Account, &ev.QOS, &ev.Name, &ev.GPUType, &ev.Reason,
+		&ev.Group} {
 		if len(*text) > maxText {
 			end := maxText
 			for end > maxText-utf8.UTFMax && !utf8.RuneStart((*text)[end]) {

@@ -12,13 +12,13 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// sameCondition reports whether two conditions are the same, whenever they began.
+// sameCondition reports whether two conditions are equal except for their begin.
 func sameCondition(c, d readmodel.Condition) bool {
 	c.Since = d.Since
 	return c == d
 }
 
-// maxConditionText is the most runes of a file or a reason: they are labels of metrics.
+// maxConditionText is the maximum number of runes of a file or a reason, because both are labels of metrics.
 const maxConditionText = 300
 
 // plain returns text as one line of printable characters, shortened if it is long: files and reasons come from outside.
@@ -30,10 +30,10 @@ func plain(text string) string {
 	return string(clean)
 }
 
-// maxSourceConditions bounds the files that are named of one source.
+// maxSourceConditions bounds the number of files named for one source.
 const maxSourceConditions = 8
 
-// unreadable returns the conditions of what keeps a source from being read.
+// unreadable returns the conditions for problems that prevent the reading of a source.
 func unreadable(s *source.Config, problems []tail.Problem) []readmodel.Condition {
 	var out []readmodel.Condition
 	for _, p := range problems[:min(len(problems), maxSourceConditions)] {
@@ -45,7 +45,7 @@ func unreadable(s *source.Config, problems []tail.Problem) []readmodel.Condition
 	return out
 }
 
-// reasonOf returns an error's words without the path, which the condition names already.
+// reasonOf returns an error's text without the path, because the condition names it already.
 func reasonOf(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -54,17 +54,17 @@ func reasonOf(err error) string {
 	return plain(err.Error())
 }
 
-// ofClock reports whether a condition is one of those of noteClock.
+// ofClock reports whether a condition comes from noteClock.
 func ofClock(c readmodel.Condition) bool {
 	return c.Name == readmodel.ClockOffset || ofAside(c)
 }
 
-// ofAside reports whether a condition is that of events that were set aside.
+// ofAside reports whether a condition is set_aside.
 func ofAside(c readmodel.Condition) bool { return c.Name == readmodel.SetAside }
 
-// noteClock makes conditions of what is known of the source's clock; aside says whether events that were set aside are
-// one. Their reasons do not count events or name
-// instants: they are labels of metrics, and a condition begins anew when its words change.
+// noteClock sets the conditions of a source's clock; aside is true if events that were set aside are one of them. Their
+// reasons contain no counts or times, because they are labels of metrics and a condition restarts when its text
+// changes.
 func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now time.Time) {
 	var of []readmodel.Condition
 	if s.ClockOffset != 0 {
@@ -91,7 +91,7 @@ func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now ti
 	}
 }
 
-// setConditions replaces the conditions that the filter selects; one that stood before keeps its begin.
+// setConditions replaces the conditions that the filter selects; a condition that existed before keeps its begin.
 func setConditions(
 	s *readmodel.SourceStatus, selects func(readmodel.Condition) bool, now time.Time, conditions ...readmodel.Condition,
 ) {
@@ -112,11 +112,11 @@ func setConditions(
 	s.Conditions = kept
 }
 
-// Conditions returns what is wrong with the database and the sources, in a fixed order. It may be called from any
+// Conditions returns the conditions of the database and the sources, in a fixed order. It may be called from any
 // goroutine.
 func (p *Pipeline) Conditions() []readmodel.Condition {
 	out := slices.Clone(p.cfg.Noticed)
-	if c := p.storeProblem.Load(); c != nil && !p.cfg.Follows { // one that follows has it as its source's
+	if c := p.storeProblem.Load(); c != nil && !p.cfg.Follows { // a follower reports it as a condition of its source
 		out = append(out, *c)
 	}
 	for _, v := range p.Views() {

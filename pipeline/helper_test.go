@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"log"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/waitcast/waitcast/internal/codec/codectest"
+	"github.com/waitcast/waitcast/internal/memdir"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -40,7 +42,12 @@ func workload(t testing.TB, jobs int, seed uint64) []job.Event {
 
 func mangle(events []job.Event, seed uint64) []job.Event { return eventtest.Mangle(events, seed) }
 
-// testConfig is that of a cluster of 128 processors with small windows, so that they move.
+func TestMain(m *testing.M) {
+	memdir.Use()
+	os.Exit(m.Run())
+}
+
+// testConfig returns the configuration of a cluster of 128 processors with small windows, so that the windows move.
 func testConfig() Config {
 	return Config{
 		Clusters:       []ClusterConfig{{Name: "c", Procs: 128, Queues: []string{"a"}}},
@@ -49,7 +56,7 @@ func testConfig() Config {
 	}
 }
 
-// mustNew returns a pipeline that a test's configuration can always have.
+// mustNew returns the pipeline, and panics on an error: a test's configuration must be valid.
 func mustNew(p *Pipeline, err error) *Pipeline {
 	if err != nil {
 		log.Panic(err)
@@ -67,7 +74,7 @@ func newPipeline(cfg Config, store modelstore.Store, order collector.Order) (*Pi
 	return p, src
 }
 
-// deliveries cuts events into deliveries of random length; the checkpoint of each is its number.
+// deliveries cuts events into deliveries of random length. The checkpoint of each delivery is its number.
 func deliveries(src *source.Config, events []job.Event, most int, seed uint64) []*source.Delivery {
 	rng := rand.New(rand.NewPCG(seed, 13))
 	var out []*source.Delivery
@@ -80,7 +87,7 @@ func deliveries(src *source.Config, events []job.Event, most int, seed uint64) [
 	return out
 }
 
-// take hands deliveries to the writer, each a transaction of its own.
+// take gives deliveries to the writer, each as one transaction.
 func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
 	t.Helper()
 	for _, d := range ds {
@@ -91,7 +98,7 @@ func take(t testing.TB, p *Pipeline, ds ...*source.Delivery) {
 	p.publishAtOnce()
 }
 
-// lanes returns what the pipeline would save, without the counters of records that changed nothing.
+// lanes returns what the pipeline would save, except the counters of records that changed nothing.
 func lanes(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := map[string][]byte{}
@@ -117,7 +124,7 @@ func lanes(t testing.TB, p *Pipeline) map[string]string {
 	return out
 }
 
-// kept is what a store holds.
+// kept holds the contents of a store.
 type kept struct {
 	Entries []modelstore.Entry
 	Rows    []modelstore.Row
@@ -160,9 +167,9 @@ func newStore(t testing.TB) modelstore.Store {
 	return s
 }
 
-// memory is a store that keeps entries, rows and checkpoints in memory, as they are committed.
+// memory is a store that keeps committed entries, rows and checkpoints in memory.
 type memory struct {
-	modelstore.Store // the rest: none
+	modelstore.Store // the other methods are nil
 	entries          []modelstore.Entry
 	rows             []modelstore.Row
 	byID             map[string][]job.Event

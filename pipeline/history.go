@@ -15,15 +15,14 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// histories are what the writer knows of the histories of the clusters, by name.
+// histories is the writer's state of the clusters' histories, by name.
 type histories struct {
 	inForce map[string]*past.History
-	// jobs are those of the histories that the published states know.
+	// jobs are the jobs of the histories that the published states include.
 	jobs map[string]*past.Jobs
-	// learnt say which histories the published states know, as the store has them.
+	// learnt are the histories that the published states include, as stored.
 	learnt map[string]*past.Learnt
-	// trimmed are the newest events of the clusters when their histories were looked at last for events that are too
-	// old.
+	// trimmed are the newest event times of the clusters when their histories were last trimmed.
 	trimmed map[string]time.Time
 }
 
@@ -39,12 +38,12 @@ type teaching struct {
 	ctx     context.Context // of the call
 	cluster string
 	history past.History
-	done    chan error // takes one error without blocking
+	done    chan error // buffered for one error
 }
 
-// Teach puts a history in force, whose chunks the store has, while Run is at work. Its After is set. Once Teach has
-// returned nil that lasts: a state that knows the history is built in the background, after a crash again, and takes
-// the place of the published one in one step. A history that was in force before is dropped.
+// Teach puts a history in force, whose chunks are in the store, while Run is running. It sets After. Once Teach has
+// returned nil, this is durable: a state that includes the history is built in the background, also after a crash, and
+// replaces the published one in one step. The previous history is dropped.
 //
 // It returns the error of the store, or the cause of ctx if the writer is busy until ctx ends.
 func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) error {
@@ -60,15 +59,15 @@ func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) er
 	}
 }
 
-// AwaitTaught returns once the published state of a cluster knows the history that is in force, if there is one. An
-// error is why it cannot be learnt, or the cause of ctx.
+// AwaitTaught waits until the published state of a cluster includes the history that is in force, if there is one. The
+// error is the reason why it cannot be learnt, or the cause of ctx.
 func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
 	for {
 		published := p.Published()
 		r := p.rebuilds.of(cluster)
 		if r != nil {
 			published = r.over
-		} else if _, unlearnt := p.unlearnt.of(cluster); !unlearnt { // else Run is about to begin one
+		} else if _, unlearnt := p.unlearnt.of(cluster); !unlearnt { // otherwise Run is about to begin a rebuild
 			return nil
 		}
 		select {
@@ -82,8 +81,8 @@ func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
 	}
 }
 
-// AwaitUsable returns once the published state of a cluster is one to go on from: records of its logs may not be taken
-// in before. It returns the cause of ctx if that ends before.
+// AwaitUsable waits until the published state of a cluster can accept records of its logs. It returns the cause of ctx
+// if ctx ends before.
 func (p *Pipeline) AwaitUsable(ctx context.Context, cluster string) error {
 	for {
 		published := p.Published()
@@ -107,7 +106,7 @@ func (p *Pipeline) HistoryOf(ctx context.Context, cluster string) (*past.History
 	return past.Decode[past.History](text)
 }
 
-// teach carries out a call of Teach.
+// teach executes a call of Teach.
 func (p *Pipeline) teach(ctx context.Context, t *teaching) {
 	t.done <- func() error {
 		writer := p.writers[t.cluster]
@@ -131,7 +130,7 @@ func (p *Pipeline) teach(ctx context.Context, t *teaching) {
 	}()
 }
 
-// restoreHistories finds the histories in force, before anything is restored.
+// restoreHistories loads the histories in force, before states are restored.
 func (p *Pipeline) restoreHistories(ctx context.Context) error {
 	p.histories = newHistories()
 	for name := range p.writers {
@@ -157,8 +156,8 @@ func (p *Pipeline) restoreHistories(ctx context.Context) error {
 	return nil
 }
 
-// compareHistories decides, after a snapshot was restored or not, which states must be built anew since they do not
-// know the history in force. Until then the restored states are answered from, unless they are of no use.
+// compareHistories decides, after a snapshot was restored or not, which states must be rebuilt because they do not
+// include the history in force. Until then the restored states serve answers, if they are usable.
 func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 	for name, w := range p.writers {
 		h, learnt := p.histories.inForce[name], p.histories.learnt[name]
@@ -176,21 +175,21 @@ func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 			}
 			continue
 		}
-		// A state from before the last swap cannot go on with the journal that was written since.
+		// A state from before the last swap cannot be continued with the journal entries written since then.
 		usable := restored && (learnt == nil || learnt.ID != h.ID)
 		if !usable {
 			if err := p.resetWriter(name); err != nil {
 				return err
 			}
 		}
-		if !p.cfg.Follows { // who only follows waits for the state of the one that collects
+		if !p.cfg.Follows { // a follower waits for the state of the collecting daemon
 			p.unlearnt.set(name, usable)
 		}
 	}
 	return p.dropHistories(ctx)
 }
 
-// loadJobs loads the jobs of the history that a restored state knows.
+// loadJobs loads the jobs of the history that a restored state includes.
 func (p *Pipeline) loadJobs(ctx context.Context, name, id string) error {
 	jobs, err := past.LoadJobs(ctx, p.store, name, id)
 	if errors.Is(err, modelstore.ErrCorrupt) {
@@ -201,7 +200,7 @@ func (p *Pipeline) loadJobs(ctx context.Context, name, id string) error {
 	return err
 }
 
-// dropHistories deletes the histories that nobody needs: staged ones, too, whose import was broken off.
+// dropHistories deletes unused histories, including those of interrupted imports.
 func (p *Pipeline) dropHistories(ctx context.Context) error {
 	if p.cfg.Follows {
 		return nil
@@ -240,7 +239,7 @@ func (p *Pipeline) checkLearnt(ctx context.Context) error {
 	return nil
 }
 
-// noteLearnt stores which history the published state of a cluster knows; nil for none.
+// noteLearnt stores which history the published state of a cluster includes; nil for none.
 func (p *Pipeline) noteLearnt(ctx context.Context, name string, now *past.Learnt) error {
 	old := p.histories.learnt[name]
 	if p.cfg.Follows || old == now || old != nil && now != nil && *old == *now {
@@ -260,7 +259,7 @@ func (p *Pipeline) noteLearnt(ctx context.Context, name string, now *past.Learnt
 	return nil
 }
 
-// resetWriter replaces the writer of a cluster by one that knows nothing.
+// resetWriter replaces the writer of a cluster by an empty one.
 func (p *Pipeline) resetWriter(name string) error {
 	for _, c := range p.cfg.Clusters {
 		if c.Name != name {
@@ -276,7 +275,7 @@ func (p *Pipeline) resetWriter(name string) error {
 	return nil
 }
 
-// unusable reports whether a state waits for its history that cannot be saved or answered from before.
+// unusable reports whether a state cannot be saved or serve answers until its history is learnt.
 func (p *Pipeline) unusable() bool {
 	for _, usable := range p.unlearnt.list() {
 		if !usable {
@@ -286,7 +285,7 @@ func (p *Pipeline) unusable() bool {
 	return false
 }
 
-// remembered tells of a job that the published state's history has, which the fold may have forgotten.
+// remembered looks up a job in the history of the published state; the fold may have forgotten the job.
 func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	jobs := p.histories.jobs[name]
 	if jobs == nil || p.broken != nil {
@@ -296,7 +295,7 @@ func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	var ok bool
 	p.broken = p.persist(p.run, cannotRead, func() (err error) {
 		left, ok, err = jobs.Known(p.run, id)
-		if errors.Is(err, modelstore.ErrCorrupt) { // a repetition of an old record may count twice: no reason to stop
+		if errors.Is(err, modelstore.ErrCorrupt) { // an old record may count twice, which is no reason to stop
 			p.metrics.StoreErrors.Inc()
 			p.log.Error("a part of a cluster's history is damaged: import it again", zap.Error(err))
 			left, ok, err = cluster.Left{}, false, nil
@@ -306,7 +305,7 @@ func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	return left, ok && p.broken == nil
 }
 
-// teachingOf returns how far the history of a cluster is learnt, nil if nothing is to be learnt.
+// teachingOf returns the progress of learning the history of a cluster, nil if there is none to learn.
 func (p *Pipeline) teachingOf(name string) *readmodel.Teaching {
 	r := p.rebuilds.of(name)
 	if r == nil {
@@ -315,7 +314,7 @@ func (p *Pipeline) teachingOf(name string) *readmodel.Teaching {
 	return r.progress(p.unlearnt.usable(name))
 }
 
-// historyFails notes that a history cannot be learnt.
+// historyFails records that a history cannot be learnt.
 func (p *Pipeline) historyFails(name string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return

@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// recorded are the events of a log, cut at an instant: what is imported, and what is followed.
+// recorded holds the events of a log, cut at an instant: the imported ones and the followed ones.
 type recorded struct{ past, live []job.Event }
 
 // cut cuts the log of a simulated machine, in the order of time, at the submission of a job.
@@ -31,7 +31,7 @@ func cut(t testing.TB, jobs, first int, seed uint64) recorded {
 	slices.SortStableFunc(events, func(a, b job.Event) int { return a.Time.Compare(b.Time) })
 	id := fmt.Sprint(first)
 	n := slices.IndexFunc(events, func(ev job.Event) bool { return ev.Kind == job.Submit && ev.ID == id })
-	for n > 0 && events[n-1].Time.Equal(events[n].Time) { // an instant stays whole
+	for n > 0 && events[n-1].Time.Equal(events[n].Time) { // never within an instant
 		n--
 	}
 	return recorded{events[:n:n], events[n:]}
@@ -65,7 +65,7 @@ func putHistory(t testing.TB, store modelstore.Store, id string, mode past.Mode,
 	return h
 }
 
-// teachNow puts a history in force; the rebuild begins.
+// teachNow puts a history in force, and the rebuild begins.
 func teachNow(t testing.TB, ctx context.Context, p *Pipeline, h past.History) {
 	t.Helper()
 	call := &teaching{ctx: ctx, cluster: "c", history: h, done: make(chan error, 1)}
@@ -75,7 +75,7 @@ func teachNow(t testing.TB, ctx context.Context, p *Pipeline, h past.History) {
 	}
 }
 
-// swapNow waits for a rebuild and lets its state take the place of the published one.
+// swapNow waits for a rebuild and replaces the published state with its state.
 func swapNow(t testing.TB, p *Pipeline) {
 	t.Helper()
 	select {
@@ -88,7 +88,7 @@ func swapNow(t testing.TB, p *Pipeline) {
 	}
 }
 
-// learns imports the history and waits until it is learnt.
+// learns imports the history and waits until the pipeline has learnt it.
 func learns(t testing.TB, p *Pipeline, store modelstore.Store, mode past.Mode, events []job.Event) {
 	t.Helper()
 	teachNow(t, t.Context(), p, putHistory(t, store, "h", mode, events))
@@ -101,8 +101,8 @@ func follows(t testing.TB, p *Pipeline, src *source.Config, events []job.Event) 
 	take(t, p, deliveries(src, events, 40, 3)...)
 }
 
-// laterRows returns the rows of the jobs that were submitted at an instant or after it, without the numbers of the
-// events that closed them.
+// laterRows returns the rows of the jobs that were submitted at or after an instant, without the numbers of the events
+// that closed them.
 func laterRows(t testing.TB, store modelstore.Store, from time.Time) map[string]modelstore.Row {
 	t.Helper()
 	rows := map[string]modelstore.Row{}
@@ -119,7 +119,7 @@ func laterRows(t testing.TB, store modelstore.Store, from time.Time) map[string]
 	return rows
 }
 
-// learnt returns the saved parts that do not tell what was really served.
+// learnt returns the saved parts that do not depend on which forecasts were really served.
 func learnt(t testing.TB, p *Pipeline) map[string]string {
 	t.Helper()
 	parts := lanes(t, p)
@@ -128,8 +128,8 @@ func learnt(t testing.TB, p *Pipeline) map[string]string {
 	return parts
 }
 
-// TestHistoryIsExact proves that a daemon that learns a history, before it follows its log or in the middle of it,
-// forecasts later jobs to the last bit as one that followed all of it; and that its state is the same.
+// TestHistoryIsExact proves that a daemon that learns a history has the same state, and forecasts later jobs to the
+// last bit, as a daemon that followed the whole log. It may learn the history before it follows its log or in between.
 func TestHistoryIsExact(t *testing.T) {
 	log := cut(t, 420, 250, 31)
 	const servedLive = 60 // events that are followed before the import
@@ -168,16 +168,16 @@ func TestHistoryIsExact(t *testing.T) {
 	}
 }
 
-// fastConfig follows few jobs of a history in full.
+// fastConfig returns a configuration that follows only few jobs of a history in full.
 func fastConfig() Config {
 	cfg := testConfig()
 	cfg.Replay.Newest, cfg.Replay.Older = 100, 60
 	return cfg
 }
 
-// TestFastHistoryDependsOnNothingElse proves that later rows and the state after a fast replay are the same whenever
-// the history was imported and however often the daemon was killed while it learnt it, that the lightly followed jobs
-// have no rows, and that the others are marked as replayed.
+// TestFastHistoryDependsOnNothingElse proves that later rows and the state after a fast replay do not depend on when
+// the history was imported, nor on kills of the daemon while it learnt. Jobs outside the full part have no rows, and
+// the others are marked as replayed.
 func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryThroughKills")
@@ -234,8 +234,8 @@ func TestFastHistoryDependsOnNothingElse(t *testing.T) {
 	}
 }
 
-// TestHistoryBesideTheLog proves that jobs that are both in a history and in the journal count once, whichever tells
-// more: that one's picture, and every later row, are as if all had been followed.
+// TestHistoryBesideTheLog proves that jobs in both a history and the journal count once, whichever of the two has more
+// about them. The picture and every later row are as if the daemon had followed everything.
 func TestHistoryBesideTheLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryIsExact")
@@ -278,15 +278,15 @@ func TestHistoryBesideTheLog(t *testing.T) {
 	}
 }
 
-// TestHistoryKeepsWhatWasServed proves that the forecasts of waiting jobs, and what became of forecasts that were made
-// live, stay as they are when a state with a history takes the place of the one that served them.
+// TestHistoryKeepsWhatWasServed proves that when a state with a history replaces the one that served forecasts, the
+// forecasts of waiting jobs and the outcomes of live forecasts stay the same.
 func TestHistoryKeepsWhatWasServed(t *testing.T) {
 	log := cut(t, 420, 200, 35)
 	store := newStore(t)
 	p, src := newPipeline(testConfig(), store, collector.Live)
 	restore(t, p, "one")
 	n := 250
-	for ; len(p.View("c").Queued) < 4; n += 10 { // until a queue stands
+	for ; len(p.View("c").Queued) < 4; n += 10 { // until jobs are waiting
 		follows(t, p, src, log.live[:n])
 	}
 	before := p.View("c")
@@ -299,7 +299,7 @@ func TestHistoryKeepsWhatWasServed(t *testing.T) {
 		if f.Quantiles == nil || !slices.ContainsFunc(before.OpenForecasts, func(w accuracy.Waiting) bool {
 			return slices.Equal(w.Quantiles, f.Quantiles)
 		}) {
-			continue // made when its instant is over
+			continue // these forecasts are made when their instant is over
 		}
 		served++
 		if got == nil || !slices.Equal(f.Quantiles, got.Quantiles) {
@@ -332,7 +332,7 @@ func TestHistoryKeepsWhatWasServed(t *testing.T) {
 	}
 }
 
-// servedByID returns the forecasts of the jobs that wait.
+// servedByID returns the forecasts of the waiting jobs.
 func servedByID(v *readmodel.View) map[string]*readmodel.Served {
 	out := map[string]*readmodel.Served{}
 	for _, j := range v.Queued {
@@ -341,8 +341,8 @@ func servedByID(v *readmodel.View) map[string]*readmodel.Served {
 	return out
 }
 
-// TestHistoryAfterConfigChange proves that a state that must be built anew is built from the stored history, while no
-// record is taken in, and is the same; and that a restart with a state that knows its history builds nothing.
+// TestHistoryAfterConfigChange proves that a state that must be rebuilt is rebuilt with the stored history, while no
+// record is taken in, and is the same. A restart with a state that contains its history rebuilds nothing.
 func TestHistoryAfterConfigChange(t *testing.T) {
 	log := cut(t, 300, 180, 36)
 	store := newStore(t)
@@ -392,8 +392,8 @@ func TestHistoryAfterConfigChange(t *testing.T) {
 	}
 }
 
-// TestFollowersBeginAgainAfterAHistory proves that a process that follows notices that the state it follows has learnt
-// a history, and that the next one has the same state as the writer.
+// TestFollowersBeginAgainAfterAHistory proves that a following process notices that the state it follows has learnt a
+// history, and that the next process has the same state as the writer.
 func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	log := cut(t, 200, 100, 38)
 	store := newStore(t)
@@ -424,8 +424,8 @@ func TestFollowersBeginAgainAfterAHistory(t *testing.T) {
 	}
 }
 
-// TestTimeThatRemains proves that the estimate counts the newest jobs of a fast replay, which are followed in full, as
-// what they cost.
+// TestTimeThatRemains proves that the estimate of a fast replay counts the newest jobs, which are followed in full, at
+// their higher cost.
 func TestTimeThatRemains(t *testing.T) {
 	r := &rebuild{history: past.History{Mode: past.Fast, Events: 3000, Submissions: 1000}, began: time.Now()}
 	r.plans.Newest = 100

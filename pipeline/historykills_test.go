@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// TestHistoryThroughKills proves that a daemon that is killed at any write of an import, and while it rebuilds, ends
-// where an undisturbed one does.
+// TestHistoryThroughKills proves that a daemon that is killed at any write of an import, and during the rebuild, ends
+// in the state of an undisturbed one.
 func TestHistoryThroughKills(t *testing.T) {
 	log := cut(t, 300, 180, 32)
 	const servedLive = 40
@@ -43,7 +43,7 @@ func TestHistoryThroughKills(t *testing.T) {
 		p, src = newPipeline(testConfig(), store, collector.Live)
 		restore(t, p, "one")
 		if died == beforeTeach {
-			learns(t, p, store, past.Exact, log.past) // what was staged is gone
+			learns(t, p, store, past.Exact, log.past) // the staged chunks are gone
 		} else if len(p.unlearnt.list()) > 0 {
 			if err := p.beginRebuilds(t.Context()); err != nil {
 				t.Fatal(err)
@@ -69,7 +69,7 @@ func TestHistoryThroughKills(t *testing.T) {
 	}
 }
 
-// next returns the write after which the next process is killed: those around the change of state, and some of the
+// next returns the write at which the next process is killed: each write around the change of state, and some of the
 // many that store the jobs of the history.
 func next(kill int) int {
 	if kill < 4 || os.Getenv("WAITCAST_LONG") != "" {
@@ -81,7 +81,7 @@ func next(kill int) int {
 // mortalStore is a store whose process is killed after some writes.
 type mortalStore struct {
 	modelstore.Store
-	left int // writes; -1: any number
+	left int // writes until the kill; -1: no kill
 }
 
 func (m *mortalStore) write() error {
@@ -120,7 +120,7 @@ func (m *mortalStore) DropHistories(ctx context.Context, cluster string, keep ..
 	return m.Store.DropHistories(ctx, cluster, keep...)
 }
 
-// fate is when a process was killed.
+// fate says when a process was killed.
 type fate int
 
 const (
@@ -129,7 +129,7 @@ const (
 	afterTeach
 )
 
-// dies teaches a history in a process that may be killed by its store.
+// dies teaches a history to a process that its store may kill.
 func dies(t *testing.T, p *Pipeline, h past.History) fate {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// holdback puts the events of a source that tells whole jobs in order of submission (collector.BySubmit) into the order
-// in which they happened: starts and ends wait until the submissions have passed them. At one instant ends come first,
-// then submissions in the order of the file, then starts; a job that ends at the instant of its own start ends after
-// it.
+// holdback sorts the events of a source with whole jobs in order of submission (collector.BySubmit) into the order in
+// which they happened. Starts and ends wait until the submissions have reached their times. At one instant ends come
+// first, then submissions in the order of the file, then starts. A job that ends at the instant of its own start ends
+// after it.
 type holdback struct {
 	held         heldHeap
 	count        uint64
@@ -52,7 +52,7 @@ func (h *holdback) add(ev job.Event, emit func(job.Event)) {
 	h.release(emit, func(e heldEvent) bool { return e.ev.Time.Before(h.newestSubmit) })
 }
 
-// flush releases everything: the log has ended.
+// flush releases all events, because the log has ended.
 func (h *holdback) flush(emit func(job.Event)) {
 	h.release(emit, func(heldEvent) bool { return true })
 }
@@ -63,12 +63,12 @@ func (h *holdback) release(emit func(job.Event), due func(heldEvent) bool) {
 	}
 }
 
-// holdbackQuiet is how long nothing may come of a log that has been read to its end before what is held back of it is
-// taken to be all: a dump has no later submission that would say so.
+// holdbackQuiet is the time without new lines after which a log that was read to its end counts as complete. Then its
+// held-back events are released, because no later submission of a dump would release them.
 const holdbackQuiet = 5 * time.Second
 
-// releaseQuiet takes in what is held back of logs that have ended. Of a log that goes on after all, records that
-// happened earlier come out of order then; they are used all the same.
+// releaseQuiet applies the held-back events of logs that have ended. If such a log continues after all, earlier records
+// come out of order; they are used nevertheless.
 func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]

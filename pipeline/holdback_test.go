@@ -16,7 +16,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// whole returns the events of a job as a log of whole jobs tells them; a runtime below 0 is a job that never ran.
+// whole returns the events of a job as a log of whole jobs reports them. A runtime below 0 means that the job never
+// ran.
 func whole(id int, submit, wait, runtime float64) []job.Event {
 	name := fmt.Sprint(id)
 	s, b, e := event(job.Submit, name, submit), event(job.Start, name, submit+wait),
@@ -32,8 +33,8 @@ func whole(id int, submit, wait, runtime float64) []job.Event {
 	return []job.Event{s, b, e}
 }
 
-// at one instant ends come first, then submissions in the order of the file, then starts, then what ends at the instant
-// of its own start.
+// TestHoldbackOrder proves the order within one instant: first ends, then submissions in the order of the file, then
+// starts, and last the ends of jobs that started at this instant.
 func TestHoldbackOrder(t *testing.T) {
 	var h holdback
 	var got []string
@@ -71,7 +72,8 @@ func jobsOf(t *rapid.T) [][]job.Event {
 	return jobs
 }
 
-// No checkpoint is committed as long as an event before it is held back, and what it stands for is in the journal.
+// TestCheckpointsWaitForHeldEvents proves that no checkpoint is committed while an earlier event is held back, and that
+// the journal has every event before a committed checkpoint.
 func TestCheckpointsWaitForHeldEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		jobs := jobsOf(t)
@@ -107,8 +109,8 @@ func TestCheckpointsWaitForHeldEvents(t *testing.T) {
 	})
 }
 
-// What is held back of a log that has been read to its end is taken in when nothing more comes: a dump has no later
-// submission.
+// TestHeldBackEventsOfADumpAreReleased proves that the held-back events of a log that was read to its end are taken in
+// when nothing more comes, because a dump has no later submission.
 func TestHeldBackEventsOfADumpAreReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &memory{}

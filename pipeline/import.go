@@ -1,5 +1,5 @@
 package pipeline
 
-// ImportName is the name, after the cluster's, under which the bad lines of imports are kept and counted. Journals of
-// earlier builds have it as the source of the jobs that were imported. No configured source can have it.
+// ImportName is the name, after the cluster's, under which the bad lines of imports are stored and counted. In journals
+// of earlier versions it is the source of imported jobs. No configured source can have this name.
 const ImportName = "import"

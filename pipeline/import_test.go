@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// finishedJobs returns jobs that were over at an instant, each as the one event by which earlier builds imported it.
+// finishedJobs returns jobs that had finished at an instant, each as the one event that earlier builds imported.
 func finishedJobs(n int, over float64, seed uint64) []job.Event {
 	rng := rand.New(rand.NewPCG(seed, 17))
 	var out []job.Event
@@ -30,22 +30,22 @@ func finishedJobs(n int, over float64, seed uint64) []job.Event {
 	return out
 }
 
-// picture is what a view shows of the jobs that live.
+// picture returns what a view shows of the living jobs.
 func picture(v *readmodel.View) []cluster.Job {
 	var out []cluster.Job
 	for _, list := range [...][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range list {
 			one := *j
-			one.Seq = 0 // counts the imported ones too
+			one.Seq = 0 // it counts the imported events too
 			out = append(out, one)
 		}
 	}
 	return out
 }
 
-// TestOldImportsReplay proves that a journal of an earlier build, in which imported jobs stand among the followed ones
-// under a source of their own, in any order of time, still gives the state that it gave then: nothing of who runs and
-// waits has changed, and their lifetimes were learnt.
+// TestOldImportsReplay proves that the journal of an earlier build still gives its former state. In such a journal
+// imported jobs stand among the followed ones, under a source of their own and in any order of time. They do not change
+// which jobs run and wait, and their lifetimes are learnt.
 func TestOldImportsReplay(t *testing.T) {
 	const past = 40
 	store := newStore(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// A job whose submission does not tell its queue counts in the chains of the queue that a later record names, and
-// nowhere else.
+// TestQueueLearntLate proves that a job whose submission names no queue counts only in the chains of the queue that a
+// later record names.
 func TestQueueLearntLate(t *testing.T) {
 	p, _ := newPipeline(testConfig(), nil, collector.Live)
 	direct, err := markov.New(p.cfg.Models.Forget)
@@ -33,7 +33,7 @@ func TestQueueLearntLate(t *testing.T) {
 		id, begin := fmt.Sprint(i), float64(100*i)
 		told := event(job.Update, id, begin+10)
 		told.Queue, told.Procs = "late", 1+i%7
-		if i%3 == 0 { // or its start tells
+		if i%3 == 0 { // otherwise its start names the queue
 			told.Kind = job.Start
 		} else {
 			events = append(events, event(job.Start, id, begin+20))
@@ -70,7 +70,8 @@ func TestQueueLearntLate(t *testing.T) {
 	}
 }
 
-// What the journal's keys say of a job's last life is what the fold itself remembers of it.
+// TestLastLifeIsWhatTheFoldRemembers proves that the journal's keys and the fold's memory agree about a job's last
+// life.
 func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 	for _, events := range [][]job.Event{
 		{event(job.Submit, "1", 10), event(job.Cancel, "1", 20)},
@@ -94,20 +95,20 @@ func TestLastLifeIsWhatTheFoldRemembers(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := leftIn(t, data)
-		want.Job = nil // only the fold's own memory has it
+		want.Job = nil // only the fold's own memory has this
 		if !ok || got != want {
 			t.Errorf("after %d events: %+v, want %+v", len(events), got, want)
 		}
 	}
 }
 
-// A lifetime whose size and queue are told a little after its end, or never, is learnt once: by what is known then.
-// History does not wait.
+// TestLifetimesCompletedLate proves that a lifetime whose size and queue come a little after its end, or never, is
+// learnt once, with what is known by then. History is learnt without that delay.
 func TestLifetimesCompletedLate(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		live  bool
-		late  bool // a record with everything follows
+		late  bool // a record with all attributes follows
 		after float64
 		queue string
 		class int
@@ -127,7 +128,7 @@ func TestLifetimesCompletedLate(t *testing.T) {
 						t.Fatal(err)
 					}
 				}})
-				data, err := l.models.MarshalBinary() // and saving in the middle leaves no trace
+				data, err := l.models.MarshalBinary() // and saving in between changes nothing
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -162,7 +163,7 @@ func TestLifetimesCompletedLate(t *testing.T) {
 	}
 }
 
-// leftIn returns the one job that a saved state remembers.
+// leftIn returns the one job in a saved state.
 func leftIn(t *testing.T, state []byte) cluster.Left {
 	t.Helper()
 	var saved struct {

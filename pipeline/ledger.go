@@ -15,33 +15,33 @@ import (
 	"github.com/waitcast/waitcast/predictor/ruletext"
 )
 
-// openForecast is the forecast of a job that has not started yet, or that started before enough was known of it.
+// openForecast is the forecast of a job that has not started yet, or that started before its size and queue were known.
 type openForecast struct {
 	accuracy.Forecast
-	// View is the view from which the forecast will be made, if it is not made yet.
+	// View is the view from which the forecast will be made; nil if it has been made.
 	View *submissionView `json:"-"`
 }
 
 // ledger predicts every job at its submission and scores it at its start.
 //
-// The forecast of a job uses what could be known at the instant of its submission: ends, submissions up to its own, no
-// start. So it depends on the events alone, not on how they were cut into batches. It is made when that instant is
-// over. For a job whose size or queue are not known by then it is made when they become known.
+// The forecast of a job uses the events before the instant of its submission. Of that instant it uses the ends, and the
+// submissions up to its own, but no starts. So it depends only on the events, not on how they were batched. It is made
+// at the end of that instant. If the job's size or queue is not known by then, it is made when both become known.
 type ledger struct {
 	cluster    string
 	feeder     *engineFeeder
 	emit       func(modelstore.Row)
 	levels     []float64
 	instant    time.Time
-	pending    []*openForecast          // of the instant, in the order of submission, those that are closed already too
-	late       []*openForecast          // not made yet although their instant is over, in the order of submission
-	open       map[string]*openForecast // of the jobs that wait, by id
-	newestView *submissionView          // the newest view that was kept
+	pending    []*openForecast          // submissions of the open instant in order, including closed forecasts
+	late       []*openForecast          // their instant has ended without a forecast; in the order of submission
+	open       map[string]*openForecast // of the waiting jobs, by id
+	newestView *submissionView          // the newest kept view
 	record     accuracy.Record
 	served     servedForecasts
 	ruleWriter ruletext.Writer
 	preview    preview
-	renamed    uint64 // the array, to the engine, whose record was taken over last
+	renamed    uint64 // the engine's id of the array whose record was taken over last
 }
 
 // newLedger returns a ledger without forecasts. emit takes each row as it is closed.
@@ -52,8 +52,8 @@ func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledg
 	}
 }
 
-// closeInstant makes the forecasts of the open instant; afterwards the engine knows all of it. It must be called ahead
-// of every event that is later than the open instant, and openInstant after it.
+// closeInstant makes the forecasts of the open instant and passes all its changes to the engine. It must be called
+// before every event that is later than the open instant, followed by openInstant.
 func (l *ledger) closeInstant(s *cluster.State) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {
@@ -85,34 +85,44 @@ func (l *ledger) openInstant(at time.Time, s *cluster.State) {
 func (l *ledger) make(o *openForecast, s *cluster.State) {
 	now := clock(l.instant)
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast { return l.feeder.engine.Submit(now, id, r) })
-	if o.Rest && o.Parts > 0 { // some were told apart at this very instant
-		r := rest(&o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue))
-		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(&o.Job), Request: r})
+	if o.Rest && o.Parts > 0 { // some tasks got records of their own at this instant
+		r := rest(o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue))
+		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(o.Job), Request: r})
 	}
 	l.made(o)
 }
 
-// enter passes a job to the engine by submit, and keeps its forecasts. The tasks of an array are two jobs there: the
-// first, and the others together. If a task has got a record of its own, that task is the first.
+// enter passes a job to the engine with the function submit, and keeps its forecasts. The tasks of an array are two
+// jobs in the engine: the first task, and the others together. If a task has a record of its own, it counts as the
+// first.
 func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
-		f := submit(readmodel.EngineID(&o.Job), engineRequest(&o.Job))
+		f := submit(readmodel.EngineID(o.Job), l.withBegin(engineRequest(o.Job), o.Job))
 		o.Light = f.Experts == nil && l.feeder.engine.Replaying()
-		o.Answers = []accuracy.Answer{answerIn(s, &f, &o.Job)}
+		o.Answers = []accuracy.Answer{answerIn(s, &f, o.Job)}
 	}
 	if others := o.OtherTasks(); others > 0 {
-		f := submit(restID(&o.Job), rest(&o.Job, others, procsOf(s, o.Job.Queue)))
-		last := answerIn(s, &f, &o.Job)
+		f := submit(restID(o.Job), l.withBegin(rest(o.Job, others, procsOf(s, o.Job.Queue)), o.Job))
+		last := answerIn(s, &f, o.Job)
 		o.Last, o.Rest = &last, true
 	}
 }
 
-// procsOf returns the processors of a queue's pool, 0 where that is not known.
+// withBegin returns the request for the forecast of a job, with the begin time known by the open instant.
+func (l *ledger) withBegin(r engine.Request, j *cluster.Job) engine.Request {
+	if from := readmodel.BeginTime(j, l.instant); !from.IsZero() {
+		r.Begin = clock(from)
+	}
+	return r
+}
+
+// procsOf returns the number of processors of a queue's pool, 0 if unknown.
 func procsOf(s *cluster.State, queue string) int { return s.Pool(queue).Capacity(cluster.Procs) }
 
 func (l *ledger) made(o *openForecast) {
-	o.Made, o.View = true, nil
+	o.Made, o.View, o.OnHold = true, nil, l.submittedOnHold(o)
+	o.Throttled = o.Job.Throttle > 0 && !o.Part && o.OtherTasks() >= o.Job.Throttle
 	l.record.Follow(&o.Forecast)
 	if !o.Closed.IsZero() {
 		l.close(o)
@@ -131,39 +141,45 @@ func (l *ledger) completeForecast(o *openForecast, s *cluster.State) {
 	l.made(o)
 }
 
-// catchUp passes a job to the engine that was submitted a while ago, and what happened to it since. Its forecast uses
-// what could be known at its submission. Its wait is learned; its runtime is not, if it has ended.
+// catchUp passes a job that was submitted some time ago to the engine, with its changes since. Its forecast uses the
+// view of its submission. Its wait is learned. If it has ended, its runtime is not learned.
 func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
+	o.KeptBeside = keptBeside(o, s)
+	view := o.View.View
+	if o.Closed.IsZero() { // otherwise it may have started before others only because these waited
+		view = e.WithEarlier(view, submitted, readmodel.EngineID(o.Job), o.Job.Queue)
+	}
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast {
-		if id == readmodel.EngineID(&o.Job) {
-			return e.SubmitAt(o.View.View, submitted, now, id, r)
+		if id == readmodel.EngineID(o.Job) {
+			return e.SubmitAt(view, submitted, now, id, r)
 		}
-		wide := rest(&o.Job, o.OtherTasks()+1, procsOf(s, o.Job.Queue)) // the view does not know the first task
-		f := e.SubmitAt(o.View.View, submitted, now, id, wide)
-		e.Update(now, id, rest(&o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue)))
+		wide := rest(o.Job, o.OtherTasks()+1, procsOf(s, o.Job.Queue)) // the view does not contain the first task
+		wide.Begin = r.Begin
+		f := e.SubmitAt(view, submitted, now, id, wide)
+		e.Update(now, id, rest(o.Job, o.WaitingTasks(), procsOf(s, o.Job.Queue)))
 		return f
 	})
 	switch {
 	case o.Started:
 		l.begun(o)
 		if o.Ended {
-			l.feedBoth(doLost, &o.Job)
+			l.feedBoth(doLost, o.Job)
 		}
 	case !o.Closed.IsZero():
-		l.feedBoth(doGone, &o.Job)
+		l.feedBoth(doGone, o.Job)
 	case o.Job.Held:
-		l.held(&o.Job)
+		l.held(o.Job)
 	}
 }
 
-// expire makes the forecasts of the jobs of which too little has been known for too long: one for each size.
+// expire makes the forecasts of jobs whose size or queue has been unknown for too long: one forecast for each size.
 func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
 		o := l.late[n]
 		o.After = !o.Closed.IsZero()
-		request := engineRequest(&o.Job)
+		request := engineRequest(o.Job)
 		ask := func(procs int) {
 			request.Procs = procs
 			f := o.View.View.Forecast(&request)
@@ -180,27 +196,32 @@ func (l *ledger) expire(s *cluster.State) {
 	l.late = slices.Delete(l.late, 0, n)
 }
 
-// guess passes a job whose size is not known to the engine, so that the engine counts it. Updates correct it.
+// guess passes a job of unknown size to the engine, so that the engine counts it. Updates correct the size.
 func (l *ledger) guess(o *openForecast, s *cluster.State) {
-	ownJob := (o.Part || o.Renamed) && o.Started // a task that runs is a job of its own
+	ownJob := (o.Part || o.Renamed) && o.Started // a running task is a job of its own
 	if o.Ended || !o.Closed.IsZero() && !o.Started || ownJob {
 		return
 	}
 	o.Entered = true
-	id := readmodel.EngineID(&o.Job)
+	id := readmodel.EngineID(o.Job)
 	if o.Parts > 0 && !o.Part {
-		id = restID(&o.Job)
+		id = restID(o.Job)
 		l.remain(o, s)
 	} else {
-		l.silent(&o.Job)
+		l.silent(o.Job)
 	}
 	if o.Started {
 		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: o.Closed})
+		l.placeLate(o, id)
 	}
 }
 
-// take takes in a change; s is the state after it.
+// take applies a change; s is the state after it.
 func (l *ledger) take(c *changes.Change, s *cluster.State) {
+	if c.Event.Kind == job.Machine { // in a quiet cluster an instant may stay open for long
+		l.feeder.pools(s)
+		return
+	}
 	switch c.Kind {
 	case changes.Submitted, changes.Split:
 		switch {
@@ -216,14 +237,14 @@ func (l *ledger) take(c *changes.Change, s *cluster.State) {
 	case changes.Updated:
 		l.update(c, s)
 	case changes.Held, changes.Released:
-		if c.Before.Held != c.After.Held {
+		if c.Before.Held != c.After.Held || l.holdOf(c.Before) != l.holdOf(c.After) {
 			l.held(c.After)
 		}
 		l.update(c, s)
 	case changes.Started:
 		l.start(c, s)
 	case changes.UsedUp:
-		if l.renamed != readmodel.EngineID(c.Before) { // else its last task goes on with its record
+		if l.renamed != readmodel.EngineID(c.Before) { // otherwise its last task keeps its record
 			l.gone(c, s)
 		}
 	case changes.Cancelled:
@@ -238,7 +259,8 @@ func (l *ledger) take(c *changes.Change, s *cluster.State) {
 }
 
 func (l *ledger) begin(j *cluster.Job, live bool) {
-	o := &openForecast{Forecast: accuracy.Forecast{Job: *j, Live: live}}
+	o := &openForecast{Forecast: accuracy.Forecast{Job: j, Live: live}}
+	o.Blocking.Eligible, o.BehindUnknown = j.Eligible, l.unknownJobs()
 	l.open[j.ID] = o
 	l.pending = append(l.pending, o)
 	l.show(o)
@@ -246,31 +268,75 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 	l.feeder.order.Open(restID(j))
 }
 
-// silent passes a job to the engine whose forecast is not scored: its submission became known afterwards.
+// submittedOnHold reports whether a job did not compete at its submission. The reason in a listing does not count,
+// because it is later. The exception is a dependency: if it is unfulfilled later, it was unfulfilled before.
+func (l *ledger) submittedOnHold(o *openForecast) bool {
+	b := &o.Blocking
+	held := b.ByLog && b.Since.Equal(o.Job.Submit)
+	depends := o.Job.After == job.UnknownAfter || o.Job.After != "" && o.Job.Held && o.Job.Reason == "Dependency"
+	return held || b.Eligible.After(l.instant) || depends
+}
+
+// mostUnknown bounds the number of unknown jobs that are remembered for a submission.
+const mostUnknown = 64
+
+// unknownJobs returns the ids of the newest waiting jobs of which too little is known for a forecast.
+func (l *ledger) unknownJobs() (ids []string) {
+	for _, list := range [...][]*openForecast{l.late, l.pending} {
+		for _, o := range list {
+			if o.Closed.IsZero() && !o.Job.Held && !o.DetailsKnown() {
+				ids = append(ids, o.Job.ID)
+			}
+		}
+	}
+	return slices.Clone(ids[max(0, len(ids)-mostUnknown):])
+}
+
+// keptBeside reports whether a limit would prevent a job from starting beside two groups of jobs: those that ran at its
+// submission, and the unknown jobs that waited ahead of it, by their present attributes. A user who submits many jobs
+// at once may reach a limit this way.
+func keptBeside(o *openForecast, s *cluster.State) bool {
+	if len(o.BehindUnknown) == 0 || o.View == nil {
+		return false
+	}
+	var ahead []engine.Request
+	for _, id := range o.BehindUnknown {
+		if j := s.Job(id); j != nil && !j.Guessed() && j.Procs > 0 {
+			ahead = append(ahead, engineRequest(j))
+		}
+	}
+	own := engineRequest(o.Job)
+	return o.View.View.KeptBeside(&own, ahead)
+}
+
+// silent passes a job to the engine whose forecast is not scored, because its submission became known later.
 func (l *ledger) silent(j *cluster.Job) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: readmodel.EngineID(j), Request: engineRequest(j)})
 }
 
-// feedBoth feeds a command for both of a job's ids; the engine ignores an id that it does not know.
+// feedBoth feeds a command for both ids of a job; the engine ignores unknown ids.
 func (l *ledger) feedBoth(do commandKind, j *cluster.Job) {
 	for _, id := range [...]uint64{readmodel.EngineID(j), restID(j)} {
-		l.feeder.feed(l.instant, engineCommand{Do: do, ID: id, Hold: holdOf(j)})
+		l.feeder.feed(l.instant, engineCommand{Do: do, ID: id, Hold: l.holdOf(j)})
 	}
 }
 
-// holdOf returns what is known of why a job does not compete; nothing of one that does.
-func holdOf(j *cluster.Job) (h engine.Hold) {
+// holdOf returns the known cause why a job does not compete. For a job that competes it returns the zero Hold.
+func (l *ledger) holdOf(j *cluster.Job) (h engine.Hold) {
 	if !j.Held {
 		return h
 	}
 	h.Limit = job.CauseOf(j.Reason) == job.LimitReached
-	if j.Eligible.After(j.Submit) && j.Reason == "BeginTime" {
-		h.Until = clock(j.Eligible)
+	if j.Reason == "Dependency" && j.After != job.UnknownAfter {
+		h.After = j.After
+	}
+	if from := readmodel.BeginTime(j, l.instant); !from.IsZero() {
+		h.Until = clock(from)
 	}
 	return h
 }
 
-// held passes to the engine that a job, or an array, competes no more, or again.
+// held reports to the engine that a job, or an array, no longer competes, or competes again.
 func (l *ledger) held(j *cluster.Job) {
 	if j.Held {
 		l.feedBoth(doHold, j)
@@ -279,25 +345,49 @@ func (l *ledger) held(j *cluster.Job) {
 	}
 }
 
-// learn takes over what is known of a job now.
-func (l *ledger) learn(o *openForecast, j *cluster.Job) {
-	o.Job.Attributes, o.Job.Unqueued, o.Job.Unsized, o.Job.Held = j.Attributes, j.Unqueued, j.Unsized, j.Held
+// learn updates the job of a forecast after a change.
+func (l *ledger) learn(o *openForecast, c *changes.Change) {
+	j := c.After
+	o.Blocking.Observe(&c.Event, c.Before, j, o.Job.Submit)
+	o.Job = submittedAs(j, o.Job)
 	l.record.Decisions.Update(o.Followed, j.Queue, j.Procs)
 }
 
-// update takes in what became known of a job, also of one that has started or left.
+// submittedAs returns a job with the id and the submission time of its forecast, which may come from another record. If
+// they are equal it returns the job itself.
+func submittedAs(j, forecast *cluster.Job) *cluster.Job {
+	known := *j
+	known.ID, known.Attempt, known.Seq = forecast.ID, forecast.Attempt, forecast.Seq
+	known.Order, known.Submit = forecast.Order, forecast.Submit
+	if known == *j {
+		return j
+	}
+	return &known
+}
+
+// share replaces the jobs of a restored ledger by equal jobs of the picture, to share memory.
+func (l *ledger) share(s *cluster.State) {
+	for id, o := range l.open {
+		if j := s.Job(id); j != nil && *j == *o.Job {
+			o.Job = j
+		}
+	}
+}
+
+// update applies new attributes of a job, also of one that has started or left.
 func (l *ledger) update(c *changes.Change, s *cluster.State) {
 	o := l.open[c.Event.ID]
 	if o == nil || o.Job.Attempt != c.After.Attempt {
 		o = l.lateOne(c.After)
 	}
 	if o != nil {
-		l.learn(o, c.After)
+		l.learn(o, c)
 		l.completeForecast(o, s)
 	}
 	if before, after := engineRequest(c.Before), engineRequest(c.After); before != after {
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: readmodel.EngineID(c.After), Request: after})
 	}
+	l.place(c)
 	if o != nil && o.Rest && !o.Part {
 		r := rest(c.After, o.WaitingTasks(), procsOf(s, c.After.Queue))
 		l.feeder.feed(l.instant, engineCommand{Do: doUpdate, ID: restID(c.After), Request: r})
@@ -314,8 +404,24 @@ func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 	return l.late[i]
 }
 
-// start takes in a start.
+// place passes the nodes that a job runs on to the engine, if a record names them.
+func (l *ledger) place(c *changes.Change) {
+	if j := c.After; c.Event.NodeNames != "" && j.Running() {
+		l.feeder.feed(l.instant, engineCommand{Do: doPlace, ID: readmodel.EngineID(j), Nodes: j.NodeNames})
+	}
+}
+
+// placeLate passes the nodes of a job that started before it was passed to the engine, by its id in the engine: no
+// later record names them again.
+func (l *ledger) placeLate(o *openForecast, id uint64) {
+	if nodes := o.Job.NodeNames; nodes != "" && !o.Ended {
+		l.feeder.feed(l.instant, engineCommand{Do: doPlace, ID: id, Nodes: nodes})
+	}
+}
+
+// start applies a start.
 func (l *ledger) start(c *changes.Change, s *cluster.State) {
+	defer l.place(c)
 	o, id := l.open[c.Event.ID], readmodel.EngineID(c.After)
 	if o == nil {
 		if !c.Over {
@@ -323,8 +429,8 @@ func (l *ledger) start(c *changes.Change, s *cluster.State) {
 		}
 		return
 	}
-	l.learn(o, c.After)
-	entered := o.View == nil // or it will be at the end of this instant
+	l.learn(o, c)
+	entered := o.View == nil // or it will be made at the end of this instant
 	if o.Part || o.Renamed {
 		l.silent(c.After)
 		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
@@ -335,7 +441,7 @@ func (l *ledger) start(c *changes.Change, s *cluster.State) {
 	}
 }
 
-// gone takes in that a job left without a start.
+// gone handles a job that left without a start.
 func (l *ledger) gone(c *changes.Change, s *cluster.State) {
 	o := l.open[c.Event.ID]
 	if o == nil {
@@ -343,14 +449,14 @@ func (l *ledger) gone(c *changes.Change, s *cluster.State) {
 		return
 	}
 	l.resolve(o, c.Event.Time, false, s)
-	if o.Part { // the others wait on
-		l.feeder.feed(l.instant, engineCommand{Do: doGone, ID: readmodel.EngineID(&o.Job)})
+	if o.Part { // the other tasks keep waiting
+		l.feeder.feed(l.instant, engineCommand{Do: doGone, ID: readmodel.EngineID(o.Job)})
 		return
 	}
-	l.feedBoth(doGone, &o.Job)
+	l.feedBoth(doGone, o.Job)
 }
 
-// over notes that a job runs no more whose forecast is not made yet.
+// over records the end of a job whose forecast is not made yet.
 func (l *ledger) over(j *cluster.Job) {
 	if o := l.lateOne(j); o != nil {
 		o.Ended = true
@@ -361,7 +467,7 @@ func (l *ledger) over(j *cluster.Job) {
 func (l *ledger) resolve(o *openForecast, at time.Time, started bool, s *cluster.State) {
 	delete(l.open, o.Job.ID)
 	if !o.Part {
-		l.served.drop(&o.Job)
+		l.served.drop(o.Job)
 	}
 	o.Closed, o.Started = at, started
 	if o.Made {
@@ -381,7 +487,7 @@ func (l *ledger) close(o *openForecast) {
 	l.emit(row)
 }
 
-// zoneOffset returns by how many seconds the clock of a zone is ahead of UTC at an instant.
+// zoneOffset returns the offset of a zone from UTC at an instant, in seconds east.
 func zoneOffset(zone *time.Location, at time.Time) float64 {
 	_, offset := at.In(zone).Zone()
 	return float64(offset)

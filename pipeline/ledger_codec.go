@@ -23,12 +23,12 @@ type savedLedger struct {
 	After   []engineCommand `json:"after,omitempty"`
 	Busy    []uint64        `json:"busy,omitempty"`
 	Views   []savedView     `json:"sights,omitempty"`
-	Of      []int           `json:"of"`      // by open: its view, -1 if it needs none
+	Of      []int           `json:"of"`      // index of the view of each open forecast, -1 if it needs none
 	Current int             `json:"current"` // the newest view, -1 if there is none
 	accuracy.Record
 }
 
-// fields passes the ledger as JSON: rows, scores and figures have that form elsewhere, too.
+// fields reads or writes the ledger as JSON, because rows, scores and figures have a JSON form already.
 func (s *savedLedger) fields(c *codec.Codec) {
 	if c.JSON(s); !c.Reading || c.Bad {
 		return
@@ -47,7 +47,7 @@ func (s *savedLedger) fields(c *codec.Codec) {
 		number("view", n, -1, len(s.Views))
 	}
 	for i, o := range s.Opens {
-		c.Check(o != nil, "forecast %d is missing", i)
+		c.Check(o != nil && o.Job != nil, "forecast %d is missing", i)
 	}
 	for _, n := range s.Late {
 		c.Check(c.Bad || s.Of[n] >= 0, "forecast %d needs a view", n)
@@ -129,7 +129,7 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 
 // byPlace orders the forecasts of waiting jobs: by the order of submission, the tasks of an array after it.
 func byPlace(a, b *openForecast) int {
-	if o := cluster.ByOrder(&a.Job, &b.Job); o != 0 || a.Part == b.Part {
+	if o := cluster.ByOrder(a.Job, b.Job); o != 0 || a.Part == b.Part {
 		return o
 	}
 	if b.Part {
@@ -138,8 +138,8 @@ func byPlace(a, b *openForecast) int {
 	return 1
 }
 
-// UnmarshalBinary restores what MarshalBinary saved. The engine must be restored before: the views are its own. The
-// error wraps a *codec.Error; after it the ledger is as it was.
+// UnmarshalBinary restores what MarshalBinary saved. The engine must be restored before, because it owns the views. An
+// error wraps a *codec.Error and leaves the ledger unchanged.
 func (l *ledger) UnmarshalBinary(data []byte) error {
 	var in savedLedger
 	if err := codec.Load(ledgerKind, ledgerVersion, data, in.fields); err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// forecasts returns the quantiles, or the reason why there are none, of every forecast made so far for a job submitted
-// before an instant: of the jobs that were scored, and of those that wait.
+// forecasts returns the quantiles of every forecast made so far for a job submitted before an instant, or the reason
+// why it has none. It covers the scored jobs and the waiting ones.
 func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]string {
 	all := map[string]string{}
 	for _, r := range rows {
@@ -42,7 +42,7 @@ func forecasts(p *Pipeline, rows []modelstore.Row, before float64) map[string]st
 	return all
 }
 
-// cutOff checks that cutting a log off at any of some instants changes no forecast made before it.
+// cutOff checks that no forecast changes if the log is cut off after it, at each of some instants.
 func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []float64, least int) {
 	run := func(events []job.Event) (before func(cut float64) map[string]string) {
 		store := &memory{}
@@ -67,7 +67,7 @@ func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []floa
 				t.Fatalf("cut off at %v s, the forecast of job %s is\n%s, with the rest of the log\n%s", cut, id, f,
 					want[id])
 			}
-			if !strings.HasPrefix(f, "[") { // no method, hence no forecast
+			if !strings.HasPrefix(f, "[") { // no method, so no forecast
 				proved++
 			}
 		}
@@ -77,7 +77,7 @@ func cutOff(t *testing.T, order collector.Order, events []job.Event, cuts []floa
 	}
 }
 
-// Forecasts use only what was known at their instant.
+// TestCutOffChangesNoForecast proves that forecasts use only what was known at their instant.
 func TestCutOffChangesNoForecast(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -87,14 +87,14 @@ func TestCutOffChangesNoForecast(t *testing.T) {
 	cutOff(t, collector.Live, events, []float64{.2 * last, .5 * last, .5*last + 1, .8 * last}, 300)
 }
 
-// The same on a real log, whose records tell whole jobs.
+// TestCutOffChangesNoForecastKTH proves the same on a real log, whose records describe whole jobs.
 func TestCutOffChangesNoForecastKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
 	events := readSWF(t, refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), 800)
 	shift := at(0).Sub(events[0].Time)
-	for i := range events { // the tests' time
+	for i := range events { // shift the log to the tests' time
 		ev := &events[i]
 		ev.Time = ev.Time.Add(shift)
 		ev.Times.Submit, ev.Times.Start, ev.Times.End = ev.Times.Submit.Add(shift), ev.Times.Start.Add(shift),
@@ -108,7 +108,8 @@ func TestCutOffChangesNoForecastKTH(t *testing.T) {
 	cutOff(t, collector.BySubmit, events, []float64{.5 * last, .8 * last}, 1000)
 }
 
-// A start at the very instant of a submission is not known to it: the job still waits ahead. An end is.
+// TestAheadAtTheInstantOfSubmission proves that a forecast does not know the starts at the instant of the submission:
+// such a job still waits ahead. It does know the ends.
 func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{
@@ -119,7 +120,7 @@ func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 		sized(event(job.Submit, "after", 10), 1),
 		event(job.Start, "first", 10),
 	}})
-	take(t, p, &source.Delivery{Source: src, Events: []job.Event{event(job.End, "first", 11)}}) // the instant is over
+	take(t, p, &source.Delivery{Source: src, Events: []job.Event{event(job.End, "first", 11)}}) // this ends the instant
 	for id, want := range map[string][2]int{"twin": {1, 128}, "me": {2, 130}, "after": {3, 131}} {
 		a := p.writers["c"].ledger.open[id].Answers[0]
 		if got := [2]int{a.Ahead, a.AheadProcs}; got != want {
@@ -128,7 +129,7 @@ func TestAheadAtTheInstantOfSubmission(t *testing.T) {
 	}
 }
 
-// outcome is what a row says of its job.
+// outcome holds what a row says of its job's wait.
 type outcome struct {
 	ID, Outcome string
 	Attempt     int
@@ -136,8 +137,8 @@ type outcome struct {
 	Method      string
 }
 
-// What becomes of a job within the instant of its submission is scored once the forecast is made, one row for every
-// attempt.
+// TestWithinTheInstantOfSubmission proves that a job that starts or leaves at the instant of its submission is scored
+// once the forecast is made, with one row for every attempt.
 func TestWithinTheInstantOfSubmission(t *testing.T) {
 	submit := sized(event(job.Submit, "1", 10), 1)
 	later := event(job.Submit, "later", 20)
@@ -196,7 +197,8 @@ func TestWithinTheInstantOfSubmission(t *testing.T) {
 	}
 }
 
-// A job whose size is not known for too long is forecast for every power of two and for the whole machine.
+// TestSizesOfUnknownSize proves that a job whose size stays unknown for too long gets a forecast for every power of two
+// and for the whole machine.
 func TestSizesOfUnknownSize(t *testing.T) {
 	p, src := newPipeline(Config{Clusters: []ClusterConfig{{Name: "c", Procs: 100}}, Forecasts: true}, nil,
 		collector.Live)
@@ -214,7 +216,8 @@ func TestSizesOfUnknownSize(t *testing.T) {
 	}
 }
 
-// Pinball against values worked out by hand: level x what is missing above, (1 - level) x what is too much below.
+// TestPinball checks the loss against values worked out by hand: the level times what the forecast is too low, or (1 -
+// level) times what it is too high.
 func TestPinball(t *testing.T) {
 	for _, c := range [][4]float64{{.5, 10, 14, 2}, {.9, 10, 14, 3.6}, {.9, 10, 4, .6}, {.1, 10, 4, 5.4},
 		{.25, 10, 10, 0}} {
@@ -250,7 +253,7 @@ func readSWF(t testing.TB, path string, records int) []job.Event {
 	return events
 }
 
-// Size classes put powers of two together; every size has one.
+// TestSizeClass proves that size classes are bounded by powers of two, and that every size has a class.
 func TestSizeClass(t *testing.T) {
 	for procs, want := range map[int]string{-1: "1", 0: "1", 1: "1", 2: "2-8", 8: "2-8", 9: "9-64", 64: "9-64",
 		65: "65-512", 512: "65-512", 513: "513-4096", 4096: "513-4096", 4097: "4097+", math.MaxInt: "4097+"} {
@@ -260,8 +263,8 @@ func TestSizeClass(t *testing.T) {
 	}
 }
 
-// Rows that are older than the ledger's retention go with the next snapshot, by event time; the journal has a retention
-// of its own.
+// TestLedgerRetention proves that rows older than the ledger's retention, by event time, are deleted with the next
+// snapshot, and that the journal has its own retention.
 func TestLedgerRetention(t *testing.T) {
 	events := workload(t, 200, 3)
 	run := func(retention time.Duration) (k kept, now time.Time) {
@@ -284,7 +287,28 @@ func TestLedgerRetention(t *testing.T) {
 	}
 }
 
-// What readers see knows the open instant, though the ledger's own forecasts wait for its end.
+// TestLedgerRetentionByMonth proves that a ledger that is kept for three months or more loses whole months (UTC), and
+// never a row younger than its retention.
+func TestLedgerRetentionByMonth(t *testing.T) {
+	day := 24 * time.Hour
+	newest := time.Date(2026, 3, 1, 0, 30, 0, 0, time.FixedZone("", 3600)) // the last half hour of February in UTC
+	for _, c := range []struct {
+		retention time.Duration
+		want      time.Time
+	}{
+		{12 * time.Hour, newest.Add(-12 * time.Hour)},
+		{90*day - 1, newest.Add(1 - 90*day)},
+		{90 * day, time.Date(2025, 11, 1, 0, 0, 0, 0, time.UTC)},
+		{365 * day, time.Date(2025, 2, 1, 0, 0, 0, 0, time.UTC)},
+	} {
+		if got := oldestRow(newest, c.retention); !got.Equal(c.want) {
+			t.Errorf("with a retention of %s rows go before %s, want %s", c.retention, got, c.want)
+		}
+	}
+}
+
+// TestReadersSeeTheOpenInstant proves that readers see the events of the open instant, although the ledger's own
+// forecasts wait for its end.
 func TestReadersSeeTheOpenInstant(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	take(t, p, &source.Delivery{Source: src, Events: []job.Event{

@@ -20,14 +20,14 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// loadConfig is that of a cluster whose load is forecast.
+// loadConfig returns the configuration of a cluster with a load forecast.
 func loadConfig() Config {
 	cfg := testConfig()
 	cfg.Load = true
 	return cfg
 }
 
-// asHistory makes events those of a log that is read afterwards.
+// asHistory returns the events as those of a log that is read afterwards.
 func asHistory(events []job.Event) []job.Event {
 	out := slices.Clone(events)
 	for i := range out {
@@ -36,7 +36,7 @@ func asHistory(events []job.Event) []job.Event {
 	return out
 }
 
-// readAll passes deliveries, of which the last ends the log, and returns the forecast that follows.
+// readAll takes in deliveries, of which the last ends the log, and returns the load forecast made after them.
 func readAll(t *testing.T, p *Pipeline, ds []*source.Delivery) *loadforecast.Outlook {
 	t.Helper()
 	ds[len(ds)-1].CaughtUp = true
@@ -94,8 +94,8 @@ func TestRestoredLoadGoesOn(t *testing.T) {
 	}
 }
 
-// TestRestoreWithoutTheLoad proves that the cluster is restored, and its load forecast, whether the stored state of the
-// load forecast is missing, damaged, or older than the cluster's.
+// TestRestoreWithoutTheLoad proves that the cluster is restored, and its load forecast, if the stored state of the load
+// forecast is missing, damaged, or older than the cluster's.
 func TestRestoreWithoutTheLoad(t *testing.T) {
 	events := asHistory(workload(t, 120, 4))
 	for name, spoil := range map[string]func(data []byte) []byte{
@@ -146,8 +146,8 @@ func TestRestoreWithoutTheLoad(t *testing.T) {
 	}
 }
 
-// TestLoadOfAnOldStore proves that the load forecast goes on from the checkpoint in which an older program stored it,
-// and that it is a saved model of the newest event from the first saving on.
+// TestLoadOfAnOldStore proves that the load forecast continues from the checkpoint in which an older program stored it.
+// From the first saving on it is stored as a saved model of the newest event.
 func TestLoadOfAnOldStore(t *testing.T) {
 	store := newStore(t)
 	p, src := newPipeline(loadConfig(), store, collector.Live)
@@ -190,7 +190,7 @@ func TestLoadOfAnOldStore(t *testing.T) {
 	}
 }
 
-// TestLoadEndsWithItsPipeline proves that no load is forecast any more once the pipeline is closed.
+// TestLoadEndsWithItsPipeline proves that a closed pipeline makes no load forecasts.
 func TestLoadEndsWithItsPipeline(t *testing.T) {
 	p, src := newPipeline(loadConfig(), nil, collector.Live)
 	events := workload(t, 300, 4)
@@ -221,7 +221,7 @@ func TestLoadChangesNothingElse(t *testing.T) {
 	}
 }
 
-// TestViewWithoutALoadForecast proves that a view answers for a cluster whose load is not forecast.
+// TestViewWithoutALoadForecast proves that a view answers for a cluster without a load forecast.
 func TestViewWithoutALoadForecast(t *testing.T) {
 	v := &readmodel.View{}
 	made, failures := v.LoadForecasts()

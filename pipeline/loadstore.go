@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// The state of the load forecast is a saved model of the store, not a part of the snapshots: it has up to some 35 MB,
-// and snapshots are made every minute. It has a transaction of its own: if there is no room for it, everything else
-// goes on.
+// The state of the load forecast is a saved model of the store, not a part of the snapshots, because it has up to 35 MB
+// and snapshots are made every minute. It is stored in its own transaction. If there is no disk space for it,
+// everything else continues.
 
 // loadKey is the name of a cluster's load forecast in the store.
 func loadKey(cluster string) string { return cluster + "/load" }
@@ -30,7 +30,7 @@ func (p *Pipeline) saveLoads(ctx context.Context) {
 			model := modelstore.SavedModel{Name: loadKey(name), Seq: saved.Seq, Data: saved.Data}
 			batch.Models = append(batch.Models, model)
 			if key := oldLoadKey(name); p.saved[key] != nil {
-				// without data: it goes
+				// without data: it is deleted
 				batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: key})
 			}
 		}
@@ -80,7 +80,7 @@ func (p *Pipeline) beginLoads(ctx context.Context) error {
 	return nil
 }
 
-// endLoads ends what beginLoads began.
+// endLoads ends the replay that beginLoads began.
 func (p *Pipeline) endLoads() {
 	for _, l := range p.writers {
 		if l.load != nil {

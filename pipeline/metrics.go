@@ -26,32 +26,33 @@ type Metrics struct {
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Lines: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_lines_total", Help: "Lines of a source that were parsed, bad ones included.",
+			Name: "waitcast_lines_total", Help: "Lines of the source that were parsed, including bad ones.",
 		}, []string{"cluster", "source"}),
 		BadLines: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_bad_lines_total", Help: "Lines of a source that could not be used, by reason.",
+			Name: "waitcast_bad_lines_total", Help: "Lines of the source that could not be used, by reason.",
 		}, []string{"cluster", "source", "reason"}),
 		SetAside: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_set_aside_lines_total",
-			Help: "Lines of a source that were dated ahead of the clock and set aside.",
+			Help: "Lines of the source that were dated ahead of the clock and set aside.",
 		}, []string{"cluster", "source"}),
 		Events: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_events_total", Help: "Job events by what the picture of the cluster made of them.",
+			Name: "waitcast_events_total",
+			Help: "Job events by their effect on the state of the cluster: applied, duplicate, orphan.",
 		}, []string{"cluster", "source", "verdict"}),
 		StoreFailing: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "waitcast_store_failing",
-			Help: "1 while the database cannot be read or written, or its file is not in its place, and new records " +
-				"wait.",
+			Help: "1 while new records wait because the database cannot be read or written, or its file is " +
+				"not in its place.",
 		}),
 		StoreErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "waitcast_store_errors_total", Help: "Failed operations of the database.",
 		}),
 		CommitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "waitcast_store_commit_seconds", Help: "Time one transaction took.",
+			Name: "waitcast_store_commit_seconds", Help: "Time that one transaction of the database took.",
 			Buckets: prometheus.ExponentialBuckets(.0005, 2, 14),
 		}),
 		Published: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "waitcast_views_published_total", Help: "Views of the clusters that were published to readers.",
+			Name: "waitcast_views_published_total", Help: "States of the clusters that were published to readers.",
 		}),
 		Observed: newObserved(reg),
 	}
@@ -60,7 +61,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Touch makes a source's counters appear at zero.
+// Touch creates a source's counters with the value zero.
 func (m *Metrics) Touch(s source.Config) {
 	m.Lines.WithLabelValues(s.Options.Cluster, s.Name)
 	m.SetAside.WithLabelValues(s.Options.Cluster, s.Name)
@@ -70,14 +71,14 @@ func (m *Metrics) Touch(s source.Config) {
 	}
 }
 
-// TouchImports makes the counter of the bad lines of imports into a cluster appear at zero.
+// TouchImports creates the counters of the bad lines of imports into a cluster with the value zero.
 func (m *Metrics) TouchImports(clusterName string) {
 	for _, reason := range collector.Reasons() {
 		m.BadLines.WithLabelValues(clusterName, clusterName+"/"+ImportName, reason)
 	}
 }
 
-// forget removes the series of a source that is not read any more.
+// forget removes the series of a source that is no longer read.
 func (m *Metrics) forget(clusterName, sourceName string) {
 	labels := prometheus.Labels{"cluster": clusterName, "source": sourceName}
 	for _, series := range [...]*prometheus.CounterVec{m.Lines, m.BadLines, m.SetAside, m.Events} {

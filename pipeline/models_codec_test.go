@@ -24,7 +24,8 @@ func saves(t *testing.T, part codec.Savable) []byte {
 	return data
 }
 
-// Saved models do not depend on when they were looked at, and restore to what they were; cut short they are refused.
+// TestModelsCodec proves that saved models do not depend on when they were read, that they restore unchanged, and that
+// truncated bytes are refused.
 func TestModelsCodec(t *testing.T) {
 	cfg := testConfig()
 	empty := func() *livemodels.Models {

@@ -19,9 +19,9 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// What the lane learns from events is what the models say of the finished jobs directly: a fit for every queue and
-// class and for all queues together, chains in the order of submission. Jobs that never ran, were requeued or whose end
-// was lost give no lifetime of theirs.
+// TestModelsAreThoseOfTheFinishedJobs proves that the lane learns from events the same models as a direct fit to the
+// finished jobs: a fit for every queue and class and for all queues together, and chains in the order of submission.
+// Jobs that never ran, were requeued or whose end was lost give no lifetime.
 func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 	cfg := testConfig()
 	cfg.Models = livemodels.Config{MinSamples: 10}
@@ -51,7 +51,7 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 			ended[j.FirstQueue] = append(ended[j.FirstQueue], submission{j.Seq, j.Procs, seconds})
 		}})
 	}
-	take(t, p) // nothing; the view below is of the lane as it is
+	take(t, p) // this takes in nothing, so that the view below shows the present lane
 	view := l.models.View()
 	if len(lifetimes) < 6 {
 		t.Fatalf("only %d classes have lifetimes: %s", len(lifetimes), src.Name)
@@ -82,18 +82,20 @@ func TestModelsAreThoseOfTheFinishedJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A job that is neither ended nor gone keeps its neighbors apart; those counted so far are the same.
+		// A job that has neither ended nor left keeps its neighbors apart. The lane has counted the same pairs so far.
 		here := func(j *cluster.Job) bool { return j.Queue == queue }
 		if picture := l.state.View(); !slices.ContainsFunc(picture.Running, here) &&
 			!slices.ContainsFunc(picture.Queued, here) {
-			if d := cmp.Diff(direct.Chains(), l.models.View().Queue(queue).Chains); d != "" {
+			if d := cmp.Diff(direct.Chains(), l.models.View().Queue(queue).Chains,
+				cmp.AllowUnexported(markov.Chains{})); d != "" {
 				t.Errorf("chains of queue %q (-want +got): %s", queue, d)
 			}
 		}
 	}
 }
 
-// The chains count sizes in what binds in the pool: GPUs where these run short, not processors.
+// TestChainsCountWhatBinds proves that the chains count sizes in the scarce resource of the pool: in GPUs where these
+// run short, not in processors.
 func TestChainsCountWhatBinds(t *testing.T) {
 	binds := cluster.GPUs
 	cfg := testConfig()
@@ -120,7 +122,7 @@ func TestChainsCountWhatBinds(t *testing.T) {
 	}
 }
 
-// The time of its suspensions is no part of a job's lifetime.
+// TestLifetimeOfASuspendedJob proves that a job's lifetime excludes its suspensions.
 func TestLifetimeOfASuspendedJob(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	submit := sized(event(job.Submit, "1", 0), 4)
@@ -130,7 +132,7 @@ func TestLifetimeOfASuspendedJob(t *testing.T) {
 		event(job.Suspend, "1", 1050), event(job.End, "1", 2000),
 	}})
 	chain := p.View("c").Models.Queue("a").Chains.Runtime
-	if len(chain.States) != 1 || chain.States[0] != 128 { // 150 s of 2,000
+	if len(chain.States) != 1 || chain.States[0] != 128 { // 150 s of 2,000 s
 		t.Errorf("lifetimes in the states %v, want that of 150 s", chain.States)
 	}
 }

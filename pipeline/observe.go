@@ -12,15 +12,15 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Observed are the metrics of what a process sees happen, beside the counters of its lines.
+// Observed has the histograms of events that the process observes live.
 type Observed struct {
-	// Waits are those of jobs that started, as native and as classic histogram.
+	// Waits are the waits of started jobs, as native and as classic histogram.
 	Waits *prometheus.HistogramVec
-	// RefitSeconds is what it takes to bring the models of one cluster up to date.
+	// RefitSeconds is the duration of updating the models of one cluster.
 	RefitSeconds prometheus.Histogram
 }
 
-// waitBuckets are the bounds of the classic buckets, in seconds: what people say of a wait, from at once to a week.
+// waitBuckets are the bounds of the classic buckets, in seconds: common units of waits, up to a week.
 func waitBuckets() []float64 {
 	return []float64{1, 10, 60, 300, 900, 1800, 3600, 7200, 14400, 28800, 57600, 86400, 172800, 604800}
 }
@@ -29,7 +29,8 @@ func newObserved(reg prometheus.Registerer) *Observed {
 	o := &Observed{
 		Waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "waitcast_observed_wait_seconds",
-			Help: "Waits of jobs whose start was told as it happened, since the start of the process.",
+			Help: "Waits of jobs that started since the start of the process, as far as their starts were " +
+				"read live.",
 
 			Buckets: waitBuckets(),
 
@@ -38,7 +39,7 @@ func newObserved(reg prometheus.Registerer) *Observed {
 		}, []string{"cluster", "queue", "size"}),
 		RefitSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "waitcast_model_refit_seconds",
-			Help:    "Time it took to fit the models of one cluster that had learnt something to what they know.",
+			Help:    "Time that one update of the fitted models of a cluster took.",
 			Buckets: prometheus.ExponentialBuckets(.0001, 4, 9),
 		}),
 	}
@@ -46,8 +47,8 @@ func newObserved(reg prometheus.Registerer) *Observed {
 	return o
 }
 
-// observeWriters begins to measure waits. Changes that were restored from a journal are left out: the process before
-// measured them. A second call does nothing.
+// observeWriters begins to measure waits. Replayed changes are left out, because the previous process measured them. A
+// second call does nothing.
 func (p *Pipeline) observeWriters() {
 	for name, l := range p.writers {
 		if l.measured {
@@ -79,7 +80,7 @@ func (w *waitObserver) Observe(c *changes.Change, _ *cluster.State) {
 		return
 	}
 	starts := c.Kind == changes.Started
-	if c.After.Queue != cluster.DefaultQueue || starts { // in the default queue jobs are until theirs is known
+	if c.After.Queue != cluster.DefaultQueue || starts { // jobs are in the default queue until theirs is known
 		w.touch(c.After.Queue)
 	}
 	if starts && c.Event.Live {
@@ -89,7 +90,7 @@ func (w *waitObserver) Observe(c *changes.Change, _ *cluster.State) {
 	}
 }
 
-// touch makes the histograms of a queue appear.
+// touch creates the histograms of a queue.
 func (w *waitObserver) touch(queue string) {
 	if !w.touched[queue] {
 		w.touched[queue] = true
@@ -97,17 +98,17 @@ func (w *waitObserver) touch(queue string) {
 	}
 }
 
-// label returns the name under which a queue's waits are counted.
+// label returns the label value for a queue's waits.
 func (w *waitObserver) label(queue string) string { return w.writer.names.View().Metric(queue) }
 
-// touchWaits makes the histograms of a queue appear at zero, for the sizes that its jobs can have.
+// touchWaits creates the empty histograms of a queue, for the sizes that its jobs can have.
 func (m *Metrics) touchWaits(clusterName, queue string, procs int) {
 	for _, size := range waittime.SizeClassesUpTo(procs) {
 		m.Waits.WithLabelValues(clusterName, queue, size)
 	}
 }
 
-// touchBad makes the counters of a source's bad lines appear at zero.
+// touchBad creates the counters of a source's bad lines with the value zero.
 func (m *Metrics) touchBad(s source.Config) {
 	for _, reason := range collector.Reasons() {
 		m.BadLines.WithLabelValues(s.Options.Cluster, s.Name, reason)

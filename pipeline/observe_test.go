@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestRestoredWaitsAreNotObserved proves that after a restart the waits that the journal tells of are not observed
-// again, while later ones are.
+// TestRestoredWaitsAreNotObserved proves that after a restart the metrics do not observe the waits in the journal
+// again, but do observe later ones.
 func TestRestoredWaitsAreNotObserved(t *testing.T) {
 	store := newStore(t)
 	events := workload(t, 60, 9)
@@ -62,7 +62,7 @@ func TestRestoredWaitsAreNotObserved(t *testing.T) {
 }
 
 // TestTypical proves that the typical job has the lower medians of the jobs of its queue and size class, that jobs
-// without a limit do not count for it, and that the classes with most jobs come first.
+// without a limit are left out, and that the classes with most jobs come first.
 func TestTypical(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()
@@ -80,7 +80,7 @@ func TestTypical(t *testing.T) {
 	p.publish()
 	got := p.View("c").Typical(5)
 	want := []readmodel.Typical{
-		// of 2, 3, 4, 8 and of 1 h, 2 h, 3 h
+		// the medians of 2, 3, 4, 8 and of 1 h, 2 h, 3 h
 		{Key: accuracy.Key{Queue: "a", Size: "2-8"}, Jobs: 4, Procs: 3, TimeLimit: 2 * time.Hour},
 		{Key: accuracy.Key{Queue: "a", Size: "65-512"}, Jobs: 1, Procs: 100, TimeLimit: time.Minute},
 	}

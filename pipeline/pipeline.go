@@ -1,6 +1,6 @@
 // Package pipeline is the only writer of waitcast: it merges the events of all sources in event time, folds them into
-// the picture of each cluster, teaches the models, forecasts and scores every job, commits all of it in one transaction
-// with the checkpoints, and publishes immutable views for any number of readers.
+// the picture of each cluster, updates the models, and forecasts and scores every job. It commits the results in one
+// transaction with the checkpoints, and publishes immutable views for any number of readers.
 package pipeline
 
 import (
@@ -32,12 +32,13 @@ type ClusterConfig struct {
 	Procs int
 	// Queues are known before their first job.
 	Queues []string
-	// Pools say by hand which queues compete for which processors; none means as the scheduler tells, or all for all.
+	// Pools are configured pools: which queues compete for which processors. None means the pools that the scheduler
+	// reports, or one pool for all queues.
 	Pools []cluster.PoolConfig
-	// Policy is by which the scheduler starts jobs, for pools that have none of their own: fcfs, easy or priority; auto
-	// or empty is learnt.
+	// Policy is the scheduling policy of pools without one of their own: fcfs, easy or priority; auto or empty means
+	// that it is learnt.
 	Policy string
-	// Location is the zone of its clock, by which arrivals have their daily cycle; nil is UTC.
+	// Location is the time zone of the cluster, for the daily cycle of arrivals; nil means UTC.
 	Location *time.Location
 }
 
@@ -50,59 +51,60 @@ func (c *ClusterConfig) namedQueues() []string {
 	return queues
 }
 
-// Config is what a pipeline is made from.
+// Config configures a pipeline.
 type Config struct {
 	Clusters []ClusterConfig
 	Models   livemodels.Config
-	// MaxQueues is the number of queues of a cluster that have models, figures and ledger rows of their own. The jobs
-	// of all further ones share queuenames.Other. 0 means no limit.
+	// MaxQueues is the number of queues of a cluster that have models, figures and ledger rows of their own. Jobs of
+	// all further queues are in queuenames.Other. 0 means no limit.
 	MaxQueues int
-	// Engine is the configuration of the forecasting engine, without what each cluster sets: levels, capacity and
-	// policy.
+	// Engine is the configuration of the forecasting engine, without levels, capacity and policy, which are set for
+	// each cluster.
 	Engine engine.Config
-	// SnapshotEvents and SnapshotInterval say when state and models are saved: after so many events or so much time,
-	// whatever comes first. 0 means never by that measure.
+	// State and models are saved after SnapshotEvents events or SnapshotInterval, whichever comes first. 0 disables a
+	// criterion.
 	SnapshotEvents   int64
 	SnapshotInterval time.Duration
 	// Retention is how long, in event time, journal entries are kept; 0 means for ever.
 	Retention time.Duration
 	// LedgerRetention is how long, in event time, rows of the ledger are kept; 0 means for ever.
 	LedgerRetention time.Duration
-	// HistoryRetention is how much older than a cluster's newest event, imported or followed, events of its history are
-	// kept, unless all of it is older; 0 means for ever.
+	// HistoryRetention is the maximum age of an event of a cluster's history, relative to the cluster's newest event,
+	// imported or followed. A history whose events are all older is kept. 0 means forever.
 	HistoryRetention time.Duration
-	// Replay says how much of a history is followed in full by a fast replay; its Submissions are ignored, and zeros
-	// are the engine's defaults.
+	// Replay defines how much of a history a fast replay follows in full. Its Submissions are ignored; zeros mean the
+	// engine's defaults.
 	Replay engine.Replay
-	// Forecasts says whether every job is predicted at its submission and scored at its start.
+	// Forecasts is true if every job is predicted at its submission and scored at its start.
 	Forecasts bool
-	// Load says whether the load of each cluster is forecast.
+	// Load is true if the load of each cluster is forecast.
 	Load bool
-	// StoreName names the store for people: a path, or the space of a shared database.
+	// StoreName is the name of the store for messages: a path, or the space of a shared database.
 	StoreName string
-	// Follows says that another process writes the store: Follow takes the place of Run, and nothing is written.
+	// Follows is true if another process writes the store: then Follow is called instead of Run, and nothing is
+	// written.
 	Follows bool
-	// Noticed are conditions that were found as the store was opened. They stand as long as the pipeline does.
+	// Noticed are conditions that were found as the store was opened. They remain as long as the pipeline exists.
 	Noticed []readmodel.Condition
 }
 
-// publishEvery bounds how often a view is published while deliveries keep coming.
+// publishEvery is the minimum time between two published views while deliveries keep coming.
 const publishEvery = 20 * time.Millisecond
 
-// teachingEvery is how often a view is published that tells how far a history is learnt.
+// teachingEvery is the interval at which views with the progress of learning a history are published.
 const teachingEvery = 500 * time.Millisecond
 
-// groupEvents, groupBytes and groupTime bound one transaction. A daemon that is killed more often than it commits would
-// never get on, one that is stopped should not be long in coming to it, and its memory holds what is not committed. A
-// delivery that exceeds them is committed in parts, the checkpoint with the last: what is read again after a crash is
-// known already and changes nothing.
+// groupEvents, groupBytes and groupTime bound one transaction, for three reasons: a daemon that is killed more often
+// than it commits would make no progress, a daemon should stop quickly, and uncommitted data take memory. A delivery
+// that exceeds the bounds is committed in parts, with the checkpoint in the last part. Lines that are read again after
+// a crash are duplicates and change nothing.
 const (
 	groupEvents = 20_000
 	groupBytes  = 16 << 20
 	groupTime   = 250 * time.Millisecond
 )
 
-// Pipeline folds events. New, Restore, then Run in one goroutine; View from any.
+// Pipeline folds events. Call New, Restore, then Run in one goroutine; View may be called from any goroutine.
 type Pipeline struct {
 	cfg     Config
 	store   modelstore.Store // nil: nothing outlives the process
@@ -114,15 +116,15 @@ type Pipeline struct {
 	sources map[string]*sourceState
 	swaps   chan *sourceSwap // for Run, which takes them between two transactions
 	views   atomic.Pointer[map[string]*readmodel.View]
-	inOrder atomic.Pointer[[]*readmodel.View] // the same by name, not to be changed
+	inOrder atomic.Pointer[[]*readmodel.View] // the same, sorted by name; immutable
 	fresh   broadcaster
 
 	storeProblem atomic.Pointer[readmodel.Condition] // nil while the store works
-	storeLost    bool                                // the database was not in its place at the last look
-	verifiedAt   time.Time                           // of that look, by the machine's clock
+	storeLost    bool                                // the database file was missing at the last check
+	verifiedAt   time.Time                           // time of that check, by the machine's clock
 	heartbeat    heartbeat
 
-	saved map[string][]byte // the checkpoints as they were restored, for the clocks of the sources
+	saved map[string][]byte // the restored checkpoints, for the clocks of the sources
 
 	histories histories
 	teachings chan *teaching // for Run, which takes them between two transactions
@@ -130,18 +132,18 @@ type Pipeline struct {
 	rebuilt   chan *rebuild // for Run, likewise
 	unlearnt  unlearnt
 
-	run    context.Context // of Run, for the fold's reads of the journal
-	broken error           // why such a read failed for good
+	run    context.Context // context of Run, for the fold's reads of the journal
+	broken error           // error of such a read that is permanent
 
-	seq           int64 // of the newest entry
+	seq           int64 // number of the newest entry
 	snapshotSeq   int64
-	snapshotAt    time.Time // of the machine's clock, not the injected one: these two only space out work
+	snapshotAt    time.Time // by the machine's clock, not the injected one: these two only space out work
 	publishedAt   time.Time
 	publishNeeded bool
-	partEvents    int // bounds the events of one part of a delivery; tests take fewer
+	partEvents    int // maximum number of events in one part of a delivery; tests use fewer
 }
 
-// sourceState is the state that the writer keeps of one source.
+// sourceState is the writer's state of one source.
 type sourceState struct {
 	cluster      string
 	events       [cluster.Orphan + 1]prometheus.Counter // by verdict
@@ -150,7 +152,7 @@ type sourceState struct {
 	newest       []byte                                 // the newest checkpoint of all
 	lastDelivery time.Time                              // when the last delivery came, by the machine's clock
 	status       readmodel.SourceStatus
-	clock        *eventClock // nil for a journal that is followed
+	clock        *eventClock // nil for a followed journal
 }
 
 // pendingCheckpoint is a checkpoint that may be committed once all events up to a number have left the holdback.
@@ -185,7 +187,7 @@ func New(
 	return p, nil
 }
 
-// resetWriters replaces the writers of all clusters by new ones, of which no event is known.
+// resetWriters replaces the writers of all clusters by new ones without events.
 func (p *Pipeline) resetWriters() error {
 	for _, l := range p.writers {
 		l.close()
@@ -217,7 +219,8 @@ func (p *Pipeline) newClusterWriter(c ClusterConfig) (*clusterWriter, error) {
 	}
 	l.journal, l.took, l.log = p.store != nil, p.metrics.RefitSeconds, p.log
 	if p.cfg.Load {
-		l.load, err = loadforecast.New(loadforecast.Config{Cluster: c.Name, Zone: c.Location, Log: p.log})
+		l.load, err = loadforecast.New(loadforecast.Config{Cluster: c.Name, Zone: c.Location, Log: p.log,
+			Users: p.cfg.Engine.Users, ForgetAfter: p.cfg.Engine.ForgetAfter})
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: load forecast: %w", c.Name, err)
 		}
@@ -234,8 +237,8 @@ func (p *Pipeline) Views() []*readmodel.View {
 	return slices.Clone(*p.inOrder.Load())
 }
 
-// Run takes in deliveries until ctx ends or the channel is closed, and saves a snapshot at the end.
-// It returns an error only where the daemon cannot go on: a damaged or closed store.
+// Run processes deliveries until ctx ends or the channel is closed, and saves a snapshot at the end. It returns an
+// error only if the daemon cannot continue: a damaged or closed store.
 func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) error {
 	p.run = ctx
 	p.observeWriters()
@@ -289,7 +292,8 @@ func (p *Pipeline) doDueWork(ctx context.Context) error {
 	return nil
 }
 
-// Close ends what runs in the background; after Run. The views stay, and those who wait for the next one are woken.
+// Close ends background work. It is called after Run. The views remain available, and goroutines that wait for the next
+// one are woken.
 func (p *Pipeline) Close() {
 	for _, l := range p.writers {
 		l.close()
@@ -297,8 +301,17 @@ func (p *Pipeline) Close() {
 	p.fresh.broadcast()
 }
 
-// finish publishes the newest instant, which is answered from until another writer has begun, and saves everything at
-// an orderly end.
+// Release frees the memory that only the writer needs. It is called after Close, so that a reload does not hold every
+// state twice: readers use the views of this pipeline until the next pipeline has restored its own.
+func (p *Pipeline) Release() {
+	for _, l := range p.writers {
+		*l = clusterWriter{} // others may still refer to it
+	}
+	p.writers = nil
+}
+
+// finish publishes the newest instant, which serves readers until another writer has started, and saves all state at an
+// orderly end.
 func (p *Pipeline) finish() error {
 	if p.publishNeeded || p.owes() {
 		p.publishAtOnce()
@@ -317,15 +330,18 @@ func (p *Pipeline) finish() error {
 	return p.store.Commit(context.Background(), modelstore.Batch{Snapshot: batch})
 }
 
-// step takes in one delivery and those that wait behind it, in one transaction or, where they are large, several.
+// step processes one delivery and those waiting behind it, in one transaction, or in several if they are large. It ends
+// after groupTime even if more deliveries wait, so that views are published while the daemon reads a long log or cannot
+// keep up.
 func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *source.Delivery) error {
-	g := group{p: p, ctx: ctx, begun: time.Now()}
+	begun := time.Now()
+	g := group{p: p, ctx: ctx, begun: begun}
 	for {
 		p.heartbeat.beat()
 		if err := p.takeDelivery(d, &g); err != nil {
 			return err
 		}
-		if g.out.full() || time.Since(g.begun) >= groupTime || ctx.Err() != nil {
+		if g.out.full() || time.Since(begun) >= groupTime || ctx.Err() != nil {
 			break
 		}
 		next, ok := poll(more)
@@ -357,7 +373,7 @@ func poll(more <-chan *source.Delivery) (*source.Delivery, bool) {
 	}
 }
 
-// takeDelivery folds one delivery. It returns an error only where the daemon cannot go on.
+// takeDelivery folds one delivery. It returns an error only if the daemon cannot continue.
 func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	in := p.sources[d.Source.Name]
 	writer := p.writers[in.cluster]
@@ -398,11 +414,11 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 		in.clock.took(d, in.hold == nil && !d.Answered)
 	}
 	p.quarantine(d, &g.batch)
-	// who waits for that must not find an older picture
+	// A reader that waits for CaughtUp must not find an older picture.
 	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp
 	in.note(d, p.now())
 	in.lastDelivery = time.Now()
-	if d.Checkpoint == nil { // more of the same lines follows
+	if d.Checkpoint == nil { // more of the same batch follows
 		return nil
 	}
 	in.newest = d.Checkpoint
@@ -422,8 +438,8 @@ func (p *Pipeline) quarantine(d *source.Delivery, batch *modelstore.Batch) {
 	}
 }
 
-// Storable returns an event as it is taken in: its instants are UTC, texts that are too long are cut. An error says
-// that no store could keep it: the daemon must not stop over it later.
+// Storable returns an event in the form that is stored: times in UTC, long texts truncated. It returns an error for an
+// event that no store can keep, so that the daemon does not stop because of it later.
 func Storable(ev job.Event) (job.Event, error) {
 	ev = clip(utc(ev))
 	if len(ev.ID) > maxText {
@@ -433,7 +449,7 @@ func Storable(ev job.Event) (job.Event, error) {
 	return ev, entry.Check()
 }
 
-// refuse puts an event that cannot be used in quarantine.
+// refuse puts an unusable event into the quarantine.
 func (p *Pipeline) refuse(d *source.Delivery, err error, batch *modelstore.Batch) {
 	p.metrics.BadLines.WithLabelValues(d.Source.Options.Cluster, d.Source.Name, collector.ReasonField).Inc()
 	batch.BadLines = append(batch.BadLines, modelstore.BadLine{
@@ -446,8 +462,8 @@ func (p *Pipeline) nextSeq() int64 {
 	return p.seq
 }
 
-// Flush releases what the sources in order of submission still hold back: the log has ended. For one-shot use, after
-// Run.
+// Flush releases the events that sources in order of submission still hold back, because the log has ended. For
+// one-shot use, after Run.
 func (p *Pipeline) Flush() {
 	var out output
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
@@ -458,7 +474,7 @@ func (p *Pipeline) Flush() {
 	p.publishAtOnce()
 }
 
-// note keeps the source's status up to date.
+// note updates the status of the source.
 func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	if d.CaughtUp {
 		in.status.CaughtUp = true
@@ -469,8 +485,8 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	setConditions(&in.status, readmodel.Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
 }
 
-// checkpoint returns the newest checkpoint that may be committed now, nil if none: one whose events have all left the
-// holdback. What is read again after a restart is known already and changes nothing.
+// checkpoint returns the newest checkpoint that may be committed now, nil if there is none. All events before it must
+// have left the holdback. Lines that are read again after a restart are duplicates and change nothing.
 func (in *sourceState) checkpoint(cp []byte) []byte {
 	if in.hold == nil {
 		return cp
@@ -489,7 +505,7 @@ func (in *sourceState) checkpoint(cp []byte) []byte {
 	return cp
 }
 
-// due reports whether a view can now have what it lacks.
+// due reports whether a view that is owed can be made now.
 func (p *Pipeline) due() bool {
 	for _, l := range p.writers {
 		if l.due() {
@@ -499,7 +515,7 @@ func (p *Pipeline) due() bool {
 	return false
 }
 
-// publish makes the present state visible to readers. All that a view has is of one instant.
+// publish makes the present state visible to readers. All parts of a view are of one instant.
 func (p *Pipeline) publish() {
 	now := p.now()
 	old := p.views.Load()
@@ -531,7 +547,7 @@ func (p *Pipeline) publish() {
 	p.fresh.broadcast()
 }
 
-// asideOver reports whether a published condition of events that were set aside has come to its end.
+// asideOver reports whether a published condition set_aside has ended.
 func (p *Pipeline) asideOver() bool {
 	now := p.now()
 	for _, in := range p.sources {

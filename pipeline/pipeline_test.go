@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -20,13 +21,17 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// However events are cut into deliveries and these into transactions, entries, rows and saved bytes are the same.
+// TestBatchesLeaveNoTrace proves that entries, rows and saved bytes do not depend on how events are cut into deliveries
+// and transactions.
 func TestBatchesLeaveNoTrace(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
 	}
-	forecasts := 0
-	for seed := range uint64(6) {
+	forecasts, seeds := 0, uint64(3)
+	if os.Getenv("WAITCAST_LONG") != "" {
+		seeds = 6
+	}
+	for seed := range seeds {
 		events := mangle(workload(t, 200, seed), seed)
 		rng := rand.New(rand.NewPCG(seed, 17))
 		for _, order := range []collector.Order{collector.Live, collector.BySubmit} {
@@ -64,8 +69,8 @@ func TestBatchesLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// closedByTheirEvents checks that a row bears the number of the event that closed it: the job's own, or the first after
-// the instant of its submission where the job was started or gone within it.
+// closedByTheirEvents checks that each row has the number of the event that closed it. This is the job's own event, or,
+// if the job started or left at the instant of its submission, the first event after that instant.
 func closedByTheirEvents(t *testing.T, k kept) {
 	t.Helper()
 	for _, r := range k.Rows {
@@ -77,7 +82,7 @@ func closedByTheirEvents(t *testing.T, k kept) {
 	}
 }
 
-// forecast counts the rows with a forecast that needed a model.
+// forecast counts the rows with a forecast from a model.
 func forecast(rows []modelstore.Row) (n int) {
 	for i := range rows {
 		if rows[i].Quantiles != nil {
@@ -87,7 +92,7 @@ func forecast(rows []modelstore.Row) (n int) {
 	return n
 }
 
-// Events that no store could keep are put in quarantine and stop nothing.
+// TestUnstorableEventIsRefused proves that an event that no store could keep goes to the quarantine and stops nothing.
 func TestUnstorableEventIsRefused(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -102,7 +107,8 @@ func TestUnstorableEventIsRefused(t *testing.T) {
 	}
 }
 
-// While the store fails, views are served and nothing is taken in; when it works again, nothing is lost or doubled.
+// TestStoreFailsForAWhile proves that while the store fails, views are served and nothing is taken in. When the store
+// works again, no event is lost or doubled.
 func TestStoreFailsForAWhile(t *testing.T) {
 	events := mangle(workload(t, 150, 3), 3)
 	undisturbed := &memory{}
@@ -131,7 +137,7 @@ func TestStoreFailsForAWhile(t *testing.T) {
 				ds <- d
 			}
 		}()
-		// the last snapshot may fail
+		// saving the last snapshot may fail
 		if err := p.Run(t.Context(), ds); err != nil && !strings.Contains(err.Error(), "fire") {
 			t.Fatal(err)
 		}
@@ -144,7 +150,8 @@ func TestStoreFailsForAWhile(t *testing.T) {
 	})
 }
 
-// A store that is damaged, closed or refuses what it is given ends Run with its error, at writing and at looking up.
+// TestHopelessStoreEndsRun proves that Run ends with the store's error if the store is damaged, closed or refuses its
+// input, both when writing and when reading.
 func TestHopelessStoreEndsRun(t *testing.T) {
 	invalid := &modelstore.InvalidError{What: "x", Field: "y", Problem: "z"}
 	for _, cause := range []error{modelstore.ErrCorrupt, modelstore.ErrClosed, invalid} {
@@ -168,7 +175,7 @@ func TestHopelessStoreEndsRun(t *testing.T) {
 	}
 }
 
-// A published view stays as it was, whatever is folded after it.
+// TestViewsDoNotChange proves that no later event changes a published view.
 func TestViewsDoNotChange(t *testing.T) {
 	p, src := newPipeline(testConfig(), &memory{}, collector.Live)
 	type seen struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// The configuration's names are the policies that they say.
+// TestPolicyNames proves which policy each name in the configuration stands for.
 func TestPolicyNames(t *testing.T) {
 	for name, want := range map[string]forward.Policy{"fcfs": forward.FCFS, "easy": forward.EASY,
 		"priority": forward.PriorityEASY} {

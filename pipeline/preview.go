@@ -7,11 +7,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// The engine receives the submissions and starts of an instant when that is over, which is not known before the next
-// event. Readers must not wait for it: they get a view of a copy of the engine that has received them already. The copy
-// is thrown away; forecasts and scores of the ledger never come from one. If a copy would cost too much now, readers
-// get the view of the newest instant that is over, or keep the one they have: state and forecasts of a view are always
-// of one instant.
+// The engine receives the submissions and starts of an instant at the end of the instant, which is known only at the
+// next event. Readers must not wait for that: they get a view of a copy of the engine that has received them already.
+// The copy is then discarded; the ledger never uses one. If a copy would cost too much now, readers get the view of the
+// newest instant that has ended, or keep the view they have. State and forecasts of a view are always of one instant.
 
 const (
 	// previewShare is the part of the writer's time that expensive copies, of a large cluster, may take.
@@ -23,9 +22,9 @@ const (
 
 // preview makes the copies of one cluster's engine.
 type preview struct {
-	took time.Duration // the newest copy
-	made time.Time     // when, by the machine's clock
-	done chan struct{} // closed once nothing of the newest copy runs any more; nil before the first
+	took time.Duration // duration of making the newest copy
+	made time.Time     // when it was made, by the machine's clock
+	done chan struct{} // closed once the newest copy has ended; nil before the first copy
 }
 
 // due reports whether there is time for a copy.
@@ -46,7 +45,7 @@ func (p *preview) pause() time.Duration {
 	return time.Duration(min(took/previewShare, took*(1+took/previewCheap.Seconds())) * float64(time.Second))
 }
 
-// drop discards a copy. If its trees are in training, that must end first; the writer does not wait for it.
+// drop discards a copy. If its trees are in training, the training must end first; the writer does not wait for that.
 func (p *preview) drop(e *engine.Engine) {
 	done := make(chan struct{})
 	p.done = done
@@ -56,7 +55,7 @@ func (p *preview) drop(e *engine.Engine) {
 	}()
 }
 
-// close waits until nothing of the copies runs any more.
+// close waits until the background work of all copies has ended.
 func (p *preview) close() {
 	if p.done != nil {
 		<-p.done
@@ -93,10 +92,10 @@ func (l *ledger) enterPending(copied *engine.Engine, now float64) {
 			continue
 		}
 		if o.Part || o.Parts == 0 {
-			copied.Submit(now, readmodel.EngineID(&o.Job), engineRequest(&o.Job))
+			copied.Submit(now, readmodel.EngineID(o.Job), engineRequest(o.Job))
 		}
 		if others := o.OtherTasks(); others > 0 {
-			copied.Submit(now, restID(&o.Job), rest(&o.Job, others, 0))
+			copied.Submit(now, restID(o.Job), rest(o.Job, others, 0))
 		}
 	}
 	l.feeder.preview(copied, now)

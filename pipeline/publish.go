@@ -8,8 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// next returns the next view of the cluster. It returns nil if that is the view before it: nothing has changed, or
-// there is no time now for a copy of the engine that knows the open instant. first is true while there is no view yet.
+// next returns the next view of the cluster. It returns nil if the previous view remains in use: nothing has changed,
+// or there is no time now for a copy of the engine that includes the open instant. first is true while there is no view
+// yet.
 func (l *clusterWriter) next(first bool) *readmodel.View {
 	if !first && !l.dirty && !l.owed {
 		return nil
@@ -26,7 +27,7 @@ func (l *clusterWriter) next(first bool) *readmodel.View {
 	return l.view(e)
 }
 
-// view returns the cluster as it is, with the engine's view of the same instant.
+// view returns a view of the cluster, with the engine's view of the same instant.
 func (l *clusterWriter) view(e *engine.View) *readmodel.View {
 	v := readmodel.New(readmodel.View{
 		View: l.state.View(), Models: l.fitted(), Scores: map[accuracy.Key]*accuracy.Score{},
@@ -39,9 +40,9 @@ func (l *clusterWriter) view(e *engine.View) *readmodel.View {
 	return v
 }
 
-// instantOver keeps a view of the instant that is over, if a view is owed and there is still no time for a copy of the
-// engine: the engine itself knows all of that instant. It is called before the next event changes anything. It keeps at
-// most one such view per published view, because each costs as much as a published one.
+// instantOver keeps a view of the instant that has ended, if a view is owed and there is still no time for a copy of
+// the engine. No copy is needed, because the engine itself has all of that instant. It is called before the next event
+// changes anything. It keeps at most one such view per published view, because each costs as much as a published one.
 func (l *clusterWriter) instantOver() {
 	if !l.owed || l.over != nil || l.atOnce || l.ledger.preview.due() {
 		return
@@ -49,8 +50,8 @@ func (l *clusterWriter) instantOver() {
 	l.over = l.view(l.ledger.feeder.engine.View(clock(l.ledger.instant)))
 }
 
-// publishAtOnce publishes the newest instant of every cluster, whatever the copies of the engines cost. It is called if
-// nothing may follow that would publish that instant.
+// publishAtOnce publishes the newest instant of every cluster, whatever the copies cost. It is called if no later event
+// may cause that instant to be published.
 func (p *Pipeline) publishAtOnce() {
 	for _, l := range p.writers {
 		l.atOnce = true
@@ -68,7 +69,7 @@ func (p *Pipeline) owes() bool {
 	return false
 }
 
-// present puts the forecast of the load into a view.
+// present adds the forecast of the load to a view.
 func (l *clusterWriter) present(v *readmodel.View) {
 	if l.load == nil {
 		return

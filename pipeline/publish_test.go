@@ -7,17 +7,19 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
 // fullMachine returns the events of a machine of 128 processors on which no processor is ever free at the end of an
-// instant: each minute the job that runs ends, the one that waits longest starts, and another is submitted.
+// instant. Each minute the running job ends, the job that has waited longest starts, and another one is submitted.
 func fullMachine(minutes int) []job.Event {
 	of := func(kind job.Kind, id, minute int) job.Event {
 		ev := sized(event(kind, fmt.Sprint(id), float64(60*minute)), 128)
@@ -35,7 +37,7 @@ func fullMachine(minutes int) []job.Event {
 	return out
 }
 
-// contradiction returns what a view says of two instants, empty if all of it is of one.
+// contradiction describes how a view mixes two instants. It returns "" if the whole view is of one instant.
 func contradiction(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return ""
@@ -58,8 +60,8 @@ func contradiction(v *readmodel.View) string {
 	return ""
 }
 
-// TestViewIsOfOneInstant proves that state and forecasts of every view are of one instant, also where a log grows by
-// many lines at once while other load keeps the processors busy, and that the newest instant is published in the end.
+// TestViewIsOfOneInstant proves that state and forecasts of every view are of one instant, even while a log grows by
+// many lines at once and other load keeps the processors busy. The newest instant is published in the end.
 func TestViewIsOfOneInstant(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	defer p.Close()
@@ -89,9 +91,9 @@ func TestViewIsOfOneInstant(t *testing.T) {
 		}
 		return v
 	}
-	minutes := 80 // the other load makes each of them long: what is looked at are the views, one after each delivery
+	minutes := 80 // the other load makes each minute slow; the test looks at one view after each delivery
 	if testing.Short() {
-		minutes = 40 // the race detector sees every access as often as it needs
+		minutes = 40 // the race detector needs fewer accesses
 	}
 	if os.Getenv("WAITCAST_LONG") != "" {
 		minutes = 600
@@ -119,8 +121,8 @@ func TestViewIsOfOneInstant(t *testing.T) {
 	others.Wait()
 }
 
-// TestInstantOver proves that a view that is held back, because a copy of the engine would cost too much now, is not
-// older than the instant before the newest; also after the state was saved and restored.
+// TestInstantOver proves that a view is never older than the instant before the newest one, even if newer views are
+// held back because a copy of the engine would cost too much. This also holds after saving and restoring.
 func TestInstantOver(t *testing.T) {
 	t.Run("begun", func(t *testing.T) { instantOver(t, false) })
 	t.Run("restored", func(t *testing.T) { instantOver(t, true) })
@@ -165,4 +167,38 @@ func instantOver(t *testing.T, restored bool) {
 	if v := p.View("c"); !v.At.Equal(at(60*49)) || contradiction(v) != "" {
 		t.Errorf("at once: the view is of %s %s", v.At, contradiction(v))
 	}
+}
+
+// slowStore takes its time for each commit.
+type slowStore struct {
+	*memory
+	takes time.Duration
+}
+
+func (s *slowStore) Commit(ctx context.Context, b modelstore.Batch) error {
+	time.Sleep(s.takes) //nolint:forbidigo // in a bubble it takes no time
+	return s.memory.Commit(ctx, b)
+}
+
+// TestPublishedWhileBehind proves that views are published while a log without end is read, although each delivery
+// takes longer than a transaction may and is committed in parts.
+func TestPublishedWhileBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := testConfig()
+		cfg.Forecasts = false
+		p, src := newPipeline(cfg, &slowStore{&memory{}, groupTime}, collector.Live)
+		defer p.Close()
+		p.partEvents = 1
+		all := deliveries(src, fullMachine(100), 10, 1)
+		more := make(chan *source.Delivery, len(all))
+		for _, d := range all {
+			more <- d
+		}
+		if err := p.step(t.Context(), <-more, more); err != nil {
+			t.Fatal(err)
+		}
+		if v := p.View("c"); v == nil || v.At.IsZero() || len(more) < len(all)-2 {
+			t.Errorf("%d of %d deliveries were taken in before the first view", len(all)-len(more), len(all))
+		}
+	})
 }

@@ -23,16 +23,16 @@ import (
 )
 
 const (
-	// pageEntries is how many entries of the journal a rebuild reads at once.
+	// pageEntries is the number of journal entries that a rebuild reads at once.
 	pageEntries = 2000
 	// loadSampled is the time at the end of a history in which a fast replay learns the forecast of the load, with 4
 	// samples a day. Its trees need 300 samples whose longest horizon, a week, has passed.
 	loadSampled = 90 * 24 * time.Hour
-	// fewEntries is how many entries the writer may fold at the swap, while it takes in nothing else.
+	// fewEntries is the maximum number of entries that the writer folds at the swap, while all else waits.
 	fewEntries = 200
 )
 
-// rebuilds are the rebuilds under way, by cluster. Any goroutine may look.
+// rebuilds are the running rebuilds by cluster. They are safe for concurrent use.
 type rebuilds struct {
 	mu  sync.Mutex
 	all map[string]*rebuild
@@ -68,7 +68,8 @@ func (s *rebuilds) list() []*rebuild {
 	return out
 }
 
-// teaches reports whether a view is due because a history is being learnt, or because that ended after the last view.
+// teaches reports whether a view is due because a history is being learnt, or because learning ended after the last
+// view.
 func (p *Pipeline) teaches() bool {
 	if time.Since(p.publishedAt) < teachingEvery {
 		return false
@@ -85,10 +86,10 @@ func (p *Pipeline) teaches() bool {
 	return due
 }
 
-// unlearnt has the clusters whose published state does not know the history in force. Any goroutine may look.
+// unlearnt has the clusters whose published state does not include the history in force. It is safe for concurrent use.
 type unlearnt struct {
 	mu  sync.Mutex
-	all map[string]bool // true if the state can be answered from and gone on with until another takes its place
+	all map[string]bool // true if the state can be used and continued until another replaces it
 }
 
 // of reports whether a cluster is among them, and whether its state is usable.
@@ -99,7 +100,7 @@ func (u *unlearnt) of(name string) (usable, ok bool) {
 	return usable, ok
 }
 
-// usable reports whether the published state of a cluster is one to go on from.
+// usable reports whether the published state of a cluster can be continued.
 func (u *unlearnt) usable(name string) bool {
 	usable, ok := u.of(name)
 	return usable || !ok
@@ -127,48 +128,48 @@ func (u *unlearnt) list() map[string]bool {
 	return maps.Clone(u.all)
 }
 
-// rebuild makes a state of a cluster that knows its history, from the history and the journal, in a goroutine of its
-// own. The writer goes on meanwhile, and takes the finished state over. If the history is damaged and there is no other
-// state, a second rebuild makes one from the journal alone.
+// rebuild builds a state of a cluster from its history and the journal in its own goroutine. The writer continues
+// meanwhile, and takes over the finished state. If the history is damaged and there is no other state, a second rebuild
+// builds one from the journal alone.
 type rebuild struct {
 	name    string
-	history past.History // one without a name has no events: a rebuild from the journal alone
+	history past.History // empty for a rebuild from the journal alone
 	plans   engine.Replay
 	store   modelstore.Store
 	log     *zap.Logger
 	began   time.Time
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the goroutine ends
-	over    chan struct{} // closed when its state is published, or cannot be made because of err
+	over    chan struct{} // closed when its state is published, or if it failed with err
 	err     error         // why the history cannot be learnt
-	// endShown is true if a view was published after the end. It is the writer's.
+	// endShown is true if a view was published after the end. Only the writer uses it.
 	endShown bool
 	failed   atomic.Pointer[string]
 	done     atomic.Int64
 	total    atomic.Int64
 
-	// The fields below belong to the goroutine, and then to the writer.
+	// The goroutine owns the fields below first, then the writer.
 	broken   error // why the goroutine made no state
 	writer   *clusterWriter
 	events   *past.Events
 	jobs     *past.Gathering
 	gatherer gatherer
 	rows     []modelstore.Row
-	folded   int64 // events of the history that are folded
-	seq      int64 // of the newest entry of the journal that was read
-	// raw is the number of the last entry that a state without the history journaled.
+	folded   int64 // number of folded events of the history
+	seq      int64 // number of the newest journal entry that was read
+	// raw is the number of the last entry that was journaled by a state without the history.
 	raw    int64
 	learnt past.Learnt
 }
 
-// beginRebuild begins to make a state that knows the history in force.
+// beginRebuild starts the rebuild of a state with the history in force.
 func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) error {
 	h := p.histories.inForce[name]
 	r, err := p.newRebuild(name, *h)
 	if err != nil {
 		return err
 	}
-	r.raw, r.learnt.Seq = math.MaxInt64, -1 // that of the swap
+	r.raw, r.learnt.Seq = math.MaxInt64, -1 // set at the swap
 	if learnt := p.histories.learnt[name]; learnt != nil && learnt.ID == h.ID {
 		r.raw, r.learnt = learnt.Seq, *learnt
 	}
@@ -176,8 +177,8 @@ func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) e
 	return nil
 }
 
-// beginWithoutHistory begins to make a state from the journal alone, because the history cannot be learnt and there is
-// no other state. Its entries are folded as they are, as at a restart.
+// beginWithoutHistory starts a rebuild from the journal alone, because the history cannot be learnt and there is no
+// other state. The entries are folded unchanged, as at a restart.
 func (p *Pipeline) beginWithoutHistory(ctx context.Context, name string, why error) error {
 	r, err := p.newRebuild(name, past.History{})
 	if err != nil {
@@ -210,8 +211,8 @@ func (p *Pipeline) newRebuild(name string, h past.History) (*rebuild, error) {
 	return r, nil
 }
 
-// startRebuild starts the goroutine. The writer gets the rebuild when it is done, and one that failed if it must begin
-// another instead.
+// startRebuild starts the goroutine. The writer receives the rebuild when it is done; a failed one only if another must
+// be started instead.
 func (p *Pipeline) startRebuild(ctx context.Context, r *rebuild, usable bool) {
 	p.unlearnt.set(r.name, usable)
 	p.rebuilds.set(r.name, r)
@@ -247,24 +248,24 @@ func (p *Pipeline) rebuildFails(r *rebuild, err error) {
 // withoutHistory reports whether the rebuild makes a state from the journal alone.
 func (r *rebuild) withoutHistory() bool { return r.history.ID == "" }
 
-// fail notes why the history cannot be learnt.
+// fail records why the history cannot be learnt.
 func (r *rebuild) fail(why error) {
 	text := plain(why.Error())
 	r.failed.Store(&text)
 	r.err = fmt.Errorf("the history of cluster %s cannot be learnt: %w", r.name, why)
 }
 
-// stop ends a rebuild that another one follows, or the end of the process.
+// stop ends a rebuild, because another one replaces it or the process ends.
 func (r *rebuild) stop() {
 	r.cancel()
 	<-r.ended
 }
 
-// newestCost is about what an event of the newest jobs costs in a fast replay, as a multiple of an older one's: 15 on
+// newestCost is the approximate cost of an event of the newest jobs in a fast replay, relative to an older event: 15 on
 // SDSC-SP2.
 const newestCost = 15
 
-// work returns what the events so far, or all of them, cost in events of the older jobs.
+// work returns the cost of the events so far, or of all, in units of an older event.
 func (r *rebuild) work(events int64) float64 {
 	if r.history.Mode != past.Fast || r.history.Submissions == 0 {
 		return float64(events)
@@ -272,12 +273,12 @@ func (r *rebuild) work(events int64) float64 {
 	plan := r.plans
 	plan.Submissions = int(r.history.Submissions)
 	share := float64(plan.Forecasts()) / float64(plan.Submissions)
-	newest := float64(events) - (1-share)*float64(r.history.Events) // the journal's are followed in full, too
+	newest := float64(events) - (1-share)*float64(r.history.Events) // the journal is replayed in full too
 	return float64(events) + (newestCost-1)*max(0, newest)
 }
 
-// progress returns how far the rebuild is; usable says whether there is another state to answer from. The remaining
-// time is estimated from the time that the events took so far, and from their costs.
+// progress returns how far the rebuild is; usable is true if another state serves answers. The remaining time is
+// estimated from the time of the events so far, and from their costs.
 func (r *rebuild) progress(usable bool) *readmodel.Teaching {
 	t := &readmodel.Teaching{Began: r.began, Done: r.done.Load(), Total: r.total.Load(), Usable: usable}
 	if text := r.failed.Load(); text != nil {
@@ -294,7 +295,7 @@ func (r *rebuild) progress(usable bool) *readmodel.Teaching {
 	return t
 }
 
-// fold folds history and journal, but for the newest entries. While the store fails it tries again, where it stopped.
+// fold folds history and journal except the newest entries. While the store fails it retries where it stopped.
 func (r *rebuild) fold(ctx context.Context) error {
 	if r.writer.load != nil {
 		r.writer.load.BeginReplay(nil)
@@ -313,8 +314,8 @@ func (r *rebuild) fold(ctx context.Context) error {
 	return err
 }
 
-// foldRest folds what is not folded yet of history and journal, but for the newest entries. After an error it can be
-// called again.
+// foldRest folds the remaining events of history and journal except the newest entries. After an error it can be called
+// again.
 func (r *rebuild) foldRest(ctx context.Context) error {
 	for {
 		entries, last, err := r.page(ctx)
@@ -334,7 +335,7 @@ func (r *rebuild) foldRest(ctx context.Context) error {
 	}
 }
 
-// plan tells the engine what comes, if it need not follow all of it in full.
+// plan announces the length of the replay to the engine if it need not replay all of it in full.
 func (r *rebuild) plan() {
 	if l := r.writer.ledger; l != nil && r.history.Mode == past.Fast {
 		plan := r.plans
@@ -346,11 +347,11 @@ func (r *rebuild) plan() {
 	}
 }
 
-// errPageFull ends the reading of the journal for a while: a store should not be read for minutes at a stretch.
+// errPageFull ends the reading of a page: the store should not be read for minutes in one call.
 var errPageFull = errors.New("the page is full")
 
-// page reads the next entries of the cluster, and returns the number of the last entry that was looked at, those of
-// other clusters included.
+// page reads the next entries of the cluster, and returns the number of the last entry read, including those of other
+// clusters.
 func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last int64, err error) {
 	last = r.seq
 	err = r.store.Replay(ctx, r.seq, func(e modelstore.Entry) error {
@@ -373,8 +374,8 @@ func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last in
 	return entries, max(last, min(newest, r.history.After)), err // the last numbers may be unused
 }
 
-// foldPage folds entries of the journal, each behind the events of the history that are to come before it. last is the
-// number of the last entry that was looked at.
+// foldPage folds entries of the journal, each after the events of the history that come before it. last is the number
+// of the last entry read.
 func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last int64) error {
 	for i := range entries {
 		if ctx.Err() != nil {
@@ -415,8 +416,8 @@ func (r *rebuild) foldEntry(ctx context.Context, e *modelstore.Entry) error {
 	return nil
 }
 
-// derivedAgain reports whether an event that a state without the history derived from others follows from those again,
-// or does not, if the history knows better.
+// derivedAgain reports whether an entry is a derived event of a state without the history. Such events are skipped:
+// they are derived again, or not if the history has the real ones.
 func derivedAgain(ev *job.Event) bool {
 	if !ev.Derived {
 		return false
@@ -454,7 +455,7 @@ func (r *rebuild) foldHistory(ctx context.Context, until time.Time) error {
 	}
 }
 
-// endHistory ends what plan began, once. An error says that the store does not have the whole history.
+// endHistory ends the replay that plan began, once. It returns an error if the store does not have the whole history.
 func (r *rebuild) endHistory() error {
 	if r.folded != r.history.Events {
 		return fmt.Errorf("the store has %d of its %d events: %w", r.folded, r.history.Events, modelstore.ErrCorrupt)
@@ -473,7 +474,7 @@ func (r *rebuild) take(ev job.Event, source string) {
 	r.rows = out.rows
 }
 
-// storeRows stores the rows so far, if they are many. Rows that are there stay as they are.
+// storeRows stores the rows so far, if there are many. Existing rows are not changed.
 func (r *rebuild) storeRows(ctx context.Context) error {
 	if len(r.rows) < pageEntries {
 		return nil

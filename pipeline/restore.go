@@ -12,12 +12,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// fingerprintKey is where the store keeps the fingerprint of the configuration that shaped its snapshots.
+// fingerprintKey is the key of the fingerprint of the configuration that shaped the stored snapshots.
 const fingerprintKey = "fingerprint"
 
-// Restore brings the pictures to where the store's journal ends: the newest snapshot, then a replay of what came after
-// it. If the fingerprint of the configuration that shapes state has changed, the snapshots are dropped and the whole
-// journal is replayed; rows that are in the ledger already stay as they are.
+// Restore restores the state at the end of the store's journal: the newest snapshot, then a replay of later entries. If
+// the fingerprint of the configuration that shapes state has changed, the snapshots are dropped and the whole journal
+// is replayed. Existing rows of the ledger are not changed.
 func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if p.store == nil {
 		return nil
@@ -41,7 +41,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if err := p.beginLoads(ctx); err != nil {
 		return err
 	}
-	for _, l := range p.writers { // the journal knows every event of its own
+	for _, l := range p.writers { // the journal has every derived event too
 		l.known, l.recall = func(id string) (cluster.Left, bool) { return p.remembered(l.state.Name(), id) }, l.known
 		defer func() { l.known = l.recall }()
 	}
@@ -55,7 +55,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	return nil
 }
 
-// replay folds what the journal has after an event, and returns how many entries that were.
+// replay folds the journal entries after a number, and returns their count.
 func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err error) {
 	last, err := p.store.LastSeq(ctx)
 	if err != nil {
@@ -66,10 +66,10 @@ func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err 
 		p.seq = e.Seq
 		l := p.writers[e.Event.Cluster]
 		if l == nil {
-			return nil // of a cluster that is not configured any more
+			return nil // the cluster is no longer configured
 		}
 		if !p.unlearnt.usable(e.Event.Cluster) {
-			return nil // of a state that is built with its history, in the background
+			return nil // the state is built with its history in the background
 		}
 		replayed++
 		out.entries, out.rows, out.bytes = out.entries[:0], out.rows[:0], 0
@@ -103,10 +103,10 @@ func (p *Pipeline) checkFingerprint(ctx context.Context, fingerprint string) err
 	return p.store.SetMeta(ctx, fingerprintKey, fingerprint)
 }
 
-// restoredFrom is what a state was restored from.
+// restoredFrom describes the origin of a restored state.
 type restoredFrom struct {
 	seq      int64
-	restored bool // from a snapshot
+	restored bool // restored from a snapshot
 }
 
 // restoreSnapshot loads the newest usable snapshot, if there is one.
@@ -139,8 +139,8 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (restoredFrom, error) {
 	return restoredFrom{seq: snap.Seq, restored: true}, nil
 }
 
-// logUnusable logs why the saved state of a cluster is rebuilt from the journal. That of another version of the program
-// is to be expected after an upgrade.
+// logUnusable logs why the saved state of a cluster is rebuilt from the journal. After an upgrade another version of
+// the saved state is expected.
 func (p *Pipeline) logUnusable(cluster string, err error) {
 	if errors.Is(err, codec.ErrVersion) {
 		p.log.Info("the saved state is of another version of this program: rebuilding it from the journal",
@@ -151,7 +151,7 @@ func (p *Pipeline) logUnusable(cluster string, err error) {
 		zap.Error(err))
 }
 
-// dropSnapshots deletes those that cannot be used. Who only follows leaves that to the writer.
+// dropSnapshots deletes unusable snapshots. A follower leaves that to the writer.
 func (p *Pipeline) dropSnapshots(ctx context.Context) error {
 	if p.cfg.Follows {
 		return nil

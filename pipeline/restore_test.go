@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// faulty is a store whose newest snapshot reads otherwise than it was written.
+// faulty is a store that returns a changed newest snapshot.
 type faulty struct {
 	modelstore.Store
 	latest func(*modelstore.Snapshot, error) (*modelstore.Snapshot, error)
@@ -32,12 +32,12 @@ func (f *faulty) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
 	return f.latest(f.Store.Latest(ctx))
 }
 
-// disturbance is what happens between the end of one process and the beginning of the next.
+// disturbance describes what happens between the end of one process and the beginning of the next.
 type disturbance struct {
 	name    string
-	orderly bool // the end
+	orderly bool // the process ends in order
 	between func(t *testing.T, s modelstore.Store) modelstore.Store
-	print   string // the fingerprint after it
+	print   string // the configuration's fingerprint afterwards
 	again   int    // deliveries that are read a second time
 }
 
@@ -80,8 +80,8 @@ func disturbances() []disturbance {
 	}
 }
 
-// TestEveryPartIsRebuilt proves that the state is built again from the journal, as it was, whichever part of a snapshot
-// is damaged or of another version of the program.
+// TestEveryPartIsRebuilt proves that the same state is built from the journal, whichever part of a snapshot is damaged
+// or from another version of the program.
 func TestEveryPartIsRebuilt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -120,8 +120,8 @@ func TestEveryPartIsRebuilt(t *testing.T) {
 	}
 }
 
-// A daemon that ends at any commit, in any way, ends where it would have been without it: the same entries, rows and
-// saved bytes.
+// TestRestartLeavesNoTrace proves that a daemon that ends at any commit, in any way, and is started again, reaches the
+// same entries, rows and saved bytes as without that end.
 func TestRestartLeavesNoTrace(t *testing.T) {
 	r := read(t, testConfig(), mangle(workload(t, 220, 8), 8))
 	if n := forecast(r.want.Rows); n < 30 {
@@ -129,11 +129,13 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 	}
 	for _, c := range disturbances() {
 		t.Run(c.name, func(t *testing.T) {
-			step := 2
+			step := 6
 			if testing.Short() {
-				step = len(r.deliveries) // one stop
+				step = len(r.deliveries) // only one stop
+			} else if os.Getenv("WAITCAST_LONG") != "" {
+				step = 2
 			}
-			for stop := 1 + rand.IntN(3); stop < len(r.deliveries); stop += step + rand.IntN(4) { // each time others
+			for stop := 1 + rand.IntN(3); stop < len(r.deliveries); stop += step + rand.IntN(4) { // random stops
 				if d := gocmp.Diff(r.want, r.disturbed(t, c, stop)); d != "" {
 					t.Fatalf("after delivery %d of %d, undisturbed (-) and disturbed (+) differ: %.3000s", stop,
 						len(r.deliveries), d)
@@ -143,18 +145,18 @@ func TestRestartLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// reading is a process that reads deliveries undisturbed, with the databases that it would leave behind.
+// reading is a process that reads deliveries undisturbed. It has the databases that the process would leave behind.
 type reading struct {
 	cfg        Config
 	deliveries []*source.Delivery
 	pipeline   *Pipeline
 	want       kept
-	killed     []string       // databases after so many deliveries
-	ended      map[int]string // and of processes that ended in order, as they are needed
+	killed     []string       // the databases after each number of deliveries
+	ended      map[int]string // those of processes that ended in order, made when needed
 	dir        string
 }
 
-// read reads events undisturbed. It copies the database after each delivery, as a kill at that instant leaves it.
+// read reads events undisturbed. It copies the database after each delivery, as a kill at that instant would leave it.
 func read(t *testing.T, cfg Config, events []job.Event) *reading {
 	t.Helper()
 	r := &reading{cfg: cfg, ended: map[int]string{}, dir: t.TempDir()}
@@ -192,7 +194,7 @@ func copied(t *testing.T, path string) string {
 	return to
 }
 
-// end returns the database of a process that ended after so many deliveries.
+// end returns the database of a process that ended after that many deliveries.
 func (r *reading) end(t *testing.T, orderly bool, stop int) string {
 	t.Helper()
 	if !orderly {
@@ -216,7 +218,7 @@ func (r *reading) end(t *testing.T, orderly bool, stop int) string {
 	return path
 }
 
-// disturbed returns what is kept if the process ends after so many deliveries, and another one goes on.
+// disturbed returns the contents of the store if the process ends after that many deliveries and another one continues.
 func (r *reading) disturbed(t *testing.T, c disturbance, stop int) kept {
 	t.Helper()
 	store := openStore(t, copied(t, r.end(t, c.orderly, stop)))
@@ -238,7 +240,8 @@ func restore(t *testing.T, p *Pipeline, fingerprint string) {
 	}
 }
 
-// A log of whole jobs is read on from the committed checkpoint, which lies behind what was held back in memory.
+// TestRestartWithEventsHeldBack proves that a log of whole jobs is read on from the committed checkpoint, which lies
+// before the events that were held back in memory.
 func TestRestartWithEventsHeldBack(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -292,7 +295,8 @@ func TestRestartWithEventsHeldBack(t *testing.T) {
 	}
 }
 
-// A journal that was pruned up to the snapshots restores all the same, and the rows stay.
+// TestRestartWithPrunedJournal proves that a journal that was pruned up to the snapshots can still be restored, and
+// that the rows stay.
 func TestRestartWithPrunedJournal(t *testing.T) {
 	events := mangle(workload(t, 220, 8), 8)
 	cfg := testConfig()
@@ -315,21 +319,21 @@ func TestRestartWithPrunedJournal(t *testing.T) {
 	if last := want.Entries[len(want.Entries)-1].Seq; int64(len(want.Entries)) > last/2 {
 		t.Fatalf("%d of %d entries are still there: nothing to prove", len(want.Entries), last)
 	}
-	want.Entries, got.Entries = nil, nil // how many are pruned when is not promised
+	want.Entries, got.Entries = nil, nil // how many entries are pruned at which time is open
 	if d := gocmp.Diff(want, got); d != "" {
 		t.Fatalf("undisturbed (-) and disturbed (+) differ: %.3000s", d)
 	}
 }
 
-// A delivery that never reached the journal, because the store was gone, leaves nothing behind: the next process reads
-// it again.
+// TestStopWhileTheStoreFails proves that a delivery that never reached the journal, because the store was away, leaves
+// nothing behind, and that the next process reads it again.
 func TestStopWhileTheStoreFails(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
 	ctx, cancel := context.WithCancel(t.Context())
 	store.fail = func(string) error {
 		cancel()
-		return context.DeadlineExceeded // any that may pass
+		return context.DeadlineExceeded // any error that may pass
 	}
 	ds := make(chan *source.Delivery, 1)
 	ds <- deliveries(src, workload(t, 3, 1), 100, 1)[0]

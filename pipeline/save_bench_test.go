@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// traceEvents returns the events of the jobs of a workload file that ran, in order of time.
+// traceEvents returns the events of the jobs of a workload file that ran, in the order of time.
 func traceEvents(t testing.TB, name string) (events []job.Event) {
 	t.Helper()
 	f, err := swf.Open(refdata.Shared(t, name))
@@ -53,7 +53,7 @@ func traceEvents(t testing.TB, name string) (events []job.Event) {
 }
 
 // BenchmarkSave saves and restores every part of the state of a cluster after the trace of KTH-SP2, in the middle of a
-// busy day: the bytes, and the time of each.
+// busy day. It reports the bytes of each part and the times.
 func BenchmarkSave(b *testing.B) {
 	events := traceEvents(b, "traces/KTH-SP2-1996-2.1-cln.swf.gz")
 	cfg := testConfig()
@@ -82,7 +82,7 @@ func BenchmarkSave(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				fresh := newWriter(b, cfg)
-				if part.name == "c/ledger" { // its views need the engine
+				if part.name == "c/ledger" { // the ledger's views need the engine
 					if err := fresh.ledger.feeder.UnmarshalBinary(mustSave(b, l.ledger.feeder)); err != nil {
 						b.Fatal(err)
 					}

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// ruled is a cluster whose scheduler tells two queues on the same nodes, one of them of a higher tier, one on its own,
-// and that priorities come from waiting and the queue.
+// ruled returns the report of a scheduler with three queues. Two are on the same nodes, one of them with a higher tier,
+// and the third is on nodes of its own. Priorities come from the wait and the queue.
 func ruled() job.Event {
 	ev := event(job.Machine, job.MachineID, 0)
 	node := job.NodeResources{Procs: 8}
@@ -39,8 +39,8 @@ func ids(jobs []*cluster.Job) []string {
 	return out
 }
 
-// Ahead of a request are the jobs of its own pool that the scheduler's rules put before it: by tier, then by priority,
-// then by submission.
+// TestWhoIsAhead proves that the jobs ahead of a request are those of its own pool that the scheduler's rules put
+// before it: by tier, then by priority, then by submission.
 func TestWhoIsAhead(t *testing.T) {
 	cfg := testConfig()
 	cfg.Clusters[0].Procs = 0

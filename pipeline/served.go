@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// servedForecasts keeps the forecasts of the waiting jobs. Each view has a copy that never changes: the waiting jobs of
-// the view are those of the copy.
+// servedForecasts keeps the forecasts of the waiting jobs. Each view has an immutable copy, with exactly the waiting
+// jobs of the view.
 type servedForecasts struct {
 	served readmodel.Forecasts
 	copied readmodel.Forecasts // the copy of the newest view; nil if a forecast has changed since
@@ -27,7 +27,7 @@ func (b *servedForecasts) drop(j *cluster.Job) {
 	b.copied = nil
 }
 
-// snapshot returns a copy of the forecasts as they are now, which never changes.
+// snapshot returns an immutable copy of the present forecasts.
 func (b *servedForecasts) snapshot() readmodel.Forecasts {
 	if b.copied == nil {
 		b.copied = maps.Clone(b.served)
@@ -35,7 +35,7 @@ func (b *servedForecasts) snapshot() readmodel.Forecasts {
 	return b.copied
 }
 
-// show serves the forecast of a job that waits.
+// show adds the forecast of a waiting job.
 func (l *ledger) show(o *openForecast) {
 	if !o.Closed.IsZero() || o.Part || o.Renamed {
 		return
@@ -55,5 +55,5 @@ func (l *ledger) show(o *openForecast) {
 	if a.Quantiles != nil {
 		s.Levels = l.levels
 	}
-	l.served.put(&o.Job, s)
+	l.served.put(o.Job, s)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// AddSource makes a source known before its first delivery, and before Run.
+// AddSource adds a source before its first delivery, and before Run.
 func (p *Pipeline) AddSource(s source.Config) {
 	p.addSource(s)
 	p.publish()
@@ -29,21 +29,20 @@ func (p *Pipeline) addSource(s source.Config) {
 }
 
 // OpenSources opens readers of other sources at the committed checkpoints, then stops those of a pipeline's sources. It
-// returns the sources that are read from now on. After an error the earlier readers must still be at work.
+// returns the new sources. After an error the old readers must still be running.
 type OpenSources func(checkpoints map[string][]byte) ([]source.Config, error)
 
 // sourceSwap is a call of ReplaceSources.
 type sourceSwap struct {
-	ctx  context.Context // of the call
+	ctx  context.Context // context of the call
 	open OpenSources
-	done chan error // takes one error without blocking
+	done chan error // buffered for one error
 }
 
-// ReplaceSources replaces all sources while Run is at work. The state stays in memory: nothing is
-// restored. The writer calls open between two transactions, so that the checkpoints are those of all that has been
-// taken in. Deliveries of the readers before that still wait for the writer are dropped. The new readers read them
-// again, and records that are known already count once, as after a restart. The new readers may not deliver before it
-// returns.
+// ReplaceSources replaces all sources while Run is running. The state stays in memory. The writer calls open between
+// two transactions, so that the checkpoints cover all processed deliveries. Waiting deliveries of the old readers are
+// dropped; the new readers read their lines again, and duplicate records count once, as after a restart. The new
+// readers must not deliver before it returns.
 //
 // It returns the error of open, of the store, or the cause of ctx if the writer is busy until ctx ends. Nothing has
 // changed then.
@@ -57,7 +56,7 @@ func (p *Pipeline) ReplaceSources(ctx context.Context, open OpenSources) error {
 	}
 }
 
-// swapSources carries out a replacement.
+// swapSources executes a replacement.
 func (p *Pipeline) swapSources(s *sourceSwap, deliveries <-chan *source.Delivery) {
 	next, err := p.openSources(s)
 	if err != nil {
@@ -94,7 +93,7 @@ func (p *Pipeline) openSources(s *sourceSwap) ([]source.Config, error) {
 	}
 	next, err := s.open(saved)
 	if err == nil {
-		p.saved = saved // the new sources' clocks go on from there
+		p.saved = saved // the new sources' clocks continue from there
 	}
 	return next, err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// TestReplaceSources proves that the writer goes on with other sources from the committed checkpoints, keeps its
-// state, drops what the readers before had read, and changes nothing where others cannot be opened.
+// TestReplaceSources proves that the writer continues with new sources from the committed checkpoints, keeps its state,
+// and drops what the former readers had already read. If the new sources cannot be opened, nothing changes.
 func TestReplaceSources(t *testing.T) {
 	store := newStore(t)
 	p, log := newPipeline(testConfig(), store, collector.Live)
@@ -73,7 +73,7 @@ func TestReplaceSources(t *testing.T) {
 		if string(checkpoints["log"]) != "second" {
 			t.Errorf("the checkpoint is %q", checkpoints["log"])
 		}
-		tell(log, "third", "3") // read before, and too late for the writer
+		tell(log, "third", "3") // read by a former reader, and too late for the writer
 		return []source.Config{other}, nil
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func TestReplaceSources(t *testing.T) {
 	if len(statuses) != 1 || statuses[0].Name != "other" || statuses[0].CaughtUp {
 		t.Errorf("the sources are %+v", statuses)
 	}
-	tell(&other, "fourth", "2", "3", "4") // the second is known
+	tell(&other, "fourth", "2", "3", "4") // the second line is known already
 	eventually("the other source", func() bool { return slices.Equal(queued(), []string{"1", "2", "3", "4"}) })
 	close(deliveries)
 	if err := <-ended; err != nil {
@@ -108,9 +108,10 @@ func TestReplaceSources(t *testing.T) {
 	}
 }
 
-// TestReplaceSourcesWaitsNoLongerThanAsked proves that a writer which does not come to it changes nothing.
+// TestReplaceSourcesWaitsNoLongerThanAsked proves that a writer that has no time for the change before the deadline
+// changes nothing.
 func TestReplaceSourcesWaitsNoLongerThanAsked(t *testing.T) {
-	p, _ := newPipeline(testConfig(), nil, collector.Live) // nobody runs it
+	p, _ := newPipeline(testConfig(), nil, collector.Live) // no writer runs
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
@@ -123,7 +124,7 @@ func TestReplaceSourcesWaitsNoLongerThanAsked(t *testing.T) {
 	}
 }
 
-// TestReplaceSourcesReadsTheStoreFirst proves that a store that cannot be read changes nothing.
+// TestReplaceSourcesReadsTheStoreFirst proves that nothing changes if the store cannot be read.
 func TestReplaceSourcesReadsTheStoreFirst(t *testing.T) {
 	store := newStore(t)
 	p, _ := newPipeline(testConfig(), store, collector.Live)

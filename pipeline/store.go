@@ -15,14 +15,14 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// What cannot be done begins the reason of a condition.
+// Operations that fail, as the first words of a condition's reason.
 const (
 	cannotWrite = "cannot write the database"
 	cannotRead  = "cannot read the database"
 )
 
-// lookup asks the journal about a job that the fold has forgotten. It waits until there is an answer: a record that is
-// read twice must not count twice. Where there will be none the batch is given up.
+// lookup searches the journal for a job that the fold has forgotten. It waits for the answer, because a record that is
+// read twice must not count twice. If the store fails permanently, the batch is abandoned.
 func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 	if p.broken != nil {
 		return cluster.Left{}, false
@@ -35,11 +35,11 @@ func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 	return lastLife(id, keys)
 }
 
-// persist repeats an operation of the store until it succeeds or cannot succeed any more. Readers go on meanwhile with
-// what is published.
+// persist repeats an operation of the store until it succeeds or fails for good. Meanwhile readers use the published
+// views.
 func (p *Pipeline) persist(ctx context.Context, problem string, operation func() error) error {
 	defer p.storeWorks()
-	defer p.heartbeat.beat() // before it: a writer that waited here lives
+	defer p.heartbeat.beat() // a writer that waits here is alive
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := operation()
 		if hopeless(err) {
@@ -54,7 +54,7 @@ func (p *Pipeline) persist(ctx context.Context, problem string, operation func()
 	return err
 }
 
-// storeFails notes that an operation on the database failed.
+// storeFails records that an operation on the database failed.
 func (p *Pipeline) storeFails(problem string, err error) {
 	p.metrics.StoreErrors.Inc()
 	p.metrics.StoreFailing.Set(1)
@@ -66,11 +66,11 @@ func (p *Pipeline) storeFails(problem string, err error) {
 		c.Since = before.Since
 	}
 	p.storeProblem.Store(&c)
-	p.fresh.broadcast() // those who show conditions look again
+	p.fresh.broadcast() // wake readers that show conditions
 }
 
-// storeWorks notes that an operation on the database succeeded, or was given up. A database that is not in its place
-// still answers and may even be written, which helps nobody: the condition stays.
+// storeWorks records that an operation on the database succeeded, or was given up. A database whose file is missing can
+// still be read and written, but that is useless: then the condition stays.
 func (p *Pipeline) storeWorks() {
 	if !p.verifyStore() {
 		return
@@ -81,10 +81,10 @@ func (p *Pipeline) storeWorks() {
 	}
 }
 
-// verifyEvery is the time between two looks at the place of the database while nothing is stored.
+// verifyEvery is the time between two checks of the database file while nothing is stored.
 const verifyEvery = time.Second
 
-// watchStore looks now and then whether the database is in its place, and notes it.
+// watchStore checks at intervals whether the database file is in its place, and records the result.
 func (p *Pipeline) watchStore() {
 	if p.store == nil || time.Since(p.verifiedAt) < verifyEvery {
 		return
@@ -94,7 +94,7 @@ func (p *Pipeline) watchStore() {
 	}
 }
 
-// verifyStore reports whether the database is in its place. Where it is not, that is its condition until it is back.
+// verifyStore reports whether the database is in its place. If not, that is a condition until it is back.
 func (p *Pipeline) verifyStore() bool {
 	p.verifiedAt = time.Now()
 	err := modelstore.Verify(p.store)
@@ -110,12 +110,11 @@ func (p *Pipeline) verifyStore() bool {
 	return err == nil
 }
 
-// StoreFails reports whether an operation on the database is tried again and again. It may be called from any
-// goroutine.
+// StoreFails reports whether an operation on the database is being retried. It may be called from any goroutine.
 func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
-// hopeless reports whether trying again cannot help: the store is damaged or closed, is another's now, or refuses what
-// it is given.
+// hopeless reports whether a retry cannot help: the store is damaged or closed, is owned by another daemon now, or
+// refuses the data.
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
@@ -123,7 +122,7 @@ func hopeless(err error) bool {
 		errors.Is(err, modelstore.ErrLeaseLost) || errors.As(err, &invalid) || errors.As(err, &seq)
 }
 
-// lastLife finds the last life of a job that is over.
+// lastLife finds the last attempt of a job that has ended.
 func lastLife(id string, keys []modelstore.Key) (cluster.Left, bool) {
 	if len(keys) == 0 {
 		return cluster.Left{}, false
@@ -161,8 +160,8 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// commit stores the batch, with a snapshot if one is due. While the store cannot be written it keeps trying and takes
-// in nothing new; readers go on with what is published.
+// commit stores the batch, with a snapshot if one is due. While the store cannot be written it retries and processes
+// nothing new; readers use the published views.
 func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 	if p.store == nil {
 		return nil
@@ -207,7 +206,7 @@ func (p *Pipeline) snapshot() (*modelstore.Snapshot, error) {
 	return &modelstore.Snapshot{Seq: p.seq, At: p.now(), Parts: parts}, nil
 }
 
-// prune forgets journal entries, rows of the ledger and events of histories that are older than their retentions, after
+// prune deletes journal entries, rows of the ledger and events of histories that are older than their retentions, after
 // a snapshot.
 func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
 	if snap == nil {
@@ -228,10 +227,24 @@ func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
 		failed("the journal", err)
 	}
 	if p.cfg.LedgerRetention > 0 {
-		_, err := p.store.PruneRows(ctx, newest.Add(-p.cfg.LedgerRetention))
+		_, err := p.store.PruneRows(ctx, oldestRow(newest, p.cfg.LedgerRetention))
 		failed("the ledger", err)
 	}
 	if p.cfg.HistoryRetention > 0 {
 		failed("the histories", p.trimHistories(ctx))
 	}
+}
+
+// wholeMonths is the minimum retention of the ledger that is rounded up to whole months.
+const wholeMonths = 90 * 24 * time.Hour
+
+// oldestRow returns the instant before which rows of the ledger are deleted. With a retention of at least wholeMonths
+// it is the beginning of a month (UTC): a store with one table per month can then drop a table instead of deleting some
+// rows after each snapshot.
+func oldestRow(newest time.Time, retention time.Duration) time.Time {
+	oldest := newest.Add(-retention).UTC()
+	if retention < wholeMonths {
+		return oldest
+	}
+	return time.Date(oldest.Year(), oldest.Month(), 1, 0, 0, 0, 0, time.UTC)
 }

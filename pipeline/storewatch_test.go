@@ -15,9 +15,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// movableStore is a store in memory whose file can be taken away. Its zero value is in its place, and empty.
+// movableStore is a store in memory whose file can be taken away. The file of its zero value is in its place, and
+// empty.
 type movableStore struct {
-	modelstore.Store // nil: what is not below is not used
+	modelstore.Store // nil: the tests use only the methods below
 
 	lost    atomic.Pointer[modelstore.IdentityError]
 	commits atomic.Int64
@@ -30,12 +31,12 @@ func (s *movableStore) Verify() error {
 	return nil
 }
 
-// take lets something happen to the file.
+// take changes what the store reports about its file.
 func (s *movableStore) take(change modelstore.FileChange) {
 	s.lost.Store(&modelstore.IdentityError{Path: "/w.db", Change: change, Remedy: "put it back"})
 }
 
-// Known answers from the open file, wherever it is.
+// Known answers from the open file, wherever the file is.
 func (s *movableStore) Known(context.Context, string, string) ([]modelstore.Key, error) {
 	return nil, nil
 }
@@ -48,7 +49,7 @@ func (s *movableStore) Commit(ctx context.Context, _ modelstore.Batch) error {
 	return ctx.Err()
 }
 
-// wantFailing makes sure that the database is reported as failing, or not.
+// wantFailing fails the test unless the database is reported as failing, or not failing, as wanted.
 func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 	t.Helper()
 	reported := 0
@@ -64,8 +65,8 @@ func wantFailing(t *testing.T, when string, p *Pipeline, want bool) {
 	}
 }
 
-// TestStoreWatched proves that a database that is taken away is a condition within two seconds although nothing is
-// stored, that an operation that works all the same does not end it, that nothing is committed meanwhile, and that it
+// TestStoreWatched proves that the removal of a database is a condition within two seconds even if nothing is stored.
+// An operation that still works does not end the condition. Nothing is committed in the meantime, and the condition
 // ends once the database is back.
 func TestStoreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,21 +9,22 @@ import (
 // viewAge is the greatest age, in event time, at which a kept view also serves a later submission.
 const viewAge = time.Second
 
-// maxSecondViews is the number of kept views that may be one second apart. Beyond it a view stands for viewAgeMax.
+// maxSecondViews is the number of kept views that may be one second apart. With more kept views, one may be used for
+// submissions up to viewAgeMax later.
 const (
 	maxSecondViews = 16
 	viewAgeMax     = 30 * time.Second
 )
 
 // submissionView is the engine's view at one instant. It is kept for the forecasts of jobs that were submitted then and
-// whose size or queue is reported only later (Slurm's next snapshot).
+// whose size or queue is reported only later (by the next listing of Slurm).
 type submissionView struct {
 	At   time.Time
 	View *engine.View
 }
 
-// current returns the view that the forecast of a job submitted at the open instant is made on. How old it may be
-// follows from the events alone.
+// current returns the view for the forecast of a job submitted at the open instant. Its maximum age depends on the
+// events alone.
 func (l *ledger) current() *submissionView {
 	kept := map[*submissionView]bool{}
 	for _, o := range l.late {

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// longer returns the events of the jobs that ran for longer than so many seconds.
+// longer returns the events of the jobs that ran for longer than that many seconds.
 func longer(events []job.Event, seconds float64) []job.Event {
 	short := map[string]bool{}
 	for _, ev := range events {
@@ -29,7 +29,7 @@ func longer(events []job.Event, seconds float64) []job.Event {
 	return slices.DeleteFunc(slices.Clone(events), func(ev job.Event) bool { return short[ev.ID] })
 }
 
-// toldLate takes the attributes of some jobs out of a log and tells them so many seconds after each submission.
+// toldLate moves the attributes of some jobs from their submissions to records that many seconds later.
 func toldLate(events []job.Event, seconds int, which func(id string) bool) []job.Event {
 	var out []job.Event
 	for _, ev := range events {
@@ -59,8 +59,8 @@ func alive(events []job.Event) []job.Event {
 	return events
 }
 
-// The forecast of a job that is told late is the one that would have been made if it had been told at the submission: a
-// view is kept. What the late one changes for the jobs after it is another matter.
+// TestForecastOfAJobToldLate proves that a job whose attributes come late gets the forecast that it would have got at
+// its submission, because a view is kept. The test ignores what the delay changes for later jobs.
 func TestForecastOfAJobToldLate(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestRestartLeavesNoTrace")
@@ -86,7 +86,7 @@ func TestForecastOfAJobToldLate(t *testing.T) {
 		first := slices.IndexFunc(events, func(ev job.Event) bool { return ev.ID == id })
 		if first < 0 || events[first-1].Time.Equal(events[first].Time) ||
 			events[first+1].Time.Equal(events[first].Time) {
-			continue // a view does not know the others of its instant
+			continue // a view does not know the other jobs of its instant
 		}
 		lateRow := rowsOf(toldLate(events, 2, func(other string) bool { return other == id }))
 		if late, direct := lateRow(id), directRow(id); late != direct {
@@ -99,7 +99,8 @@ func TestForecastOfAJobToldLate(t *testing.T) {
 	}
 }
 
-// A forecast that is made after the start of its job is marked replayed, no other is.
+// TestForecastAfterTheStartIsReplayed proves that only a forecast made after the start of its job is marked as
+// replayed.
 func TestForecastAfterTheStartIsReplayed(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -118,7 +119,8 @@ func TestForecastAfterTheStartIsReplayed(t *testing.T) {
 	}
 }
 
-// Kept views outlive the process: a ledger and an engine that are saved and restored in the middle give the same rows.
+// TestSightsAreSaved proves that kept views outlive the process: a ledger and an engine that are saved and restored in
+// between give the same rows.
 func TestSightsAreSaved(t *testing.T) {
 	events := toldLate(alive(longer(workload(t, 150, 6), 3)), 40, everyJob)
 	run := func(restart bool) []modelstore.Row {
@@ -166,7 +168,8 @@ func savedAndRestored(t *testing.T, l *ledger, event int) *ledger {
 	return fresh
 }
 
-// The number of views that are kept is bounded by a rule in event time, however long nothing is told.
+// TestFewSights proves that a rule in event time bounds the number of kept views, however long the attributes stay
+// unknown.
 func TestFewSights(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	var events []job.Event
@@ -187,8 +190,8 @@ func TestFewSights(t *testing.T) {
 	}
 }
 
-// The first task of an array to start is scored by the forecast of one task, the last by that of all the others
-// together; those between have no forecast of their own, and a row all the same.
+// TestFirstAndLastTaskOfAnArray proves that the first task to start is scored by the forecast of one task, and the last
+// by that of all the other tasks together. The tasks between them have a row without a forecast.
 func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	store := &memory{}
 	p, src := newPipeline(testConfig(), store, collector.Live)
@@ -200,7 +203,7 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	task.ID, task.Tasks = "9_1", 0
 	events := append(history, inQueue(event(job.Submit, "half", end-9), "a", 64, 0), event(job.Start, "half", end-9),
 		event(job.Submit, "9", end), event(job.Start, "9_1", end+1), told, task, event(job.Start, "9_2", end+16))
-	for i, id := range []string{"9_1", "9_2", "9_3", "9_4"} { // told before the start of the last
+	for i, id := range []string{"9_1", "9_2", "9_3", "9_4"} { // all records come before the start of the last task
 		if i > 1 {
 			events = append(events, event(job.Start, id, end+float64(100*i)))
 		}
@@ -233,8 +236,8 @@ func TestFirstAndLastTaskOfAnArray(t *testing.T) {
 	}
 }
 
-// A job of which nobody tells what it asks for is in the engine's picture after the grace, as one of one processor,
-// unless it has ended or was requeued meanwhile: no ghost is left of an earlier try.
+// TestJobNeverTold proves that a job whose request stays unknown is in the engine's picture after the grace, with one
+// processor, unless it has ended or was requeued in the meantime. No ghost of an earlier try remains.
 func TestJobNeverTold(t *testing.T) {
 	p, src := newPipeline(testConfig(), nil, collector.Live)
 	late := cluster.DetailsGrace.Seconds()
@@ -248,7 +251,7 @@ func TestJobNeverTold(t *testing.T) {
 	}})
 	request := readmodel.EngineRequest(&job.Attributes{Queue: "default", Procs: 1})
 	f := p.writers["c"].ledger.feeder.engine.View(clock(at(late + 61))).Forecast(&request)
-	if f.Free != 127 || f.JobsAhead != 4 { // again, waits, x, y
+	if f.Free != 127 || f.JobsAhead != 4 { // the jobs "again", "waits", "x" and "y"
 		t.Errorf("%d processors are free behind %d jobs, want 127 behind 4", f.Free, f.JobsAhead)
 	}
 }

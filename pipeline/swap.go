@@ -11,8 +11,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// swap lets the state of a finished rebuild take the place of the published one. An error is one with which the daemon
-// cannot go on.
+// swap replaces the published state by that of a finished rebuild. After an error the daemon cannot continue.
 func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if p.rebuilds.of(r.name) != r {
 		return nil // another one has begun since
@@ -46,7 +45,7 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if err := p.storeSwap(ctx, r); err != nil {
 		return err
 	}
-	if r.withoutHistory() { // it stays in the list, with the failure of the history
+	if r.withoutHistory() { // keep it in the list, because it has the failure of the history
 		p.log.Warn("the state of a cluster is built from the journal alone: import its history again",
 			zap.String("cluster", r.name), zap.Error(r.err))
 	} else {
@@ -59,8 +58,8 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	return nil
 }
 
-// giveUp ends a rebuild that made no state. If there is no other state, a rebuild from the journal alone begins. If
-// that one failed, too, the daemon cannot go on: the error says so.
+// giveUp ends a failed rebuild. If there is no other state, it starts a rebuild from the journal alone. If that one
+// failed too, it returns an error, and the daemon cannot continue.
 func (p *Pipeline) giveUp(ctx context.Context, r *rebuild, why error) error {
 	defer p.rebuildFails(r, why)
 	switch {
@@ -83,14 +82,14 @@ func (r *rebuild) catchUp(ctx context.Context, to int64) error {
 			return err
 		}
 		if len(entries) == 0 {
-			r.seq = to // of other clusters, or unused
+			r.seq = to // entries of other clusters, or unused numbers
 		}
 	}
 	return nil
 }
 
-// adopt makes the writer of a rebuild the one that goes on where another one is. What was really served stays: the
-// forecasts of the jobs that wait, and what became of those that were made live.
+// adopt replaces the writer of a cluster by that of a rebuild. It keeps the forecasts that were really served: those of
+// waiting jobs, and the outcomes of those made live.
 func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
 	w := r.writer
 	w.known, w.recall, w.journal = old.known, old.recall, true
@@ -107,7 +106,7 @@ func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
 	}
 }
 
-// storeSwap stores the new state, in which the next process begins.
+// storeSwap stores the new state, from which the next process starts.
 func (p *Pipeline) storeSwap(ctx context.Context, r *rebuild) error {
 	batch := modelstore.Batch{Rows: r.rows}
 	r.rows = nil
@@ -129,12 +128,12 @@ func (p *Pipeline) storeSwap(ctx context.Context, r *rebuild) error {
 	})
 }
 
-// keepServed takes over from the ledger of the state that was published until now what it really served.
+// keepServed copies the really served forecasts from the ledger of the previously published state.
 func (l *ledger) keepServed(old *ledger) {
 	numbers := l.record.Decisions.TakeLive(old.record.Decisions)
 	for _, o := range l.pending {
 		if was := old.open[o.Job.ID]; was != nil && was.Job.Attempt == o.Job.Attempt {
-			o.Live = was.Live // it is made after the swap
+			o.Live = was.Live // this one is made after the swap
 		}
 	}
 	for id, o := range l.open {
@@ -156,14 +155,14 @@ func (l *ledger) keepServed(old *ledger) {
 	}
 }
 
-// stopRebuilds ends the rebuilds under way; the next process begins them again.
+// stopRebuilds stops the running rebuilds; the next process starts them again.
 func (p *Pipeline) stopRebuilds() {
 	for _, r := range p.rebuilds.list() {
 		r.stop()
 	}
 }
 
-// beginRebuilds begins those that the restored states need.
+// beginRebuilds starts the rebuilds that the restored states need.
 func (p *Pipeline) beginRebuilds(ctx context.Context) error {
 	for name, usable := range p.unlearnt.list() {
 		if err := p.beginRebuild(ctx, name, usable); err != nil {

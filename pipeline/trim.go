@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// trimEvery is the time, by the events of a cluster, between two looks for events of its history that are too old.
+	// trimEvery is the event time of a cluster between two searches for events of its history that are too old.
 	trimEvery = 24 * time.Hour
-	// trimMost is how many chunks of a history are dropped at once, while the writer takes in nothing else.
+	// trimMost is the maximum number of chunks of a history that are dropped at once, while all else waits.
 	trimMost = 50
 )
 
-// trimHistories drops the oldest events of histories, in whole chunks, that are older than the retention. The states
-// that learnt them stay as they are; a later rebuild begins with the events that are left. A history all of
-// whose events are older was imported on purpose, from an archive: it stays.
+// trimHistories drops the oldest events of histories, in whole chunks, that are older than the retention. States that
+// learnt them are not changed; a later rebuild begins with the remaining events. A history with only older events was
+// imported on purpose, from an archive, and is kept.
 func (p *Pipeline) trimHistories(ctx context.Context) error {
 	for name, w := range p.writers {
 		h := p.histories.inForce[name]
@@ -50,8 +50,8 @@ func (p *Pipeline) trimHistories(ctx context.Context) error {
 	return nil
 }
 
-// putTrimmed puts a history in force that begins later, and then empties the chunks before. Chunks that a crash leaves
-// as they were are not read any more.
+// putTrimmed puts a history in force that begins later, and then empties the chunks before it. Chunks that remain after
+// a crash are never read.
 func (p *Pipeline) putTrimmed(ctx context.Context, name string, before, now *past.History) error {
 	text, err := json.Marshal(now)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// storedEvents returns how many events the store has of each chunk of the history h.
+// storedEvents returns the number of stored events in each chunk of the history h.
 func storedEvents(t *testing.T, store modelstore.Store) []int {
 	t.Helper()
 	var sizes []int
@@ -27,7 +27,7 @@ func storedEvents(t *testing.T, store modelstore.Store) []int {
 	return sizes
 }
 
-// TestArchiveStays proves that a history all of whose events are older than the retention is not dropped.
+// TestArchiveStays proves that a history is not dropped if all its events are older than the retention.
 func TestArchiveStays(t *testing.T) {
 	log := cut(t, 420, 250, 42)
 	store := newStore(t)
@@ -47,15 +47,15 @@ func TestArchiveStays(t *testing.T) {
 	}
 }
 
-// TestHistoryRetention proves that a running daemon drops the chunks of a history all of whose events are older than
-// the retention, and no other; that its state stays; and that a state which is built again is the one of a daemon that
-// imported the remaining events only.
+// TestHistoryRetention proves that a running daemon drops exactly the chunks of a history whose events are all older
+// than the retention, and that its state stays. A rebuilt state equals that of a daemon that imported only the
+// remaining events.
 func TestHistoryRetention(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long under the race detector, which sees the same in TestHistoryIsExact")
 	}
 	log := cut(t, 420, 250, 42)
-	followed := len(log.live) - 200 // the rest makes a snapshot after the restart
+	followed := len(log.live) - 200 // the other events cause a snapshot after the restart
 	const gone, chunk = 2, 100
 	cfg := testConfig()
 	look := followed + int(cfg.SnapshotEvents)

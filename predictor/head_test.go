@@ -18,13 +18,13 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// TestHeadOfQueue repeats Downey's own test (1996, sections 6.1 to 6.4) on other machines: the trace is scheduled
-// strictly first come, first served, every job that reaches the head of the queue without room is forecast, and the
-// logarithms of the forecast and true waits at the head are correlated. Laws are fitted on the jobs that had ended by
+// TestHeadOfQueue repeats Downey's own test (1996, sections 6.1 to 6.4) on other machines. The trace is scheduled
+// strictly first come, first served. Every job that reaches the head of the queue without room gets a forecast, and the
+// logarithms of the forecast and true waits at the head are correlated. Laws are fitted to the jobs that had ended by
 // then.
 //
-// The wanted figures are those of independent prototypes: KTH-SP2 .61 (combined) and .65 (exact), SDSC-SP2 .64 and .69,
-// SDSC-Par-96 .77 and .80. Their exact set-up (queues, windows) is not known, so they are met within .03.
+// The expected figures are those of independent prototypes: KTH-SP2 .61 (combined) and .65 (exact), SDSC-SP2 .64 and
+// .69, SDSC-Par-96 .77 and .80. Their exact set-up (queues, windows) is not known, so the test allows .03.
 func TestHeadOfQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -51,7 +51,7 @@ func TestHeadOfQueue(t *testing.T) {
 	}
 }
 
-// schedule returns the trace's jobs in order of submission as strict first come, first served starts them.
+// schedule returns the trace's jobs in order of submission, with the starts under strict first come, first served.
 func schedule(t *testing.T, path string, procs int) []simulator.Job {
 	t.Helper()
 	file, err := swf.Open(path)
@@ -103,7 +103,7 @@ type correlations struct {
 	a, b, combined, exact float64
 }
 
-// atHead forecasts every job that has to wait at the head.
+// atHead makes a forecast for every job that has to wait at the head.
 func atHead(t *testing.T, jobs []simulator.Job, procs int) correlations {
 	t.Helper()
 	laws := newLaws()
@@ -156,7 +156,7 @@ func atHead(t *testing.T, jobs []simulator.Job, procs int) correlations {
 	}
 }
 
-// laws are the lifetimes of jobs that have ended, per queue and class, as the daemon keeps them.
+// laws holds the lifetimes of jobs that have ended, per queue and class, as the daemon keeps them.
 type laws struct {
 	windows map[[2]string]*uniformlog.Window
 	fits    map[[2]string]predictor.Law
@@ -183,7 +183,7 @@ func keys(j simulator.Job) [][2]string {
 	return [][2]string{{j.Queue, class}, {"", class}}
 }
 
-// of returns the law of a job's queue and class, else that of all queues together.
+// of returns the law of a job's queue and class, or else that of all queues together.
 func (l *laws) of(j simulator.Job) (headqueue.Lifetime, bool) {
 	for _, key := range keys(j) {
 		law, ok := l.fits[key]

@@ -1,10 +1,11 @@
 // Package predictor forecasts how long a job would wait, from the live picture of a cluster and the lifetime models of
-// its queues. It sees only what it is given: the jobs that run and wait at one instant, and models fitted by then.
+// its queues. It uses only its input: the running and waiting jobs at one instant, and models fitted by then.
 package predictor
 
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job/waittime"
@@ -12,14 +13,14 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Law is a fitted law of lifetimes, and where it was fitted.
+// Law is a fitted law of lifetimes, with the queue and class of its data.
 type Law struct {
 	uniformlog.Fit
 	// Queue is the queue it was fitted on; empty means all queues together.
 	Queue string
 	// Class is job.Sequential or job.Parallel.
 	Class string
-	// Name is the law that the forecasts take, one of the names of package lifetime; empty: Downey's.
+	// Name is the name of the law in forecasts (package lifetime); empty means Downey's.
 	Name string
 	// Lifetime is that law. The Fit is Downey's in any case.
 	Lifetime headqueue.Lifetime
@@ -31,7 +32,7 @@ func NewLaw(fit uniformlog.Fit, queue, class string) Law {
 	return Law{Fit: fit, Queue: queue, Class: class, Lifetime: &survival{m.B0, m.B1, m.TMin(), m.TMax()}}
 }
 
-// survival is the uniform-log law with its bounds worked out once: a forecast asks for it thousands of times.
+// survival is the uniform-log law with precomputed bounds, because a forecast evaluates it thousands of times.
 type survival struct{ b0, b1, tmin, tmax float64 }
 
 // Survival implements headqueue.Lifetime: 1 - b0 - b1 ln t between tmin and tmax, 1 before, 0 after (Downey 1996, eq.
@@ -58,12 +59,12 @@ type Forecast struct {
 	Wait *waittime.Distribution
 	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
 	Law Law
-	// Dimension is what binds for the request: all sizes here are numbers of that.
+	// Dimension is the binding dimension of the request: all sizes here are in it.
 	Dimension cluster.Dimension
-	// Used, AheadJobs and AheadProcs describe the scene: what is in use, the jobs ahead (each task of an array is one),
-	// and what these ask for.
+	// Used is the size that the running jobs take; AheadJobs is the number of jobs ahead (each task of an array
+	// counts); AheadProcs is the sum of their requests.
 	Used, AheadJobs, AheadProcs int
-	// Closed is true where an outage moves a quantile: it keeps the request from starting when processors are free.
+	// Closed is true if an outage moves a quantile: it keeps the request from starting when processors are free.
 	Closed bool
 }
 
@@ -75,10 +76,16 @@ type Forecaster struct {
 }
 
 // NewForecaster returns a Forecaster.
-func NewForecaster() *Forecaster { return &Forecaster{levels: waittime.Levels()} }
+func NewForecaster() *Forecaster {
+	return &Forecaster{levels: waittime.Levels(), calc: headqueue.Calc{Replicas: askedReplicas}}
+}
 
-// Forecast forecasts the wait of the scene's request, submitted at its instant. An error is a *headqueue.CannotSay: it
-// names the cause and what would help.
+// askedReplicas is the number of replicas of the queue for an answer to a request. It is four times the number for the
+// forecast of each arriving job, which halves the error.
+const askedReplicas = 512
+
+// Forecast forecasts the wait of the scene's request, submitted at its instant. An error is a *headqueue.CannotSay:
+// with the cause and what would help.
 func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	out := Forecast{Dimension: scene.Dimension}
 	_, capacity := scene.closures()
@@ -108,7 +115,7 @@ func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	return out, out.Serve(scene, out.Quantiles)
 }
 
-// Serve makes quantiles of the wait at the levels of answers the forecast's, with the outages of the scene.
+// Serve sets the forecast's quantiles, at the levels of answers, with the outages of the scene.
 func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
 	d, err := scene.Distribution(quantiles)
 	if err != nil {
@@ -125,13 +132,15 @@ const (
 	ReasonUnknownQueue    headqueue.Reason = "unknown_queue"
 )
 
-// set fills the numeric state from the scene.
+// set fills the numeric state from the scene. Ages are as of the whole second. So the answers within a second share the
+// work on the jobs ahead.
 func (f *Forecaster) set(scene *Scene, out *Forecast) error {
+	now := scene.Now.Truncate(time.Second)
 	f.state.Running, f.state.Ahead = f.state.Running[:0], f.state.Ahead[:0]
 	var missing error
 	for _, j := range scene.Running {
 		size := scene.SizeOf(j)
-		if size < 1 || !j.Holds() { // a suspended job holds nothing, and nobody knows when it comes back
+		if size < 1 || !j.Holds() { // a suspended job holds nothing, and its return is unknown
 			continue
 		}
 		out.Used += size
@@ -141,7 +150,7 @@ func (f *Forecaster) set(scene *Scene, out *Forecast) error {
 			continue
 		}
 		f.state.Running = append(f.state.Running, headqueue.Holder{
-			Procs: size, Age: j.Age(scene.Now).Seconds(), Limit: j.TimeLimit.Seconds(), Law: law,
+			Procs: size, Age: j.Age(now).Seconds(), Limit: j.TimeLimit.Seconds(), Law: law,
 		})
 	}
 	f.state.Free = max(0, f.state.Capacity-out.Used)

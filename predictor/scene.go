@@ -49,15 +49,16 @@ func (s *Scene) SizeOf(j *cluster.Job) int {
 	return size
 }
 
-// maxTasks is how many tasks of one array are looked at: those behind them do not affect any wait that can be forecast.
+// maxTasks is the maximum number of tasks of one array that are considered. Later tasks do not affect any wait that can
+// be forecast.
 const maxTasks = 10_000
 
 // tasks returns the number of jobs that a waiting record stands for.
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
-// closures returns when the request cannot start, because too little of the pool is left by an outage that it would run
-// into, in order and apart from each other; and the capacity that it can hope for: that of now, or, if it is larger,
-// what the outages of now will give back.
+// closures returns the times at which the request cannot start, because an outage that it would run into leaves too
+// little of the pool. They are in order and do not touch. The int is the usable capacity: the present one, or, if it is
+// larger, the capacity after the present outages end.
 func (s *Scene) closures() ([]waittime.Closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
 	for _, o := range s.Pool.Outages {

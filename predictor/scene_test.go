@@ -37,7 +37,7 @@ func request(procs int, limit time.Duration) job.Attributes {
 	return job.Attributes{Procs: procs, TimeLimit: limit}
 }
 
-// within returns the probabilities of a start within the horizons, to three decimals: above the highest level no start
+// within returns the probabilities of a start within the horizons, to three decimals. Above the highest level no start
 // is certain.
 func within(d *waittime.Distribution) []float64 {
 	out := waittime.Horizons()
@@ -47,8 +47,8 @@ func within(d *waittime.Distribution) []float64 {
 	return out
 }
 
-// A job whose time limit reaches into an outage that leaves too little for it starts before that time or after the
-// outage, never between.
+// TestOutageBlocksLongJobs proves that a job whose time limit reaches into an outage that leaves too little for it
+// starts before that outage or after it, never in between.
 func TestOutageBlocksLongJobs(t *testing.T) {
 	f := NewForecaster()
 	for _, c := range []struct {
@@ -83,7 +83,8 @@ func TestOutageBlocksLongJobs(t *testing.T) {
 	}
 }
 
-// An outage without an end is waited for for ever, but a job that can start before it does.
+// TestOutageWithoutEnd proves that a job waits forever for the end of an outage without an end, unless it can start
+// before the outage.
 func TestOutageWithoutEnd(t *testing.T) {
 	o := outage(4000, 0, 10)
 	o.Until = time.Time{}
@@ -101,7 +102,8 @@ func TestOutageWithoutEnd(t *testing.T) {
 	}
 }
 
-// What takes nothing of the dimension that binds is not in the way, an array is as many jobs as it has tasks.
+// TestSizesInWhatBinds proves that a job that uses nothing of the scarce dimension is not in the way, and that an array
+// counts as many jobs as it has tasks.
 func TestSizesInWhatBinds(t *testing.T) {
 	p := &cluster.Pool{Has: cluster.Vector{cluster.Procs: 128, cluster.GPUs: 8}, Binds: cluster.GPUs}
 	ask := request(4, time.Hour)

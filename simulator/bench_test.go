@@ -17,7 +17,7 @@ func drain(b testing.TB, s *simulator.Simulator) {
 	}
 }
 
-// BenchmarkTrace is a whole run: unpack, parse and simulate a log.
+// BenchmarkTrace measures a whole run: it unpacks, parses and simulates a log.
 func BenchmarkTrace(b *testing.B) {
 	for _, c := range []struct {
 		name, trace string
@@ -48,7 +48,7 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// repeated returns the trace so many times, one after the other.
+// repeated returns the trace that many times, one after the other.
 func repeated(trace *swfload.Trace, times int) simulator.Source {
 	last := trace.Jobs[len(trace.Jobs)-1].Submit
 	i, round := 0, 0
@@ -86,8 +86,8 @@ func BenchmarkRepeated(b *testing.B) {
 	}
 }
 
-// BenchmarkLoads is a study of 46 runs on all cores: CTC under EASY at loads .5 to .95; an operation is all of them,
-// with one parse.
+// BenchmarkLoads measures a study of 46 runs on all cores: CTC under EASY at loads .5 to .95. One operation is the
+// whole study, with one parse.
 func BenchmarkLoads(b *testing.B) {
 	for b.Loop() {
 		trace := load(b, "CTC-SP2-1996-3.1-cln", swfload.Pyss)
@@ -110,7 +110,7 @@ func BenchmarkLoads(b *testing.B) {
 	}
 }
 
-// endless is a workload that keeps so many processors busy to about 80 %, with bursts.
+// endless returns a workload in bursts that keeps that many processors busy to about 80 %.
 func endless(procs int, seed uint64) simulator.Source {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	clock := 0.0
@@ -126,7 +126,7 @@ func endless(procs int, seed uint64) simulator.Source {
 	}
 }
 
-// BenchmarkSteadyState is an endless workload after its memory has grown; an operation is a job.
+// BenchmarkSteadyState measures an endless workload after its memory has grown. One operation is a job.
 func BenchmarkSteadyState(b *testing.B) {
 	for name, policy := range map[string]simulator.Policy{
 		"fcfs": new(simulator.FCFS), "easy": new(simulator.EASY), "conservative": new(simulator.Conservative),
@@ -154,8 +154,8 @@ func BenchmarkSteadyState(b *testing.B) {
 	}
 }
 
-// world draws jobs of a large cluster: sizes about 10 on average, a few in the hundreds and thousands, limits in round
-// numbers or not.
+// world draws jobs of a large cluster. Their sizes are about 10 on average, with a few in the hundreds and thousands,
+// and their limits are round numbers or not.
 type world struct {
 	rng   *rand.Rand
 	round bool
@@ -169,14 +169,14 @@ func (w *world) job() simulator.Job {
 	if w.rng.IntN(2) == 0 {
 		size = math.Exp2(math.Floor(math.Log2(size)))
 	}
-	limit := math.Exp(math.Log(600) + w.rng.Float64()*math.Log(144)) // 10 min to a day
+	limit := math.Exp(math.Log(600) + w.rng.Float64()*math.Log(144)) // from 10 min to a day
 	if w.round {
 		limit = []float64{600, 1800, 3600, 7200, 14400, 28800, 43200, 86400}[w.rng.IntN(8)]
 	}
 	return simulator.Job{Procs: int(size), Limit: limit, Runtime: limit * w.rng.Float64(), User: w.rng.Int64N(300)}
 }
 
-// scene is a machine that runs some jobs, a tenth as many as it has processors, while twice as many wait.
+// scene returns a machine that runs some jobs, a tenth as many as it has processors, while twice as many wait.
 func scene(b testing.TB, running int, round bool) *simulator.Simulator {
 	procs, queued := 10*running, 2*running
 	w := world{rand.New(rand.NewPCG(1, 1)), round}
@@ -203,10 +203,10 @@ func scene(b testing.TB, running int, round bool) *simulator.Simulator {
 	return s
 }
 
-// BenchmarkForecast is 100 replicas, each with lifetimes of its own, from a state with 10,000 running and 20,000 queued
-// jobs until the last of those has started; an operation is all of them. What limits it is memory: the jobs of a
-// replica, 4 MB, and the two orders of running jobs (by end, and by expected end) do not fit into the fast caches.
-// About a quarter of the time is the search for jobs to backfill, a tenth the random numbers, and copying the state a
+// BenchmarkForecast measures 100 replicas, each with its own lifetimes, from a state with 10,000 running and 20,000
+// queued jobs until the last queued job has started. One operation is all of them. Memory is the limit: the jobs of a
+// replica, 4 MB, and the two orders of running jobs (by end, and by expected end) do not fit into the fast caches. The
+// search for jobs to backfill takes about a quarter of the time, the random numbers a tenth, and copying the state a
 // hundredth.
 func BenchmarkForecast(b *testing.B) {
 	for name, round := range map[string]bool{"RoundLimits": true, "AnyLimits": false} {
@@ -229,7 +229,7 @@ func BenchmarkForecast(b *testing.B) {
 	}
 }
 
-// untilEmpty plays a state until nobody waits any more and returns how long that took.
+// untilEmpty plays a state until no job waits any more and returns how long that took.
 func untilEmpty(s, state *simulator.Simulator, rng *rand.Rand) (float64, error) {
 	s.CopyFrom(state)
 	s.SetRuntime(func(j *simulator.Job) float64 { return j.Limit * rng.Float64() })
@@ -248,8 +248,8 @@ func untilEmpty(s, state *simulator.Simulator, rng *rand.Rand) (float64, error) 
 	return last - from, nil
 }
 
-// BenchmarkReplica is one replica of a machine of 10,000 processors with 1,000 running and 2,000 queued jobs, and how
-// many events it plays.
+// BenchmarkReplica measures one replica of a machine of 10,000 processors with 1,000 running and 2,000 queued jobs, and
+// reports the number of its events.
 func BenchmarkReplica(b *testing.B) {
 	state, s := scene(b, 1000, false), new(simulator.Simulator)
 	b.ReportAllocs()

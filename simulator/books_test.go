@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/simulator/swfload"
 )
 
-// bookish is EASY as the books define it, without any data structure.
+// bookish is EASY by its textbook definition, without any data structure.
 type bookish struct {
 	now     float64
 	free    int
@@ -117,7 +117,7 @@ func easyByTheBook(procs int, jobs []simulator.Job, order simulator.Order) []flo
 	return b.starts
 }
 
-// TestEASYIsThatOfTheBooks compares with a simulator that looks at every job at every event.
+// TestEASYIsThatOfTheBooks compares the simulator with one that looks at every job at every event.
 func TestEASYIsThatOfTheBooks(t *testing.T) {
 	for _, order := range []simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst} {
 		t.Run(fmt.Sprint("order ", order), func(t *testing.T) {
@@ -133,7 +133,8 @@ func TestEASYIsThatOfTheBooks(t *testing.T) {
 	}
 }
 
-// TestEASYIsThatOfTheBooksInALongQueue does so where hundreds of jobs run and wait, so that no data structure is small.
+// TestEASYIsThatOfTheBooksInALongQueue does the same while hundreds of jobs run and wait, so that no data structure is
+// small.
 func TestEASYIsThatOfTheBooksInALongQueue(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -169,7 +170,7 @@ func TestEASYIsThatOfTheBooksInALongQueue(t *testing.T) {
 	}
 }
 
-// TestEASYIsThatOfTheBooksOnRealLogs does so on logs that pyss has not been run on.
+// TestEASYIsThatOfTheBooksOnRealLogs does the same on logs on which pyss was not run.
 func TestEASYIsThatOfTheBooksOnRealLogs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("looks at every job at every event of two logs; left out by -short")
@@ -200,16 +201,16 @@ func TestEASYIsThatOfTheBooksOnRealLogs(t *testing.T) {
 	}
 }
 
-// planner is conservative backfill as reference/README.md tells it, in the order SubmitsFirst, without any data
+// planner is conservative backfill as reference/README.md describes it, in the order SubmitsFirst, without any data
 // structure.
 type planner struct {
 	procs  int
 	now    float64
 	jobs   []simulator.Job
 	known  []int     // submitted, in order
-	start  []float64 // reservation; a start once it is not in the future
-	until  []float64 // of the plan
-	number []int     // of the reservation
+	start  []float64 // by job: its reservation, or its start once that is not in the future
+	until  []float64 // by job: its planned end
+	number []int     // by job: the number of its reservation
 	made   int
 }
 
@@ -251,7 +252,7 @@ func (b *planner) reserve(i int, at float64) {
 	b.start[i], b.until[i], b.number[i] = at, at+b.jobs[i].Estimate, b.made
 }
 
-// ending returns the jobs that end now, in order of their starts, and the instant at which something happens next.
+// ending returns the jobs that end now, in order of their starts, and the instant of the next event.
 func (b *planner) ending() (due []int, next float64) {
 	next = math.Inf(1)
 	for _, i := range b.known {
@@ -302,7 +303,7 @@ func conservativeByTheBook(procs int, jobs []simulator.Job) []float64 {
 	}
 }
 
-// TestConservativeIsThatOfTheReference compares with a simulator that looks at every job for every instant.
+// TestConservativeIsThatOfTheReference compares the simulator with one that looks at every job at every instant.
 func TestConservativeIsThatOfTheReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(1, 40).Draw(t, "machine")

@@ -5,36 +5,37 @@ import (
 	"math/bits"
 )
 
-// candidates finds, among waiting jobs, the first in order of submission that is small and short enough to be
-// backfilled.
+// candidates finds the first waiting job, in order of submission, that is small and short enough to be backfilled.
 //
-// Jobs are kept by queue (where the queue has a limit of processors, else all together) and by size class, the powers
-// of two: one lane each, in order of submission, under a tree of minima of size and estimate. Of all lanes but one a
-// condition on the size holds for either all jobs or none, so that the tree answers in O(log n); in the lane of the
-// class that the condition divides it may descend in vain, at worst through that lane.
+// Jobs are grouped by queue, if the queue has a limit of processors, else all together, and by size class, which are
+// powers of two. Each group is a lane: jobs in order of submission, under a tree of minima of size and estimate. A
+// condition on the size holds for all jobs or for no job of a lane, except in the one class that contains the limit. So
+// the tree answers in O(log n), except in that lane, where the search may descend in vain and in the worst case visits
+// all jobs.
 type candidates struct {
-	lanes  []lane  // classes by group
-	groups []int   // queue of each group of lanes, -1 for those without a limit
+	lanes  []lane  // by group and class
+	groups []int   // queue of each group of lanes; -1 for the group of queues without a limit
 	places []place // by Ref
 }
 
 // classes is the number of size classes: sizes fit into 31 bits.
 const classes = 32
 
-// place is where a job is.
+// place is the lane and slot of a job.
 type place struct{ lane, slot int32 }
 
-// wanted is what a backfilled job must be: of at most small processors, or of at most large and a short estimate.
+// wanted is the condition for a backfilled job: it has at most small processors, or at most large processors and a
+// short estimate.
 type wanted struct {
 	small, large int32
-	short        float64 // seconds
+	short        float64 // in seconds
 }
 
 func (w *wanted) matches(n *minima) bool {
 	return n.held <= w.small || n.held <= w.large && n.plan <= w.short
 }
 
-// minima is a job, or the least size and the least estimate of several.
+// minima has the size and estimate of a job, or the minima of several jobs.
 type minima struct {
 	plan float64
 	held int32
@@ -47,7 +48,7 @@ func (m *minima) add(o minima) {
 	m.held = min(m.held, o.held)
 }
 
-// attach makes lanes for the queues of a pool.
+// attach creates the lanes for the queues of a pool.
 func (c *candidates) attach(p *Pool) {
 	c.groups = append(c.groups[:0], -1)
 	for q := range p.s.cfg.Queues {
@@ -90,7 +91,7 @@ func (c *candidates) add(p *Pool, r Ref) {
 	l := &c.lanes[i]
 	c.makeRoom(l)
 	slot := len(l.refs)
-	if slot > 0 && p.Seq(l.refs[slot-1]) > p.Seq(r) { // molded: it goes back to where it was
+	if slot > 0 && p.Seq(l.refs[slot-1]) > p.Seq(r) { // a molded job returns to its place in the order
 		slot = c.insert(p, l, r)
 	} else {
 		l.refs = append(l.refs, r)
@@ -100,7 +101,7 @@ func (c *candidates) add(p *Pool, r Ref) {
 	l.set(slot, minima{p.Estimate(r), int32(held)})
 }
 
-// makeRoom drops the slots of jobs that are gone if the lane is full and most of them are.
+// makeRoom removes the slots of jobs that have left, if the lane is full and most of its jobs have left.
 func (c *candidates) makeRoom(l *lane) {
 	if len(l.refs) < fanout || len(l.refs) < 2*l.alive || len(l.refs) < len(l.levels[0]) {
 		return
@@ -117,7 +118,7 @@ func (c *candidates) makeRoom(l *lane) {
 	l.rebuild()
 }
 
-// insert makes a slot for a job in the middle of a lane: rare, so slowly.
+// insert makes a slot for a job in the middle of a lane. It is slow, because that is rare.
 func (c *candidates) insert(p *Pool, l *lane, r Ref) int {
 	at := len(l.refs)
 	for at > 0 && (l.refs[at-1] == None || p.Seq(l.refs[at-1]) > p.Seq(r)) {
@@ -150,8 +151,9 @@ func (c *candidates) remove(r Ref) {
 	}
 }
 
-// first returns the first waiting job after head that is wanted: of at most the processors free now and short, or of at
-// most extra processors. Limits of queues are kept; a job of head's own queue leaves what the limit allows to head.
+// first returns the first waiting job after head that may overtake it. Such a job has at most extra processors, or has
+// at most the free processors and is short. Limits of queues are respected: a job of head's own queue leaves enough of
+// the limit for head.
 func (c *candidates) first(p *Pool, head Ref, short float64, extra int) Ref {
 	best, bestSeq := None, int64(math.MaxInt64)
 	skip := c.places[head]
@@ -180,7 +182,7 @@ func (c *candidates) first(p *Pool, head Ref, short float64, extra int) Ref {
 	return best
 }
 
-// head returns the first job that its queue's limit does not hold up.
+// head returns the first job that is not blocked by the limit of its queue.
 func (c *candidates) head(p *Pool) Ref {
 	if len(c.groups) == 1 {
 		return p.First()

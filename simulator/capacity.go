@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Outage is processors that are away for a time: maintenance, a reservation, a node that is drained. No policy starts a
-// job that would, by its estimate, need them while they are away. A job that holds them nevertheless keeps them to its
-// end: nothing is killed.
+// Outage is a time during which processors are unavailable: maintenance, a reservation, a node that is drained. No
+// policy starts a job that would, by its estimate, need them during that time. A job that holds them nevertheless keeps
+// them to its end: nothing is killed.
 type Outage struct {
 	From, Until float64 // seconds; Until may be +Inf
 	Procs       int
@@ -17,7 +17,7 @@ type Outage struct {
 // change is a change of a pool's capacity at an instant.
 type change struct {
 	at    float64
-	procs int // that come back; negative for those that go
+	procs int // number of processors that return; negative if they leave
 }
 
 func (p *Pool) setOutages(outages []Outage) error {
@@ -38,15 +38,15 @@ func (p *Pool) setOutages(outages []Outage) error {
 		case a.at > b.at:
 			return 1
 		}
-		return b.procs - a.procs // those that come back first
+		return b.procs - a.procs // increases first
 	})
 	return nil
 }
 
-// Outages returns what processors of the pool are away and when, past ones included.
+// Outages returns the outages of the pool, including past ones.
 func (p *Pool) Outages() []Outage { return p.outages }
 
-// nextChange returns when the capacity changes next, +Inf for never.
+// nextChange returns the instant of the next change of capacity, +Inf if there is none.
 func (p *Pool) nextChange() float64 {
 	if p.upcoming == len(p.changes) {
 		return math.Inf(1)
@@ -54,7 +54,7 @@ func (p *Pool) nextChange() float64 {
 	return p.changes[p.upcoming].at
 }
 
-// advanceCapacity makes the changes that are due.
+// advanceCapacity applies the changes that are due.
 func (p *Pool) advanceCapacity() {
 	for p.nextChange() <= p.s.now {
 		p.free += p.changes[p.upcoming].procs
@@ -62,8 +62,7 @@ func (p *Pool) advanceCapacity() {
 	}
 }
 
-// Steady reports whether the capacity never changes from now on, so that what is free only grows but for jobs that
-// start.
+// Steady reports whether the capacity never changes from now on, so that only starts reduce the free processors.
 func (p *Pool) Steady() bool { return p.upcoming == len(p.changes) }
 
 // Fits reports whether a waiting job could start now: enough processors are free, its queue has room, and no outage
@@ -94,7 +93,7 @@ func (p *Pool) Fits(r Ref) bool {
 	return true
 }
 
-// freedBy returns the processors of running jobs that are expected to end by t.
+// freedBy returns the number of processors whose jobs are expected to end by t.
 func (p *Pool) freedBy(t float64) int {
 	sum := 0
 	for r := range p.Running() {

@@ -14,17 +14,17 @@ import (
 // longer than estimated, all jobs that wait are given new reservations, which may be later; [Conservative.Broken]
 // counts these. A compression looks at every waiting job and at every step of the plan before its reservation.
 type Conservative struct {
-	plan    Profile   // what running jobs, reservations and outages leave
-	limits  []Profile // the same of queues with a limit of processors; by queue
-	promise []float64 // by Ref: the reservation, NaN if it has none
-	number  []int64   // by Ref: the reservations in the order they were made
+	plan    Profile   // free processors after running jobs, reservations and outages
+	limits  []Profile // by queue: the same for queues with a limit of processors
+	promise []float64 // by Ref: start of the reservation, NaN if the job has none
+	number  []int64   // by Ref: numbers the reservations in the order in which they were made
 	made    int64
-	next    float64 // the earliest reservation
-	freed   bool    // a job ended early, and no compression since
+	next    float64 // start of the earliest reservation
+	freed   bool    // a job ended early, and there was no compression since
 	settled bool    // another compression would move nothing
-	overran bool    // a job runs for longer than planned: all is to be planned anew
+	overran bool    // a job runs for longer than planned, so that all must be planned again
 	broken  int64
-	due     []Ref // scratch
+	due     []Ref // scratch memory
 }
 
 // New implements Policy.
@@ -78,7 +78,7 @@ func (c *Conservative) Submitted(p *Pool, r Ref) {
 		c.number = append(c.number, 0)
 	}
 	c.promise[r] = math.NaN()
-	if c.freed { // what has become free belongs to those that waited
+	if c.freed { // freed processors go to waiting jobs first
 		c.compress(p)
 	}
 	c.plan.Forget(p.Now())
@@ -94,7 +94,7 @@ func (c *Conservative) Withdrawn(p *Pool, r Ref) {
 
 // Started implements Policy.
 func (c *Conservative) Started(p *Pool, r Ref) {
-	planned := p.Now() // until when the plan holds its processors
+	planned := p.Now() // the plan holds the job's processors until this instant
 	if int(r) < len(c.promise) && c.promise[r] <= p.Now() {
 		planned = c.promise[r] + p.Estimate(r)
 		c.promise[r] = math.NaN()
@@ -147,9 +147,9 @@ func (c *Conservative) Schedule(p *Pool, why Cause) {
 	}
 }
 
-// startDue starts the jobs whose reservations are due, in the order they were made. It reports whether one could not
-// start, because a job overran whose end falls on this instant, or because processors are away later than they should;
-// the plan must then be rebuilt.
+// startDue starts the jobs whose reservations are due, in the order in which the reservations were made. stuck reports
+// that one could not start: a job ran longer than planned and its end falls on this instant, or processors return later
+// than planned. Then the plan must be rebuilt.
 func (c *Conservative) startDue(p *Pool) (stuck bool) {
 	c.due = c.due[:0]
 	for r := p.First(); r != None; r = p.After(r) {
@@ -176,7 +176,7 @@ func (c *Conservative) findNext(p *Pool) {
 	}
 }
 
-// compress moves every reservation that is still to come to the earliest instant that all others leave it.
+// compress moves every future reservation to the earliest instant that all other reservations leave free.
 func (c *Conservative) compress(p *Pool) {
 	c.freed = false
 	if c.settled {
@@ -185,7 +185,7 @@ func (c *Conservative) compress(p *Pool) {
 	c.settled = true
 	for r := p.First(); r != None; r = p.After(r) {
 		was := c.promise[r]
-		if !(was > p.Now()) { // about to start, or has none yet
+		if !(was > p.Now()) { // about to start, or without a reservation
 			continue
 		}
 		if at := c.earliest(p, r, was); at < was {
@@ -197,7 +197,7 @@ func (c *Conservative) compress(p *Pool) {
 	c.findNext(p)
 }
 
-// planAnew takes all reservations back and gives them out again in order of submission.
+// planAnew cancels all reservations and makes them again in order of submission.
 func (c *Conservative) planAnew(p *Pool) {
 	c.overran, c.freed, c.settled = false, false, true
 	c.plan.Reset(p.Now(), p.Free())
@@ -220,8 +220,8 @@ func (c *Conservative) planAnew(p *Pool) {
 	c.findNext(p)
 }
 
-// earliest returns the earliest start of a waiting job, at most until: its reservation, from which on it holds its
-// processors.
+// earliest returns the earliest possible start of a waiting job. until is an upper bound: the job's reservation holds
+// its processors from there on.
 func (c *Conservative) earliest(p *Pool, r Ref, until float64) float64 {
 	held, estimate, q := p.Held(r), p.Estimate(r), p.Queue(r)
 	t := c.plan.earlier(p.Now(), until, held, estimate)
@@ -239,7 +239,7 @@ func (c *Conservative) earliest(p *Pool, r Ref, until float64) float64 {
 	}
 }
 
-// reserve gives a job a reservation.
+// reserve makes a reservation for a job.
 func (c *Conservative) reserve(p *Pool, r Ref, at float64) {
 	c.made++
 	c.promise[r], c.number[r] = at, c.made
@@ -247,7 +247,7 @@ func (c *Conservative) reserve(p *Pool, r Ref, at float64) {
 	c.change(p, r, at, at+p.Estimate(r), -p.Held(r))
 }
 
-// change changes what is free of all that a job takes from.
+// change changes the free processors in the plan and in the limit of the job's queue.
 func (c *Conservative) change(p *Pool, r Ref, from, until float64, procs int) {
 	c.plan.Change(from, until, procs)
 	if q := p.Queue(r); p.capped(q) {

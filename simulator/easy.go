@@ -17,7 +17,7 @@ import (
 type EASY struct {
 	ends byend.List
 	candidates
-	plan Profile // scratch, for outages
+	plan Profile // scratch memory, used with outages
 }
 
 // New implements Policy.
@@ -102,13 +102,14 @@ func (e *EASY) Schedule(p *Pool, _ Cause) {
 	}
 }
 
-// reservation returns when the job that cannot start now can, and how many processors it will leave over then.
+// reservation returns the instant at which the first blocked job can start, and the number of processors that it will
+// leave free then.
 func (e *EASY) reservation(p *Pool, head Ref) (at float64, extra int) {
 	at, freed := e.ends.When(p.Held(head) - p.Free())
 	return at, p.Free() + freed - p.Held(head)
 }
 
-// within returns the longest estimate of a job that starts at now and ends by at, in spite of rounding; it is finite.
+// within returns the longest estimate of a job that starts at now and ends by at, after rounding. It is finite.
 func within(now, at float64) float64 {
 	short := at - now
 	if now+short > at {
@@ -117,7 +118,8 @@ func within(now, at float64) float64 {
 	return math.Min(short, math.MaxFloat64)
 }
 
-// backfillAround backfills where the capacity changes later: against the plan of all that is known of the future.
+// backfillAround backfills if the capacity will change. It checks each job against a plan of all known events of the
+// future.
 func (e *EASY) backfillAround(p *Pool, head Ref) {
 	now := p.Now()
 	e.plan.from(p, &e.ends)

@@ -13,29 +13,29 @@ type Simulator struct {
 	now     float64
 	seq     int64
 	jobs    []Job  // by Ref
-	nodes   []node // what the simulator keeps beside each
-	spare   []Ref  // of jobs that have ended, to be used again
+	nodes   []node // the simulator's own state of each job, by Ref
+	spare   []Ref  // Refs of jobs that have ended, to be used again
 	pools   []Pool
 	pending quadheap.Heap // by submit time
-	running quadheap.Heap // by the instant of their end, or of the end expected if that is earlier
+	running quadheap.Heap // by end, or by expected end if that is earlier
 	out     []pendingEvent
-	outAt   int      // the next of out to be returned
-	done    Ref      // job of the Ended event returned last
-	due     []ending // SubmitsFirst: the ends of this instant
-	dueAt   int      // the next of them whose turn comes
+	outAt   int      // index of the next event of out to return
+	done    Ref      // the job of the last returned Ended event
+	due     []ending // with SubmitsFirst: the ends of this instant
+	dueAt   int      // index of the next element of due
 	drained bool     // Arrivals has ended
-	ahead   Ref      // job of Arrivals that is still pending
-	owed    int      // SubmitsFirst: the pool whose policy has to schedule next,
-	owes    Cause    // because of this; 0 for none
-	failed  error    // to be returned with the next event
+	ahead   Ref      // the job of Arrivals that is still pending
+	owed    int      // with SubmitsFirst: the pool whose policy must schedule next,
+	owes    Cause    // and the cause; 0 if there is none
+	failed  error    // error to return with the next event
 }
 
-// node is what the simulator keeps of a job for itself.
+// node is the simulator's own state of a job.
 type node struct {
 	seq        int64
-	plan       float64 // seconds it is expected to run
-	expect     float64 // instant at which it is expected to end, once it runs
-	next, prev Ref     // in the queue
+	plan       float64 // expected runtime in seconds
+	expect     float64 // expected end of a running job
+	next, prev Ref     // neighbors in the queue
 	held       int32
 	queue      int16
 	pool       int16
@@ -43,21 +43,21 @@ type node struct {
 	molded     bool
 }
 
-// The states of a job.
+// These are the states of a job.
 const (
-	coming uint8 = iota // its submit lies in the future
+	coming uint8 = iota // its submission is in the future
 	waits
 	runs
 	gone
 )
 
-// pendingEvent is an event that is still to be returned.
+// pendingEvent is an event that Next will return.
 type pendingEvent struct {
 	kind Kind
 	ref  Ref
 }
 
-// ending is a job whose end falls on this instant, None if it has left already, and its pool.
+// ending is a job that ends at this instant, with its pool; None if the job has left already.
 type ending struct {
 	ref  Ref
 	pool int
@@ -101,7 +101,7 @@ func (s *Simulator) Submit(job Job) error {
 	return nil
 }
 
-// take checks a job that is to be submitted and stores it.
+// take checks and stores a job that will be submitted.
 func (s *Simulator) take(job *Job) (Ref, error) {
 	r, err := s.store(job)
 	if err == nil && job.Submit < s.now {
@@ -111,7 +111,7 @@ func (s *Simulator) take(job *Job) (Ref, error) {
 	return r, err
 }
 
-// store copies a job to memory of the simulator, checks it there and gives it its number.
+// store copies a job to the simulator's memory, checks the copy and numbers it.
 func (s *Simulator) store(job *Job) (Ref, error) {
 	var r Ref
 	if k := len(s.spare); k > 0 {
@@ -160,7 +160,7 @@ func (s *Simulator) Queued() int {
 	return queued
 }
 
-// count adds up the pools, and takes back the events that are still to be returned.
+// count adds up the pools. It undoes the effects of events that are not returned yet.
 func (s *Simulator) count() (free, running, queued int) {
 	for i := range s.pools {
 		p := &s.pools[i]
@@ -180,11 +180,11 @@ func (s *Simulator) count() (free, running, queued int) {
 	return free, running, queued
 }
 
-// Next returns the next event that happens at or before until, or false if there is none; then the clock stands at
-// until, if that is later. Calling it until it returns false gives every event; until = +Inf runs the machine empty and
-// leaves the clock at the last event. An error comes from a job of Config.Arrivals (as from Submit; the job is left
-// out) or from a runtime of Config.Runtime that makes no sense (wraps ErrBadJob; its job runs for 0 s); Next may be
-// called again after either.
+// Next returns the next event at or before until, or false if there is none. In that case the clock stands at until, if
+// that is later. Calling Next until it returns false gives every event. With until = +Inf the machine runs empty, and
+// the clock stays at the last event. An error comes from a job of Config.Arrivals (as from Submit; the job is left out)
+// or from an invalid runtime of Config.Runtime (it wraps ErrBadJob, and its job runs for 0 s). After either Next may be
+// called again.
 func (s *Simulator) Next(until float64) (Event, bool, error) {
 	if s.done != None {
 		s.spare = append(s.spare, s.done)
@@ -248,7 +248,7 @@ func (s *Simulator) pull() error {
 	return nil
 }
 
-// step does one thing of the present instant, and reports false if there is nothing left to do.
+// step does one thing of the present instant. It returns false if nothing is left to do.
 func (s *Simulator) step() bool {
 	switch {
 	case s.owes != 0:
@@ -284,7 +284,7 @@ func (s *Simulator) step() bool {
 	return true
 }
 
-// fall handles a running job whose end, or whose expected end, is now.
+// fall handles a running job whose end or expected end is now.
 func (s *Simulator) fall(it quadheap.Item) {
 	r := Ref(it.ID)
 	n, j := &s.nodes[r], &s.jobs[r]
@@ -300,7 +300,7 @@ func (s *Simulator) fall(it quadheap.Item) {
 	case s.cfg.Order == EndsFirst:
 		p.leave(r)
 		p.dirty |= ByEnd
-	case n.expect <= s.now: // has left the plan: its processors are free, only the scheduling has to wait for its turn
+	case n.expect <= s.now: // the job has left the plan and its processors are free; only the scheduling must wait
 		p.leave(r)
 		s.due = append(s.due, ending{None, p.index})
 	default:
@@ -308,7 +308,7 @@ func (s *Simulator) fall(it quadheap.Item) {
 	}
 }
 
-// join puts the next pending job into its queue.
+// join moves the next pending job into its queue.
 func (s *Simulator) join() *Pool {
 	r := Ref(s.pending.Pop().ID)
 	if r == s.ahead {
@@ -327,7 +327,7 @@ func (s *Simulator) schedule(p *Pool, why Cause) {
 	if p.waiting > 0 {
 		s.moldHead(p, true)
 		p.policy.Schedule(p, why)
-		if s.moldHead(p, false) { // one that came to the head by starts
+		if s.moldHead(p, false) { // the start of other jobs made this one the first
 			p.dirty |= BySubmit
 		}
 	}
@@ -337,8 +337,8 @@ func (s *Simulator) schedule(p *Pool, why Cause) {
 	}
 }
 
-// advance moves the clock to the next instant at which something happens, or to until if that is earlier; then it
-// reports false.
+// advance moves the clock to the next event and returns true. If until is earlier, it moves the clock to until and
+// returns false.
 func (s *Simulator) advance(until float64) bool {
 	t := min(s.running.First(), s.pending.First())
 	for i := range s.pools {

@@ -9,12 +9,12 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// A run from a list of jobs to its measures.
+// Example shows a run from a list of jobs to its measures.
 func Example() {
 	jobs := []simulator.Job{
 		{ID: 1, Submit: 0, Procs: 3, Runtime: 80, Limit: 100},
 		{ID: 2, Submit: 10, Procs: 4, Runtime: 50, Limit: 60}, // has to wait for job 1
-		{ID: 3, Submit: 20, Procs: 1, Runtime: 40, Limit: 60}, // will be gone by then: overtakes
+		{ID: 3, Submit: 20, Procs: 1, Runtime: 40, Limit: 60}, // overtakes, because it will have ended by then
 	}
 	s, err := simulator.New(simulator.Config{Procs: 4, Policy: new(simulator.EASY),
 		Arrivals: simulator.FromSlice(jobs)})
@@ -41,7 +41,7 @@ func Example() {
 	// mean wait 23.3 s, utilization 0.92
 }
 
-// The wait of a job that waits now, by a hundred replicas of what is to come.
+// ExampleReplicas computes the wait of a job that waits now from a hundred replicas of the future.
 func ExampleReplicas() {
 	state, err := simulator.New(simulator.Config{Procs: 4, Policy: new(simulator.EASY)})
 	if err != nil {

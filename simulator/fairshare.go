@@ -2,15 +2,15 @@ package simulator
 
 import "math"
 
-// usage is what users have used, in processor seconds that fade with a half-life. Only ratios matter, so nothing is
-// made to fade: what is used later weighs more, and all is scaled down before the weights get too large.
+// usage has the processor seconds that users have used, which decay with a half-life. Only ratios matter. So instead of
+// decaying old usage, later usage gets more weight, and everything is scaled down before the weights get too large.
 type usage struct {
-	index map[int64]int32 // of a user
+	index map[int64]int32 // index of a user in used
 	users []int64
 	used  []float64 // by index
 	all   float64
-	base  float64   // the instant at which a processor second weighs 1
-	since []float64 // by Ref of a running job: until when it has been charged
+	base  float64   // the instant at which a processor second has weight 1
+	since []float64 // by Ref of a running job: the instant up to which its usage was added
 }
 
 func (u *usage) reset() {
@@ -45,7 +45,7 @@ func (u *usage) of(user int64) int32 {
 	return i
 }
 
-// weight returns what a processor second weighs that is used now.
+// weight returns the weight of a processor second that is used now.
 func (u *usage) weight(now, halfLife float64) float64 {
 	if (now-u.base)/halfLife > 200 {
 		f := math.Exp2((u.base - now) / halfLife)
@@ -65,7 +65,7 @@ func (u *usage) started(p *Pool, r Ref) {
 	u.since[r] = p.Now()
 }
 
-// charge books what a running job has used since the last time.
+// charge adds what a running job has used since it was last charged.
 func (u *usage) charge(p *Pool, r Ref, weight float64) {
 	x := float64(p.Held(r)) * (p.Now() - u.since[r]) * weight
 	u.used[u.of(p.Job(r).User)] += x

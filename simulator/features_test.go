@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// job writes a job in one line; it has number, submit time, processors, runtime and limit.
+// job returns a job with a number, submit time, processors, runtime and limit.
 func job(id int64, at float64, procs int, runtime, limit float64) simulator.Job {
 	return simulator.Job{ID: id, Submit: at, Procs: procs, Runtime: runtime, Limit: limit}
 }
@@ -35,7 +35,7 @@ func want(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// only keeps the events of a kind.
+// only returns the events of a kind.
 func only(events []string, kind string) (out []string) {
 	for _, e := range events {
 		if strings.Contains(e, " "+kind+" ") {
@@ -65,8 +65,8 @@ func TestAJobIsKilledAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestEstimatesDecideOnBackfill gives one workload three kinds of estimates. Job 3 may overtake job 2 only if it is
-// expected to end by the end expected of job 1.
+// TestEstimatesDecideOnBackfill gives one workload three kinds of estimates. Job 3 may overtake job 2 only if its
+// expected end is not after that of job 1.
 func TestEstimatesDecideOnBackfill(t *testing.T) {
 	jobs := []simulator.Job{job(1, 0, 3, 50, 100), job(2, 1, 4, 10, 10), job(3, 2, 1, 30, 99)}
 	for name, c := range map[string]struct {
@@ -90,8 +90,8 @@ func TestEstimatesDecideOnBackfill(t *testing.T) {
 	}
 }
 
-// TestOverrunsArePlannedFor lets job 1 run past its limit of 10 s: it is then expected to run on for another 60 s, and
-// job 3, of 50 s, may overtake job 2; under conservative backfill job 2 has its promise broken.
+// TestOverrunsArePlannedFor lets job 1 run past its limit of 10 s. The simulator then expects it to run for another 60
+// s, so job 3, of 50 s, may overtake job 2. Under conservative backfill the promise to job 2 is broken.
 func TestOverrunsArePlannedFor(t *testing.T) {
 	jobs := []simulator.Job{job(1, 0, 3, 200, 10), job(2, 1, 4, 10, 10), job(3, 2, 1, 50, 50)}
 	got := play(t, simulator.Config{Procs: 4, Policy: new(simulator.EASY)}, jobs...)
@@ -114,7 +114,7 @@ func TestOverrunsArePlannedFor(t *testing.T) {
 	}
 }
 
-// kept is a policy that hands itself out, so that a test can look into it.
+// kept is a policy that returns itself as its copy, so that a test can look into it.
 type kept struct{ *simulator.Conservative }
 
 func (k kept) New() simulator.Policy { return k.Conservative }
@@ -122,7 +122,7 @@ func (k kept) New() simulator.Policy { return k.Conservative }
 func TestBackfillKeepsOutOfOutages(t *testing.T) {
 	cfg := simulator.Config{Procs: 4, Outages: []simulator.Outage{{From: 100, Until: 200, Procs: 3}}}
 	jobs := []simulator.Job{job(1, 0, 2, 150, 150), job(2, 0, 1, 150, 150), job(3, 0, 2, 100, 100)}
-	// Job 1 would need 2 processors when only 1 is there. Job 2 needs just that one. Job 3 ends in time.
+	// Job 1 would need 2 processors when only 1 is free. Job 2 needs exactly one. Job 3 ends in time.
 	for name, c := range map[string]struct {
 		policy simulator.Policy
 		want   []string
@@ -137,7 +137,7 @@ func TestBackfillKeepsOutOfOutages(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
 	}
-	cfg.Policy = new(simulator.EASY) // strictly first come, first served nobody would pass job 1
+	cfg.Policy = new(simulator.EASY) // under strict first come, first served no job would overtake job 1
 	cfg.Outages = []simulator.Outage{{From: 0, Until: math.Inf(1), Procs: 3}}
 	s := machine(t, cfg)
 	submit(t, s, jobs...)
@@ -179,7 +179,7 @@ func TestQueuesHaveLimits(t *testing.T) {
 	if err := s.Submit(in("none", job(1, 0, 1, 1, 1))); !errors.Is(err, simulator.ErrBadJob) {
 		t.Errorf("a queue that is not there: %v", err)
 	}
-	// Jobs 1 and 2 would use 6 processors of queue long, which may use 4: job 2 is passed over until job 1 ends.
+	// Jobs 1 and 2 would use 6 processors of queue long, which may use 4: job 2 is skipped until job 1 ends.
 	got := play(t, cfg, in("long", job(1, 0, 3, 10, 10)), in("long", job(2, 0, 3, 10, 10)),
 		in("short", job(3, 0, 5, 20, 20)), in("own", job(4, 0, 2, 30, 30)), in("own", job(5, 0, 1, 1, 1)))
 	want(t, only(got, "start"), "0 start 1", "0 start 3", "0 start 4", "10 start 2", "30 start 5")
@@ -204,9 +204,9 @@ func TestJobsTakeWholeNodes(t *testing.T) {
 	want(t, only(got, "start"), "0 start 1", "0 start 2", "0 start 3")
 }
 
-// TestMoldedJobs lets a job of 120 processor seconds take what is free. At its submit that is 6 processors, on which it
-// can overtake job 2. When it reaches the head, job 2 has just taken all: it takes 1. When it may choose until it
-// starts, it gets all 8.
+// TestMoldedJobs lets a job of 120 processor seconds take the free processors. At its submission these are 6, on which
+// it can overtake job 2. When it is the first in the queue, job 2 has just taken all but one: the job takes 1. If it
+// may choose until it starts, it gets all 8.
 func TestMoldedJobs(t *testing.T) {
 	takeFree := func(p *simulator.Pool, j *simulator.Job) {
 		if j.ID != 3 {
@@ -215,7 +215,7 @@ func TestMoldedJobs(t *testing.T) {
 		j.Procs = max(1, p.Free())
 		j.Runtime = 120 / float64(j.Procs)
 		j.Limit = j.Runtime
-		j.Submit, j.ID = -5, 77 // not its business: ignored
+		j.Submit, j.ID = -5, 77 // these fields are not its to change, and are ignored
 	}
 	jobs := []simulator.Job{job(1, 0, 2, 100, 100), job(2, 1, 8, 10, 10), job(3, 2, 1, 120, 120), job(4, 3, 5, 5, 200)}
 	for name, c := range map[string]struct {
@@ -246,8 +246,8 @@ func TestMoldedJobs(t *testing.T) {
 	}
 }
 
-// TestMoldingKeepsSchedulesSound molds at random, with every policy: all jobs run, and never more processors than there
-// are.
+// TestMoldingKeepsSchedulesSound molds at random, with every policy: all jobs run, and never on more processors than
+// the machine has.
 func TestMoldingKeepsSchedulesSound(t *testing.T) {
 	all := policies()
 	all["priority"] = &simulator.Priority{WeightSize: 1}
@@ -326,7 +326,8 @@ func TestAStateMustBePossible(t *testing.T) {
 	}
 }
 
-// TestRedrawMovesEnds proves that other residual lifetimes take effect, and that what is not finite leaves the end.
+// TestRedrawMovesEnds proves that new residual lifetimes move the ends, and that a lifetime that is not finite leaves
+// the end as it is.
 func TestRedrawMovesEnds(t *testing.T) {
 	s := machine(t, simulator.Config{Procs: 3})
 	submit(t, s, job(1, 0, 1, 100, 100), job(2, 0, 1, 100, 100), job(3, 0, 1, 100, 100))
@@ -335,7 +336,7 @@ func TestRedrawMovesEnds(t *testing.T) {
 	want(t, trace(t, s, math.Inf(1)), "47 end 2", "100 end 3", "540 end 1")
 }
 
-// TestReplicasDoNotDependOnWorkers also proves that each has random numbers of its own.
+// TestReplicasDoNotDependOnWorkers also proves that each replica has its own random numbers.
 func TestReplicasDoNotDependOnWorkers(t *testing.T) {
 	state := scene(t, 10_000, true)
 	run := func(workers, n int) []float64 {
@@ -373,7 +374,7 @@ func TestReplicasDoNotDependOnWorkers(t *testing.T) {
 	}
 }
 
-// TestRefusedArrivalsAreTold proves that with Config.Refused a stream goes on without an error.
+// TestRefusedArrivalsAreTold proves that with Config.Refused a stream continues without an error.
 func TestRefusedArrivalsAreTold(t *testing.T) {
 	var refused []int64
 	got := play(t, simulator.Config{
@@ -383,7 +384,7 @@ func TestRefusedArrivalsAreTold(t *testing.T) {
 		Refused: func(j simulator.Job, _ error) { refused = append(refused, j.ID) },
 	})
 	want(t, only(got, "start"), "1 start 2", "9 start 4")
-	if d := cmp.Diff([]int64{1, 3}, refused); d != "" { // too large; out of order
+	if d := cmp.Diff([]int64{1, 3}, refused); d != "" { // job 1 is too large, and job 3 is out of order
 		t.Errorf("refused (-want +got):\n%s", d)
 	}
 }

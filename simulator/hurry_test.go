@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// TestHurry proves that one goroutine more takes part once somebody is in a hurry, even if all others are busy, and
-// that the results are those of one alone.
+// TestHurry proves that one more goroutine takes part once a caller is in a hurry, even if all others are busy, and
+// that the results equal those of one goroutine.
 func TestHurry(t *testing.T) {
 	const n = 20
 	draw := func(rng *rand.Rand) uint64 { return rng.Uint64() }
@@ -23,7 +23,7 @@ func TestHurry(t *testing.T) {
 	got, err := simulator.HurriedReplicas(t.Context(), n, 1, hurry, 7, func() int { return 0 },
 		func(_, replica int, rng *rand.Rand) (uint64, error) {
 			switch replica {
-			case 0: // the only goroutine there is at first goes on when another one has come
+			case 0: // the only goroutine at the beginning continues when another one has come
 				close(hurry)
 				<-second
 			case 1:
@@ -36,7 +36,8 @@ func TestHurry(t *testing.T) {
 	}
 }
 
-// TestNoHurry proves that work ends where nobody ever is in a hurry, and that the end of the context is told.
+// TestNoHurry proves that the work ends if no caller is ever in a hurry, and that the end of the context is returned as
+// an error.
 func TestNoHurry(t *testing.T) {
 	never := make(chan struct{})
 	sum := func(_, replica int, _ *rand.Rand) (int, error) { return replica, nil }

@@ -1,12 +1,12 @@
 package simulator
 
-// lane is jobs in order under a tree of minima, so that the first one that matches a condition is found without looking
-// at each. The tree is flat: levels[0] are the jobs, by slot; an entry of the next level is the minima of fanout
-// entries of the one below.
+// lane is a list of jobs in order under a tree of minima, which finds the first job that meets a condition without a
+// search through all. The tree is flat: levels[0] has the jobs by slot; an entry of the next level has the minima of
+// fanout entries of the level below.
 type lane struct {
-	refs   []Ref // by slot; None where a job has gone
+	refs   []Ref // by slot; None if the job has left
 	levels [][]minima
-	all    minima // of everything
+	all    minima // minima over all jobs
 	alive  int
 }
 
@@ -51,7 +51,7 @@ func (l *lane) grow(n int) {
 	l.rebuild()
 }
 
-// rebuild recomputes everything above the jobs.
+// rebuild computes all levels above the jobs again.
 func (l *lane) rebuild() {
 	if len(l.levels) == 0 {
 		return
@@ -67,7 +67,7 @@ func (l *lane) rebuild() {
 	l.all = l.below(len(l.levels), 0)
 }
 
-// below computes the i-th entry of level k from the level below it.
+// below computes entry i of level k from the level below.
 func (l *lane) below(k, i int) minima {
 	down := l.levels[k-1]
 	m := vacant()
@@ -88,7 +88,7 @@ func (l *lane) set(slot int, m minima) {
 	l.all.add(m)
 }
 
-// clear takes the job out of a slot.
+// clear removes the job from a slot.
 func (l *lane) clear(slot int) {
 	l.levels[0][slot] = vacant()
 	for k := 1; k < len(l.levels); k++ {
@@ -102,7 +102,7 @@ func (l *lane) clear(slot int) {
 	l.all = l.below(len(l.levels), 0)
 }
 
-// first returns the first slot from the given one on whose job matches, -1 if there is none.
+// first returns the first slot at or after the given one whose job meets the condition, -1 if there is none.
 func (l *lane) first(from int, w *wanted) int {
 	for k, i := 0, from; ; {
 		level := l.levels[k]

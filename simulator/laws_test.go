@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// drawEstimated draws jobs, in order of submission, whose estimates are upper bounds, and of 1 s or more.
+// drawEstimated draws jobs in order of submission. Their estimates are upper bounds of 1 s or more.
 func drawEstimated(t *rapid.T, procs int) []simulator.Job {
 	second := func(least, most int) float64 { return float64(rapid.IntRange(least, most).Draw(t, "seconds")) }
 	jobs := make([]simulator.Job, rapid.IntRange(0, 60).Draw(t, "jobs"))
@@ -28,7 +28,7 @@ func drawEstimated(t *rapid.T, procs int) []simulator.Job {
 	return jobs
 }
 
-// starts runs jobs and returns when each started.
+// starts runs jobs and returns the start of each.
 func starts(t *rapid.T, cfg simulator.Config, jobs []simulator.Job) []float64 {
 	cfg.Arrivals = simulator.FromSlice(jobs)
 	s, err := simulator.New(cfg)
@@ -46,7 +46,7 @@ func starts(t *rapid.T, cfg simulator.Config, jobs []simulator.Job) []float64 {
 	return out
 }
 
-// TestPriorityByAgeIsTheOrderOfSubmission proves the priority policy against the others: by age alone it is EASY, or
+// TestPriorityByAgeIsTheOrderOfSubmission compares the priority policy with the others: by age alone it equals EASY, or
 // FCFS.
 func TestPriorityByAgeIsTheOrderOfSubmission(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -83,11 +83,11 @@ func drawOutages(t *rapid.T, procs int) (out []simulator.Outage) {
 	return out
 }
 
-// promises watches a policy from inside: what it owes to whom.
+// promises watches a policy from inside and notes its promises to jobs.
 type promises struct {
 	t       *rapid.T
 	outages []simulator.Outage
-	owed    map[int64]float64 // by job: start at the latest
+	owed    map[int64]float64 // by job: the latest promised start
 	broken  int
 }
 
@@ -97,7 +97,7 @@ func (w *promises) started(p *simulator.Pool, r simulator.Ref) {
 	}
 }
 
-// owe notes a promise; a later one than before would be a delay.
+// owe notes a promise. A promise later than the one before is a delay.
 func (w *promises) owe(p *simulator.Pool, r simulator.Ref, at float64) {
 	id := p.Job(r).ID
 	if before, ok := w.owed[id]; ok && at > before {
@@ -106,7 +106,7 @@ func (w *promises) owe(p *simulator.Pool, r simulator.Ref, at float64) {
 	w.owed[id] = at
 }
 
-// reservation computes the earliest start of a waiting job against the running jobs' estimates from the definition.
+// reservation computes by definition the earliest start of a waiting job, from the running jobs' estimates.
 func (w *promises) reservation(p *simulator.Pool, r simulator.Ref) float64 {
 	free := func(at float64) int {
 		n := p.Procs()
@@ -161,8 +161,8 @@ func (w watchedEASY) Schedule(p *simulator.Pool, why simulator.Cause) {
 	}
 }
 
-// TestEASYNeverDelaysTheFirst proves that the first of the queue, from the instant on at which it becomes the first,
-// only ever gets earlier reservations, and starts by them.
+// TestEASYNeverDelaysTheFirst proves that once a job is the first of the queue, its reservation never gets later, and
+// that it starts by then.
 func TestEASYNeverDelaysTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(1, 40).Draw(t, "machine")
@@ -173,8 +173,8 @@ func TestEASYNeverDelaysTheFirst(t *testing.T) {
 	})
 }
 
-// steadyHead is EASY that checks that the first job that may start stays the first until it starts, or until one
-// submitted before it may.
+// steadyHead is EASY with a check: the first job that may start stays the first until it starts, or until a job
+// submitted before it may start.
 type steadyHead struct {
 	*simulator.EASY
 	t    *rapid.T
@@ -206,7 +206,8 @@ func (h steadyHead) Schedule(p *simulator.Pool, why simulator.Cause) {
 	*h.head = p.Seq(r)
 }
 
-// TestEASYLeavesTheFirstItsQueuesRoom proves that nothing that overtakes the first job uses up what its queue may hold.
+// TestEASYLeavesTheFirstItsQueuesRoom proves that no job that overtakes the first job uses up what the first job's
+// queue may hold.
 func TestEASYLeavesTheFirstItsQueuesRoom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(4, 30).Draw(t, "machine")

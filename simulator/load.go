@@ -34,8 +34,8 @@ func ScaleInterarrivals(jobs Source, factor float64) Source {
 	}
 }
 
-// OfferedLoad returns the work of the jobs, in processor seconds, over what so many processors can do from the first
-// submit to the last; 0 for fewer than two instants.
+// OfferedLoad returns the work of the jobs, in processor seconds, divided by the capacity of procs processors from the
+// first submit to the last; 0 for fewer than two instants.
 func OfferedLoad(jobs []Job, procs int) float64 {
 	if len(jobs) == 0 {
 		return 0

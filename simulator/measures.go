@@ -19,7 +19,7 @@ type Collector struct {
 	weeks   weeks
 }
 
-// Measure defines what to measure.
+// Measure configures a Collector.
 type Measure struct {
 	Procs int // processors of the machine
 	// the warm-up's end: jobs submitted before do not count, and averages over time begin here, or at the first event
@@ -43,7 +43,7 @@ type sample struct {
 	killed                bool
 }
 
-// names gives numbers to names.
+// names assigns numbers to names.
 type names struct {
 	index map[string]int32
 	list  []string
@@ -59,7 +59,7 @@ func (n *names) of(name string) int32 {
 	return i
 }
 
-// NewCollector returns a Collector that has seen nothing.
+// NewCollector returns a Collector without events.
 func NewCollector(m Measure) *Collector {
 	if m.Threshold == 0 {
 		m.Threshold = 10
@@ -91,8 +91,8 @@ func SizeClass(procs int) string {
 	return fmt.Sprintf("%d-%d", high/2+1, high)
 }
 
-// Report is what a Collector found. Slowdown is (wait + runtime) / runtime, with a runtime below 1 s taken as 1 s;
-// bounded slowdown is max(1, (wait + runtime) / max(threshold, runtime)) (D. Feitelson, "Metrics for Parallel Job
+// Report has the measures of a Collector. Slowdown is (wait + runtime) / runtime, with a runtime below 1 s taken as 1
+// s; bounded slowdown is max(1, (wait + runtime) / max(threshold, runtime)) (D. Feitelson, "Metrics for Parallel Job
 // Scheduling and Their Convergence", JSSPP 2001).
 type Report struct {
 	From        float64 `json:"from_seconds"`           // of the averages over time
@@ -134,7 +134,7 @@ type Summary struct {
 	Max    float64 `json:"max"`
 }
 
-// summarize sorts the values.
+// summarize sorts the values and summarizes them.
 func summarize(x []float64) Summary {
 	if len(x) == 0 {
 		return Summary{}
@@ -187,7 +187,7 @@ func BoundedSlowdown(wait, runtime, threshold float64) float64 {
 	return max(1, (wait+runtime)/max(threshold, runtime))
 }
 
-// Report returns the measures of what has been observed so far.
+// Report returns the measures of the events so far.
 func (c *Collector) Report() Report {
 	samples := c.counted()
 	r := Report{
@@ -213,7 +213,7 @@ func (c *Collector) Report() Report {
 	return r
 }
 
-// groups measures the jobs of each key, in the order in which the keys come first.
+// groups measures the jobs of each key. The keys are in the order of their first jobs.
 func (c *Collector) groups(samples []sample, key func(*sample) string) []Group {
 	ids := names{index: map[string]int32{}}
 	var parts [][]sample

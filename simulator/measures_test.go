@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// measured runs jobs first come, first served on 4 processors.
+// measured runs jobs first come, first served on 4 processors and returns the measures.
 func measured(t *testing.T, m simulator.Measure, jobs ...simulator.Job) *simulator.Collector {
 	t.Helper()
 	m.Procs = 4
@@ -23,7 +23,7 @@ func measured(t *testing.T, m simulator.Measure, jobs ...simulator.Job) *simulat
 	return c
 }
 
-// three jobs run one after the other: 1000-1010, 1010-1015, 1015-1115; waits 0, 10, 13.
+// three returns jobs that run one after the other: 1000-1010, 1010-1015, 1015-1115; their waits are 0, 10 and 13.
 func three() []simulator.Job {
 	return []simulator.Job{
 		{ID: 1, Submit: 1000, Procs: 4, Runtime: 10, Queue: "a", User: 1},
@@ -32,7 +32,7 @@ func three() []simulator.Job {
 	}
 }
 
-// TestMeasuresByHand compares with figures worked out by hand from the definitions.
+// TestMeasuresByHand compares the measures with figures worked out by hand from the definitions.
 func TestMeasuresByHand(t *testing.T) {
 	near := cmpopts.EquateApprox(1e-12, 0)
 	r := measured(t, simulator.Measure{Until: 1100, Step: 50, Users: true}, three()...).Report()
@@ -71,7 +71,7 @@ func TestMeasuresByHand(t *testing.T) {
 	}
 }
 
-// TestWarmUpIsCut leaves out what was submitted before 1001 and what happened before.
+// TestWarmUpIsCut leaves out the jobs submitted before 1001, and the time before it.
 func TestWarmUpIsCut(t *testing.T) {
 	c := measured(t, simulator.Measure{From: 1001, Until: 1011, Threshold: 200}, three()...)
 	r := c.Report()
@@ -82,7 +82,7 @@ func TestWarmUpIsCut(t *testing.T) {
 	}
 }
 
-// TestMeasuresOfNothing proves that an empty schedule has measures that JSON can write.
+// TestMeasuresOfNothing proves that an empty schedule has measures that JSON can hold.
 func TestMeasuresOfNothing(t *testing.T) {
 	r := measured(t, simulator.Measure{Step: 10}).Report()
 	if text, err := json.Marshal(r); err != nil || r.All.Jobs != 0 || r.Saturated {
@@ -90,8 +90,8 @@ func TestMeasuresOfNothing(t *testing.T) {
 	}
 }
 
-// TestAveragesEndWithTheLastSubmit proves that the time in which a machine only empties does not count if no end is
-// given.
+// TestAveragesEndWithTheLastSubmit proves that if no end is given, the time in which the machine only empties does not
+// count.
 func TestAveragesEndWithTheLastSubmit(t *testing.T) {
 	jobs := append(three(), simulator.Job{ID: 4, Submit: 1010, Procs: 1, Runtime: 5000})
 	r := measured(t, simulator.Measure{}, jobs...).Report()
@@ -111,7 +111,7 @@ func TestSizeClasses(t *testing.T) {
 	}
 }
 
-// TestSaturationFollowsThePaper works its four steps on rows whose result is plain.
+// TestSaturationFollowsThePaper checks the paper's four steps on rows with an obvious result.
 func TestSaturationFollowsThePaper(t *testing.T) {
 	for name, c := range map[string]struct {
 		weekly    []int
@@ -134,7 +134,8 @@ func TestSaturationFollowsThePaper(t *testing.T) {
 	}
 }
 
-// TestAnOverloadedMachineIsSaturated plays a job of 2 days every day on a machine for one, and one of half a day.
+// TestAnOverloadedMachineIsSaturated plays two workloads on a machine for one job: every day a job of 2 days, or one of
+// half a day.
 func TestAnOverloadedMachineIsSaturated(t *testing.T) {
 	for days, saturated := range map[float64]bool{2: true, .5: false} {
 		var jobs []simulator.Job

@@ -9,11 +9,11 @@ type Mold struct {
 	When MoldTime
 
 	// Choose may change Procs, Runtime, Limit and Estimate of the job it is given, which is a copy, and nothing else.
-	// What it makes of a job must be admissible; else the job stays as it was, and Next returns the error.
+	// The changed job must be admissible; else the job stays unchanged, and Next returns the error.
 	Choose func(p *Pool, j *Job)
 }
 
-// MoldTime is when a job's size is chosen.
+// MoldTime is the time at which a job's size is chosen.
 type MoldTime uint8
 
 // When a size is chosen.
@@ -25,7 +25,7 @@ const (
 	AtBoth // AtSubmit and AtPass
 )
 
-// moldSubmitted lets a job that is being submitted choose.
+// moldSubmitted lets a job that is being submitted choose its size.
 func (s *Simulator) moldSubmitted(p *Pool, r Ref) {
 	if m := s.cfg.Mold; m != nil && (m.When == AtSubmit || m.When == AtBoth) {
 		job, n := s.jobs[r], s.nodes[r]
@@ -35,8 +35,8 @@ func (s *Simulator) moldSubmitted(p *Pool, r Ref) {
 	}
 }
 
-// moldHead lets the first of the queue choose, if it never has or may do so again, and reports whether that changed
-// anything.
+// moldHead lets the first job of the queue choose its size, if it has not chosen yet or may choose again. It reports
+// whether the size changed.
 func (s *Simulator) moldHead(p *Pool, again bool) bool {
 	m := s.cfg.Mold
 	if m == nil || m.When == AtSubmit || p.waiting == 0 {
@@ -57,8 +57,8 @@ func (s *Simulator) moldHead(p *Pool, again bool) bool {
 	return true
 }
 
-// sameShape reports whether molding has changed nothing. Jobs that wait have a start that is no number, and so never
-// equal one another.
+// sameShape reports whether molding has changed nothing. It must not compare starts: that of a waiting job is NaN,
+// which equals nothing.
 func sameShape(a, b *Job) bool {
 	return a.Procs == b.Procs && a.Runtime == b.Runtime && a.Limit == b.Limit && a.Estimate == b.Estimate
 }
@@ -68,7 +68,7 @@ func (s *Simulator) choose(p *Pool, job *Job, n *node) bool {
 	was := *job
 	s.cfg.Mold.Choose(p, job)
 	was.Procs, was.Runtime, was.Limit, was.Estimate = job.Procs, job.Runtime, job.Limit, job.Estimate
-	was.Start, was.End = job.Start, job.End // NaN
+	was.Start, was.End = job.Start, job.End // otherwise NaN would make them unequal
 	*job = was
 	fresh := node{}
 	if err := s.admit(job, &fresh); err != nil {

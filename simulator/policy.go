@@ -8,7 +8,7 @@ type Ref int32
 // None is the Ref of no job.
 const None Ref = -1
 
-// Cause is why a policy must schedule; several may come together.
+// Cause is a set of reasons why a policy must schedule.
 type Cause uint8
 
 // The causes.
@@ -21,17 +21,17 @@ const (
 )
 
 // Policy decides which waiting jobs of one pool start. The simulator passes everything that happens in the pool to it,
-// in order, and then lets it schedule. A policy sees estimates only; runtimes are not its business.
+// in order, and then lets it schedule. A policy sees estimates only, not runtimes.
 //
-// A policy must be deterministic, must let a pool of processors that is idle and whole start the first job of the
-// queue, and should not allocate once its memory has grown. Package policytest checks what is common to all policies.
+// A policy must be deterministic, must start the first job of the queue in a pool that is idle and without outages, and
+// should not allocate once its memory has grown. Package policytest checks what is common to all policies.
 type Policy interface {
-	// New returns a policy with the same settings that knows no pool.
+	// New returns a policy with the same settings and without a pool.
 	New() Policy
 	// Attach forgets everything and gets ready for a pool that is empty.
 	Attach(p *Pool)
-	// CopyFrom makes this policy's state a copy of that of src, which is of the same type, so that neither notices what
-	// the other does later.
+	// CopyFrom makes this policy's state a copy of that of src, which is of the same type, so that both are independent
+	// afterwards.
 	CopyFrom(src Policy)
 
 	// Submitted is called for a job that has joined the end of the pool's queue, or that has been molded to another
@@ -46,16 +46,16 @@ type Policy interface {
 	// Overran is called for a job that is past the end expected so far, was; Expected is a new one in the future.
 	Overran(p *Pool, r Ref, was float64)
 
-	// Schedule starts what may start now, by Pool.Start. It is called only while jobs wait.
+	// Schedule starts the jobs that may start now, with Pool.Start. It is called only while jobs wait.
 	Schedule(p *Pool, why Cause)
 	// Head returns the waiting job that the policy would start first, None if no job waits.
 	Head(p *Pool) Ref
-	// Wake returns the next instant at which the policy wants to schedule though nothing else happens, +Inf for none.
-	// It is asked after Schedule; an instant that is not in the future counts as none.
+	// Wake returns the next instant at which the policy wants to schedule even without other events, +Inf for none. It
+	// is called after Schedule; an instant that is not in the future counts as none.
 	Wake() float64
 }
 
-// Base is the empty methods of a policy that keeps nothing but the pool's own order: to be embedded.
+// Base has empty methods for a policy that uses only the pool's own order: to be embedded.
 type Base struct{}
 
 // Attach implements Policy.
@@ -90,7 +90,7 @@ func (Base) Head(p *Pool) Ref {
 	return p.First()
 }
 
-// unhindered reports whether the job's queue has room for it.
+// unhindered reports whether the limit of the job's queue leaves room for it.
 func (p *Pool) unhindered(r Ref) bool {
 	n := &p.s.nodes[r]
 	return int(n.held) <= p.QueueRoom(int(n.queue))

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/internal/quadheap"
 )
 
-// PoolConfig is a set of processors that nobody else uses.
+// PoolConfig is a set of processors that only the pool's queues use.
 type PoolConfig struct {
 	Name    string
 	Procs   int
@@ -23,18 +23,18 @@ type Pool struct {
 	name     string
 	index    int
 	procs    int
-	free     int // can be below 0 where processors should be away that jobs still hold
+	free     int // can be negative if the capacity has shrunk below the processors that jobs hold
 	waiting  int
 	running  int
 	first    Ref
 	last     Ref
-	used     []int // processors in use by queue, for queues with a limit
+	used     []int // by queue: processors in use, for queues with a limit
 	policy   Policy
 	dirty    Cause
 	wake     float64
 	outages  []Outage
-	changes  []change // of the capacity, by time
-	upcoming int      // index of the next of changes
+	changes  []change // changes of the capacity, by time
+	upcoming int      // index of the next element of changes
 }
 
 // Name returns the pool's name, empty for the only one.
@@ -46,7 +46,8 @@ func (p *Pool) Now() float64 { return p.s.now }
 // Procs returns the number of processors of the pool, those that are away included.
 func (p *Pool) Procs() int { return p.procs }
 
-// Free returns the number of idle processors. Where more should be away than jobs leave, it is negative.
+// Free returns the number of idle processors. It is negative while an outage should take more processors than the
+// running jobs leave.
 func (p *Pool) Free() int { return p.free }
 
 // Waiting returns the number of jobs that wait.
@@ -58,10 +59,10 @@ func (p *Pool) First() Ref { return p.first }
 // After returns the waiting job submitted after the waiting job r, None if r is the last.
 func (p *Pool) After(r Ref) Ref { return p.s.nodes[r].next }
 
-// Job returns a job that waits or runs. It is valid until the simulator goes on, and must not be changed.
+// Job returns a job that waits or runs. It is valid until the simulator continues, and must not be changed.
 func (p *Pool) Job(r Ref) *Job { return &p.s.jobs[r] }
 
-// Held returns the processors that the job takes: what it asks for, or those of whole nodes.
+// Held returns the number of processors that the job takes: its request, or that of whole nodes.
 func (p *Pool) Held(r Ref) int { return int(p.s.nodes[r].held) }
 
 // Seq returns a number that is larger for jobs submitted later.
@@ -73,7 +74,7 @@ func (p *Pool) Estimate(r Ref) float64 { return p.s.nodes[r].plan }
 // Expected returns the instant at which a running job is expected to end, never in the past.
 func (p *Pool) Expected(r Ref) float64 { return p.s.nodes[r].expect }
 
-// item returns a running job as policies keep it by its expected end.
+// item returns a running job as an item of the list by expected ends.
 func (p *Pool) item(r Ref) byend.Item {
 	n := &p.s.nodes[r]
 	return byend.Item{At: n.expect, ID: int32(r), Held: n.held}
@@ -90,7 +91,7 @@ func (p *Pool) Running() iter.Seq[Ref] {
 				return
 			}
 		}
-		for _, d := range p.s.due[p.s.dueAt:] { // those that end at this instant but whose turn has not come
+		for _, d := range p.s.due[p.s.dueAt:] { // jobs that end at this instant but have not been handled yet
 			if r := d.ref; r != None && int(p.s.nodes[r].pool) == p.index && !yield(r) {
 				return
 			}
@@ -98,8 +99,8 @@ func (p *Pool) Running() iter.Seq[Ref] {
 	}
 }
 
-// Start starts a waiting job now. It reports false, and does nothing, if the job does not fit into what is free, or its
-// queue holds as much as it may: see Room.
+// Start starts a waiting job now. It reports false, and does nothing, if the job does not fit into the free processors,
+// or its queue has reached its limit: see Room.
 func (p *Pool) Start(r Ref) bool {
 	s := p.s
 	n := &s.nodes[r]
@@ -115,7 +116,7 @@ func (p *Pool) Start(r Ref) bool {
 	return true
 }
 
-// hold lets a job with a start and an end run.
+// hold starts a job whose start and end are set.
 func (p *Pool) hold(r Ref) {
 	s := p.s
 	n, j := &s.nodes[r], &s.jobs[r]
@@ -126,7 +127,7 @@ func (p *Pool) hold(r Ref) {
 		p.used[n.queue] += int(n.held)
 	}
 	n.expect = j.Start + n.plan
-	// a state that Load was given; else it is in the future
+	// the job belongs to a state that was passed to Load; otherwise its end is in the future
 	for n.expect < s.now || n.expect == s.now && j.End > s.now {
 		n.expect = s.extend(j)
 	}
@@ -176,7 +177,7 @@ func (p *Pool) unlink(n *node) {
 	p.waiting--
 }
 
-// drawRuntime asks for the runtime of a job that starts, and cuts it at the limit.
+// drawRuntime obtains the runtime of a job that starts, and cuts it at the limit.
 func (s *Simulator) drawRuntime(j *Job) {
 	if s.cfg.Runtime != nil {
 		if j.Runtime = s.cfg.Runtime(j); !isTime(j.Runtime) {
@@ -190,7 +191,7 @@ func (s *Simulator) drawRuntime(j *Job) {
 	}
 }
 
-// extend returns a new expected end, in the future, for a job that is past the one it had.
+// extend returns a new expected end, in the future, for a job that has run longer than expected.
 func (s *Simulator) extend(j *Job) float64 {
 	more := math.Max(60, s.now-j.Start)
 	if s.cfg.Overrun != nil {

@@ -33,23 +33,23 @@ type Priority struct {
 	Window  float64 // how far the backfill plans ahead, in seconds: bf_window; 0 for Slurm's day
 
 	ends    byend.List
-	order   []ranked // waiting jobs by priority
+	order   []ranked // waiting jobs in order of priority
 	usage   usage
-	updated float64 // when all priorities were computed
+	updated float64 // time at which all priorities were last computed
 	plan    Profile
 }
 
-// Backfill is how jobs may overtake the first one.
+// Backfill is the rule by which jobs may overtake the first one.
 type Backfill uint8
 
 const (
 	// BackfillEASY gives a reservation to the first job alone.
 	BackfillEASY Backfill = iota
-	// BackfillConservative plans every job it looks at, in order, and starts those whose turn is now. The plan is
-	// rebuilt each time: unlike Conservative's, its reservations are no promises. A job whose turn lies beyond the
-	// window gets no reservation.
+	// BackfillConservative plans every examined job, in order, and starts those whose planned start is now. The plan is
+	// rebuilt each time: unlike Conservative's, its reservations are no promises. A job whose planned start lies beyond
+	// the window gets no reservation.
 	BackfillConservative
-	// BackfillNone lets nobody overtake.
+	// BackfillNone allows no overtaking.
 	BackfillNone
 )
 
@@ -152,7 +152,8 @@ func (o *Priority) Head(p *Pool) Ref {
 	return p.First()
 }
 
-// Wake implements Policy: a new order may let other jobs start. Not where nothing runs: what fits has started then.
+// Wake implements Policy: a new order may let other jobs start. It returns +Inf if no job runs, because then all
+// fitting jobs have started.
 func (o *Priority) Wake() float64 {
 	if o.Every < 0 || len(o.order) == 0 || o.ends.Blocks() == 0 {
 		return math.Inf(1)
@@ -180,7 +181,7 @@ func (o *Priority) Of(p *Pool, r Ref) float64 {
 	return x
 }
 
-// queuePriority returns the priority of the job's queue as a part of the highest.
+// queuePriority returns the priority of the job's queue, divided by the highest.
 func (p *Pool) queuePriority(r Ref) float64 {
 	q := p.Queue(r)
 	if q < 0 {
@@ -196,7 +197,7 @@ func (p *Pool) queuePriority(r Ref) float64 {
 	return p.s.cfg.Queues[q].Priority / highest
 }
 
-// update recomputes all priorities if it is time.
+// update recomputes all priorities if the interval is over.
 func (o *Priority) update(p *Pool) {
 	if now := p.Now(); o.Every < 0 || now >= o.updated+o.Every {
 		o.updated = now
@@ -211,7 +212,8 @@ func (o *Priority) update(p *Pool) {
 	}
 }
 
-// byPriority sorts without allocating, as the method value of a slice type would.
+// byPriority implements sort.Interface on a pointer: sorting by it does not allocate, as the method value of a slice
+// type would.
 type byPriority Priority
 
 func (b *byPriority) Len() int           { return len(b.order) }
@@ -225,20 +227,20 @@ func (o *Priority) Schedule(p *Pool, _ Cause) {
 	for i < len(o.order) {
 		r := o.order[i].ref
 		if !p.unhindered(r) {
-			i++ // its queue holds it up: passed over
+			i++ // the limit of its queue blocks it: skip it
 			continue
 		}
 		if !p.Fits(r) || !p.Start(r) {
 			break
 		}
-		// It has left the order: what was behind it is at i now.
+		// The job was removed from the order, so that i is now the next job.
 	}
 	if i < len(o.order) && p.Free() > 0 && o.Backfill != BackfillNone {
 		o.backfill(p, i)
 	}
 }
 
-// backfill lets jobs behind the first one that waits, the i-th, overtake it.
+// backfill lets jobs behind the i-th, which is the first that must wait, overtake it.
 func (o *Priority) backfill(p *Pool, i int) {
 	now, head, reserved := p.Now(), o.order[i].ref, 0
 	o.plan.from(p, &o.ends)
@@ -253,7 +255,7 @@ func (o *Priority) backfill(p *Pool, i int) {
 		switch {
 		case at <= now && r != head && held <= p.roomBeside(p.Queue(r), head) && p.Start(r):
 			o.plan.Take(now, estimate, held)
-			i-- // what was behind it is at its place now
+			i-- // the next job has moved to this index
 		case at <= now+o.Window && (reserved == 0 || o.Backfill == BackfillConservative) && p.unhindered(r):
 			o.plan.Take(at, estimate, held)
 			reserved++

@@ -7,13 +7,13 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// by makes a job of a user or a queue.
+// by gives a job a user and a queue.
 func by(user int64, queue string, j simulator.Job) simulator.Job {
 	j.User, j.Queue = user, queue
 	return j
 }
 
-// TestPriorityOrders lets three jobs wait for one of 100 s on all processors, and proves what decides on who is next.
+// TestPriorityOrders lets three jobs wait for one of 100 s on all processors, and proves what decides which is next.
 func TestPriorityOrders(t *testing.T) {
 	first := by(1, "low", job(1, 0, 4, 100, 100))
 	waiting := []simulator.Job{by(1, "low", job(2, 1, 3, 10, 10)), by(2, "high", job(3, 2, 4, 10, 10)),
@@ -33,7 +33,7 @@ func TestPriorityOrders(t *testing.T) {
 			[]string{"0 start 1", "100 start 3", "110 start 2", "120 start 4"}},
 		"fair share": {simulator.Priority{WeightFairShare: 1, Every: -1},
 			[]string{"0 start 1", "100 start 3", "110 start 2", "120 start 4"}},
-		// Job 4 is 99 s old at 100, job 2 the same at an age cut at 50: the size decides.
+		// At 100 job 4 is 99 s old, and job 2 has the same age, as ages are cut at 50: the size decides.
 		"age is cut": {simulator.Priority{WeightAge: 1, MaxAge: 50, WeightSize: .01, Every: -1},
 			[]string{"0 start 1", "100 start 3", "110 start 4", "120 start 2"}},
 		"custom": {simulator.Priority{Custom: func(j *simulator.Job, _ float64) float64 { return float64(j.ID) }},
@@ -47,7 +47,7 @@ func TestPriorityOrders(t *testing.T) {
 	}
 }
 
-// watchedPriority tells the priority of every job that waits when the policy schedules.
+// watchedPriority notes the priority of every waiting job when the policy schedules.
 type watchedPriority struct {
 	*simulator.Priority
 	see func(*simulator.Job, float64)
@@ -64,7 +64,7 @@ func (w watchedPriority) Schedule(p *simulator.Pool, why simulator.Cause) {
 	}
 }
 
-// TestFairShareIsSlurmsFormula works out 2^(-usage / share) by hand, with usage that halves every 100 s.
+// TestFairShareIsSlurmsFormula compares with 2^(-usage / share) worked out by hand, with usage that halves every 100 s.
 func TestFairShareIsSlurmsFormula(t *testing.T) {
 	got := map[int64]float64{}
 	policy := watchedPriority{
@@ -79,8 +79,8 @@ func TestFairShareIsSlurmsFormula(t *testing.T) {
 	play(t, simulator.Config{Procs: 2, Policy: policy},
 		by(1, "", job(1, 0, 2, 100, 100)), by(3, "", job(2, 100, 1, 100, 100)), by(1, "", job(3, 250, 2, 100, 100)),
 		by(1, "", job(4, 300, 2, 1, 1)), by(3, "", job(5, 300, 2, 1, 1)))
-	// At 300 job 1's 200 processor seconds have faded for 200 s, job 2's 100 for 100 s, and job 3 has used 100; the
-	// shares are 1/4 and 3/4.
+	// At 300 the 200 processor seconds of job 1 have faded for 200 s, the 100 of job 2 for 100 s, and job 3 has used
+	// 100. The shares are 1/4 and 3/4.
 	one, three := 200*.25+100, 100*.5
 	for user, used := range map[int64]float64{1: one / .25, 3: three / .75} {
 		want := math.Exp2(-used / (one + three))
@@ -90,8 +90,8 @@ func TestFairShareIsSlurmsFormula(t *testing.T) {
 	}
 }
 
-// TestBackfillIsLimited proves what bf_max_job_test and bf_window leave out. Job 1 holds 3 of 4 processors until 100;
-// job 2 wants all; jobs 3 and 4 want one each, but only job 4 ends in time.
+// TestBackfillIsLimited proves what bf_max_job_test and bf_window leave out. Job 1 holds 3 of 4 processors until 100,
+// and job 2 needs all 4. Jobs 3 and 4 need one each, but only job 4 ends in time.
 func TestBackfillIsLimited(t *testing.T) {
 	jobs := []simulator.Job{job(1, 0, 3, 100, 100), job(2, 1, 4, 10, 10), job(3, 2, 1, 300, 300), job(4, 3, 1, 50, 50)}
 	for name, c := range map[string]struct {
@@ -105,7 +105,7 @@ func TestBackfillIsLimited(t *testing.T) {
 			[]string{"0 start 1", "100 start 2", "110 start 3", "110 start 4"}},
 		"two looked at": {simulator.Priority{MaxTest: 2},
 			[]string{"0 start 1", "100 start 2", "110 start 3", "110 start 4"}},
-		// Job 2's start lies beyond the window, so that nothing is kept free for it.
+		// Job 2's start lies beyond the window, so that nothing is reserved for it.
 		"window of 60 s": {simulator.Priority{Window: 60},
 			[]string{"0 start 1", "2 start 3", "100 start 4", "302 start 2"}},
 	} {
@@ -116,8 +116,8 @@ func TestBackfillIsLimited(t *testing.T) {
 	}
 }
 
-// TestPrioritiesAreComputedNowAndThen proves that between two computations the order stays, and that a new one lets
-// jobs start though nothing else happens.
+// TestPrioritiesAreComputedNowAndThen proves that the order stays between two computations, and that a new computation
+// lets jobs start even if nothing else happens.
 func TestPrioritiesAreComputedNowAndThen(t *testing.T) {
 	turn := func(j *simulator.Job, now float64) float64 { // from 90 s on the small job is first
 		if now >= 90 && j.Procs == 1 {

@@ -7,14 +7,13 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// Profile is how many processors are free at every instant from a first one on, as far as it is known: a step function.
-// Its zero value has none free; see Reset. Adding and taking moves the steps after it; every other operation looks at
-// the steps in its range.
+// Profile is the number of free processors as a step function of time, from a first instant on. The zero value has no
+// free processors; see Reset. Insertions move the later steps; every other operation visits the steps in its range.
 type Profile struct {
 	steps []Step
 }
 
-// Step is what is free from an instant on, until the next step.
+// Step is the number of free processors from an instant on, until the next step.
 type Step struct {
 	At   float64 // seconds
 	Free int     // may be negative where more was taken than there is
@@ -31,7 +30,7 @@ func (f *Profile) Steps() []Step { return f.steps }
 // CopyFrom makes the profile a copy.
 func (f *Profile) CopyFrom(src *Profile) { f.steps = append(f.steps[:0], src.steps...) }
 
-// at returns the index of the step that holds at t, 0 for a time before the first.
+// at returns the index of the step at t, 0 for a time before the first step.
 func (f *Profile) at(t float64) int {
 	lo, hi := 0, len(f.steps)
 	for lo < hi {
@@ -45,7 +44,7 @@ func (f *Profile) at(t float64) int {
 	return max(0, lo-1)
 }
 
-// Forget drops what lies before now.
+// Forget drops the steps before now.
 func (f *Profile) Forget(now float64) {
 	if i := f.at(now); i > 0 {
 		f.steps = append(f.steps[:0], f.steps[i:]...)
@@ -80,7 +79,7 @@ func (f *Profile) Change(from, until float64, procs int) {
 	}
 }
 
-// cut makes a step begin at t, not before the first step, and returns its index.
+// cut makes a step begin at t and returns its index. t must not be before the first step.
 func (f *Profile) cut(t float64) int {
 	i := f.at(t)
 	if f.steps[i].At == t {
@@ -90,13 +89,13 @@ func (f *Profile) cut(t float64) int {
 	return i + 1
 }
 
-// Earliest returns the first instant, not before now, from which so many processors are free for so many seconds
+// Earliest returns the first instant, not before now, from which procs processors are free for the given seconds
 // without a break; +Inf if there is none.
 func (f *Profile) Earliest(now float64, procs int, seconds float64) float64 {
 	return f.earlier(now, math.Inf(1), procs, seconds)
 }
 
-// earlier is Earliest where the answer is at most until, from which on the processors are known to be free.
+// earlier does the same as Earliest with an upper bound: from until on the processors are known to be free.
 func (f *Profile) earlier(now, until float64, procs int, seconds float64) float64 {
 	start := now
 	for i := f.at(now); i < len(f.steps); i++ {
@@ -113,8 +112,8 @@ func (f *Profile) earlier(now, until float64, procs int, seconds float64) float6
 	return min(start, until)
 }
 
-// Least returns how many processors are free throughout from an instant on for so many seconds; of an empty range, at
-// that instant.
+// Least returns the minimum number of free processors from an instant on for the given seconds; for an empty range,
+// that at the instant.
 func (f *Profile) Least(from, seconds float64) int {
 	if len(f.steps) == 0 {
 		return 0
@@ -127,7 +126,8 @@ func (f *Profile) Least(from, seconds float64) int {
 	return least
 }
 
-// from makes it the plan of a pool's future: the jobs that run end as expected, and processors go away and come back.
+// from sets the profile to the plan of a pool's future. Running jobs end as expected, and outages take and return
+// processors.
 func (f *Profile) from(p *Pool, e *byend.List) {
 	now := p.Now()
 	f.Reset(now, p.Free())

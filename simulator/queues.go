@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Queue is one of the queues of a machine: which pool it feeds, and its limits. Jobs of several queues on one pool wait
-// in one order. A job that its queue's limit of processors holds up is passed over until its queue has room.
+// Queue is one of the queues of a machine, with its pool and its limits. Jobs of several queues on one pool wait in one
+// order. A job that is blocked by its queue's limit of processors is skipped until its queue has room.
 type Queue struct {
 	Name     string
 	Pool     string  // name of the pool, empty for the first
@@ -16,7 +16,7 @@ type Queue struct {
 	Priority float64 // see Priority
 }
 
-// TooLongError is a job that asks for more time than its queue gives.
+// TooLongError reports a job that requests more time than its queue allows.
 type TooLongError struct {
 	ID          int64
 	Limit, Most float64 // seconds; Limit 0 is none
@@ -28,7 +28,7 @@ func (e *TooLongError) Error() string {
 	return fmt.Sprintf("job %d: time limit of %v s in queue %q, which gives %v s", e.ID, e.Limit, e.Queue, e.Most)
 }
 
-// makePools makes the machine's pools, empty.
+// makePools creates the machine's pools, without jobs.
 func (s *Simulator) makePools() error {
 	pools := s.cfg.Pools
 	if len(pools) == 0 {
@@ -86,13 +86,13 @@ func (s *Simulator) queueOf(name string) int {
 	return -1
 }
 
-// admit checks a job against the machine and fills in its node.
+// admit checks whether a job fits the machine, and sets the fields of its node.
 func (s *Simulator) admit(j *Job, n *node) error {
 	if err := j.check(); err != nil {
 		return err
 	}
 	n.queue = -1
-	most, room := math.MaxInt32, 0 // of what it asks for, of what it takes
+	most, room := math.MaxInt32, 0 // maximum of the requested size, and of the size with whole nodes
 	if len(s.cfg.Queues) > 0 {
 		i := s.queueOf(j.Queue)
 		if i < 0 {
@@ -126,7 +126,7 @@ func atMost(a, limit int) int {
 	return a
 }
 
-// unit rounds a size up to what is really taken.
+// unit rounds a size up to the processors that the job will hold.
 func (s *Simulator) unit(procs int) int {
 	if u := s.cfg.NodeProcs; u > 1 {
 		return (procs + u - 1) / u * u
@@ -134,13 +134,13 @@ func (s *Simulator) unit(procs int) int {
 	return procs
 }
 
-// capped reports whether the queue may hold only some of the pool's processors at once.
+// capped reports whether the queue has a limit below the pool's processors.
 func (p *Pool) capped(queue int) bool {
 	return queue >= 0 && p.s.cfg.Queues[queue].Procs > 0
 }
 
-// Room returns how many processors a job of the queue may take now: what is free, or less where the queue has a limit
-// of processors. Queue -1 has none.
+// Room returns the number of processors that a job of the queue may take now: the free ones, or fewer if the queue has
+// a limit of processors. Queue -1 has no limit.
 func (p *Pool) Room(queue int) int {
 	if !p.capped(queue) {
 		return p.free
@@ -156,8 +156,8 @@ func (p *Pool) QueueRoom(queue int) int {
 	return p.s.cfg.Queues[queue].Procs - p.used[queue]
 }
 
-// roomBeside returns how many processors a job of the queue may take now that overtakes head: it leaves to head what
-// their queue's limit allows.
+// roomBeside returns the number of processors that a job of the queue may take now if it overtakes head. It leaves
+// enough of the limit of head's queue for head.
 func (p *Pool) roomBeside(queue int, head Ref) int {
 	room := p.Room(queue)
 	if p.capped(queue) && p.Queue(head) == queue {

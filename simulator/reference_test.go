@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/simulator/swfload"
 )
 
-// kthJobs reads the KTH log by the rules of pyss, which reference/README.md tells.
+// kthJobs reads the KTH log by the rules of pyss, which reference/README.md describes.
 func kthJobs(t testing.TB) []simulator.Job {
 	t.Helper()
 	return load(t, "KTH-SP2-1996-2.1-cln", swfload.Pyss).Jobs
@@ -29,7 +29,7 @@ func load(t testing.TB, name string, rules swfload.Rules) *swfload.Trace {
 	return trace
 }
 
-// readReference returns the rows job, submit, start, processors, runtime, estimate by job.
+// readReference returns, by job, the rows job, submit, start, processors, runtime, estimate.
 func readReference(t *testing.T, name string) map[int64][6]float64 {
 	t.Helper()
 	file, err := os.Open(refdata.Shared(t, "reference/"+name))
@@ -58,7 +58,7 @@ func readReference(t *testing.T, name string) map[int64][6]float64 {
 	return out
 }
 
-// policies are those that pyss has too, by the reference file of each.
+// policies returns the policies that pyss also has, by the name of their reference file.
 func policies() map[string]simulator.Policy {
 	return map[string]simulator.Policy{
 		"fcfs": new(simulator.FCFS), "easy": new(simulator.EASY), "conservative": new(simulator.Conservative),

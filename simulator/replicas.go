@@ -10,13 +10,13 @@ import (
 	"sync/atomic"
 )
 
-// Replicas runs n replicas of a simulation on several goroutines and returns what each gave, in order. Each replica
-// gets a random generator of its own, made from the seed and the replica's number, and the scratch memory of the
-// goroutine it runs on, made by scratch: a simulator to copy the state into, say. The result depends on neither the
-// number of workers nor which of them ran what, as long as run puts its scratch memory into the same state first.
+// Replicas runs n replicas of a simulation on several goroutines and returns their results, in order. Each replica gets
+// its own random generator, made from the seed and the replica's number, and the scratch memory of its goroutine, made
+// by scratch, for example a simulator into which the state is copied. The result depends neither on the number of
+// workers nor on which of them ran which replica, as long as run puts its scratch memory into the same state first.
 //
-// Workers 0 are as many as there are cores. An error of run ends the work; of several, that of the first replica is
-// returned. So does the end of the context, with its error.
+// With 0 workers there are as many as cores. An error of run ends the work. Of several errors, that of the first
+// replica is returned. The end of the context also ends the work, with its error.
 func Replicas[S, R any](
 	ctx context.Context, n, workers int, seed uint64, scratch func() S,
 	run func(s S, replica int, rng *rand.Rand) (R, error),
@@ -24,8 +24,8 @@ func Replicas[S, R any](
 	return HurriedReplicas(ctx, n, workers, nil, seed, scratch, run)
 }
 
-// HurriedReplicas is Replicas with one goroutine more from when hurry is closed: whoever closes it waits for the
-// result, and leaves a core to it. nil is never.
+// HurriedReplicas is Replicas with one more goroutine once hurry is closed: the caller that closes it waits for the
+// result, so its core is free. nil means never.
 func HurriedReplicas[S, R any](
 	ctx context.Context, n, workers int, hurry <-chan struct{}, seed uint64, scratch func() S,
 	run func(s S, replica int, rng *rand.Rand) (R, error),

@@ -8,14 +8,14 @@ import (
 
 const week = 7 * 86400
 
-// weeks tabulates the jobs that have been submitted and have not ended, at the beginning of each week from the first
-// event on.
+// weeks has, for the beginning of each week since the first event, the number of jobs that are submitted and have not
+// ended.
 type weeks struct {
 	began       bool
 	next        float64
 	outstanding int
 	counts      []int
-	submits     int // counts up to the last submit: afterwards the machine only empties
+	submits     int // number of counts up to the last submission; after it the machine only becomes empty
 }
 
 func (w *weeks) observe(e Event) {
@@ -37,11 +37,11 @@ func (w *weeks) observe(e Event) {
 
 func (w *weeks) tabulated() []int { return w.counts[:w.submits] }
 
-// Saturation tests whether a machine saturates: whether jobs come faster than they can be run. It is given the number
-// of outstanding jobs (submitted, not ended) at the beginning of each week, replaces each by the least from then on, so
-// that a crowd that goes away again is no saturation, drops the last fifth, and fits a straight line; with a slope of
-// more than one job per week the machine is saturated (Zakay and Feitelson 2013, section 6.3). Fewer than two weeks
-// that remain tell nothing: slope 0.
+// Saturation tests whether a machine saturates, that is, whether jobs come faster than they can be run. Its input is
+// the number of outstanding jobs (submitted, not ended) at the beginning of each week. It replaces each number by the
+// minimum from then on, so that a temporary crowd does not count as saturation, drops the last fifth, and fits a
+// straight line. With a slope of more than one job per week the machine is saturated (Zakay and Feitelson 2013, section
+// 6.3). With fewer than two remaining weeks there is no result: slope 0.
 func Saturation(weekly []int) (jobsPerWeek float64, saturated bool) {
 	least := slices.Clone(weekly)
 	for i := len(least) - 2; i >= 0; i-- {

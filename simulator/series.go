@@ -7,14 +7,14 @@ type Point struct {
 	Utilization float64 `json:"utilization"`
 }
 
-// sums are integrals over time since the warm-up's end.
+// sums are integrals over time since the end of the warm-up.
 type sums struct {
-	queue, busy float64 // job seconds, processor seconds
+	queue, busy float64 // in job seconds and processor seconds
 	maxQueue    int
 	ended       int
 }
 
-// averages divides the sums by so many seconds.
+// averages divides the sums by the time t in seconds.
 func (s *sums) averages(procs int, t float64) (utilization, throughput, queue float64, longest int) {
 	if t > 0 {
 		return s.busy / t / float64(max(1, procs)), float64(s.ended) / t, s.queue / t, s.maxQueue
@@ -22,16 +22,16 @@ func (s *sums) averages(procs int, t float64) (utilization, throughput, queue fl
 	return 0, 0, 0, s.maxQueue
 }
 
-// series follows the number of waiting jobs and busy processors.
+// series records the number of waiting jobs and busy processors.
 type series struct {
 	cfg          Measure
 	began        bool
-	at           float64 // everything up to here is summed up
+	at           float64 // the sums cover everything up to this instant
 	queued, busy int
 	sums         sums
 	lastSubmit   float64
 	atLastSubmit sums
-	first        float64   // where the first point begins
+	first        float64   // beginning of the first point
 	queue, used  []float64 // by point: integrals
 }
 
@@ -61,7 +61,7 @@ func (s *series) inside(t float64) bool {
 	return t >= s.cfg.From && (s.cfg.Until == 0 || t < s.cfg.Until)
 }
 
-// pass sums up the time to t. The length of the queue counts only if it lasts.
+// pass adds the time up to t to the sums. A queue length counts only if it lasts.
 func (s *series) pass(t float64) {
 	if t <= s.at {
 		return
@@ -81,7 +81,7 @@ func (s *series) pass(t float64) {
 	s.at = t
 }
 
-// spread adds a stretch to the points it touches.
+// spread distributes an interval over the points that it touches.
 func (s *series) spread(from, until float64) {
 	for i := int((from - s.first) / s.cfg.Step); ; i++ {
 		for i >= len(s.queue) {

@@ -19,7 +19,7 @@ import (
 	"math"
 )
 
-// Kind is what happens in an event.
+// Kind is the kind of an event.
 type Kind uint8
 
 // The kinds of events.
@@ -61,7 +61,7 @@ type Job struct {
 // Wait returns Start - Submit, NaN before the start.
 func (j *Job) Wait() float64 { return j.Start - j.Submit }
 
-// plan returns the seconds that the job is expected to run.
+// plan returns the expected runtime of the job in seconds.
 func (j *Job) plan() float64 {
 	switch {
 	case j.Estimate > 0:
@@ -72,9 +72,9 @@ func (j *Job) plan() float64 {
 	return math.Inf(1)
 }
 
-// Event is one thing that happens. Job belongs to the simulator and is reused: after a job's Ended event it is valid
-// until the next call of Next or, in a function given to Advance, until that function returns. Copy what is kept for
-// longer, and write nothing to it.
+// Event is one event of a simulation. Job belongs to the simulator and is reused: after a job's Ended event it is valid
+// until the next call of Next or, in a function given to Advance, until that function returns. Copy it to keep it
+// longer, and do not modify it.
 type Event struct {
 	Kind Kind
 	Time float64
@@ -96,7 +96,7 @@ const (
 	SubmitsFirst
 )
 
-// Config describes a machine and where its jobs come from. The functions must be deterministic for a simulation to be.
+// Config describes a machine and the source of its jobs. The functions must be deterministic for a simulation to be.
 type Config struct {
 	Procs     int          // processors of a machine of one pool
 	Pools     []PoolConfig // if set, the machine's pools instead of Procs
@@ -109,16 +109,16 @@ type Config struct {
 	// Kill ends a job that would run longer than its limit at the limit.
 	Kill bool
 
-	// Arrivals, if set, is asked for the next job whenever the one before has been submitted, so that an endless
+	// Arrivals, if set, is called for the next job whenever the one before has been submitted, so that an endless
 	// workload needs no memory; false ends it. Its jobs must come in order of submission. They mix with those given to
 	// Submit.
 	Arrivals Source
 
-	// Refused, if set, is called for every job of Arrivals that cannot be taken, with the reason; such a job is left
-	// out. Without it, Next returns the error.
+	// Refused, if set, is called for every job of Arrivals that is refused, with the reason; such a job is left out.
+	// Without it, Next returns the error.
 	Refused func(Job, error)
 
-	// Runtime, if set, is asked for the runtime of every job at its start. It must not keep or change the job.
+	// Runtime, if set, returns the runtime of every job at its start. It must not keep or change the job.
 	Runtime func(*Job) float64
 
 	// Estimate, if set, replaces the job's estimate at its submission: ActualRuntime, or a predictor's answer. It must
@@ -167,7 +167,7 @@ var ErrBadJob = errors.New("bad job")
 
 func isTime(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
-// check reports whether the numbers of a job make sense.
+// check returns an error if the numbers of a job are invalid.
 func (j *Job) check() error {
 	switch {
 	case j.Procs < 1:

@@ -46,10 +46,10 @@ func trace(t testing.TB, s *simulator.Simulator, until float64) []string {
 func TestOrderAtOneInstantIsEndsSubmitsStarts(t *testing.T) {
 	s := machine(t, simulator.Config{Procs: 4})
 	submit(t, s,
-		// given first, submitted after job 3 nevertheless: order of calls
+		// given first, although submitted after job 3: the order of calls counts
 		simulator.Job{ID: 4, Submit: 10, Procs: 1, Runtime: 5},
 		simulator.Job{ID: 1, Submit: 0, Procs: 3, Runtime: 10},
-		simulator.Job{ID: 2, Submit: 0, Procs: 4, Runtime: 0}, // waits for all four
+		simulator.Job{ID: 2, Submit: 0, Procs: 4, Runtime: 0}, // waits for all four processors
 		simulator.Job{ID: 3, Submit: 10, Procs: 1, Runtime: 5},
 	)
 	want := []string{
@@ -70,7 +70,7 @@ func TestNothingOvertakesTheFirstInTheQueue(t *testing.T) {
 	submit(t, s,
 		simulator.Job{ID: 1, Submit: 0, Procs: 3, Runtime: 100},
 		simulator.Job{ID: 2, Submit: 1, Procs: 2, Runtime: 10}, // does not fit beside job 1
-		simulator.Job{ID: 3, Submit: 2, Procs: 1, Runtime: 1},  // would, but must not
+		simulator.Job{ID: 3, Submit: 2, Procs: 1, Runtime: 1},  // would fit, but must not start
 	)
 	if got := trace(t, s, 99); len(got) != 4 || s.Queued() != 2 || s.Free() != 1 || s.Now() != 99 {
 		t.Errorf("until 99: %q, %d queued, %d free, time %v", got, s.Queued(), s.Free(), s.Now())
@@ -139,8 +139,8 @@ func TestArrivalsAndRuntimesAsFunctions(t *testing.T) {
 		Runtime: func(j *simulator.Job) float64 { return 10 * float64(j.ID) },
 	})
 	submit(t, s, simulator.Job{ID: 50, Submit: 0.5, Procs: 1})
-	// Job 3 asks for 3 of 2 processors: it is told when the simulator looks ahead to it, and left out; the rest goes
-	// on.
+	// Job 3 asks for 3 of 2 processors. It is reported when the simulator looks ahead to it, and left out. The other
+	// jobs continue.
 	var got []string
 	err := s.Advance(math.Inf(1), func(e simulator.Event) {
 		got = append(got, fmt.Sprintf("%v %v %d", e.Time, e.Kind, e.Job.ID))
@@ -171,7 +171,7 @@ func TestABadRuntimeIsToldAndTheMachineGoesOn(t *testing.T) {
 }
 
 func drawJobs(t *rapid.T, procs int) []simulator.Job {
-	// Few distinct times, so that many events share an instant.
+	// The times have few distinct values, so that many events share an instant.
 	seconds := rapid.Map(rapid.IntRange(0, 30), func(n int) float64 { return float64(n) })
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) simulator.Job {
 		return simulator.Job{
@@ -181,8 +181,8 @@ func drawJobs(t *rapid.T, procs int) []simulator.Job {
 	}), 0, 60).Draw(t, "jobs")
 }
 
-// fcfs computes start times from the definition alone: a job starts at the first instant, not before its submit nor
-// the start of the job before it, at which enough processors are free.
+// fcfs computes start times from the definition alone: a job starts at the first instant at which enough processors are
+// free, but not before its submission nor before the start of the job ahead of it.
 func fcfs(procs int, jobs []simulator.Job) []float64 {
 	order := make([]int, len(jobs))
 	for i := range order {
@@ -238,7 +238,7 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 			}
 		}
 		got := make([]float64, len(jobs))
-		// Driving in small steps must change nothing.
+		// Small steps must give the same events.
 		for until := 0.0; until < 3000; until += rapid.Float64Range(1, 400).Draw(t, "step") {
 			if err := s.Advance(until, func(e simulator.Event) {
 				if e.Kind == simulator.Started {
@@ -254,8 +254,9 @@ func TestStartsAreThoseOfTheDefinition(t *testing.T) {
 	})
 }
 
-// TestWhatEveryScheduleKeeps replays the events: never more processors busy than there are, starts in order of
-// submission, the first in the queue never waits while it fits, times never fall, all work is done.
+// TestWhatEveryScheduleKeeps replays the events and proves that never more processors are busy than exist, that starts
+// are in order of submission, that the first in the queue never waits while it fits, that times never fall, and that
+// all work is done.
 func TestWhatEveryScheduleKeeps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		procs := rapid.IntRange(1, 12).Draw(t, "machine")
@@ -308,7 +309,7 @@ func TestWhatEveryScheduleKeeps(t *testing.T) {
 	})
 }
 
-// TestAStartIsUnknownAtTheSubmit proves for both orders that an event of submission comes without the start that
+// TestAStartIsUnknownAtTheSubmit proves for both orders that the event of a submission comes before the start that
 // follows it.
 func TestAStartIsUnknownAtTheSubmit(t *testing.T) {
 	for _, order := range []simulator.Order{simulator.EndsFirst, simulator.SubmitsFirst} {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// State is a machine at an instant, to go on from.
+// State is the state of a machine at an instant, from which a simulation continues.
 type State struct {
 	Now float64 // seconds
 
@@ -19,8 +19,8 @@ type State struct {
 	Waiting []Job
 }
 
-// Load puts an empty machine at time 0 into a state; the events of what it holds are those to come. The error names the
-// invalid job; the machine is then of no use.
+// Load sets the state of an empty machine at time 0; only later events are returned. The error names the invalid job;
+// the machine is then unusable.
 func (s *Simulator) Load(state State) error {
 	if s.seq != 0 || s.now != 0 {
 		return fmt.Errorf("simulator: state loaded into a machine that is not new")
@@ -87,18 +87,18 @@ func (s *Simulator) Redraw(residual func(*Job) float64) {
 // SetRuntime replaces Config.Runtime, as a copy needs that has a random generator of its own.
 func (s *Simulator) SetRuntime(f func(*Job) float64) { s.cfg.Runtime = f }
 
-// SetArrivals replaces Config.Arrivals. The one job that the stream so far was asked for ahead of its time still comes.
+// SetArrivals replaces Config.Arrivals. The one job that was already read ahead from the old stream still comes.
 func (s *Simulator) SetArrivals(f Source) { s.cfg.Arrivals, s.drained = f, f == nil }
 
-// Clone returns a copy: neither machine notices what the other does. Functions of the configuration are shared.
+// Clone returns a copy: both machines are independent. Functions of the configuration are shared.
 func (s *Simulator) Clone() *Simulator {
 	c := &Simulator{}
 	c.CopyFrom(s)
 	return c
 }
 
-// CopyFrom makes this machine a copy of src, as Clone does, in the memory it has. After a first copy it allocates
-// nothing, but for what src has grown by and what its policy needs.
+// CopyFrom makes this machine a copy of src, as Clone does, reusing its memory. After a first copy it allocates only
+// for growth of src and for its policy.
 func (s *Simulator) CopyFrom(src *Simulator) {
 	old := *s
 	*s = *src

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLaneFindsTheFirst compares with looking at each.
+// TestLaneFindsTheFirst compares the lane with a look at each job.
 func TestLaneFindsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l lane

@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Reason is what is wrong with a field.
+// Reason is the error in a field.
 type Reason uint8
 
 // The reasons a line is refused for.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Header is what the lines that start with ';' tell. Fields are zero where the header does not tell them.
+// Header has the content of the lines that start with ';'. Fields that the header lacks are zero.
 type Header struct {
 	UnixStartTime  int64            // the instant of submit time 0, seconds since 1970 UTC
 	MaxProcs       int64            // processors of the machine
@@ -108,7 +108,7 @@ func setName(to *map[int64]string, key, value string) error {
 // DefaultQueue is the queue of a job whose record tells neither queue nor partition.
 const DefaultQueue = "default"
 
-// QueueName returns the queue a job waited in: the name of its queue (field 15), or the number as text where the header
+// QueueName returns the queue a job waited in: the name of its queue (field 15), or the number as text if the header
 // does not name it. If the queue is unknown (negative) the partition (field 16) takes its place by the same rule; if
 // both are unknown it is DefaultQueue.
 func (h *Header) QueueName(r *Record) string {
@@ -128,7 +128,7 @@ func nameOf(names map[int64]string, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Location returns the machine's time zone: TimeZoneString where this system knows it, else the fixed offset TimeZone,
+// Location returns the machine's time zone: TimeZoneString if this system knows it, else the fixed offset TimeZone,
 // else UTC.
 func (h *Header) Location() *time.Location {
 	if h.TimeZoneString != "" && h.TimeZoneString != "Local" {

@@ -98,7 +98,7 @@ func TestQueueName(t *testing.T) {
 }
 
 func TestStartIsTheHeadersInstantInItsZone(t *testing.T) {
-	// The KTH header itself says both: UnixStartTime 843480031 and "Mon Sep 23 14:00:31 CEST 1996".
+	// The KTH header itself has both: UnixStartTime 843480031 and "Mon Sep 23 14:00:31 CEST 1996".
 	want := time.Date(1996, 9, 23, 12, 0, 31, 0, time.UTC)
 	h := swf.Header{UnixStartTime: 843480031, TimeZone: 3600, TimeZoneString: "Europe/Stockholm"}
 	if !h.Start().Equal(want) {

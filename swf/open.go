@@ -16,8 +16,8 @@ type File struct {
 	zip  *gzip.Reader
 }
 
-// Open opens a workload file, plain or compressed with gzip; which it is is told by its first bytes, not by its name.
-// Errors of bad lines carry the path unless an option sets another name.
+// Open opens a workload file, plain or compressed with gzip; the first bytes decide which, not the name. Errors of bad
+// lines carry the path unless an option sets another name.
 func Open(path string, options ...Option) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// The first records of the archive's CTC-SP2, LANL-CM5 and the Saliksik log: decimals, wide fields, tabs.
+// realRecords holds the first records of the archive's CTC-SP2, LANL-CM5 and of the Saliksik log: decimals, wide
+// fields, tabs.
 var realRecords = []struct {
 	line string
 	want swf.Record
@@ -79,7 +80,7 @@ func TestParseFieldsReturnsWhatFollowsTheRecord(t *testing.T) {
 		{"", ""}, {" \r\n", ""}, {" 19", "19"}, {"\t19 n[1-4] \r\n", "19 n[1-4]"}, {" ; comment", "; comment"},
 	} {
 		var plain, r swf.Record
-		line := append(lineWith(1, "0"), c.after...) // job number 0 is one like any other
+		line := append(lineWith(1, "0"), c.after...) // job number 0 is valid
 		rest, err := swf.ParseFields(line, &r)
 		if err != nil || string(rest) != c.want || swf.ParseRecord(lineWith(1, "0"), &plain) != nil || r != plain {
 			t.Errorf("%q: rest %q, record %+v, %v", line, rest, r, err)

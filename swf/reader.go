@@ -30,7 +30,7 @@ type Option func(*Reader)
 // Name sets the file name that errors carry.
 func Name(name string) Option { return func(r *Reader) { r.name = name } }
 
-// OnBadLine makes Next skip bad lines and call f for each; f may keep what it gets.
+// OnBadLine makes Next skip bad lines and call f for each; f may keep its argument.
 func OnBadLine(f func(*LineError)) Option { return func(r *Reader) { r.onBad = f } }
 
 // CollectBadLines makes Next skip bad lines and keep the first limit of them for [Reader.BadLines].
@@ -47,8 +47,8 @@ func NewReader(in io.Reader, options ...Option) *Reader {
 	return r
 }
 
-// Header returns the header as far as it has been read; call [Reader.ReadHeader] first to have all that stands before
-// the first record. Header lines further down are added as Next meets them.
+// Header returns the header as far as it has been read; call [Reader.ReadHeader] first to have all lines before the
+// first record. Later header lines are added when Next reads them.
 func (r *Reader) Header() *Header { return &r.header }
 
 // Line returns the number of the line last read, counted from 1.

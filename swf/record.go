@@ -23,8 +23,8 @@ const (
 	StatusCancelled     = 5 // cancelled, before its start or while it ran
 )
 
-// Record is one job: the 18 fields in the order of the file. Times are in seconds; Unknown (-1) marks what the log does
-// not tell. Other negative numbers are kept as they stand in the file.
+// Record is one job: the 18 fields in the order of the file. Times are in seconds; Unknown (-1) marks values that the
+// log lacks. Other negative numbers are kept as in the file.
 type Record struct {
 	ID             int64   // 1: job number
 	Submit         int64   // 2: submit time, seconds since the header's UnixStartTime
@@ -56,8 +56,8 @@ func (r *Record) Ran() bool {
 	return r.Runtime > 0
 }
 
-// Procs returns the processors allocated if the log tells them (more than 0), else those requested, which may be
-// Unknown as well.
+// Procs returns the number of allocated processors if the log has it (above 0), else that of requested ones, which may
+// be Unknown as well.
 func (r *Record) Procs() int64 {
 	if r.Allocated > 0 {
 		return r.Allocated

@@ -22,7 +22,7 @@ func TestGoldenCounts(t *testing.T) {
 		jobs, never, queues  int
 		procs                int64
 		runtimes, processors int64
-		queue                string // one that must occur
+		queue                string // a queue that must occur
 	}{
 		{"KTH-SP2-1996-2.1-cln", 28476, 0, 1, 100, 252634875, 218052, "default"},
 		{"CTC-SP2-1996-3.1-cln", 77222, 0, 4, 338, 870842096, 848303, "piofs"},
@@ -64,7 +64,7 @@ func TestGoldenCounts(t *testing.T) {
 	}
 }
 
-// kthText returns the KTH log unpacked.
+// kthText returns the unpacked KTH log.
 func kthText(b *testing.B) []byte {
 	file, err := os.Open(refdata.Shared(b, kth))
 	if err != nil {

@@ -68,7 +68,7 @@ func (w *Writer) Write(r *Record) error {
 	return err
 }
 
-// Flush hands everything written to the underlying writer. An earlier failure to write is told here at the latest.
+// Flush writes all buffered data to the underlying writer. It also returns the error of an earlier failed write.
 func (w *Writer) Flush() error { return w.out.Flush() }
 
 // line writes a header line; bufio keeps the first error for Flush.

@@ -1,5 +1,5 @@
-// Package access decides who may ask waitcast's HTTP interface for what: credentials and their roles, what is shown of
-// users' names, how much one client may ask, and the headers of every answer. It does not know what is answered.
+// Package access controls access to waitcast's HTTP interface: credentials and their roles, the display of users'
+// names, limits per client, and the headers of every answer. It is independent of the contents of answers.
 package access
 
 import (
@@ -7,12 +7,12 @@ import (
 	"fmt"
 )
 
-// Role is what a caller may see. Each role includes those before it.
+// Role is the level of access of a caller. Each role includes those before it.
 type Role int
 
 // The roles.
 const (
-	// None sees nothing but whether the daemon lives.
+	// None sees only whether the daemon is alive.
 	None Role = iota
 	// Public sees aggregates: forecasts, queues, models, accuracy, metrics.
 	Public
@@ -49,13 +49,16 @@ func ParseRole(name string) (Role, error) {
 type Caller struct {
 	// Role is what the caller may see.
 	Role Role
-	// User is whose jobs are the caller's own, as the scheduler writes it; empty for nobody's.
+	// User is the scheduler's name of the user whose jobs are the caller's own; empty for none.
 	User string
-	// Credential names what the caller showed: "token alice-laptop", "user alice"; empty for none.
+	// Credential is the name of the caller's credential: "token alice-laptop", "user alice"; empty for none.
 	Credential string
+	// Client is the identity for limits and shares: the credential, else the address. It is empty if neither is known,
+	// as on a Unix socket.
+	Client string
 }
 
-// callerKey is the caller's place in a context.
+// callerKey is the context key of the caller.
 type callerKey struct{}
 
 // With returns a context that carries the caller.
@@ -63,13 +66,13 @@ func With(ctx context.Context, c Caller) context.Context {
 	return context.WithValue(ctx, callerKey{}, c)
 }
 
-// Of returns the caller of a request; the zero Caller, of no role, if the request did not pass Guard.Wrap.
+// Of returns the caller of a request; the zero Caller, without a role, if the request did not pass Guard.Wrap.
 func Of(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// Show defines what is shown of users' names to those who may not see them.
+// Show defines how users' names are shown to callers that may not see them.
 type Show string
 
 // The ways to show a name.
@@ -79,31 +82,36 @@ const (
 	Shown  Show = "shown"
 )
 
-// Policy is what callers may see. Its zero value lets nobody see anything; Default is the one without any
+// Policy defines what callers may see. The zero value denies everything; Default is the policy without any
 // configuration.
 type Policy struct {
-	// Anonymous is the role of callers without a credential, Public or None. Auto makes that None where the web-config
-	// file has users.
+	// Anonymous is the role of callers without a credential, Public or None. AnonymousAuto makes it None if the
+	// web-config file has users.
 	Anonymous Role
 	// AnonymousAuto means that Anonymous follows from the web-config file.
 	AnonymousAuto bool
-	// Others is the least role that sees other users' waiting jobs (without names), and may ask in their names.
+	// Others is the minimum role that sees other users' waiting jobs (without names), and may ask in their names.
 	Others Role
-	// OthersAuto means that Others follows from the credentials there are: Public where there are none but the admin
+	// OthersAuto means that Others depends on the configured credentials: Public if there are none except the admin
 	// token, else Admin.
 	OthersAuto bool
 	// Users is how other users' names are shown to all but administrators.
 	Users Show
-	// Basic is the role of the web-config file's users, whose own jobs are those of the user of the same name.
+	// Basic is the role of the users in the web-config file. Their own jobs are those of the user of the same name.
 	Basic Role
-	// Certificate is the role of those who show a client certificate that the server has verified; its common name is
-	// the user.
+	// Certificate is the role of callers with a verified client certificate; its common name is the user.
 	Certificate Role
-	// Admins are the names of users of the web-config file, and common names of certificates, that are administrators.
+	// Munge lets callers show credentials of munge, whose users have the role User.
+	Munge bool
+	// Admins are the names of users of the web-config file, of munge and of the socket, and common names of
+	// certificates, that are administrators.
 	Admins []string
+	// Origins are the sites, such as https://ondemand.example.org, whose pages may send requests from a browser, and
+	// may show the daemon's page in a frame. Patterns are not supported.
+	Origins []string
 }
 
-// Default returns the policy without any configuration: everybody may ask for everything but the administrators' paths,
+// Default returns the policy without any configuration: everybody may use all paths except those for administrators,
 // and no names are shown.
 func Default() Policy {
 	return Policy{Anonymous: Public, AnonymousAuto: true, Others: Public, OthersAuto: true, Users: Hidden, Basic: User,

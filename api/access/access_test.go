@@ -22,7 +22,7 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// clock is a wall clock that stands until it is moved.
+// clock is a wall clock that stands still until a test moves it.
 type clock struct{ now time.Time }
 
 func newClock() *clock { return &clock{time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)} }
@@ -51,7 +51,7 @@ func line(t testing.TB, secret, role, user string) string {
 	return text
 }
 
-// hash returns a password's bcrypt hash, quickly made.
+// hash returns the bcrypt hash of a password, at the lowest cost.
 func hash(t testing.TB, password string) string {
 	t.Helper()
 	h, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
@@ -61,7 +61,7 @@ func hash(t testing.TB, password string) string {
 	return string(h)
 }
 
-// gate is a guard before a handler that tells who asks.
+// gate is a guard before a handler that answers with the caller's name.
 type gate struct {
 	testing.TB
 	*access.Guard
@@ -82,12 +82,13 @@ func newGate(t testing.TB, o access.Options) *gate {
 	}
 	g.handler = g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := access.Of(r.Context())
+		w.Header().Set("Client", c.Client)
 		_, _ = fmt.Fprintf(w, "%s %q %q", c.Role, c.User, c.Credential)
 	}))
 	return g
 }
 
-// from asks as a client at an address; each change of the request is made before it is sent.
+// from sends a request from an address. Each change is applied to the request before it is sent.
 func (g *gate) from(address string, changes ...func(*http.Request)) *httptest.ResponseRecorder {
 	g.Helper()
 	r := httptest.NewRequestWithContext(g.Context(), http.MethodGet, "/v1/queues", nil)
@@ -116,7 +117,7 @@ func path(p string) func(*http.Request) { return func(r *http.Request) { r.URL.P
 
 const home, abroad = "127.0.0.1:4000", "192.0.2.7:4000"
 
-// want checks status and body.
+// want checks the status and the body of an answer.
 func (g *gate) want(w *httptest.ResponseRecorder, status int, body string) {
 	g.Helper()
 	if w.Code != status || !strings.Contains(w.Body.String(), body) {
@@ -129,8 +130,8 @@ func (g *gate) want(w *httptest.ResponseRecorder, status int, body string) {
 	}
 }
 
-// TestTokensFileReload proves that tokens come and go with the file while the server runs, and that a broken file keeps
-// those there were, says so in a metric, and is taken over once it is mended.
+// TestTokensFileReload proves that tokens come and go with the file while the server runs. A broken file keeps the
+// earlier tokens in force and shows in a metric. Once the file is mended, the server takes it over.
 func TestTokensFileReload(t *testing.T) {
 	c, file := newClock(), filepath.Join(t.TempDir(), "tokens.yaml")
 	write(t, file, line(t, "first", "user", "alice"))
@@ -138,14 +139,14 @@ func TestTokensFileReload(t *testing.T) {
 	g.want(g.from(home, bearer("first")), 200, `user "alice" "token first's"`)
 	g.want(g.from(home, bearer("second")), 401, "not one of this daemon")
 	write(t, file, line(t, "second", "admin", ""))
-	g.want(g.from(home, bearer("first")), 200, "alice") // it has not been looked at yet
+	g.want(g.from(home, bearer("first")), 200, "alice") // the server has not looked at the new file yet
 	c.pass(time.Second)
 	g.want(g.from(home, bearer("first")), 401, "")
 	g.want(g.from(home, bearer("second")), 200, "admin")
 	ok := func(want float64) {
 		t.Helper()
 		text := fmt.Sprintf("# HELP waitcast_access_file_ok 1 if the newest content of the file is in force; 0 if it "+
-			"cannot be used and an older one is.\n"+
+			"cannot be used and older content is in force.\n"+
 			"# TYPE waitcast_access_file_ok gauge\nwaitcast_access_file_ok{file=\"tokens\"} %v\n", want)
 		if err := testutil.GatherAndCompare(g.registry, strings.NewReader(text),
 			"waitcast_access_file_ok"); err != nil {
@@ -168,8 +169,8 @@ func TestTokensFileReload(t *testing.T) {
 	ok(1)
 }
 
-// TestTokensFileMistakes proves that a mistake is reported with its line and what to do, and that a daemon does not
-// start with it.
+// TestTokensFileMistakes proves that a message about a mistake gives its line and says what to do, and that a daemon
+// does not start with such a file.
 func TestTokensFileMistakes(t *testing.T) {
 	good := line(t, "first", "user", "alice")
 	for name, c := range map[string]struct{ text, want string }{
@@ -202,9 +203,9 @@ func TestTokensFileMistakes(t *testing.T) {
 	}
 }
 
-// TestPasswords proves who a user of the web-config file is, that others and wrong passwords are refused with both
-// challenges, that tokens work beside, that nobody else sees anything but whether the daemon lives, and that users come
-// and go with the file.
+// TestPasswords proves which role a user of the web-config file has, and that the server refuses other users and wrong
+// passwords with both challenges. Tokens work as well. A caller without credentials sees only whether the daemon lives.
+// Users come and go with the file.
 func TestPasswords(t *testing.T) {
 	c, dir := newClock(), t.TempDir()
 	file, tokens := filepath.Join(dir, "web.yaml"), filepath.Join(dir, "tokens.yaml")
@@ -213,7 +214,7 @@ func TestPasswords(t *testing.T) {
 	policy := access.Default()
 	policy.Admins = []string{"root"}
 	g := newGate(t, access.Options{WebConfigFile: file, TokensFile: tokens, Now: c.Now, Policy: policy})
-	for range 2 { // the second time it is known
+	for range 2 { // the second time the password is remembered
 		g.want(g.from(home, basic("alice", "a")), 200, `user "alice" "user alice"`)
 		g.want(g.from(home, basic("root", "r")), 200, "admin")
 	}
@@ -241,8 +242,8 @@ func TestPasswords(t *testing.T) {
 	g.want(g.from(home, basic("alice", "plain")), 401, "")
 }
 
-// TestPasswordGuessing proves that one address cannot try many passwords, that this keeps no other from asking, and
-// that what is known to be right is not counted.
+// TestPasswordGuessing proves that one address cannot try many passwords, that this keeps no other address from asking,
+// and that a password already known to be right is not counted.
 func TestPasswordGuessing(t *testing.T) {
 	c, file := newClock(), filepath.Join(t.TempDir(), "web.yaml")
 	write(t, file, fmt.Sprintf("basic_auth_users: {alice: %q}\n", hash(t, "a")))
@@ -266,7 +267,8 @@ func TestPasswordGuessing(t *testing.T) {
 	g.want(g.from(abroad, basic("alice", "b")), 401, "")
 }
 
-// TestForeignCredentials proves that what nobody configured is no credential: a proxy in front may have asked for it.
+// TestForeignCredentials proves that credentials of a kind that nobody configured are ignored: they may be meant for a
+// proxy in front of the daemon.
 func TestForeignCredentials(t *testing.T) {
 	g := newGate(t, access.Options{AdminToken: "the-admin-token"})
 	for _, h := range []string{"Basic YTpi", "Negotiate x", "Digest x", "Bearer", "Bearer ", "", "nonsense"} {
@@ -276,8 +278,8 @@ func TestForeignCredentials(t *testing.T) {
 	g.want(g.from(home, bearer("the-admin-toke")), 401, "")
 }
 
-// TestHashedNames proves that hashes are stable for one key, differ between names and keys, do not hold the name, and
-// that the key is the owner's alone.
+// TestHashedNames proves that the hashes of one key are stable, differ between names and between keys, and do not
+// contain the name. Only the owner can read the file of the key.
 func TestHashedNames(t *testing.T) {
 	dir := t.TempDir()
 	first, err := access.LoadNames(filepath.Join(dir, "key"))
@@ -302,8 +304,8 @@ func TestHashedNames(t *testing.T) {
 	}
 }
 
-// TestPrepare proves that other rules come into force as a whole when they are applied and not before, that rules which
-// cannot be used change nothing, and that a client keeps what it has used up of a limit that stays.
+// TestPrepare proves that new rules come into force as a whole when they are applied, and not before. Rules that cannot
+// be used change nothing. A client keeps what it has used up of a limit that stays.
 func TestPrepare(t *testing.T) {
 	dir, c := t.TempDir(), newClock()
 	file, web := filepath.Join(dir, "tokens.yaml"), filepath.Join(dir, "web.yaml")
@@ -326,17 +328,17 @@ func TestPrepare(t *testing.T) {
 	if n := testutil.CollectAndCount(g.registry, "waitcast_access_file_ok"); n != 0 {
 		t.Errorf("%d files in force before the rules are", n)
 	}
-	done, p := g.Acquire(t.Context())
+	slot, p, _ := g.Enter(t.Context(), access.Caller{Client: "a"}, 1, 1)
 	if p != nil {
 		t.Fatal(p)
 	}
 	apply()
-	done() // a place that the rules before gave
+	slot.End() // a slot that the earlier rules gave
 	g.want(g.from(home, bearer("the-first-token")), 401, "")
 	g.want(g.from(home, bearer("the-second-token")), 200, "admin")
 	g.want(g.from(home, bearer("alices")), 200, "alice")
 	g.want(g.from(home, basic("bob", "secret")), 200, "bob")
-	g.want(g.from(home), 401, "") // nobody is anonymous where there are users
+	g.want(g.from(home), 401, "") // where there are users, a caller without credentials is refused
 	if g.SeesOthers(access.Caller{Role: access.User}) {
 		t.Error("a user still sees others' jobs")
 	}
@@ -345,7 +347,7 @@ func TestPrepare(t *testing.T) {
 	}
 	g.want(g.from(abroad, bearer("alices")), 200, "alice")
 	g.want(g.from(abroad, bearer("alices")), 200, "alice")
-	g.want(g.from(abroad, bearer("alices")), 429, "") // the first of three was asked from home
+	g.want(g.from(abroad, bearer("alices")), 429, "") // the first of three requests came from home
 
 	broken := second
 	broken.TokensFile, broken.AdminToken = filepath.Join(dir, "missing"), "the-third-token"
@@ -359,12 +361,12 @@ func TestPrepare(t *testing.T) {
 	}
 	g.want(g.from(home, bearer("the-second-token")), 200, "admin")
 
-	apply, err = g.Prepare(first) // the limits stay
+	apply, err = g.Prepare(first) // the new rules have the same limits
 	if err != nil {
 		t.Fatal(err)
 	}
 	apply()
-	g.want(g.from(abroad), 200, "public") // the first of three was asked at first
+	g.want(g.from(abroad), 200, "public") // the first of three requests came at the start of this test
 	g.want(g.from(abroad), 200, "public")
 	g.want(g.from(abroad), 429, "")
 	if n := testutil.CollectAndCount(g.registry, "waitcast_access_file_ok"); n != 0 {

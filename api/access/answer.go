@@ -10,19 +10,20 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// setHeaders sets what every answer has (a handler may overwrite it): a browser trusts its content type, sends no other
-// site its address, lets no other site embed it, and runs nothing in it. Answers differ by who asks.
+// setHeaders sets the headers of every answer (a handler may overwrite them). A browser must trust the content type,
+// send no referrer to other sites, not embed the answer in other sites and run no scripts in it. Answers vary with the
+// caller.
 func setHeaders(h http.Header, r *http.Request, more map[string]string) {
 	values := [...]string{"nosniff", "no-referrer", "same-origin", "default-src 'none'; frame-ancestors 'none'",
 		"Authorization"}
-	// as http.CanonicalHeaderKey writes them
+	// in the form of http.CanonicalHeaderKey
 	for i, name := range [...]string{
 		"X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Resource-Policy", "Content-Security-Policy", "Vary",
 	} {
 		h[name] = values[i : i+1 : i+1]
 	}
 	if r.TLS != nil {
-		// RFC 6797; a day, and this host alone: other services on it may have no TLS
+		// RFC 6797; one day, and without subdomains
 		h.Set("Strict-Transport-Security", "max-age=86400")
 	}
 	for name, value := range more {
@@ -56,10 +57,13 @@ func (g *Guard) Challenges() []string {
 	if len(g.webConfig().users) > 0 {
 		out = append(out, `Basic realm="waitcast", charset="UTF-8"`)
 	}
+	if g.rules.Load().policy.Munge {
+		out = append(out, wire.MungeScheme+` realm="waitcast"`)
+	}
 	return out
 }
 
-// slow refuses a request of a client that asks too often.
+// slow refuses a request of a client that sends too many.
 func (g *Guard) slow(w http.ResponseWriter, retry time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(max(1, math.Ceil(retry.Seconds())))))
 	g.refuse(w, reasonRate, &wire.Problem{Status: http.StatusTooManyRequests, Detail: "this client asks too much",
@@ -73,21 +77,21 @@ func (g *Guard) answer(w http.ResponseWriter, p *wire.Problem) {
 	WriteProblem(w, p)
 }
 
-// WriteProblem answers with a problem as RFC 9457 has it.
+// WriteProblem answers with a problem document (RFC 9457).
 func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
 	told := *p
 	if told.Type == "" {
-		told.Type = "about:blank"
+		told.Type = wire.ProblemType(told.Status)
 	}
 	if told.Title == "" {
 		told.Title = http.StatusText(told.Status)
 	}
 	body, err := json.Marshal(told)
-	if err != nil { // it is strings and numbers
+	if err != nil { // it has only strings and numbers
 		body = []byte("{}")
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // its end shows before the request's is read
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // the body may be unread
 	w.WriteHeader(told.Status)
-	_, _ = w.Write(body) // the client may be gone
+	_, _ = w.Write(body) // the client may have disconnected
 }

@@ -10,13 +10,12 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// keptPasswords bounds the passwords that were right and are known again: bcrypt takes a tenth of a second by
-// intention.
+// keptPasswords bounds the number of correct passwords that are remembered, because bcrypt takes 0.1 s by design.
 const keptPasswords = 1000
 
 // passwords checks passwords against bcrypt hashes, one at a time.
 type passwords struct {
-	slots chan struct{} // who holds it may compute
+	slots chan struct{} // semaphore: the holder may compute
 
 	mu   sync.Mutex
 	good map[[sha256.Size]byte]struct{}
@@ -26,7 +25,7 @@ func newPasswords() *passwords {
 	return &passwords{slots: make(chan struct{}, 1), good: map[[sha256.Size]byte]struct{}{}}
 }
 
-// known reports whether this very pair was found right before, with the same hash.
+// known reports whether this pair was verified before, with the same hash.
 func (p *passwords) known(hash, name, password string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,14 +36,14 @@ func (p *passwords) known(hash, name, password string) bool {
 func passwordKey(parts ...string) [sha256.Size]byte {
 	var all strings.Builder
 	for _, p := range parts {
-		sum := sha256.Sum256([]byte(p)) // of one length each: no two lists are written alike
+		sum := sha256.Sum256([]byte(p)) // fixed lengths make the concatenation unambiguous
 		all.Write(sum[:])
 	}
 	return sha256.Sum256([]byte(all.String()))
 }
 
-// right computes whether a password is a user's. It takes as long for a name that is not known, so that names cannot be
-// found out by the time that it takes.
+// right computes whether a password belongs to a user. It takes equally long for an unknown name, so that timing does
+// not reveal names.
 func (p *passwords) right(ctx context.Context, users map[string]string, name, password string) bool {
 	hash, known := users[name]
 	if !known {

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -14,22 +13,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/api/access/fairqueue"
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Limits are how much may be asked. A zero number does not limit.
+// Limits bound the requests of clients. 0 means no limit.
 type Limits struct {
-	// PerSecond and Burst bound the requests of one client: so many on average, so many at once. Clients on this host
+	// PerSecond and Burst bound the average and the momentary number of requests of one client. Clients on this host
 	// are not limited, unless a proxy there names its client.
 	PerSecond float64
 	Burst     int
-	// Expensive bounds the questions of many candidates that are computed at a time.
-	Expensive int
+	// Expensive bounds the expensive requests (with many candidates) that are computed at a time, ExpensiveWaiting
+	// those of one client that wait.
+	Expensive, ExpensiveWaiting int
 	// Proxies are trusted to name their clients (X-Forwarded-For).
 	Proxies []netip.Prefix
 }
 
-// Options are what a guard is made of.
+// Options configure a guard.
 type Options struct {
 	// AdminToken is the content of the admin token's file; empty for none.
 	AdminToken string
@@ -37,7 +38,7 @@ type Options struct {
 	TokensFile, WebConfigFile string
 	Policy                    Policy
 	Limits                    Limits
-	// Names hashes users' names; needed where the policy shows hashes.
+	// Names hashes users' names; needed if the policy shows hashes.
 	Names *Names
 	// Now is the wall clock; nil is time.Now.
 	Now func() time.Time
@@ -46,25 +47,26 @@ type Options struct {
 	Registry prometheus.Registerer
 }
 
-// Guard stands before a server. It is safe for concurrent use.
+// Guard checks the requests to a server. It is safe for concurrent use.
 type Guard struct {
 	now       func() time.Time
 	log       *zap.Logger
 	metrics   *metrics
 	passwords *passwords
-	failures  *limiter // of passwords
+	failures  *limiter // of passwords and munge credentials
+	expensive *fairqueue.Queue
+	locals    *localUsers
+	munge     *munge
 	rules     atomic.Pointer[rules]
 }
 
 const (
-	// failuresPerSecond and failuresBurst bound the wrong passwords of one client: each costs the time of a bcrypt
-	// hash.
+	// failuresPerSecond and failuresBurst bound the wrong passwords and munge credentials of one client: each costs the
+	// time of a bcrypt hash, or a process.
 	failuresPerSecond, failuresBurst = 1, 20
-	// acquirePatience is how long an expensive question waits for a free slot.
-	acquirePatience = 5 * time.Second
 )
 
-// New returns a guard. Files that cannot be used are errors here; later, their old contents stay in force.
+// New returns a guard. Unusable files are errors here; if they become unusable later, their old contents stay in force.
 func New(o Options) (*Guard, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -72,9 +74,14 @@ func New(o Options) (*Guard, error) {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
+	expensive, err := fairqueue.New(o.Limits.expensive())
+	if err != nil {
+		return nil, err
+	}
 	g := &Guard{
-		now: o.Now, log: o.Log, metrics: newMetrics(o.Registry), passwords: newPasswords(),
-		failures: newLimiter(failuresPerSecond, failuresBurst, o.Now),
+		now: o.Now, log: o.Log, metrics: newMetrics(o.Registry, expensive), passwords: newPasswords(),
+		failures: newLimiter(failuresPerSecond, failuresBurst, o.Now), expensive: expensive,
+		locals: newLocalUsers(o.Now), munge: newMunge(),
 	}
 	apply, err := g.Prepare(o)
 	if err != nil {
@@ -84,25 +91,33 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// alive is the one path that needs no role.
+// alive is the only path that needs no role.
 const alive = "/healthz"
 
-// Wrap returns a handler that lets through what may be asked, with the caller in the request's context, and sets the
+// Wrap returns a handler that passes on allowed requests, with the caller in the request's context, and sets the
 // headers of all answers.
 func (g *Guard) Wrap(next http.Handler) http.Handler {
-	cross := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer answered(r)
 		web := g.webConfig()
 		setHeaders(w.Header(), r, web.headers)
+		reserved := onReserve(r.Context())
+		if reserved {
+			w.Header().Set("Connection", "close")
+		}
 		if r.URL.Path == alive {
 			next.ServeHTTP(w, r)
 			return
 		}
-		// browsers send passwords and certificates by themselves, for any page that makes a request
-		if err := cross.Check(r); err != nil {
+		sites := g.rules.Load().origins
+		if sites.answer(w, r) {
+			return
+		}
+		// Browsers send passwords and certificates automatically, for any page that makes a request.
+		if err := sites.cross.Check(r); err != nil {
 			g.refuse(w, reasonOrigin, &wire.Problem{
 				Status: http.StatusForbidden, Detail: "a page of another site may not ask this: " + err.Error(),
-				Hint: "ask from a page of this server, or not from a browser",
+				Hint: "ask from a page of this server, or not from a browser; access.origins allows sites",
 			})
 			return
 		}
@@ -114,7 +129,15 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 		if p != nil {
 			return
 		}
-		if ok, retry := g.within(r, &caller); !ok {
+		if reserved && caller.Role != Admin {
+			w.Header().Set("Retry-After", "1")
+			g.refuse(w, reasonConnections, &wire.Problem{
+				Status: http.StatusServiceUnavailable, Detail: "as many connections are open as may, and all are busy",
+				Hint: "ask again after the time of Retry-After; limits.connections bounds them",
+			})
+			return
+		}
+		if ok, retry := g.within(r.URL.Path, &caller, g.count(r, &caller)); !ok {
 			g.slow(w, retry)
 			return
 		}
@@ -126,11 +149,11 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// errAnswered reports that a request has had its answer.
+// errAnswered means that a request has been answered already.
 var errAnswered = errors.New("answered")
 
-// identify finds out who sent a request. A credential of a kind that is not configured is ignored: a proxy in front may
-// have asked for it.
+// identify determines the caller of a request. A credential of a kind that is not configured is ignored, because it may
+// be meant for a proxy.
 func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch token := strings.TrimSpace(rest); {
@@ -144,8 +167,13 @@ func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig)
 		return Caller{}, errAnswered
 	case strings.EqualFold(scheme, "Basic") && len(web.users) > 0:
 		return g.ofPassword(w, r, web)
+	case strings.EqualFold(scheme, wire.MungeScheme) && g.rules.Load().policy.Munge:
+		return g.ofMunge(w, r, token)
 	}
 	if c, ok := g.ofCertificate(r.TLS); ok {
+		return c, nil
+	}
+	if c, ok := g.ofSocket(r.Context()); ok {
 		return c, nil
 	}
 	policy := &g.rules.Load().policy
@@ -156,13 +184,13 @@ func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig)
 	return c, nil
 }
 
-// tokenHint returns where the token of an administrator is.
+// tokenHint returns a hint where the token of an administrator is stored.
 const tokenHint = "send \"Authorization: Bearer TOKEN\" with a token of the daemon's tokens_file, or the content of " +
 	"its admin_token_file (admin-token in its data_dir); " +
 	"the command waitcast takes it from --token-file, WAITCAST_TOKEN_FILE or WAITCAST_TOKEN"
 
-// ofToken returns whose token this is. The Authorization header (RFC 6750, section 2.1) is the one place where it is
-// looked for: a browser does not send it by itself, as it does with cookies.
+// ofToken returns the caller to whom the token of a request belongs. Only the Authorization header (RFC 6750, section
+// 2.1) is read, because browsers, unlike with cookies, do not send it automatically.
 func (g *Guard) ofToken(token string) (Caller, bool) {
 	hash, r := sha256.Sum256([]byte(token)), g.rules.Load()
 	if c, ok := r.admin[hash]; ok {
@@ -175,7 +203,7 @@ func (g *Guard) ofToken(token string) (Caller, bool) {
 	return c, ok
 }
 
-// ofPassword returns whose name and password this is (RFC 7617).
+// ofPassword returns the caller with the name and password of a request (RFC 7617).
 func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	name, password, ok := r.BasicAuth()
 	if ok && !g.passwords.known(web.users[name], name, password) {
@@ -195,24 +223,33 @@ func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfi
 	return g.named("user", name, g.rules.Load().policy.Basic), nil
 }
 
-// within reports whether a client may ask now, and if not after how long.
-func (g *Guard) within(r *http.Request, c *Caller) (bool, time.Duration) {
-	client := c.Credential
-	if client == "" {
-		at := clientOf(r, g.rules.Load().limits.Proxies)
-		if !at.IsValid() || at.IsLoopback() {
-			return true, 0
-		}
-		client = clientName(at)
+// count sets the client identity of a caller. It returns the address of a caller without a credential.
+func (g *Guard) count(r *http.Request, c *Caller) netip.Addr {
+	c.Client = c.Credential
+	if c.Client != "" {
+		return netip.Addr{}
 	}
-	switch r.URL.Path {
-	case "/metrics", "/readyz":
-		return g.rules.Load().scrapes.allow(client)
+	at := clientOf(r, g.rules.Load().limits.Proxies)
+	if at.IsValid() {
+		c.Client = clientName(at)
 	}
-	return g.rules.Load().requests.allow(client)
+	return at
 }
 
-// others returns the least role that sees what is other users'.
+// within reports whether a client may send a request now, and if not after how long. Clients on this host without a
+// credential always may.
+func (g *Guard) within(path string, c *Caller, at netip.Addr) (bool, time.Duration) {
+	if c.Credential == "" && (!at.IsValid() || at.IsLoopback()) {
+		return true, 0
+	}
+	switch path {
+	case "/metrics", "/readyz":
+		return g.rules.Load().scrapes.allow(c.Client)
+	}
+	return g.rules.Load().requests.allow(c.Client)
+}
+
+// others returns the minimum role that sees other users' jobs.
 func (g *Guard) others() Role {
 	switch r := g.rules.Load(); {
 	case !r.policy.OthersAuto:
@@ -228,8 +265,8 @@ func (g *Guard) SeesOthers(c Caller) bool {
 	return c.Role == Admin || c.Role >= g.others() && c.Role > None
 }
 
-// MayAskAs returns why a caller may not ask in the name of a user or an account, nil if that is allowed: a forecast
-// follows from what that user did. An account is many people's: a user may name any.
+// MayAskAs returns the reason why a caller may not ask in the name of a user or an account, nil if it may. Names are
+// restricted because a forecast reveals what that user did. An account belongs to many people, so a user may name any.
 func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	if user == "" && account == "" || g.SeesOthers(c) {
 		return nil
@@ -248,10 +285,10 @@ func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	return nil
 }
 
-// Own reports whether something of a user's is the caller's own.
+// Own reports whether the caller is the given user.
 func (c Caller) Own(user string) bool { return c.Role >= User && c.User != "" && c.User == user }
 
-// NameFor returns a user's name as the caller may see it; empty if not at all.
+// NameFor returns a user's name in the form that the caller may see; empty if the caller may not see it.
 func (g *Guard) NameFor(c Caller, user string) string {
 	switch r := g.rules.Load(); {
 	case user == "":
@@ -264,7 +301,7 @@ func (g *Guard) NameFor(c Caller, user string) string {
 	return ""
 }
 
-// Need returns why a caller has not the role that is needed, nil if it has.
+// Need returns an error if the caller lacks the given role.
 func (g *Guard) Need(c Caller, role Role) *wire.Problem {
 	switch {
 	case c.Role >= role:
@@ -280,29 +317,4 @@ func (g *Guard) Need(c Caller, role Role) *wire.Problem {
 		Status: http.StatusForbidden, Detail: fmt.Sprintf("this needs the role %s, this credential has the role %s",
 			role, c.Role), Hint: "use another credential",
 	}
-}
-
-// Acquire waits for a slot in which an expensive question may be computed. The function that it returns frees the slot.
-func (g *Guard) Acquire(ctx context.Context) (done func(), p *wire.Problem) {
-	expensive := g.rules.Load().expensive
-	if expensive == nil {
-		return func() {}, nil
-	}
-	done = func() { <-expensive }
-	select {
-	case expensive <- struct{}{}: // a free place is taken even if the context has ended
-		return done, nil
-	default:
-	}
-	patience := time.NewTimer(acquirePatience)
-	defer patience.Stop()
-	select {
-	case expensive <- struct{}{}:
-		return done, nil
-	case <-ctx.Done():
-	case <-patience.C:
-	}
-	g.metrics.refused.WithLabelValues(reasonBusy).Inc()
-	detail := fmt.Sprintf("%d such questions are being computed already", cap(expensive))
-	return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Detail: detail, Hint: "ask again later"}
 }

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// mostClients bounds the clients that are counted apart; 100 bytes each.
+// mostClients bounds the clients that are counted separately, at about 100 bytes each.
 const mostClients = 20_000
 
-// limiter counts what clients ask, each by itself.
+// limiter limits the requests of each client separately.
 type limiter struct {
 	every rate.Limit
 	burst int
@@ -25,8 +25,8 @@ type limiter struct {
 	swept   time.Time
 }
 
-// newLimiter returns a limiter of so many requests per second, and so many at once; nil, which limits nothing, for
-// none.
+// newLimiter returns a limiter with a rate of perSecond and a burst. If perSecond is 0 it returns nil, which limits
+// nothing.
 func newLimiter(perSecond float64, burst int, now func() time.Time) *limiter {
 	if perSecond <= 0 {
 		return nil
@@ -34,7 +34,7 @@ func newLimiter(perSecond float64, burst int, now func() time.Time) *limiter {
 	return &limiter{every: rate.Limit(perSecond), burst: max(1, burst), now: now, clients: map[string]*rate.Limiter{}}
 }
 
-// allow takes one from what a client may ask. If nothing is left, it returns the time until the next.
+// allow counts one request of a client. If the limit is reached, it returns the time until the next request is allowed.
 func (l *limiter) allow(client string) (ok bool, retry time.Duration) {
 	if l == nil {
 		return true, 0
@@ -48,23 +48,36 @@ func (l *limiter) allow(client string) (ok bool, retry time.Duration) {
 	return false, retry
 }
 
+// exhausted returns the time until a client may ask again, 0 if it may now, and takes nothing.
+func (l *limiter) exhausted(client string) time.Duration {
+	if l == nil {
+		return 0
+	}
+	now := l.now()
+	c := l.of(client, now)
+	if left := c.TokensAt(now); left < 1 {
+		return time.Duration((1 - left) / float64(l.every) * float64(time.Second))
+	}
+	return 0
+}
+
 func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c := l.clients[client]; c != nil {
 		return c
 	}
-	// more often a flood would make it the whole work
+	// at most once per second, so that a flood of clients costs little
 	if len(l.clients) >= mostClients && now.Sub(l.swept) >= time.Second {
 		l.swept = now
 		for name, c := range l.clients {
-			if c.TokensAt(now) >= float64(l.burst) { // as good as new
+			if c.TokensAt(now) >= float64(l.burst) { // a full bucket equals a new one
 				delete(l.clients, name)
 			}
 		}
 	}
 	if len(l.clients) >= mostClients {
-		client = "" // a flood from everywhere shares one
+		client = "" // all further clients share one bucket
 	}
 	c := l.clients[client]
 	if c == nil {
@@ -74,8 +87,8 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	return c
 }
 
-// clientOf returns who sent a request: the address it came from, or the one behind the nearest trusted proxy
-// (X-Forwarded-For). Of an IPv6 address it is the first 64 bits, which one host has all of.
+// clientOf returns the address that a request came from, or the one behind the nearest trusted proxy (X-Forwarded-For).
+// For IPv6 it is the first 64 bits, because one host may have all addresses in that network.
 func clientOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -111,7 +124,7 @@ func within(a netip.Addr, list []netip.Prefix) bool {
 	return false
 }
 
-// clientName is what an address is counted under.
+// clientName returns the client identity of an address.
 func clientName(a netip.Addr) string {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

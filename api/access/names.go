@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// keyBytes is the length of the key that names are hashed with: that of the hash (RFC 2104, section 3).
+	// keyBytes is the length of the key with which names are hashed: the length of the hash (RFC 2104, section 3).
 	keyBytes = 32
-	// hashLetters is how many letters of a hash are shown, 5 bits each: among 10,000 users two share one with a
-	// probability below 1 in 20,000.
+	// hashLetters is the number of letters of a hash that are shown, 5 bits each. Among 10,000 users the probability
+	// that two share a hash is below 1 in 20,000.
 	hashLetters = 8
 )
 
-// Names hashes users' names with a key of this daemon, so that one user always has one hash, which nobody can make of a
-// list of names without the key.
+// Names hashes users' names with a key of this daemon. A user always has the same hash, and without the key nobody can
+// compute the hashes of a list of names.
 type Names struct{ key []byte }
 
-// LoadNames reads the key from its file, which is made where it is missing.
+// LoadNames reads the key from its file, which it creates if it is missing.
 func LoadNames(path string) (*Names, error) {
 	key, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,7 @@ func LoadNames(path string) (*Names, error) {
 	return &Names{key}, nil
 }
 
-// writeKey makes the file, whole or not at all.
+// writeKey creates the file atomically.
 func writeKey(path string, key []byte) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".names-key-*") // mode 0600
 	if err != nil {
@@ -62,7 +62,7 @@ func writeKey(path string, key []byte) (err error) {
 	return os.Rename(temporary.Name(), path)
 }
 
-// Hash returns what is shown in a name's stead: "u-" and letters and digits of its HMAC-SHA-256 (RFC 2104).
+// Hash returns the text that is shown instead of a name: "u-" and letters and digits of its HMAC-SHA-256 (RFC 2104).
 func (n *Names) Hash(name string) string {
 	mac := hmac.New(sha256.New, n.key)
 	mac.Write([]byte(name))

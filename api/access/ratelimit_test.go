@@ -1,7 +1,6 @@
 package access_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -9,11 +8,10 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/api/access"
-	"github.com/waitcast/waitcast/api/wire"
 )
 
-// TestRateLimit proves on an injected clock that each client has its own allowance, that it comes back with time, that
-// what machines ask is counted apart, and who is not limited.
+// TestRateLimit proves with an injected clock that each client has its own allowance, and that the allowance comes back
+// with time. Requests of machines count separately. The test also proves which callers have no limit.
 func TestRateLimit(t *testing.T) {
 	c := newClock()
 	proxies, err := access.ParseProxies([]string{"10.0.0.0/8", "127.0.0.1", "fd00::1"})
@@ -76,8 +74,8 @@ func TestRateLimit(t *testing.T) {
 	g.want(g.from(home, path("/healthz")), 200, "")
 }
 
-// TestRateLimitMemory proves that a flood from very many addresses does not make the daemon remember them all: those
-// beyond share one allowance.
+// TestRateLimitMemory proves that a flood from very many addresses does not make the daemon remember all of them: the
+// addresses beyond the bound share one allowance.
 func TestRateLimitMemory(t *testing.T) {
 	c := newClock()
 	g := newGate(t, access.Options{Now: c.Now, Limits: access.Limits{PerSecond: 1, Burst: 1}})
@@ -87,14 +85,14 @@ func TestRateLimitMemory(t *testing.T) {
 			answered++
 		}
 	}
-	if answered != 20_001 { // the last one for all others
+	if answered != 20_001 { // the last one is that of all other addresses
 		t.Errorf("%d were answered", answered)
 	}
 	c.pass(time.Minute)
 	g.want(g.from(abroad), 200, "")
 }
 
-// TestGlobalRateLimit proves that the limit of the web-config file counts.
+// TestGlobalRateLimit proves that the limit of the web-config file applies.
 func TestGlobalRateLimit(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "web.yaml")
 	write(t, file, "rate_limit: {burst: 2, interval: 24h}\nhttp_server_config: {headers: {X-Frame-Options: deny, "+
@@ -107,32 +105,5 @@ func TestGlobalRateLimit(t *testing.T) {
 			w.Header().Get("Content-Security-Policy") != "default-src 'self'" {
 			t.Errorf("headers %v", w.Header())
 		}
-	}
-}
-
-// TestExpensiveQuestions proves that only so many are computed at a time, that others wait for their turn, and that who
-// waits too long or is gone is let go.
-func TestExpensiveQuestions(t *testing.T) {
-	g := newGate(t, access.Options{Limits: access.Limits{Expensive: 1}})
-	done, p := g.Acquire(t.Context())
-	if p != nil {
-		t.Fatal(p)
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, p := g.Acquire(gone); p == nil || p.Status != http.StatusServiceUnavailable {
-		t.Errorf("%+v", p)
-	}
-	turn := make(chan *wire.Problem)
-	go func() {
-		next, p := g.Acquire(t.Context())
-		if p == nil {
-			next()
-		}
-		turn <- p
-	}()
-	done()
-	if p := <-turn; p != nil {
-		t.Errorf("%+v", p)
 	}
 }

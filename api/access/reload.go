@@ -9,15 +9,16 @@ import (
 	"go.uber.org/zap"
 )
 
-// recheck is how often files are looked at while requests come: a change is in force after so long.
+// recheck is the minimum time between two checks of the files while requests come; a change takes effect after at most
+// this time.
 const recheck = time.Second
 
-// reloaded is a value that is read from files, and read again when one of them changes. If the files cannot be used,
-// the old value stays. The files are checked at each use, so no goroutine is needed.
+// reloaded is a value that is read from files, and read again when one of them changes. If the files are unusable, the
+// old value stays. The files are checked at each use, so that no goroutine is needed.
 type reloaded[T any] struct {
-	// kind names the file in the log and in metrics: tokens, web_config.
+	// kind is the name of the file in the log and in metrics: tokens, web_config.
 	kind string
-	// make returns the value and the files that it was made of, those too where it fails.
+	// make returns the value and the files from which it was made, even if it fails.
 	make    func() (T, []string, error)
 	now     func() time.Time
 	log     *zap.Logger
@@ -51,7 +52,7 @@ func (r *reloaded[T]) load() error {
 	return r.again()
 }
 
-// again makes the value. The caller holds the lock.
+// again makes the value again. The caller holds the lock.
 func (r *reloaded[T]) again() error {
 	r.looked = r.now()
 	value, files, err := r.make()
@@ -67,7 +68,7 @@ func (r *reloaded[T]) again() error {
 
 // get returns the newest value there is.
 func (r *reloaded[T]) get() *T {
-	if r.mu.TryLock() { // whoever comes while another looks takes what there is
+	if r.mu.TryLock() { // if another goroutine is checking, use the present value
 		defer r.mu.Unlock()
 		if now := r.now(); now.Sub(r.looked) >= recheck || now.Before(r.looked) {
 			r.looked = now

@@ -4,44 +4,54 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"os/exec"
 )
 
-// The kinds of files that rules are read from, as metrics and the log name them.
+// The kinds of files with rules, as in metrics and the log.
 const (
 	tokensKind    = "tokens"
 	webConfigKind = "web_config"
 )
 
-// rules is the part of a guard that its options decide. It is not changed once it is in force: Guard.Prepare makes
-// another one.
+// rules is the part of a guard that depends on its options. It is immutable once it is in force; Guard.Prepare makes a
+// new one.
 type rules struct {
-	options   Options
-	policy    Policy
-	limits    Limits
-	names     *Names
-	admin     tokens
-	tokens    *reloaded[tokens]     // nil without a file of tokens
-	web       *reloaded[*webConfig] // nil without a web-config file
-	noWeb     *webConfig            // stands for it where there is none
-	requests  *limiter              // by client
-	scrapes   *limiter              // of machines, which do not use up what people may ask
-	expensive chan struct{}         // a place for each expensive question; nil for any number
+	options  Options
+	policy   Policy
+	limits   Limits
+	names    *Names
+	admin    tokens
+	tokens   *reloaded[tokens]     // nil without a file of tokens
+	web      *reloaded[*webConfig] // nil without a web-config file
+	noWeb    *webConfig            // used if there is none
+	origins  *origins
+	requests *limiter // limits by client
+	scrapes  *limiter // limits of scrapes, which do not count towards the other limits
 }
 
 // Prepare reads the files of other options and returns a function that puts them into force, for the next requests.
-// On error the rules in force stay as they are. Parts whose options are the same stay, with what they have counted: a
+// After an error the present rules stay in force. Parts with unchanged options are kept with their counts, so that a
 // client gets no second burst. Now, Log and Registry remain those of New.
 func (g *Guard) Prepare(o Options) (apply func(), err error) {
 	if o.Policy.Users == Hashed && o.Names == nil {
 		return nil, errors.New("names cannot be hashed without a key")
+	}
+	if o.Policy.Munge {
+		if _, err := exec.LookPath("unmunge"); err != nil {
+			return nil, fmt.Errorf("access.munge: %w; install munge, and run munged as on the cluster's nodes", err)
+		}
+	}
+	sites, err := newOrigins(o.Policy.Origins)
+	if err != nil {
+		return nil, fmt.Errorf("access.origins: %w", err)
 	}
 	old := g.rules.Load()
 	if old == nil {
 		old = &rules{}
 	}
 	r := &rules{
-		options: o, policy: o.Policy, limits: o.Limits, names: o.Names, admin: tokens{}, noWeb: &webConfig{http2: true},
-		requests: old.requests, scrapes: old.scrapes, expensive: old.expensive,
+		options: o, policy: o.Policy, origins: sites, limits: o.Limits, names: o.Names, admin: tokens{},
+		noWeb: &webConfig{http2: true}, requests: old.requests, scrapes: old.scrapes,
 	}
 	if o.AdminToken != "" {
 		r.admin[sha256.Sum256([]byte(o.AdminToken))] = Caller{Role: Admin, Credential: "admin token"}
@@ -50,17 +60,12 @@ func (g *Guard) Prepare(o Options) (apply func(), err error) {
 		r.requests = newLimiter(o.Limits.PerSecond, o.Limits.Burst, g.now)
 		r.scrapes = newLimiter(o.Limits.PerSecond, o.Limits.Burst, g.now)
 	}
-	if o.Limits.Expensive != old.limits.Expensive {
-		r.expensive = nil
-		if o.Limits.Expensive > 0 {
-			r.expensive = make(chan struct{}, o.Limits.Expensive)
-		}
-	}
 	if err := g.openFiles(r, old); err != nil {
 		return nil, err
 	}
 	return func() {
 		g.rules.Store(r)
+		_ = g.expensive.Configure(r.limits.expensive()) // valid limits are always accepted
 		g.noteFiles(r, old)
 	}, nil
 }
@@ -93,7 +98,7 @@ func (g *Guard) openFiles(r, old *rules) error {
 	return nil
 }
 
-// readTokensOf returns a function that reads a file of tokens, and names the file.
+// readTokensOf returns a function that reads a file of tokens and returns its name.
 func readTokensOf(path string) func() (tokens, []string, error) {
 	return func() (tokens, []string, error) {
 		t, err := readTokens(path)
@@ -101,7 +106,7 @@ func readTokensOf(path string) func() (tokens, []string, error) {
 	}
 }
 
-// noteFiles makes the metrics of files agree with rules that have just come into force.
+// noteFiles updates the metrics of files for rules that have just come into force.
 func (g *Guard) noteFiles(r, old *rules) {
 	switch {
 	case r.tokens == nil:
@@ -117,7 +122,7 @@ func (g *Guard) noteFiles(r, old *rules) {
 	}
 }
 
-// webConfig returns the newest web-config that there is.
+// webConfig returns the newest web-config in force.
 func (r *rules) webConfig() *webConfig {
 	if r.web == nil {
 		return r.noWeb

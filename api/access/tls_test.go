@@ -24,7 +24,7 @@ type secureSite struct {
 	server    *httptest.Server
 }
 
-// newSecureSite starts a server of a web-config file, which is what more adds to certificate and key.
+// newSecureSite starts a server with a web-config file. The file holds the certificate, the key and the lines in more.
 func newSecureSite(t *testing.T, more string, policy access.Policy) *secureSite {
 	t.Helper()
 	s := &secureSite{clock: newClock(), dir: t.TempDir(), authority: certtest.New(t)}
@@ -45,8 +45,8 @@ func (s *secureSite) config(t *testing.T, more string) {
 	write(t, s.file, "tls_server_config: {cert_file: server.crt, key_file: server.key"+more)
 }
 
-// visit opens a new connection as a client with a certificate, if one is named, and returns what came and the server's
-// serial number.
+// visit opens a new connection, as a client with a certificate if name is not empty. It returns the answer and the
+// serial number of the server's certificate.
 func (s *secureSite) visit(by *certtest.Authority, name string, changes ...func(*http.Request)) (status int, body,
 	serial string, err error) {
 	s.Helper()
@@ -76,8 +76,9 @@ func (s *secureSite) visit(by *certtest.Authority, name string, changes ...func(
 	return resp.StatusCode, string(text), resp.TLS.PeerCertificates[0].SerialNumber.String(), err
 }
 
-// TestClientCertificates proves who a client certificate is for each role, that one of another authority gets no
-// connection, and that none gets none where one is required.
+// TestClientCertificates proves which caller a client certificate makes for each role. A client whose certificate
+// another authority signed gets no connection. Where a certificate is required, a client without one gets no connection
+// either.
 func TestClientCertificates(t *testing.T) {
 	policy := access.Default()
 	policy.Certificate, policy.Admins = access.User, []string{"root"}
@@ -108,8 +109,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestCertificateReload proves that a new certificate, and a new authority of clients, are in force without a restart,
-// and that files that do not fit keep the old ones.
+// TestCertificateReload proves that a new certificate and a new authority for clients come into force without a
+// restart, and that files that do not fit keep the old ones in force.
 func TestCertificateReload(t *testing.T) {
 	s := newSecureSite(t, "}\n", access.Default())
 	_, _, first, err := s.visit(nil, "")

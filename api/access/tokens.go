@@ -14,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// tokens finds callers by the hash of what they send. The time of a map's look-up reveals nothing: it is that of a hash
-// of the guess.
+// tokens finds callers by the hash of their token. The time of a map look-up reveals nothing, because it depends on the
+// hash of the guess.
 type tokens map[[sha256.Size]byte]Caller
 
-// errShared is about a file that anybody could add an administrator to.
+// errShared means that others can write the tokens file, so that anybody could add an administrator.
 var errShared = errors.New("everybody may write it: chmod o-w")
 
 // readTokens reads a tokens file.
@@ -37,7 +37,7 @@ func readTokens(path string) (tokens, error) {
 	return out, nil
 }
 
-// parseTokens reads the tokens of a file strictly; an empty one has none.
+// parseTokens parses a file of tokens strictly; an empty file has none.
 func parseTokens(content []byte) (tokens, error) {
 	var list []yaml.Node
 	if err := yaml.NewDecoder(bytes.NewReader(content)).Decode(&list); err != nil && !errors.Is(err, io.EOF) {
@@ -71,7 +71,7 @@ func parseTokens(content []byte) (tokens, error) {
 	return out, nil
 }
 
-// callerOf checks a token and returns who sends it.
+// callerOf checks a token and returns its caller.
 func callerOf(t *token.Token) (c Caller, hash [sha256.Size]byte, err error) {
 	c = Caller{User: t.User, Credential: "token " + t.Name}
 	if c.Role, err = ParseRole(t.Role); err != nil {

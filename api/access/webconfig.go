@@ -16,18 +16,18 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// webConfig has the contents of Prometheus' web-config file, as its exporters read it.
+// webConfig has the contents of a web-config file, in the format of Prometheus' exporters.
 type webConfig struct {
 	users   map[string]string // to bcrypt hashes
 	headers map[string]string
 	http2   bool
-	tls     *tls.Config   // nil where it has no TLS
-	limiter *rate.Limiter // of all requests together; nil where it has none
+	tls     *tls.Config   // nil if it has no TLS
+	limiter *rate.Limiter // for all requests together; nil if it has none
 }
 
 // readWebConfig reads and checks a web-config file by the rules of exporter-toolkit, and returns the files that it is
-// made of. The toolkit's own handler is not used: it wants a password of everybody, so that no token could be sent in
-// its place, and answers 500 to all while the file is broken.
+// made of. The toolkit's own handler is not used: it requires a password of everybody, even of callers with a token,
+// and answers 500 to all requests while the file is invalid.
 func readWebConfig(path string) (*webConfig, []string, error) {
 	files := []string{path}
 	content, err := os.ReadFile(path)
@@ -65,8 +65,8 @@ func readWebConfig(path string) (*webConfig, []string, error) {
 	return out, files, nil
 }
 
-// tlsConfig returns the toolkit's configuration with the certificate as it is now: files that change in between are for
-// the next reading.
+// tlsConfig returns the toolkit's configuration with the present certificate; later changes of files are seen at the
+// next reading.
 func tlsConfig(c *web.Config) (*tls.Config, error) {
 	out, err := web.ConfigToTLSConfig(&c.TLSConfig)
 	if err != nil {
@@ -103,7 +103,7 @@ func (g *Guard) HTTP2() bool { return g.webConfig().http2 }
 // webConfig returns the newest web-config that there is.
 func (g *Guard) webConfig() *webConfig { return g.rules.Load().webConfig() }
 
-// makeWebConfig returns what reads the file, and refuses a new content that the running server cannot take over.
+// makeWebConfig returns a function that reads the file, and refuses a new content that the running server cannot apply.
 func makeWebConfig(path string) func() (*webConfig, []string, error) {
 	var before *webConfig
 	return func() (*webConfig, []string, error) {
@@ -129,7 +129,7 @@ func (g *Guard) ofCertificate(state *tls.ConnectionState) (Caller, bool) {
 
 func commonName(c *x509.Certificate) string { return c.Subject.CommonName }
 
-// named returns the caller of a name that somebody vouches for.
+// named returns the caller for an authenticated name.
 func (g *Guard) named(kind, name string, role Role) Caller {
 	c := Caller{Role: role, User: name, Credential: kind + " " + name}
 	if slices.Contains(g.rules.Load().policy.Admins, name) {

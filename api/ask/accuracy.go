@@ -10,17 +10,17 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// AccuracyRequest defines which forecasts are compared with the facts, and which page of the groups is the answer.
+// AccuracyRequest selects the forecasts to compare with the facts, and the page of groups to return.
 type AccuracyRequest struct {
 	// Queue, SizeClass and Made select; empty means any.
 	Queue, SizeClass, Made string
-	// Since and Until are those of accuracy.Bounds.
+	// Since and Until are as in accuracy.Bounds.
 	Since, Until time.Time
-	// Limit is the greatest number of groups, Offset how many of the first are left out.
+	// Limit is the maximum number of groups, Offset the number of groups to skip.
 	Limit, Offset int
 }
 
-// Accuracy reports how the forecasts turned out that were found in the ledger, and those of the jobs that wait.
+// Accuracy reports the accuracy of the forecasts in the ledger, and of those of the waiting jobs.
 func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accuracy.Summary) wire.Accuracy {
 	out := wire.Accuracy{Cluster: v.Cluster, Since: in.Since, AsOf: s.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}
 	if !in.Until.IsZero() {
@@ -51,8 +51,7 @@ func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accura
 	return out
 }
 
-// newestCoverage writes the coverage of a queue's newest submissions, by level; levels of which nothing is known are
-// left out.
+// newestCoverage returns the coverage of a queue's newest submissions by level; levels without data are left out.
 func newestCoverage(levels []*coverage.OutcomeHistogram) map[string]wire.NewestCoverage {
 	out := map[string]wire.NewestCoverage{}
 	for i, level := range waittime.Levels() {
@@ -69,7 +68,7 @@ func newestCoverage(levels []*coverage.OutcomeHistogram) map[string]wire.NewestC
 	return out
 }
 
-// group writes the scores and the coverage of some jobs.
+// group returns the scores and the coverage of a group of jobs.
 func group(g *accuracy.Group) wire.AccuracyGroup {
 	w := wire.AccuracyGroup{
 		Queue: g.Queue, SizeClass: g.Size, Made: "live", Unforecast: g.Unforecast, Cancelled: g.Censored,
@@ -79,6 +78,7 @@ func group(g *accuracy.Group) wire.AccuracyGroup {
 	if g.Replayed {
 		w.Made = "replayed"
 	}
+	addParts(&w, g.Parts)
 	for i, level := range waittime.Levels() {
 		w.WaitingPast[LevelName(level)] = g.Served[i].Waiting
 		w.KnownMisses[LevelName(level)] = g.Served[i].Waiting + g.Served[i].Left
@@ -93,7 +93,7 @@ func group(g *accuracy.Group) wire.AccuracyGroup {
 	return w
 }
 
-// figures writes how one method did: f of the jobs that started, c of all submissions.
+// figures returns the scores of one method: f covers the jobs that started, c all submissions.
 func figures(method string, f *accuracy.Figures, c accuracy.Coverage) wire.MethodAccuracy {
 	m := wire.MethodAccuracy{
 		Method: method, N: f.N, LogPinball: losses(f), Coverage: map[string][2]float64{},

@@ -12,11 +12,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
+	"github.com/waitcast/waitcast/predictor/engine"
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
 // fits refuses a request that can never start, by the configuration or by the scheduler's own facts. A bound that was
-// learned from use refuses nothing: warnings names it.
+// learned from use does not refuse a request; it becomes a warning.
 func fits(v *readmodel.View, req *job.Attributes) error {
 	for _, refuse := range []func(*readmodel.View, *job.Attributes) error{
 		overMachine, overNodes, overQueue, notAllowed, overCaps, overUpNodes,
@@ -34,7 +35,7 @@ type amount struct {
 	requested int64
 }
 
-// amounts returns what a request asks for.
+// amounts returns the resources that a request asks for.
 func amounts(req *job.Attributes) []amount {
 	return []amount{
 		{cluster.Nodes, int64(req.Nodes)}, {cluster.Procs, int64(req.Procs)}, // processors may follow from nodes
@@ -42,7 +43,7 @@ func amounts(req *job.Attributes) []amount {
 	}
 }
 
-// write returns an amount with its unit: "16 processors", "64 GiB of memory".
+// write formats an amount with its unit: "16 processors", "64 GiB of memory".
 func (a amount) write(n int64) string {
 	if a.dimension == cluster.Memory {
 		return gibibytes(n) + " of memory"
@@ -50,7 +51,7 @@ func (a amount) write(n int64) string {
 	return count(int(n), unit(a.dimension))
 }
 
-// unit returns the word for one of what a dimension counts; memory is counted in bytes and has none.
+// unit returns the word for one unit of a dimension; memory is in bytes and has none.
 func unit(d cluster.Dimension) string {
 	return map[cluster.Dimension]string{cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU"}[d]
 }
@@ -59,7 +60,7 @@ func gibibytes(n int64) string {
 	return strconv.FormatFloat(float64(n)/(1<<30), 'f', -1, 32) + " GiB"
 }
 
-// overMachine refuses more of a resource than the queue has, whether its nodes are up or not.
+// overMachine refuses a request for more of a resource than the queue has, including nodes that are down.
 func overMachine(v *readmodel.View, req *job.Attributes) error {
 	pool := v.Pool(req.Queue)
 	for _, a := range amounts(req) {
@@ -70,7 +71,7 @@ func overMachine(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// overNodes refuses what the largest nodes of the queue cannot hold on the number of nodes that is asked for.
+// overNodes refuses a request that does not fit on the requested number of the largest nodes of the queue.
 func overNodes(v *readmodel.View, req *job.Attributes) error {
 	if v.Facts == nil || req.Nodes == 0 || v.Pool(req.Queue).Source != cluster.FromScheduler {
 		return nil
@@ -101,8 +102,8 @@ func overNodes(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// overUpNodes refuses for now what the queue has only when nodes that are down are up again, unless an outage explains
-// it.
+// overUpNodes refuses, for now, a request that fits only when nodes that are down are up again, unless an outage
+// explains it.
 func overUpNodes(v *readmodel.View, req *job.Attributes) error {
 	pool := v.Pool(req.Queue)
 	d := pool.Dimension(req)
@@ -137,7 +138,7 @@ func overQueue(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// queueFacts returns the rules of a queue as the scheduler lists them, nothing where it does not.
+// queueFacts returns the rules of a queue as the scheduler lists them, nil if it does not list them.
 func queueFacts(v *readmodel.View, queue string) job.QueueFacts {
 	if v.Facts != nil {
 		if i := slices.IndexFunc(v.Facts.Queues, func(q job.QueueFacts) bool { return q.Name == queue }); i >= 0 {
@@ -150,7 +151,7 @@ func queueFacts(v *readmodel.View, queue string) job.QueueFacts {
 // reasonNotAllowed means that the account or the quality of service does not exist, or may not use the queue.
 const reasonNotAllowed headqueue.Reason = "not_allowed"
 
-// notAllowed refuses an account or a quality of service that does not exist or that the queue does not take.
+// notAllowed refuses an account or a quality of service that does not exist or may not use the queue.
 func notAllowed(v *readmodel.View, req *job.Attributes) error {
 	if v.Facts == nil {
 		return nil
@@ -179,9 +180,9 @@ func notAllowed(v *readmodel.View, req *job.Attributes) error {
 	return notAssociated(v, req)
 }
 
-// notAssociated refuses an account that does not exist, or that does not have the user. The scheduler may show the
-// daemon a part of the accounts only (Slurm's PrivateData): jobs of accounts that are not listed prove that, and
-// nothing is refused then.
+// notAssociated refuses an account that does not exist, or that does not have the user. The scheduler may show only a
+// part of the accounts to the daemon (Slurm's PrivateData). If there are jobs of unlisted accounts, the list is
+// incomplete and nothing is refused.
 func notAssociated(v *readmodel.View, req *job.Attributes) error {
 	f := v.Facts
 	if !f.Enforced.Associations || req.Account == "" || len(f.Accounts) == 0 {
@@ -200,8 +201,8 @@ func notAssociated(v *readmodel.View, req *job.Attributes) error {
 		"ask for an account of the user's own")
 }
 
-// accountsComplete reports whether the list of accounts has those of all jobs that run or wait. A list with one user is
-// not complete: Slurm shows no other to a daemon without the right to see them.
+// accountsComplete reports whether the list of accounts contains those of all running and waiting jobs. A list with a
+// single user counts as incomplete: Slurm shows no other user to a daemon without the right to see them.
 func accountsComplete(v *readmodel.View) bool {
 	users := map[string]bool{}
 	for _, a := range v.Facts.Accounts {
@@ -244,11 +245,11 @@ func has(list []string, name string) bool {
 // reasonOverLimit means that a limit of a QOS or an association never lets such a job start.
 const reasonOverLimit headqueue.Reason = "over_limit"
 
-// overCaps refuses a request that exceeds by itself what a QOS or an association allows. Where a QOS bounds a resource,
-// the association's bound of it does not count (Slurm's order of precedence).
+// overCaps refuses a request that alone exceeds a limit of a QOS or an association. If a QOS bounds a resource, the
+// association's bound does not count (Slurm's order of precedence).
 func overCaps(v *readmodel.View, req *job.Attributes) error {
 	limits := enforced(v, req)
-	bounded := map[string]bool{} // by a QOS
+	bounded := map[string]bool{} // bounded by a QOS
 	for _, ofQOS := range []bool{true, false} {
 		for _, l := range limits {
 			if (l.QOS != "") != ofQOS {
@@ -273,7 +274,7 @@ func overCaps(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// limitCap is one bound of a limit, and what a request asks for of that.
+// limitCap is one bound of a limit, with the requested amount.
 type limitCap struct {
 	name             string
 	requested, limit int64
@@ -283,11 +284,18 @@ type limitCap struct {
 func caps(l *job.Limit, req *job.Attributes) []limitCap {
 	procs, nodes := amount{dimension: cluster.Procs}.write, amount{dimension: cluster.Nodes}.write
 	gpus, memory := amount{dimension: cluster.GPUs}.write, amount{dimension: cluster.Memory}.write
-	if l.GPUType != "" { // it bounds nothing else, and a request names no type
+	ofGPUs := []limitCap{
+		{"job_gpus", int64(req.GPUs), int64(l.JobGPUs), gpus}, {"gpus", int64(req.GPUs), int64(l.GPUs), gpus},
+	}
+	switch {
+	case l.GPUType == "":
+	case strings.EqualFold(l.GPUType, req.GPUType): // the limit bounds only GPUs of its type
+		return ofGPUs
+	default:
 		return nil
 	}
 	jobs := func(n int64) string { return count(int(n), "job") }
-	return []limitCap{
+	return append([]limitCap{
 		{"jobs", 1, int64(l.Jobs), jobs}, {"submitted", 1, int64(l.Submitted), jobs},
 		{"time", int64(req.TimeLimit), int64(l.MaxTime), func(n int64) string {
 			return "a time limit of " + duration.Format(time.Duration(n))
@@ -295,13 +303,13 @@ func caps(l *job.Limit, req *job.Attributes) []limitCap {
 		{"job_procs", int64(req.Procs), int64(l.JobProcs), procs},
 		{"job_nodes", int64(req.Nodes), int64(l.JobNodes), nodes},
 		{"procs", int64(req.Procs), int64(l.Procs), procs}, {"nodes", int64(req.Nodes), int64(l.Nodes), nodes},
-		{"job_gpus", int64(req.GPUs), int64(l.JobGPUs), gpus}, {"job_memory", req.Memory, l.JobMemory, memory},
-		{"gpus", int64(req.GPUs), int64(l.GPUs), gpus}, {"memory", req.Memory, l.Memory, memory},
-	}
+		{"job_memory", req.Memory, l.JobMemory, memory}, {"memory", req.Memory, l.Memory, memory},
+	}, ofGPUs...)
 }
 
-// enforced returns the limits that are known to hold for a request: of a QOS where the request names it or the queue
-// has it, of an association where account, user and queue agree; none where the scheduler does not enforce limits.
+// enforced returns the limits that surely apply to a request: those of a QOS that the request names or the queue has,
+// and those of associations that match account, user and queue. It returns none if the scheduler does not enforce
+// limits.
 func enforced(v *readmodel.View, req *job.Attributes) []*job.Limit {
 	if v.Facts == nil || !v.Facts.Enforced.Limits {
 		return nil
@@ -324,6 +332,8 @@ func enforced(v *readmodel.View, req *job.Attributes) []*job.Limit {
 
 func owner(l *job.Limit) string {
 	switch {
+	case l.Scope != nil:
+		return l.Scope.Where
 	case l.QOS != "":
 		return "QOS " + l.QOS
 	case l.User != "":
@@ -332,8 +342,8 @@ func owner(l *job.Limit) string {
 	return "account " + l.Account
 }
 
-// warnings reports what may keep a request from starting without being certain: bounds that were learned from use, and
-// a queue that is closed now.
+// warnings describes what may prevent a request from starting, but need not: bounds that were learned from use, and a
+// queue that is closed now.
 func warnings(v *readmodel.View, req *job.Attributes) []string {
 	var out []string
 	pool := v.Pool(req.Queue)
@@ -358,7 +368,7 @@ func warnings(v *readmodel.View, req *job.Attributes) []string {
 	return out
 }
 
-// where names what a request competes for: the cluster, or the queue of it where that is a part.
+// where returns the name of the cluster, or of the queue if the queue is only a part of the cluster, for messages.
 func where(v *readmodel.View, queue string) string {
 	pool := v.Pool(queue)
 	if _, part := pool.Own[queue]; part || len(v.Pools) > 1 {
@@ -367,20 +377,23 @@ func where(v *readmodel.View, queue string) string {
 	return "cluster " + v.Cluster
 }
 
-// notConsidered returns what a request asks for and the forecast does not depend on: the engine plays processors,
-// strict first come, first served what binds in the pool. "limits" are those of a QOS or an association that were not
-// played: in a large pool, before anything could be learnt, or on what is used over time.
+// notConsidered returns the requested resources that do not influence the forecast. The engine simulates processors
+// and, if it knows the nodes, all their resources. Strict first come, first served simulates the binding dimension of
+// the pool. "limits" means that limits of a QOS or an association were not simulated: in a large pool, before the
+// engine has learnt enough, or if they bound usage over time.
 func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds cluster.Dimension,
-	limitsPlayed bool) []string {
+	learnt *engine.Forecast) []string {
 	var out []string
+	byEngine := method == accuracy.Waitcast
 	for _, a := range amounts(req) {
-		if a.requested > 0 && a.dimension != cluster.Procs && (method == accuracy.Waitcast || a.dimension != binds) {
+		played := byEngine && learnt.Nodes || !byEngine && a.dimension == binds
+		if a.requested > 0 && a.dimension != cluster.Procs && !played {
 			out = append(out, a.dimension.String())
 		}
 	}
 	for _, l := range enforced(v, req) {
-		played := limitsPlayed && method == accuracy.Waitcast
-		shared := l.Nodes != 0 && !queueFacts(v, req.Queue).Whole // see package joblimits
+		played := learnt.Blocked != nil && byEngine
+		shared := l.Nodes != 0 && !hasNodesAlone(v, req)
 		if !played && bindsAtOnce(l) || bindsOverTime(l) || shared {
 			return append(out, "limits")
 		}
@@ -388,18 +401,26 @@ func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds 
 	return out
 }
 
-// bindsAtOnce reports whether a limit bounds what runs at once.
+// hasNodesAlone reports whether a request shares its nodes with no other job. Only such nodes are counted in limits.
+func hasNodesAlone(v *readmodel.View, req *job.Attributes) bool {
+	if v.Engine == nil {
+		return queueFacts(v, req.Queue).Whole
+	}
+	return v.Engine.Limits.HasNodesAlone(req)
+}
+
+// bindsAtOnce reports whether a limit bounds running jobs.
 func bindsAtOnce(l *job.Limit) bool {
 	return l.Jobs != 0 || l.Procs != 0 || l.Nodes != 0 || l.GPUs != 0 || l.Memory != 0 || l.RunMinutes.Procs != 0
 }
 
-// bindsOverTime reports whether a limit bounds what is used over time, which no forecast plays.
+// bindsOverTime reports whether a limit bounds usage over time, which no forecast simulates.
 func bindsOverTime(l *job.Limit) bool {
 	r := l.RunMinutes
 	return l.TotalMinutes != (job.Amounts{}) || l.TotalTime != 0 || r.Nodes != 0 || r.GPUs != 0 || r.Memory != 0
 }
 
-// tooLarge refuses more of a resource than the queue has.
+// tooLarge returns the refusal of a request for more of a resource than the queue has.
 func tooLarge(v *readmodel.View, req *job.Attributes, a amount, has int64) *Refusal {
 	hint := "ask for at most " + a.write(has)
 	if has == 0 {
@@ -409,7 +430,7 @@ func tooLarge(v *readmodel.View, req *job.Attributes, a amount, has int64) *Refu
 		fmt.Sprintf("%s asked for, %s has %s", a.write(a.requested), where(v, req.Queue), bare(a, has)), hint)
 }
 
-// bare writes an amount without its unit where that was named before.
+// bare formats an amount without its unit, for texts that have named the unit before.
 func bare(a amount, n int64) string {
 	if a.dimension == cluster.Memory {
 		return gibibytes(n)
@@ -417,7 +438,7 @@ func bare(a amount, n int64) string {
 	return fmt.Sprint(n)
 }
 
-// attributes returns what a job of a request asks for.
+// attributes returns the attributes of a job with the given request.
 func attributes(r *job.Request) job.Attributes {
 	return job.Attributes{
 		Queue: r.Queue, User: r.User, Account: r.Account, QOS: r.QOS, Procs: r.Procs, Nodes: r.Nodes,

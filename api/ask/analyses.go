@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 	"time"
+	"weak"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
@@ -11,34 +12,35 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// Analysis holds the statistics of a queue that need a pass over its history.
+// Analysis has the statistics of a queue that need a pass over its history.
 type Analysis struct {
-	view   *cluster.View
+	// view is a weak pointer, so that old views do not stay in memory.
+	view   weak.Pointer[cluster.View]
 	made   time.Time // by the wall clock
 	Users  *readmodel.Analysis
 	Lublin livemodels.LublinFit
-	KS     []float64 // of the window of each class to the uniform-log law, NaN where none is fitted
+	KS     []float64 // KS distance of each class's window to the uniform-log law, NaN if none is fitted
 }
 
-// analyses keeps the newest analysis of every queue: one takes some 100 ms of a full history, so that they are made
-// one after the other, when somebody asks, and once for many who ask of one view.
+// analyses caches the newest analysis of every queue. One takes about 100 ms on a full history, so they are made on
+// demand, one at a time, and once per view.
 type analyses struct {
 	mu      sync.Mutex
 	newest  map[[2]string]*Analysis
 	growths map[[2]string]dated
 }
 
-// dated is the growth of a queue in its history, with the event time at which it was worked out.
+// dated is the growth of a queue in its history, with the event time of its computation.
 type dated struct {
 	readmodel.Growth
 	at time.Time
 }
 
-// growthAge is how much event time a growth is kept for: a new week is counted once a week only.
+// growthAge is the event time for which a growth is cached; it changes only once a week.
 const growthAge = time.Hour
 
-// saturation returns the saturation of a queue, of the cluster where queue is empty. All answers and metrics have it
-// from here, so that they agree.
+// saturation returns the saturation of a queue, of the cluster where queue is empty. All answers and metrics use this
+// method, so that they agree.
 func (a *analyses) saturation(v *readmodel.View, queue string) readmodel.Saturation {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,10 +64,10 @@ func (a *analyses) of(v *readmodel.View, queue string, maxAge time.Duration, now
 		a.newest = map[[2]string]*Analysis{}
 	}
 	key := [2]string{v.Cluster, queue}
-	if k := a.newest[key]; k != nil && (k.view == v.View || maxAge > 0 && now().Sub(k.made) < maxAge) {
+	if k := a.newest[key]; k != nil && (k.view == weak.Make(v.View) || maxAge > 0 && now().Sub(k.made) < maxAge) {
 		return k
 	}
-	k := &Analysis{view: v.View, made: now(), Users: v.Analyze(queue), Lublin: v.LublinOf(queue),
+	k := &Analysis{view: weak.Make(v.View), made: now(), Users: v.Analyze(queue), Lublin: v.LublinOf(queue),
 		KS: distances(v.Models.Queue(queue))}
 	a.newest[key] = k
 	return k

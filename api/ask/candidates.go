@@ -16,18 +16,18 @@ import (
 // excludedCandidate is the reason why a candidate is excluded.
 type excludedCandidate struct {
 	reason string
-	err    error // the answer where nothing else can be asked for either
+	err    error // the error of the whole request if no other candidate remains
 }
 
 // Error implements error.
 func (l *excludedCandidate) Error() string { return l.err.Error() }
 
-// soft reports whether the rest of the question makes sense without the candidate: it can be had, but is of no use.
+// soft reports whether the request makes sense without the candidate: it is possible, but useless.
 func (l *excludedCandidate) soft() bool {
 	return l.reason == overTimeLimit || l.reason == noForecastYet
 }
 
-// The reasons for which a candidate is left out, beside those of package headqueue.
+// The reasons for which a candidate is left out, in addition to those of package headqueue.
 const (
 	overTimeLimit = "over_time_limit"
 	noForecastYet = "no_forecast"
@@ -43,7 +43,7 @@ func (q *sizeQuery) isRequest(procs int) bool {
 	return q.req.Request != nil && q.req.Request.Procs == procs
 }
 
-// add makes a candidate. The error is an *excludedCandidate, or about the question.
+// add makes a candidate. The error is an *excludedCandidate, or concerns the whole request.
 func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	run, err := advice.RunOf(q.curve, procs)
 	if err != nil {
@@ -64,7 +64,7 @@ func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	return nil
 }
 
-// limit returns the time limit that a job of such a runtime would ask for, 0 if the question has none.
+// limit returns the time limit that a job of the given runtime would request, 0 if the request has none.
 func (q *sizeQuery) limit(run advice.Law) (time.Duration, error) {
 	median := run.Quantile(.5)
 	switch r := q.req; {
@@ -82,23 +82,32 @@ func (q *sizeQuery) limit(run advice.Law) (time.Duration, error) {
 	return 0, nil
 }
 
+// maxTimeLimit is the longest accepted time limit: ten years.
+const maxTimeLimit = 3650 * 24 * time.Hour
+
 // timeLimit reads a time limit.
 func timeLimit(field, text string) (time.Duration, error) {
 	limit, err := duration.Parse(text)
 	if err != nil {
 		return 0, Invalid(field, err.Error())
 	}
-	if limit <= 0 {
-		return 0, Invalid(field, "must be more than 0")
+	switch {
+	case limit <= 0:
+		return 0, Invalid(field, "must be more than 0; left out it is no limit")
+	case limit > maxTimeLimit:
+		return 0, Invalid(field, "longer than "+duration.Format(maxTimeLimit)+"; left out it is no limit")
 	}
 	return limit, nil
 }
 
-// wait returns the distribution of the wait of a job of so many processors. The error is an *excludedCandidate, or that
-// of the forecast.
+// wait returns the distribution of the wait of a job with the given number of processors. The error is an
+// *excludedCandidate, or that of the forecast.
 func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (*waittime.Distribution, error) {
 	req := q.base
 	req.Queue, req.Procs, req.TimeLimit = p.queue, procs, limit
+	if err := q.pace.Next(); err != nil {
+		return nil, err
+	}
 	wait, err := q.service.wait(p, &req)
 	if err != nil {
 		var refused *Refusal
@@ -115,7 +124,7 @@ func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (*waitt
 	return wait, nil
 }
 
-// findRequest finds what the user would ask for otherwise.
+// findRequest finds the request that the user would make without advice.
 func (q *sizeQuery) findRequest() error {
 	want := q.req.Request
 	if want == nil {

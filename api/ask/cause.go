@@ -5,45 +5,80 @@ import (
 	"math"
 
 	"github.com/waitcast/waitcast/api/wire"
-	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 	"github.com/waitcast/waitcast/predictor"
 	"github.com/waitcast/waitcast/predictor/engine"
-	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// cause returns what keeps a request from starting at once, nil where it starts at once by the forecast: first what
-// would keep it on an idle machine, then who and what is ahead, as Slurm's reasons are ranked.
-func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engine.Forecast) *wire.Cause {
+// cause returns the cause that prevents a request from starting at once; nil if the forecast says that it starts at
+// once. As in Slurm's reasons, causes that hold even on an idle machine come first, then the jobs ahead. Its class is
+// the one that the ledger would record for such a submission, except for planned outages. The account is that of the
+// request.
+func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engine.Forecast, account string,
+	caller Caller) *wire.Cause {
 	queue := queueFacts(v, w.Queue)
 	switch {
-	case learnt.Kept != nil:
-		c := causeOf(job.LimitReached, keptBy(v, learnt.Kept))
-		c.BlockedSeconds = blocked(learnt.Blocked)
-		return c
 	case queue.Down:
 		return causeOf(job.Unavailable, "queue "+w.Queue+" starts no jobs now")
-	case soon(w):
+	case learnt.Kept != nil:
+		c := limitCause(v, w.Queue, account, learnt.Kept, caller)
+		c.BlockedSeconds = blocked(learnt.Blocked)
+		return c
+	case startsAtOnce(w) && !learnt.NoRoom:
 		return nil
 	case f.Closed:
 		return causeOf(job.Unavailable, "an outage is planned before it would end")
-	case w.State.Needed > 0 && w.State.QueuedAheadJobs > 0:
-		return causeOf(job.Priority, count(w.State.QueuedAheadJobs, "job")+" ahead")
+	}
+	ahead, unknown := max(w.State.QueuedAheadJobs, learnt.JobsAhead), unknownJobs(v)
+	switch {
+	case learnt.Cause() == job.LimitReached:
+		c := causeOf(job.LimitReached, limitByThoseAhead)
+		c.BlockedSeconds = blocked(learnt.Blocked)
+		return c
+	case ahead > 0:
+		return causeOf(job.Priority, count(ahead, "job")+" ahead")
+	case unknown > 0:
+		return causeOf(job.Priority, count(unknown, "job")+" submitted just now, of unknown size")
 	case w.State.Needed > 0:
 		return causeOf(job.Resources, fmt.Sprintf("%d more must be freed", w.State.Needed))
+	case learnt.NoRoom:
+		return causeOf(job.Resources, noRoom)
+	case learnt.Nodes:
+		return causeOf(job.Resources, "what it asks for is in use, or meant for others")
 	}
 	return nil
 }
 
-// causeOf returns a cause with what one can do.
-func causeOf(c job.Cause, detail string) *wire.Cause {
-	return &wire.Cause{Class: c.String(), Detail: detail, Action: Action(c)}
+// startsAtOnce reports whether the job starts within one second of its submission with a probability of at least 0.5;
+// schedulers write whole seconds.
+func startsAtOnce(w *wire.Wait) bool { return w.WaitSeconds.P50 != nil && *w.WaitSeconds.P50 <= 1 }
+
+// unknownJobs returns the number of waiting jobs without a size or a queue in any record yet.
+func unknownJobs(v *readmodel.View) int {
+	n := 0
+	for _, j := range v.Queued {
+		if !j.Held && (j.Procs < 1 || j.Guessed()) {
+			n++
+		}
+	}
+	return n
 }
 
-// Action says what who waits for a cause can do; "" where the cause is not known.
-func Action(c job.Cause) string {
+// limitByThoseAhead is the explanation of a wait for a limit that the request does not exceed yet.
+const limitByThoseAhead = "once the jobs that start before it run they have all that the limit allows"
+
+// noRoom is the explanation of a wait beside free processors.
+const noRoom = "no nodes have room for it: their GPUs, memory or processors are in use"
+
+// causeOf returns a cause with advice to the user.
+func causeOf(c job.Cause, detail string) *wire.Cause {
+	return &wire.Cause{Class: c.String(), Detail: detail, Action: action(c)}
+}
+
+// action returns advice to the user for a cause; "" if the cause is unknown.
+func action(c job.Cause) string {
 	switch c {
 	case job.Resources:
 		return "a smaller or a shorter job may start sooner"
@@ -60,7 +95,7 @@ func Action(c job.Cause) string {
 	return ""
 }
 
-// blocked writes the quantiles of the part of a wait for which limits keep a request; nil where no limit holds for it.
+// blocked returns the quantiles of the blocked part of a wait; nil if no limit applies to the request.
 func blocked(seconds []float64) *wire.Quantiles {
 	if seconds == nil {
 		return nil
@@ -69,61 +104,18 @@ func blocked(seconds []float64) *wire.Quantiles {
 	return &q
 }
 
-// keptBy says in words which limit keeps a request.
-func keptBy(v *readmodel.View, k *enginepools.Kept) string {
-	l := v.Engine.Limits.Limit(k.Key)
-	return fmt.Sprintf("%s %s%s at once, and %s", owner(l), allows(l), amountOf(k.Kind, k.Most), inUse(k.Kind, k.Used))
-}
-
-// allows says whom a limit allows how much, up to the amount.
-func allows(l *job.Limit) string {
-	switch {
-	case l.PerUser:
-		return "allows each user "
-	case l.PerAccount:
-		return "allows each account "
-	case l.User != "":
-		return "allows "
-	}
-	return "allows all jobs together "
-}
-
-// amountOf writes an amount of what limits bound.
-func amountOf(kind int, n int64) string {
-	switch kind {
-	case joblimits.Jobs:
-		return count(int(n), "job")
-	case joblimits.Nodes:
-		return count(int(n), "node")
-	case joblimits.GPUs:
-		return count(int(n), "GPU")
-	case joblimits.Memory:
-		return gibibytes(n) + " of memory"
-	case joblimits.Work:
-		return fmt.Sprintf("%.4g processor-hours left to time limits", float64(n)/3600)
-	}
-	return count(int(n), "processor")
-}
-
-// inUse says how much of what a limit bounds those that run have.
-func inUse(kind int, n int64) string {
-	switch kind {
-	case joblimits.Jobs:
-		return fmt.Sprintf("%d run", n)
-	case joblimits.Memory, joblimits.Work:
-		return amountOf(kind, n) + " are in use"
-	}
-	return fmt.Sprintf("%d are in use", n)
-}
-
-// keptFor says which limit keeps a request, and for how long by the forecast; "" for none.
+// keptFor describes which limit blocks a request, and for how long by the forecast, or that the nodes block it; "" for
+// neither.
 func keptFor(c *wire.Cause) string {
+	if c != nil && c.Detail == noRoom {
+		return noRoom
+	}
 	if c == nil || c.Class != job.LimitReached.String() {
 		return ""
 	}
 	text := "a limit keeps it: " + c.Detail
 	if b := c.BlockedSeconds; b != nil && b.P50 != nil && !math.IsInf(*b.P50, 1) && *b.P50 >= waittime.Shift {
-		text += ", half the time for longer than " + spell(*b.P50)
+		text += ", in half of the futures for longer than " + about(*b.P50)
 	}
 	return text
 }

@@ -24,7 +24,7 @@ func pivots(all []readmodel.Pivot) []wire.Pivot {
 	return out
 }
 
-// sooner reports what would start sooner than a request, whose job waits if there is one.
+// sooner returns options that would start sooner than a request, or than its job if that waits already.
 func sooner(v *readmodel.View, now time.Time, q readmodel.SoonerQuery) []wire.Sooner {
 	q.Takes = func(a *job.Attributes) bool { return fits(v, a) == nil }
 	var out []wire.Sooner
@@ -47,8 +47,8 @@ func sooner(v *readmodel.View, now time.Time, q readmodel.SoonerQuery) []wire.So
 	return out
 }
 
-// pivotsFor returns the running jobs whose ends a start depends on. Only a caller who sees a job learns which one it
-// is.
+// pivotsFor returns the running jobs whose ends a start depends on. Job ids are included only for callers that may see
+// the job.
 func pivotsFor(c Caller, all []readmodel.Pivot) []wire.Pivot {
 	out := pivots(all)
 	for i := range out {

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// seconds returns a quantile as JSON has it: null where it is never reached.
+// seconds returns a quantile for JSON: null if it is never reached.
 func seconds(q float64) *float64 {
 	if math.IsInf(q, 0) || math.IsNaN(q) {
 		return nil
@@ -18,7 +18,7 @@ func seconds(q float64) *float64 {
 	return &q
 }
 
-// span returns seconds as JSON has them: null where they stand for never.
+// span returns seconds for JSON: null for never.
 func span(s float64) *float64 {
 	if waittime.IsNever(s) {
 		return nil
@@ -27,7 +27,7 @@ func span(s float64) *float64 {
 }
 
 func quantiles(q []float64) wire.Quantiles {
-	var values [6]float64 // one piece of memory for all
+	var values [6]float64 // one allocation for all
 	at := func(i int) *float64 {
 		if math.IsInf(q[i], 0) || math.IsNaN(q[i]) {
 			return nil
@@ -50,7 +50,7 @@ func instants(q []float64, now time.Time) wire.Instants {
 	return wire.Instants{P10: at(0), P25: at(1), P50: at(2), P75: at(3), P90: at(4), P95: at(5)}
 }
 
-// Number returns a number as JSON can have it, nil where it cannot.
+// Number returns a number for JSON, nil for NaN and infinities.
 func Number(x float64) *float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return nil
@@ -58,7 +58,7 @@ func Number(x float64) *float64 {
 	return &x
 }
 
-// finite returns 0 where JSON has no number.
+// finite returns the number, 0 for NaN and infinities.
 func finite(x float64) float64 {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return 0
@@ -66,7 +66,7 @@ func finite(x float64) float64 {
 	return x
 }
 
-// digits rounds a number to six of its digits.
+// digits rounds a number to six significant digits.
 func digits(x float64) float64 {
 	if x == 0 || math.IsInf(x, 0) || math.IsNaN(x) {
 		return x
@@ -78,7 +78,7 @@ func digits(x float64) float64 {
 	return x
 }
 
-// rounded returns a number as JSON has it: null where it is infinite or none.
+// rounded returns a rounded number for JSON: null for NaN and infinities.
 func rounded(x float64) *float64 { return Number(digits(x)) }
 
 func decimals(x float64, n int) float64 {
@@ -86,24 +86,24 @@ func decimals(x float64, n int) float64 {
 	if y := math.Round(x*unit) / unit; !math.IsInf(y, 0) && !math.IsNaN(y) {
 		return y
 	}
-	return 0 // what no log can tell
+	return 0 // below the resolution of logs
 }
 
 // startWithin returns the probabilities of a start within the horizons.
 func startWithin(d *waittime.Distribution) wire.StartWithin {
 	p := waittime.Horizons()
 	for i, h := range p {
-		p[i] = digits(d.CDF(h))
+		p[i] = decimals(d.CDF(h), 6)
 	}
 	return wire.StartWithin{Minute: p[0], TenMinutes: p[1], Hour: p[2], FourHours: p[3], Day: p[4]}
 }
 
-// fromSeconds returns a duration, at most the longest there is.
+// fromSeconds converts seconds to a duration, at most the longest possible one.
 func fromSeconds(seconds float64) time.Duration {
 	return time.Duration(min(seconds, math.MaxInt64/2/float64(time.Second)) * float64(time.Second))
 }
 
-// missing orders figures that are not there behind those that are.
+// missing orders missing figures after the others.
 func missing(x *float64) int {
 	if x == nil {
 		return 1
@@ -111,7 +111,7 @@ func missing(x *float64) int {
 	return 0
 }
 
-// loadBand returns the quantiles of a load with so many decimals.
+// loadBand returns the quantiles of a load with the given number of decimals.
 func loadBand(q outlook.Quantiles, n int) wire.Band {
 	return wire.Band{P05: decimals(q[0], n), P25: decimals(q[1], n), P50: decimals(q[2], n), P75: decimals(q[3], n),
 		P95: decimals(q[4], n)}

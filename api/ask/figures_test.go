@@ -11,7 +11,7 @@ import (
 )
 
 // TestEveryLevelIsServed proves that each level of a forecast is in the JSON of quantiles and of instants under its own
-// name, so that a level that is added is not left out of answers.
+// name, so that a new level is not forgotten in answers.
 func TestEveryLevelIsServed(t *testing.T) {
 	levels := waittime.Levels()
 	waits := make([]float64, len(levels))

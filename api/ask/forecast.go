@@ -17,12 +17,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// playedJobs is up to how many running and waiting jobs an answer is explained by playing first come, first served:
-// behind more that takes milliseconds.
+// playedJobs is the maximum number of running and waiting jobs for which an answer is explained by a simulation of
+// first come, first served; with more jobs that would take milliseconds.
 const playedJobs = 300
 
-// forecast asks the engine, and strict first come, first served for what explains the answer. If the engine has no
-// forecast yet, the other is the answer; it is an error if neither has one.
+// forecast returns the engine's forecast, and explains it with a simulation of strict first come, first served. If the
+// engine has no forecast yet, the simulation gives the answer. It is an error if neither has one.
 func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attributes) (*predictor.Scene,
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}
@@ -51,8 +51,8 @@ func (s *Service) explain(v *readmodel.View, now time.Time, request job.Attribut
 	scene := v.Pooled(now, request)
 	if out.Quantiles == nil || len(v.Running)+len(v.Queued) <= playedJobs || scene.Dimension != cluster.Procs {
 		scene = v.Scene(now, request)
-		f := s.forecasters.Get().(*predictor.Forecaster)
-		defer s.forecasters.Put(f)
+		f := s.forecasters.get()
+		defer s.forecasters.put(f)
 		explained, err := f.Forecast(scene)
 		return scene, &explained, err
 	}
@@ -63,7 +63,7 @@ func (s *Service) explain(v *readmodel.View, now time.Time, request job.Attribut
 	return scene, explained, nil
 }
 
-// addExperts adds to an answer what it rests on, and the forecasts of the experts.
+// addExperts adds to an answer its basis and the forecasts of the experts.
 func addExperts(w *wire.Wait, s *engine.Forecast) {
 	w.Basis = wire.Basis{Learnt: s.Learnt, Similar: s.Similar, RestsOn: s.Basis}
 	names := ensemble.Names()
@@ -84,8 +84,8 @@ func addExperts(w *wire.Wait, s *engine.Forecast) {
 	}
 }
 
-// TypicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf is a level that is not reached, nil that
-// no forecast is possible.
+// TypicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf means that a level is never reached, nil
+// that no forecast is possible.
 func (s *Service) TypicalWait(v *readmodel.View, now time.Time, t *readmodel.Typical) []float64 {
 	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
 	if err != nil || f == nil {

@@ -19,8 +19,8 @@ const (
 	ignoresEarlyEnds   = "early_ends"
 )
 
-// ignored returns what a method ignores. ranked means that the scheduler's rules are known, by which the jobs ahead are
-// put in order; without them first come, first served ignores priorities too.
+// ignored returns what a method ignores. ranked means that the jobs ahead are ordered by the known rules of the
+// scheduler; without them first come, first served ignores priorities too.
 func ignored(method string, ranked bool) []string {
 	experts := ensemble.Names()
 	switch method {
@@ -40,7 +40,7 @@ func ignored(method string, ranked bool) []string {
 	return nil
 }
 
-// withIgnored adds to methods what they ignore.
+// withIgnored adds to methods the causes that they ignore.
 func withIgnored(all []wire.Method, ranked bool) []wire.Method {
 	for i := range all {
 		all[i].Ignores = ignored(all[i].Name, ranked)

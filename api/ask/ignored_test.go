@@ -11,8 +11,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// Every method but those that learn from all of the picture says what it ignores, in the words of the interface. Those
-// that play first come, first served ignore priorities unless the scheduler's rules put the jobs ahead in order.
+// TestMethodsTellWhatTheyIgnore proves that every method, except those that learn from the whole picture, lists what it
+// ignores, in the words of the interface. Methods that simulate first come, first served ignore priorities unless the
+// scheduler's rules order the jobs ahead.
 func TestMethodsTellWhatTheyIgnore(t *testing.T) {
 	field, _ := reflect.TypeFor[wire.Method]().FieldByName("Ignores")
 	words := strings.Split(field.Tag.Get("enum"), ",")

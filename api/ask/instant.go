@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// futureInstant reads an instant that a question names: in RFC 3339, or by how long from now it is.
+// futureInstant parses a future time: in RFC 3339, or as a duration from now.
 func futureInstant(field, text string, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -30,8 +30,8 @@ func futureInstant(field, text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// startBy reads the instant by which a start is asked for, the zero Time for none. 09:00 would be nine minutes as a
-// duration, and nobody means that.
+// startBy parses the deadline for a start, the zero Time for none. It refuses 09:00, which would mean nine minutes as a
+// duration.
 func startBy(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -51,19 +51,20 @@ func probabilityBy(d *waittime.Distribution, by, now time.Time) *wire.StartBy {
 	seconds := by.Sub(now).Seconds()
 	least, most := d.Bounds(seconds)
 	return &wire.StartBy{
-		At: by.UTC().Truncate(time.Millisecond), Probability: digits(d.CDF(seconds)), AtLeast: least, AtMost: most,
+		At: by.UTC().Truncate(time.Millisecond), Probability: decimals(d.CDF(seconds), 6), AtLeast: least,
+		AtMost: most,
 	}
 }
 
 const (
 	// curvePoints is the number of equal steps of a curve.
 	curvePoints = 120
-	// curveBeyond is how far a curve goes on above the highest quantile, and leastCurve how far it goes at least, in
-	// seconds: what lies there is guessed.
+	// curveBeyond is the factor by which a curve continues above the highest quantile, leastCurve its minimum length in
+	// seconds. Values above the highest quantile are guesses.
 	curveBeyond, leastCurve = .45, 600
 )
 
-// drawn returns points of a distribution to draw it by: equal steps on the logarithmic scale, and the quantiles.
+// drawn returns points of a distribution for drawing: equal steps on the logarithmic scale, and the quantiles.
 func drawn(d *waittime.Distribution) []wire.CurvePoint {
 	var at []float64
 	highest := float64(leastCurve)
@@ -79,7 +80,7 @@ func drawn(d *waittime.Distribution) []wire.CurvePoint {
 	slices.Sort(at)
 	out := make([]wire.CurvePoint, 0, len(at))
 	for _, s := range slices.Compact(at) {
-		out = append(out, wire.CurvePoint{Seconds: decimals(s, 3), Probability: digits(d.CDF(s))})
+		out = append(out, wire.CurvePoint{Seconds: decimals(s, 3), Probability: decimals(d.CDF(s), 6)})
 	}
 	return out
 }

@@ -9,25 +9,25 @@ import (
 
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// waitingJob describes a job that waits, and why its forecast moved, by what it waits for if that is known. It leaves
-// out the owner.
+// waitingJob describes a waiting job without its owner, and why its forecast moved, by the jobs that it waits for if
+// those are known.
 func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []readmodel.Pivot) wire.Job {
 	j := w.Job
+	held := job.CauseOf(j.Reason)
 	out := wire.Job{
 		ID: j.ID, Queue: j.Queue, Procs: j.Procs, Tasks: j.Tasks, TimeLimitSeconds: j.TimeLimit.Seconds(),
 		Submit:        j.Submit,
 		WaitedSeconds: math.Max(0, now.Sub(j.Submit).Seconds()), Held: j.Held, HeldReason: j.Reason,
-		HeldClass: job.CauseOf(j.Reason).String(), HeldAction: Action(job.CauseOf(j.Reason)), AheadJobs: w.Ahead,
+		HeldClass: held.String(), HeldAction: action(held), AheadJobs: w.Ahead,
 		AheadProcs: w.AheadProcs,
 	}
 	if out.DetailsPending = j.DetailsPending(); out.DetailsPending && j.Unqueued {
-		out.Queue = "" // the queue that stands for it in the picture is a guess
+		out.Queue = "" // the queue in the picture is a guess
 	}
 	served := v.Served(j)
 	switch {
@@ -36,7 +36,7 @@ func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []
 	case served.Quantiles == nil:
 		out.NoForecast = served.Reason
 	default:
-		out.Forecast = jobForecast(served, out.WaitedSeconds, now)
+		out.Forecast = jobForecast(v, served, j, now)
 		out.Forecast.Methods = withIgnored(out.Forecast.Methods, v.Rules != nil)
 		m := v.Move(w, served, waits, now)
 		out.Moved, out.MovedBy = moved(&out, &m), string(m.Cause)
@@ -44,8 +44,8 @@ func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []
 	return out
 }
 
-func jobForecast(served *readmodel.Served, waited float64, now time.Time) *wire.JobForecast {
-	rest := served.Rest(waited)
+func jobForecast(v *readmodel.View, served *readmodel.Served, j *cluster.Job, now time.Time) *wire.JobForecast {
+	rest := v.RestOf(served, j, now)
 	out := &wire.JobForecast{
 		AtSubmit: quantiles(served.Quantiles), Now: quantiles(rest), Start: instants(rest, now),
 		AheadJobs: served.Ahead, AheadProcs: served.AheadProcs, Methods: []wire.Method{},
@@ -60,7 +60,7 @@ func jobForecast(served *readmodel.Served, waited float64, now time.Time) *wire.
 	return out
 }
 
-// explainJob adds to a waiting job what it waits for and what would start sooner.
+// explainJob adds to a waiting job the jobs that it waits for and options that would start sooner.
 func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, keep float64, waits []readmodel.Pivot,
 	out *wire.Job) {
 	if w.Job.Held {
@@ -71,15 +71,15 @@ func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, keep flo
 	if served == nil || served.Quantiles == nil || w.Job.Tasks > 1 {
 		return
 	}
-	rest := served.Rest(out.WaitedSeconds)
+	rest := v.RestOf(served, w.Job, now)
 	a := w.Job.Attributes
-	a.Priority = 0 // it is the scheduler's for this job as it is
+	a.Priority = 0 // the scheduler computed it for the unchanged job
 	out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: rest, Job: w.Job, Keep: keep})
 }
 
-// moved reports why a job's forecast is another one now.
+// moved reports why a job's forecast has changed.
 func moved(j *wire.Job, m *readmodel.Move) string {
-	text := "it has waited " + duration.Format(time.Duration(j.WaitedSeconds)*time.Second)
+	text := "it has waited " + about(float64(j.WaitedSeconds))
 	then, now := j.Forecast.AheadJobs, j.AheadJobs
 	switch m.Cause {
 	case readmodel.MovedHeld:
@@ -105,7 +105,7 @@ func moved(j *wire.Job, m *readmodel.Move) string {
 	return fmt.Sprintf("%s: %s ahead of it, about as at its submission", text, count(now, "job"))
 }
 
-// redact takes out which other jobs a job waits for, if the caller sees only the own ones.
+// redact removes the ids of other jobs if the caller may see only own jobs.
 func redact(c Caller, out *wire.Job, waits []readmodel.Pivot) {
 	if c.SeesAll() || len(out.WaitsFor) == 0 && out.MovedBy != string(readmodel.MovedOverrun) {
 		return
@@ -113,12 +113,12 @@ func redact(c Caller, out *wire.Job, waits []readmodel.Pivot) {
 	if out.WaitsFor != nil {
 		out.WaitsFor = pivotsFor(c, waits)
 	}
-	if out.MovedBy == string(readmodel.MovedOverrun) { // the sentence names one
+	if out.MovedBy == string(readmodel.MovedOverrun) { // the sentence names a job
 		out.Moved = "a job for whose end it waits runs longer than 9 in 10 such jobs"
 	}
 }
 
-// nameOwner adds whose job it is, as far as the caller may know.
+// nameOwner adds the owner of the job, in the form that the caller may see.
 func nameOwner(c Caller, j *cluster.Job, out *wire.Job) {
 	out.User = c.NameOf(j.User)
 	if c.SeesDetails(j.User) {
@@ -126,26 +126,41 @@ func nameOwner(c Caller, j *cluster.Job, out *wire.Job) {
 	}
 }
 
-// Jobs returns the waiting jobs of a view that the caller sees, those submitted first, at most limit of them. An
-// empty queue means any.
-func (s *Service) Jobs(v *readmodel.View, queue string, limit int, c Caller) wire.Jobs {
+// JobsRequest selects among the waiting jobs of a view.
+type JobsRequest struct {
+	// Queue is empty for any.
+	Queue string
+	// At most Limit jobs are listed, after skipping Offset jobs.
+	Limit, Offset int
+}
+
+// Jobs returns the waiting jobs of a view that the caller may see, in order of submission.
+func (s *Service) Jobs(v *readmodel.View, in JobsRequest, c Caller) wire.Jobs {
+	return s.listJobs(v, in, func(j *cluster.Job) bool { return c.Sees(j.User) }, c)
+}
+
+// listJobs returns the selected waiting jobs.
+func (s *Service) listJobs(v *readmodel.View, in JobsRequest, wanted func(*cluster.Job) bool, c Caller) wire.Jobs {
 	out := wire.Jobs{Cluster: v.Cluster, Jobs: []wire.Job{}, AsOf: s.AsOfInstant(v)}
 	var now time.Time
 	now, out.AgeSeconds, out.Stale = s.AsOf(v)
 	for _, w := range v.Waiting() {
-		if queue != "" && w.Job.Queue != queue || !c.Sees(w.Job.User) {
+		if in.Queue != "" && w.Job.Queue != in.Queue || !wanted(w.Job) {
 			continue
 		}
-		if out.Waiting++; len(out.Jobs) < limit {
+		if out.Waiting++; out.Waiting > in.Offset && len(out.Jobs) < in.Limit {
 			one := waitingJob(v, &w, now, nil)
 			nameOwner(c, w.Job, &one)
 			out.Jobs = append(out.Jobs, one)
 		}
 	}
+	if next := in.Offset + len(out.Jobs); len(out.Jobs) > 0 && next < out.Waiting {
+		out.NextOffset = &next
+	}
 	return out
 }
 
-// JobQuery is a question about one waiting job.
+// JobQuery is a query about one waiting job.
 type JobQuery struct {
 	View    *readmodel.View
 	service *Service
@@ -154,7 +169,7 @@ type JobQuery struct {
 	keep    float64 // by an option
 }
 
-// Job finds a waiting job that the caller sees. keep is as in WaitRequest.
+// Job finds a waiting job that the caller may see. keep is as in WaitRequest.
 func (s *Service) Job(clusterName, id string, keep float64, c Caller) (*JobQuery, error) {
 	v, err := s.View(clusterName)
 	if err != nil {
@@ -183,6 +198,11 @@ func (q *JobQuery) Answer() wire.JobAnswer {
 	waits := v.PivotsOf(q.waiting.Job)
 	out.Job = waitingJob(v, &q.waiting, now, waits)
 	explainJob(v, &q.waiting, now, q.keep, waits, &out.Job)
+	if j := q.waiting.Job; j.Held && job.CauseOf(j.Reason) == job.LimitReached {
+		if k := v.KeptJob(j); k != nil {
+			out.HeldDetail = limitCause(v, j.Queue, j.Account, k, q.caller).Detail
+		}
+	}
 	redact(q.caller, &out.Job, waits)
 	nameOwner(q.caller, q.waiting.Job, &out.Job)
 	return out

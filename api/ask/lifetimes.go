@@ -13,13 +13,13 @@ import (
 	"github.com/waitcast/waitcast/workload/lifetime"
 )
 
-// model describes a law; the zero Law (nothing fitted) gives a model of 0 samples.
+// model describes a law; the zero Law (no fit) gives a model with 0 samples.
 func model(l *predictor.Law) wire.Model {
 	m := wire.Model{Queue: l.Queue, Class: l.Class, N: l.N}
 	if l.N == 0 {
 		return m
 	}
-	if m.Law = l.Name; !l.Valid() { // Downey's law does not fit at all: another one was chosen
+	if m.Law = l.Name; !l.Valid() { // Downey's law does not fit at all, so another one was chosen
 		return m
 	}
 	m.B0, m.B1, m.R2 = l.B0, l.B1, l.R2
@@ -29,7 +29,7 @@ func model(l *predictor.Law) wire.Model {
 	return m
 }
 
-// lifetimes describes one class of a queue. The KS distance is a pass over the window: only where it is asked for.
+// lifetimes describes one class of a queue. The KS distance needs a pass over the window, so it is optional.
 func lifetimes(l *livemodels.LifetimeView, queue string, class int, ks bool) wire.Model {
 	m := model(&l.Law)
 	m.Queue, m.Class = queue, livemodels.Classes()[class]
@@ -41,7 +41,7 @@ func lifetimes(l *livemodels.LifetimeView, queue string, class int, ks bool) wir
 	return m
 }
 
-// laws reports how the competing laws of one class stand.
+// laws reports the scores of the competing laws of one class.
 func laws(l *livemodels.LifetimeView, class string) wire.LifetimeLaws {
 	c := l.Selection
 	out := wire.LifetimeLaws{Class: class, Jobs: c.Seen, Chosen: c.Chosen, Scores: []wire.LawScore{}}
@@ -52,7 +52,7 @@ func laws(l *livemodels.LifetimeView, class string) wire.LifetimeLaws {
 		}
 		out.Scores = append(out.Scores, score)
 	}
-	slices.SortStableFunc(out.Scores, func(a, b wire.LawScore) int { // those without a score last
+	slices.SortStableFunc(out.Scores, func(a, b wire.LawScore) int { // laws without a score come last
 		return cmp.Compare(missing(a.LogScore), missing(b.LogScore))
 	})
 	law := c.Law
@@ -77,7 +77,7 @@ func laws(l *livemodels.LifetimeView, class string) wire.LifetimeLaws {
 	return out
 }
 
-// Scored reports whether a law has a score of its own: one that was never fitted has that of knowing nothing.
+// Scored reports whether a law has a score of its own: a law that was never fitted has only the score of a default.
 func Scored(s *lifetime.Standing) bool { return s.N > s.Failed }
 
 func lawParams(law lifetime.Law) *wire.LawParams {
@@ -100,8 +100,8 @@ func gamma(g hypergamma.Gamma) wire.Gamma {
 	return wire.Gamma{Shape: finite(g.Shape), Scale: finite(g.Scale)}
 }
 
-// curveSteps is into how many equal parts the probabilities from 0 to 1 are cut: a quantile for each percent draws a
-// smooth curve.
+// curveSteps is the number of equal parts into which the probabilities from 0 to 1 are divided: one quantile per
+// percent gives a smooth curve.
 const curveSteps = 100
 
 // curve describes the lifetimes of one class.

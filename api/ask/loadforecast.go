@@ -15,18 +15,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// LoadRequest is a question about the load to come.
+// LoadRequest is a request for the forecast of the load.
 type LoadRequest struct {
-	// Cluster may be empty where there is only one; an empty queue means the cluster and all queues.
+	// Cluster may be empty if there is only one; an empty queue means the cluster and all queues.
 	Cluster, Queue string
 	// Hours bounds the horizons.
 	Hours float64
 }
 
-// LoadQuery is a question about the load to come, against one view.
+// LoadQuery is a query for the forecast of the load, on one view.
 type LoadQuery struct {
 	View *readmodel.View
-	// Outlook is the forecast that the answer is of.
+	// Outlook is the forecast of the answer.
 	Outlook *loadforecast.Outlook
 	service *Service
 	request LoadRequest
@@ -74,7 +74,7 @@ func (q *LoadQuery) Answer() (wire.LoadForecast, error) {
 	return out, nil
 }
 
-// noOutlook reports why there is no forecast yet.
+// noOutlook returns the reason why there is no forecast yet.
 func noOutlook(v *readmodel.View) *Refusal {
 	if v.Capacity < 1 {
 		return noForecast(KindUnavailable, predictor.ReasonUnknownCapacity,
@@ -107,7 +107,7 @@ func loadAhead(f *outlook.Future, at time.Time, hours float64) wire.LoadAhead {
 	return out
 }
 
-// standardWaits returns the waits of standard jobs in the pools of the question.
+// standardWaits returns the waits of standard jobs in the queried pools.
 func standardWaits(v *readmodel.View, o *loadforecast.Outlook, in *LoadRequest) []wire.StandardWait {
 	out := []wire.StandardWait{}
 	for i := range o.Waits {
@@ -161,7 +161,7 @@ func loadScores(o *loadforecast.Outlook, hours float64) []wire.LoadScore {
 	return out
 }
 
-// loadLearnt reports how much is known of how forecasts turn out.
+// loadLearnt reports how many outcomes of forecasts have been learned.
 func loadLearnt(o *loadforecast.Outlook, hours float64) wire.LoadLearnt {
 	out := wire.LoadLearnt{Horizons: []wire.LoadOutcomes{}}
 	var none []string
@@ -187,8 +187,8 @@ func loadLearnt(o *loadforecast.Outlook, hours float64) wire.LoadLearnt {
 	case len(none) == len(out.Horizons):
 		out.Note = "no outcome is known yet: the bands are those of the simulation alone"
 	case len(none) > 0:
-		out.Note = "no outcome is known yet " + strings.Join(none, ", ") +
-			" ahead: there the bands are those of the simulation alone"
+		out.Note = "no outcome is known yet of what was forecast " + strings.Join(none, ", ") +
+			" ahead: those bands are the simulation's alone"
 	default:
 		out.Note = fmt.Sprintf("learnt from %d outcomes %s ahead", out.Horizons[0].Outcomes,
 			duration.Format(time.Duration(out.Horizons[0].HorizonSeconds*float64(time.Second))))

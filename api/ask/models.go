@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// lublin describes a fit; figures of a part that is not fitted are 0.
+// lublin describes a fit; figures of a part without a fit are 0.
 func lublin(f *livemodels.LublinFit) *wire.Lublin {
 	out := &wire.Lublin{
 		Size:    wire.LublinSize{Reason: f.NoSizes},
@@ -49,7 +49,7 @@ func chains(c *markov.Chains) *wire.Markov {
 	}
 }
 
-// Users reports what is known of the users, in numbers alone.
+// Users reports statistics of the users, without names.
 func Users(a *readmodel.Analysis, s readmodel.Saturation) *wire.Users {
 	out := &wire.Users{
 		Reason: a.NoPools, Since: a.Origin, Jobs: a.Jobs, NeverRanJobs: a.NeverRan, Sessions: a.Sessions,
@@ -69,7 +69,7 @@ func Users(a *readmodel.Analysis, s readmodel.Saturation) *wire.Users {
 	return out
 }
 
-// saturation writes the saturation of a queue or the cluster, nil before anything of it is known.
+// saturation returns the saturation of a queue or the cluster, nil if nothing is known yet.
 func saturation(s *readmodel.Saturation) *wire.Saturation {
 	if s.History.Weeks == 0 && s.FutureWeeks == 0 {
 		return nil
@@ -104,7 +104,7 @@ func (s *Service) Models(v *readmodel.View, queue string) wire.Models {
 	return out
 }
 
-// Curves returns the lifetimes of the jobs of a queue as they were observed, beside the laws fitted on them.
+// Curves returns the observed lifetimes of the jobs of a queue, beside the laws fitted to them.
 func (s *Service) Curves(v *readmodel.View, queue string) wire.LifetimeCurves {
 	out := wire.LifetimeCurves{Cluster: v.Cluster, Queue: queue, Curves: []wire.LifetimeCurve{}, AsOf: s.AsOfInstant(v)}
 	_, out.AgeSeconds, out.Stale = s.AsOf(v)

@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	// mostOpenings bounds the openings of a queue: each is several forecasts.
+	// mostOpenings bounds the openings of a queue: each takes several forecasts.
 	mostOpenings = 12
-	// atOnce is within how many seconds a start is one at once.
+	// atOnce is the maximum wait, in seconds, of an immediate start.
 	atOnce = 60
-	// likely is the probability from which on a start at once is called so.
+	// likely is the minimum probability for an immediate start to be reported.
 	likely = .9
-	// anyLimit stands for any time limit where the queue's longest is not known.
+	// anyLimit represents any time limit if the queue's longest one is unknown.
 	anyLimit = 7 * 24 * time.Hour
 )
 
-// NowRequest is a question about what would start at once.
+// NowRequest is a request for jobs that would start at once.
 type NowRequest struct {
 	// Cluster and Queue select; empty means any.
 	Cluster, Queue     string
 	User, Account, QOS string
 }
 
-// NowQuery is a question about what would start at once, against the views of one instant.
+// NowQuery is a query for jobs that would start at once, on the views of one instant.
 type NowQuery struct {
 	Views   []*readmodel.View
 	service *Service
 	request NowRequest
 }
 
-// Now finds the clusters that a question is about.
+// Now finds the queried clusters.
 func (s *Service) Now(in NowRequest) (*NowQuery, error) {
 	views, err := s.ReadViews(in.Cluster)
 	if err != nil {
@@ -46,8 +46,8 @@ func (s *Service) Now(in NowRequest) (*NowQuery, error) {
 	return &NowQuery{views, s, in}, nil
 }
 
-// Answer reports what would start at once, queue by queue. With several clusters the oldest view gives the answer its
-// age.
+// Answer reports jobs that would start at once, by queue. With several clusters the age of the answer is that of the
+// oldest view.
 func (q *NowQuery) Answer() (wire.Now, error) {
 	s, in := q.service, &q.request
 	out := wire.Now{Queues: []wire.NowQueue{}}
@@ -82,7 +82,7 @@ func (q *NowQuery) Answer() (wire.Now, error) {
 	return out, nil
 }
 
-// queueNow reports what would start at once in a queue.
+// queueNow reports jobs that would start at once in a queue.
 func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.NowQueue {
 	pool := p.view.Pool(p.queue)
 	out := wire.NowQueue{
@@ -126,7 +126,7 @@ func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.No
 	return out
 }
 
-// opening returns the probability that a job of an opening starts at once; false if it is not known.
+// opening returns the probability that a job of an opening starts at once; false if unknown.
 func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
 	longest time.Duration) (wire.Opening, bool) {
 	out := wire.Opening{Procs: o.Procs}
@@ -148,7 +148,7 @@ func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
 		}
 		return wait.CDF(atOnce)
 	}
-	out.Probability = digits(at(o.Procs))
+	out.Probability = decimals(at(o.Procs), 6)
 	if out.LikelyProcs = o.Procs; out.Probability >= likely {
 		return out, true
 	}
@@ -165,7 +165,7 @@ func (s *Service) opening(p *targetQueue, o forward.Opening, base job.Request,
 	return out, true
 }
 
-// frontier leaves out openings that another one covers, as the queue's own limits can make them alike.
+// frontier removes openings that another one covers; the queue's own limits can make openings equal.
 func frontier(all []wire.Opening) []wire.Opening {
 	covers := func(a, b *wire.Opening) bool {
 		return a.Procs >= b.Procs &&
@@ -184,7 +184,7 @@ func frontier(all []wire.Opening) []wire.Opening {
 	return out
 }
 
-// nowReason reports what would start at once in one sentence.
+// nowReason describes in one sentence what would start at once.
 func nowReason(q *wire.NowQueue) string {
 	if q.PlanAge == nil {
 		return "it is not known what would start at once: no plan of the queue is there yet"

@@ -8,12 +8,11 @@ import (
 )
 
 const (
-	// leastGain is by what part of the score an advice must be better than one that stands, where nothing else is
-	// asked for.
+	// leastGain is the default relative gain in score by which new advice must be better than the standing advice.
 	leastGain = .05
 )
 
-// readObjective reads what the choice is to be best in.
+// readObjective parses the objective of the choice.
 func (q *sizeQuery) readObjective() error {
 	o := &q.req.Objective
 	q.objective = advice.Objective{Level: o.Level, ProcHour: o.PriceProcHour, Hour: o.PriceHour}
@@ -50,7 +49,7 @@ func (q *sizeQuery) readObjective() error {
 	return nil
 }
 
-// considerate sets the prices by who waits in each pool, in units of the first one's.
+// considerate sets the prices by the waiting jobs in each pool, relative to the first pool.
 func (q *sizeQuery) considerate() {
 	price := func(p *targetQueue) advice.Objective {
 		waiting, loads := 0, p.view.Loads()
@@ -82,7 +81,7 @@ func (q *sizeQuery) kind() string {
 	}
 }
 
-// readSteady checks what keeps advice from flapping.
+// readSteady checks the settings that keep advice from changing too often.
 func (q *sizeQuery) readSteady() error {
 	if g := q.req.LeastGain; g != nil && !(*g >= 0 && *g < 1) {
 		return Invalid("least_gain", "want a number from 0 to below 1")
@@ -93,7 +92,7 @@ func (q *sizeQuery) readSteady() error {
 	return nil
 }
 
-// steady is how long, and against how much better candidates, an advice stands.
+// steady has the time for which advice stands, and the gain that a better candidate needs to replace it.
 func (q *sizeQuery) steady() advice.Steady {
 	out := advice.Steady{Gain: leastGain, Hold: q.req.HoldSeconds}
 	if q.req.LeastGain != nil {
@@ -102,8 +101,7 @@ func (q *sizeQuery) steady() advice.Steady {
 	return out
 }
 
-// previousAdvice returns the advice that was given before: for a running job that is to keep its size, if the request
-// names no other.
+// previousAdvice returns the previous advice; for a running job, to keep its size if the request names no other.
 func (q *sizeQuery) previousAdvice() advice.Standing {
 	switch s := q.req.Standing; {
 	case s != nil:
@@ -121,8 +119,8 @@ func (q *sizeQuery) previousAdvice() advice.Standing {
 	return advice.Standing{}
 }
 
-// standingAdvice returns the advice that stands after a result. An advice of the future, from a clock that was set
-// back, stands since now.
+// standingAdvice returns the advice that stands after a result. Advice from the future, after a clock was set back,
+// counts from now.
 func (q *sizeQuery) standingAdvice(r *advice.Result, standing advice.Standing) (advice.Standing, error) {
 	now := instantSeconds(q.service.now())
 	standing.Since = min(standing.Since, now)

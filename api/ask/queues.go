@@ -1,23 +1,26 @@
 package ask
 
 import (
+	"math"
+
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Queues describes the queues of some views, and their pools. With several clusters the oldest view gives the answer
-// its age.
+// Queues describes the queues of some views, and their pools. With several clusters the age of the answer is that of
+// the oldest view.
 func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 	out := wire.Queues{Queues: []wire.Queue{}, Pools: []wire.Pool{}}
 	for i, v := range views {
-		loads := v.Loads()
+		loads, typical := v.Loads(), typicalOf(v)
 		for _, name := range v.Queues() {
 			l := loads[name]
 			q := wire.Queue{
 				Cluster: v.Cluster, Name: name, RunningJobs: l.RunningJobs, RunningProcs: l.RunningProcs,
 				QueuedJobs: l.QueuedJobs, QueuedProcs: l.QueuedProcs, HeldJobs: l.HeldJobs,
 				Pool: v.Pool(name).Name, Rules: startRules(v.StartRules(name)), Models: []wire.Model{},
+				Typical: typical[name],
 			}
 			policy, known := v.Policy(name)
 			q.Policy, q.PolicySource = policy.String(), known.String()
@@ -31,6 +34,17 @@ func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 		out.Pools = append(out.Pools, poolsOf(v)...)
 		if _, age, stale := s.AsOf(v); i == 0 || v.At.Before(out.AsOf) {
 			out.AsOf, out.AgeSeconds, out.Stale = s.AsOfInstant(v), age, stale
+		}
+	}
+	return out
+}
+
+// typicalOf returns the request of a typical job of each queue.
+func typicalOf(v *readmodel.View) map[string]*wire.TypicalJob {
+	out := map[string]*wire.TypicalJob{}
+	for _, t := range v.Typical(math.MaxInt) { // those with the most jobs first
+		if out[t.Queue] == nil {
+			out[t.Queue] = &wire.TypicalJob{Procs: t.Procs, TimeLimitSeconds: t.TimeLimit.Seconds()}
 		}
 	}
 	return out

@@ -15,8 +15,8 @@ import (
 	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// reason writes the forecast in one sentence: what is free, who is ahead, what follows from that and whether the
-// forecast agrees with it, and what the forecast rests on.
+// reason describes the forecast in one sentence: free processors, jobs ahead, the start that follows from those and
+// whether the forecast agrees, and the basis of the forecast.
 func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Forecast) string {
 	parts := []string{situation(w)}
 	if longer := disagreement(w, knownCauses(q.View, w, f)); longer != "" {
@@ -43,11 +43,11 @@ func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Fo
 	return strings.Join(parts, "; ")
 }
 
-// soon reports whether a start at once is at least as probable as not.
+// soon reports whether an immediate start has a probability of at least 0.5.
 func soon(w *wire.Wait) bool { return w.StartWithin.Minute >= .5 }
 
-// situation reports what is free and who is ahead, and that the job starts at once where both that and the forecast say
-// so.
+// situation describes the free processors and the jobs ahead, and that the job starts at once if both this and the
+// forecast suggest it.
 func situation(w *wire.Wait) string {
 	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
 		"memory": "processors' shares of memory"}[w.State.Binds]
@@ -78,7 +78,7 @@ func disagreement(w *wire.Wait, causes []string) string {
 	switch {
 	case fits == soon(w):
 		return ""
-	case !fits && w.State.QueuedAheadJobs > 0: // it may fit between them, as situation says
+	case !fits && w.State.QueuedAheadJobs > 0: // it may fit between them, which situation mentions
 		return ""
 	case !fits:
 		return fmt.Sprintf("but %s: %s", evidence(w, "sooner"), half(w))
@@ -90,8 +90,8 @@ func disagreement(w *wire.Wait, causes []string) string {
 	return text + " (known of why: " + strings.Join(causes, "; ") + ")"
 }
 
-// evidence reports what says that a job starts later, or sooner, than free processors suggest. Only learnt waits prove
-// what jobs have done.
+// evidence names the evidence that a job starts later, or sooner, than free processors suggest. Only learnt waits are
+// proof.
 func evidence(w *wire.Wait, how string) string {
 	played := []string{ensemble.Names()[ensemble.Simulation], ensemble.Names()[ensemble.Limits], ""}
 	text := "such jobs have lately started " + how
@@ -104,16 +104,16 @@ func evidence(w *wire.Wait, how string) string {
 	return text + " than free processors suggest"
 }
 
-// half writes the median.
+// half describes the median.
 func half(w *wire.Wait) string {
 	if w.WaitSeconds.P50 == nil {
 		return "half of them may never start"
 	}
-	return fmt.Sprintf("half of them start within %s", spell(*w.WaitSeconds.P50))
+	return fmt.Sprintf("half of them start within %s", about(*w.WaitSeconds.P50))
 }
 
-// knownCauses returns what the scheduler, the configuration or the log tells that may keep a job waiting beside free
-// processors.
+// knownCauses returns the causes, known from the scheduler, the configuration or the log, that may keep a job waiting
+// beside free processors.
 func knownCauses(v *readmodel.View, w *wire.Wait, f *predictor.Forecast) []string {
 	var out []string
 	if f.Closed {
@@ -122,7 +122,7 @@ func knownCauses(v *readmodel.View, w *wire.Wait, f *predictor.Forecast) []strin
 	if facts := queueFacts(v, w.Queue); facts.Down || facts.Closed {
 		out = append(out, "the queue does not work now")
 	}
-	// a learnt priority is what waitcast makes of the starts, and explains nothing
+	// a priority learnt from the starts explains nothing
 	policy, from := v.Policy(w.Queue)
 	if from != enginepools.PolicyLearnt && strings.HasPrefix(policy.String(), "priority") {
 		out = append(out, "jobs with a higher priority go before it, also those that come later")
@@ -137,7 +137,7 @@ func knownCauses(v *readmodel.View, w *wire.Wait, f *predictor.Forecast) []strin
 	return out
 }
 
-// outages names what the scheduler has planned for the pool of a scene.
+// outages names the planned outages of the pool of a scene.
 func outages(scene *predictor.Scene) string {
 	var names []string
 	for _, o := range scene.Pool.Outages {
@@ -146,10 +146,10 @@ func outages(scene *predictor.Scene) string {
 	return strings.Join(names, ", ")
 }
 
-// fewWaits is the number of learnt waits below which the answer warns that little is known: nothing is trained before.
+// fewWaits is the number of learnt waits below which the answer warns that little is known; training starts there.
 const fewWaits = 300
 
-// basis reports what the forecast rests on.
+// basis describes the basis of the forecast.
 func basis(w *wire.Wait) string {
 	b := &w.Basis
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// The sentence agrees with the numbers beside it, whatever free processors suggest, and claims about jobs of the past
-// only what was learnt.
+// TestReasonAgreesWithTheNumbers proves that the sentence agrees with the numbers, whatever free processors suggest,
+// and makes claims about past jobs only from learnt waits.
 func TestReasonAgreesWithTheNumbers(t *testing.T) {
 	free := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30}
 	behind := wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30, QueuedAheadJobs: 1, QueuedAhead: 40, Needed: 20}
@@ -17,7 +17,7 @@ func TestReasonAgreesWithTheNumbers(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		state   wire.ClusterState
-		minute  float64 // probability of a start within one
+		minute  float64 // probability of a start within one minute
 		median  *float64
 		method  string
 		basis   wire.Basis
@@ -30,10 +30,10 @@ func TestReasonAgreesWithTheNumbers(t *testing.T) {
 		{"free, and they have waited", free, .2, number(220), accuracy.Waitcast,
 			wire.Basis{Learnt: 400, RestsOn: "trees"}, nil,
 			"30 of 64 processors are free and nobody is ahead, but such jobs have lately started later than free " +
-				"processors suggest: half of them start within 3 min 40 s (why is not known here)", "starts at once"},
+				"processors suggest: half of them start within about 4 min (why is not known here)", "starts at once"},
 		{"free, and causes are known", free, .2, number(220), accuracy.Waitcast,
 			wire.Basis{Learnt: 40, RestsOn: "recent"}, []string{"a", "b"},
-			"half of them start within 3 min 40 s (known of why: a; b)", "starts at once"},
+			"half of them start within about 4 min (known of why: a; b)", "starts at once"},
 		{"free, and the simulation has it wait", free, .2, number(220), accuracy.Waitcast,
 			wire.Basis{Learnt: 40, RestsOn: "simulation"}, nil,
 			"played forward with what is known of the queue it starts later than free processors suggest", "lately"},
@@ -42,7 +42,8 @@ func TestReasonAgreesWithTheNumbers(t *testing.T) {
 		{"full, and they start at once", full, .8, number(0), accuracy.Waitcast,
 			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil,
 			"next in line: 2 of 64 processors are free, 6 more must be freed by the 3 jobs that run, but such jobs " +
-				"have lately started sooner than free processors suggest: half of them start within 0 s", "later"},
+				"have lately started sooner than free processors suggest: half of them start within less than a minute",
+			"later"},
 		{"full, and it waits", full, .1, number(500), accuracy.Waitcast,
 			wire.Basis{Learnt: 400, RestsOn: "linear"}, nil,
 			"next in line: 2 of 64 processors are free, 6 more must be freed by the 3 jobs that run", "but"},
@@ -62,7 +63,8 @@ func TestReasonAgreesWithTheNumbers(t *testing.T) {
 	}
 }
 
-// What a forecast rests on is said as it is: that no wait was learnt only if none was.
+// TestBasisSaysWhatIsLearnt proves that the basis of a forecast is described correctly: it says that no wait was learnt
+// only if none was.
 func TestBasisSaysWhatIsLearnt(t *testing.T) {
 	const headQueue = "exact_queue"
 	for _, c := range []struct {

@@ -10,47 +10,49 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// Kind is why a question has no answer.
+// Kind is the kind of a refusal.
 type Kind int
 
 // The kinds of refusals.
 const (
-	KindNotFound    Kind = iota + 1 // what is named does not exist
-	KindInvalid                     // the question cannot be answered as it is
+	KindNotFound    Kind = iota + 1 // a named object does not exist
+	KindInvalid                     // the request is invalid
 	KindUnavailable                 // an answer may be possible later
 )
 
-// Refusal is the error of a question that has no answer.
+// Refusal is the error of a request that cannot be answered.
 type Refusal struct {
 	Kind Kind
-	// Reason is the cause, where no forecast is possible; else it is empty.
+	// Reason is the cause if no forecast is possible; else it is empty.
 	Reason headqueue.Reason
-	// Detail is what is wrong, Hint what would help, where that is known.
+	// Field is the wrong parameter, if there is one.
+	Field string
+	// Detail describes the error, Hint what would help, if known.
 	Detail, Hint string
 }
 
 // Error implements error.
 func (r *Refusal) Error() string { return r.Detail }
 
-// NotFound refuses a question about something that does not exist.
+// NotFound returns a Refusal for an object that does not exist.
 func NotFound(detail string) *Refusal { return &Refusal{Kind: KindNotFound, Detail: detail} }
 
-// Invalid refuses a question because of one of its fields.
+// Invalid returns a Refusal for an invalid field.
 func Invalid(field, detail string) *Refusal {
-	return &Refusal{Kind: KindInvalid, Detail: field + ": " + detail}
+	return &Refusal{Kind: KindInvalid, Field: field, Detail: field + ": " + detail}
 }
 
-// Unavailable refuses a question that may be answered later.
+// Unavailable returns a Refusal for a request that may be answered later.
 func Unavailable(detail, hint string) *Refusal {
 	return &Refusal{Kind: KindUnavailable, Detail: detail, Hint: hint}
 }
 
-// noForecast reports why no forecast is possible and what would help.
+// noForecast returns a Refusal with the reason why no forecast is possible and what would help.
 func noForecast(kind Kind, reason headqueue.Reason, detail, hint string) *Refusal {
 	return &Refusal{Kind: kind, Reason: reason, Detail: detail, Hint: hint}
 }
 
-// forecastRefusal turns a predictor's error into a refusal.
+// forecastRefusal converts a predictor's error to a Refusal.
 func forecastRefusal(err error) error {
 	var cannot *headqueue.CannotSay
 	if !errors.As(err, &cannot) {
@@ -93,7 +95,7 @@ func unknownQueue(v *readmodel.View, queue string) *Refusal {
 // listedQueues is the number of queues that a message names.
 const listedQueues = 20
 
-// queueList writes the names of queues, not all of very many.
+// queueList lists the names of queues, at most listedQueues of them.
 func queueList(names []string) string {
 	if more := len(names) - listedQueues; more > 0 {
 		return fmt.Sprintf("%s and %d more (GET /v1/queues has all)", strings.Join(names[:listedQueues], ", "), more)

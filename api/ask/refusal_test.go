@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// unread are the views of one cluster of which nothing has been read.
+// unread has the views of one cluster without records.
 type unread struct{ view *readmodel.View }
 
 func (u unread) View(name string) *readmodel.View {
@@ -26,7 +26,7 @@ func (u unread) View(name string) *readmodel.View {
 func (u unread) Views() []*readmodel.View   { return []*readmodel.View{u.view} }
 func (u unread) Published() <-chan struct{} { return nil }
 
-// TestRefusals proves that the use cases refuse without HTTP, and tell apart what is wrong for good and what may pass.
+// TestRefusals proves that the use cases return refusals without HTTP, and distinguish permanent from temporary ones.
 func TestRefusals(t *testing.T) {
 	views := unread{&readmodel.View{View: &cluster.View{Cluster: "main"}}}
 	s := ask.New(views, ask.Options{StaleAfter: time.Hour, Now: time.Now, Log: zap.NewNop()})
@@ -35,7 +35,7 @@ func TestRefusals(t *testing.T) {
 		return err
 	}
 	_, now := s.Now(ask.NowRequest{})
-	_, size := s.Size(&wire.SizeRequest{})
+	_, size := s.Size(&wire.SizeRequest{}, nil)
 	for name, c := range map[string]struct {
 		err    error
 		kind   ask.Kind

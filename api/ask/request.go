@@ -2,36 +2,37 @@ package ask
 
 import (
 	"github.com/waitcast/waitcast/cluster"
-	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// WaitRequest is a question about the wait of one job, as it was asked.
+// WaitRequest is a request for the wait of one job, as received.
 type WaitRequest struct {
-	// Cluster and Queue may be empty where there is only one.
+	// Cluster and Queue may be empty if there is only one.
 	Cluster, Queue     string
 	Procs, Nodes, GPUs int
-	// Memory and TimeLimit are as users write them; empty where nothing is asked for.
+	// GPUType is the type of the GPUs; empty for any type.
+	GPUType string
+	// Memory and TimeLimit are as users write them; empty if not requested.
 	Memory, TimeLimit  string
 	User, Account, QOS string
-	// By is an instant or a duration from now; empty where no probability of a start by then is asked for.
+	// By is a time or a duration from now for which the probability of a start is requested; may be empty.
 	By string
-	// Curve asks for points of the distribution.
+	// Curve requests points of the distribution.
 	Curve bool
-	// Explain asks for what the job would wait for, and what would start sooner.
+	// Explain requests the causes of the wait, and options that would start sooner.
 	Explain bool
-	// Keep is the part of the processors and of the time limit that what would start sooner keeps at least; 0 for
+	// Keep is the minimum part of the processors and of the time limit that such options keep; 0 means
 	// readmodel.DefaultKeep.
 	Keep float64
 }
 
-// request reads a question, and refuses what can be refused without a forecast.
+// request parses the request, and refuses it if that is possible without a forecast.
 func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 	req := job.Request{
 		Queue: in.Queue, User: in.User, Account: in.Account, QOS: in.QOS, Procs: in.Procs, Nodes: in.Nodes,
-		GPUs: in.GPUs,
+		GPUs: in.GPUs, GPUType: in.GPUType,
 	}
 	if req.Procs == 0 && req.Nodes == 0 {
 		return req, Invalid("procs", "say how many processors (or nodes) the job asks for, at least 1")
@@ -44,12 +45,9 @@ func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 		req.Memory = memory
 	}
 	if in.TimeLimit != "" {
-		limit, err := duration.Parse(in.TimeLimit)
+		limit, err := timeLimit("time_limit", in.TimeLimit)
 		if err != nil {
-			return req, Invalid("time_limit", err.Error())
-		}
-		if limit < 0 {
-			return req, Invalid("time_limit", "must not be negative")
+			return req, err
 		}
 		req.TimeLimit = limit
 	}
@@ -66,7 +64,7 @@ func request(v *readmodel.View, in *WaitRequest) (job.Request, error) {
 	return req, fits(v, &a)
 }
 
-// queue finds the queue that is asked about.
+// queue finds the requested queue.
 func queue(v *readmodel.View, req *job.Request) error {
 	if req.Queue == "" {
 		names := v.Queues()

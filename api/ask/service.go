@@ -1,23 +1,21 @@
-// Package ask holds the use cases of waitcast's interface: how long would a job wait, which size should it ask for,
-// what would start now. It answers decoded questions from published views and knows no HTTP: package api decodes,
-// authorises, calls a use case and encodes. Its answers are the types of package wire.
+// Package ask has the use cases of waitcast's interface: how long would a job wait, which size should it request, what
+// would start now. It answers decoded requests from published views, without HTTP: package api decodes, authorises,
+// calls a use case and encodes. Its answers are the types of package wire.
 package ask
 
 import (
 	"fmt"
 	"math"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
-	"github.com/waitcast/waitcast/predictor"
 	"go.uber.org/zap"
 )
 
-// Views is where the published views come from.
+// Views is the source of the published views.
 type Views interface {
 	// View returns the newest view of a cluster, nil if there is no such cluster.
 	View(cluster string) *readmodel.View
@@ -27,7 +25,7 @@ type Views interface {
 	Published() <-chan struct{}
 }
 
-// Options are what a service needs beside the views.
+// Options configure a service.
 type Options struct {
 	// StaleAfter is the age beyond which an answer is marked stale.
 	StaleAfter time.Duration
@@ -36,21 +34,20 @@ type Options struct {
 	Log *zap.Logger
 }
 
-// Service answers questions. It is safe for concurrent use.
+// Service answers requests. It is safe for concurrent use.
 type Service struct {
 	views       Views
 	now         func() time.Time
 	staleAfter  atomic.Int64 // a time.Duration
 	log         *zap.Logger
-	forecasters sync.Pool
+	forecasters *forecasterPool
 	analyses    analyses
 }
 
 // New returns a service.
 func New(views Views, o Options) *Service {
-	s := &Service{views: views, now: o.Now, log: o.Log}
+	s := &Service{views: views, now: o.Now, log: o.Log, forecasters: newForecasterPool()}
 	s.SetStaleAfter(o.StaleAfter)
-	s.forecasters.New = func() any { return predictor.NewForecaster() }
 	return s
 }
 
@@ -60,7 +57,7 @@ func (s *Service) SetStaleAfter(age time.Duration) { s.staleAfter.Store(int64(ag
 // limit returns the age beyond which an answer is marked stale.
 func (s *Service) limit() time.Duration { return time.Duration(s.staleAfter.Load()) }
 
-// View finds the cluster that is asked about.
+// View returns the view of the requested cluster.
 func (s *Service) View(cluster string) (*readmodel.View, error) {
 	if cluster != "" {
 		if v := s.views.View(cluster); v != nil {
@@ -84,8 +81,8 @@ func (s *Service) clusters() []string {
 	return names
 }
 
-// ReadView returns the view of a cluster of which something has been read, and that has the queue, if one is named.
-// The queue becomes the one under which its jobs are counted.
+// ReadView returns the view of a cluster. It refuses a cluster without any record, and an unknown queue if one is
+// named. It replaces the queue by the one under which its jobs are counted.
 func (s *Service) ReadView(cluster string, queue *string) (*readmodel.View, error) {
 	v, err := s.View(cluster)
 	switch {
@@ -99,7 +96,7 @@ func (s *Service) ReadView(cluster string, queue *string) (*readmodel.View, erro
 	return v, FindQueue(v, queue)
 }
 
-// ReadViews returns the view of a cluster, or of all of which anything has been read.
+// ReadViews returns the view of a cluster, or of all clusters with records.
 func (s *Service) ReadViews(name string) ([]*readmodel.View, error) {
 	if name != "" {
 		any := ""
@@ -119,8 +116,8 @@ func (s *Service) ReadViews(name string) ([]*readmodel.View, error) {
 	return out, nil
 }
 
-// FindQueue replaces the name of a queue by that of the queue under which its jobs are counted, and refuses one that
-// was never seen.
+// FindQueue replaces the name of a queue by that of the queue under which its jobs are counted, and refuses an unknown
+// queue.
 func FindQueue(v *readmodel.View, queue *string) error {
 	found, ok := v.QueueOf(*queue)
 	if !ok {
@@ -130,7 +127,7 @@ func FindQueue(v *readmodel.View, queue *string) error {
 	return nil
 }
 
-// askedQueue returns the queue that was asked about where its jobs are counted under another one, else "".
+// askedQueue returns the requested queue if its jobs are counted under another one, else "".
 func askedQueue(asked, found string) string {
 	if asked == found {
 		return ""
@@ -139,11 +136,11 @@ func askedQueue(asked, found string) string {
 }
 
 // AsOf returns the instant that an answer is for, the age of the newest record behind it in seconds, and whether that
-// is stale. A picture that is stale is answered for as it was then: nobody knows what has ended since.
+// is stale. A stale view is evaluated at its own time, because later ends are unknown.
 func (s *Service) AsOf(v *readmodel.View) (now time.Time, age float64, stale bool) {
 	now = s.now()
 	if v.At.IsZero() {
-		return now, 0, true // nothing was ever read
+		return now, 0, true // no record was ever read
 	}
 	age = math.Max(0, now.Sub(v.At).Seconds())
 	stale = s.WhyStale(v) != ""
@@ -153,8 +150,8 @@ func (s *Service) AsOf(v *readmodel.View) (now time.Time, age float64, stale boo
 	return now, age, stale
 }
 
-// AsOfInstant is what an answer from the view is as of: the newest record's time, but never later than the clock,
-// from which hosts may differ by some minutes.
+// AsOfInstant returns the instant of an answer from the view: the newest record's time, but never later than the clock,
+// because the clocks of hosts may differ by some minutes.
 func (s *Service) AsOfInstant(v *readmodel.View) time.Time {
 	if now := s.now(); v.At.After(now) {
 		return now.Round(0).UTC()
@@ -162,8 +159,8 @@ func (s *Service) AsOfInstant(v *readmodel.View) time.Time {
 	return v.At
 }
 
-// WhyStale returns why answers about a cluster are stale, "" if they are fresh: the newest record is older than the
-// limit, or a source could not be read for longer than that.
+// WhyStale returns the reason why answers about a cluster are stale, "" if they are fresh: the newest record is older
+// than the limit, or a source could not be read for longer than that.
 func (s *Service) WhyStale(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return "no record of the cluster has been read yet"

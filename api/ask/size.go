@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// Size ranks the sizes and queues that a job could ask for, or the sizes that a running job could have.
-func (s *Service) Size(req *wire.SizeRequest) (wire.Size, error) {
-	q, err := s.newSizeQuery(req)
+// Size ranks the sizes and queues that a job could request, or the sizes that a running job could have.
+func (s *Service) Size(req *wire.SizeRequest, pace Pace) (wire.Size, error) {
+	q, err := s.newSizeQuery(req, pace)
 	if err != nil {
 		return wire.Size{}, err
 	}
@@ -27,8 +27,8 @@ func (s *Service) Size(req *wire.SizeRequest) (wire.Size, error) {
 }
 
 // newSizeQuery reads a request, and refuses it if that is possible without a forecast.
-func (s *Service) newSizeQuery(req *wire.SizeRequest) (*sizeQuery, error) {
-	q := &sizeQuery{service: s, req: req, request: advice.NoRequest,
+func (s *Service) newSizeQuery(req *wire.SizeRequest, pace Pace) (*sizeQuery, error) {
+	q := &sizeQuery{service: s, req: req, request: advice.NoRequest, pace: paceOf(pace),
 		base: job.Request{User: req.User, Account: req.Account, QOS: req.QOS}}
 	for _, read := range []func() error{
 		q.readTargets, q.readRunning, q.readCurve, q.readObjective, q.readSizes, q.readSteady,
@@ -68,12 +68,12 @@ func (q *sizeQuery) readTargets() error {
 	return nil
 }
 
-// gather makes the candidates: every size in every queue that has it.
+// gather makes the candidates: every size in every queue that allows it.
 func (q *sizeQuery) gather() error {
 	if q.job != nil {
 		return q.gatherRunning()
 	}
-	var refused error // why a size that was named cannot be had, of the queue that was asked last
+	var refused error // reason why a named size is impossible, for the last queue
 	for _, procs := range q.sizes {
 		had := false
 		for i := range q.targets {
@@ -99,8 +99,9 @@ func (q *sizeQuery) gather() error {
 	return q.findRequest()
 }
 
-// choose asks for the forecasts and ranks the candidates.
+// choose makes the forecasts and ranks the candidates.
 func (q *sizeQuery) choose() (*advice.Result, error) {
+	q.pace.Expect(len(q.sizes) * len(q.targets))
 	if err := q.gather(); err != nil {
 		return nil, err
 	}
@@ -109,12 +110,12 @@ func (q *sizeQuery) choose() (*advice.Result, error) {
 	if q.job != nil {
 		r, err = q.resize()
 	} else {
-		r, err = advice.Choose(q.candidates, q.request, q.objective)
+		r, err = advice.ChooseInSteps(q.candidates, q.request, q.objective, q.rankStep)
 	}
 	if err != nil {
 		return nil, sizeRefusal(err)
 	}
-	for i := range r.Answers { // a running job's are named by the library
+	for i := range r.Answers { // package advice names those of a running job
 		r.Answers[i].Name = q.requests[i].name()
 	}
 	return r, nil

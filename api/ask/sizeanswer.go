@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// answer writes a result, with the advice that stands.
+// answer converts a result, with the standing advice.
 func (q *sizeQuery) answer(r *advice.Result, stands advice.Standing) wire.Size {
 	out := wire.Size{
 		Objective: q.kind(), Candidates: make([]wire.SizeCandidate, 0, len(r.Answers)), LeftOut: q.excluded,
@@ -25,7 +25,7 @@ func (q *sizeQuery) answer(r *advice.Result, stands advice.Standing) wire.Size {
 	return out
 }
 
-// age returns the age of the oldest picture that an answer rests on, and whether any is stale.
+// age returns the age of the oldest view behind an answer, and whether any is stale.
 func (q *sizeQuery) age() (asOf time.Time, seconds float64, stale bool) {
 	for i := range q.targets {
 		v := q.targets[i].view
@@ -58,7 +58,7 @@ func (q *sizeQuery) candidate(a *advice.Answer, i int) wire.SizeCandidate {
 	return out
 }
 
-// advise reports what to do.
+// advise returns the advice.
 func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAdvice {
 	i := standingIndex(r, stands)
 	a, at := &r.Answers[i], &q.requests[i]
@@ -69,7 +69,7 @@ func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAd
 	}
 	if q.job != nil {
 		out.Action = advice.ActionOf(q.job.procs, at.procs).String()
-		if stands.Since == 0 { // it was never anything else than to keep the size
+		if stands.Since == 0 { // the advice was always to keep the size
 			out.Since = q.service.now().UTC()
 		}
 	}
@@ -77,7 +77,7 @@ func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAd
 	return out
 }
 
-// standingIndex returns the index of the advice that stands.
+// standingIndex returns the index of the standing advice.
 func standingIndex(r *advice.Result, stands advice.Standing) int {
 	for i := range r.Answers {
 		if r.Answers[i].Name == stands.Name {
@@ -87,13 +87,13 @@ func standingIndex(r *advice.Result, stands advice.Standing) int {
 	return r.Order[0]
 }
 
-// candidateOf returns what the advice that stands comes to.
+// candidateOf returns the candidate of the standing advice.
 func (q *sizeQuery) candidateOf(r *advice.Result, stands advice.Standing) wire.SizeCandidate {
 	i := standingIndex(r, stands)
 	return q.candidate(&r.Answers[i], i)
 }
 
-// why writes the advice in one sentence.
+// why describes the advice in one sentence.
 func (q *sizeQuery) why(r *advice.Result, i int, action string) string {
 	a, at := &r.Answers[i], &q.requests[i]
 	procs := count(at.procs, "processor")
@@ -107,9 +107,9 @@ func (q *sizeQuery) why(r *advice.Result, i int, action string) string {
 	if len(q.clusters()) > 1 {
 		text += " of cluster " + at.target.view.Cluster
 	}
-	text += fmt.Sprintf(": the job finishes in %s on the average", spell(a.MeanFinish))
+	text += fmt.Sprintf(": the job finishes in %s on the average", about(a.MeanFinish))
 	if action == "ask" && !math.IsInf(a.MeanWait, 1) {
-		text += fmt.Sprintf(", %s of it waiting", spell(a.MeanWait))
+		text += fmt.Sprintf(", %s of it waiting", about(a.MeanWait))
 	}
 	if !math.IsNaN(a.InTime) {
 		text += fmt.Sprintf(", by the deadline with a probability of %s", percent(a.InTime))
@@ -119,7 +119,7 @@ func (q *sizeQuery) why(r *advice.Result, i int, action string) string {
 		if g.MeanFinish < 0 {
 			word = "later"
 		}
-		text += fmt.Sprintf(", %s %s than with %s", spell(math.Abs(g.MeanFinish)), word, than)
+		text += fmt.Sprintf(", %s %s than with %s", about(math.Abs(g.MeanFinish)), word, than)
 		if q.requests[q.request].target != at.target {
 			text += " in queue " + q.requests[q.request].target.queue
 		}

@@ -14,13 +14,13 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// sizeQuery is one request for advice on sizes, against the views of one instant.
+// sizeQuery is one request for advice on sizes, on the views of one instant.
 type sizeQuery struct {
 	service   *Service
 	req       *wire.SizeRequest
-	base      job.Request // what is asked for whatever the candidate
+	base      job.Request // the part of the request common to all candidates
 	targets   []targetQueue
-	now       time.Time // that answers count from
+	now       time.Time // time from which answers count
 	curve     speedup.Curve
 	objective advice.Objective
 	named     bool // the sizes were named one by one, or by their bounds
@@ -30,6 +30,7 @@ type sizeQuery struct {
 	requests   []candidateRequest // in the order of the candidates, and of the answers
 	excluded   []wire.SizeLeftOut
 	request    int
+	pace       Pace // pace of the forecasts
 
 	job  *malleable // nil for a job that is to be submitted
 	grow []advice.Size
@@ -40,7 +41,7 @@ type candidateRequest struct {
 	target *targetQueue
 	procs  int
 	limit  time.Duration
-	wait   *waittime.Distribution // where it is forecast
+	wait   *waittime.Distribution // nil if it is not forecast
 }
 
 func (a *candidateRequest) name() string {
@@ -51,14 +52,14 @@ func candidateName(clusterName, queue string, procs int) string {
 	return fmt.Sprintf("%s/%s/%d", clusterName, queue, procs)
 }
 
-// malleable is a job that runs and could change its size.
+// malleable is a running job that could change its size.
 type malleable struct {
 	procs int
-	age   float64       // seconds, of a job that the scheduler's log tells; else 0
-	until time.Duration // that its time limit leaves it; 0 where that is not known
+	age   float64       // seconds, if the job is in the scheduler's log; else 0
+	until time.Duration // time left to its limit; 0 if unknown
 }
 
-// clusters returns the clusters that are asked about.
+// clusters returns the requested clusters.
 func (q *sizeQuery) clusters() map[string]bool {
 	out := map[string]bool{}
 	for i := range q.targets {
@@ -69,10 +70,13 @@ func (q *sizeQuery) clusters() map[string]bool {
 
 func instantSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// sizeProblem reports what is wrong with a question that the library refuses.
+// sizeRefusal converts an error of package advice about a request to a Refusal.
 func sizeRefusal(err error) error {
 	var objective *advice.ObjectiveError
+	var stopped *paceError
 	switch {
+	case errors.As(err, &stopped):
+		return stopped.error
 	case errors.Is(err, advice.ErrNever):
 		return noForecast(KindUnavailable, headqueue.NeverEnough,
 			"each candidate may never start: the jobs that can end do not free enough processors",

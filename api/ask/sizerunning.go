@@ -32,13 +32,13 @@ func (q *sizeQuery) readRunning() error {
 			"say how long the job would still run at its size, or which part of its work is done")
 	case r.JobID == "":
 		q.job = &malleable{procs: r.Procs}
-	case q.job == nil: // its queue was named
+	case q.job == nil: // the queue was named
 		return q.findRunning(q.targets[0].view.Cluster, r.JobID)
 	}
 	return nil
 }
 
-// findRunning looks up the job that is named, and its queue.
+// findRunning looks up the named job, and its queue.
 func (q *sizeQuery) findRunning(clusterName, id string) error {
 	v, err := q.service.View(clusterName)
 	if err != nil {
@@ -93,7 +93,7 @@ func (q *sizeQuery) remainingPart() (float64, error) {
 	return left / whole, nil
 }
 
-// part is a law's part: what is left of a runtime.
+// part is the law of the remaining part of a runtime.
 type part struct {
 	advice.Law
 	of float64
@@ -117,7 +117,7 @@ func (q *sizeQuery) remainingLaw(procs int, rest float64) (advice.Law, error) {
 	return part{run, rest}, nil
 }
 
-// gatherRunning makes the sizes that the job could have; the first to be asked is to keep what it has.
+// gatherRunning makes the candidates for the sizes that the job could have; the first is its present size.
 func (q *sizeQuery) gatherRunning() error {
 	rest, err := q.remainingPart()
 	if err != nil {
@@ -148,8 +148,7 @@ func (q *sizeQuery) gatherRunning() error {
 	return nil
 }
 
-// addSize makes a size that the job could have. For a larger one it waits as a job of the processors that it lacks
-// would.
+// addSize makes the candidate for a size. For a larger size the job waits like a job with the additional processors.
 func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
 	left, err := q.remainingLaw(procs, rest)
 	if err != nil {

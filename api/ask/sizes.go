@@ -8,13 +8,13 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// mostCandidates bounds the candidates of one question: each is a forecast.
+// mostCandidates bounds the candidates of one request: each needs a forecast.
 const mostCandidates = 1024
 
-// mostInRange is how many sizes between two bounds are all looked at.
+// mostInRange is the maximum number of sizes between two bounds that are all tried.
 const mostInRange = 64
 
-// readSizes makes the list of sizes, and checks it and the time limits.
+// readSizes makes and checks the list of sizes, and checks the time limits.
 func (q *sizeQuery) readSizes() error {
 	r := q.req
 	switch {
@@ -47,7 +47,7 @@ func (q *sizeQuery) readSizes() error {
 	return nil
 }
 
-// between lists the sizes between the bounds that are given, and those of the runtimes and the machine.
+// between lists the sizes between the given bounds, within those of the runtimes and the machine.
 func (q *sizeQuery) between() error {
 	from, to := max(1, q.req.Min), 0
 	for i := range q.targets {
@@ -74,7 +74,7 @@ func (q *sizeQuery) between() error {
 	return nil
 }
 
-// ladder returns the sizes from one to another: all where they are few, else the bounds, powers of two and what lies
+// ladder returns the sizes from one to another: all if there are few, else the bounds, powers of two and the sizes
 // halfway between them.
 func ladder(from, to int) []int {
 	var out []int

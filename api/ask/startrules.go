@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/ruletext"
 )
 
-// startRules describes the rules by which the jobs of a queue start; nil if they are not known.
+// startRules describes the rules by which the jobs of a queue start; nil if unknown.
 func startRules(r *ruletext.Rules) *wire.Rules {
 	if r == nil {
 		return nil

@@ -14,14 +14,14 @@ import (
 type targetQueue struct {
 	view      *readmodel.View
 	queue     string
-	requested string // the queue that was asked about, where queue is another one
+	requested string // the requested queue, if queue is another one
 	now       time.Time
-	most      int // processors that it has now, 0 where that is not known
+	most      int // its present number of processors, 0 if unknown
 	pool      string
 	bill      float64
 }
 
-// targetQueue finds a queue whose cluster has been read.
+// targetQueue finds a queue in a cluster with records.
 func (s *Service) targetQueue(clusterName, name string) (*targetQueue, error) {
 	v, err := s.View(clusterName)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Service) targetQueueIn(v *readmodel.View, name string) (*targetQueue, e
 // facts returns the scheduler's facts about the queue, nil if there are none.
 func (p *targetQueue) facts() job.QueueFacts { return queueFacts(p.view, p.queue) }
 
-// wait returns the distribution of a request's wait, the one of GET /v1/wait. An error is a *Refusal.
+// wait returns the distribution of a request's wait, as in GET /v1/wait. An error is a *Refusal.
 func (s *Service) wait(p *targetQueue, req *job.Request) (*waittime.Distribution, error) {
 	a := attributes(req)
 	if err := fits(p.view, &a); err != nil {

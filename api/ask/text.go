@@ -23,7 +23,7 @@ func were(n int) string {
 	return fmt.Sprintf("%d jobs were", n)
 }
 
-// percent writes a probability; certainty is left to 0 and 1 themselves.
+// percent formats a probability; 0 % and 100 % are used only for exactly 0 and 1.
 func percent(p float64) string {
 	switch {
 	case 0 < p && p < .01:
@@ -34,12 +34,20 @@ func percent(p float64) string {
 	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
-// spell writes seconds for people.
+// spell formats seconds as a readable duration.
 func spell(seconds float64) string {
 	if math.IsInf(seconds, 1) {
 		return "for ever"
 	}
 	return duration.Format(fromSeconds(seconds))
+}
+
+// about writes seconds in a sentence, rounded as people say them; the exact figure is in another member of the answer.
+func about(seconds float64) string {
+	if math.IsInf(seconds, 1) {
+		return "for ever"
+	}
+	return duration.Roughly(fromSeconds(seconds))
 }
 
 func limitText(limit time.Duration) string {
@@ -49,5 +57,5 @@ func limitText(limit time.Duration) string {
 	return duration.Format(limit)
 }
 
-// LevelName writes a level as keys and labels have it: 0.95.
+// LevelName formats a level for keys and labels: 0.95.
 func LevelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }

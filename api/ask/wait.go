@@ -12,16 +12,16 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// WaitQuery is a question about the wait of one job, against one view.
+// WaitQuery is a query for the wait of one job, on one view.
 type WaitQuery struct {
 	View    *readmodel.View
 	service *Service
 	request job.Request
 	given   *WaitRequest
-	by      time.Time // zero where no probability of a start by then is asked for
+	by      time.Time // zero if no probability of a start by a deadline is requested
 }
 
-// Wait reads a question, and refuses what can be refused without a forecast.
+// Wait parses a request, and refuses it if that is possible without a forecast.
 func (s *Service) Wait(in *WaitRequest) (*WaitQuery, error) {
 	v, err := s.View(in.Cluster)
 	if err != nil {
@@ -61,14 +61,18 @@ func (q *WaitQuery) Answer(c Caller) (wire.Wait, error) {
 		out.WaitsFor = pivotsFor(c, v.Pivots(&a))
 		out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: forecast.Quantiles, Keep: keep})
 	}
-	out.Cause = cause(v, &out, forecast, learnt)
+	out.Cause = cause(v, &out, forecast, learnt, q.request.Account, c)
+	out.Refused = refused(v, &a, c)
 	out.Warnings = warnings(v, &a)
-	out.NotConsidered = notConsidered(v, &a, forecast.Method, scene.Dimension, learnt.Blocked != nil)
+	if out.Refused != nil {
+		out.Warnings = append(out.Warnings, "the scheduler would refuse it now: "+out.Refused.Detail)
+	}
+	out.NotConsidered = notConsidered(v, &a, forecast.Method, scene.Dimension, learnt)
 	out.Reason = q.reason(&out, scene, forecast)
 	return out, nil
 }
 
-// answer writes a forecast.
+// answer converts a forecast.
 func answer(v *readmodel.View, req job.Request, scene *predictor.Scene, f *predictor.Forecast,
 	now time.Time) wire.Wait {
 	free := max(0, scene.Capacity()-f.Used)
@@ -95,6 +99,9 @@ func methods(medians []headqueue.MethodMedian) []wire.Method {
 	out := make([]wire.Method, 0, len(medians))
 	for _, m := range medians {
 		w := wire.Method{Name: m.Name, MedianSeconds: seconds(m.Seconds)}
+		if m.Replicas > 0 {
+			w.MedianLowSeconds, w.MedianHighSeconds, w.Draws = seconds(m.Low), seconds(m.High), m.Replicas
+		}
 		if m.Cannot != nil {
 			w.MedianSeconds = nil
 			w.CannotSay = &wire.CannotSay{Reason: string(m.Cannot.Reason), Detail: m.Cannot.Detail, Hint: m.Cannot.Hint}

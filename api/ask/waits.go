@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// whatIf is a question of combinations against the views of one moment.
+// whatIf is a query for combinations, on the views of one instant.
 type whatIf struct {
 	sizeQuery
 	ask    *wire.WaitsRequest
@@ -21,10 +21,10 @@ type whatIf struct {
 	by     time.Time // as in a WaitQuery
 }
 
-// Waits ranks the combinations of sizes, time limits and queues of a question.
-func (s *Service) Waits(req *wire.WaitsRequest) (wire.Waits, error) {
+// Waits ranks the combinations of sizes, time limits and queues of a request.
+func (s *Service) Waits(req *wire.WaitsRequest, pace Pace) (wire.Waits, error) {
 	w := &whatIf{ask: req}
-	w.service, w.request = s, advice.NoRequest
+	w.service, w.request, w.pace = s, advice.NoRequest, paceOf(pace)
 	w.req = &wire.SizeRequest{Places: req.Places}
 	if req.Runtime != nil {
 		w.req.Runtime = *req.Runtime
@@ -34,17 +34,18 @@ func (s *Service) Waits(req *wire.WaitsRequest) (wire.Waits, error) {
 			return wire.Waits{}, err
 		}
 	}
-	r, err := advice.Choose(w.candidates, advice.NoRequest, advice.Objective{Kind: advice.FinishQuantile, Level: .5})
+	byMedian := advice.Objective{Kind: advice.FinishQuantile, Level: .5}
+	r, err := advice.ChooseInSteps(w.candidates, advice.NoRequest, byMedian, w.rankStep)
 	if err != nil {
 		return wire.Waits{}, sizeRefusal(err)
 	}
 	return w.answer(r), nil
 }
 
-// moment stands for the runtime if none is given: starts are ranked then.
+// moment is the assumed runtime if none is given, so that starts are ranked.
 const moment = advice.Fixed(1e-3)
 
-// read checks what is asked for.
+// read parses and checks the request.
 func (w *whatIf) read() error {
 	r := w.ask
 	w.base.User, w.base.Account, w.base.QOS, w.base.Nodes, w.base.GPUs = r.User, r.Account, r.QOS, r.Nodes, r.GPUs
@@ -84,7 +85,7 @@ func (w *whatIf) read() error {
 	return nil
 }
 
-// unique returns a list without what it has already.
+// unique returns a list without duplicates.
 func unique[T comparable](list []T) []T {
 	var out []T
 	for _, v := range list {
@@ -95,9 +96,10 @@ func unique[T comparable](list []T) []T {
 	return out
 }
 
-// gather makes the candidates. It leaves out the sizes and limits that a queue does not take. It refuses a question if
+// gather makes the candidates. It leaves out the sizes and limits that a queue does not take. It refuses the request if
 // no candidate remains.
 func (w *whatIf) gather() error {
+	w.pace.Expect(len(w.targets) * len(w.sizes) * len(w.limits))
 	var refused error
 	for _, procs := range w.sizes {
 		run, err := w.run(procs)
@@ -124,7 +126,7 @@ func (w *whatIf) gather() error {
 	return nil
 }
 
-// run returns the law of the runtime on so many processors.
+// run returns the law of the runtime on the given number of processors.
 func (w *whatIf) run(procs int) (advice.Law, error) {
 	if w.curve == nil {
 		return moment, nil
@@ -182,8 +184,8 @@ func (w *whatIf) answer(r *advice.Result) wire.Waits {
 	return out
 }
 
-// gainSentences returns sentences on what the best candidate gains over the worst that differs from it in its time
-// limit, its queue or its size alone.
+// gainSentences returns sentences on the gain of the best candidate over the worst one that differs only in its time
+// limit, only in its queue, or only in its size.
 func (w *whatIf) gainSentences(r *advice.Result) []string {
 	out := []string{}
 	best := r.Order[0]
@@ -210,7 +212,7 @@ func (w *whatIf) gainSentences(r *advice.Result) []string {
 		}},
 	} {
 		worst := -1
-		for _, i := range r.Order { // the worst comes last
+		for _, i := range r.Order { // order is from best to worst
 			if o.same(&w.requests[i]) {
 				worst = i
 			}
@@ -225,7 +227,7 @@ func (w *whatIf) gainSentences(r *advice.Result) []string {
 	return out
 }
 
-// gains reports what a difference of medians is worth, "" where it is less than a minute.
+// gains describes a difference of medians, "" if it is below a minute.
 func (w *whatIf) gains(seconds float64) string {
 	verb := "start"
 	if w.curve != nil {
@@ -237,7 +239,7 @@ func (w *whatIf) gains(seconds float64) string {
 	case math.IsInf(seconds, 1):
 		return verb + " where it otherwise may never"
 	}
-	return fmt.Sprintf("%s %s sooner", verb, spell(seconds))
+	return fmt.Sprintf("%s %s sooner", verb, about(seconds))
 }
 
 func (w *whatIf) where(p *targetQueue) string {

@@ -20,16 +20,17 @@ import (
 )
 
 const (
-	// StaleCheck is how often those who watch look whether a view has become stale, which publishes no new one.
+	// StaleCheck is the interval at which watched views are checked for staleness, because no new view is published
+	// when a view becomes stale.
 	StaleCheck = 15 * time.Second
-	// watchShare is what part of one processor's time the evaluations may take, and watchSpace how far apart they are
-	// at most.
+	// watchShare is the part of one processor's time that evaluations may take, watchSpace the maximum pause between
+	// them.
 	watchShare = .25
 	watchSpace = 30 * time.Second
 )
 
-// Watchers are the clients that watch. While there is any, one goroutine looks at each newly published view, once for
-// all who ask the same.
+// Watchers are the watching clients. While there are any, one goroutine evaluates each new view, once for all clients
+// with the same request.
 type Watchers struct {
 	service *Service
 	most    int
@@ -38,25 +39,25 @@ type Watchers struct {
 	mu     sync.Mutex
 	n      int
 	topics map[string]*topic
-	stop   chan struct{} // of the goroutine; nil where there is none
+	stop   chan struct{} // ends the goroutine; nil if there is none
 }
 
 // WatchMetrics count clients and work.
 type WatchMetrics struct {
 	// Subscribers is the number of clients that watch.
 	Subscribers prometheus.Gauge
-	// Evaluations counts the questions that were worked out.
+	// Evaluations counts the evaluated requests.
 	Evaluations prometheus.Counter
 }
 
-// topic is a question that some clients ask.
+// topic is a request that one or more clients watch.
 type topic struct {
 	key string
 	req *wire.SizeRequest
 
 	mu       sync.Mutex
 	clients  map[*Watcher]bool
-	clusters map[string]bool // that it is about; nil before the first evaluation
+	clusters map[string]bool // clusters of the request; nil before the first evaluation
 	seen     map[string]evaluationInput
 	newest   *evaluation
 }
@@ -75,35 +76,34 @@ type evaluation struct {
 	err      error
 }
 
-// SizeUpdate is what a client that watches receives.
+// SizeUpdate is an update for a watching client.
 type SizeUpdate struct {
-	// ID names the advice. A client that comes back with it does not receive the same advice again.
+	// ID identifies the advice. A client that reconnects with it does not receive the same advice again.
 	ID string
-	// Event is the advice; Err is why there is none, which leaves ID and Event empty.
+	// Event is the advice. Err is the reason why there is none; ID and Event are empty then.
 	Event *wire.SizeEvent
 	Err   error
 }
 
-// Watcher is one client.
+// Watcher is one watching client.
 type Watcher struct {
 	topic    *topic
-	updates  chan SizeUpdate // the newest, until it is delivered
+	updates  chan SizeUpdate // the newest undelivered update
 	standing advice.Standing
-	lastSent string // the name and state of the advice that was sent last
+	lastSent string // id and state of the last sent advice
 }
 
 // Updates returns the channel of the newest update.
 func (w *Watcher) Updates() <-chan SizeUpdate { return w.updates }
 
-// NewWatchers returns watchers, at most so many at a time.
+// NewWatchers returns Watchers for at most the given number of clients.
 func NewWatchers(s *Service, most int, m WatchMetrics) *Watchers {
 	return &Watchers{service: s, most: most, metrics: m, topics: map[string]*topic{}}
 }
 
-// FixTimes turns the times of a question that are counted from now into instants: the question will be asked again
-// and again.
+// FixTimes converts times relative to now into instants, because the request will be evaluated repeatedly.
 func (s *Service) FixTimes(req *wire.SizeRequest) error {
-	q, err := s.newSizeQuery(req)
+	q, err := s.newSizeQuery(req, nil)
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func (s *Service) FixTimes(req *wire.SizeRequest) error {
 	return nil
 }
 
-// Join adds a client. A question that cannot be answered now is refused. lastID names the newest advice that the client
-// has; it may be empty.
-func (ws *Watchers) Join(req *wire.SizeRequest, lastID string) (*Watcher, error) {
+// Join adds a client. A request that cannot be answered now is refused. lastID is the id of the newest advice that the
+// client has; it may be empty. The pace is used for the first evaluation.
+func (ws *Watchers) Join(req *wire.SizeRequest, lastID string, pace Pace) (*Watcher, error) {
 	shared := *req
 	shared.Standing = nil // each client has its own
 	data, err := json.Marshal(&shared)
@@ -139,7 +139,7 @@ func (ws *Watchers) Join(req *wire.SizeRequest, lastID string) (*Watcher, error)
 		t = &topic{key: key, req: &shared, clients: map[*Watcher]bool{}}
 		ws.topics[key] = t
 	}
-	w := &Watcher{topic: t, updates: make(chan SizeUpdate, 1)}
+	w := &Watcher{topic: t, updates: make(chan SizeUpdate, 1), lastSent: greeting} // no events before greet
 	t.mu.Lock()
 	t.clients[w] = true
 	t.mu.Unlock()
@@ -150,19 +150,57 @@ func (ws *Watchers) Join(req *wire.SizeRequest, lastID string) (*Watcher, error)
 		go ws.run(ws.stop)
 	}
 	ws.mu.Unlock()
-	if err := ws.greet(w, req, lastID); err != nil {
+	err = ws.evaluateFirst(t, pace)
+	if err == nil {
+		err = ws.greet(w, req, lastID)
+	}
+	if err != nil {
 		ws.Leave(w)
 		return nil, err
 	}
 	return w, nil
 }
 
-// greet sends a client the present advice, unless it has it.
+// evaluateFirst evaluates a request for the first time. Clients with the same request evaluate it concurrently, so that
+// nobody waits for another client's pace. An error of the pace concerns this client only.
+func (ws *Watchers) evaluateFirst(t *topic, pace Pace) error {
+	t.mu.Lock()
+	fresh := t.newest == nil
+	now, _ := ws.inputs(t)
+	t.mu.Unlock()
+	if !fresh {
+		return nil
+	}
+	own := &watchPace{Pace: paceOf(pace)}
+	first := ws.service.evaluate(t.req, own)
+	if own.err != nil {
+		return own.err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.newest == nil {
+		ws.set(t, now, first)
+	}
+	return nil
+}
+
+// watchPace remembers the error of a pace.
+type watchPace struct {
+	Pace
+	err error
+}
+
+// Next implements Pace.
+func (p *watchPace) Next() error {
+	p.err = p.Pace.Next()
+	return p.err
+}
+
+// greet sends the present advice to a client, unless the client has it.
 func (ws *Watchers) greet(w *Watcher, req *wire.SizeRequest, lastID string) error {
 	t := w.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w.lastSent = greeting // it receives no events before this
 	ws.refresh(t)
 	if t.newest.err != nil {
 		return t.newest.err
@@ -202,9 +240,9 @@ func (ws *Watchers) Leave(w *Watcher) {
 	}
 }
 
-// run looks at new views until it is stopped.
+// run evaluates new views until it is stopped.
 func (ws *Watchers) run(stop <-chan struct{}) {
-	beat := time.NewTicker(StaleCheck) // data become stale without a new view
+	beat := time.NewTicker(StaleCheck) // a view can become stale without a new one
 	defer beat.Stop()
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -228,7 +266,7 @@ func (ws *Watchers) run(stop <-chan struct{}) {
 	}
 }
 
-// round works out all questions whose views are new.
+// round evaluates all requests whose views are new.
 func (ws *Watchers) round(stop <-chan struct{}) {
 	ws.mu.Lock()
 	topics := make([]*topic, 0, len(ws.topics))
@@ -248,10 +286,17 @@ func (ws *Watchers) round(stop <-chan struct{}) {
 	}
 }
 
-// refresh answers a question again if its views are new, and notifies its clients. The topic is locked.
+// refresh evaluates a request again if its views are new, and notifies its clients. The topic is locked.
 func (ws *Watchers) refresh(t *topic) {
-	now := map[string]evaluationInput{}
-	same := t.newest != nil
+	if now, same := ws.inputs(t); !same {
+		ws.set(t, now, ws.service.evaluate(t.req, nil))
+	}
+}
+
+// inputs returns the present input of the request's evaluation, and whether the newest evaluation used it. The topic is
+// locked.
+func (ws *Watchers) inputs(t *topic) (now map[string]evaluationInput, same bool) {
+	now, same = map[string]evaluationInput{}, t.newest != nil
 	for _, v := range ws.service.views.Views() {
 		if t.clusters != nil && !t.clusters[v.Cluster] {
 			continue
@@ -261,11 +306,13 @@ func (ws *Watchers) refresh(t *topic) {
 		now[v.Cluster] = s
 		same = same && t.seen[v.Cluster] == s
 	}
-	if same {
-		return
-	}
+	return now, same
+}
+
+// set stores the result of an evaluation with its input, and notifies the clients. The topic is locked.
+func (ws *Watchers) set(t *topic, now map[string]evaluationInput, answer *evaluation) {
 	ws.metrics.Evaluations.Inc()
-	t.seen, t.newest = now, ws.service.evaluate(t.req)
+	t.seen, t.newest = now, answer
 	if q := t.newest.question; q != nil {
 		t.clusters = q.clusters()
 	}
@@ -274,16 +321,16 @@ func (ws *Watchers) refresh(t *topic) {
 	}
 }
 
-// evaluate computes the answer to a request. A panic in that must not end the daemon, as it would outside of a
-// request's goroutine.
-func (s *Service) evaluate(req *wire.SizeRequest) (out *evaluation) {
+// evaluate computes the answer to a request. It recovers a panic, which would end the daemon outside of a request's
+// goroutine.
+func (s *Service) evaluate(req *wire.SizeRequest, pace Pace) (out *evaluation) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			s.log.Error("a question of /v1/watch could not be worked out", zap.Any("fault", fault), zap.Stack("stack"))
 			out = &evaluation{err: fmt.Errorf("working out a question: %v", fault)}
 		}
 	}()
-	q, err := s.newSizeQuery(req)
+	q, err := s.newSizeQuery(req, pace)
 	if err != nil {
 		return &evaluation{err: err}
 	}
@@ -297,7 +344,7 @@ func (w *Watcher) notify(v *evaluation) {
 		return
 	}
 	var update SizeUpdate
-	var state string // of the advice, as the client knows it
+	var state string // state of the advice at the client
 	stands, err := w.standing, v.err
 	if err == nil {
 		stands, err = v.question.standingAdvice(v.result, w.standing)
@@ -327,10 +374,10 @@ func (w *Watcher) notify(v *evaluation) {
 	case <-w.updates:
 	default:
 	}
-	w.updates <- update // nobody else sends
+	w.updates <- update // this goroutine is the only sender
 }
 
-// refusedState returns a text that differs if clients would read another problem.
+// refusedState returns a text that changes if the problem for the client changes.
 func refusedState(err error) string {
 	var refused *Refusal
 	if errors.As(err, &refused) {
@@ -339,13 +386,13 @@ func refusedState(err error) string {
 	return "problem"
 }
 
-// eventID identifies the advice that stands. A client that has received it can resume from it at any daemon.
+// eventID identifies the standing advice. A client can resume from it at any daemon.
 func eventID(s advice.Standing) string {
 	return strconv.FormatInt(int64(math.Round(s.Since*1000)), 36) + "." +
 		base64.RawURLEncoding.EncodeToString([]byte(s.Name))
 }
 
-// parseEventID reads an event's id; it returns false for a text that is none.
+// parseEventID reads an event's id; it returns false for other texts.
 func parseEventID(id string) (advice.Standing, bool) {
 	since, name, ok := strings.Cut(id, ".")
 	ms, err := strconv.ParseInt(since, 36, 64)

@@ -31,17 +31,18 @@ import (
 // patience is how long a condition may take to come true before a test gives up.
 const patience = 5 * time.Minute
 
-// site is a real daemon on the log of a simulated cluster; its clock stands until it is set.
+// site is a real daemon on the log of a simulated cluster. Its clock is fixed until it is set.
 type site struct {
 	*daemon.Daemon
 	logs string
-	end  time.Time // up to when the log tells
+	end  time.Time // the log ends here
 	past atomic.Int64
 	url  string
 }
 
-// serve starts a daemon. With a history of 0 its log is empty, and no queue is known.
-func serve(t *testing.T, history time.Duration) *site {
+// serve starts a daemon, with additional lines in its configuration. With a history of 0 its log is empty, and no queue
+// is known.
+func serve(t *testing.T, history time.Duration, more ...string) *site {
 	t.Helper()
 	dir := t.TempDir()
 	s := &site{logs: filepath.Join(dir, "accounting"), end: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)}
@@ -67,7 +68,7 @@ clusters:
     procs: 128
     time_zone: UTC
     sources: [{name: accounting, format: pbs, path: %q, poll: 20ms}]
-`, dir, s.logs)
+`, dir, s.logs) + strings.Join(more, "")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func eventually(t *testing.T, what string, holds func() error) {
 	}
 }
 
-// get asks the interface for JSON.
+// get requests JSON from the interface.
 func get(url string, into any) error {
 	resp, err := http.Get(url) //nolint:noctx // a test's own daemon
 	if err != nil {
@@ -141,7 +142,7 @@ func answer(resp *http.Response, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// tab is a real browser, with what it asked for and complained about.
+// tab is a real browser, with its requests and complaints.
 type tab struct {
 	testing.TB
 	ctx context.Context
@@ -195,7 +196,7 @@ func (b *tab) hear(event any) {
 	}
 }
 
-// heard returns what was asked for and complained about, and forgets it.
+// heard returns the requests and complaints since the last call.
 func (b *tab) heard() (requests, complaints []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -204,7 +205,7 @@ func (b *tab) heard() (requests, complaints []string) {
 	return requests, complaints
 }
 
-// do runs actions that must end in time.
+// do runs actions, which must end in time.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -226,7 +227,7 @@ func eval[T any](b *tab, expression string) T {
 	return out
 }
 
-// settle waits until a JavaScript condition holds and the page shows what its address says.
+// settle waits until a JavaScript condition holds and the page shows the view of its address.
 func (b *tab) settle(condition string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -238,14 +239,14 @@ func (b *tab) settle(condition string) {
 	}
 }
 
-// show goes to an address of the page and waits for its view.
+// show opens an address of the page and waits for its view.
 func (b *tab) show(query string) {
 	b.Helper()
 	b.do(chromedp.Navigate(b.url + "/?" + query))
 	b.settle("true")
 }
 
-// figures are the values in the view by their names: what is behind a number, and its text.
+// figures returns the values in the view by their names: the exact value and its text.
 func (b *tab) figures() map[string]figure {
 	b.Helper()
 	out := map[string]figure{}
@@ -262,7 +263,7 @@ type figure struct {
 	Text  string `json:"text"`
 }
 
-// rows returns the cells of the table with a caption: their values where they have one, else their texts.
+// rows returns the cells of the table with a caption: their exact values if they have one, else their texts.
 func (b *tab) rows(caption string) [][]string {
 	b.Helper()
 	return eval[[][]string](b,

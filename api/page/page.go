@@ -1,5 +1,5 @@
-// Package page serves waitcast's web page: files that are built into the program, need no step to be made, and ask
-// nobody but the HTTP interface of the daemon that they came from.
+// Package page serves waitcast's web page: files that are embedded in the program, need no build step, and send
+// requests only to the daemon that served them.
 package page
 
 import (
@@ -19,10 +19,10 @@ import (
 //go:embed static
 var files embed.FS //nolint:gochecknoglobals // what go:embed needs; nothing writes it
 
-// policy is the Content-Security-Policy (W3C, level 3) of the page: its own files, and requests to where it came from.
-// No inline script or style, no eval, no frame.
+// policy is the Content-Security-Policy (W3C, level 3) of the page. It allows the page's own files and requests to its
+// own server, but no inline script or style and no eval. The sites that may show the page in a frame are appended.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	"base-uri 'none'; form-action 'self'; frame-ancestors "
 
 // file is one file of the page, ready to be sent.
 type file struct {
@@ -32,7 +32,8 @@ type file struct {
 }
 
 // Handler serves the page at / and its files under /page/. Any other path gets a problem (RFC 9457) with status 404.
-func Handler() http.Handler {
+// The sites that may show the page in a frame are ancestors, as the directive frame-ancestors has them.
+func Handler(ancestors func() string) http.Handler {
 	all := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, ok := strings.CutPrefix(r.URL.Path, "/page/")
@@ -44,6 +45,7 @@ func Handler() http.Handler {
 			notFound(w, r)
 			return
 		}
+		w.Header().Set("Content-Security-Policy", policy+ancestors())
 		f.send(w, r)
 	})
 }
@@ -51,7 +53,7 @@ func Handler() http.Handler {
 // load reads the files, by their path under static.
 func load() map[string]*file {
 	out := map[string]*file{}
-	// An embedded file system has no errors to come.
+	// Reading an embedded file system cannot fail.
 	_ = fs.WalkDir(files, "static", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -68,7 +70,8 @@ func load() map[string]*file {
 	return out
 }
 
-// contentType does not ask the system's table of types, which may have another word for JavaScript.
+// contentType returns the media type of a file. It does not use the system's table of types, which may have another
+// type for JavaScript.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -88,10 +91,9 @@ func contentType(name string) string {
 
 func (f *file) send(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cache-Control", "no-cache") // kept, and asked about: another version of the daemon has other files
+	h.Set("Cache-Control", "no-cache") // cached but revalidated, because another version of the daemon has other files
 	h.Set("ETag", f.etag)
 	h.Set("Content-Type", f.contentType)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(f.body))
@@ -106,6 +108,6 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 		Detail string `json:"detail"`
 	}{http.StatusText(http.StatusNotFound), http.StatusNotFound, "there is nothing at " + r.URL.Path})
 	if err == nil {
-		_, _ = w.Write(body) // the client may be gone
+		_, _ = w.Write(body) // the client may have disconnected
 	}
 }

@@ -31,7 +31,7 @@ func views() [][2]string {
 	}
 }
 
-// history is enough for every model to be fitted and jobs to wait.
+// history is long enough for every model to be fitted and for jobs to wait.
 const history = 9 * time.Hour
 
 // TestPage drives the page in a real Chromium, on a real daemon that has read the log of a simulated cluster.
@@ -59,6 +59,8 @@ func TestPage(t *testing.T) {
 		name string
 		run  func(*testing.T, *site, *tab)
 	}{
+		{"rounded times", rounded}, {"axis of loads", loadAxis}, {"first question", firstQuestion},
+		{"pages of jobs", pages},
 		{"keyboard alone", keyboard}, {"names for everything", named}, {"narrow", narrow}, {"themes", themes},
 		{"what it cannot answer", refusals}, {"quiet", quiet}, {"news", news}, {"token", withToken}, {"stale", stale},
 		{"degraded", degraded},
@@ -93,9 +95,9 @@ func stopper(t *testing.T, s *site) func() {
 	return stop
 }
 
-// keyboard proves that every view can be reached and used with keys alone: by Tab and Enter over the links; that a cell
-// of the heat map leads to its forecast, that arrow keys read a chart, and that the address follows, so that the way
-// back works.
+// keyboard proves that every view can be reached and used with keys alone: by Tab and Enter on the links; that a cell
+// of the heat map leads to its forecast, that arrow keys read a chart, and that the address changes, so that "back"
+// works.
 func keyboard(t *testing.T, _ *site, b *tab) {
 	b.show("cluster=demo&queue=medium")
 	b.do(chromedp.KeyEvent(kb.Tab))
@@ -139,7 +141,7 @@ func keyboard(t *testing.T, _ *site, b *tab) {
 	b.settle(`new URLSearchParams(location.search).get("view") === "sizes" && !!document.querySelector(".heat")`)
 }
 
-// arrived proves that a view is shown, with the focus on its heading and the address that tells it.
+// arrived proves that a view is shown, with the focus on its heading and the right address.
 func arrived(t *testing.T, b *tab, v [2]string) {
 	t.Helper()
 	b.settle(fmt.Sprintf(`document.activeElement.id === "title" && document.activeElement.textContent === %q`, v[1]))
@@ -151,8 +153,8 @@ func arrived(t *testing.T, b *tab, v [2]string) {
 	}
 }
 
-// named proves that all controls have a name, that charts have one and a table with the same figures, and that headings
-// and landmarks are there once.
+// named proves that all controls have a name, that charts have a name and a table with the same figures, and that
+// headings and landmarks are unique.
 func named(t *testing.T, _ *site, b *tab) {
 	for _, v := range views() {
 		b.show("cluster=demo&view=" + v[0])
@@ -180,8 +182,8 @@ func named(t *testing.T, _ *site, b *tab) {
 	}
 }
 
-// narrow proves that no view is wider than a phone, also with all details open, and that the heat map's cells can be
-// touched.
+// narrow proves that no view is wider than a phone, even with all details open, and that the heat map's cells are large
+// enough to touch.
 func narrow(t *testing.T, _ *site, b *tab) {
 	b.do(chromedp.EmulateViewport(360, 740))
 	for _, v := range views() {
@@ -203,8 +205,8 @@ func narrow(t *testing.T, _ *site, b *tab) {
 	b.do(chromedp.EmulateViewport(1180, 900))
 }
 
-// themes proves that the page follows the system's colors, that the button overrules them, that charts are drawn in
-// them, and that the choice is kept.
+// themes proves that the page follows the system's colors, that the button overrides them, that charts use them, and
+// that the choice is stored.
 func themes(t *testing.T, _ *site, b *tab) {
 	const background = "getComputedStyle(document.body).backgroundColor"
 	b.do(browser.Theme("light"))
@@ -230,8 +232,8 @@ func themes(t *testing.T, _ *site, b *tab) {
 	}
 }
 
-// refusals proves that the daemon's own words are shown where it gives no forecast, and that the next question is
-// answered again.
+// refusals proves that the daemon's own words are shown if it gives no forecast, and that the next request is answered
+// again.
 func refusals(t *testing.T, _ *site, b *tab) {
 	for query, says := range map[string]string{
 		"view=wait&queue=werk&procs=1":                 `cluster demo has no queue "werk"`,
@@ -254,11 +256,11 @@ func refusals(t *testing.T, _ *site, b *tab) {
 		chromedp.Evaluate[chromedp.Void](`(() => { const e = document.getElementById("choose-procs"); e.focus(); `+
 			`e.select(); })()`), chromedp.KeyEvent("8"+kb.Enter))
 	b.settle(`!!document.querySelector(".hero") && new URLSearchParams(location.search).get("procs") === "8"`)
-	b.heard() // refusals are told in the console
+	b.heard() // the console shows refusals
 }
 
-// quiet proves that all views together ask nobody but the daemon, and that nothing is complained about in the console,
-// such as what the policy forbids.
+// quiet proves that all views together send requests only to the daemon, and that the console shows no complaint, such
+// as a violation of the policy.
 func quiet(t *testing.T, s *site, b *tab) {
 	for _, v := range views() {
 		b.show("cluster=demo&view=" + v[0])
@@ -277,7 +279,7 @@ func quiet(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// news proves that a new record of the log appears on the page by itself.
+// news proves that a new record of the log appears on the page without a reload.
 func news(t *testing.T, s *site, b *tab) {
 	b.show("cluster=demo&view=jobs")
 	submit := s.end.Add(10 * time.Second)
@@ -297,8 +299,7 @@ func news(t *testing.T, s *site, b *tab) {
 	b.settle(`!!document.querySelector('#view [data-value="999999.demo"]')`)
 }
 
-// withToken proves that the page says so where an answer needs a token, sends the one that is pasted, and keeps it in
-// the tab only.
+// withToken proves that the page says if an answer needs a token, sends the pasted one, and stores it in the tab only.
 func withToken(t *testing.T, s *site, b *tab) {
 	target, err := url.Parse(s.url)
 	if err != nil {
@@ -313,7 +314,7 @@ func withToken(t *testing.T, s *site, b *tab) {
 				[]byte(`{"title":"Unauthorized","status":401,"detail":"the jobs are for those who have a token"}`))
 			return
 		}
-		r.Header.Del("Authorization") // the daemon behind knows no such token, and would refuse it
+		r.Header.Del("Authorization") // the daemon itself does not have this token, and would refuse it
 		proxy.ServeHTTP(w, r)
 	}))
 	b.url = guard.URL
@@ -336,7 +337,7 @@ func withToken(t *testing.T, s *site, b *tab) {
 	b.heard()
 }
 
-// stale proves that data that have become old are said to be, with their age, and still shown.
+// stale proves that old data is marked with its age, and still shown.
 func stale(t *testing.T, s *site, b *tab) {
 	s.past.Store(int64(13 * time.Hour))
 	defer s.past.Store(int64(20 * time.Second))
@@ -352,8 +353,8 @@ func stale(t *testing.T, s *site, b *tab) {
 	}
 }
 
-// degraded proves that the status dot and a banner say within seconds, without a reload, that a log cannot be read,
-// with source, file and reason in the words of /readyz; and that they forget it when the log is back.
+// degraded proves that the status dot and a banner show within seconds, without a reload, that a log cannot be read,
+// with source, file and reason in the words of /readyz, and that they disappear when the log is back.
 func degraded(t *testing.T, s *site, b *tab) {
 	b.show("cluster=demo&view=ahead&queue=short")
 	b.settle(`document.querySelector("#status .dot").className === "dot" && ` +
@@ -385,7 +386,7 @@ func degraded(t *testing.T, s *site, b *tab) {
 		`document.getElementById("banner").textContent === ""`)
 }
 
-// gone proves that a page whose daemon has ended keeps what it shows, and says so.
+// gone proves that a page whose daemon has ended keeps its content, and says that the daemon does not answer.
 func gone(t *testing.T, b *tab, stop func()) {
 	b.show("cluster=demo&view=wait&queue=short&procs=4&time_limit=1h")
 	before := b.figures()["p90"].Text
@@ -398,7 +399,7 @@ func gone(t *testing.T, b *tab, stop func()) {
 	}
 }
 
-// unknown proves that a daemon that knows no queue yet is told so, in every view.
+// unknown proves that every view says that a daemon knows no queue yet.
 func unknown(t *testing.T, b *tab) {
 	s := serve(t, 0)
 	t.Cleanup(stopper(t, s))

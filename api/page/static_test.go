@@ -23,11 +23,11 @@ func ask(t *testing.T, path string, header http.Header) *httptest.ResponseRecord
 		req.Header[k] = v
 	}
 	rec := httptest.NewRecorder()
-	page.Handler().ServeHTTP(rec, req)
+	page.Handler(func() string { return "'none'" }).ServeHTTP(rec, req)
 	return rec
 }
 
-// TestHandler proves that every file is served with its type, a strict policy and a tag by which it is not sent again,
+// TestHandler proves that every file is served with its type, a strict policy and a tag that avoids sending it again,
 // and that other paths are problems.
 func TestHandler(t *testing.T) {
 	types := map[string]string{".html": "text/html", ".js": "text/javascript", ".css": "text/css",
@@ -74,8 +74,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestNothingFromOutside proves that no file of ours names another site to load from, and that the page has no script
-// or style in itself, which the policy would forbid.
+// TestNothingFromOutside proves that no file names another site to load from, and that the page has no inline script or
+// style, which the policy would forbid.
 func TestNothingFromOutside(t *testing.T) {
 	outside := regexp.MustCompile(`https?://[^"'\s)]+`)
 	err := fs.WalkDir(os.DirFS("static"), ".", func(name string, d fs.DirEntry, err error) error {
@@ -104,7 +104,7 @@ func TestNothingFromOutside(t *testing.T) {
 	}
 }
 
-// TestVendored proves that uPlot is the version that is said, with its license.
+// TestVendored proves that uPlot has the stated version, and its license.
 func TestVendored(t *testing.T) {
 	for name, want := range map[string]string{"uPlot.iife.min.js": "(v1.6.32)", "LICENSE": "MIT License"} {
 		if got := ask(t, "/page/vendor/uplot/"+name, nil).Body.String(); !strings.Contains(got, want) {
@@ -135,14 +135,14 @@ func palettes(t *testing.T) map[string]map[string]string {
 		t.Fatalf("the dark theme that is chosen, %v, is not that of the system, %v", dark, system)
 	}
 	for k, v := range light {
-		if _, ok := dark[k]; !ok { // as in a style sheet
+		if _, ok := dark[k]; !ok { // the light theme's value applies, as in a style sheet
 			dark[k] = v
 		}
 	}
 	return map[string]map[string]string{"light": light, "dark": dark}
 }
 
-// luminance is the relative luminance of WCAG 2.2.
+// luminance returns the relative luminance of WCAG 2.2.
 func luminance(t *testing.T, hex string) float64 {
 	t.Helper()
 	v, err := strconv.ParseUint(strings.TrimPrefix(hex, "#"), 16, 32)
@@ -159,8 +159,8 @@ func luminance(t *testing.T, hex string) float64 {
 	return .2126*part(16) + .7152*part(8) + .0722*part(0)
 }
 
-// TestContrast proves WCAG 2.2's contrasts (1.4.3 and 1.4.11) in both themes: 4.5 to 1 for text on every background
-// that it has, 3 to 1 for the lines of charts and controls.
+// TestContrast proves WCAG 2.2's contrasts (1.4.3 and 1.4.11) in both themes: 4.5 to 1 for text on each of its
+// backgrounds, 3 to 1 for the lines of charts and controls.
 func TestContrast(t *testing.T) {
 	type pair struct {
 		front, back string

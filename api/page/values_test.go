@@ -11,11 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/waitcast/waitcast/api/wire"
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// expect are figures that the interface tells, as the page must have them.
+// expect has figures from the interface that the page must show.
 type expect map[string]string
 
 // number writes a number as JavaScript does, null for none.
@@ -26,8 +28,8 @@ func number(x *float64) string {
 	return strconv.FormatFloat(*x, 'g', -1, 64)
 }
 
-// same compares what stands behind the figures of the view with what the interface tells. What is background work may
-// publish another forecast between the two answers: then both are asked again.
+// same compares the exact values of the view with those of the interface. Background work may publish another forecast
+// between the two answers; then both are requested again.
 func same(t *testing.T, b *tab, query string, told func() (expect, error)) {
 	t.Helper()
 	eventually(t, "page and interface tell the same: "+query, func() error {
@@ -49,7 +51,7 @@ func same(t *testing.T, b *tab, query string, told func() (expect, error)) {
 	})
 }
 
-// alike compares values; several are set apart by spaces.
+// alike compares values. Several are separated by spaces.
 func alike(a, b string) bool {
 	x, y := strings.Fields(a), strings.Fields(b)
 	return slices.EqualFunc(x, y, func(a, b string) bool {
@@ -64,8 +66,8 @@ func (e expect) quantiles(q *wire.Quantiles) {
 		number(q.P75), number(q.P90), number(q.P95)
 }
 
-// waitEqual proves that the wait's quantiles and chances are those of GET /v1/wait, and are written as the command
-// writes them.
+// waitEqual proves that the wait's quantiles and probabilities are those of GET /v1/wait, in the same format as the
+// command's.
 func waitEqual(t *testing.T, s *site, b *tab) {
 	const asked = "queue=medium&procs=16&time_limit=4h&by=2h"
 	var w wire.Wait
@@ -85,11 +87,16 @@ func waitEqual(t *testing.T, s *site, b *tab) {
 	})
 	got := b.figures()
 	for name, q := range map[string]*float64{
-		"median": w.WaitSeconds.P50, "p10": w.WaitSeconds.P10, "p95": w.WaitSeconds.P95,
+		"p10": w.WaitSeconds.P10, "p95": w.WaitSeconds.P95,
 	} {
 		if want := duration.Format(time.Duration(*q * float64(time.Second))); got[name].Text != want {
 			t.Errorf("%s reads %q, the command writes %q", name, got[name].Text, want)
 		}
+	}
+	if exact, rough := duration.Format(time.Duration(*w.WaitSeconds.P50*float64(time.Second))), eval[[]string](b,
+		`["textContent", "title"].map((k) => document.querySelector('[data-name="median"]')[k])`); rough[1] != exact ||
+		rough[0] == "" {
+		t.Errorf("the median reads %q, its exact figure %q, want %q", rough[0], rough[1], exact)
 	}
 	if got["reason"].Text != w.Reason {
 		t.Errorf("reason %q, want %q", got["reason"].Text, w.Reason)
@@ -285,4 +292,85 @@ func (b *tab) address() url.Values {
 		b.Fatal(err)
 	}
 	return q
+}
+
+// rounded proves that times in sentences are rounded as people say them, in a few steps.
+func rounded(_ *testing.T, _ *site, b *tab) {
+	b.show("cluster=demo&view=wait&queue=medium")
+	for seconds, want := range map[string]string{
+		"0": "no time", "30": "less than a minute", "47": "1 min", "3247": "55 min", "4500": "75 min", "5400": "1½ h",
+		"7300": "2 h", "36001": "10 h", "86400": "24 h", "180000": "2 days", "null": "never",
+	} {
+		b.do(chromedp.Evaluate[chromedp.Void](
+			fmt.Sprintf(`import("/page/format.js").then((m) => { window.said = m.about(%s); }), undefined`, seconds)))
+		b.settle(fmt.Sprintf("window.said === %q", want))
+	}
+}
+
+// evaluates proves that an expression of a module of the page gives a text.
+func (b *tab) evaluates(module, expression, want string) {
+	b.Helper()
+	b.do(chromedp.Evaluate[chromedp.Void](
+		fmt.Sprintf(`import(%q).then((m) => { window.said = m.%s; }), undefined`, module, expression)))
+	b.settle(fmt.Sprintf("window.said === %q", want))
+}
+
+// firstQuestion proves that the first request is that of a typical job of the queue, that times of day are by the
+// daemon's clock if that is simulated, and that probabilities are described in words.
+func firstQuestion(t *testing.T, s *site, b *tab) {
+	eventually(t, "the first question is that of a typical job", func() error {
+		b.show("cluster=demo&view=wait&queue=medium")
+		var queues wire.Queues
+		if err := get(s.url+"/v1/queues", &queues); err != nil {
+			return err
+		}
+		i := slices.IndexFunc(queues.Queues, func(q wire.Queue) bool { return q.Name == "medium" })
+		typical := queues.Queues[i].Typical
+		limit, err := duration.Parse(b.address().Get("time_limit"))
+		if b.address().Get("procs") != fmt.Sprint(typical.Procs) || err != nil ||
+			limit.Seconds() != typical.TimeLimitSeconds {
+			return fmt.Errorf("the first question is %v (%w), a typical job is %+v", b.address(), err, typical)
+		}
+		return nil
+	})
+	clock := `makeContext({queues: {as_of: "2026-03-02T10:00:00Z", age_seconds: 60}, health: {simulated_speed: 60}}, ` +
+		`() => {}).now().toISOString()`
+	b.evaluates("/page/controls.js", clock, "2026-03-02T10:01:00.000Z")
+	for p, want := range map[string]string{"1": "almost certain", ".93": "very likely", ".5": "as likely as not",
+		".1": "very unlikely", "0": "almost out of the question"} {
+		b.evaluates("/page/format.js", "likely("+p+")", want)
+	}
+}
+
+// pages proves that the list of waiting jobs has pages, each with its own address.
+func pages(t *testing.T, s *site, b *tab) {
+	eventually(t, "the list has pages", func() error {
+		b.show("cluster=demo&view=jobs&offset=1")
+		var jobs wire.Jobs
+		if err := get(s.url+"/v1/jobs?limit=200&offset=1", &jobs); err != nil {
+			return err
+		}
+		lead := fmt.Sprintf("Jobs 2 to %d of %d that wait", len(jobs.Jobs)+1, jobs.Waiting)
+		if got := eval[string](b, `document.querySelector("#view .lead").textContent`); !strings.HasPrefix(got, lead) {
+			return fmt.Errorf("the page says %q, want %q", got, lead)
+		}
+		return nil
+	})
+	b.do(chromedp.Click[chromedp.CSS](`#view a[data-key="page-before"]`))
+	b.settle(`!new URLSearchParams(location.search).get("offset") && !!document.querySelector("table.jobs") && ` +
+		`!document.querySelector("#view a[data-key='page-before']")`)
+}
+
+// loadAxis proves that the top of a load's axis follows the median, so that a wide upper bound does not compress it,
+// and that a narrow band fits completely. Rows are p05, p95, p25, p75, p50.
+func loadAxis(_ *testing.T, _ *site, b *tab) {
+	b.show("cluster=demo&view=ahead")
+	for rows, want := range map[string]string{
+		"[[0], [1000], [5], [20], [10]]": "27", "[[8], [12], [9], [11], [10]]": "12.96",
+	} {
+		b.do(chromedp.Evaluate[chromedp.Void](
+			fmt.Sprintf(`import("/page/views/ahead.js").then((m) => { window.top_ = m.loadTop(%s); }), undefined`,
+				rows)))
+		b.settle("Math.abs(window.top_ - " + want + ") < 1e-9")
+	}
 }

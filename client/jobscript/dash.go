@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// dash reads options of one dash and a whole word, as qsub of Grid Engine and bsub of LSF have them.
+// dash parses options with one dash and a whole word, like qsub of Grid Engine and bsub of LSF.
 type dash struct {
 	p      *parser
-	values map[string]int // how many values each option has
-	glued  bool           // the value of an option of one letter may follow it at once
-	strict bool           // an option that is not known is refused
+	values map[string]int // number of values of each option
+	glued  bool           // the value of an option of one letter may follow without a blank
+	strict bool           // unknown options are refused
 	all    []setting
 }
 
@@ -25,7 +25,7 @@ func optionTable(byValues ...string) map[string]int {
 	return table
 }
 
-// parse adds the options among the words to all.
+// parse appends the options among the words to all.
 func (d *dash) parse(words []word) error {
 	for i := 0; i < len(words); {
 		used, err := d.one(words[i], words[i+1:])
@@ -37,7 +37,7 @@ func (d *dash) parse(words []word) error {
 	return nil
 }
 
-// one reads an option and returns how many of the words after it it used. Two values become one, with a blank between.
+// one parses an option and returns the number of following words that it used. Two values are joined by a blank.
 func (d *dash) one(w word, rest []word) (int, error) {
 	name, isOption := strings.CutPrefix(w.text, "-")
 	if !isOption || name == "" {
@@ -45,7 +45,7 @@ func (d *dash) one(w word, rest []word) (int, error) {
 	}
 	n, known := d.values[name]
 	if name == "binding" && len(rest) > 0 && (rest[0].text == "env" || rest[0].text == "pe" || rest[0].text == "set") {
-		n = 2 // of Grid Engine: the first is optional
+		n = 2 // of Grid Engine: the first value is optional
 	}
 	if !known && d.glued {
 		if of, ok := d.values[name[:1]]; ok && of == 1 {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wants is whether an option has a value.
+// wants defines whether an option has a value.
 type wants uint8
 
 const (
@@ -21,7 +21,7 @@ type option struct {
 	wants  wants
 }
 
-// key is what settings call the option: its name, or its letter if it has none.
+// key is the key of the option in settings: its name, or its letter if it has none.
 func (o option) key() string {
 	if o.name == "" {
 		return string(o.letter)
@@ -29,16 +29,16 @@ func (o option) key() string {
 	return o.name
 }
 
-// gnu reads options as getopt_long(3) does: -n4, -n 4, --ntasks=4, --ntasks 4, letters together, names cut short as
-// long as they are unique.
+// gnu parses options as getopt_long(3) does: -n4, -n 4, --ntasks=4, --ntasks 4, letters together, and abbreviated names
+// that are unique.
 type gnu struct {
 	p       *parser
 	options []option
 	all     []setting
 }
 
-// parse adds the options among the words to all. A word that is neither an option nor the value of one is refused, as
-// in every directive.
+// parse appends the options among the words to all. It refuses a word that is neither an option nor the value of one,
+// as every directive does.
 func (g *gnu) parse(words []word) error {
 	for i := 0; i < len(words); {
 		w, rest := words[i], words[i+1:]
@@ -62,7 +62,7 @@ func (g *gnu) parse(words []word) error {
 	return nil
 }
 
-// stray refuses a word.
+// stray returns the error for a word that is no option.
 func (p *parser) stray(w word) error {
 	if w.at.layer == onCommandLine {
 		return p.fail(w.at, w.text, "neither an option nor the value of one",
@@ -76,7 +76,7 @@ func (g *gnu) add(o option, value string, at origin) {
 	g.all = append(g.all, setting{name: o.key(), value: value, at: at})
 }
 
-// letters reads a word of one dash, and returns how many of the words after it it used.
+// letters parses a word with one dash, and returns the number of following words that it used.
 func (g *gnu) letters(w word, rest []word) (int, error) {
 	for i := 1; i < len(w.text); i++ {
 		o, ok := g.letter(w.text[i])
@@ -107,8 +107,8 @@ func (g *gnu) letter(c byte) (option, bool) {
 	return option{}, false
 }
 
-// long reads a word of two dashes, and returns how many of the words after it it used. A name that is not known may be
-// of another version: it is warned of.
+// long parses a word with two dashes, and returns the number of following words that it used. An unknown name may
+// belong to another version, so it only causes a warning.
 func (g *gnu) long(w word, rest []word) (int, error) {
 	name, value, with := strings.Cut(w.text[2:], "=")
 	o, ok, others := g.named(name)
@@ -133,7 +133,7 @@ func (g *gnu) long(w word, rest []word) (int, error) {
 	return 1, nil
 }
 
-// named finds an option by its name or the beginning of it; where several begin so, it returns their names.
+// named finds an option by its name or a prefix. If the prefix is ambiguous, it returns all matching names.
 func (g *gnu) named(name string) (found option, ok bool, several []string) {
 	var names []string
 	for _, o := range g.options {

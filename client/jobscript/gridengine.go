@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// geOptions returns those of qsub of Grid Engine 8.1.9, submit(1).
+// geOptions returns the options of qsub of Grid Engine 8.1.9, submit(1).
 func geOptions() map[string]int {
 	return optionTable(
 		"clear cwd hard h help inherit notify noshell nostdin soft terse verbose verify V",
@@ -18,7 +18,8 @@ func geOptions() map[string]int {
 	)
 }
 
-// gridEngine reads the script as qsub of Grid Engine does: the directives of the whole file, then the command line.
+// gridEngine reads the script as qsub of Grid Engine does: first the directives of the whole file, then the command
+// line.
 func (p *parser) gridEngine() (Request, error) {
 	args := &dash{p: p, values: geOptions(), strict: true}
 	if err := args.parse(p.args()); err != nil {
@@ -37,7 +38,7 @@ func (p *parser) gridEngine() (Request, error) {
 			continue
 		}
 		p.directive(i + 1)
-		text, _, _ = strings.Cut(text, "#") // inside quotes too
+		text, _, _ = strings.Cut(text, "#") // even inside quotes
 		at := origin{line: i + 1}
 		script.all = append(script.all, setting{name: "hard", at: at}) // -soft ends with its line
 		words, err := p.words(text, at, quoting{open: true})
@@ -59,16 +60,16 @@ func (p *parser) gridEngine() (Request, error) {
 	return p.geRequest(below, above)
 }
 
-// geLayer is what the script or the command line asks for.
+// geLayer has the requests of the script or of the command line.
 type geLayer struct {
 	options   settings
-	resources settings  // of -l, the hard ones
-	queues    []setting // of -q, the hard ones
-	anyQueue  bool      // whether there is a -q, if only a soft one
+	resources settings  // the hard ones of -l
+	queues    []setting // the hard ones of -q
+	anyQueue  bool      // whether there is a -q, even if it is a soft one
 }
 
-// geLayer sorts options: -soft and -hard switch for the -l and -q after them. Soft requests are wishes, and do not
-// count.
+// geLayer sorts options. -soft and -hard apply to the -l and -q after them. Soft requests are ignored, because they are
+// only preferences.
 func (p *parser) geLayer(all []setting) (geLayer, error) {
 	var l geLayer
 	var resources, others []setting
@@ -104,10 +105,10 @@ func (p *parser) geLayer(all []setting) (geLayer, error) {
 	return l, nil
 }
 
-// geWritten shows a resource.
+// geWritten formats a resource for messages.
 func geWritten(s setting) string { return "-l " + s.name + "=" + s.value }
 
-// geRequest puts the command line over the script.
+// geRequest creates the request. The command line overrides the script.
 func (p *parser) geRequest(below, above geLayer) (Request, error) {
 	for name, s := range above.options {
 		below.options[name] = s
@@ -147,7 +148,8 @@ func (p *parser) geRequest(below, above geLayer) (Request, error) {
 	return r, p.fit(&r)
 }
 
-// geSlots reads -pe name range[,range...]; a range is n, n-m, n- or -m, in any order: sge_types(5), parallel_env.
+// geSlots parses -pe name range[,range...]. A range is n, n-m, n- or -m; ranges may be in any order: sge_types(5),
+// parallel_env.
 func (p *parser) geSlots(r *Request, options settings) error {
 	s, ok := options["pe"]
 	if !ok {
@@ -179,7 +181,7 @@ func (p *parser) geSlots(r *Request, options settings) error {
 	return nil
 }
 
-// geArray reads -t n[-m[:s]] and -tc.
+// geArray parses -t n[-m[:s]] and -tc.
 func (p *parser) geArray(r *Request, options settings) error {
 	s, ok := options["t"]
 	atOnce, limited := options["tc"]
@@ -276,8 +278,8 @@ func (p *parser) geResources(r *Request, resources settings) error {
 	return nil
 }
 
-// geTime reads a time: seconds, in C's decimal, octal or hexadecimal, or h:m:s of which each may be empty;
-// sge_types(5), time_specifier.
+// geTime parses a time: seconds, in C's decimal, octal or hexadecimal notation, or h:m:s in which each part may be
+// empty; sge_types(5), time_specifier.
 func geTime(text string) (limit time.Duration, unlimited bool, err error) {
 	if strings.EqualFold(text, "infinity") {
 		return 0, true, nil
@@ -298,8 +300,8 @@ func geTime(text string) (limit time.Duration, unlimited bool, err error) {
 	return limit, false, err
 }
 
-// geBytes reads an amount of memory: bytes, or with k, m, g or t for powers of 1000, K, M, G or T for powers of 1024;
-// sge_types(5), memory_specifier.
+// geBytes parses an amount of memory in bytes. It may have k, m, g or t for powers of 1000, or K, M, G or T for powers
+// of 1024; sge_types(5), memory_specifier.
 func geBytes(text string) (int64, error) {
 	factor := int64(1)
 	if n := len(text); n > 0 {

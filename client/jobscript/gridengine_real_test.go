@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// realGridEngine is a Grid Engine on this machine: its qsub needs the queue master to accept a script.
+// realGridEngine is a Grid Engine on this machine. Its qsub accepts a script only while the queue master runs.
 type realGridEngine struct{ dir string }
 
 func startGridEngine(t *testing.T) *realGridEngine {
@@ -45,7 +45,8 @@ func startGridEngine(t *testing.T) *realGridEngine {
 	return g
 }
 
-// submit has qsub take the script, held, and returns what qstat shows of the job, or what qsub says against it.
+// submit submits the script with qsub as a held job. It returns what qstat shows of the job, or the message with which
+// qsub refuses the script.
 func (g *realGridEngine) submit(t *testing.T, what submission) (map[string]string, string) {
 	t.Helper()
 	script := filepath.Join(g.dir, "job.sh")
@@ -55,7 +56,7 @@ func (g *realGridEngine) submit(t *testing.T, what submission) (map[string]strin
 	run := filepath.Join(g.dir, "run")
 	out, err := exec.Command(run,
 		append(append([]string{"qsub", "-h", "-terse"}, what.args...), script)...).CombinedOutput()
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n") // warnings stand before the number
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n") // warnings come before the number
 	id, _, _ := strings.Cut(lines[len(lines)-1], ".")
 	if err != nil || strings.Trim(id, "0123456789") != "" {
 		return nil, string(out)
@@ -90,7 +91,7 @@ func gridEngineSays(r jobscript.Request, shown map[string]string) []string {
 			ends = append(ends, n)
 		}
 		least, most = slices.Min(ends), slices.Max(ends)
-		if most == 9_999_999 { // its infinity
+		if most == 9_999_999 { // Grid Engine's infinity
 			most = jobscript.MaxCount
 		}
 	}
@@ -130,9 +131,9 @@ func gridEngineSays(r jobscript.Request, shown map[string]string) []string {
 	return wrong
 }
 
-// TestRealGridEngineReadsTheSame proves that a script means to us what it means to a real qsub of Grid Engine: a list
-// of scripts with something special each, and random combinations of options. WAITCAST_LONG=1 makes it all of the list,
-// of which it is every eighth else.
+// TestRealGridEngineReadsTheSame proves that jobscript and a real qsub of Grid Engine understand a script alike. The
+// scripts are every eighth of a list of special ones (all of them with WAITCAST_LONG=1) and random combinations of
+// options.
 func TestRealGridEngineReadsTheSame(t *testing.T) {
 	g := startGridEngine(t)
 	compare := func(what submission) {
@@ -149,7 +150,7 @@ func TestRealGridEngineReadsTheSame(t *testing.T) {
 			}
 		}
 	}
-	n, every := 5, 8 // an answer of qsub and qstat takes half a second
+	n, every := 5, 8 // qsub and qstat together take half a second
 	if os.Getenv("WAITCAST_LONG") != "" {
 		n, every = 200, 1
 	}
@@ -182,9 +183,9 @@ func TestRealGridEngineReadsTheSame(t *testing.T) {
 	}
 }
 
-// specialGridEngine are scripts with something special each. Not here is what qsub takes and we refuse, -l h_rt=-5 and
-// -t 1-, of which it makes a limit of no time and no array; and that it refuses "-q 'a.q' -N x", for it does not see
-// that the quote ends: we do.
+// specialGridEngine returns scripts, each with something special. It leaves out what qsub takes and jobscript refuses:
+// -l h_rt=-5 and -t 1-, of which qsub makes a limit of no time and no array. It also leaves out "-q 'a.q' -N x".
+// jobscript takes it, but qsub refuses it because it does not see the closing quote.
 func specialGridEngine() []submission {
 	var all []submission
 	for _, lines := range [][]string{

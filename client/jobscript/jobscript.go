@@ -1,6 +1,6 @@
-// Package jobscript reads what a batch script asks of its scheduler, as the scheduler's own command would: the #SBATCH,
-// #PBS, #$ or #BSUB lines, then the environment where the scheduler looks there, then the options of the command line,
-// which override them.
+// Package jobscript parses the request of a batch script like the scheduler's own command: first the #SBATCH, #PBS, #$
+// or #BSUB lines, then the environment if the scheduler uses it, then the options of the command line, which override
+// the others.
 //
 // What each scheduler does was taken from sbatch(1) of Slurm 22.05 and trials of that sbatch; from qsub of OpenPBS (its
 // manual and src/cmds/qsub.c) and the Torque manual; from submit(1) and sge_types(5) of Grid Engine 8.1.9 and trials of
@@ -14,8 +14,8 @@
 //	                                                             -l by resource
 //	LSF         #BSUB at the start of a line    end of the file  the last, -R add up    overrides
 //
-// What a site sets up itself is not known here: default queues, limits and sizes, submit filters, default request
-// files, the size of a node.
+// Settings of the site are unknown here: default queues, limits and sizes, submit filters, default request files, the
+// size of a node.
 package jobscript
 
 import (
@@ -35,68 +35,67 @@ const (
 	LSF        Scheduler = "lsf"
 )
 
-// MaxScript is how many bytes a script may have: Slurm's default for max_script_size, slurm.conf(5).
+// MaxScript is the maximum size of a script in bytes: Slurm's default for max_script_size, slurm.conf(5).
 const MaxScript = 4 << 20
 
-// MaxCount is the most processors, nodes, GPUs or tasks that a script may ask for.
+// MaxCount is the maximum number of processors, nodes, GPUs or tasks that a script may request.
 const MaxCount = 1<<31 - 1
 
 // Options control how a script is read.
 type Options struct {
-	// Scheduler is the scheduler that the script is for. Empty: the one whose directives it has.
+	// Scheduler is the scheduler that the script is for. If it is empty, the directives decide.
 	Scheduler Scheduler
-	// Args are options as they would stand before the script on the command line of sbatch, qsub or bsub. They override
-	// the directives.
+	// Args are the options before the script on the command line of sbatch, qsub or bsub. They override the directives.
 	Args []string
-	// Env is the environment of that command, of which SBATCH_* (Slurm) and PBS_DPREFIX (PBS) matter. nil is none.
+	// Env is the environment of that command, of which SBATCH_* (Slurm) and PBS_DPREFIX (PBS) are used. nil means none.
 	Env map[string]string
-	// Name is what errors call the script, usually its path. Empty: "script".
+	// Name is the name of the script in errors, usually its path. Empty means "script".
 	Name string
 }
 
-// Request is what a script asks for. Zero means that the script leaves it open, unless a field's comment differs.
+// Request is the request of a script. A zero field means that the script leaves it open, unless its comment differs.
 type Request struct {
 	Scheduler Scheduler
-	// Queues are the queues or partitions that will do, in the order given.
+	// Queues are the acceptable queues or partitions, in the order given.
 	Queues []string
-	// Procs is the number of processors as the scheduler counts it, at least 1, of a range the least. ProcsMax is the
-	// most, equal to Procs where there is no range and MaxCount where the range is open.
+	// Procs is the number of processors as the scheduler counts it, at least 1; for a range, the minimum. ProcsMax is
+	// the maximum: equal to Procs without a range, MaxCount for an open range.
 	Procs, ProcsMax int
-	// Nodes is the number of nodes, of a range the least; 0 where the scheduler may choose. NodesMax is the most. For
-	// chunks of PBS (select) it is the number of chunks, which PBS calls nodect.
+	// Nodes is the number of nodes, for a range the minimum; 0 if the scheduler may choose. NodesMax is the maximum.
+	// For chunks of PBS (select) it is the number of chunks, which PBS calls nodect.
 	Nodes, NodesMax int
 	// TimeLimit is the requested wall-clock time, for Slurm and LSF in whole minutes. Unlimited is set if the script
 	// asks for no limit.
 	TimeLimit time.Duration
 	Unlimited bool
-	// Tasks is the number of tasks of an array, 0 if it is none. AtOnce is how many of them may run at once, 0 for as
-	// many as fit.
+	// Tasks is the number of tasks of an array, 0 for a single job. AtOnce is the maximum number of running tasks, 0
+	// for no maximum.
 	Tasks, AtOnce int
-	// Memory is in bytes, of all nodes together, of the least number of processors.
+	// Memory is the memory in bytes on all nodes together, for the minimum number of processors.
 	Memory int64
-	// GPUs are those of all nodes together.
+	// GPUs is the number of GPUs on all nodes together.
 	GPUs    int
 	GPUType string
-	// Name is the job's name, Account what is charged (a project where that is charged), QOS the quality of service.
+	// Name is the job's name, Account the charged account or project, QOS the quality of service.
 	Name, Account, QOS string
 	// Hold: the job is submitted held. Dependent: it waits for other jobs. Begin is the time before which it may not
-	// start, as it was written.
+	// start, as written in the script.
 	Hold, Dependent bool
 	Begin           string
-	// Exclusive: its nodes are shared with no other job, or user, so that it takes more processors than Procs where
-	// they are larger.
+	// Exclusive: its nodes are not shared with other jobs, or users, so that it takes more processors than Procs if the
+	// nodes are larger.
 	Exclusive bool
 	// Components are the parts of a heterogeneous job of Slurm, which start together. Then Procs, Nodes, Memory and
-	// GPUs are sums, TimeLimit is the longest and the rest is of the first component.
+	// GPUs are sums, TimeLimit is the longest, and the other fields are those of the first component.
 	Components []Request
-	// Warnings list what was ignored, overridden or guessed. Directives are the lines that were read.
+	// Warnings list ignored, overridden and guessed options. Directives are the directives that were read.
 	Warnings   []Warning
 	Directives []Directive
 }
 
-// Warning is something that who submits the script should know.
+// Warning is a message to the user who submits the script.
 type Warning struct {
-	// Line counts from 1; 0 is the command line, the environment or the script as a whole.
+	// Line counts from 1; 0 means the command line, the environment or the whole script.
 	Line int
 	Text string
 }
@@ -109,14 +108,14 @@ func (w Warning) String() string {
 	return fmt.Sprintf("line %d: %s", w.Line, w.Text)
 }
 
-// Directive is a line of the script that speaks to the scheduler.
+// Directive is a line of the script with options for the scheduler.
 type Directive struct {
 	Line int
 	Text string
 }
 
-// Parse reads a script. It fails if the scheduler would refuse the script: every such error is an *Error, which names
-// the script, the line and the option. errors.Is distinguishes ErrNoDirectives and ErrSchedulers. Unknown options cause
+// Parse parses a script. It fails if the scheduler would refuse the script; every such error is an *Error with the
+// script, the line and the option. errors.Is distinguishes ErrNoDirectives and ErrSchedulers. Unknown options cause
 // warnings.
 func Parse(r io.Reader, opts Options) (Request, error) {
 	p := &parser{name: opts.Name, opts: opts}
@@ -142,7 +141,7 @@ func Parse(r io.Reader, opts Options) (Request, error) {
 	return request, nil
 }
 
-// request has the script read as the scheduler would.
+// request parses the script by the rules of its scheduler.
 func (p *parser) request(s Scheduler) (Request, error) {
 	p.strangers(s)
 	switch s {

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/client/jobscript"
 )
 
-// onlyAsked leaves out what is not asked for.
+// onlyAsked makes comparisons ignore the fields of a request that no script asks for.
 var onlyAsked = cmpopts.IgnoreFields(jobscript.Request{}, "Warnings", "Directives")
 
 func parse(t *testing.T, script string, opts jobscript.Options) jobscript.Request {
@@ -26,7 +26,8 @@ func parse(t *testing.T, script string, opts jobscript.Options) jobscript.Reques
 	return r
 }
 
-// A script as people write them, of each scheduler; what it means is by the manuals that the package comment names.
+// TestUsualScripts proves the meaning of a typical script of each scheduler, by the manuals that the package comment
+// names.
 func TestUsualScripts(t *testing.T) {
 	for name, c := range map[string]struct {
 		script string
@@ -117,7 +118,8 @@ cd $PBS_O_WORKDIR
 	}
 }
 
-// Of two requests for the same the right one counts, and a warning names both.
+// TestWhichOfTwoCounts proves that of two options for the same thing the right one counts, and that a warning names
+// both.
 func TestWhichOfTwoCounts(t *testing.T) {
 	for _, c := range []struct {
 		script  string
@@ -154,7 +156,8 @@ func TestWhichOfTwoCounts(t *testing.T) {
 	}
 }
 
-// What the manuals say of each form of PBS and LSF, of which there is no real one to ask.
+// TestFormsOfPBSAndLSF proves the meaning of each form of PBS and LSF by their manuals, because no real PBS or LSF is
+// at hand.
 func TestFormsOfPBSAndLSF(t *testing.T) {
 	type want struct {
 		procs, nodes, tasks, atOnce, gpus int
@@ -200,8 +203,9 @@ func TestFormsOfPBSAndLSF(t *testing.T) {
 	}
 }
 
-// GPUs of Slurm, and what they make of tasks: as scontrol of Slurm 22.05 showed NumTasks of held jobs on nodes with
-// GPUs; the totals and the processors of --cpus-per-gpu, which it does not show, by sbatch(1).
+// TestSlurmGPUs proves the meaning of Slurm's options for GPUs, and their effect on tasks. The source is NumTasks of
+// held jobs on nodes with GPUs, as scontrol of Slurm 22.05 shows it. It does not show the totals and the processors of
+// --cpus-per-gpu, for which sbatch(1) is the source.
 func TestSlurmGPUs(t *testing.T) {
 	for args, want := range map[string]struct{ gpus, procs int }{
 		"--gres=gpu:2": {2, 1}, "--gres=gpu": {1, 1}, "--gres=gpu:volta:2 -N2": {4, 2}, "--gpus=3": {3, 1},
@@ -219,7 +223,8 @@ func TestSlurmGPUs(t *testing.T) {
 	}
 }
 
-// What nobody could schedule is refused, with the place, the option and what to do.
+// TestErrorsNameThePlace proves that a request that nobody could schedule is refused with the place, the option and
+// what to do.
 func TestErrorsNameThePlace(t *testing.T) {
 	for script, want := range map[string]string{
 		"#SBATCH -N two\n": `job.sh:2: --nodes=two: "two" is not a whole number; ` +
@@ -278,8 +283,8 @@ func TestErrorsNameThePlace(t *testing.T) {
 	}
 }
 
-// Whose script it is follows from its directives; one of two schedulers needs to be told, and one of none is refused
-// with a hint.
+// TestWhichScheduler proves that the directives decide whose script it is. A script with the directives of two
+// schedulers needs a choice by the caller, and one without directives is refused with a hint.
 func TestWhichScheduler(t *testing.T) {
 	for script, want := range map[string]jobscript.Scheduler{
 		"#SBATCH -n2\n": jobscript.Slurm, "#PBS -V\n": jobscript.PBS, "  #PBS -V\n": jobscript.PBS,
@@ -322,8 +327,7 @@ func TestWhichScheduler(t *testing.T) {
 	}
 }
 
-// A directive that stands on the command line instead, or there as well, means the same: whatever the script says of
-// that option.
+// TestCommandLineOverrides proves that an option on the command line means the same as a directive and overrides it.
 func TestCommandLineOverrides(t *testing.T) {
 	options := map[jobscript.Scheduler]struct {
 		prefix string
@@ -365,8 +369,8 @@ func TestCommandLineOverrides(t *testing.T) {
 	})
 }
 
-// FuzzParse proves that no script, command line or environment makes Parse panic or hang, that what it returns is in
-// its bounds, and that every error is typed and on few lines.
+// FuzzParse proves that no script, command line or environment makes Parse panic or hang, that every result is within
+// its bounds, and that every error is typed and short.
 func FuzzParse(f *testing.F) {
 	for _, s := range specialScripts() {
 		f.Add(s.text(), strings.Join(s.args, "\x1f"), "", uint8(0))

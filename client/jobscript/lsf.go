@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// lsfOptions returns those of bsub of LSF 10.1.
+// lsfOptions returns the options of bsub of LSF 10.1.
 func lsfOptions() map[string]int {
 	return optionTable(
 		"ar B csm H I IS ISp ISs IX Ip Is K N Ne notify_any pack_skip_err r rn tty ul x XF Zs h V",
@@ -19,8 +19,8 @@ func lsfOptions() map[string]int {
 	)
 }
 
-// lsf reads the script as bsub does when it is its standard input: the directives of the whole file, then the command
-// line. Its manual does not state which of two directives counts; the last is taken, with a warning.
+// lsf reads the script as bsub does when the script is its standard input: first the directives of the whole file, then
+// the command line. The manual does not state which of two directives counts. lsf uses the last, with a warning.
 func (p *parser) lsf() (Request, error) {
 	d := &dash{p: p, values: lsfOptions(), glued: true}
 	for i, line := range p.lines {
@@ -44,7 +44,7 @@ func (p *parser) lsf() (Request, error) {
 	return p.lsfRequest(d.all, needs(d.all[:script], d.all[script:]))
 }
 
-// needs returns the resource requirements that count, -R: several add up, and those of the command line replace the
+// needs returns the resource requirements (-R) that apply. Several are combined. Those of the command line replace the
 // script's.
 func needs(script, above []setting) []setting {
 	isNeed := func(s setting) bool { return s.name == "R" }
@@ -60,7 +60,7 @@ func needs(script, above []setting) []setting {
 	return found
 }
 
-// lsfRequest makes the request of the options.
+// lsfRequest creates the request from the options.
 func (p *parser) lsfRequest(all, requirements []setting) (Request, error) {
 	kept := p.last(slices.DeleteFunc(slices.Clone(all), func(s setting) bool { return s.name == "R" }), dashWritten)
 	r := Request{
@@ -91,7 +91,7 @@ func (p *parser) lsfRequest(all, requirements []setting) (Request, error) {
 	return r, p.fit(&r)
 }
 
-// lsfSlots reads -n least[,most] and -nnodes.
+// lsfSlots parses -n least[,most] and -nnodes.
 func (p *parser) lsfSlots(r *Request, kept settings) error {
 	r.Procs = 1
 	if s, ok := kept["n"]; ok {
@@ -118,7 +118,7 @@ func (p *parser) lsfSlots(r *Request, kept settings) error {
 	return nil
 }
 
-// lsfName reads -J name or -J "name[1-10:2,15]%4".
+// lsfName parses -J name or -J "name[1-10:2,15]%4".
 func (p *parser) lsfName(r *Request, kept settings) error {
 	s, ok := kept["J"]
 	if !ok {
@@ -160,7 +160,7 @@ func (p *parser) lsfName(r *Request, kept settings) error {
 	return nil
 }
 
-// lsfLimit reads -W [hour:]minute[/host].
+// lsfLimit parses -W [hour:]minute[/host].
 func (p *parser) lsfLimit(r *Request, kept settings) error {
 	s, ok := kept["W"]
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// lsfNeeds reads -R: span[ptile=8], span[hosts=1] and rusage[mem=4GB:...]. Other sections choose among hosts.
+// lsfNeeds parses -R: span[ptile=8], span[hosts=1] and rusage[mem=4GB:...]. Other sections only select hosts.
 func (p *parser) lsfNeeds(r *Request, requirements []setting) error {
 	hosts, memory := 0, lsfMemory{}
 	for _, s := range requirements {
@@ -49,7 +49,7 @@ func (p *parser) lsfNeeds(r *Request, requirements []setting) error {
 	return nil
 }
 
-// spanHosts returns on how many hosts the section has the job run, 0 if it leaves that open.
+// spanHosts returns the number of hosts on which the section lets the job run, 0 if it does not determine that.
 func spanHosts(body string, procs int) (int, error) {
 	name, value, _ := strings.Cut(strings.TrimSpace(body), "=")
 	switch strings.TrimSpace(name) {
@@ -58,7 +58,7 @@ func spanHosts(body string, procs int) (int, error) {
 			return positive(v)
 		}
 	case "ptile", "block":
-		first, _, _ := strings.Cut(value, ",") // what follows is for models of hosts
+		first, _, _ := strings.Cut(value, ",") // the rest applies to models of hosts
 		if first = strings.TrimSpace(first); strings.HasPrefix(first, "!") || strings.HasPrefix(first, "'!'") {
 			return 0, nil
 		}
@@ -78,7 +78,7 @@ type lsfMemory struct {
 	from  setting
 }
 
-// read reads the body of rusage: name=value[/job, /host or /task][:...]. A number alone is megabytes.
+// read parses the body of rusage: name=value[/job, /host or /task][:...]. A number without a unit is in megabytes.
 func (m lsfMemory) read(body string, from setting) (lsfMemory, error) {
 	for _, item := range strings.FieldsFunc(body, func(r rune) bool { return r == ':' || r == ',' }) {
 		name, value, _ := strings.Cut(strings.TrimSpace(item), "=")
@@ -118,7 +118,7 @@ func (m lsfMemory) how() string {
 	return "for each " + m.each
 }
 
-// lsfMemory reads -M, which counts where nothing is reserved: a limit of each process, in kilobytes where it has no
+// lsfMemory parses -M, which applies if nothing is reserved. It is a limit of each process, in kilobytes if it has no
 // unit (LSF_UNIT_FOR_LIMITS).
 func (p *parser) lsfMemory(r *Request, kept settings) error {
 	s, ok := kept["M"]
@@ -138,7 +138,7 @@ func (p *parser) lsfMemory(r *Request, kept settings) error {
 	return nil
 }
 
-// lsfGPUs reads -gpu "num=2:...", which is for each host, or each task with /task. A dash alone is the default, one
+// lsfGPUs parses -gpu "num=2:...". The number is per host, or per task with /task. A dash alone is the default, one
 // GPU.
 func (p *parser) lsfGPUs(r *Request, kept settings) error {
 	s, ok := kept["gpu"]

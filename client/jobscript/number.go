@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/internal/memsize"
 )
 
-// count reads a whole number from 0 to MaxCount, nothing but decimal digits.
+// count parses an integer from 0 to MaxCount, which must consist of decimal digits.
 func count(text string) (int, error) {
 	n, ok := digits(text)
 	switch {
@@ -23,7 +23,7 @@ func count(text string) (int, error) {
 	return int(n), nil
 }
 
-// positive is count from 1.
+// positive parses an integer from 1 to MaxCount.
 func positive(text string) (int, error) {
 	n, err := count(text)
 	if err == nil && n == 0 {
@@ -32,7 +32,7 @@ func positive(text string) (int, error) {
 	return n, err
 }
 
-// digits reads decimal digits; what is too large becomes math.MaxInt64.
+// digits parses decimal digits. A number that is too large becomes math.MaxInt64.
 func digits(text string) (int64, bool) {
 	if text == "" || strings.Trim(text, "0123456789") != "" {
 		return 0, false
@@ -44,7 +44,7 @@ func digits(text string) (int64, bool) {
 	return n, true
 }
 
-// times multiplies numbers from 0 to MaxCount+1; what is more than MaxCount becomes MaxCount+1, which fit refuses.
+// times multiplies numbers from 0 to MaxCount+1; a result above MaxCount becomes MaxCount+1, which fit refuses.
 func times(a, b int) int {
 	if a > 0 && b > MaxCount/a {
 		return MaxCount + 1
@@ -52,10 +52,10 @@ func times(a, b int) int {
 	return a * b
 }
 
-// plus adds such numbers.
+// plus adds two such numbers.
 func plus(a, b int) int { return min(a+b, MaxCount+1) }
 
-// bytesTimes multiplies an amount of memory by a number; what is too large becomes math.MaxInt64.
+// bytesTimes multiplies an amount of memory by a number. A result that is too large becomes math.MaxInt64.
 func bytesTimes(size int64, n int) int64 {
 	if n > 0 && size > math.MaxInt64/int64(n) {
 		return math.MaxInt64
@@ -71,7 +71,7 @@ func bytesPlus(a, b int64) int64 {
 	return a + b
 }
 
-// fit checks what was multiplied and added up.
+// fit returns an error if a sum or product of the request exceeded its bound.
 func (p *parser) fit(r *Request) error {
 	for _, n := range [...]struct {
 		n    int
@@ -89,8 +89,8 @@ func (p *parser) fit(r *Request) error {
 
 var errLong = errors.New("longer than 292 years")
 
-// addUp adds the fields of a clock: whole numbers of their units. An empty field is allowed if blank is set; it adds
-// nothing.
+// addUp adds the fields of a clock, which are integers in their units. An empty field is allowed if blank is set; it
+// counts as 0.
 func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, error) {
 	var sum time.Duration
 	for i, f := range fields {
@@ -111,8 +111,8 @@ func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, 
 
 const day = 24 * time.Hour
 
-// size reads digits with one of the letters as unit, and b after it if that is allowed, as a number of bytes. A number
-// alone is of the unit alone.
+// size parses digits with one of the letters as unit, and b after it if that is allowed. It returns the number of
+// bytes. A number without a letter is in units of alone.
 func size(text, letters string, b bool, alone int64) (int64, error) {
 	s := strings.ToUpper(text)
 	if b && len(s) > 1 && strings.IndexByte(letters, s[len(s)-2]) >= 0 {

@@ -13,13 +13,13 @@ var ErrNoDirectives = errors.New("no directives")
 // ErrSchedulers is the error for a script with directives of several schedulers.
 var ErrSchedulers = errors.New("directives of several schedulers")
 
-// Error is a fault of a script or its options: what, where, and what to do.
+// Error is an error in a script or its options, with its place and a hint.
 type Error struct {
 	// Place is "job.sh:3", "command line" or "environment variable SBATCH_TIMELIMIT".
 	Place string
-	// Option is the option with its value, where it is about one.
+	// Option is the option with its value, if the error concerns one.
 	Option string
-	// Problem is the fault, Hint what to write instead; the hint may be empty.
+	// Problem describes the error, Hint what to write instead; Hint may be empty.
 	Problem, Hint string
 	// Cause is ErrNoDirectives or ErrSchedulers, or nil.
 	Cause error
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// layer is a kind of place where options are given; a later one overrides an earlier one.
+// layer is a source of options; a later layer overrides an earlier one.
 type layer int
 
 const (
@@ -51,11 +51,11 @@ const (
 	onCommandLine
 )
 
-// origin is the place where something is written. The zero value is the script as a whole.
+// origin is the place of an option. The zero value is the script as a whole.
 type origin struct {
 	layer    layer
-	line     int    // in the script
-	variable string // of the environment
+	line     int    // line in the script
+	variable string // environment variable
 }
 
 // parser reads one script.
@@ -67,7 +67,7 @@ type parser struct {
 	directives []Directive
 }
 
-// split cuts the script into lines. A NUL byte is in no script: sbatch refuses it, and a shell stops there.
+// split cuts the script into lines. It refuses a NUL byte: sbatch does so too, and a shell stops there.
 func (p *parser) split(text []byte) error {
 	if len(text) > MaxScript {
 		return p.fail(origin{}, "", fmt.Sprintf("longer than %d bytes", MaxScript), "schedulers take no such script")
@@ -79,7 +79,7 @@ func (p *parser) split(text []byte) error {
 	return nil
 }
 
-// place names an origin.
+// place formats an origin for messages.
 func (p *parser) place(at origin) string {
 	switch {
 	case at.layer == onCommandLine:
@@ -100,7 +100,7 @@ func (p *parser) warn(at origin, format string, args ...any) {
 	p.warnings = append(p.warnings, Warning{Line: at.line, Text: fmt.Sprintf(format, args...)})
 }
 
-// clip shortens what errors and warnings repeat of the script.
+// clip shortens text of the script for errors and warnings.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {
@@ -109,13 +109,13 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s, "?")
 }
 
-// directive notes the line as one that is read.
+// directive records the line as a directive.
 func (p *parser) directive(line int) {
 	p.directives = append(p.directives, Directive{Line: line, Text: strings.TrimRight(p.lines[line-1], "\r")})
 }
 
-// command returns the number of the first line that is a command, or one past the last: neither blank nor a comment, as
-// sbatch sees it.
+// command returns the number of the first line that is a command, or one past the last line. Blank lines and comments
+// are no commands, as for sbatch.
 func (p *parser) command() int {
 	for i, line := range p.lines {
 		if s := strings.TrimLeft(line, blanks); s != "" && s[0] != '#' {
@@ -128,12 +128,12 @@ func (p *parser) command() int {
 // blanks are the characters that isspace(3) accepts.
 const blanks = " \t\n\v\f\r"
 
-// sighting is the directives of one scheduler that a script has.
+// sighting has the directives of one scheduler in a script.
 type sighting struct {
 	scheduler   Scheduler
 	prefix      string
-	line        int // of the first that the scheduler obeys, 0 for none
-	ignoredLine int // of the first that it does not
+	line        int // line of the first that the scheduler obeys, 0 for none
+	ignoredLine int // line of the first that it ignores
 }
 
 // sightings looks for the directives of every scheduler.
@@ -159,8 +159,8 @@ func (p *parser) sightings() []sighting {
 	return seen
 }
 
-// obeys reports whether the scheduler reads a directive in the line, which stands before the first command or after it,
-// and whether somebody may have meant it to be one.
+// obeys reports whether the line is a directive for the scheduler, given whether it comes before the first command.
+// looks reports whether the line may have been meant as a directive.
 func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
 	trimmed := strings.TrimLeft(line, blanks)
 	switch s.scheduler {
@@ -168,7 +168,7 @@ func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
 		obeyed = before && strings.HasPrefix(trimmed, s.prefix)
 	case Slurm:
 		obeyed = before && strings.HasPrefix(line, s.prefix)
-	case GridEngine: // #$Id$ and the like are not meant for it
+	case GridEngine: // #$Id$ and similar lines are not meant for Grid Engine
 		rest, found := strings.CutPrefix(line, s.prefix)
 		return found && strings.HasPrefix(strings.TrimLeft(rest, blanks), "-"), false
 	default:
@@ -181,7 +181,7 @@ func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
 	return obeyed, len(word) >= len(s.prefix)-1 && strings.EqualFold(word[:len(s.prefix)-1], s.prefix[1:])
 }
 
-// detect returns the scheduler that the script is for.
+// detect returns the scheduler for which the script was written.
 func (p *parser) detect() (Scheduler, error) {
 	if p.opts.Scheduler != "" {
 		return p.opts.Scheduler, nil
@@ -218,7 +218,7 @@ func (p *parser) detect() (Scheduler, error) {
 	return "", e
 }
 
-// strangers warns of lines that look like directives and are not obeyed, and of those of other schedulers.
+// strangers warns about lines that look like directives but are ignored, and about directives of other schedulers.
 func (p *parser) strangers(mine Scheduler) {
 	for _, s := range p.sightings() {
 		switch {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// pbsOptions are those of qsub of OpenPBS 20 (src/cmds/qsub_sup.c) and of Torque, qsub(1B). Those that mean something
+// pbsOptions are the options of qsub of OpenPBS 20 (src/cmds/qsub_sup.c) and of Torque, qsub(1B). Those that are used
 // here have a name.
 var pbsOptions = [...]option{
 	{'a', "begin", needed}, {'A', "account", needed}, {'b', "", needed}, {'c', "", needed}, {'C', "prefix", needed},
@@ -23,7 +23,7 @@ var pbsOptions = [...]option{
 	{'X', "", none}, {'z', "", none},
 }
 
-// pbsWritten shows an option or a resource.
+// pbsWritten formats an option or a resource for messages.
 func pbsWritten(s setting) string {
 	for _, o := range pbsOptions {
 		if o.key() == s.name {
@@ -36,7 +36,7 @@ func pbsWritten(s setting) string {
 	return "-l " + strings.TrimPrefix(s.name, "l:") + "=" + s.value
 }
 
-// pbs reads the script as qsub of PBS does: every directive on its own, then the command line.
+// pbs reads the script as qsub of PBS does: first each directive separately, then the command line.
 func (p *parser) pbs() (Request, error) {
 	args := &gnu{p: p, options: pbsOptions[:]}
 	if err := args.parse(p.args()); err != nil {
@@ -62,8 +62,8 @@ func (p *parser) pbs() (Request, error) {
 	return p.pbsRequest(p.pbsKeep(script, above))
 }
 
-// pbsScript reads the directives up to the first command. Blanks may stand before one, and a backslash at its end joins
-// the next line to it.
+// pbsScript reads the directives up to the first command. A directive may follow blanks, and a backslash at its end
+// joins the next line to it.
 func (p *parser) pbsScript(prefix string) ([]setting, error) {
 	var all []setting
 	for i := 0; i < len(p.lines); i++ {
@@ -101,12 +101,12 @@ func (p *parser) pbsScript(prefix string) ([]setting, error) {
 	return all, nil
 }
 
-// executable reports whether PBS takes the line for a command.
+// executable reports whether PBS considers the line a command.
 func executable(line, trimmed string) bool {
 	return trimmed != "" && line[0] != ':' && trimmed[0] != '#'
 }
 
-// pbsSpread makes settings "l:walltime" of -l and "W:depend" of -W.
+// pbsSpread converts -l and -W to one setting for each resource or attribute: "l:walltime" and "W:depend".
 func (p *parser) pbsSpread(all []setting) ([]setting, error) {
 	var spread []setting
 	for _, s := range all {
@@ -132,7 +132,7 @@ func (p *parser) pbsSpread(all []setting) ([]setting, error) {
 	return spread, nil
 }
 
-// unquotedCommas cuts at commas outside quotes.
+// unquotedCommas splits text at commas outside quotes.
 func unquotedCommas(text string) []string {
 	var items []string
 	quote, from := byte(0), 0
@@ -149,8 +149,8 @@ func unquotedCommas(text string) []string {
 	return append(items, text[from:])
 }
 
-// pbsKeep keeps what counts: of resources in a script the first, of all else the last, and the command line before the
-// script.
+// pbsKeep selects the settings that apply. For resources in a script this is the first one, for all other options the
+// last one. Those of the command line override those of the script.
 func (p *parser) pbsKeep(script, above []setting) settings {
 	kept := settings{}
 	for _, s := range script {
@@ -174,7 +174,7 @@ func (p *parser) pbsKeep(script, above []setting) settings {
 	return kept
 }
 
-// pbsRequest makes the request of what counts.
+// pbsRequest creates the request from the settings that apply.
 func (p *parser) pbsRequest(kept settings) (Request, error) {
 	account := kept.value("account")
 	if account == "" {
@@ -204,7 +204,7 @@ func (p *parser) pbsRequest(kept settings) (Request, error) {
 	return r, p.fit(&r)
 }
 
-// pbsArray reads -J (OpenPBS) and -t (Torque), which may name several ranges.
+// pbsArray parses -J (OpenPBS) and -t (Torque), which may have several ranges.
 func (p *parser) pbsArray(r *Request, kept settings) error {
 	s, ok := kept["array"]
 	if !ok {
@@ -237,10 +237,10 @@ func (p *parser) pbsArray(r *Request, kept settings) error {
 	return nil
 }
 
-// maxTasks bounds the tasks of an array of the schedulers that have no bound of their own.
+// maxTasks is the maximum number of tasks of an array for schedulers that have no other bound.
 const maxTasks = 10_000_000
 
-// pbsTime reads [[hours:]minutes:]seconds[.fraction], pbs_resources(7B); Torque takes days before the hours.
+// pbsTime parses [[hours:]minutes:]seconds[.fraction], pbs_resources(7B). Torque also accepts days before the hours.
 func pbsTime(text string) (time.Duration, error) {
 	whole, fraction, has := strings.Cut(text, ".")
 	if has && strings.Trim(fraction, "0123456789") != "" {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// pbsSize finds out how much a job of PBS asks for: by chunks (-l select), by nodes (-l nodes), or by processors (-l
-// procs, -l ncpus).
+// pbsSize determines the size of a PBS job: by chunks (-l select), by nodes (-l nodes), or by processors (-l procs, -l
+// ncpus).
 type pbsSize struct {
 	p       *parser
 	kept    settings
 	request *Request
-	memory  int64 // of the chunks
+	memory  int64 // memory of the chunks
 }
 
 // pbsKnown are usual resources that do not affect the size of the job; read handles the others.
@@ -22,7 +22,7 @@ var pbsKnown = [...]string{
 	"min_walltime",
 }
 
-// read fills in the request.
+// read sets the fields of the request.
 func (s *pbsSize) read() error {
 	chunks, byChunks := s.kept["l:select"]
 	nodes, byNodes := s.kept["l:nodes"]
@@ -65,7 +65,7 @@ func (s *pbsSize) fail(given setting, err error, hint string) error {
 	return s.p.fail(given.at, pbsWritten(given), err.Error(), hint)
 }
 
-// counted returns the first of the resources that is given.
+// counted returns the value of the first given resource.
 func (s *pbsSize) counted(names ...string) (int, error) {
 	for _, name := range names {
 		given, ok := s.kept["l:"+name]
@@ -81,11 +81,11 @@ func (s *pbsSize) counted(names ...string) (int, error) {
 	return 0, nil
 }
 
-// parts reads chunks, [N:]ncpus=8[:mem=4gb...][+...], or nodes, N or a name[:ppn=8][:property...][+...]. Each asks for
+// parts parses chunks, [N:]ncpus=8[:mem=4gb...][+...], or nodes, N or a name[:ppn=8][:property...][+...]. Each requests
 // one processor by default.
 func (s *pbsSize) parts(given setting, procs string) error {
 	r := s.request
-	spec, suffix, _ := strings.Cut(given.value, "#") // of Torque: for all nodes
+	spec, suffix, _ := strings.Cut(given.value, "#") // a suffix of Torque that applies to all nodes
 	if suffix == "excl" {
 		r.Exclusive = true
 	}
@@ -104,13 +104,13 @@ func (s *pbsSize) parts(given setting, procs string) error {
 	return nil
 }
 
-// pbsPart is what one chunk or node asks for.
+// pbsPart is the request of one chunk or node.
 type pbsPart struct {
 	procs, gpus int
 	memory      int64
 }
 
-// part reads one kind of chunk or node and how many there are of it.
+// part parses one kind of chunk or node. It returns their number and the request of each.
 func (s *pbsSize) part(text, procs string) (int, pbsPart, error) {
 	each, n := pbsPart{procs: 1}, 1
 	if text == "" {
@@ -148,7 +148,7 @@ func (s *pbsSize) part(text, procs string) (int, pbsPart, error) {
 	return n, each, nil
 }
 
-// sharing reads -l place, [arrangement][:sharing][:grouping], and what Moab has for it.
+// sharing parses -l place, [arrangement][:sharing][:grouping], and Moab's equivalent.
 func (s *pbsSize) sharing() {
 	for _, item := range strings.Split(s.kept.value("l:place"), ":") {
 		if item == "excl" || item == "exclhost" {
@@ -164,7 +164,7 @@ func (s *pbsSize) sharing() {
 	}
 }
 
-// unknown warns of resources that are not counted.
+// unknown warns about resources that are not counted.
 func (s *pbsSize) unknown() {
 	read := []string{"select", "nodes", "ncpus", "procs", "mppwidth", "size", "mem", "pmem", "ngpus", "gpus",
 		"gpu_type", "gpu_model", "place", "naccesspolicy"}
@@ -184,7 +184,7 @@ func (s *pbsSize) unknown() {
 	}
 }
 
-// readMemory reads that of the chunks, else of the job (mem), else of each process (pmem).
+// readMemory reads the memory of the chunks, else of the job (mem), else of each process (pmem).
 func (s *pbsSize) readMemory() error {
 	s.request.Memory = s.memory
 	for _, name := range [...]string{"pmem", "mem"} {
@@ -204,8 +204,8 @@ func (s *pbsSize) readMemory() error {
 	return nil
 }
 
-// pbsBytes reads an amount of memory: bytes, or with k, m, g, t or p and b, or w for words of 8 bytes;
-// pbs_resources(7B).
+// pbsBytes parses an amount of memory in bytes. It may have k, m, g, t or p, followed by b for bytes or w for words of
+// 8 bytes; pbs_resources(7B).
 func pbsBytes(text string) (int64, error) {
 	if s := strings.ToLower(text); strings.HasSuffix(s, "w") {
 		words, err := size(strings.TrimSuffix(s, "w"), "KMGTP", false, 1)

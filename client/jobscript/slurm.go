@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// slurm reads the script as sbatch does: the directives, then SBATCH_* of the environment, then the command line.
+// slurm reads the script as sbatch does: first the directives, then SBATCH_* of the environment, then the command line.
 func (p *parser) slurm() (Request, error) {
 	if !strings.HasPrefix(p.lines[0], "#!") {
 		return Request{}, p.fail(origin{line: 1}, "", "a script for sbatch must begin with #! and the path of a shell",
@@ -28,7 +28,7 @@ func (p *parser) slurm() (Request, error) {
 	return p.slurmJoin(script, p.slurmEnvironment(), args)
 }
 
-// slurmScript reads the directives: a list of settings for each component of a heterogeneous job.
+// slurmScript reads the directives. It returns a list of settings for each component of a heterogeneous job.
 func (p *parser) slurmScript() ([][]setting, error) {
 	how := quoting{escape: true, within: true, split: true, drop: true, comment: true, hash: true}
 	parts := [][]word{nil}
@@ -48,7 +48,7 @@ func (p *parser) slurmScript() ([][]setting, error) {
 				return nil, p.fail(w.at, w.text, "components are not separated so in a script",
 					"write #SBATCH hetjob on a line of its own")
 			}
-			// ends its line; only as the first word it begins a component
+			// The rest of the line is ignored. It begins a component only as the first word.
 			if w.text == "hetjob" || w.text == "packjob" {
 				if k == 0 {
 					parts = append(parts, nil)
@@ -65,7 +65,7 @@ func (p *parser) slurmScript() ([][]setting, error) {
 	return p.slurmParts(parts)
 }
 
-// slurmArgs reads the command line, where a colon alone separates components.
+// slurmArgs reads the command line, in which a single colon separates components.
 func (p *parser) slurmArgs() ([][]setting, error) {
 	parts := [][]word{nil}
 	for _, w := range p.args() {
@@ -93,10 +93,10 @@ func (p *parser) slurmParts(parts [][]word) ([][]setting, error) {
 	return lists, nil
 }
 
-// shares is the value of "exclusive" that stands for --oversubscribe.
+// shares is the value of "exclusive" for --oversubscribe.
 const shares = "-s"
 
-// slurmSynonym gives options that replace each other one name.
+// slurmSynonym gives the same name to options that replace each other.
 func slurmSynonym(s *setting) {
 	switch s.name {
 	case "tasks-per-node":
@@ -106,7 +106,7 @@ func slurmSynonym(s *setting) {
 	}
 }
 
-// slurmEnvironment reads SBATCH_*. An option that takes no value is on if the variable is empty, yes or a number other
+// slurmEnvironment reads SBATCH_*. An option without a value is set if the variable is empty, yes or a number other
 // than 0.
 func (p *parser) slurmEnvironment() []setting {
 	var all []setting
@@ -127,7 +127,7 @@ func (p *parser) slurmEnvironment() []setting {
 	return all
 }
 
-// slurmJoin puts the layers of each component on each other. Without a colon the command line is for all of them.
+// slurmJoin combines the layers of each component. A command line without a colon applies to all components.
 func (p *parser) slurmJoin(script [][]setting, environment []setting, args [][]setting) (Request, error) {
 	n := max(len(script), len(args))
 	if n == 1 {
@@ -166,7 +166,7 @@ func (p *parser) slurmJoin(script [][]setting, environment []setting, args [][]s
 	return p.slurmWhole(components)
 }
 
-// slurmWhole sums the components up.
+// slurmWhole adds up the components.
 func (p *parser) slurmWhole(components []Request) (Request, error) {
 	whole := components[0]
 	for _, c := range components[1:] {
@@ -185,7 +185,7 @@ func (p *parser) slurmWhole(components []Request) (Request, error) {
 	return whole, p.fit(&whole)
 }
 
-// slurmInherited are the options that later components inherit from the first one by default; tried with sbatch 22.05.
+// slurmInherited are the options that later components inherit from the first one by default; tested with sbatch 22.05.
 var slurmInherited = [...]string{"account", "begin", "dependency", "hold", "job-name", "time"}
 
 // slurmComponent reads the options of a job or a component, lowest layer first.
@@ -193,7 +193,7 @@ func (p *parser) slurmComponent(all []setting, first settings) (Request, error) 
 	before := len(p.warnings)
 	kept := p.last(all, slurmWritten)
 	if first != nil {
-		p.warnings = p.warnings[:before] // said already
+		p.warnings = p.warnings[:before] // these were reported already
 		for _, name := range slurmInherited {
 			if s, ok := first[name]; ok && !kept.has(name) {
 				kept[name] = s
@@ -230,7 +230,7 @@ func (p *parser) slurmComponent(all []setting, first settings) (Request, error) 
 	return r, p.fit(&r)
 }
 
-// slurmSharing reads --exclusive.
+// slurmSharing parses --exclusive.
 func (p *parser) slurmSharing(r *Request, kept settings) error {
 	s, ok := kept["exclusive"]
 	if !ok || s.value == shares {
@@ -248,7 +248,7 @@ func (p *parser) slurmSharing(r *Request, kept settings) error {
 	return nil
 }
 
-// slurmWritten shows a setting.
+// slurmWritten formats a setting for messages.
 func slurmWritten(s setting) string {
 	switch {
 	case s.at.layer == inEnvironment:
@@ -261,7 +261,7 @@ func slurmWritten(s setting) string {
 	return fmt.Sprintf("--%s=%s", s.name, s.value)
 }
 
-// list cuts a list at its commas and leaves out what is empty.
+// list splits a list at its commas and leaves out empty parts.
 func list(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
 }

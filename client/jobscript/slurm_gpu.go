@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// readGPUs reads --gpus and its kin and --gres.
+// readGPUs reads --gpus, --gpus-per-* and --gres.
 func (s *slurmSize) readGPUs() error {
 	for _, o := range [...]struct {
 		name string
@@ -45,7 +45,7 @@ func (s *slurmSize) readGPUs() error {
 		}
 		s.gpusNode = max(s.gpusNode, times(s.gpusSocket, sockets))
 	}
-	if s.gpus > 0 && s.gpusNode > 0 && s.nodes == 0 { // so many nodes have them
+	if s.gpus > 0 && s.gpusNode > 0 && s.nodes == 0 { // at least this number of nodes has them
 		s.nodes = (s.gpus-1)/s.gpusNode + 1
 		s.nodesMax, s.least = s.nodes, max(s.least, s.nodes)
 	}
@@ -63,7 +63,7 @@ func (s *slurmSize) readGPUs() error {
 	return nil
 }
 
-// allGPUs returns the GPUs of the job.
+// allGPUs returns the number of GPUs of the job.
 func (s *slurmSize) allGPUs(tasks int) int {
 	switch {
 	case s.gpus > 0:
@@ -74,7 +74,7 @@ func (s *slurmSize) allGPUs(tasks int) int {
 	return times(s.gpusTask, tasks)
 }
 
-// gpuList reads 2, volta:2 and volta:2,kepler:1; the type is that of the first, if it has one.
+// gpuList parses 2, volta:2 and volta:2,kepler:1. The type is that of the first part, if it has one.
 func gpuList(text string) (int, string, error) {
 	total, kind := 0, ""
 	for i, item := range strings.Split(text, ",") {
@@ -94,7 +94,7 @@ func gpuList(text string) (int, string, error) {
 	return total, kind, nil
 }
 
-// gresGPUs returns the GPUs of a list of name[[:type]:count], as in gpu:kepler:2,license:1.
+// gresGPUs returns the number of GPUs in a list of name[[:type]:count], such as gpu:kepler:2,license:1.
 func gresGPUs(text string) (int, string, error) {
 	total, kind := 0, ""
 	for _, item := range list(text) {

@@ -1,6 +1,6 @@
 package jobscript
 
-// slurmOptions are those of sbatch 22.05 and some of later ones; sbatch(1).
+// slurmOptions are the options of sbatch 22.05 and some of later versions; sbatch(1).
 var slurmOptions = [...]option{
 	{'a', "array", needed}, {'A', "account", needed}, {'b', "begin", needed}, {'B', "extra-node-info", needed},
 	{'c', "cpus-per-task", needed}, {'C', "constraint", needed}, {'d', "dependency", needed}, {'D', "chdir", needed},
@@ -32,8 +32,7 @@ var slurmOptions = [...]option{
 	{0, "wrap", needed}, {0, "tres-per-task", needed}, {0, "segment", needed}, // since 23.11 and 24.05
 }
 
-// slurmVariables are the environment variables that mean an option that is read here; sbatch(1), INPUT ENVIRONMENT
-// VARIABLES.
+// slurmVariables are the environment variables for options that are used here; sbatch(1), INPUT ENVIRONMENT VARIABLES.
 var slurmVariables = [...]struct{ variable, option string }{
 	{"SBATCH_ACCOUNT", "account"}, {"SBATCH_ARRAY_INX", "array"}, {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"},
 	{"SBATCH_EXCLUSIVE", "exclusive"}, {"SBATCH_GPUS", "gpus"}, {"SBATCH_GPUS_PER_NODE", "gpus-per-node"},

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// realSlurm is a Slurm on this machine, for scripts to be submitted to, held.
+// realSlurm is a Slurm on this machine, to which scripts are submitted as held jobs.
 type realSlurm struct{ dir string }
 
 func startSlurm(t *testing.T) *realSlurm {
@@ -41,7 +41,7 @@ func startSlurm(t *testing.T) *realSlurm {
 	up := exec.Command("../../scripts/slurm-cluster", "up", s.dir, "--nodes", "2", "--cpus", "8", "--port",
 		strconv.Itoa(testports.Take(t, 4)))
 	if out, err := up.CombinedOutput(); err != nil {
-		log, _ := os.ReadFile(filepath.Join(s.dir, "slurmctld.log")) // may not be there
+		log, _ := os.ReadFile(filepath.Join(s.dir, "slurmctld.log")) // the file may not exist
 		if strings.Contains(string(log), "getaddrinfo() failed") {
 			t.Skip("real Slurm: it resolves even 127.0.0.1 only where there is a network")
 		}
@@ -50,7 +50,7 @@ func startSlurm(t *testing.T) *realSlurm {
 	return s
 }
 
-// scratch makes a folder with a short name: the name of a socket has 107 bytes at most.
+// scratch makes a folder with a short name, because the name of a socket has at most 107 bytes.
 func scratch(t *testing.T, name string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", name)
@@ -61,9 +61,9 @@ func scratch(t *testing.T, name string) string {
 	return dir
 }
 
-// submission is a script with what sbatch or qsub is given beside it.
+// submission is a script together with the command line and the environment of sbatch or qsub.
 type submission struct {
-	lines []string // after #!/bin/sh
+	lines []string // the lines after #!/bin/sh
 	args  []string
 	env   map[string]string
 }
@@ -79,8 +79,8 @@ func (s submission) parse(scheduler jobscript.Scheduler) (jobscript.Request, err
 		jobscript.Options{Scheduler: scheduler, Args: s.args, Env: s.env, Name: "job.sh"})
 }
 
-// submit has sbatch take the script, held, and returns what scontrol shows of the job, one map for each component; or
-// what sbatch says against it.
+// submit submits the script with sbatch as a held job. It returns what scontrol shows of the job, one map per
+// component, or the message with which sbatch refuses the script.
 func (s *realSlurm) submit(t *testing.T, what submission) ([]map[string]string, string) {
 	t.Helper()
 	script := filepath.Join(s.dir, "job.sh")
@@ -117,7 +117,7 @@ func (s *realSlurm) submit(t *testing.T, what submission) ([]map[string]string, 
 	}
 	cancel := exec.Command("scancel", id)
 	cancel.Env = c.Env
-	_ = cancel.Run() // it is held anyway
+	_ = cancel.Run() // without this the job is still held
 	return jobs, ""
 }
 
@@ -133,11 +133,11 @@ func slurmSays(what submission, r jobscript.Request, shown map[string]string) []
 	given := func(names ...string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(asked, n) })
 	}
-	// Where a waiting job shows less than what it gets in the end, the other is wanted: see slurmSize.
+	// Where a waiting job shows less than it finally gets, jobscript's answer is what it finally gets: see slurmSize.
 	if r.ProcsMax == r.Procs && !given("--mincpus") && !given("--overcommit", "-O") {
 		check("processors", strconv.Itoa(r.Procs), shown["NumCPUs"])
 	}
-	// Without a number of nodes, and for a range with tasks for each node, it shows an estimate.
+	// Without a number of nodes, and for a range with tasks per node, scontrol shows an estimate.
 	if r.Nodes > 0 && given("-N", "--nodes=") && (r.Nodes == r.NodesMax || !given("tasks-per-node")) {
 		nodes := fmt.Sprintf("%d-%d", r.Nodes, r.NodesMax)
 		if !strings.Contains(shown["NumNodes"], "-") {
@@ -161,7 +161,7 @@ func slurmSays(what submission, r jobscript.Request, shown map[string]string) []
 		check("memory", strconv.FormatInt(r.Memory>>20, 10), shownMemory(shown["TRES"]))
 	}
 	if r.Name != "" {
-		check("name", strings.Fields(r.Name)[0], shown["JobName"]) // Fields cut it there
+		check("name", strings.Fields(r.Name)[0], shown["JobName"]) // strings.Fields cuts the shown name there
 	}
 	check("exclusive", strconv.FormatBool(r.Exclusive),
 		strconv.FormatBool(slices.Contains([]string{"NO", "USER", "MCS"}, shown["OverSubscribe"])))
@@ -180,7 +180,7 @@ func slurmClock(d time.Duration) string {
 	return clock
 }
 
-// shownTasks counts 1-5,7,9-20:3%4.
+// shownTasks counts the tasks in a text like 1-5,7,9-20:3%4.
 func shownTasks(text string) int {
 	text, _, _ = strings.Cut(text, "%")
 	n := 0
@@ -200,7 +200,7 @@ func shownTasks(text string) int {
 	return n
 }
 
-// shownMemory returns the megabytes in cpu=1,mem=4G,node=1.
+// shownMemory returns the megabytes in a text like cpu=1,mem=4G,node=1.
 func shownMemory(tres string) string {
 	for item := range strings.SplitSeq(tres, ",") {
 		if v, ok := strings.CutPrefix(item, "mem="); ok {
@@ -220,7 +220,7 @@ func shownMemory(tres string) string {
 	return ""
 }
 
-// compare reads what Slurm reads and reports where they differ.
+// compare parses a script with Slurm and with jobscript and reports the differences.
 func (s *realSlurm) compare(t *testing.T, what submission) {
 	t.Helper()
 	jobs, refused := s.submit(t, what)
@@ -250,9 +250,9 @@ func (s *realSlurm) compare(t *testing.T, what submission) {
 	}
 }
 
-// TestRealSlurmReadsTheSame proves that a script means to us what it means to a real sbatch, sizes, limits, arrays,
-// quoting and refusals: a list of scripts with something special each, and random combinations of options in
-// directives, environment and command line, 60 of them, with WAITCAST_LONG=1 1,500.
+// TestRealSlurmReadsTheSame proves that jobscript and a real sbatch understand a script alike: sizes, limits, arrays,
+// quoting and refusals. The scripts are a list of special ones and random combinations of options in directives,
+// environment and command line: 60 of them, and 1,500 with WAITCAST_LONG=1.
 func TestRealSlurmReadsTheSame(t *testing.T) {
 	s := startSlurm(t)
 	for _, what := range specialScripts() {
@@ -268,7 +268,7 @@ func TestRealSlurmReadsTheSame(t *testing.T) {
 	}
 }
 
-// TestRealSlurmGives proves the sizes of which a waiting job shows less than it gets in the end, by what it got.
+// TestRealSlurmGives proves the sizes that a waiting job does not show in full, by what the job finally got.
 func TestRealSlurmGives(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("jobs that run: only with WAITCAST_LONG=1")
@@ -297,14 +297,15 @@ func TestRealSlurmGives(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
-		// The machine is empty, so that a range of nodes gets the most.
+		// The machine is empty, so that a range of nodes gets its maximum.
 		if want := fmt.Sprintf(" NumCPUs=%d ", r.ProcsMax); !strings.Contains(string(text), want) {
 			t.Errorf("%s: read %d to %d processors; Slurm gave\n%s", line, r.Procs, r.ProcsMax, text)
 		}
 	}
 }
 
-// randomSubmission draws options, most of which go together, and spreads them over the places.
+// randomSubmission draws options, most of which are compatible, and spreads them over directives, environment and
+// command line.
 func randomSubmission(random *rand.Rand) submission {
 	pool := []string{
 		"-n4", "-n 7", "--ntasks=2", "-N2", "--nodes=1-2", "-N 3", "-c2", "--cpus-per-task 3", "--ntasks-per-node=2",

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// slurmSize finds out how much a job of Slurm asks for. Processors are counted as scontrol shows NumCPUs of a waiting
-// job (tried with Slurm 22.05), but for three requests of which that shows less than what the job gets in the end: a
-// range of nodes without a number of tasks, --mincpus, and --overcommit with --cpus-per-task.
+// slurmSize determines the size of a Slurm job. Processors are counted like NumCPUs of a waiting job in scontrol
+// (tested with Slurm 22.05), except for three requests for which scontrol shows less than the job finally gets: a range
+// of nodes without a number of tasks, --mincpus, and --overcommit with --cpus-per-task.
 type slurmSize struct {
 	p       *parser
 	kept    settings
 	request Request
 
-	tasks, perNode, perTask   int // 0 where not given
-	nodes, nodesMax           int // as asked for
-	least                     int // nodes that it takes at least
-	gpus, gpusNode, gpusTask  int // as asked for: in all, on each node, for each task
+	tasks, perNode, perTask   int // 0 if not given
+	nodes, nodesMax           int // as requested
+	least                     int // minimum number of nodes that the job needs
+	gpus, gpusNode, gpusTask  int // as requested: in total, on each node, for each task
 	gpusSocket, perGPU, eachG int // on each socket; processors and tasks for each GPU
 }
 
-// read fills in the request.
+// read sets the fields of the request.
 func (s *slurmSize) read() error {
 	for _, n := range [...]struct {
 		name string
@@ -43,7 +43,7 @@ func (s *slurmSize) read() error {
 	return nil
 }
 
-// positive reads an option that is a whole number from 1.
+// positive parses an option that is an integer of at least 1.
 func (s *slurmSize) positive(name string, to *int) error {
 	given, ok := s.kept[name]
 	if !ok {
@@ -61,7 +61,7 @@ func (s *slurmSize) fail(given setting, err error, hint string) error {
 	return s.p.fail(given.at, slurmWritten(given), err.Error(), hint)
 }
 
-// readNodes reads --nodes and --nodelist.
+// readNodes parses --nodes and --nodelist.
 func (s *slurmSize) readNodes() error {
 	given, ok := s.kept["nodes"]
 	if ok {
@@ -91,13 +91,13 @@ func (s *slurmSize) readNodes() error {
 		s.nodesMax = min(s.nodesMax, max(s.nodes, s.tasks))
 	}
 	s.least = max(s.nodes, 1)
-	if s.nodes == 0 && s.perNode > 0 && s.tasks > 0 { // it is the most on a node where the tasks are given
+	if s.nodes == 0 && s.perNode > 0 && s.tasks > 0 { // with a number of tasks, it is the maximum on a node
 		s.least = (s.tasks-1)/s.perNode + 1
 	}
 	return nil
 }
 
-// slurmNodes reads 4, 2-4 and 1k.
+// slurmNodes parses 4, 2-4 and 1k.
 func slurmNodes(text string) (least, most int, err error) {
 	first, last, isRange := strings.Cut(text, "-")
 	if least, err = thousands(first); err != nil {
@@ -115,7 +115,7 @@ func slurmNodes(text string) (least, most int, err error) {
 	return least, most, nil
 }
 
-// thousands reads a positive number of nodes, with k or m for 1,024 and 1,048,576.
+// thousands parses a positive number of nodes, with k for 1,024 or m for 1,048,576.
 func thousands(text string) (int, error) {
 	factor := 1
 	if n := len(text); n > 0 {
@@ -171,9 +171,9 @@ func countHosts(text string) (int, error) {
 	return total, nil
 }
 
-// countTasks finds the number of tasks where it is not given: those for the GPUs, else --ntasks-per-node on each node,
-// else one on each node, times what sockets, cores and threads are asked for of a node (sbatch(1): "may implicitly set
-// the number of tasks").
+// countTasks derives the number of tasks if it is not given. If there are tasks per GPU, it follows from the GPUs. Else
+// it is --ntasks-per-node on each node, else one on each node, times the requested sockets, cores and threads per node
+// (sbatch(1): "may implicitly set the number of tasks").
 func (s *slurmSize) countTasks() error {
 	nodes := max(s.nodes, 1)
 	gpus := s.allGPUs(0)
@@ -195,8 +195,8 @@ func (s *slurmSize) countTasks() error {
 	return nil
 }
 
-// layout returns how many threads of each node the options for sockets, cores and threads name, 1 where they do not
-// count.
+// layout returns the number of threads on each node that the options for sockets, cores and threads request, 1 if they
+// do not apply.
 func (s *slurmSize) layout() (int, error) {
 	extra, isExtra := s.kept["extra-node-info"]
 	if s.nodes != s.nodesMax || s.nodes == 0 && !isExtra {
@@ -231,7 +231,7 @@ func (s *slurmSize) layout() (int, error) {
 	return n, nil
 }
 
-// leastOf reads 2, 2-4 or *, which is any.
+// leastOf parses 2, 2-4 or *, which means any number.
 func leastOf(text string) (int, error) {
 	least, _, _ := strings.Cut(text, "-")
 	if least == "*" {
@@ -240,7 +240,7 @@ func leastOf(text string) (int, error) {
 	return positive(least)
 }
 
-// countProcs fills in the nodes and processors.
+// countProcs sets the nodes and processors.
 func (s *slurmSize) countProcs() error {
 	r := &s.request
 	r.Nodes, r.NodesMax = s.nodes, s.nodesMax
@@ -271,8 +271,8 @@ func (s *slurmSize) countProcs() error {
 	return nil
 }
 
-// readMemory reads the amount of memory, of which only one kind may be given. One in the environment gives way to
-// another kind elsewhere.
+// readMemory reads the amount of memory. Only one kind of option for memory may be given, but one in the environment is
+// overridden by another kind elsewhere.
 func (s *slurmSize) readMemory() error {
 	var given []setting
 	for _, name := range [...]string{"mem", "mem-per-cpu", "mem-per-gpu"} {
@@ -301,7 +301,7 @@ func (s *slurmSize) readMemory() error {
 		if err != nil {
 			return s.fail(g, err, "write a whole number of megabytes, or with K, M, G or T")
 		}
-		bytes = (bytes + 1<<20 - 1) >> 20 << 20 // as sbatch rounds
+		bytes = (bytes + 1<<20 - 1) >> 20 << 20 // rounded up to megabytes, as sbatch does
 		of := s.least
 		switch g.name {
 		case "mem":

@@ -1,9 +1,9 @@
 package jobscript_test
 
-// specialScripts are scripts and command lines of Slurm with something special each. What sbatch takes and we refuse on
-// purpose is not here: a time limit of -5, which it makes 2,982,611 days of, the array ",", which it forgets, the array
-// "%2", which it makes 0 of, and --nodes=0; nor unknown long options, which may be of a later Slurm, and which we warn
-// of.
+// specialScripts returns scripts and command lines of Slurm, each with something special. It leaves out what sbatch
+// takes and jobscript refuses on purpose: a time limit of -5, of which sbatch makes 2,982,611 days; the array ",",
+// which sbatch ignores; the array "%2", of which it makes 0; and --nodes=0. It also leaves out unknown long options:
+// they may belong to a later Slurm, and jobscript only warns of them.
 func specialScripts() []submission {
 	var all []submission
 	for _, lines := range [][]string{

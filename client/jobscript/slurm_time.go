@@ -26,7 +26,7 @@ func (p *parser) slurmTimes(r *Request, kept settings) error {
 	return nil
 }
 
-// slurmTime reads a time limit as sbatch does, 0 for none: sbatch(1), --time. No field has an upper bound, and seconds
+// slurmTime parses a time limit as sbatch does, 0 for none: sbatch(1), --time. No field has an upper bound, and seconds
 // are rounded up to a minute.
 func slurmTime(text string) (time.Duration, error) {
 	switch {
@@ -60,11 +60,11 @@ func slurmTime(text string) (time.Duration, error) {
 	return (sum + time.Minute - 1).Truncate(time.Minute), nil
 }
 
-// slurmMaxIndex is Slurm's own bound of an array's indices, slurm.conf(5), MaxArraySize; sites set a lower one.
+// slurmMaxIndex is Slurm's maximum index of an array, slurm.conf(5), MaxArraySize. Sites set a lower one.
 const slurmMaxIndex = 4_000_000
 
-// slurmArray reads the indices of an array and how many tasks may run at once. An index that is given twice is one
-// task; tried with sbatch 22.05.
+// slurmArray parses the indices of an array and the number of tasks that may run at once. An index that is given twice
+// is one task; tested with sbatch 22.05.
 func slurmArray(text string) (tasks, atOnce int, err error) {
 	if _, limit, limited := strings.Cut(text, "%"); limited {
 		end := strings.IndexFunc(limit, func(r rune) bool { return r < '0' || r > '9' })
@@ -96,7 +96,7 @@ func slurmArray(text string) (tasks, atOnce int, err error) {
 	return seen.size, atOnce, nil
 }
 
-// indexRange reads 5, 1-10 or 1-10:2.
+// indexRange parses 5, 1-10 or 1-10:2.
 func indexRange(text string) (from, to, step int, err error) {
 	first, rest, isRange := strings.Cut(text, "-")
 	last, by, stepped := strings.Cut(rest, ":")
@@ -120,7 +120,7 @@ func indexRange(text string) (from, to, step int, err error) {
 	return from, to, step, nil
 }
 
-// indexSet counts different indices. Of one range alone they need not be kept.
+// indexSet counts different indices. For a single range it need not store them.
 type indexSet struct {
 	size, named int
 	several     bool
@@ -129,8 +129,8 @@ type indexSet struct {
 
 func newIndexSet(several bool) *indexSet { return &indexSet{several: several} }
 
-// add counts the indices of a range; it refuses more than most, repeated ones counted, and in several ranges an index
-// above that.
+// add counts the indices of a range. It returns an error for more than most indices, counting repeated ones, and, in
+// several ranges, for an index above most.
 func (s *indexSet) add(from, to, step, most int) error {
 	n := (to-from)/step + 1
 	if s.named += n; s.named > most {

@@ -13,14 +13,15 @@ type word struct {
 	at   origin
 }
 
-// quoting is how a scheduler splits a directive into words. All of them know both kinds of quotes, within a word too.
+// quoting is how a scheduler splits a directive into words. All schedulers know both kinds of quotes, also within a
+// word.
 type quoting struct {
-	escape  bool // a backslash outside quotes takes away the next character's meaning
-	within  bool // and inside quotes as well
-	split   bool // but it leaves a blank outside quotes what it is
-	drop    bool // empty words vanish
-	comment bool // a # outside quotes ends the line at the beginning of a word
-	hash    bool // and within one
+	escape  bool // a backslash outside quotes removes the special meaning of the next character
+	within  bool // it does so inside quotes too
+	split   bool // but a blank after it outside quotes still separates words
+	drop    bool // empty words are dropped
+	comment bool // a # outside quotes, at the beginning of a word, ends the line
+	hash    bool // it does so within a word too
 	open    bool // a quote need not be closed
 }
 
@@ -49,7 +50,7 @@ func (p *parser) words(text string, at origin, q quoting) ([]word, error) {
 
 func isBlank(c byte) bool { return strings.IndexByte(blanks, c) >= 0 }
 
-// word returns the first word of the text and how many bytes it took, or false if a quote is not closed.
+// word returns the first word of the text and its length in bytes. It returns false if a quote is not closed.
 func (q quoting) word(text string) (string, int, bool) {
 	var b strings.Builder
 	quote := byte(0)
@@ -75,7 +76,7 @@ func (q quoting) word(text string) (string, int, bool) {
 	return b.String(), i, quote == 0 || q.open
 }
 
-// args are the words of the command line.
+// args returns the words of the command line.
 func (p *parser) args() []word {
 	words := make([]word, len(p.opts.Args))
 	for i, a := range p.opts.Args {
@@ -84,14 +85,14 @@ func (p *parser) args() []word {
 	return words
 }
 
-// setting is one option that was given.
+// setting is one given option.
 type setting struct {
-	name  string // as the tables of options have it
+	name  string // as in the tables of options
 	value string
 	at    origin
 }
 
-// settings are those that count, by name.
+// settings are the options that apply, by name.
 type settings map[string]setting
 
 // value returns the value of an option, "" if it was not given.
@@ -102,8 +103,8 @@ func (s settings) has(name string) bool {
 	return ok
 }
 
-// last keeps the last setting of each name, and warns where a script contradicts itself or the environment overrides
-// it. written is how messages show one.
+// last keeps the last setting of each name. It warns if a script contradicts itself or the environment overrides it.
+// written formats a setting for messages.
 func (p *parser) last(all []setting, written func(setting) string) settings {
 	kept := settings{}
 	for _, s := range all {
@@ -116,7 +117,7 @@ func (p *parser) last(all []setting, written func(setting) string) settings {
 	return kept
 }
 
-// overridden warns that one setting counts instead of another.
+// overridden warns that one setting overrides another.
 func (p *parser) overridden(old, by setting, written func(setting) string) {
 	where := fmt.Sprintf("on line %d", by.at.line)
 	if by.at.layer == inEnvironment {
@@ -125,5 +126,5 @@ func (p *parser) overridden(old, by setting, written func(setting) string) {
 	p.warn(old.at, "%s is overridden by %s %s", clip(written(old)), clip(written(by)), where)
 }
 
-// sorted returns the names in order, so that warnings have one.
+// sorted returns the names in order, so that the order of warnings is fixed.
 func sorted(s settings) []string { return slices.Sorted(maps.Keys(s)) }

@@ -1,25 +1,30 @@
-// Package python_test proves that the Python client does what it says against a real daemon, and that its types hold.
+// Package python_test proves that the Python client works as documented with a real daemon, and that its types are
+// right.
 package python_test
 
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/api/access"
 	"github.com/waitcast/waitcast/collector/pbs"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/internal/mungetest"
 )
 
 // patience is how long a condition may take to come true before a test gives up.
 const patience = 5 * time.Minute
 
-// need returns where a program is, or skips the test.
+// need returns the path of a program, or skips the test.
 func need(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -29,11 +34,11 @@ func need(t *testing.T, name string) string {
 	return path
 }
 
-// TestTypes proves that the client and its tests are typed without a gap, in the syntax of Python 3.9.
+// TestTypes proves that the client and its tests have types everywhere, in the syntax of Python 3.9.
 func TestTypes(t *testing.T) {
 	mypy := need(t, "mypy")
 	cache := t.TempDir()
-	for _, file := range []string{"waitcast.py", "test_waitcast.py"} { // not together: the test imports the module
+	for _, file := range []string{"waitcast.py", "test_waitcast.py"} { // one by one: the test imports the module
 		cmd := exec.Command(mypy, "--strict", "--python-version", "3.9", "--cache-dir", cache, file)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", file, err, out)
@@ -42,7 +47,7 @@ func TestTypes(t *testing.T) {
 }
 
 // TestAgainstDaemon proves that the client asks every path of a real daemon and understands the answers, problems and
-// events; test_waitcast.py says what in each.
+// events. test_waitcast.py has the details.
 func TestAgainstDaemon(t *testing.T) {
 	if testing.Short() {
 		t.Skip("Python client against a daemon: not with -short")
@@ -52,7 +57,8 @@ func TestAgainstDaemon(t *testing.T) {
 	url := s.start(t)
 	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "-v", "test_waitcast")
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "no_proxy=*",
-		"WAITCAST_TEST_URL="+url, "WAITCAST_TEST_LOG="+s.log, "WAITCAST_TEST_RELEASE="+s.release())
+		"WAITCAST_TEST_URL="+url, "WAITCAST_TEST_TOKEN="+s.adminToken(t),
+		"WAITCAST_TEST_LOG="+s.log, "WAITCAST_TEST_RELEASE="+s.release())
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -63,8 +69,8 @@ func TestAgainstDaemon(t *testing.T) {
 	}
 }
 
-// site is a log and a configuration: a machine of 64 processors of which one job without end holds 60, and one waits
-// for 32.
+// site is a log and a configuration: a machine of 64 processors, of which one job without end holds 60, while another
+// one waits for 32.
 type site struct {
 	log, config string
 	now         time.Time
@@ -118,14 +124,24 @@ func (s *site) big() pbs.Record {
 	return r
 }
 
-// release is what the log says when the big job ends and the waiting one is deleted.
+// adminToken returns the daemon's token, which the daemon made at its start.
+func (s *site) adminToken(t *testing.T) string {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(filepath.Dir(s.config), "admin-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(token))
+}
+
+// release returns the lines of the log when the big job ends and the waiting one is deleted.
 func (s *site) release() string {
 	big, waits := s.big(), s.job("waits.test", 32, s.now.Add(-time.Minute))
 	big.End, waits.End = s.now, s.now
 	return string(pbs.AppendDeleted(pbs.AppendEnded(nil, big), waits))
 }
 
-// start runs a daemon until the test ends, and returns its address when it has read the log.
+// start runs a daemon until the test ends, and returns the daemon's address once it has read the log.
 func (s *site) start(t *testing.T) string {
 	t.Helper()
 	cfg, err := config.Load(s.config, nil)
@@ -165,5 +181,46 @@ func awaitReady(t *testing.T, url string) {
 			t.Fatalf("the daemon is not ready after %s", patience)
 		case <-tick.C:
 		}
+	}
+}
+
+// TestMunge proves that the client sends a credential of a real munge to a daemon that asks for one, each credential
+// once.
+func TestMunge(t *testing.T) {
+	python := need(t, "python3")
+	mungetest.Start(t)
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := access.Default()
+	policy.Munge = true
+	g, err := access.New(access.Options{Policy: policy})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(g.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := g.Need(access.Of(r.Context()), access.User); p != nil {
+			g.Refuse(w, p)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = fmt.Fprintf(w, "{%q: %q}", "user", access.Of(r.Context()).User)
+	})))
+	defer server.Close()
+	cmd := exec.Command(python, "-W", "error", "-c", `
+import waitcast
+daemon = waitcast.Client()
+print(daemon.me()["user"], daemon.me()["user"])
+try:
+    waitcast.Client(token="wrong").me()
+except waitcast.ProblemError as refused:
+    print(refused.status)
+`)
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "WAITCAST_URL="+server.URL, "WAITCAST_TOKEN=",
+		"WAITCAST_TOKEN_FILE=")
+	out, err := cmd.CombinedOutput()
+	if want := me.Username + " " + me.Username + "\n401\n"; err != nil || string(out) != want {
+		t.Errorf("%v: %q, want %q", err, out, want)
 	}
 }

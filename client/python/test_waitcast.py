@@ -11,17 +11,21 @@ import json
 import os
 import pathlib
 import socket
+import socketserver
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, TypeVar
 
 import waitcast
 
 URL = os.environ.get("WAITCAST_TEST_URL", "")
+TOKEN = os.environ.get("WAITCAST_TEST_TOKEN", "")  # an administrator's
 HERE = pathlib.Path(__file__).parent
+T = TypeVar("T")
 SIZES: waitcast.SizeRequest = {
     "places": [{"queue": "work"}], "sizes": [4, 64], "least_gain": 0,
     "runtime": {"table": [{"procs": 4, "seconds": 3600}, {"procs": 64, "seconds": 3540}]},
@@ -69,12 +73,50 @@ class AgainstDaemon(unittest.TestCase):
 
     def test_jobs(self) -> None:
         jobs = self.daemon.jobs(queue="work", limit=10)
+        self.assertIsNone(jobs["next_offset"])
+        self.assertEqual(self.daemon.jobs(queue="work", offset=jobs["waiting"])["jobs"], [])
         for job in jobs["jobs"]:
             self.assertEqual(self.daemon.job(job["id"])["procs"], job["procs"])
         with self.assertRaises(waitcast.ProblemError) as caught:
             self.daemon.job("a/b c?")
         self.assertEqual(caught.exception.status, 404)
         self.assertIn("a/b c?", caught.exception.detail)
+
+    def test_where(self) -> None:
+        """The places of all daemons come in the order of their medians; a daemon that is not there is named."""
+        nobody = waitcast.Client("http://127.0.0.1:1", timeout=1)
+        there, left = waitcast.where([self.daemon, nobody, self.daemon], procs=2, time_limit="1h")
+        self.assertEqual([p["candidate"]["queue"] for p in there], ["work", "work"])
+        self.assertEqual([x["daemon"] for x in left], ["http://127.0.0.1:1"])
+        alone = self.daemon.wait(queue="work", procs=2, time_limit="1h")
+        self.assertAlmostEqual(there[0]["candidate"]["wait_seconds"]["p50"] or 0, alone["wait_seconds"]["p50"] or 0, delta=1)
+        self.assertEqual(waitcast.where([self.daemon], procs=2, time_limit="1h", queue="nope"), ([], []))
+        _, left = waitcast.where([self.daemon], procs=100, time_limit="1h")
+        self.assertIn("64", left[0]["detail"])
+
+    def test_when(self) -> None:
+        when = retried(lambda: self.daemon.when(queue="work", procs=8, time_limit="1h", hours=3))
+        self.assertEqual((when["queue"], when["procs"], len(when["hours"])), ("work", 8, 3))
+        waits = when["hours"][0]["wait_seconds"]
+        assert waits["p05"] is not None and waits["p95"] is not None
+        self.assertLessEqual(waits["p05"], waits["p95"])
+
+    def test_me(self) -> None:
+        """Who is nobody is told how to identify; a user's jobs are those of that user, with the habit of their name."""
+        with self.assertRaises(waitcast.ProblemError) as caught:
+            self.daemon.me()
+        self.assertEqual(caught.exception.status, 401)
+        self.assertIn("Unix socket", caught.exception.hint)
+        me = waitcast.Client(URL, token=TOKEN).me(user="someone", limit=1)
+        self.assertEqual((me["user"], me["cluster"], me["running_jobs"]), ("someone", "main", 1))
+        (habit,) = me["habits"]
+        self.assertEqual((habit["name"], habit["runs"], habit["reached_limit"], habit["time_limit_seconds"]), ("job", 200, 0, 86400))
+        assert habit["runtime_seconds"]
+        self.assertEqual(habit["runtime_seconds"]["p50"], 6000)
+        self.assertEqual(habit["shorter"]["time_limit_seconds"], 4 * 3600)
+        self.assertIn("of the 1 d that you ask", habit["text"])
+        out = command("me", "--user", "someone", token=TOKEN)
+        self.assertEqual((out.returncode, out.stdout.splitlines()[-1]), (0, habit["text"]))
 
     def test_queues(self) -> None:
         queues = {q["name"]: q for q in self.daemon.queues()["queues"]}
@@ -85,6 +127,14 @@ class AgainstDaemon(unittest.TestCase):
         order = rules["order"]
         self.assertEqual(order["waits"] >= order["waits_needed"], "fitted_at" in order)
         self.assertEqual(rules["times"]["found"], [])
+
+    def test_history(self) -> None:
+        history = self.daemon.history(queue="work", since="30d")
+        self.assertGreater(len(history["days"]), 0)
+        for day in history["days"]:
+            self.assertEqual(day["queue"], "work")
+            self.assertGreater(day["started"], 0)
+            self.assertLessEqual(day["median_seconds"], day["p90_seconds"])
 
     def test_accuracy(self) -> None:
         accuracy = self.daemon.accuracy(queue="work", since="7d")
@@ -108,6 +158,7 @@ class AgainstDaemon(unittest.TestCase):
         self.assertEqual(caught.exception.status, 422)
         self.assertFalse(caught.exception.no_forecast)
         self.assertEqual([e.location for e in caught.exception.errors], ["body.procs"])
+        self.assertEqual(caught.exception.parameter, "procs")
         self.assertIn("body.procs", str(caught.exception))
         with self.assertRaises(waitcast.ProblemError) as caught:
             next(self.daemon.watch({"runtime": {}}))
@@ -149,9 +200,22 @@ class AgainstDaemon(unittest.TestCase):
         self.assertEqual(command("wait", "--queue", "work", "--procs", "2", "--time-limit", "soon").returncode, 2)
 
 
-def command(*arguments: str, input: str = "") -> subprocess.CompletedProcess[str]:
+def retried(ask: Callable[[], T]) -> T:
+    """Asks until there is an answer: the first forecast of the load is made in the background."""
+    deadline = time.monotonic() + 300
+    while True:
+        try:
+            return ask()
+        except waitcast.ProblemError as problem:
+            if problem.status != 503 or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
+
+
+def command(*arguments: str, input: str = "", token: str = "") -> subprocess.CompletedProcess[str]:
     line = [sys.executable, str(HERE / "waitcast.py"), "--url", URL, *arguments]
-    return subprocess.run(line, input=input, capture_output=True, text=True, timeout=60, check=False)
+    shown = {"WAITCAST_TOKEN": token} if token else {}
+    return subprocess.run(line, input=input, capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **shown})
 
 
 Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
@@ -253,6 +317,44 @@ class AgainstOthers(unittest.TestCase):
             with self.assertRaises(ValueError) as caught:
                 waitcast.Client(bad)
             self.assertNotIn("secret", str(caught.exception))
+
+    def test_unix_socket(self) -> None:
+        """A daemon's Unix socket is asked like its address; one that nobody listens on is not the default."""
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                reply(200, "application/json", json.dumps({"path": self.path}))(self)
+
+            def address_string(self) -> str:
+                return "socket"
+
+            def log_message(self, format: str, *args: Any) -> None:
+                pass
+
+        class Server(socketserver.ThreadingUnixStreamServer):
+            def get_request(self) -> Any:
+                request, _ = super().get_request()
+                return request, ("", 0)
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "api.sock")
+            self.assertFalse(waitcast._socket_answers(path))
+            with Server(path, Handler) as s:
+                thread = threading.Thread(target=s.serve_forever, args=(0.01,))
+                thread.start()
+                try:
+                    self.assertTrue(waitcast._socket_answers(path))
+                    client = waitcast.Client("unix://" + path)
+                    self.assertEqual(client.queues(cluster="main"), {"path": "/v1/queues?cluster=main"})
+                    self.assertEqual(client.url, "unix://" + path)
+                finally:
+                    s.shutdown()
+                    thread.join()
+            with self.assertRaises(waitcast.UnreachableError):
+                client.queues()
+        for bad in ("unix://", "unix://host/path", "unix:relative"):
+            with self.assertRaises(ValueError):
+                waitcast.Client(bad)
 
     def test_problem_without_members(self) -> None:
         with server(reply(503, "application/problem+json", '{"errors": [1, {"location": "query.x", "message": "no"}]}')) as address:

@@ -21,16 +21,20 @@ import ipaddress
 import json
 import os
 import re
+import socket
 import ssl
+import stat
+import subprocess
 import sys
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import IO, Any, Generator, Iterator, Mapping, Optional, Sequence, TypedDict, Union, cast
 
 DEFAULT_URL = "http://127.0.0.1:9817"
+DEFAULT_SOCKET = "/run/waitcast/api.sock"  # of a daemon on this host: on it the user who asks needs no token
 NO_FORECAST = "urn:waitcast:problem:no-forecast"
 _MOST_BYTES = 8 << 20  # of an answer, and of an event
 _SILENCE = 45.0  # seconds; the daemon sends a comment into a stream every 15 s
@@ -60,6 +64,9 @@ class _MethodMust(TypedDict):
 
 
 class Method(_MethodMust, total=False):
+    median_low_seconds: float
+    median_high_seconds: float
+    draws: int
     ignores: list[str]
 
 
@@ -68,6 +75,29 @@ class StartBy(TypedDict):
     probability: float
     at_least: float
     at_most: float
+
+
+_CauseMust = TypedDict("_CauseMust", {"class": str, "detail": str, "action": str})
+
+
+class _FreedMust(TypedDict):
+    of: str
+    amount: int
+    seconds: float
+    jobs: int
+
+
+class Freed(_FreedMust, total=False):
+    """What comes free of a limit, and when."""
+
+    id: str
+
+
+class Cause(_CauseMust, total=False):
+    """What keeps a job from starting at once."""
+
+    blocked_seconds: Quantiles
+    comes_free: Freed
 
 
 class _WaitMust(Dated):
@@ -89,6 +119,7 @@ class Wait(_WaitMust, total=False):
     """The answer of GET /v1/wait."""
 
     start_by: StartBy
+    cause: Cause
 
 
 class RuntimePoint(TypedDict):
@@ -321,6 +352,9 @@ class Job(_JobMust, total=False):
     time_limit_seconds: float
     held: bool
     held_reason: str
+    held_class: str
+    held_detail: str
+    held_action: str
     no_forecast: str
     moved: str
 
@@ -337,6 +371,62 @@ class Jobs(Dated):
     cluster: str
     jobs: list[Job]
     waiting: int
+    next_offset: Optional[int]
+
+
+class Shorter(TypedDict, total=False):
+    """What a shorter time limit would bring. The first two members are always there."""
+
+    time_limit_seconds: float
+    enough: float
+    wait_seconds: Quantiles
+    gain_seconds: Optional[float]
+    probability: float
+
+
+class _HabitMust(TypedDict):
+    name: str
+    runs: int
+    time_limit_seconds: float
+    runtime_seconds: Optional[Quantiles]
+    reached_limit: int
+    text: str
+
+
+class Habit(_HabitMust, total=False):
+    """How long the jobs of one name ran, beside the time limit that they ask for."""
+
+    queue: str
+    procs: int
+    shorter: Shorter
+
+
+class WhenHour(TypedDict):
+    """One instant at which a job could be submitted; wait_seconds has p05, p25, p50, p75 and p95."""
+
+    at: str
+    wait_seconds: dict[str, Optional[float]]
+    best: bool
+
+
+class When(Dated):
+    """The answer of GET /v1/when."""
+
+    cluster: str
+    queue: str
+    procs: int
+    hours: list[WhenHour]
+    note: str
+    made_for: str
+
+
+class Me(Jobs):
+    """The answer of GET /v1/me."""
+
+    user: str
+    running_jobs: int
+    habits: list[Habit]
+    other_names: int
 
 
 class StartEffect(TypedDict):
@@ -390,7 +480,12 @@ class Rules(TypedDict):
     times: StartTimes
 
 
-class Queue(TypedDict):
+class TypicalJob(TypedDict, total=False):
+    procs: int
+    time_limit_seconds: float
+
+
+class _QueueMust(TypedDict):
     cluster: str
     name: str
     running_jobs: int
@@ -400,6 +495,10 @@ class Queue(TypedDict):
     held_jobs: int
     rules: Optional[Rules]
     models: list[dict[str, Any]]
+
+
+class Queue(_QueueMust, total=False):
+    typical: TypicalJob
 
 
 class Queues(Dated):
@@ -440,6 +539,27 @@ class MethodAccuracy(_MethodAccuracyMust, total=False):
     waitcast_log_pinball: dict[str, float]
 
 
+class PartAccuracy(TypedDict):
+    n: int
+    nonzero: int
+    coverage: dict[str, list[float]]
+    log_pinball: dict[str, float]
+    within_factor_2: float
+
+
+class PartsAccuracy(TypedDict):
+    whole: PartAccuracy
+    eligible: PartAccuracy
+    blocked: PartAccuracy
+
+
+class ReasonAccuracy(TypedDict):
+    jobs: int
+    agreed: int
+    share: float
+    counts: dict[str, dict[str, int]]
+
+
 class _AccuracyGroupMust(TypedDict):
     queue: str
     size_class: str
@@ -454,6 +574,8 @@ class _AccuracyGroupMust(TypedDict):
 
 class AccuracyGroup(_AccuracyGroupMust, total=False):
     newest: dict[str, NewestCoverage]
+    parts: PartsAccuracy
+    reasons: ReasonAccuracy
 
 
 class Accuracy(Dated):
@@ -463,6 +585,28 @@ class Accuracy(Dated):
     since: str
     until: Optional[str]
     groups: list[AccuracyGroup]
+    total: int
+    next_offset: Optional[int]
+
+
+class HistoryDay(TypedDict):
+    """The waits of the jobs of one queue that started on one day, in seconds."""
+
+    day: str
+    queue: str
+    started: int
+    median_seconds: float
+    p90_seconds: float
+
+
+class History(Dated):
+    """The answer of GET /v1/history."""
+
+    cluster: str
+    since: str
+    until: Optional[str]
+    time_zone: str
+    days: list[HistoryDay]
     total: int
     next_offset: Optional[int]
 
@@ -489,7 +633,7 @@ class FieldError:
 
 
 class ProblemError(WaitcastError):
-    """The daemon's answer that it cannot do what was asked (RFC 9457). reason and hint are set where no forecast is possible."""
+    """The daemon's answer that it cannot do what was asked (RFC 9457). reason and hint are set where no forecast is possible, parameter where one is wrong."""
 
     def __init__(self, status: int, members: Mapping[str, Any]) -> None:
         def text(name: str) -> str:
@@ -497,7 +641,7 @@ class ProblemError(WaitcastError):
 
         self.status = status
         self.type, self.title, self.detail = text("type") or "about:blank", text("title"), text("detail")
-        self.reason, self.hint = text("reason"), text("hint")
+        self.reason, self.hint, self.parameter = text("reason"), text("hint"), text("parameter")
         found = members.get("errors")
         self.errors = [
             FieldError(str(e.get("location", "")), str(e.get("message", "")), e.get("value"))
@@ -540,10 +684,41 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         return None
 
 
+class _SocketHandler(urllib.request.HTTPHandler):
+    """Sends requests over a Unix socket, whatever the host of their URL."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+
+    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        path = self._path
+
+        class Connection(HTTPConnection):
+            def connect(self) -> None:
+                self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                self.sock.settimeout(self.timeout)
+                self.sock.connect(path)
+
+        return self.do_open(Connection, req)
+
+
+def _socket_answers(path: str) -> bool:
+    try:
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return False
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as tried:
+            tried.settimeout(1.0)
+            tried.connect(path)
+    except OSError:
+        return False
+    return True
+
+
 class Client:
     """Asks one daemon. It is safe for several threads.
 
-    url is as for the command: a user and password in it are sent (basic authentication), and never shown. timeout is in seconds: within it an answer
+    url is as for the command, unix:///PATH for a Unix socket; default WAITCAST_URL, else DEFAULT_SOCKET if it answers, else DEFAULT_URL. A user and password in it are sent (basic authentication), and never shown. timeout is in seconds: within it an answer
     must begin, and end after it has begun. token is sent in the password's place (default WAITCAST_TOKEN, else the content of the file WAITCAST_TOKEN_FILE). ca is a
     file of certificates that vouch for the daemon's in the system's stead, cert and key are the files of a client certificate (default WAITCAST_CA, WAITCAST_CERT, WAITCAST_KEY).
     """
@@ -555,7 +730,13 @@ class Client:
         if not 0 < timeout < float("inf"):
             raise ValueError(f"timeout {timeout}: want a number of seconds above 0")
         self.timeout = timeout
-        address = url or os.environ.get("WAITCAST_URL") or DEFAULT_URL
+        address = url or os.environ.get("WAITCAST_URL") or ("unix://" + DEFAULT_SOCKET if _socket_answers(DEFAULT_SOCKET) else DEFAULT_URL)
+        over = ""
+        if address.startswith("unix:"):
+            over = urllib.parse.unquote(address[len("unix://"):])
+            if not address.startswith("unix:///"):
+                raise ValueError("the daemon's URL must be unix:///PATH")
+            address = "http://localhost"
         try:
             parts = urllib.parse.urlsplit(address if "://" in address else "http://" + address)
             host, port = parts.hostname, parts.port
@@ -565,6 +746,9 @@ class Client:
             raise ValueError("the daemon's URL must be http://HOST:PORT or https://HOST:PORT")
         place = f"[{host}]" if ":" in host else host
         self.url = f"{parts.scheme}://{place}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+        if over:
+            self.url = "unix://" + over
+        self._base = "http://localhost" if over else self.url
         self._headers = {"User-Agent": "waitcast-python"}
         if parts.username is not None:
             pair = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
@@ -577,13 +761,16 @@ class Client:
             handlers.append(urllib.request.HTTPSHandler(context=_tls(
                 ca or os.environ.get("WAITCAST_CA"), cert or os.environ.get("WAITCAST_CERT"), key or os.environ.get("WAITCAST_KEY"),
             )))
-        if _is_loopback(host):
+        if over:
+            handlers.append(_SocketHandler(over))
+        if over or _is_loopback(host):
             handlers.append(urllib.request.ProxyHandler({}))
         self._opener = urllib.request.build_opener(*handlers)
 
     def wait(
-        self, *, queue: str = "", procs: int = 0, time_limit: str = "", nodes: int = 0, gpus: int = 0, memory: str = "",
-        user: str = "", account: str = "", qos: str = "", cluster: str = "", keep: float = 0.0, by: str = "",
+        self, *, queue: str = "", procs: int = 0, time_limit: str = "", nodes: int = 0, gpus: int = 0,
+        gpu_type: str = "", memory: str = "", user: str = "", account: str = "", qos: str = "", cluster: str = "",
+        keep: float = 0.0, by: str = "",
     ) -> Wait:
         """How long would this job wait? What is empty or 0 is not said. GET /v1/wait.
 
@@ -591,8 +778,8 @@ class Client:
         now ("2h"), the answer has start_by.
         """
         return cast(Wait, self._get("/v1/wait", {
-            "queue": queue, "procs": procs, "time_limit": time_limit, "nodes": nodes, "gpus": gpus, "memory": memory,
-            "user": user, "account": account, "qos": qos, "cluster": cluster, "keep": keep, "by": by,
+            "queue": queue, "procs": procs, "time_limit": time_limit, "nodes": nodes, "gpus": gpus,
+            "gpu_type": gpu_type, "memory": memory, "user": user, "account": account, "qos": qos, "cluster": cluster, "keep": keep, "by": by,
         }))
 
     def what_if(self, request: WaitsRequest) -> Waits:
@@ -604,12 +791,21 @@ class Client:
         return cast(Size, self._post("/v1/size", request))
 
     def now(self, *, queue: str = "", cluster: str = "", user: str = "", account: str = "", qos: str = "") -> Now:
-        """What would start at once? GET /v1/now."""
+        """Which jobs would start at once? GET /v1/now."""
         return cast(Now, self._get("/v1/now", {"queue": queue, "cluster": cluster, "user": user, "account": account, "qos": qos}))
 
-    def jobs(self, *, queue: str = "", cluster: str = "", limit: int = 0) -> Jobs:
+    def jobs(self, *, queue: str = "", cluster: str = "", limit: int = 0, offset: int = 0) -> Jobs:
         """The jobs that wait, with their forecasts. GET /v1/jobs."""
-        return cast(Jobs, self._get("/v1/jobs", {"queue": queue, "cluster": cluster, "limit": limit}))
+        return cast(Jobs, self._get("/v1/jobs", {"queue": queue, "cluster": cluster, "limit": limit, "offset": offset}))
+
+    def when(self, *, queue: str = "", procs: int = 0, nodes: int = 0, time_limit: str = "", cluster: str = "", hours: int = 0) -> When:
+        """How long a job would wait by the hour at which it is submitted. GET /v1/when."""
+        asked: dict[str, Union[str, float]] = {"queue": queue, "procs": procs, "nodes": nodes, "time_limit": time_limit}
+        return cast(When, self._get("/v1/when", {**asked, "cluster": cluster, "hours": hours}))
+
+    def me(self, *, name: str = "", cluster: str = "", user: str = "", limit: int = 0, offset: int = 0) -> Me:
+        """My waiting jobs and my habits by job name; name adds one, user is for administrators. GET /v1/me."""
+        return cast(Me, self._get("/v1/me", {"name": name, "cluster": cluster, "user": user, "limit": limit, "offset": offset}))
 
     def job(self, id: str, *, cluster: str = "", keep: float = 0.0) -> JobAnswer:
         """One job that waits; of another the problem is a 404. keep is that of wait. GET /v1/jobs/{id}."""
@@ -627,6 +823,14 @@ class Client:
         return cast(Accuracy, self._get("/v1/accuracy", {
             "queue": queue, "size_class": size_class, "made": made, "since": since, "until": until, "cluster": cluster,
             "limit": limit, "offset": offset,
+        }))
+
+    def history(
+        self, *, queue: str = "", since: str = "", until: str = "", cluster: str = "", limit: int = 0, offset: int = 0,
+    ) -> History:
+        """How long jobs waited, by queue and day, a page of the days; next_offset of the answer is the offset of the next. GET /v1/history."""
+        return cast(History, self._get("/v1/history", {
+            "queue": queue, "since": since, "until": until, "cluster": cluster, "limit": limit, "offset": offset,
         }))
 
     def watch(self, request: SizeRequest, *, last_event_id: str = "", patience: float = float("inf")) -> Generator[WatchEvent, None, None]:
@@ -686,14 +890,39 @@ class Client:
         raise AnswerError(f"the answer of {self.url} is not one of a waitcast daemon: no JSON object ({kind})")
 
     def _open(self, path: str, body: Optional[bytes], headers: Mapping[str, str], timeout: float) -> HTTPResponse:
-        request = urllib.request.Request(self.url + path, data=body, headers={**self._headers, **headers})
+        request = urllib.request.Request(self._base + path, data=body, headers={**self._headers, **headers})
         if body is not None:
             request.add_header("Content-Type", "application/json")
         try:
             return cast(HTTPResponse, self._opener.open(request, timeout=timeout))
         except urllib.error.HTTPError as error:
             with error:
+                credential = self._munge(error)
+                if not credential:
+                    raise self._problem(error) from None
+        request.add_header("Authorization", "Munge " + credential)
+        try:
+            return cast(HTTPResponse, self._opener.open(request, timeout=timeout))
+        except urllib.error.HTTPError as error:
+            with error:
                 raise self._problem(error) from None
+
+    def _munge(self, refusal: urllib.error.HTTPError) -> str:
+        """Returns a credential of the program munge for a daemon that asks for one, empty if it does not, or may not have one.
+
+        It goes over TLS and to this host alone: on the way others could use it.
+        """
+        asked = [c.split(" ")[0].lower() for c in refusal.headers.get_all("WWW-Authenticate") or []]
+        where = urllib.parse.urlsplit(self.url)
+        host = where.hostname or ""
+        private = where.scheme == "https" or where.scheme == "http" and _is_loopback(host)
+        if refusal.code != 401 or "munge" not in asked or "Authorization" in self._headers or not private:
+            return ""
+        try:
+            made = subprocess.run(["munge", "--ttl=60", "--string=waitcast " + host.lower()], capture_output=True, text=True, timeout=5)
+        except (OSError, subprocess.TimeoutExpired):
+            return ""
+        return made.stdout.strip() if made.returncode == 0 else ""
 
     def _problem(self, error: urllib.error.HTTPError) -> WaitcastError:
         if error.headers.get_content_type() == "application/problem+json":
@@ -806,6 +1035,49 @@ class _Stream:
         return WatchEvent(self.id, problem=ProblemError(status if isinstance(status, int) else 0, told))
 
 
+class Somewhere(TypedDict):
+    """A place where a job could go: the daemon that knows it, and its candidate of POST /v1/wait."""
+
+    daemon: str
+    candidate: WaitCandidate
+
+
+class Nowhere(TypedDict):
+    """A place where a job cannot go, or a daemon that cannot be asked (then cluster and queue are empty)."""
+
+    daemon: str
+    cluster: str
+    queue: str
+    detail: str
+
+
+def where(daemons: Sequence[Client], procs: int, time_limit: str, queue: str = "", user: str = "", account: str = "",
+          qos: str = "") -> tuple[list[Somewhere], list[Nowhere]]:
+    """Compares all queues of all clusters of some daemons for one job: the places where it could go, the soonest median start first, and those
+    where it cannot. queue takes only queues of that name. Daemons that do not answer are among the others."""
+    there: list[Somewhere] = []
+    left: list[Nowhere] = []
+    for daemon in daemons:
+        try:
+            places: list[Place] = [{"cluster": q["cluster"], "queue": q["name"]} for q in daemon.queues()["queues"] if queue in ("", q["name"])]
+            request: WaitsRequest = {"procs": [procs], "time_limits": [time_limit], "places": places, "user": user, "account": account, "qos": qos}
+            waits = daemon.what_if(request) if places else None
+        except WaitcastError as error:
+            left.append({"daemon": daemon.url, "cluster": "", "queue": "", "detail": str(error)})
+            continue
+        if waits is not None:
+            there += [{"daemon": daemon.url, "candidate": c} for c in waits["candidates"]]
+            left += [{"daemon": daemon.url, "cluster": x["cluster"], "queue": x["queue"], "detail": x["detail"]} for x in waits["left_out"]]
+    never = float("inf")
+
+    def soonest(place: Somewhere) -> tuple[float, float]:
+        wait = place["candidate"]["wait_seconds"]
+        median, high = wait["p50"], wait["p90"]
+        return (never if median is None else median, never if high is None else high)
+
+    return sorted(there, key=soonest), left
+
+
 def format_seconds(seconds: Optional[float]) -> str:
     """Writes a duration for people: 35 s, 12 min, 2 h 05 min, 3 d 04 h."""
     if seconds is None:
@@ -842,8 +1114,9 @@ def _parser() -> argparse.ArgumentParser:
     wait.add_argument("--time-limit", "-t", nargs="+", default=[], metavar="LIMIT", help="2h30m, 1-12:00, seconds")
     for name, text in (("size", "Which size finishes soonest?"), ("watch", "Tell whenever the best size changes.")):
         command(name, text).add_argument("request", help="file with the body of POST /v1/size, - for standard input")
-    command("now", "What would start at once?", "queue", *who)
-    command("jobs", "The jobs that wait.", "queue", "limit", "cluster")
+    command("now", "Which jobs would start at once?", "queue", *who)
+    command("jobs", "The jobs that wait.", "queue", "limit", "offset", "cluster")
+    command("me", "My waiting jobs, and my habits by job name.", "name", "user", "limit", "offset", "cluster")
     command("queues", "The queues and what they hold.", "cluster")
     command("accuracy", "How the forecasts turned out.", "queue", "size_class", "made", "since", "until", "cluster", "limit", "offset")
     return parser
@@ -880,6 +1153,10 @@ def _print_other(daemon: Client, options: argparse.Namespace) -> tuple[Any, list
         jobs = daemon.jobs(**said)
         told = [(j, j["forecast"]) for j in jobs["jobs"]]
         return jobs, [f"{j['id']}\t{j['queue']}\t{j['procs']}\t{_waited(f['now']) if f else '-'}" for j, f in told]
+    if options.command == "me":
+        me = daemon.me(**said)
+        own = [(j, j["forecast"]) for j in me["jobs"]]
+        return me, [f"{j['id']}\t{j['queue']}\t{_waited(f['now']) if f else '-'}" for j, f in own] + [h["text"] for h in me["habits"]]
     if options.command == "queues":
         queues = daemon.queues(**said)
         return queues, [f"{q['name']}\t{q['running_jobs']} running\t{q['queued_jobs']} waiting" for q in queues["queues"]]

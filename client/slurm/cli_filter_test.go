@@ -22,13 +22,13 @@ import (
 var forecast = regexp.MustCompile(`^waitcast: this job would probably start (at once|in [\dhdmin ]+) \(90 %: (within ` +
 	`[\dhdmin ]+|no end in sight)\)(; with .*)?\n$`)
 
-// TestRealSlurmCLIFilter proves on a real Slurm that sbatch prints the forecast of a real daemon; that it submits as
-// ever when the daemon is stopped, hangs, trickles, floods or talks nonsense; and what the plugin asks and says of it.
-// BenchmarkRealSlurmDelay measures how much later.
+// TestRealSlurmCLIFilter proves on a real Slurm that sbatch prints the forecast of a real daemon. When the daemon is
+// stopped, hangs, trickles, floods or talks nonsense, sbatch submits as without the plugin. The test also proves what
+// the plugin asks and what it prints about an answer. BenchmarkRealSlurmDelay measures the delay.
 func TestRealSlurmCLIFilter(t *testing.T) {
 	c := newCluster(t)
 	url, stop := c.startDaemon()
-	// all others wait behind it
+	// all other jobs wait behind this one
 	c.mustSubmit([]string{"WAITCAST_CLI_FILTER=off"}, "-p", "long", "-n12", "-t", "20:00:00")
 	for _, queue := range []string{"short", "medium"} {
 		c.mustSubmit([]string{"WAITCAST_CLI_FILTER=off"}, "-p", queue, "-n2", "-t", "5")
@@ -48,11 +48,11 @@ func TestRealSlurmCLIFilter(t *testing.T) {
 	t.Run("bad daemons", func(t *testing.T) { c.with(t).provesBadDaemons(url) })
 }
 
-// on is the environment in which the plugin prints though standard error is no terminal.
+// on returns the environment in which the plugin prints even if standard error is no terminal.
 func on(url string) []string { return []string{"WAITCAST_URL=" + url, "WAITCAST_CLI_FILTER=on"} }
 
-// wantWords submits until the plugin has said something: on a busy machine an answer may come too late, which is left
-// unsaid.
+// wantWords submits until the plugin has printed something: on a busy machine an answer may come too late, and then the
+// plugin prints nothing.
 func (c *cluster) wantWords(want *regexp.Regexp, env []string, args ...string) {
 	c.t.Helper()
 	var s said
@@ -66,7 +66,7 @@ func (c *cluster) wantWords(want *regexp.Regexp, env []string, args ...string) {
 	}
 }
 
-// provesForecast: what a real daemon answers is printed, for what may be submitted in any way.
+// provesForecast proves that the plugin prints the answer of a real daemon, however the job is submitted.
 func (c *cluster) provesForecast(url string) {
 	t := c.t
 	c.wantWords(forecast, on(url), "-p", "short", "-n2", "-t", "5")
@@ -103,7 +103,7 @@ func (c *cluster) provesForecast(url string) {
 	}
 }
 
-// provesTerminal: by default it speaks where standard error is a terminal.
+// provesTerminal proves that by default the plugin prints only if standard error is a terminal.
 func (c *cluster) provesTerminal(url string) {
 	t := c.t
 	if _, err := exec.LookPath("script"); err != nil {
@@ -120,7 +120,7 @@ func (c *cluster) provesTerminal(url string) {
 	t.Errorf("on a terminal: %q, %q, %v", s.out, s.complaint, s.err)
 }
 
-// provesWaitcast: where there is no curl, the command waitcast is asked.
+// provesWaitcast proves that the plugin uses the command waitcast where curl is missing.
 func (c *cluster) provesWaitcast(url string) {
 	t := c.t
 	bin := t.TempDir()
@@ -138,11 +138,11 @@ func (c *cluster) provesWaitcast(url string) {
 		}
 	}
 	c.wantWords(forecast, append(on(url), "PATH="+bin), "-p", "long", "-n2", "-t", "4:00:00", "--account=it's")
-	// one time limit: another answer
+	// another time limit brings another answer
 	c.wantWords(forecast, append(on(url), "PATH="+bin), "-p", "short", "-n2", "-t", "5")
 }
 
-// fake answers every request alike and remembers the newest.
+// fake gives every request the same answer and remembers the newest request.
 type fake struct {
 	*httptest.Server
 	answer string
@@ -173,7 +173,8 @@ const later = `{"candidates": [
 	{"time_limit_seconds": 86400, "wait_seconds": {"p50": 5400.4, "p90": 100800}}
 ], "advice": ["\u00e4\"\\\n"], "left_out": [], "stale": false}`
 
-// provesQuestion: the daemon is asked for what Slurm was asked for, and no option is read by a shell.
+// provesQuestion proves that the plugin asks the daemon for what sbatch was asked for, and that no shell interprets an
+// option.
 func (c *cluster) provesQuestion() {
 	t := c.t
 	f := newFake(t, later)
@@ -203,7 +204,7 @@ func (c *cluster) provesQuestion() {
 	}
 }
 
-// provesWords: what is said of an answer.
+// provesWords proves what the plugin prints about each answer.
 func (c *cluster) provesWords() {
 	t := c.t
 	for _, k := range []struct{ answer, want string }{
@@ -238,11 +239,11 @@ func (c *cluster) provesWords() {
 	}
 }
 
-// bad is a server that accepts and then does as it is told, and knows how long its clients have stayed.
+// bad is a server that accepts connections and then misbehaves as ordered. It records how long its clients stayed.
 type bad struct {
 	listener net.Listener
 	mu       sync.Mutex
-	came     int // clients
+	came     int // the number of clients
 	stays    []time.Duration
 	wg       sync.WaitGroup
 }
@@ -267,14 +268,14 @@ func newBad(t testing.TB, serve func(net.Conn)) *bad {
 	return b
 }
 
-// host serves one client until it has gone.
+// host serves one client until the client has closed the connection.
 func (b *bad) host(conn net.Conn, serve func(net.Conn)) {
 	begun := time.Now()
 	b.mu.Lock()
 	b.came++
 	b.mu.Unlock()
 	b.wg.Go(func() { serve(conn) })
-	_, _ = io.Copy(io.Discard, conn) // until the client has gone
+	_, _ = io.Copy(io.Discard, conn) // until the client has closed the connection
 	b.mu.Lock()
 	b.stays = append(b.stays, time.Since(begun))
 	b.mu.Unlock()
@@ -283,7 +284,7 @@ func (b *bad) host(conn net.Conn, serve func(net.Conn)) {
 
 func (b *bad) url() string { return "http://" + b.listener.Addr().String() }
 
-// untilGone writes something again and again until the client has gone.
+// untilGone writes a text again and again until the client has closed the connection.
 func untilGone(head, text string, pause time.Duration) func(net.Conn) {
 	return func(conn net.Conn) {
 		tick := time.NewTicker(pause)
@@ -295,7 +296,7 @@ func untilGone(head, text string, pause time.Duration) func(net.Conn) {
 	}
 }
 
-// badDaemons are servers that never answer, each in its own way, beside the address of one that is stopped.
+// badDaemons returns servers that never answer, each in its own way, and the address of a stopped one.
 func badDaemons(t testing.TB, stopped string) (urls map[string]string, servers map[string]*bad) {
 	t.Helper()
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{"
@@ -311,8 +312,8 @@ func badDaemons(t testing.TB, stopped string) (urls map[string]string, servers m
 	return urls, servers
 }
 
-// provesBadDaemons: sbatch gives a daemon that does not answer up without a word, and submits. On a busy machine it may
-// give up before it has connected: then it is asked again.
+// provesBadDaemons proves that sbatch submits without a word when a daemon does not answer. On a busy machine sbatch
+// may give up before it has connected, and then the test tries again.
 func (c *cluster) provesBadDaemons(stopped string) {
 	c.answersWithin(shipped)
 	urls, servers := badDaemons(c.t, stopped)
@@ -337,16 +338,16 @@ func (c *cluster) provesBadDaemons(stopped string) {
 	}
 }
 
-// clients returns how many came, and how many of them have gone.
+// clients returns how many clients came, and how many of them have gone.
 func (b *bad) clients() (came, gone int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.came, len(b.stays)
 }
 
-// BenchmarkRealSlurmDelay measures how much longer sbatch takes with the plugin than without it, in turns, while the
-// daemon does not answer, and how long a connection lasts: of many submissions the medians. The limit is 200 ms
-// (scripts/bench).
+// BenchmarkRealSlurmDelay measures how much longer sbatch takes with the plugin than without it while the daemon does
+// not answer, in alternation, and how long a connection lasts. It reports the medians of many submissions. The limit is
+// 200 ms (scripts/bench).
 func BenchmarkRealSlurmDelay(b *testing.B) {
 	c := newCluster(b)
 	c.answersWithin(shipped)

@@ -1,5 +1,5 @@
-// Package slurm_test proves on a real Slurm that waitcast's integrations do what they say, and harm nobody when the
-// daemon does not answer.
+// Package slurm_test proves on a real Slurm that waitcast's integrations work as documented, and that nobody is harmed
+// when the daemon does not answer.
 package slurm_test
 
 import (
@@ -17,6 +17,7 @@ import (
 
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/internal/polling"
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
@@ -32,12 +33,12 @@ type cluster struct {
 	plain, plugin string
 }
 
-// with is the cluster in a test of its own.
+// with returns the cluster for use in a test of its own.
 func (c *cluster) with(t testing.TB) *cluster {
 	return &cluster{t: t, plain: c.plain, plugin: c.plugin}
 }
 
-// newCluster starts one, or skips the test where what it needs is not installed.
+// newCluster starts a cluster, or skips the test if a program that it needs is not installed.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	if testing.Short() {
@@ -51,7 +52,7 @@ func newCluster(t testing.TB) *cluster {
 			t.Skipf("real Slurm: %s is missing (make test-deps)", name)
 		}
 	}
-	parent, err := os.MkdirTemp("", "slurm") // short: the name of a socket has 107 bytes
+	parent, err := os.MkdirTemp("", "slurm") // a short path, because the name of a socket has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func newCluster(t testing.TB) *cluster {
 	up := exec.Command(script, "up", c.plain, "--nodes", "3", "--cpus", "4", "--port",
 		strconv.Itoa(testports.Take(t, 5)))
 	if out, err := up.CombinedOutput(); err != nil {
-		log, _ := os.ReadFile(filepath.Join(c.plain, "slurmctld.log")) // may not be there
+		log, _ := os.ReadFile(filepath.Join(c.plain, "slurmctld.log")) // the file may not exist
 		if strings.Contains(string(log), "getaddrinfo() failed") {
 			t.Skip("real Slurm: it resolves even 127.0.0.1 only where there is a network")
 		}
@@ -78,7 +79,7 @@ func newCluster(t testing.TB) *cluster {
 	return c
 }
 
-// installPlugin does what docs/integrations.md says, in a configuration for clients only.
+// installPlugin follows docs/integrations.md, in a configuration for clients only.
 func (c *cluster) installPlugin() {
 	c.t.Helper()
 	conf, err := os.ReadFile(filepath.Join(c.plain, "slurm.conf"))
@@ -89,13 +90,13 @@ func (c *cluster) installPlugin() {
 		c.t.Fatal(err)
 	}
 	write(c.t, filepath.Join(c.plugin, "slurm.conf"), string(conf)+"CliFilterPlugins=lua\n")
-	c.answersWithin("10") // a busy machine must not change what is printed
+	c.answersWithin("10") // with this limit a busy machine does not change what is printed
 }
 
-// shipped is the setting of cli_filter.lua for how long the daemon's answer may take, in seconds.
+// shipped is how long the daemon's answer may take in the shipped cli_filter.lua, in seconds.
 const shipped = "0.1"
 
-// answersWithin installs the plugin with another limit for the daemon's answer.
+// answersWithin installs the plugin with another limit for the daemon's answer, in seconds.
 func (c *cluster) answersWithin(seconds string) {
 	c.t.Helper()
 	plugin, err := os.ReadFile("cli_filter.lua")
@@ -117,7 +118,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// said is what a command has printed and how long it took.
+// said holds what a command printed and how long it took.
 type said struct {
 	out, complaint string
 	err            error
@@ -137,7 +138,7 @@ func (c *cluster) command(conf string, env []string, name string, args ...string
 	return said{out: out.String(), complaint: complaint.String(), err: err, took: time.Since(begun)}
 }
 
-// run is command without the plugin; it must succeed.
+// run runs a command without the plugin. The command must succeed.
 func (c *cluster) run(name string, args ...string) string {
 	c.t.Helper()
 	s := c.command(c.plain, nil, name, args...)
@@ -156,7 +157,7 @@ func (c *cluster) submit(env []string, args ...string) said {
 
 var submitted = regexp.MustCompile(`^Submitted batch job \d+\n$`)
 
-// mustSubmit also checks that the submission is as ever.
+// mustSubmit also checks that the job was submitted as without the plugin.
 func (c *cluster) mustSubmit(env []string, args ...string) said {
 	c.t.Helper()
 	s := c.submit(env, args...)
@@ -166,7 +167,7 @@ func (c *cluster) mustSubmit(env []string, args ...string) said {
 	return s
 }
 
-// startDaemon runs a daemon beside the cluster, and returns its address and what stops it.
+// startDaemon runs a daemon beside the cluster. It returns the daemon's address and a function that stops it.
 func (c *cluster) startDaemon() (url string, stop func()) {
 	c.t.Helper()
 	dir := c.t.TempDir()
@@ -207,16 +208,8 @@ clusters:
 // eventually polls a condition until it is true.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for !cond() {
-		select {
-		case <-deadline.C:
-			t.Fatalf("waited %s in vain for: %s", patience, what)
-		case <-tick.C:
-		}
+	if !polling.Until(patience, cond) {
+		t.Fatalf("waited %s in vain for: %s", patience, what)
 	}
 }
 

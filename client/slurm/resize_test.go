@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestResizeTypes proves that the example is typed without a gap, in the syntax of Python 3.9.
+// TestResizeTypes proves that the example has types everywhere and uses the syntax of Python 3.9.
 func TestResizeTypes(t *testing.T) {
 	mypy, err := exec.LookPath("mypy")
 	if err != nil {
@@ -41,8 +41,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// TestRealSlurmResize proves on a real Slurm that the example gives nodes of a running job back when a real daemon
-// advises to, after it has told the application, and ends when the job has ended.
+// TestRealSlurmResize proves on a real Slurm that the example resize.py gives back nodes of a running job when a real
+// daemon advises this, and informs the application before. The example ends when the job has ended.
 func TestRealSlurmResize(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestRealSlurmResize(t *testing.T) {
 	if err := os.Chmod(tell, 0o755); err != nil { //nolint:gosec // a script
 		t.Fatal(err)
 	}
-	// Half of the work is serial, and processors cost: one node is the cheapest.
+	// Half of the work is serial, and processors cost something: one node is the cheapest.
 	write(t, request, `{"runtime": {"amdahl": {"serial": 0.5, "t1_seconds": 36000}}, "objective": {"kind": "cost", `+
 		`"price_proc_hour": 1}}`)
 	var out output
@@ -80,7 +80,7 @@ func TestRealSlurmResize(t *testing.T) {
 		end = cmd.Wait()
 	}()
 	defer func() {
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // the process may have ended
 		<-ended
 		t.Logf("resize.py:\n%s", out.String())
 	}()

@@ -1,9 +1,9 @@
-// Package changes is the stream of job changes: one translation of what the fold of a cluster did into what happened to
-// jobs, one interface for those that follow it, and one rule for the order within an instant.
+// Package changes is the stream of job changes. It translates each change that the fold of a cluster made into an event
+// in the life of a job, defines the interface of the observers of these events, and orders the events of one instant.
 //
 // The picture of a cluster (package cluster) orders nothing: its changes come in the order of the events. An [Observer]
-// follows them one by one. A [Sequencer] puts the changes of one instant into the order in which a forecast may know of
-// them.
+// follows them one by one. A [Sequencer] sorts the changes of one instant: those that a forecast of that instant may
+// use come first.
 package changes
 
 import (
@@ -20,13 +20,13 @@ type Kind uint8
 const (
 	// Other changes end no wait and no lifetime: suspensions, facts of the machine, a deletion that was only asked for.
 	Other Kind = iota
-	// Submitted: After waits.
+	// Submitted: the job After waits.
 	Submitted
 	// Split: After has a record of its own now. Until now it was an element of Array.
 	Split
-	// Updated: After asks for something else than Before, or more is known of it. The job may have started or left.
+	// Updated: the request of the job changed, or a record completed it. The job may be running or gone.
 	Updated
-	// Held and Released: After competes no more, or again; more may be known of it, as with Updated.
+	// Held: the job no longer competes. Released: it competes again. Like Updated, both may bring new attributes.
 	Held
 	Released
 	// Requeued: Before ran, After waits again. Its lifetime is unknown.
@@ -35,7 +35,7 @@ const (
 	Started
 	// Ended: Before ran, and its lifetime is known.
 	Ended
-	// Lost: Before ran and runs no more. When it ended is unknown.
+	// Lost: Before ran and no longer runs. The time of its end is unknown.
 	Lost
 	// Cancelled: Before left the queue without a start.
 	Cancelled
@@ -43,20 +43,20 @@ const (
 	UsedUp
 )
 
-// Change is one change of a cluster, and what it means for its job.
+// Change is one change of a cluster, with its meaning for the job.
 type Change struct {
 	cluster.Change
 	Kind Kind
-	// Seq is the number of the event in the journal; 0 where there is none.
+	// Seq is the number of the event in the journal; 0 if the event is not in the journal.
 	Seq int64
-	// Array is of Split: the array as it waited until now.
+	// Array is set for Split: the waiting array from which the element was split.
 	Array *cluster.Job
-	// Over is of Submitted, Split and Started: the log reported the job only after its end, so that nobody could have
-	// known of it while it waited or ran.
+	// Over is set for Submitted, Split and Started if the log reported the job only after its end, so that nobody could
+	// know of it while it waited or ran.
 	Over bool
 }
 
-// Of returns what a change of a cluster means. s is the state after the change; nil if there are no arrays.
+// Of classifies a change of a cluster. s is the state after the change; it may be nil if there are no arrays.
 func Of(c cluster.Change, s *cluster.State) Change {
 	out := Change{Change: c}
 	switch c.Event.Kind {
@@ -79,7 +79,7 @@ func Of(c cluster.Change, s *cluster.State) Change {
 		out.Kind, out.Over = Started, reportedOver(&c.Event)
 	case job.Cancel:
 		switch {
-		case c.After != nil: // it was only asked for
+		case c.After != nil: // the deletion was only requested
 		case c.Event.Derived:
 			out.Kind = UsedUp
 		default:
@@ -97,7 +97,7 @@ func Of(c cluster.Change, s *cluster.State) Change {
 // reportedOver reports whether an event was derived from the record of its job's end.
 func reportedOver(ev *job.Event) bool { return ev.Derived && !ev.Times.End.IsZero() }
 
-// EndTime returns the instant of an end: of the record where that has one.
+// EndTime returns the time of an end: that in the record if there is one, else that of the event.
 func (c *Change) EndTime() time.Time {
 	if c.Event.Times.End.IsZero() {
 		return c.Event.Time
@@ -105,7 +105,7 @@ func (c *Change) EndTime() time.Time {
 	return c.Event.Times.End
 }
 
-// Left returns what is to be remembered of a job that is gone: Before is set and After is not.
+// Left returns the job to remember if Before is set and After is not: a job that is gone.
 func (c *Change) Left() cluster.Left {
 	l := cluster.Left{ID: c.Before.ID, Attempt: c.Before.Attempt, Submit: c.Before.Order, At: c.Event.Time}
 	if end := c.EndTime(); end.After(l.At) {
@@ -117,8 +117,8 @@ func (c *Change) Left() cluster.Left {
 	return l
 }
 
-// Observer follows the changes of one cluster. Its methods are called in one goroutine; they do not block and return
-// nothing. Observers do not know each other.
+// Observer receives the changes of one cluster. Its methods are called from one goroutine and must not block. Observers
+// do not know each other.
 type Observer interface {
 	// InstantOver reports that the open instant is over, because the next change is at the later instant at. A change
 	// that the log reports late counts at the newest instant. s is the state before that change, and live says that its
@@ -128,10 +128,11 @@ type Observer interface {
 	Observe(c *Change, s *cluster.State)
 }
 
-// Observers are observers in the order in which they get each change.
+// Observers is a list of observers; each change goes to them in this order.
 type Observers []Observer
 
-// Before must be called ahead of each change, with the instant of its event. It reports an instant that is over.
+// Before must be called before each change, with the time of its event. It calls InstantOver if that time is later than
+// the open instant.
 func (o Observers) Before(at time.Time, live bool, s *cluster.State) {
 	if !at.After(s.Now()) {
 		return
@@ -141,7 +142,7 @@ func (o Observers) Before(at time.Time, live bool, s *cluster.State) {
 	}
 }
 
-// Observe reports a change to each of them.
+// Observe passes a change to each observer.
 func (o Observers) Observe(c *Change, s *cluster.State) {
 	for _, x := range o {
 		x.Observe(c, s)

@@ -19,7 +19,7 @@ func record(kind job.Kind, id string, second int) job.Event {
 	return ev
 }
 
-// recorder writes down the instants that are over, and the changes.
+// recorder records the instants that are over, and the changes.
 type recorder struct{ got []seen }
 
 type seen struct {
@@ -66,7 +66,7 @@ func follow(records ...job.Event) []seen {
 	return r.got
 }
 
-// TestKinds proves what the changes of a cluster mean, and that an instant is over at the first change after it.
+// TestKinds proves the meaning of a cluster's changes, and that an instant is over at the first change after it.
 func TestKinds(t *testing.T) {
 	ended := record(job.End, "9", 90)
 	ended.Times = job.Times{Submit: at(70), Start: at(80), End: at(90)}
@@ -134,7 +134,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestEndTime proves that an end has the instant of its record, else that of its event.
+// TestEndTime proves that an end has the instant of its record, or else that of its event.
 func TestEndTime(t *testing.T) {
 	ev := record(job.End, "1", 10)
 	var got []time.Time

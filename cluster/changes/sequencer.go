@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// Sequencer puts what happens at one instant into the order in which a forecast may know of it: first what becomes of
-// the jobs from before that instant (ends above all), then the submissions in the order of the log, then the starts,
-// and last what becomes of jobs that were submitted or started at that very instant. So no forecast knows of a start at
-// its own instant, nor of a submission after its own, and it knows of all ends.
+// Sequencer sorts the changes of one instant. First come changes of jobs from before that instant (mostly ends), then
+// the submissions in the order of the log, then the starts, and last further changes of jobs that were submitted or
+// started at that instant. So a forecast uses all ends of its instant, but no start of its instant and no later
+// submission.
 //
-// T is what stands for a change. A Sequencer keeps what must wait until the instant is over.
+// T is the type that represents a change. A Sequencer keeps the changes that must wait until the instant is over.
 type Sequencer[T any] struct {
 	of       func(T) (id uint64, kind Kind)
 	deferred []T
 	open     map[uint64]bool
 }
 
-// NewSequencer returns a Sequencer. of returns the job of a change, and its kind; only Submitted and Started differ
-// from other kinds.
+// NewSequencer returns a Sequencer. of returns the id and the kind of a change; only the kinds Submitted and Started
+// are treated specially.
 func NewSequencer[T any](of func(T) (id uint64, kind Kind)) *Sequencer[T] {
 	return &Sequencer[T]{of: of, open: map[uint64]bool{}}
 }
@@ -34,10 +34,10 @@ func (q *Sequencer[T]) Add(change T) (now bool) {
 	return false
 }
 
-// Open notes that a job is submitted at the open instant, if its submission is kept elsewhere.
+// Open records that a job is submitted at the open instant, for a caller that keeps the submission itself.
 func (q *Sequencer[T]) Open(id uint64) { q.open[id] = true }
 
-// Each calls apply with the changes that are kept, in their order, and goes on keeping them.
+// Each calls apply with the pending changes, in order, and keeps them.
 func (q *Sequencer[T]) Each(apply func(T)) {
 	for _, submissions := range [...]bool{true, false} {
 		for _, change := range q.deferred {
@@ -48,7 +48,7 @@ func (q *Sequencer[T]) Each(apply func(T)) {
 	}
 }
 
-// EndInstant calls apply with the changes that are kept, in their order, and begins the next instant.
+// EndInstant calls apply with the pending changes, in order, and begins the next instant.
 func (q *Sequencer[T]) EndInstant(apply func(T)) {
 	q.Each(apply)
 	clear(q.deferred)
@@ -56,16 +56,16 @@ func (q *Sequencer[T]) EndInstant(apply func(T)) {
 	clear(q.open)
 }
 
-// Len returns the number of changes that are kept.
+// Len returns the number of pending changes.
 func (q *Sequencer[T]) Len() int { return len(q.deferred) }
 
-// State returns the changes that are kept as they came, which the caller must not change, and the jobs that are
-// submitted or started at the open instant, rising.
+// State returns the pending changes in the order in which they were added, which the caller must not change, and the
+// sorted ids of the jobs that were submitted or started at the open instant.
 func (q *Sequencer[T]) State() (deferred []T, open []uint64) {
 	return q.deferred, slices.Sorted(maps.Keys(q.open))
 }
 
-// Restore takes over what State returned.
+// Restore sets the state that State returned.
 func (q *Sequencer[T]) Restore(deferred []T, open []uint64) {
 	q.deferred = deferred
 	clear(q.open)

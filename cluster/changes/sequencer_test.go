@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// event is a change of a job as the tests have it; place is its place in the log.
+// event is a change of a job in the tests. place is its place in the log.
 type event struct {
 	id    uint64
 	kind  Kind
@@ -19,8 +19,8 @@ func newSequencer() *Sequencer[event] {
 	return NewSequencer(func(e event) (uint64, Kind) { return e.id, e.kind })
 }
 
-// TestOrderOfAnInstant proves the rule by an example: job 1 is from before, job 2 is submitted, starts and ends at the
-// instant, and job 3 is submitted after all of that in the log.
+// TestOrderOfAnInstant proves the rule by an example. Job 1 comes from before the instant. Job 2 is submitted, starts
+// and ends at the instant. Job 3 is submitted after all of that in the log.
 func TestOrderOfAnInstant(t *testing.T) {
 	q := newSequencer()
 	var got []string
@@ -47,16 +47,16 @@ func TestOrderOfAnInstant(t *testing.T) {
 	}
 }
 
-// TestSequencerLaws proves for any log of an instant: nothing is lost, what becomes of jobs from before comes first,
-// all submissions come before all starts, each group keeps the order of the log, and a Sequencer that is restored goes
-// on the same.
+// TestSequencerLaws proves for any log of an instant that nothing is lost, that changes of earlier jobs come first,
+// that all submissions come before all starts, that each group keeps the order of the log, and that a restored
+// Sequencer continues in the same way.
 func TestSequencerLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 30).Draw(t, "events")
 		q, again := newSequencer(), newSequencer()
 		var got, restored []event
 		open := map[uint64]bool{}
-		first := 0 // changes that take effect at once
+		first := 0 // the number of changes that take effect at once
 		for i := range n {
 			kinds := []Kind{Submitted, Started, Updated, Ended}
 			e := event{rapid.Uint64Range(1, 6).Draw(t, "job"), rapid.SampledFrom(kinds).Draw(t, "kind"), i}

@@ -1,7 +1,8 @@
-// Package joblimits finds the limits that hold for a job: those of qualities of service (QOS) and of associations on
-// what runs at once, as the scheduler lists and enforces them. Which of several limits on the same counts follows
-// Slurm's hierarchy (https://slurm.schedmd.com/resource_limits.html): the QOS of the queue, the QOS of the job, the
-// association of the user, the accounts above.
+// Package joblimits finds the limits that hold for a job: those of qualities of service (QOS), of associations and of
+// scopes (PBS, Grid Engine) on running jobs, as the scheduler lists and enforces them. It also determines which jobs a
+// job may preempt. Which of several limits on the same amount counts follows Slurm's hierarchy
+// (https://slurm.schedmd.com/resource_limits.html): the QOS of the queue, the QOS of the job, the association of the
+// user, the accounts above.
 package joblimits
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Amounts are what jobs have, or may have, of what limits bound.
+// Amounts are the amounts of limited resources that jobs have, or may have.
 type Amounts [kinds]int64
 
 // The kinds of amounts.
@@ -26,48 +27,70 @@ const (
 	kinds
 )
 
-// Unbounded stands for an amount that is not bounded.
+// Unbounded is the value of an amount without a bound.
 const Unbounded = 1<<63 - 1
 
-// Key tells whose jobs count together: those that a limit bounds, by its index in Facts.Limits, and of these the jobs
-// of one user or account where it bounds each of them apart.
+// Array is the value of Key.Limit for the tasks of an array, which are limited by the array itself.
+const Array = -1
+
+// Key identifies a group of jobs whose amounts are added up: the jobs that one limit bounds (its index in
+// Facts.Limits), or only those of one user or account if the limit bounds each separately, or the tasks of an array.
 type Key struct {
 	Limit int
 	Of    string
 }
 
-// Bound is a limit that holds for a job, and what the job has of it while it runs. Amounts of the job that another
-// limit takes the place of are 0.
+// Bound is a limit that applies to a job. Counts are the amounts of the job that count in the limit while it runs. Has
+// are those of them that the limit bounds for this job: an amount is 0 if another limit takes precedence for it.
 type Bound struct {
 	Key
-	Most, Has Amounts
+	Most, Has, Counts Amounts
 }
 
-// Set is the limits that a scheduler enforces. It is immutable.
+// Exempt returns the kinds of amounts that count in the limit, but do not keep the job from starting.
+func (b *Bound) Exempt() (out Kinds) {
+	for k, counts := range b.Counts {
+		out[k] = counts > b.Has[k]
+	}
+	return out
+}
+
+// Set is the limits that a scheduler enforces, and its rules of preemption. It is immutable.
 type Set struct {
 	facts   *job.Facts
 	ofQOS   map[string][]int // indices of limits by lower-case name
 	ofAcct  map[string][]int
+	ofScope []int             // indices of limits in their order
 	parents map[string]string // of accounts
 	queues  map[string]string // the QOS of a queue
 	whole   map[string]bool   // the queues whose jobs get whole nodes
+	largest map[string]int    // the processors of the largest node of a queue
 	rules   map[string]*job.QOSRules
 	users   map[[2]string]string // default QOS by account and user
 }
 
-// New returns the limits in the scheduler's facts, nil if it enforces none that keep a job from starting.
+// New returns the limits in the scheduler's facts, nil if no limit can keep a job from starting and no job may preempt
+// others.
 func New(facts *job.Facts) *Set {
-	if facts == nil || !facts.Enforced.Limits {
+	if facts == nil {
 		return nil
 	}
-	facts = &job.Facts{Limits: facts.Limits, Accounts: facts.Accounts, Queues: facts.Queues, QOSRules: facts.QOSRules,
-		Associations: facts.Associations, Enforced: facts.Enforced}
+	limits := facts.Limits
+	if !facts.Enforced.Limits {
+		limits = nil
+	}
+	facts = &job.Facts{Limits: limits, Accounts: facts.Accounts, Queues: facts.Queues, QOSRules: facts.QOSRules,
+		Associations: facts.Associations, Enforced: facts.Enforced, Preemption: facts.Preemption,
+		Nodes: sizesOf(facts.Nodes)}
 	s := &Set{facts: facts, ofQOS: map[string][]int{}, ofAcct: map[string][]int{}, parents: map[string]string{},
-		queues: map[string]string{}, whole: map[string]bool{}, rules: map[string]*job.QOSRules{},
+		queues: map[string]string{}, whole: map[string]bool{}, largest: map[string]int{},
+		rules: map[string]*job.QOSRules{},
 		users: map[[2]string]string{}}
 	for i := range facts.Limits {
 		l := &facts.Limits[i]
 		switch {
+		case l.Scope != nil: // a limit without bounds may still be the first match of its set
+			s.ofScope = append(s.ofScope, i)
 		case !bounds(l):
 		case l.QOS != "":
 			s.ofQOS[fold(l.QOS)] = append(s.ofQOS[fold(l.QOS)], i)
@@ -75,7 +98,7 @@ func New(facts *job.Facts) *Set {
 			s.ofAcct[fold(l.Account)] = append(s.ofAcct[fold(l.Account)], i)
 		}
 	}
-	if len(s.ofQOS) == 0 && len(s.ofAcct) == 0 {
+	if len(s.ofQOS) == 0 && len(s.ofAcct) == 0 && len(s.ofScope) == 0 && facts.Preemption == nil {
 		return nil
 	}
 	for _, a := range facts.Accounts {
@@ -85,6 +108,11 @@ func New(facts *job.Facts) *Set {
 		q := &facts.Queues[i]
 		if s.whole[q.Name] = q.Whole; q.QOS != "" {
 			s.queues[q.Name] = fold(q.QOS)
+		}
+	}
+	for i := range facts.Nodes {
+		for _, queue := range facts.Nodes[i].Queues {
+			s.largest[queue] = max(s.largest[queue], facts.Nodes[i].Node.Procs)
 		}
 	}
 	for i := range facts.QOSRules {
@@ -98,7 +126,33 @@ func New(facts *job.Facts) *Set {
 	return s
 }
 
-// Code passes a set: the facts that it was made of.
+// OfSubmissions returns the limits in the scheduler's facts on the number of running and waiting jobs, beyond which it
+// refuses a submission. They are those on Jobs of the set; nil for none.
+func OfSubmissions(facts *job.Facts) *Set {
+	if facts == nil {
+		return nil
+	}
+	of := *facts
+	of.Preemption, of.Limits = nil, make([]job.Limit, len(facts.Limits))
+	for i := range facts.Limits {
+		l := &facts.Limits[i]
+		of.Limits[i] = job.Limit{QOS: l.QOS, Account: l.Account, User: l.User, Queue: l.Queue, PerUser: l.PerUser,
+			PerAccount: l.PerAccount, Scope: l.Scope, Jobs: l.Submitted}
+	}
+	return New(&of)
+}
+
+// sizesOf returns groups of nodes with nothing but their queues and processors.
+func sizesOf(groups []job.NodeGroup) []job.NodeGroup {
+	var out []job.NodeGroup
+	for i := range groups {
+		g := &groups[i]
+		out = append(out, job.NodeGroup{Queues: g.Queues, Node: job.NodeResources{Procs: g.Node.Procs}})
+	}
+	return out
+}
+
+// Code encodes or decodes a set as the facts from which it was made.
 func Code(c *codec.Codec, s **Set) {
 	known := *s != nil
 	if c.Flag(&known); !known {
@@ -114,7 +168,7 @@ func Code(c *codec.Codec, s **Set) {
 	}
 }
 
-// fold returns a name as it is compared: Slurm keeps accounts and QOSs in lower case.
+// fold returns a name in the form in which names are compared: Slurm stores accounts and QOSs in lower case.
 func fold(name string) string { return strings.ToLower(name) }
 
 // bounds reports whether a limit keeps jobs from running at once.
@@ -122,8 +176,46 @@ func bounds(l *job.Limit) bool {
 	return l.Jobs != 0 || l.Procs != 0 || l.Nodes != 0 || l.GPUs != 0 || l.Memory != 0 || l.RunMinutes.Procs != 0
 }
 
-// Limit returns the limit of a key.
-func (s *Set) Limit(k Key) *job.Limit { return &s.facts.Limits[k.Limit] }
+// Limit returns the limit of a key, nil for the key of an array.
+func (s *Set) Limit(k Key) *job.Limit {
+	if k.Limit == Array {
+		return nil
+	}
+	return &s.facts.Limits[k.Limit]
+}
+
+// Counts reports whether a job belongs to the group of a key, even if a limit of higher precedence bounds it. Nothing
+// belongs to the key of an array.
+func (s *Set) Counts(k Key, a *job.Attributes) bool {
+	l := s.Limit(k)
+	switch {
+	case l == nil:
+		return false
+	case l.Scope != nil:
+		return holds(l.Scope, a) && eachOf(l.Scope, a) == k.Of
+	case l.QOS != "":
+		_, of := groupOf(l, a)
+		qos := fold(l.QOS)
+		return of == k.Of && (qos == s.qosOf(a) || qos == s.queues[a.Queue])
+	case l.User != "" && l.User != a.User, l.Queue != "" && l.Queue != a.Queue, l.PerUser && k.Of != a.User:
+		return false
+	}
+	account, limited := fold(a.Account), fold(l.Account)
+	for level := 0; account != limited && account != "" && level < mostLevels && l.User == "" && !l.PerUser; level++ {
+		account = s.parents[account]
+	}
+	return account == limited
+}
+
+// OfArray returns the bound that an array sets on the number of its running tasks.
+func OfArray(array string, throttle int) Bound {
+	b := Bound{Key: Key{Limit: Array, Of: array}}
+	for k := range b.Most {
+		b.Most[k] = Unbounded
+	}
+	b.Most[Jobs], b.Has[Jobs], b.Counts[Jobs] = int64(throttle), 1, 1
+	return b
+}
 
 // Of returns the limits that hold for a job. A nil set has none.
 func (s *Set) Of(a *job.Attributes) []Bound {
@@ -131,7 +223,7 @@ func (s *Set) Of(a *job.Attributes) []Bound {
 		return nil
 	}
 	var out []Bound
-	var taken [3]kindSet // by whose jobs count together
+	var taken [3]Kinds // kinds already bounded, by the group of jobs that is added up
 	own, ofQueue := s.qosOf(a), s.queues[a.Queue]
 	first := []string{ofQueue, own}
 	if r := s.rules[own]; r != nil && slices.Contains(r.Flags, "OverPartQOS") {
@@ -149,10 +241,10 @@ func (s *Set) Of(a *job.Attributes) []Bound {
 		}
 		taken = found
 	}
-	return s.ofAssociations(out, a, taken)
+	return s.ofScopes(s.ofAssociations(out, a, taken), a)
 }
 
-// qosOf returns the QOS of a job: the one that it names, else its association's own.
+// qosOf returns the QOS of a job: that of its request, else the default of its association.
 func (s *Set) qosOf(a *job.Attributes) string {
 	if a.QOS != "" {
 		return fold(a.QOS)
@@ -163,14 +255,14 @@ func (s *Set) qosOf(a *job.Attributes) string {
 	return s.users[[2]string{fold(a.Account), ""}]
 }
 
-// Whose jobs count together.
+// The groups of jobs that a limit adds up.
 const (
 	all = iota
 	eachUser
 	eachAccount
 )
 
-// groupOf returns whose jobs count together for a limit, and of whom the job is.
+// groupOf returns the group of jobs that a limit adds up, and the user or account of the job in it.
 func groupOf(l *job.Limit, a *job.Attributes) (group int, of string) {
 	switch {
 	case l.PerUser:
@@ -181,9 +273,9 @@ func groupOf(l *job.Limit, a *job.Attributes) (group int, of string) {
 	return all, ""
 }
 
-// ofAssociations adds the limits of a job's association and of the accounts above it. Bounds on all jobs together hold
-// at every level, those of each user at the lowest that has one.
-func (s *Set) ofAssociations(out []Bound, a *job.Attributes, taken [3]kindSet) []Bound {
+// ofAssociations adds the limits of a job's association and of the accounts above it. Bounds on all jobs together apply
+// at every level. Of bounds per user only the one at the lowest level applies.
+func (s *Set) ofAssociations(out []Bound, a *job.Attributes, taken [3]Kinds) []Bound {
 	lowest := true
 	account := fold(a.Account)
 	for level := 0; account != "" && level < mostLevels; level++ {
@@ -199,40 +291,47 @@ func (s *Set) ofAssociations(out []Bound, a *job.Attributes, taken [3]kindSet) [
 				group = eachUser
 			}
 			ignored := taken[group]
-			out = s.add(out, l, of, a, &ignored, new(kindSet))
+			out = s.add(out, l, of, a, &ignored, new(Kinds))
 		}
 		lowest, account = false, s.parents[account]
 	}
 	return out
 }
 
-// hasOwn reports whether a user's own association in an account has limits, which take the place of those of each user.
+// hasOwn reports whether a user's own association in an account has limits, which replace the account's limits per
+// user.
 func (s *Set) hasOwn(account string, a *job.Attributes) bool {
 	return a.User != "" && slices.ContainsFunc(s.ofAcct[account], func(l int) bool {
 		return s.facts.Limits[l].User == a.User
 	})
 }
 
-// mostLevels is how many accounts are looked at, each above the one before: a circle of them must end.
+// mostLevels bounds the number of accounts that are followed upwards, so that a cycle of accounts ends.
 const mostLevels = 32
 
-// kindSet is kinds of amounts that a limit with precedence bounds.
-type kindSet [kinds]bool
+// Kinds is a set of kinds of amounts.
+type Kinds [kinds]bool
 
-// add adds a limit, but for the kinds that are bounded already, and notes those that it bounds.
-func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded, now *kindSet) []Bound {
+// add adds a limit, except for kinds that are bounded already, and records the kinds that it bounds.
+func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded, now *Kinds) []Bound {
 	l := &s.facts.Limits[limit]
 	if l.GPUType != "" && !strings.EqualFold(l.GPUType, a.GPUType) {
 		return out
 	}
 	b := Bound{Key: Key{limit, of}, Most: mostOf(l)}
-	any := false
-	for k, has := range s.amountsOf(a) {
+	any, amounts := false, s.amountsOf(a)
+	if l.Scope != nil { // PBS adds up the requests of jobs
+		amounts[Nodes] = int64(a.Nodes)
+	}
+	for k, has := range amounts {
 		if b.Most[k] == Unbounded {
 			continue
 		}
-		if now[k] = true; !bounded[k] && has > 0 {
-			b.Has[k], any = has, true
+		if now[k] = true; has > 0 {
+			b.Counts[k], any = has, true
+			if !bounded[k] {
+				b.Has[k] = has
+			}
 		}
 	}
 	if !any {
@@ -241,17 +340,27 @@ func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded,
 	return append(out, b)
 }
 
-// amountsOf returns what a job has while it runs. Nodes count only where they are its own: Slurm counts a node once
-// that several jobs share.
+// HasNodesAlone reports whether no other job runs on the nodes of a job: it gets whole nodes, or asks for as many
+// processors as the nodes have. It is false for a nil set.
+func (s *Set) HasNodesAlone(a *job.Attributes) bool {
+	if s == nil {
+		return false
+	}
+	largest := s.largest[a.Queue]
+	return a.Whole || s.whole[a.Queue] || a.Nodes > 0 && largest > 0 && a.Procs/a.Nodes >= largest
+}
+
+// amountsOf returns the amounts that a job has while it runs. Nodes count only if the job has them alone: Slurm counts
+// a node that several jobs share once.
 func (s *Set) amountsOf(a *job.Attributes) Amounts {
 	procs, nodes := int64(max(1, a.Procs)), 0
-	if a.Whole || s.whole[a.Queue] {
+	if s.HasNodesAlone(a) {
 		nodes = a.Nodes
 	}
 	return Amounts{Jobs: 1, Procs: procs, Nodes: int64(nodes), GPUs: int64(a.GPUs), Memory: a.Memory, Work: procs}
 }
 
-// mostOf returns what a limit allows.
+// mostOf returns the maximum that a limit allows.
 func mostOf(l *job.Limit) Amounts {
 	out := Amounts{Jobs: int64(l.Jobs), Procs: int64(l.Procs), Nodes: int64(l.Nodes), GPUs: int64(l.GPUs),
 		Memory: l.Memory, Work: l.RunMinutes.Procs}
@@ -261,6 +370,8 @@ func mostOf(l *job.Limit) Amounts {
 			out[k] = Unbounded
 		case most < 0: // job.NoneAllowed
 			out[k] = 0
+		case k == Work && most > Unbounded/60:
+			out[k] = Unbounded
 		case k == Work:
 			out[k] = most * 60
 		}

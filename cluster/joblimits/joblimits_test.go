@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// facts has two QOSs, one of them the queue's own, and accounts in two levels.
+// facts returns two QOSs, one of them the queue's own, and accounts in two levels.
 func facts() *job.Facts {
 	return &job.Facts{
 		Enforced: job.Enforced{Limits: true},
@@ -17,10 +17,10 @@ func facts() *job.Facts {
 			{QOS: "normal", GPUs: 8},                                   // 0: all together
 			{QOS: "normal", PerUser: true, Procs: 16, Jobs: 4},         // 1: each user
 			{QOS: "normal", PerAccount: true, Jobs: 10},                // 2: each account
-			{QOS: "queue", PerUser: true, Procs: 8},                    // 3: goes before 1 for processors
+			{QOS: "queue", PerUser: true, Procs: 8},                    // 3: takes precedence over 1 for processors
 			{Account: "physics", Jobs: 20, GPUs: 2},                    // 4: all together
 			{Account: "physics", PerUser: true, Jobs: 3},               // 5: each user, unless the QOS has it
-			{Account: "physics", User: "ann", Jobs: 2},                 // 6: takes the place of 5
+			{Account: "physics", User: "ann", Jobs: 2},                 // 6: replaces 5
 			{Account: "root", Procs: 100},                              // 7: of all below
 			{Account: "root", PerUser: true, Jobs: 1},                  // 8: of root's own jobs only
 			{Account: "physics", Queue: "long", Procs: 4},              // 9: of one queue
@@ -69,7 +69,9 @@ func TestOf(t *testing.T) {
 	} {
 		var got []int
 		for _, b := range set.Of(&c.job) {
-			got = append(got, b.Limit)
+			if b.Has != (joblimits.Amounts{}) { // otherwise it counts in the limit only
+				got = append(got, b.Limit)
+			}
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: limits %v, want %v", c.name, got, c.want)
@@ -77,8 +79,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestBounds: who counts together, what is allowed and what a job has; a QOS takes the place of others' processors
-// only.
+// TestBounds proves which jobs count together, what is allowed and what a job has. A QOS replaces only the bound on
+// processors of others.
 func TestBounds(t *testing.T) {
 	set := joblimits.New(facts())
 	got := set.Of(&job.Attributes{User: "bob", Account: "physics", QOS: "normal", Queue: "short", Procs: 6, GPUs: 1})
@@ -94,13 +96,80 @@ func TestBounds(t *testing.T) {
 	if b.Has[joblimits.Procs] != 0 || b.Has[joblimits.Jobs] != 1 {
 		t.Errorf("the job has %v of it, want 1 job and no processors, which the queue's QOS bounds", b.Has)
 	}
+	if b.Counts[joblimits.Procs] != 6 || b.Counts[joblimits.Jobs] != 1 || !b.Exempt()[joblimits.Procs] ||
+		b.Exempt()[joblimits.Jobs] {
+		t.Errorf("%v of the job count, exempt are %v; want 6 processors, which do not keep it, and 1 job", b.Counts,
+			b.Exempt())
+	}
 	work := set.Of(&job.Attributes{User: "cy", Account: "chemistry", QOS: "x", Procs: 3})[0]
 	if work.Most[joblimits.Work] != 3600 || work.Has[joblimits.Work] != 3 {
 		t.Errorf("bound on work %+v, want 3,600 processor-seconds and 3 processors", work)
 	}
 }
 
-// TestNotEnforced: limits that the scheduler does not enforce bound nothing.
+// TestNodesAlone proves that nodes count in limits only if a job has them alone: because it gets whole nodes by its
+// queue or its request, or because it fills them.
+func TestNodesAlone(t *testing.T) {
+	f := facts()
+	f.Limits = []job.Limit{{QOS: "normal", Nodes: 4}}
+	f.Queues = append(f.Queues, job.QueueFacts{Name: "whole", Whole: true})
+	f.Nodes = []job.NodeGroup{{Queues: []string{"long", "whole"}, Count: 9, Node: job.NodeResources{Procs: 8}},
+		{Queues: []string{"long"}, Count: 9, Node: job.NodeResources{Procs: 16}}}
+	set := joblimits.New(f)
+	for _, c := range []struct {
+		name string
+		job  job.Attributes
+		want bool
+	}{
+		{"of its queue", job.Attributes{Queue: "whole", Nodes: 2, Procs: 2}, true},
+		{"of its request", job.Attributes{Queue: "long", Nodes: 2, Procs: 2, Whole: true}, true},
+		{"full ones", job.Attributes{Queue: "long", Nodes: 2, Procs: 32}, true},
+		{"full ones of the smaller kind, or parts of larger ones", job.Attributes{Queue: "long", Nodes: 2, Procs: 31},
+			false},
+		{"of an unknown queue", job.Attributes{Queue: "x", Nodes: 1, Procs: 64}, false},
+		{"of an unknown number", job.Attributes{Queue: "long", Procs: 64}, false},
+	} {
+		c.job.QOS = "normal"
+		bounds := set.Of(&c.job)
+		if got := set.HasNodesAlone(&c.job); got != c.want || len(bounds) > 0 != c.want ||
+			c.want && bounds[0].Has[joblimits.Nodes] != int64(c.job.Nodes) {
+			t.Errorf("%s: %v, want %v; limits %+v", c.name, got, c.want, bounds)
+		}
+	}
+}
+
+// TestCounts proves that a job belongs to the groups of the limits that apply to it, and to those of its accounts over
+// which a limit of its QOS takes precedence. It does not belong to those of other users, accounts and queues.
+func TestCounts(t *testing.T) {
+	f := facts()
+	set := joblimits.New(f)
+	a := &job.Attributes{User: "ann", Account: "Physics", QOS: "Normal", Queue: "long", Procs: 2, GPUs: 1}
+	for _, b := range set.Of(a) {
+		if !set.Counts(b.Key, a) {
+			t.Errorf("limit %+v does not count the job that it holds for", b.Key)
+		}
+	}
+	for _, c := range []struct {
+		key  joblimits.Key
+		want bool
+	}{
+		{joblimits.Key{Limit: 4}, true}, {joblimits.Key{Limit: 7}, true}, {joblimits.Key{Limit: 9}, true},
+		{joblimits.Key{Limit: 1, Of: "ann"}, true}, {joblimits.Key{Limit: 1, Of: "bob"}, false},
+		{joblimits.Key{Limit: 2, Of: "physics"}, true}, {joblimits.Key{Limit: 2, Of: "chemistry"}, false},
+		{joblimits.Key{Limit: 3, Of: "ann"}, false}, {joblimits.Key{Limit: 8, Of: "ann"}, false},
+		{joblimits.Key{Limit: 10}, false}, {joblimits.Key{Limit: joblimits.Array, Of: "9"}, false},
+	} {
+		if got := set.Counts(c.key, a); got != c.want {
+			t.Errorf("limit %+v: %v, want %v", c.key, got, c.want)
+		}
+	}
+	f.Limits = []job.Limit{{Jobs: 1, Scope: &job.Scope{Queues: []string{"lo*"}, EachUser: true}}}
+	if set = joblimits.New(f); !set.Counts(joblimits.Key{Of: "ann"}, a) || set.Counts(joblimits.Key{Of: "bob"}, a) {
+		t.Error("a scope counts the jobs of others, or not its own")
+	}
+}
+
+// TestNotEnforced proves that limits that the scheduler does not enforce bound nothing.
 func TestNotEnforced(t *testing.T) {
 	f := facts()
 	f.Enforced.Limits = false
@@ -109,7 +178,7 @@ func TestNotEnforced(t *testing.T) {
 	}
 }
 
-// TestCircleOfAccounts: accounts that are above each other end.
+// TestCircleOfAccounts proves that accounts that are above each other cause no endless loop.
 func TestCircleOfAccounts(t *testing.T) {
 	f := facts()
 	f.Accounts = []job.Account{{Name: "a", Parent: "b"}, {Name: "b", Parent: "a"}, {Name: "physics", Parent: "root"},
@@ -123,7 +192,7 @@ func TestCircleOfAccounts(t *testing.T) {
 	}
 }
 
-// TestSaved: a set that was saved answers as before.
+// TestSaved proves that a saved and restored set gives the same answers.
 func TestSaved(t *testing.T) {
 	set := joblimits.New(facts())
 	data, err := codec.Save("limits", 1, 0, func(c *codec.Codec) { joblimits.Code(c, &set) })

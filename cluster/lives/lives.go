@@ -1,6 +1,6 @@
-// Package lives turns the events of a recorded log into the lives of its jobs: one record for each try of a job, with
-// what it asked for when it was submitted, its instants, and what became of it. Events are folded as the daemon folds
-// them (package cluster), so that records that occur twice, or were missed, mean the same in both.
+// Package lives turns the events of a recorded log into one record for each attempt of a job: its request at
+// submission, its times, and how it ended. Events are folded as the daemon folds them (package cluster), so that
+// records that occur twice, or were missed, mean the same in both.
 package lives
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Fate is what became of a try of a job, as far as the log goes.
+// Fate is the outcome of an attempt, as far as the log shows it.
 type Fate uint8
 
 const (
@@ -22,41 +22,41 @@ const (
 	Running
 	// Ended jobs ran and ended.
 	Ended
-	// Lost jobs ran, and were put back into the queue, or are gone without an end in the log. End is when
-	// that was known.
+	// Lost jobs ran, and were requeued or disappeared without an end in the log. End is the time at which that was
+	// noticed.
 	Lost
 	// Cancelled jobs left the queue at End without a start.
 	Cancelled
 )
 
-// Life is one try of a job.
+// Life is one attempt of a job.
 type Life struct {
-	// ID is the job's id as the scheduler writes it, Attempt counts its tries from 0.
+	// ID is the job's id as the scheduler writes it, Attempt numbers its attempts from 0.
 	ID      string
 	Attempt int
 	// Seq numbers the submissions; a requeued job keeps its own.
 	Seq uint64
-	// Asked is what was known of the job when it was submitted; a size or a queue that the log has later only, once it
-	// has it. Given is what was known last.
+	// Asked has the attributes known at the submission; a size or a queue that the log has only later is added when it
+	// comes. Given has the last known attributes.
 	Asked, Given job.Attributes
-	// Submit is when the try began to wait. Start and End are zero where they are not known.
+	// Submit is when the attempt began to wait. Start and End are zero where they are not known.
 	Submit, Start, End time.Time
 	Fate               Fate
-	// Guessed is true where no record has the submission, so that the wait is not known: the try begins with its start,
-	// or with the submission of the array of which it is a task, but not the first.
+	// Guessed is true if no record has the submission, so that the wait is unknown. The attempt then begins with its
+	// start, or, for a task other than the first of its array, with the submission of the array.
 	Guessed bool
-	// Changes are what happened to it while it waited, in order.
+	// Changes are the changes of the job while it waited, in order.
 	Changes []Change
 
 	complete bool // size and queue are known
-	dropped  bool // an array whose tasks have lives of their own
+	dropped  bool // an array whose tasks have records of their own
 }
 
 // Change is one change of a job that waits.
 type Change struct {
 	At   time.Time
 	Held bool
-	// Asked is what the job asks for from then on.
+	// Asked is the request from then on.
 	Asked job.Attributes
 }
 
@@ -64,12 +64,12 @@ type Change struct {
 type Lives struct {
 	// Jobs are in the order of submission; those of one instant in the order of their records.
 	Jobs []Life
-	// Counts reports what the fold made of the events, Procs the highest number of processors in use.
+	// Counts counts the events by their effect. Procs is the highest number of processors in use.
 	Counts cluster.Counts
 	Procs  int
 }
 
-// Fold makes the lives of a log's jobs. each must call its argument with the events in the order of their times.
+// Fold returns the lives of a log's jobs. each must call its argument with every event, ordered by time.
 func Fold(each func(do func(job.Event) error) error) (*Lives, error) {
 	f := folder{
 		state: cluster.New("", 0), known: map[string]cluster.Left{}, current: map[string]int{},
@@ -97,15 +97,15 @@ func Fold(each func(do func(job.Event) error) error) (*Lives, error) {
 // folder follows the changes of a cluster.
 type folder struct {
 	state *cluster.State
-	// known are the jobs that left, so that a record that comes late finds them, however old they are.
+	// known has the jobs that left, however long ago, so that a late record finds its job.
 	known   map[string]cluster.Left
 	lives   []Life
 	current map[string]int // the newest life of each job
-	// split are the arrays of which a task has got a record of its own: the wait of the first is that of the array.
+	// split has the arrays of which a task has got a record of its own: the first such task has the wait of the array.
 	split map[string]bool
 }
 
-// changed takes in a change.
+// changed applies a change.
 func (f *folder) changed(raw cluster.Change) {
 	c := changes.Of(raw, f.state)
 	switch c.Kind {
@@ -153,8 +153,8 @@ func (f *folder) begin(c *changes.Change) {
 	f.lives = append(f.lives, l)
 }
 
-// learn takes over what is known of the job. What was known at the submission stays as it was, unless it lacked the
-// size or the queue.
+// learn stores the known attributes of the job. Those of the submission stay unchanged, unless the size or the queue
+// was missing.
 func (l *Life) learn(j *cluster.Job, atSubmission bool) {
 	l.Given = j.Attributes
 	if l.Given.Queue == "" {
@@ -166,7 +166,7 @@ func (l *Life) learn(j *cluster.Job, atSubmission bool) {
 	l.complete = j.Procs > 0 && !j.Unsized && !j.Unqueued
 }
 
-// update takes in what became known of a job.
+// update applies new attributes of a job.
 func (f *folder) update(c *changes.Change) {
 	l := f.of(c.After.ID)
 	if l == nil {
@@ -182,7 +182,7 @@ func (f *folder) update(c *changes.Change) {
 	}
 }
 
-// start takes in a start.
+// start applies a start.
 func (f *folder) start(c *changes.Change) {
 	if l := f.of(c.After.ID); l != nil {
 		l.learn(c.After, false)
@@ -190,7 +190,7 @@ func (f *folder) start(c *changes.Change) {
 	}
 }
 
-// end takes in that a job left.
+// end applies the end of a job.
 func (f *folder) end(c *changes.Change, fate Fate, at time.Time) {
 	l := f.of(c.Before.ID)
 	if l == nil {
@@ -199,6 +199,6 @@ func (f *folder) end(c *changes.Change, fate Fate, at time.Time) {
 	l.learn(c.Before, false)
 	l.Fate, l.End = fate, at
 	if fate != Cancelled && !c.Event.Times.Start.IsZero() && !c.Event.Times.Start.Before(l.Submit) {
-		l.Start = c.Event.Times.Start // accounting knows it better
+		l.Start = c.Event.Times.Start // accounting has the more exact time
 	}
 }

@@ -34,7 +34,7 @@ func fold(t *testing.T, events ...job.Event) *lives.Lives {
 	return l
 }
 
-// shown is a life in a line: id, try, instants in seconds, what it asked for, fate.
+// shown returns each life as a line: id, try, instants in seconds, request, fate.
 func shown(l *lives.Lives) (all []string) {
 	names := map[lives.Fate]string{lives.Waiting: "waits", lives.Running: "runs", lives.Ended: "ended",
 		lives.Lost: "lost", lives.Cancelled: "cancelled"}
@@ -55,8 +55,8 @@ func shown(l *lives.Lives) (all []string) {
 	return all
 }
 
-// TestFold proves what a life is made of: every fate, a requeue as another try, a size that comes late, attributes that
-// come later and were not asked for, records that occur twice, and jobs whose submission is in no record.
+// TestFold proves what a life consists of: every fate, a requeue as another try, a size that comes late, attributes
+// that come later and were not requested, repeated records, and jobs without a record of their submission.
 func TestFold(t *testing.T) {
 	two, four := job.Attributes{Queue: "a", Procs: 2}, job.Attributes{Queue: "b", Procs: 4}
 	over := event(job.End, "7", 95, two)
@@ -112,8 +112,8 @@ func TestFoldKeepsWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// TestFoldOfAnArray proves that the tasks of an array that waits as one record are lives of their own, of which the
-// first has the array's wait, and that the used up record is none.
+// TestFoldOfAnArray proves that the tasks of an array that waits as one record have lives of their own, of which the
+// first has the array's wait. The array's record itself has no life once it is used up.
 func TestFoldOfAnArray(t *testing.T) {
 	array := job.Attributes{Queue: "a", Procs: 2, Tasks: 2}
 	l := fold(t,
@@ -130,7 +130,7 @@ func TestFoldOfAnArray(t *testing.T) {
 	}
 }
 
-// TestFoldPassesErrorsOn proves that an error of the reader is that of Fold.
+// TestFoldPassesErrorsOn proves that Fold returns an error of the reader.
 func TestFoldPassesErrorsOn(t *testing.T) {
 	failed := errors.New("disk on fire")
 	if _, err := lives.Fold(func(func(job.Event) error) error { return failed }); !errors.Is(err, failed) {

@@ -19,12 +19,12 @@ func bundleCommand() *cobra.Command {
 	o := bundle.Options{Version: version.String()}
 	cmd := &cobra.Command{
 		Use:   "bundle [--config FILE] [-o FILE]",
-		Short: "Gather what helps to find an error, without names",
-		Long: "bundle writes an archive for a report: versions, the configuration, what waitcastd check finds, and " +
-			"what a running daemon tells: metrics,\n" +
-			"queues, models, accuracy, how many lines are bad for which reason. Users, accounts, jobs, hosts, " +
-			"clusters, queues and folders are left out\n" +
-			"or have pseudonyms. Look into it before you send it all the same: tar xzf FILE.",
+		Short: "Gather data for an error report, without names",
+		Long: "bundle writes an archive for a report: versions, the configuration, the findings of waitcastd " +
+			"check, and data of a running daemon:\n" +
+			"metrics, queues, models, accuracy, the number of bad lines by reason. Users, accounts, jobs, " +
+			"hosts, clusters, queues and folders are left out\n" +
+			"or have pseudonyms. Inspect the archive before you send it: tar xzf FILE.",
 		Example: "  waitcastd bundle --config /etc/waitcast/waitcastd.yaml -o bundle.tar.gz",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,6 +57,6 @@ func bundleCommand() *cobra.Command {
 	cmd.Flags().StringVar(&o.URL, "url", "",
 		"address of the running daemon; default where the configuration lets it listen")
 	cmd.Flags().BoolVar(&o.Goroutines, "goroutines", false,
-		"also what the daemon is doing, as stacks of its program: for a daemon that hangs")
+		"also the goroutine stacks of the daemon: for a daemon that hangs")
 	return cmd
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/waitcast/waitcast/internal/version"
 )
 
-// Bounds of the trial reading of each log, by default.
+// These bound the trial reading of each log by default.
 const (
 	trialRecords = 20_000
 	trialLimit   = 5 * time.Second
 )
 
-// errChecksFailed is the end of a check that was printed already.
+// errChecksFailed is returned after a check printed its failures.
 var errChecksFailed = errors.New("not all is well, see above")
 
-// noArguments refuses arguments.
+// noArguments returns an error if there are arguments.
 func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError{fmt.Errorf("unexpected argument %q", args[0])}
@@ -36,12 +36,12 @@ func checkCommand() *cobra.Command {
 	o := check.Options{Version: version.String(), Limit: trialLimit}
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE]",
-		Short: "Look whether the daemon would work here",
-		Long: "check looks at the configuration, at who may read the logs, at schedulers that are asked, at zones " +
-			"and clocks, at the database\n" +
-			"and the address, and reads the newest lines of each log on trial. It changes nothing, and a running " +
-			"daemon is no hindrance.\n" +
-			"It ends with 0 if nothing failed, with 1 if something did.",
+		Short: "Check whether the daemon would work here",
+		Long: "check examines the configuration, the permissions of the logs, the polled schedulers, the time " +
+			"zones and clocks, the\n" +
+			"database and the address, and parses the newest lines of each log. It changes nothing, and may " +
+			"run beside the daemon.\n" +
+			"The exit code is 0 if nothing failed, else 1.",
 		Example: "  waitcastd check --config /etc/waitcast/waitcastd.yaml --as waitcast",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,8 +72,8 @@ func checkCommand() *cobra.Command {
 	config.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().IntVar(&o.Records, "dry-run", trialRecords,
-		"newest lines of each log that are read on trial, in 5 s at most; 0 means only a few")
+		"newest lines of each log to parse, for at most 5 s; 0 means only a few")
 	cmd.Flags().StringVar(&o.As, "as", "",
-		"a user for whom everything must be readable too, judged by the mode bits: that of the service")
+		"a user, such as that of the service, who must be able to read everything too, by the mode bits")
 	return cmd
 }

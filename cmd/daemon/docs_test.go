@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFlagsInDocs proves that every flag that README and docs give to waitcastd is one of its flags.
+// TestFlagsInDocs proves that waitcastd has every flag that README and docs mention.
 func TestFlagsInDocs(t *testing.T) {
 	root := rootCommand()
 	known := map[string]bool{"help": true, "version": true}

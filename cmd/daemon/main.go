@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	_ "time/tzdata" // zones of log times, also where the system has no zone files
+	_ "time/tzdata" // time zones for logs on systems without zone files
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,7 +25,7 @@ import (
 	"github.com/waitcast/waitcast/internal/version"
 )
 
-// Exit codes, the same as the waitcast command's.
+// These are the exit codes. The waitcast command has the same.
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -48,7 +48,7 @@ func run(args []string) int {
 	case err == nil:
 		return exitDone
 	case errors.As(err, &usage):
-		fmt.Fprintf(os.Stderr, "waitcastd: %s\nwaitcastd --help tells how to call it\n", readable(err))
+		fmt.Fprintf(os.Stderr, "waitcastd: %s\nsee waitcastd --help\n", readable(err))
 		return exitUsage
 	default:
 		fmt.Fprintf(os.Stderr, "waitcastd: %s\n", readable(err))
@@ -56,7 +56,7 @@ func run(args []string) int {
 	}
 }
 
-// readable returns the text of an error for a terminal: a line for each mistake in the configuration, else one line.
+// readable formats an error for a terminal: one line for each mistake in the configuration, else one line.
 func readable(err error) string {
 	var list interface{ Unwrap() []error }
 	if !errors.As(err, &list) {
@@ -93,7 +93,7 @@ func rootCommand() *cobra.Command {
 		},
 		PersistentPreRun: func(cmd *cobra.Command, _ []string) {
 			if cmd.HasParent() || oneShot {
-				signals.EndOnHangup() // nothing but the daemon reloads
+				signals.EndOnHangup() // only the daemon can reload
 			}
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -114,16 +114,16 @@ func rootCommand() *cobra.Command {
 	return cmd
 }
 
-// daemonGC lets the daemon's heap grow to one and a half times what is live, not to twice, before it is collected: what
-// is live is mostly numbers, so that collecting costs little.
+// daemonGC lets the daemon's heap grow to 1.5 times the live data before a collection, instead of twice. The live data
+// is mostly numbers, so that a collection costs little.
 const daemonGC = 50
 
-// softLimit is what Go's memory is held to while what lives leaves room: with the program's pages and SQLite's some 60
-// MiB less than the 256 MiB that a cluster's daemon may need.
+// softLimit is the soft limit of Go's memory; Go exceeds it if the live data needs more. Together with some 60 MiB for
+// the program's pages and SQLite, it gives the 256 MiB that a cluster's daemon may need.
 const softLimit = 192 << 20
 
-// spareThread sets GOMAXPROCS to one more than the processors and returns their number. A thread is then free to poll
-// the network while all others compute; without it Go polls every 10 ms only, and requests wait for that.
+// spareThread sets GOMAXPROCS to one more than the number of processors and returns that number. So one thread can poll
+// the network while all others compute. Otherwise Go polls only every 10 ms, and requests wait for that.
 func spareThread() (cores int) {
 	cores = runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {
@@ -157,7 +157,8 @@ func runDaemon(cmd *cobra.Command) error {
 	})
 }
 
-// hangups returns a channel that receives each SIGHUP, until it is stopped; several in a row count once.
+// hangups returns a channel that receives a value for each SIGHUP, until stop is called. Several signals in a row may
+// count once.
 func hangups() (told <-chan struct{}, stop func()) {
 	out, done := make(chan struct{}, 1), make(chan struct{})
 	go func() {
@@ -173,11 +174,11 @@ func hangups() (told <-chan struct{}, stop func()) {
 			}
 		}
 	}()
-	return out, func() { close(done) } // a SIGHUP while it stops changes nothing
+	return out, func() { close(done) } // a SIGHUP during the stop changes nothing
 }
 
-// oneShotGC lets the heap of a short-lived process grow to five times what is live before it is collected: a fifth of
-// the time of an import would go into collecting.
+// oneShotGC lets the heap of a short-lived process grow to five times the live data before a collection. With Go's
+// default an import would spend a fifth of its time on collections.
 const oneShotGC = 400
 
 func runOneShot(cmd *cobra.Command, files []string, asJSON bool) error {
@@ -205,10 +206,11 @@ func demoCommand() *cobra.Command {
 	var logLevel string
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run on a simulated cluster: needs nothing",
+		Short: "Run on a simulated cluster, without a scheduler",
 		Long: "demo simulates a cluster of 128 nodes with three queues that writes a real PBS accounting log into a " +
 			"temporary\n" +
-			"folder, and runs the daemon on it: three days of history first, then simulated time goes on.",
+			"folder, and runs the daemon on it: it learns two days of history first, prints its address, and then\n" +
+			"simulated time continues from a weekday morning.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("unexpected argument %q", args[0])}
@@ -234,14 +236,15 @@ func demoCommand() *cobra.Command {
 
 func demoFlags(f *pflag.FlagSet, o *demo.Options, logLevel *string) {
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9817", "address to serve on")
-	f.Float64Var(&o.Speed, "speed", 600, "how much faster than real time the simulated cluster goes on")
-	f.DurationVar(&o.For, "for", 0, "stop after so much real time; 0 runs until Ctrl-C")
+	f.Float64Var(&o.Speed, "speed", 60, "speed of the simulated cluster relative to real time")
+	f.DurationVar(&o.For, "for", 0, "stop after this real time from the printing of the address on; 0 runs until "+
+		"Ctrl-C")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the simulated workload")
 	f.BoolVar(&o.Open, "open", true, "open the page in a browser, on a terminal of a desktop")
 	f.StringVar(logLevel, "log-level", "warn", "debug, info, warn or error")
 }
 
-// isTerminal reports whether the file is a terminal, on which a line may be written over.
+// isTerminal reports whether the file is a terminal, where a line can be overwritten.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"waitcastd": main}) }
 
-// TestScripts runs the scripts of testdata: flags, messages and exit codes of the real program.
+// TestScripts runs the scripts of testdata, which check flags, messages and exit codes of the real program.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits CODE PROGRAM ARG... runs a program that must end with a code.
+// exits implements the script command "exits CODE PROGRAM ARG...": the program must end with the code.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM ARG...")
@@ -59,13 +59,13 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 func compress(text string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, _ = z.Write([]byte(text)) // a Buffer takes everything
+	_, _ = z.Write([]byte(text)) // a bytes.Buffer never fails
 	_ = z.Close()
 	return b.Bytes()
 }
 
-// The small logs: jobs one after the other, whose lifetimes are the quantiles of a uniform-log law from lawMin to
-// lawMax seconds, sequential ones and such of 4 processors in turn.
+// The small logs hold jobs one after the other. Their lifetimes are the quantiles of a uniform-log law from lawMin to
+// lawMax seconds. Sequential jobs and jobs of 4 processors alternate.
 const (
 	lawMin, lawMax = 10.0, 100_000.0
 	lawJobs        = 100 // of each class
@@ -93,7 +93,7 @@ func logs() (swf, log string) {
 	return w.String(), a.String()
 }
 
-// report is the shape of --one-shot --json that users may rely on; more fields may come.
+// report has the fields of --one-shot --json that users may rely on. The output may get more.
 type report struct {
 	Jobs     *int64 `json:"jobs"`
 	BadLines int64  `json:"bad_lines"`
@@ -134,8 +134,8 @@ func oneShot(t *testing.T, args ...string) report {
 	return r
 }
 
-// TestOneShot proves that state and models of a small log come out in the promised shape with the figures of the law
-// the log was made from, whatever the format, compressed or not.
+// TestOneShot proves that state and models of a small log have the promised shape and the figures of the law that the
+// log was made from, in every format, compressed or not.
 func TestOneShot(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	swf, log := logs()
@@ -157,8 +157,8 @@ func TestOneShot(t *testing.T) {
 			if q.Name == nil || *q.Name == "" || c.queue == "batch" && *q.Name != c.queue {
 				t.Errorf("queue %v, want %s", q.Name, c.queue)
 			}
-			// Lifetimes from 10 to 97,000 s lie in the states 2^3 to 2^16; sizes 1 and 4 in 2^0 and 2^2, with none
-			// between.
+			// Lifetimes from 10 to 97,000 s lie in the states 2^3 to 2^16. The sizes 1 and 4 lie in the states 2^0 and
+			// 2^2, and no job in between.
 			if m := q.Markov; m.RuntimeStates == nil || m.ProcsStates == nil || *m.RuntimeStates != 14 ||
 				*m.ProcsStates != 2 {
 				t.Errorf("chains %+v, want 14 and 2 states", m)
@@ -189,7 +189,7 @@ func TestOneShot(t *testing.T) {
 	}
 }
 
-// TestOneShotTooFew proves that where nothing can be fitted the figures are null, not 0 and not missing.
+// TestOneShotTooFew proves that where nothing can be fitted the figures are null, neither 0 nor missing.
 func TestOneShotTooFew(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	path := filepath.Join(t.TempDir(), "one.swf")
@@ -211,7 +211,7 @@ func TestOneShotTooFew(t *testing.T) {
 	}
 }
 
-// TestOneShotKTH holds the reading of a real trace against independent figures (DESIGN, section 4, Song et al. on
+// TestOneShotKTH compares the figures of a real trace with independent ones (DESIGN, section 4, Song et al. on
 // KTH-SP2): 7 processor states by eq. 3, 18 runtime states, cor0 .036, cor1 .143; and 28,476 jobs, one of which has no
 // size.
 func TestOneShotKTH(t *testing.T) {

@@ -28,7 +28,7 @@ func manualPages(root *cobra.Command, date time.Time) (map[string]string, error)
 			{Title: "EXIT STATUS", List: []manual.Item{
 				{Term: "0", Text: "Stopped in order."},
 				{Term: "1", Text: "Failed."},
-				{Term: "2", Text: "Wrong usage, or a mistake in the configuration: each is told with its line."},
+				{Term: "2", Text: "Wrong usage, or a mistake in the configuration: each is reported with its line."},
 			}},
 		},
 	}
@@ -41,8 +41,9 @@ func manualPages(root *cobra.Command, date time.Time) (map[string]string, error)
 	}
 	pages["waitcastd.yaml.5"] = file.File("waitcastd.yaml", "configuration of waitcastd",
 		manual.Part{Title: "DESCRIPTION", Text: "The file is YAML. It is read strictly: an unknown key, a wrong type " +
-			"or a value that cannot be keeps the daemon from starting, " +
-			"and every mistake is told with its line. Every key has a default except the logs of the clusters:\n\n" +
+			"or an impossible value keeps the daemon from starting, " +
+			"and every mistake is reported with its line. Every key has a default except the logs of the " +
+			"clusters:\n\n" +
 			"  clusters:\n    - sources:\n        - format: slurm-log\n          path: " +
 			"/var/log/slurm/slurmctld.log\n\n" +
 			"A setting is taken from the first that has it: a flag, an environment variable, the file, the default."},

@@ -20,8 +20,8 @@ func operate(t *testing.T) string {
 	return string(content)
 }
 
-// TestOperateCommands proves that every call of waitcastd in the page for operators is one that it understands, and
-// that the page has every flag that check and bundle have of their own.
+// TestOperateCommands proves that waitcastd understands every call of it in the page for operators, and that the page
+// has every flag of check and bundle.
 func TestOperateCommands(t *testing.T) {
 	page := operate(t)
 	calls := regexp.MustCompile("(?m)(?:^    (?:sudo )?|`)waitcastd ([^`\n]+)").FindAllStringSubmatch(page, -1)
@@ -55,7 +55,7 @@ func TestOperateCommands(t *testing.T) {
 	}
 }
 
-// TestOperateSymptoms proves that what the table of symptoms quotes from the daemon's messages is in the program.
+// TestOperateSymptoms proves that the daemon's messages that the table of symptoms quotes exist in the program.
 func TestOperateSymptoms(t *testing.T) {
 	_, table, ok := strings.Cut(operate(t), "## When something is wrong")
 	if !ok {
@@ -73,7 +73,7 @@ func TestOperateSymptoms(t *testing.T) {
 	}
 	source := program(t)
 	for _, q := range quoted {
-		if q != "permission denied" && !strings.Contains(source, q) { // which is the system's
+		if q != "permission denied" && !strings.Contains(source, q) { // this one is the system's
 			t.Errorf("no message of the program says %q", q)
 		}
 	}

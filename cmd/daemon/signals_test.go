@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// startHanging starts the real program on a database that accepts its connection and never answers, and returns when it
-// waits for the answer: in the midst of its start.
+// startHanging starts the real program with a database that accepts the connection and never answers. It returns once
+// the program waits for the answer, in the midst of its start.
 func startHanging(t *testing.T) (cmd *exec.Cmd, printed *bytes.Buffer) {
 	t.Helper()
 	database, err := net.Listen("tcp", "127.0.0.1:0")

@@ -21,12 +21,12 @@ func newAccuracy(a *app) *cobra.Command {
 	var replayed bool
 	command := &cobra.Command{
 		Use:   "accuracy",
-		Short: "Show how the forecasts turned out",
-		Long: "Show how the forecasts turned out that the daemon made for every job at its submission, by queue and " +
-			"size, beside other methods on the same jobs.\n\n" +
-			"A quantile of .90 should be at or above nine tenths of the waits: its two shares are of the waits below " +
-			"it and of those up to it. They are over all submissions whose quantile has passed, jobs that still wait " +
-			"included.",
+		Short: "Show the accuracy of the forecasts",
+		Long: "Show the accuracy of the forecasts that the daemon made for every job at its submission, by " +
+			"queue and size, beside other methods on the same jobs.\n\n" +
+			"Nine tenths of the waits should not exceed the quantile 0.90. Its two columns are the shares of " +
+			"waits below it and up to it,\n" +
+			"over all submissions whose quantile has passed, including jobs that still wait.",
 		Example: "  waitcast accuracy -q batch --since 7d\n" +
 			"  waitcast accuracy --made live --json | jq '.groups[0].methods[0].coverage'",
 		Args: cobra.NoArgs,
@@ -40,44 +40,30 @@ func newAccuracy(a *app) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVarP(&q.Queue, "queue", "q", "", "only this queue")
 	flags.StringVar(&q.SizeClass, "size", "", "only this class of sizes: 1, 2-8, 9-64, 65-512, 513-4096, 4097+")
-	flags.StringVar(&q.Made, "made", "", "only forecasts made live, or replayed after the fact")
-	flags.BoolVar(&replayed, "replayed", false, "the same as --made replayed: forecasts of imported history, say")
+	flags.StringVar(&q.Made, "made", "", "only forecasts made live, or replayed afterwards")
+	flags.BoolVar(&replayed, "replayed", false,
+		"the same as --made replayed: for example forecasts of imported history")
 	command.MarkFlagsMutuallyExclusive("made", "replayed")
 	flags.StringVar(&q.Since, "since", "",
 		"only jobs submitted, or for losses started, since: 7d before the newest record, or 2026-03-02; default 30d")
-	flags.StringVar(&q.Until, "until", "", "and before; coverage is as of then")
-	flags.IntVar(&q.Limit, "limit", 0, "at most so many rows of queue and size; default 200")
-	flags.IntVar(&q.Offset, "offset", 0, "leave out so many rows at the beginning")
-	flags.StringVar(&q.Cluster, "cluster", "", "cluster, if the daemon watches several")
+	flags.StringVar(&q.Until, "until", "", "and before this time; coverage is as of then")
+	flags.IntVar(&q.Limit, "limit", 0, "maximum number of rows of queue and size; default 200")
+	flags.IntVar(&q.Offset, "offset", 0, "number of rows to skip at the beginning")
+	flags.StringVar(&q.Cluster, "cluster", "", "cluster, if the daemon has several")
 	return command
 }
 
 func (a *app) accuracy(ctx context.Context, q client.AccuracyQuery) error {
-	if a.timeout <= 0 {
-		return console.NewUsageError("--timeout must be more than 0")
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
-	defer cancel()
-	answer, raw, err := c.Accuracy(ctx, q)
-	switch {
-	case err != nil:
-		return a.refusedAs(err)
-	case a.JSON:
-		err = a.printJSON(raw)
-	default:
-		_, err = a.Stdout.Write(accuracyText(answer, a.zone))
-	}
-	if err == nil && answer.Stale {
-		return &staleError{fromSeconds(answer.AgeSeconds)}
-	}
-	return err
+	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+		answer, raw, err := c.Accuracy(ctx, q)
+		if err != nil {
+			return err
+		}
+		return a.printAnswer(raw, accuracyText(answer, a.zone), answer.Stale, answer.AgeSeconds)
+	})
 }
 
-// accuracyText writes a table for each way of making forecasts.
+// accuracyText writes a table for each way in which forecasts are made.
 func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "Cluster %s, jobs since %s", console.Printable(answer.Cluster),
@@ -96,8 +82,10 @@ func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 		fmt.Fprintf(&out, "\nForecasts made %s\n",
 			map[string]string{"live": "as it happened",
 				"replayed": "after the fact, from what could have been known"}[made])
+		accuracySummary(&out, &groups[0])
 		accuracyTable(&out, groups)
 		newestTable(&out, groups)
+		partsTable(&out, groups)
 	}
 	if len(answer.Groups) == 0 {
 		out.WriteString("  no forecast has been scored there\n")
@@ -112,6 +100,34 @@ func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 			"pinball loss of ln(wait + 1 min) over the jobs that started, the lower the better.\n")
 	}
 	return out.Bytes()
+}
+
+// accuracySummary writes in sentences what the first row of the table says, and how much more other methods lose on the
+// same jobs. It writes nothing where nothing was decided yet.
+func accuracySummary(w io.Writer, g *wire.AccuracyGroup) {
+	if len(g.Methods) == 0 || g.Methods[0].Outcomes["0.95"].Decided == 0 {
+		return
+	}
+	m := &g.Methods[0]
+	where := ""
+	if g.Queue != "" {
+		where = " to queue " + console.Printable(g.Queue)
+	}
+	fmt.Fprintf(w, "  Of %d submissions%s %s had started by their .95 quantile, which should be 95 %%, and %s by "+
+		"their median.\n", m.Outcomes["0.95"].Decided, where,
+		percent(m.Coverage["0.95"][1]), percent(m.Coverage["0.5"][1]))
+	if m.N > 0 {
+		fmt.Fprintf(w, "  Of the %d that started, %s waited from half to twice as long as their median, with a minute "+
+			"added to both.\n", m.N, percent(m.WithinFactor2))
+	}
+	for i := range g.Methods[1:] {
+		o := &g.Methods[1+i]
+		if ours, loss := o.Waitcast["0.5"], o.LogPinball["0.5"]; ours > 0 && loss > 0 {
+			fmt.Fprintf(w, "  On the jobs that it forecast, the loss of %s at .50 is %.2f times that of waitcast.\n",
+				console.Printable(o.Method), loss/ours)
+		}
+	}
+	fmt.Fprintln(w)
 }
 
 func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
@@ -133,10 +149,11 @@ func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 				shares(m.Unweighted, "0.95"), high.Censored, past, m.N, lossOf(m, "0.5"), lossOf(m, "0.95"), share(m))
 		}
 	}
-	_ = t.Flush() // a buffer
+	_ = t.Flush() // writes to memory
 }
 
-// newestTable writes the coverage of the submissions of each queue that were decided last, if there are any.
+// newestTable writes the coverage of the submissions of each queue that were decided last. It writes nothing if there
+// are none.
 func newestTable(w io.Writer, groups []wire.AccuracyGroup) {
 	groups = slices.DeleteFunc(slices.Clone(groups), func(g wire.AccuracyGroup) bool { return len(g.Newest) == 0 })
 	if len(groups) == 0 {
@@ -155,7 +172,43 @@ func newestTable(w io.Writer, groups []wire.AccuracyGroup) {
 			shares(weighted, "0.5"), shares(weighted, "0.9"), shares(weighted, "0.95"), shares(plain, "0.95"),
 			g.Newest["0.95"].Censored)
 	}
-	_ = t.Flush() // a buffer
+	_ = t.Flush() // writes to memory
+}
+
+// partsTable writes the accuracy of the forecasts of the parts of waits. It covers the groups in which jobs were
+// blocked or have reasons, and writes nothing if there are none.
+func partsTable(w io.Writer, groups []wire.AccuracyGroup) {
+	groups = slices.DeleteFunc(slices.Clone(groups), func(g wire.AccuracyGroup) bool {
+		return (g.Parts == nil || g.Parts.Blocked.Nonzero == 0) && g.Reasons == nil
+	})
+	if len(groups) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nParts of the waits of the jobs that started (blocked: held, or kept by a limit), and the jobs of "+
+		"which the predicted cause was the scheduler's\n")
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprint(t, "queue\tsize\tpart\tjobs with it\tup to .50\tup to .90\tloss .50\tloss .90\tcause\n")
+	for i := range groups {
+		g, cause := &groups[i], ""
+		queue, size := console.Printable(orAll(g.Queue)), orAll(g.SizeClass)
+		if r := g.Reasons; r != nil {
+			cause = fmt.Sprintf("%d of %d", r.Agreed, r.Jobs)
+		}
+		if g.Parts == nil {
+			fmt.Fprintf(t, "%s\t%s\t-\t-\t-\t-\t-\t-\t%s\n", queue, size, cause)
+			continue
+		}
+		for _, part := range []struct {
+			name string
+			*wire.PartAccuracy
+		}{{"eligible", &g.Parts.Eligible}, {"blocked", &g.Parts.Blocked}} {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%d of %d\t%s\t%s\t%.3f\t%.3f\t%s\n", queue, size, part.name,
+				part.Nonzero, part.N, shares(part.Coverage, "0.5"), shares(part.Coverage, "0.9"),
+				part.LogPinball["0.5"], part.LogPinball["0.9"], cause)
+			cause = ""
+		}
+	}
+	_ = t.Flush() // writes to memory
 }
 
 func orAll(name string) string {
@@ -165,7 +218,7 @@ func orAll(name string) string {
 	return name
 }
 
-// shares writes the two shares of a level.
+// shares formats the two shares of a level.
 func shares(coverage map[string][2]float64, level string) string {
 	c, ok := coverage[level]
 	if !ok {
@@ -174,7 +227,8 @@ func shares(coverage map[string][2]float64, level string) string {
 	return fmt.Sprintf("%.3f-%.3f", c[0], c[1])
 }
 
-// lossOf writes the loss of a level, and of another method what the forecast lost on the same jobs.
+// lossOf formats the loss of a level. For another method than the served one it adds the loss of the served forecast on
+// the same jobs.
 func lossOf(m *wire.MethodAccuracy, level string) string {
 	loss, ok := m.LogPinball[level]
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedAccuracy is what the fake tells: invented numbers.
+// cannedAccuracy returns the fake's answer, with invented numbers.
 func cannedAccuracy() wire.Accuracy {
 	levels := func(v float64) map[string]float64 { return map[string]float64{"0.5": v, "0.95": v / 4} }
 	return wire.Accuracy{
@@ -35,14 +36,16 @@ func cannedAccuracy() wire.Accuracy {
 	}
 }
 
-// TestAccuracyShowsAll proves that every group and method is shown, live and replayed apart, and that nothing scored is
-// no number.
+// TestAccuracyShowsAll proves that the command shows every group and method, live and replayed scores apart, and that a
+// missing score is shown without a number.
 func TestAccuracyShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedAccuracy()), "accuracy")
 	for _, want := range []string{
 		"jobs since 2026-02-01 00:00", "as it happened", "after the fact", "0.250-0.625", "0.938-0.969",
 		"0.500", "0.125", "0.75", "7 of 33 waiting", "876", "41", "0.945-0.977",
 		"batch  951          -          0.875-0.891  0.922-0.953  0.906-0.984  13",
+		"Of 876 submissions 97 % had started by their .95 quantile, which should be 95 %, and 62 % by their median.",
+		"Of the 900 that started, 75 % waited", "the loss of qbets at .50 is 1.60 times that of waitcast",
 		"qbets", "1.000 (ours 0.625)", "0.250 (ours 0.156)", "batch  2-8",
 	} {
 		if !strings.Contains(r.stdout, want) {
@@ -59,7 +62,38 @@ func TestAccuracyShowsAll(t *testing.T) {
 	}
 }
 
-// TestAccuracyExits proves the exit codes: nothing scored is an answer, stale data is one too, a refusal tells why.
+// TestAccuracyShowsParts proves that the command shows the parts of waits for groups in which jobs were blocked, and
+// their causes once. Where neither part is known there is no such table.
+func TestAccuracyShowsParts(t *testing.T) {
+	answer := cannedAccuracy()
+	if text := string(accuracyText(&answer, time.UTC)); strings.Contains(text, "Parts of the waits") {
+		t.Errorf("of no parts:\n%s", text)
+	}
+	part := func(nonzero int64, loss float64) wire.PartAccuracy {
+		return wire.PartAccuracy{N: 80, Nonzero: nonzero, Coverage: map[string][2]float64{"0.5": {.25, .5}},
+			LogPinball: map[string]float64{"0.5": loss, "0.9": loss / 2}}
+	}
+	answer.Groups[0].Parts = &wire.PartsAccuracy{Eligible: part(77, .5), Blocked: part(12, .25)}
+	answer.Groups[0].Reasons = &wire.ReasonAccuracy{Jobs: 40, Agreed: 37}
+	answer.Groups[1].Parts = &wire.PartsAccuracy{Eligible: part(80, .5), Blocked: part(0, 0)} // nothing was blocked
+	answer.Groups[2].Reasons = &wire.ReasonAccuracy{Jobs: 3, Agreed: 1}
+	var table []string
+	for line := range strings.Lines(string(accuracyText(&answer, time.UTC))) {
+		if fields := strings.Fields(line); strings.Contains(line, " of ") && !strings.Contains(line, "the") {
+			table = append(table, strings.Join(fields, " "))
+		}
+	}
+	want := []string{"all all eligible 77 of 80 0.250-0.500 - 0.500 0.250 37 of 40",
+		"all all blocked 12 of 80 0.250-0.500 - 0.250 0.125", "batch 2-8 - - - - - - 1 of 3"}
+	for _, line := range want {
+		if !slices.Contains(table, line) {
+			t.Errorf("%q is not in %q", line, table)
+		}
+	}
+}
+
+// TestAccuracyExits proves the exit codes: an answer without scores and a stale one are answers, and a refusal is
+// printed with its reason.
 func TestAccuracyExits(t *testing.T) {
 	empty := wire.Accuracy{Cluster: "main", Stale: true, AgeSeconds: 900}
 	if r := runWith(serve(t, 200, empty), "accuracy"); r.code != exitStale ||
@@ -78,13 +112,13 @@ func TestAccuracyExits(t *testing.T) {
 }
 
 // TestAccuracyReplayed proves that --replayed asks for the forecasts that were made after the fact, and that it cannot
-// be joined with --made.
+// be combined with --made.
 func TestAccuracyReplayed(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.Query().Get("made")
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(cannedAccuracy()) // the client would show it
+		_ = json.NewEncoder(w).Encode(cannedAccuracy()) // a failed write would show in the client
 	}))
 	t.Cleanup(server.Close)
 	if r := runWith(server.URL, "accuracy", "--replayed"); r.code != exitDone || asked != "replayed" {

@@ -9,14 +9,15 @@ import (
 	"strings"
 )
 
-// tokenName is the name of the token's file in the daemon's state folder.
+// tokenName is the name of the token file in the daemon's state folder.
 const tokenName = "admin-token"
 
-// systemToken is the token's file of a daemon that is a service.
+// systemToken is the path of the token file of a daemon that runs as a service.
 const systemToken = "/var/lib/waitcast/" + tokenName
 
-// token returns the daemon's admin token: what the user gives, nothing where that is a password, or the content of the
-// first file that there is of those in the state folders, by the daemon's own rules.
+// token returns the daemon's admin token. A token that the user gives comes first. If the user gives a password
+// instead, token returns nothing. Otherwise it returns the content of the first existing file in the state folders, in
+// the order in which the daemon chooses its folder.
 func (a *app) token() (string, error) {
 	given, err := a.givenToken()
 	if given != "" {
@@ -36,7 +37,7 @@ func (a *app) token() (string, error) {
 			}
 		}
 		if a.shows.cert != "" || a.env("WAITCAST_CERT") != "" {
-			return "", nil // it may be an administrator's; where it only opens the door, the daemon says so
+			return "", nil // the password may be an administrator's; if it is not, the daemon refuses the request
 		}
 	}
 	return "", fmt.Errorf("no admin token: %w\n"+
@@ -44,7 +45,7 @@ func (a *app) token() (string, error) {
 		"give it by --token-file or WAITCAST_TOKEN_FILE", err)
 }
 
-// tokenFiles returns where the admin token may be.
+// tokenFiles returns the paths where the admin token may be.
 func (a *app) tokenFiles() (files []string) {
 	if dir, _, _ := strings.Cut(a.env("STATE_DIRECTORY"), ":"); dir != "" {
 		files = append(files, filepath.Join(dir, tokenName))
@@ -57,7 +58,7 @@ func (a *app) tokenFiles() (files []string) {
 	return append(files, systemToken)
 }
 
-// password reports whether the user shows a password, in the address, in a token's stead.
+// password reports whether the user gives a password, instead of a token, in the address of the daemon.
 func (a *app) password() bool {
 	address := a.url
 	if address == "" {

@@ -24,10 +24,10 @@ import (
 
 const secretToken = "the-token-of-the-tests"
 
-// received is what the fake daemon was sent.
+// received holds what a client sent to the fake daemon.
 type received struct{ query, token, kind, body string }
 
-// daemon is a fake that takes logs and lists a quarantine, for those who know the token.
+// daemon is a fake that imports logs and lists a quarantine for clients with the right token.
 type daemon struct {
 	url   string
 	asked chan received
@@ -65,7 +65,7 @@ func (d *daemon) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// quarantineAnswer is invented.
+// quarantineAnswer returns an invented quarantine.
 func quarantineAnswer() wire.Quarantine {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.Quarantine{
@@ -84,7 +84,7 @@ const quarantineOut = `/var/spool/pbs/server_priv/accounting/20260301:77  procs 
 1 of 1 lines; 4 in quarantine
 `
 
-// importedReport is invented.
+// importedReport returns an invented report.
 func importedReport() *wire.ImportReport {
 	return &wire.ImportReport{
 		Cluster: "main", Changed: true, Mode: "exact",
@@ -115,7 +115,8 @@ In the replay 91 % of 39000 waits ended within their 90 % forecast, and 63 % wer
 See 'waitcast accuracy --replayed'.
 `
 
-// runAdmin runs the command with the daemon's address and a token's file in its environment, on a terminal or not.
+// runAdmin runs the command with the daemon's address and the token's file in its environment. terminal says whether
+// standard error is a terminal.
 func runAdmin(t *testing.T, d *daemon, stdin io.Reader, terminal bool, args ...string) result {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "token")
@@ -167,7 +168,8 @@ func partsOf(t *testing.T, r received) map[string]string {
 	}
 }
 
-// Several files go to the daemon at once as they are, compressed ones too, and have one report.
+// TestImportSendsAllFiles proves that several files go to the daemon in one request, unchanged even if they are
+// compressed, and get one report.
 func TestImportSendsAllFiles(t *testing.T) {
 	d := newDaemon(t, progressOf(1, 1), wire.ImportLine{Report: importedReport()})
 	var zipped bytes.Buffer
@@ -190,7 +192,8 @@ func TestImportSendsAllFiles(t *testing.T) {
 	}
 }
 
-// A dump can come through a pipe; what format it has its content shows.
+// TestImportStandardInput proves that a dump can come through a pipe, and that the daemon recognizes its format by its
+// content.
 func TestImportStandardInput(t *testing.T) {
 	d := newDaemon(t, wire.ImportLine{Report: importedReport()})
 	r := runAdmin(t, d, strings.NewReader("a|b\n"), false, "import", "-", "--json", "--columns", "jobid,submit")
@@ -207,7 +210,7 @@ func TestImportStandardInput(t *testing.T) {
 	}
 }
 
-// Nothing new is said to be nothing new, and no job to be none.
+// TestImportOfNothingNew proves that the report says so when an import brought nothing new or no job.
 func TestImportOfNothingNew(t *testing.T) {
 	for want, report := range map[string]wire.ImportReport{
 		"Cluster main knows all of a already: nothing was done.\n" +
@@ -224,7 +227,8 @@ func TestImportOfNothingNew(t *testing.T) {
 	}
 }
 
-// On a terminal one line is written over, and taken away at the end; with --json there is none.
+// TestImportProgress proves that on a terminal the command rewrites one line of progress and clears it at the end. With
+// --json there is no such line.
 func TestImportProgress(t *testing.T) {
 	d := newDaemon(t, progressOf(5, 120), progressOf(10, 400), wire.ImportLine{Report: importedReport()})
 	log := file(t, "log\x1b[2J", []byte("0123456789"))
@@ -248,7 +252,7 @@ func TestImportProgress(t *testing.T) {
 	}
 }
 
-// What goes wrong, with the exit codes of docs/command.md.
+// TestImportErrors proves the messages of failed imports and their exit codes, which are those of docs/command.md.
 func TestImportErrors(t *testing.T) {
 	refusal := &wire.Problem{Title: "Unprocessable Entity", Status: 422, Detail: "none of the lines",
 		Hint: "say which format it has"}
@@ -299,7 +303,8 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errors.New("the disk is broken") }
 
-// The token is looked for where the daemon keeps it unless it is told.
+// TestTokenPlaces proves that the command looks for the token where the daemon keeps it, unless it is given another
+// place.
 func TestTokenPlaces(t *testing.T) {
 	d, dir := newDaemon(t), t.TempDir()
 	for _, place := range []string{
@@ -328,7 +333,8 @@ func TestTokenPlaces(t *testing.T) {
 	expect(t, r, 1, "no admin token", "WAITCAST_TOKEN_FILE says")
 }
 
-// The quarantine is listed with place and reason, and as it came with --json.
+// TestQuarantine proves that the command lists the quarantine with places and reasons, and with --json prints the
+// daemon's bytes.
 func TestQuarantine(t *testing.T) {
 	d := newDaemon(t)
 	r := runAdmin(t, d, nil, false, "quarantine", "--reason", "procs", "--cluster", "main", "--limit", "7")
@@ -348,7 +354,7 @@ func TestQuarantine(t *testing.T) {
 	}
 }
 
-// Nothing of a log steers the terminal, and what was dropped is said.
+// TestQuarantineText proves that no text of a log can steer the terminal, and that the command says what it dropped.
 func TestQuarantineText(t *testing.T) {
 	a := &app{zone: time.UTC}
 	text := string(a.quarantineText(&wire.Quarantine{
@@ -362,7 +368,7 @@ func TestQuarantineText(t *testing.T) {
 	}
 }
 
-// The answers shown in the docs are what the commands print.
+// TestDocsShowTheAdministratorsAnswers proves that the commands print the answers that the docs show.
 func TestDocsShowTheAdministratorsAnswers(t *testing.T) {
 	in := sections(t)
 	for name, out := range map[string]string{"waitcast import": importedOut, "waitcast quarantine": quarantineOut} {

@@ -11,33 +11,38 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// app is what the subcommands share.
+// app is the state that the subcommands share.
 type app struct {
 	console.Console
 	env func(string) string
-	// zone is the zone that instants are shown in.
+	// zone is the time zone in which instants are shown.
 	zone *time.Location
 
-	// The persistent flags.
+	// These are the persistent flags.
 	url     string
 	timeout duration.Value
 	shows   credentials
+	// socket is the path of the socket where the command first looks for a daemon of this host; empty for none.
+	socket string
 
-	// tokenFrom is the file of the admin token, where it was found in one of the default places.
+	// tokenFrom is the path of the admin token's file if the token was found in one of the default places.
 	tokenFrom string
-	// asked is the client of the daemon, once there is one; health is its last report.
+	// asked is the client of the daemon, nil before the first request; health is the daemon's last report.
 	asked  *client.Client
 	health *wire.Health
-	// urlFrom reports where the daemon's address comes from.
+	// urlFrom names the origin of the daemon's address: a flag, the environment or the default.
 	urlFrom string
-	// started is true once a subcommand's own code runs: errors before are errors of usage.
+	// started is true once the code of a subcommand runs. Errors before that are errors of usage.
 	started bool
 }
 
-// client returns a client for the daemon that the user means.
+// client returns a client for the daemon that the user selected.
 func (a *app) client() (*client.Client, error) {
 	address := client.DefaultURL
 	a.urlFrom = "the default address"
+	if a.url == "" && a.env("WAITCAST_URL") == "" && a.socket != "" && client.SocketAnswers(a.socket) {
+		address, a.urlFrom = "unix://"+a.socket, "the default socket"
+	}
 	if fromEnv := a.env("WAITCAST_URL"); fromEnv != "" {
 		address, a.urlFrom = fromEnv, "as WAITCAST_URL says"
 	}
@@ -56,7 +61,7 @@ func (a *app) client() (*client.Client, error) {
 	return c, nil
 }
 
-// below returns all commands below one.
+// below returns the command's subcommands and theirs.
 func below(c *cobra.Command) []*cobra.Command {
 	all := c.Commands()
 	for _, sub := range c.Commands() {
@@ -65,14 +70,14 @@ func below(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// staleError reports that the answer, which was printed, rests on old data.
+// staleError is the error after an answer was printed that is based on old data.
 type staleError struct{ age time.Duration }
 
 func (e *staleError) Error() string {
 	return fmt.Sprintf("the newest record is %s old", duration.Format(e.age))
 }
 
-// credentials are what the command shows to the daemon.
+// credentials are the flags of the credentials that the command sends to the daemon.
 type credentials struct {
 	tokenFile, ca, cert, key string
 }

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// backtestTrace writes a log of a machine of 8 processors on which jobs wait for each other, and one that never ran.
+// backtestTrace writes a log of a machine of 8 processors on which jobs wait for each other, with one job that never
+// ran.
 func backtestTrace(t *testing.T, jobs int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "small.swf")
@@ -21,7 +22,7 @@ func backtestTrace(t *testing.T, jobs int) string {
 	return path
 }
 
-// backtestText is the text of such a log, with the name of its queue.
+// backtestText returns the text of such a log with the given name of its queue.
 func backtestText(jobs int, queue string) string {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var out strings.Builder
@@ -30,7 +31,7 @@ func backtestText(jobs int, queue string) string {
 	for i := range jobs {
 		submit += rng.IntN(400)
 		runtime, at := 60+rng.IntN(2800), 0
-		for k := range free { // one processor each: the first that becomes free
+		for k := range free { // each job takes one processor, the first to become free
 			if free[k] < free[at] {
 				at = k
 			}
@@ -48,7 +49,7 @@ func backtestCommand(args ...string) result {
 	return runEnv(map[string]string{}, strings.NewReader(""), false, append([]string{"backtest"}, args...)...)
 }
 
-// TestBacktest: the figures, and the row of every submission and method after the warm-up.
+// TestBacktest proves the figures, and that there is a row for every submission and method after the warm-up.
 func TestBacktest(t *testing.T) {
 	trace, dir := backtestTrace(t, 600), t.TempDir()
 	rows := filepath.Join(dir, "rows.csv")
@@ -107,12 +108,12 @@ func TestBacktest(t *testing.T) {
 			n++
 		}
 	}
-	if n != 301 { // the job that never ran, too
+	if n != 301 { // including the job that never ran
 		t.Errorf("%d rows of waitcast, want 301", n)
 	}
 }
 
-// TestBacktestHead: Downey's test has its five methods.
+// TestBacktestHead proves that Downey's test has five methods.
 func TestBacktestHead(t *testing.T) {
 	r := backtestCommand(backtestTrace(t, 1500), "--mode", "head")
 	if r.code != 0 {
@@ -125,7 +126,7 @@ func TestBacktestHead(t *testing.T) {
 	}
 }
 
-// TestBacktestRefusals: what cannot be done is said, with the flag or the file.
+// TestBacktestRefusals proves that the message of a refusal names the flag or the file.
 func TestBacktestRefusals(t *testing.T) {
 	trace := backtestTrace(t, 10)
 	for _, tc := range []struct {

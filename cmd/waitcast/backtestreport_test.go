@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestScripts runs the scripts of testdata: the real program, its files and messages.
+// TestScripts runs the scripts of testdata, which call the real program and check its files and messages.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
@@ -32,7 +32,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// figuresOfReport RESULT.json REPORT.html: the rows of the report's tables are made here from the JSON.
+// figuresOfReport implements the script command "figuresOfReport RESULT.json REPORT.html". It makes the rows of the
+// report's tables from the JSON and looks for them in the page.
 func figuresOfReport(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: figures RESULT.json REPORT.html")
@@ -47,7 +48,7 @@ func figuresOfReport(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// reportedTrace is what the test reads of a trace's result.
+// reportedTrace holds the parts of a trace's result that the test needs.
 type reportedTrace struct {
 	Methods []struct {
 		Method      string
@@ -74,7 +75,7 @@ type reportedTrace struct {
 	}
 }
 
-// rows are beginnings of rows that the report must have.
+// rows returns the beginnings of rows that the report must contain.
 func (r *reportedTrace) rows() (rows []string) {
 	levels := []string{"0.5", "0.75", "0.9", "0.95"}
 	served := r.Methods[0]
@@ -110,7 +111,7 @@ func promisedText(level string) string {
 	return map[string]string{"0.5": "50 %", "0.75": "75 %", "0.9": "90 %", "0.95": "95 %"}[level]
 }
 
-// rangeText writes two shares, once where they agree.
+// rangeText writes an interval of two shares, or one share if both are equal.
 func rangeText(c [2]float64) string {
 	low, high := fmt.Sprintf("%.1f", 100*c[0]), fmt.Sprintf("%.1f", 100*c[1])
 	if low == high {

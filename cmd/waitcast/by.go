@@ -11,14 +11,14 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// byAllowed describes what --by takes.
-const byAllowed = "a time of the day (09:00: the next time it is that here), an instant (2026-03-02T09:00, with Z or " +
-	"+01:00 in that zone) or how long from now (2h)"
+// byAllowed describes the values of --by.
+const byAllowed = "a time of the day (09:00, its next occurrence in this computer's zone), an instant " +
+	"(2026-03-02T09:00, or with Z or +01:00 in that zone) or a time from now (2h)"
 
-// byValue is the flag of an instant by which a start is asked for. Unlike in a time limit, 9:30 is a time of the day.
+// byValue is the flag of an instant by which the job should start. Unlike in a time limit, 9:30 is a time of day.
 type byValue struct {
 	text string
-	// local is the time as it was written, if it has no zone; clock means that it has no date either.
+	// local is the time as written, if it has no zone. clock is true if it has no date either.
 	local time.Time
 	clock bool
 }
@@ -58,7 +58,7 @@ func (b *byValue) String() string { return b.text }
 // Type implements pflag.Value.
 func (*byValue) Type() string { return "instant" }
 
-// instant returns the instant as the daemon reads it, in the zone of now; empty if none was given.
+// instant returns the instant in the form that the daemon reads, in the zone of now; empty if none was given.
 func (b *byValue) instant(now time.Time) string {
 	if b.local.IsZero() {
 		return b.text
@@ -77,7 +77,8 @@ func (b *byValue) instant(now time.Time) string {
 	return at.Format(time.RFC3339)
 }
 
-// chanceBy writes the probability of a start by an instant. Beyond the outermost levels only those are certain.
+// chanceBy formats the probability of a start by an instant. Beyond the outermost levels the probability is only
+// bounded.
 func chanceBy(b *wire.StartBy) string {
 	levels := waittime.Levels()
 	switch {
@@ -89,7 +90,7 @@ func chanceBy(b *wire.StartBy) string {
 	return percent(b.Probability)
 }
 
-// startsBy writes the same as a line of the page.
+// startsBy writes the probability as a line of the page.
 func (p *page) startsBy(b *wire.StartBy, zone *time.Location) {
 	if b != nil {
 		p.Line("Starts by", fmt.Sprintf("%s: %s", b.At.In(zone).Format("Mon 2006-01-02 15:04"), chanceBy(b)))

@@ -8,14 +8,15 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// A time of the day is its next occurrence in the zone of the command, also across the change to summer time; a date
-// without a zone is in that zone; instants and durations go to the daemon as they are.
+// TestByInstants proves the meaning of --by. A time of the day is its next occurrence in the command's zone, also
+// across the change to summer time. A date without a zone is in that zone. The daemon gets instants and durations
+// unchanged.
 func TestByInstants(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	evening := time.Date(2026, 3, 28, 20, 0, 0, 0, berlin) // summer time begins in the night
+	evening := time.Date(2026, 3, 28, 20, 0, 0, 0, berlin) // summer time begins in the following night
 	for text, want := range map[string]string{
 		"20:01":                     "2026-03-28T20:01:00+01:00",
 		"20:00":                     "2026-03-29T20:00:00+02:00",
@@ -47,7 +48,7 @@ func TestByInstants(t *testing.T) {
 	}
 }
 
-// Beyond the outermost levels the text claims no more than these.
+// TestByText proves that beyond the outermost levels the text claims no more than those levels.
 func TestByText(t *testing.T) {
 	at := time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)
 	for want, b := range map[string]wire.StartBy{

@@ -19,7 +19,7 @@ func compareJSON(t *testing.T, stdin string, args ...string) offline.Compared {
 	return c
 }
 
-// A workload is at distance 0 from itself, in all that can be measured.
+// TestCompareWithItself proves that a workload is at distance 0 from itself by every measure.
 func TestCompareWithItself(t *testing.T) {
 	text := inhabited(t)
 	c := compareJSON(t, text, save(t, "a.swf", text), "-")
@@ -37,8 +37,9 @@ func TestCompareWithItself(t *testing.T) {
 	}
 }
 
-// The table has both columns and their difference, worked out by hand: 2 jobs of 10 s on 2 and 30 s on 4 processors,
-// 140 processor seconds, beside the same with 60 s for the second, 260; what is missing is named with the reason.
+// TestCompareTable proves that the table has both columns and their difference, which were computed by hand. The first
+// workload has 2 jobs, of 10 s on 2 and of 30 s on 4 processors: 140 processor seconds. In the other one the second job
+// takes 60 s: 260 processor seconds. What is missing is named with the reason.
 func TestCompareTable(t *testing.T) {
 	const tail = " -1 -1 2 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
 	a := save(t, "a.swf", "1 0 -1 10 2"+tail+"2 60 -1 30 4"+tail)
@@ -59,8 +60,8 @@ func TestCompareTable(t *testing.T) {
 	}
 }
 
-// Zakay's figures of KTH as far as its log has them: stack depths 35.25, 6.46, 3.83 (Table VI) within 1.5 %, Hurst .666
-// (Table VII) within .07.
+// TestCompareKTH proves Zakay's figures of KTH as far as its log allows: stack depths of 35.25, 6.46 and 3.83 (Table
+// VI) within 1.5 %, and Hurst .666 (Table VII) within .07.
 func TestCompareKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

@@ -11,23 +11,23 @@ import (
 	"github.com/waitcast/waitcast/client"
 )
 
-// flags defines the flags of credentials.
+// flags defines the flags for credentials.
 func (c *credentials) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.tokenFile, "token-file", "",
 		"file of a token for the daemon; default WAITCAST_TOKEN (the token itself), else WAITCAST_TOKEN_FILE")
 	flags.StringVar(&c.ca, "ca", "",
-		"file of the certificates that vouch for the daemon's; default WAITCAST_CA, else the system's")
+		"file of the CA certificates for the daemon's certificate; default WAITCAST_CA, else the system's")
 	flags.StringVar(&c.cert, "cert", "", "file of a client certificate; default WAITCAST_CERT")
-	flags.StringVar(&c.key, "key", "", "file of its key; default WAITCAST_KEY")
+	flags.StringVar(&c.key, "key", "", "file of the client certificate's key; default WAITCAST_KEY")
 }
 
-// credentials returns the HTTP client that shows what the user gives.
+// credentials returns an HTTP client that sends the user's credentials.
 func (a *app) credentials() (*http.Client, error) {
 	token, err := a.givenToken()
 	if err != nil && a.shows.tokenFile != "" {
 		return nil, fmt.Errorf("no token: %w", err)
-	} // a file of the environment may be there for administrators, and not for this user: much can be asked without
-	given := client.Credentials{Token: token, CA: a.shows.ca, Cert: a.shows.cert, Key: a.shows.key}
+	} // a file that the environment names may be for administrators only: others can still ask much without a token
+	given := client.Credentials{Token: token, CA: a.shows.ca, Cert: a.shows.cert, Key: a.shows.key, Munge: true}
 	for _, f := range []struct {
 		into *string
 		name string
@@ -39,7 +39,7 @@ func (a *app) credentials() (*http.Client, error) {
 	return given.HTTPClient()
 }
 
-// givenToken returns the token that the user gives by flag or environment, empty where there is none.
+// givenToken returns the token that the user gives by flag or environment, empty if there is none.
 func (a *app) givenToken() (string, error) {
 	if file := a.shows.tokenFile; file != "" {
 		return readToken(file, "as --token-file says")
@@ -53,7 +53,7 @@ func (a *app) givenToken() (string, error) {
 	return "", nil
 }
 
-// readToken reads the token in a file; how is the reason why there.
+// readToken reads the token in a file. how says in errors why this file is read.
 func readToken(file, how string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

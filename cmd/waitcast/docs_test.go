@@ -17,7 +17,7 @@ import (
 
 const docs = "../../docs/command.md"
 
-// sections splits the docs at their second headings: the name of a command leads to its text.
+// sections splits the docs at their second-level headings and returns the text of each command under its name.
 func sections(t *testing.T) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(docs)
@@ -34,7 +34,7 @@ func sections(t *testing.T) map[string]string {
 
 var flagName = regexp.MustCompile(`(?:^|[ |\x60])(-[a-zA-Z]|--[a-z][a-z-]*)\b`)
 
-// flagsIn returns the flags in the first cells of a text's tables.
+// flagsIn returns the flags in the first cells of the tables of a text.
 func flagsIn(text string) []string {
 	var found []string
 	for row := range strings.Lines(text) {
@@ -48,7 +48,8 @@ func flagsIn(text string) []string {
 	return slices.Compact(found)
 }
 
-// Each command has a section, of its own or shared with the others of its group, whose table has exactly its flags.
+// TestDocsHaveEveryFlag proves that each command has a section, its own or that of its group, whose table has exactly
+// the command's flags.
 func TestDocsHaveEveryFlag(t *testing.T) {
 	in := sections(t)
 	root := newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC})
@@ -62,7 +63,7 @@ func TestDocsHaveEveryFlag(t *testing.T) {
 	}
 	for _, c := range all {
 		if c.Hidden {
-			continue // for the build of the packages
+			continue // only the build of the packages uses this command
 		}
 		text, ok := in[c.CommandPath()]
 		if !ok {
@@ -73,14 +74,14 @@ func TestDocsHaveEveryFlag(t *testing.T) {
 		var want []string
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if c.HasParent() && f.Name == "help" {
-				return // told once, for the root
+				return // the section of the root has these flags
 			}
 			want = append(want, "--"+f.Name)
 			if f.Shorthand != "" {
 				want = append(want, "-"+f.Shorthand)
 			}
 		})
-		for _, sub := range c.Commands() { // those of waitcast store, which share its section
+		for _, sub := range c.Commands() { // the commands of waitcast store share its section
 			if !c.HasParent() {
 				break
 			}
@@ -97,7 +98,7 @@ func TestDocsHaveEveryFlag(t *testing.T) {
 	}
 }
 
-// The answer shown in the docs is what the command prints.
+// TestDocsShowTheAnswer proves that the command prints the answer that the docs show.
 func TestDocsShowTheAnswer(t *testing.T) {
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedText,
 		"    $1"); !strings.Contains(sections(t)["waitcast wait"], want) {

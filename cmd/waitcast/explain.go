@@ -11,12 +11,13 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// explain writes what a start waits for, and what would start sooner: a line for each.
+// explain writes one line for each reason why the job does not start now, and one for each change that would let it
+// start sooner.
 func (p *page) explain(pivots []wire.Pivot, sooner []wire.Sooner) {
 	label := "Waits for"
 	for _, v := range pivots {
-		p.Line(label, fmt.Sprintf("end of job %s in %s of futures: %s, runs %s, %s", v.ID, percent(v.Share),
-			processors(v.Procs), duration.Format(fromSeconds(v.AgeSeconds)), remaining(&v)))
+		p.Line(label, fmt.Sprintf("the end of job %s (%s) in %s of the simulated futures; it has run %s, and %s", v.ID,
+			processors(v.Procs), percent(v.Share), roughly(v.AgeSeconds), remaining(&v)))
 		label = ""
 	}
 	label = "Sooner"
@@ -28,23 +29,35 @@ func (p *page) explain(pivots []wire.Pivot, sooner []wire.Sooner) {
 		case "queue":
 			what = "queue " + o.Queue
 		}
-		gain := ""
-		if o.GainSeconds != nil {
-			gain = ", " + duration.Format(fromSeconds(*o.GainSeconds)) + " sooner"
-		}
-		p.Line(label, fmt.Sprintf("%s: median wait %s%s, 9 of 10 %s; materially sooner in %s of cases, %s", what,
-			quantile(o.WaitSeconds.P50), gain, upTo(o.WaitSeconds.P90), percent(o.Probability), o.If))
+		p.Line(label, fmt.Sprintf("%s: %s; materially sooner in %s of cases, %s", what, gainText(&o),
+			percent(o.Probability), o.If))
 		label = ""
 	}
 }
 
-// keepFlag adds the flag of how much of a request its options keep.
-func keepFlag(flags *pflag.FlagSet, keep *float64) {
-	flags.Float64Var(keep, "keep", 0.25,
-		"what would start sooner keeps at least this part of the processors and of the time limit; above 0, at most 1")
+// gainText describes how much sooner a job starts if it requests something else.
+func gainText(o *wire.Sooner) string {
+	if o.WaitSeconds.P50 == nil {
+		return "no end in sight in half of the cases"
+	}
+	text := "starts after " + roughly(*o.WaitSeconds.P50) + " in the median"
+	if o.GainSeconds != nil {
+		text += ", " + roughly(*o.GainSeconds) + " sooner"
+	}
+	if o.WaitSeconds.P90 == nil {
+		return text + ", in 1 of 10 cases with no end in sight"
+	}
+	return text + ", in 9 of 10 cases after " + roughly(*o.WaitSeconds.P90) + " at most"
 }
 
-// keepOf returns the value of that flag, 0 where it was not given: the daemon has the same default.
+// keepFlag adds the flag that limits how much smaller the suggested requests may be.
+func keepFlag(flags *pflag.FlagSet, keep *float64) {
+	flags.Float64Var(keep, "keep", 0.25,
+		"options that would start sooner keep at least this part of the processors and of the time limit; "+
+			"above 0, at most 1")
+}
+
+// keepOf returns the value of that flag. It returns 0 if the flag was not given: then the daemon uses its default.
 func keepOf(c *cobra.Command, keep float64) (float64, error) {
 	switch {
 	case !(keep > 0 && keep <= 1):
@@ -55,17 +68,20 @@ func keepOf(c *cobra.Command, keep float64) (float64, error) {
 	return keep, nil
 }
 
-// remaining reports how much longer a job runs.
+// remaining describes how much longer a job runs.
 func remaining(v *wire.Pivot) string {
 	if v.RemainingP50 == nil {
-		return "nobody knows how much longer"
+		return "nobody knows how much longer it runs"
 	}
-	text := "median rest " + duration.Format(fromSeconds(*v.RemainingP50))
+	text := "half of such jobs end within " + roughly(*v.RemainingP50)
 	if v.RemainingP90 != nil {
-		text += ", 9 of 10 at most " + duration.Format(fromSeconds(*v.RemainingP90))
+		text += ", 9 of 10 within " + roughly(*v.RemainingP90)
 	}
 	return text
 }
+
+// roughly formats seconds for a sentence, rounded as people say durations.
+func roughly(seconds float64) string { return duration.Roughly(fromSeconds(seconds)) }
 
 func processors(n int) string {
 	if n == 1 {

@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// explained is what the fake says a job waits for: invented numbers, and an id that tries to steer the terminal.
+// explained returns the fake's reasons why a job waits. The numbers are invented, and one id tries to steer the
+// terminal.
 func explained() ([]wire.Pivot, []wire.Sooner) {
 	return []wire.Pivot{
 			{ID: "4700", Procs: 64, AgeSeconds: 7200, RemainingP50: ptr(1800.), RemainingP90: ptr(5400.), Share: .75},
@@ -29,23 +30,27 @@ func explained() ([]wire.Pivot, []wire.Sooner) {
 		}
 }
 
-// Worked out by hand from explained.
-const explainedText = `Waits for       end of job 4700 in 75 % of futures: 64 processors, runs 2 h,
-                median rest 30 min, 9 of 10 at most 1 h 30 min
-                end of job 4701?[31m in 12 % of futures: 1 processor, runs 1
-                min, nobody knows how much longer
-Sooner          time limit 1 h: median wait 2 min, 33 min sooner, 9 of 10 at
-                most 15 min; materially sooner in 94 % of cases, if it can end
-                within 1 h
-                1 processor: median wait 5 min, 9 of 10 no end in sight;
-                materially sooner in 98 % of cases, if it can run on 1 processor
-                queue night: median wait 10 min, 25 min sooner, 9 of 10 at most
-                11 min; materially sooner in 90 % of cases, if it may be
-                submitted to queue night
+// explainedText was written by hand from explained.
+const explainedText = `Waits for       the end of job 4700 (64 processors) in 75 % of the simulated
+                futures; it has run about 2 h, and half of such jobs end within
+                about 30 min, 9 of 10 within about 1½ h
+                the end of job 4701?[31m (1 processor) in 12 % of the simulated
+                futures; it has run about 1 min, and nobody knows how much
+                longer it runs
+Sooner          time limit 1 h: starts after about 2 min in the median, about 35
+                min sooner, in 9 of 10 cases after about 15 min at most;
+                materially sooner in 94 % of cases, if it can end within 1 h
+                1 processor: starts after about 5 min in the median, in 1 of 10
+                cases with no end in sight; materially sooner in 98 % of cases,
+                if it can run on 1 processor
+                queue night: starts after about 10 min in the median, about 25
+                min sooner, in 9 of 10 cases after about 10 min at most;
+                materially sooner in 90 % of cases, if it may be submitted to
+                queue night
 `
 
-// TestExplains proves that the answers for one job say line by line what it waits for and what would start sooner,
-// between why and how old that is, and that JSON has all of it.
+// TestExplains proves that the answers for one job say, line by line, what the job waits for and what would start
+// sooner. These lines stand between the reason and the age of the data. The JSON has all of them.
 func TestExplains(t *testing.T) {
 	wait := canned()
 	wait.WaitsFor, wait.Sooner = explained()
@@ -66,8 +71,8 @@ func TestExplains(t *testing.T) {
 	}
 }
 
-// TestKeepFlag proves that --keep goes to the daemon as it was given, is left to the daemon's default otherwise, and is
-// refused where it means nothing.
+// TestKeepFlag proves that the daemon gets --keep as it was given, and decides if the flag is missing. The command
+// refuses the flag where it has no meaning.
 func TestKeepFlag(t *testing.T) {
 	var got []string
 	content, err := json.Marshal(canned())

@@ -14,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// The tests here ask a fake: an HTTP server that sends canned answers in the daemon's words and forecasts nothing.
+// The tests here ask a fake: an HTTP server that sends canned answers in the daemon's format and computes nothing.
 
 func ptr[T any](v T) *T { return &v }
 
-// canned is the answer that the fake gives: invented numbers.
+// canned returns the fake's answer, with invented numbers.
 func canned() wire.Wait {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.Wait{
@@ -54,24 +54,30 @@ func serve(t *testing.T, status int, body any) string {
 	return server.URL
 }
 
-// result is what a run of the command left.
+// result holds the output and the exit code of a run of the command.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// runWith runs the command with an environment that has nothing but WAITCAST_URL, in UTC.
+// runWith runs the command in UTC, with an environment that contains only WAITCAST_URL.
 func runWith(url string, args ...string) result {
+	return runIn(map[string]string{"WAITCAST_URL": url}, args...)
+}
+
+// noEnv is an empty environment.
+func noEnv(string) string { return "" }
+
+// runIn runs the command in an environment.
+func runIn(env map[string]string, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	a := &app{Console: console.Console{Stdout: &stdout, Stderr: &stderr}, zone: time.UTC,
-		env: func(name string) string {
-			return map[string]string{"WAITCAST_URL": url}[name]
-		}}
+		env: func(name string) string { return env[name] }}
 	code := a.run(args)
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// asMain tells the test binary to be the command: see TestProcess.
+// asMain is the variable that makes the test binary behave as the command: see TestProcess.
 const asMain = "WAITCAST_TEST_AS_MAIN"
 
 func TestMain(m *testing.M) {

@@ -31,8 +31,8 @@ func fitJSON(t *testing.T, stdin string, args ...string) (offline.Fitted, string
 	return f, text
 }
 
-// near compares a fit with the parameters of the jobs it was fitted to, by what both say of jobs. Tolerances are
-// several standard errors of the jobs in the tests, and allow for whole seconds.
+// near compares a fitted model with the parameters that its jobs were drawn from, by the distributions of jobs that
+// both describe. The tolerances are several standard errors of the tests' jobs, and allow for times in whole seconds.
 func near(t *testing.T, fit *offline.LublinFit, want hypergamma.Params) {
 	t.Helper()
 	got := fit.Params
@@ -55,14 +55,14 @@ func near(t *testing.T, fit *offline.LublinFit, want hypergamma.Params) {
 	}
 }
 
-// The model fitted to generated jobs is near the one they were drawn from, once from the paper's parameters, and again
-// from the fit through a file.
+// TestGenerateAndFitAgain proves that the model fitted to generated jobs is near the model that they were drawn from.
+// The first round starts from the paper's parameters, the second one from the first fit, read from a file.
 func TestGenerateAndFitAgain(t *testing.T) {
 	set, err := hypergamma.Named("lublin99", 64)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Without the program's own drifting clock and caps.
+	// The generator is used without the original program's drifting clock and caps.
 	set[0].Arrival.WholeSeconds = false
 	params, err := json.Marshal(set[0])
 	if err != nil {
@@ -87,9 +87,10 @@ func TestGenerateAndFitAgain(t *testing.T) {
 	}
 }
 
-// With all models, one that cannot be fitted is named with the reason and the others are there.
+// TestFitSaysWhatIsMissing proves that a fit of all models names each model that cannot be fitted, with the reason, and
+// still has the others.
 func TestFitSaysWhatIsMissing(t *testing.T) {
-	const job = " -1 10 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n" // all alike
+	const job = " -1 10 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n" // all jobs are alike
 	text := "1 0" + job + "2 60" + job + "3 120" + job
 	f, _ := fitJSON(t, text, "-")
 	if f.Markov == nil || f.Markov.Chains.Jobs != 3 || f.Lublin != nil || f.UniformLog != nil {
@@ -105,7 +106,7 @@ func TestFitSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// --clean leaves out a flurry: 600 jobs of one user within an hour, among 1 or 2 jobs an hour.
+// TestFitClean proves that --clean leaves out a flurry: 600 jobs of one user within an hour, among 1 or 2 jobs an hour.
 func TestFitClean(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(inhabited(t)), "\n")
 	flurry := make([]string, 600)
@@ -121,8 +122,8 @@ func TestFitClean(t *testing.T) {
 	}
 }
 
-// KTH's figures of independent fits, as the design lists them: p1 .346, p2 .598, the runtime law 4.90 .906 70.4 .1276 p
-// .600 with D .043.
+// TestFitKTH proves the figures of independent fits to KTH that the design lists: p1 .346, p2 .598, the runtime law
+// 4.90 .906 70.4 .1276 p .600 with D .043.
 func TestFitKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
@@ -142,8 +143,9 @@ func TestFitKTH(t *testing.T) {
 	}
 }
 
-// Downey's classes of SDSC-Par-1996 by an independent fit, as the task of the models lists it: b0, b1, R2. Queues go by
-// the last letter of their names, one-processor jobs apart but in interactive and standby.
+// TestFitParagonClasses proves the figures b0, b1 and R2 of Downey's classes of SDSC-Par-1996 by an independent fit.
+// The task of the models lists them. The last letters of queues' names make the groups. One-processor jobs are classes
+// of their own, except in interactive and standby.
 func TestFitParagonClasses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
@@ -169,7 +171,8 @@ func TestFitParagonClasses(t *testing.T) {
 	}
 }
 
-// Groups take queues together, the first that matches; sequential jobs are apart but where they are kept.
+// TestGrouping proves that each queue belongs to the first group that matches, and that sequential jobs are separate
+// unless they are kept.
 func TestGrouping(t *testing.T) {
 	plain, letters := offline.Grouping{},
 		offline.Grouping{Groups: []string{"short=q*s", "rest=q*"}, Sequential: true, Keep: []string{"night", "rest"}}
@@ -206,8 +209,9 @@ func TestGrouping(t *testing.T) {
 	}
 }
 
-// Of jobs whose runtimes are lognormal, the laws that can follow them beat the uniform-log law out of sample; every
-// law's score is told, and the choice. A class of few jobs says so.
+// TestFitLifetimes proves that for jobs with lognormal runtimes the laws that can follow them beat the uniform-log law
+// out of sample. The command prints every law's score and the choice. For a class of few jobs it says that they are too
+// few.
 func TestFitLifetimes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var text strings.Builder

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 )
@@ -21,10 +22,11 @@ func newForecast(a *app) *cobra.Command {
 	var hours, days float64
 	command := &cobra.Command{
 		Use:   "forecast",
-		Short: "Show what the next hours and days bring",
-		Long: "Show the forecast of the load from an hour to a week ahead: queued work, waiting jobs, processors in " +
-			"use, jobs that come, and how long standard jobs would wait.\n\n" +
-			"Of each the median, and in brackets the band in which nine of ten outcomes should fall.",
+		Short: "Show the forecast of the load for the next hours and days",
+		Long: "Show the forecast of the load from an hour to a week ahead: queued work, waiting jobs, " +
+			"processors in use,\n" +
+			"arriving jobs, and how long standard jobs would wait.\n\n" +
+			"Each has the median, and in brackets the band in which nine of ten outcomes should fall.",
 		Example: "  waitcast forecast --hours 24\n" +
 			"  waitcast forecast -q batch --json | jq '.loads[0].horizons[0].queued_jobs'",
 		Args: cobra.NoArgs,
@@ -45,36 +47,22 @@ func newForecast(a *app) *cobra.Command {
 	flags.StringVarP(&queue, "queue", "q", "", "only this queue")
 	flags.Float64Var(&hours, "hours", 168, "only so many hours ahead")
 	flags.Float64Var(&days, "days", 7, "only so many days ahead")
-	flags.StringVar(&cluster, "cluster", "", "cluster, where the daemon watches several")
+	flags.StringVar(&cluster, "cluster", "", "cluster, if the daemon has several")
 	return command
 }
 
 func (a *app) forecast(ctx context.Context, cluster, queue string, hours float64) error {
-	if a.timeout <= 0 {
-		return console.NewUsageError("--timeout must be more than 0")
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
-	defer cancel()
-	answer, raw, err := c.Forecast(ctx, cluster, queue, hours)
-	switch {
-	case err != nil:
-		return a.refusedAs(err)
-	case a.JSON:
-		err = a.printJSON(raw)
-	default:
-		_, err = a.Stdout.Write(forecastText(answer, a.zone, console.IsTerminal(a.RawOut())))
-	}
-	if err == nil && answer.Stale {
-		return &staleError{fromSeconds(answer.AgeSeconds)}
-	}
-	return err
+	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+		answer, raw, err := c.Forecast(ctx, cluster, queue, hours)
+		if err != nil {
+			return err
+		}
+		text := forecastText(answer, a.zone, console.IsTerminal(a.RawOut()))
+		return a.printAnswer(raw, text, answer.Stale, answer.AgeSeconds)
+	})
 }
 
-// forecastText writes the load of the cluster, or of the queue that was asked for, with a drawing of its queue.
+// forecastText writes the load of the cluster or of one queue, with a bar chart of its waiting work.
 func forecastText(f *wire.LoadForecast, zone *time.Location, terminal bool) []byte {
 	var p page
 	if len(f.Loads) == 0 {
@@ -103,10 +91,10 @@ func forecastText(f *wire.LoadForecast, zone *time.Location, terminal bool) []by
 	return p.Bytes()
 }
 
-// ahead writes a horizon.
+// ahead describes a horizon.
 func ahead(seconds float64) string { return "in " + duration.Format(fromSeconds(seconds)) }
 
-// loadTable writes medians and bands by horizon.
+// loadTable writes medians and ranges by horizon.
 func loadTable(out *bytes.Buffer, load *wire.LoadAhead, zone *time.Location) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) } //nolint:errcheck // a buffer
@@ -119,15 +107,15 @@ func loadTable(out *bytes.Buffer, load *wire.LoadAhead, zone *time.Location) {
 		row(ahead(h.HorizonSeconds), h.At.In(zone).Format("Mon 15:04"), scaled(h.QueuedWork, 1./3600),
 			scaled(h.QueuedJobs, 1), scaled(h.Utilization, 100), scaled(h.JobsPerHour, 1))
 	}
-	_ = t.Flush() // a buffer
+	_ = t.Flush() // writes to memory
 }
 
-// scaled writes a median and its band in another unit.
+// scaled formats a median and its range in another unit.
 func scaled(b wire.Band, unit float64) string {
 	return fmt.Sprintf("%s (%s-%s)", amount(b.P50*unit), amount(b.P05*unit), amount(b.P95*unit))
 }
 
-// amount writes a number with as few digits as people need.
+// amount formats a number with few digits.
 func amount(x float64) string {
 	switch {
 	case math.Abs(x) >= 1e6:
@@ -138,10 +126,11 @@ func amount(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// barWidth is the width of a bar of the drawing.
+// barWidth is the width of a bar in characters.
 const barWidth = 50
 
-// drawLoad draws the queued work: up to the median full, up to the upper end of the band light.
+// drawLoad draws a bar of the waiting work for each horizon. The bar is full up to the median, and light up to the
+// upper end of the range.
 func drawLoad(out *bytes.Buffer, load *wire.LoadAhead, terminal bool) {
 	most := load.Now.QueuedWork
 	for i := range load.Horizons {
@@ -168,7 +157,7 @@ func drawLoad(out *bytes.Buffer, load *wire.LoadAhead, terminal bool) {
 	}
 }
 
-// standardTable writes the waits of standard jobs, where the answer has those of one pool.
+// standardTable writes the waits of standard jobs if the answer is about one pool.
 func standardTable(p *page, f *wire.LoadForecast) {
 	var jobs []string
 	byHorizon := map[float64][]string{}
@@ -186,20 +175,27 @@ func standardTable(p *page, f *wire.LoadForecast) {
 	if len(jobs) == 0 {
 		return
 	}
-	p.WriteString("\nHow long a job would wait that is submitted then, in the simulation: the median (and .95)\n")
+	p.WriteString("\nHow long a job would wait that is submitted then, in the simulation: the median (and 19 of 20)\n")
 	t := tabwriter.NewWriter(&p.Buffer, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "\t"+strings.Join(jobs, "\t")) //nolint:errcheck // a buffer
 	for i := range f.Loads[0].Horizons {
 		h := f.Loads[0].Horizons[i].HorizonSeconds
 		fmt.Fprintln(t, ahead(h)+"\t"+strings.Join(byHorizon[h], "\t")) //nolint:errcheck // a buffer
 	}
-	_ = t.Flush() // a buffer
+	_ = t.Flush() // writes to memory
 }
 
-// saturationText writes the saturation of a queue or the cluster, in the same words in every command.
+// leastWeeks is the number of weekly counts below which the growth of the queue is not shown. The daemon does not call
+// a cluster saturated with fewer.
+const leastWeeks = 5
+
+// saturationText describes the saturation of a queue or the cluster. Every command uses the same words.
 func saturationText(s *wire.Saturation) string {
 	if s == nil {
 		return "not known yet: too few jobs have been seen"
+	}
+	if s.GrowthWeeks < leastWeeks && !s.Saturated {
+		return fmt.Sprintf("not known yet: it takes %d weeks of records", leastWeeks)
 	}
 	text := "not saturated"
 	if s.Saturated {
@@ -210,15 +206,15 @@ func saturationText(s *wire.Saturation) string {
 	if s.Probability == nil || s.JobsPerWeek == nil {
 		return text + ", and no future has been simulated yet"
 	}
-	return text + fmt.Sprintf(", and if jobs go on coming as they do they grow without bound with a probability of "+
+	return text + fmt.Sprintf(", and if jobs keep arriving like this they grow without bound with a probability of "+
 		"%s (by %s a week in the median, over %d weeks)",
 		percent(*s.Probability), amount(s.JobsPerWeek.P50), s.Weeks)
 }
 
-// scoreHorizon is the horizon whose scores are printed, if there are any: six hours.
+// scoreHorizon is the horizon whose scores are printed if there are any, in seconds: six hours.
 const scoreHorizon = 6 * 3600
 
-// scoreText reports how good the forecasts of the queued work were.
+// scoreText describes how accurate the forecasts of the waiting work were.
 func scoreText(f *wire.LoadForecast) string {
 	var best *wire.LoadScore
 	far := func(s *wire.LoadScore) float64 { return math.Abs(math.Log(s.HorizonSeconds / scoreHorizon)) }

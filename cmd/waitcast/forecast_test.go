@@ -19,7 +19,7 @@ func bandOf(p50 float64) wire.Band {
 	return wire.Band{P05: p50 / 2, P25: p50 * .75, P50: p50, P75: p50 * 1.25, P95: p50 * 2}
 }
 
-// cannedForecast is invented.
+// cannedForecast returns an invented forecast.
 func cannedForecast() wire.LoadForecast {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	f := wire.LoadForecast{Cluster: "main", MadeFor: at, MadeAge: 63, AsOf: at.Add(time.Minute), AgeSeconds: 3,
@@ -37,7 +37,7 @@ func cannedForecast() wire.LoadForecast {
 	return f
 }
 
-// Worked out by hand from cannedForecast.
+// cannedForecastText was written by hand from cannedForecast.
 const cannedForecastText = `Load of         cluster main
 From            2026-03-02 13:00:00 +00:00, 1 min 03 s ago
 
@@ -51,7 +51,7 @@ now             #########################
 in 1 h          #########################-------------------------
 in 1 d          #############------------
 
-How long a job would wait that is submitted then, in the simulation: the median (and .95)
+How long a job would wait that is submitted then, in the simulation: the median (and 19 of 20)
         1 proc 1 h
 in 1 h  1 min (2 h)
 in 1 d  1 min (2 h)
@@ -71,7 +71,7 @@ func TestForecastForPeople(t *testing.T) {
 	}
 }
 
-// The answer shown in the docs is what the command prints.
+// TestDocsShowTheForecast proves that the command prints the answer that the docs show.
 func TestDocsShowTheForecast(t *testing.T) {
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedForecastText,
 		"    $1"); !strings.Contains(sections(t)["waitcast forecast"], want) {
@@ -79,7 +79,8 @@ func TestDocsShowTheForecast(t *testing.T) {
 	}
 }
 
-// On a terminal the drawing is of blocks, and what is known of scores and saturation is told.
+// TestForecastOnATerminal proves that on a terminal the drawing is made of blocks, and that the command prints scores
+// and saturation as far as they are known.
 func TestForecastOnATerminal(t *testing.T) {
 	f := cannedForecast()
 	probability, growth := .25, bandOf(4)
@@ -102,7 +103,7 @@ func TestForecastOnATerminal(t *testing.T) {
 	}
 }
 
-// Flags become the query; --days counts in days.
+// TestForecastFlags proves that flags become the query, and that --days counts days.
 func TestForecastFlags(t *testing.T) {
 	asked := make(chan string, 1)
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
@@ -141,7 +142,8 @@ func TestForecastExits(t *testing.T) {
 	}
 }
 
-// Whatever the daemon says, nothing of it steers the terminal, and no number stops the drawing.
+// TestForecastIsPrintable proves that nothing in the daemon's answer steers the terminal, and that no number breaks the
+// drawing.
 func TestForecastIsPrintable(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := cannedForecast()

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/internal/refdata"
 )
 
-// The authors' mixed model has its two queues, in order of submission, on the machine asked for, with the header that
-// tells how it was made.
+// TestGenerateSet proves that the authors' mixed model has its two queues, in order of submission, on the requested
+// machine. The header says how the workload was made.
 func TestGenerateSet(t *testing.T) {
 	h, jobs := read(t, succeed(t, "", "generate", "--set", "lublin99-mixed", "--procs", "32", "--jobs", "3000",
 		"--seed", "4").stdout)
@@ -34,8 +37,8 @@ func TestGenerateSet(t *testing.T) {
 	}
 }
 
-// Markov and uniform-log jobs have the sizes of the trace's jobs, and the recorded arrivals if asked to, with which
-// they end.
+// TestGenerateFromATrace proves that Markov and uniform-log jobs have the sizes of the trace's jobs. If asked for, they
+// also have the recorded arrivals, and end with them.
 func TestGenerateFromATrace(t *testing.T) {
 	text := inhabited(t)
 	_, original := read(t, text)
@@ -60,8 +63,8 @@ func TestGenerateFromATrace(t *testing.T) {
 			runtimes[1] += float64(jobs[i].Runtime)
 			queues[jobs[i].Queue]++
 		}
-		// Both models are rough: chains in powers of two (the paper's worst squashed area is off by 38 %), a straight
-		// line over ln t.
+		// Both models are rough. The chains have powers of two as states: the paper's worst squashed area is off by 38
+		// %. The uniform-log law is a straight line over ln t.
 		closeTo(t, model+": mean size as a share", sizes[1]/sizes[0], 1, .38)
 		closeTo(t, model+": mean runtime as a share", runtimes[1]/runtimes[0], 1, .5)
 		if model == "uniformlog" {
@@ -77,7 +80,8 @@ func TestGenerateFromATrace(t *testing.T) {
 	}
 }
 
-// Jobs like KTH's offer its load: work for each job, and jobs a day.
+// TestGenerateLikeKTH proves that jobs generated like KTH's offer the log's load: the same work per job and the same
+// jobs per day.
 func TestGenerateLikeKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")
@@ -85,7 +89,7 @@ func TestGenerateLikeKTH(t *testing.T) {
 	kth := refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz")
 	_, jobs := read(t, succeed(t, "", "generate", "--from", kth, "--jobs", "50000", "--seed", "1").stdout)
 	last := jobs[len(jobs)-1].Submit
-	const recordedDays, recordedJobs = 332.8, 28476 // first to last submit of the log, and its jobs
+	const recordedDays, recordedJobs = 332.8, 28476 // of the log, from its first submission to its last
 	closeTo(t, "jobs a day as a share", float64(len(jobs))/float64(last)*86400/(recordedJobs/recordedDays), 1, .1)
 	serial := 0
 	for _, j := range jobs {
@@ -106,7 +110,7 @@ func BenchmarkGenerate(b *testing.B) {
 	}
 }
 
-// BenchmarkGenerateMarkov does the same of Markov chains, their fit included.
+// BenchmarkGenerateMarkov draws and writes jobs of Markov chains, and includes the fit.
 func BenchmarkGenerateMarkov(b *testing.B) {
 	a := &offline.Commands{Console: &console.Console{Stdout: io.Discard, Stderr: io.Discard}}
 	f := offline.GenerateFlags{
@@ -116,5 +120,45 @@ func BenchmarkGenerateMarkov(b *testing.B) {
 	b.ResetTimer()
 	if err := a.Generate(&f); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// TestGenerateFromTooFewJobs proves that a log with too few jobs for a model is refused. The message names the log,
+// what is missing and what to do instead, and that advice works.
+func TestGenerateFromTooFewJobs(t *testing.T) {
+	var text strings.Builder
+	for i := range 9 {
+		fmt.Fprintf(&text, "%d %d -1 %d %d -1 -1 -1 -1 -1 1 7 -1 -1 -1 -1 -1 -1\n", i+1, 600*i, 100+i, 1<<(i%3))
+	}
+	log := filepath.Join(t.TempDir(), "nine.swf")
+	if err := os.WriteFile(log, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for model, want := range map[string]string{
+		"lublin":     "9 sizes: too few values (at least 20 needed); runtimes: ",
+		"markov":     "too few values (at least 50 needed); take a longer log, or its own arrivals, with --arr",
+		"uniformlog": "9 lifetimes: too few",
+	} {
+		r := runOn("", "generate", "--from", log, "--model", model, "--seed", "1")
+		text := strings.Join(strings.Fields(r.stderr), " ")
+		if r.code != exitFailed || strings.Contains(text, "fitted to") {
+			t.Errorf("%s: code %d, %s", model, r.code, text)
+		}
+		for _, part := range []string{"nine.swf: 9 jobs (left out: none): " + model + ": ", want,
+			"take a longer log, or ", "--arrivals recorded"} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: %s; want %q", model, text, part)
+			}
+		}
+	}
+	alike := strings.Repeat("1 0 -1 600 4 -1 -1 -1 -1 -1 1 7 -1 -1 -1 -1 -1 -1\n", 60)
+	r := runOn(alike, "generate", "--from", "-", "--model", "uniformlog", "--form", "paper", "--arrivals", "recorded")
+	if text := strings.Join(strings.Fields(r.stderr), " "); r.code != exitFailed ||
+		!strings.Contains(text, "lifetimes do not differ; of such a log take --model markov") {
+		t.Errorf("jobs that run equally long: code %d, %s", r.code, text)
+	}
+	_, jobs := read(t, succeed(t, "", "generate", "--from", log, "--model", "markov", "--arrivals", "recorded").stdout)
+	if len(jobs) != 9 {
+		t.Errorf("%d jobs with recorded arrivals, want 9", len(jobs))
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/offline"
 )
 
-// addGroup adds commands under a title of their own in the help text.
+// addGroup adds commands under their own title in the help text.
 func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: id, Title: title})
 	for _, c := range commands {
@@ -15,10 +15,10 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 	root.AddCommand(commands...)
 }
 
-// addCommands adds all subcommands, by whom they are for.
+// addCommands adds all subcommands, grouped by their users.
 func addCommands(root *cobra.Command, a *app) {
-	addGroup(root, "ask", "Ask the daemon:", newWait(a), newSize(a), newNow(a), newForecast(a), newJobs(a),
-		newAccuracy(a), newModels(a))
+	addGroup(root, "ask", "Ask the daemon:", newWait(a), newWhere(a), newWhen(a), newSize(a), newNow(a), newQueues(a),
+		newForecast(a), newMe(a), newJobs(a), newWatch(a), newAccuracy(a), newHistory(a), newModels(a))
 	addGroup(root, "admin", "For administrators of the daemon:", newImport(a), newQuarantine(a), newLogLevel(a),
 		newToken(a), newStore(a))
 	addGroup(root, "files", "Work on workload files (SWF), without a daemon:",

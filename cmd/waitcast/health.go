@@ -9,11 +9,11 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// healthTimeout is how long the daemon may take to report its faults, after it has answered the question.
+// healthTimeout is how long the daemon may take to report its faults after it has answered a request.
 const healthTimeout = 3 * time.Second
 
-// warn prints what keeps the daemon that was asked from doing all of its work, in the words of /readyz. It prints
-// nothing if no question was asked, or if the daemon is too old to know.
+// warn prints the conditions of the daemon that was asked, in the words of /readyz. It also prints if the daemon's
+// clock is simulated. It prints nothing if no request was sent, or if the daemon is too old to report conditions.
 func (a *app) warn() {
 	if a.asked == nil {
 		return
@@ -22,9 +22,13 @@ func (a *app) warn() {
 	defer cancel()
 	health, err := a.asked.Health(ctx)
 	if err != nil {
-		return // the question itself has its own error
+		return // the request itself returned an error
 	}
 	a.health = health
+	if health.SimulatedSpeed > 0 {
+		fmt.Fprintf(a.Stderr, "waitcast: the daemon's clock is simulated and runs %g times as fast as yours\n",
+			health.SimulatedSpeed)
+	}
 	if health.Status == wire.Ready {
 		return
 	}
@@ -33,7 +37,7 @@ func (a *app) warn() {
 	}
 }
 
-// whyStale returns why the daemon marks answers as stale, "" if it gives no reason.
+// whyStale returns the daemon's reason for marking answers as stale, "" if it gives none.
 func (a *app) whyStale() string {
 	if a.health == nil {
 		return ""

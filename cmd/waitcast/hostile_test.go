@@ -15,10 +15,10 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// hostile is a name that steers terminals, turns the direction of writing, and forges a line of its own.
+// hostile is a name that steers terminals, reverses the direction of writing, and forges a line.
 const hostile = "q\x1b[31m\r\nFORGED\tx\x07\x7f\u009b2J\u202eexe.\u2066\u200b\ufeff\u2028"
 
-// fill sets all strings below a value to the hostile name, numbers to 1 and instants to one of 2026; lists get one
+// fill sets all strings below a value to the hostile name, numbers to 1 and instants to one in 2026. Lists get one
 // element.
 func fill(v reflect.Value) {
 	switch at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC); v.Kind() {
@@ -34,7 +34,7 @@ func fill(v reflect.Value) {
 		v.Set(reflect.New(v.Type().Elem()))
 		fill(v.Elem())
 	case reflect.Slice:
-		if v.Type().Elem().Kind() != reflect.Uint8 { // no json.RawMessage
+		if v.Type().Elem().Kind() != reflect.Uint8 { // leave json.RawMessage out
 			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 			fill(v.Index(0))
 		}
@@ -64,8 +64,8 @@ func filled[T any]() *T {
 	return v
 }
 
-// hostileDaemon answers every question with the type it wants, whose names are all hostile; or, as problem, refuses it
-// so.
+// hostileDaemon starts a fake daemon. It answers every question with the expected type, in which all texts are hostile.
+// If status is that of an error, it answers with a problem, whose texts are hostile too.
 func hostileDaemon(t *testing.T, status int) string {
 	t.Helper()
 	answers := []struct {
@@ -112,7 +112,7 @@ func hostileDaemon(t *testing.T, status int) string {
 	return server.URL
 }
 
-// harmless fails where text holds what cannot be printed, or a line that the hostile name forged.
+// harmless fails the test if text contains a character that cannot be printed, or a line that the hostile name forged.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -124,7 +124,7 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// questions are commands that ask a daemon.
+// questions returns commands that ask a daemon.
 func questions(log, script string) map[string][]string {
 	return map[string][]string{
 		"wait":          {"wait", "-q", "a", "-n", "1", "-t", "1h"},
@@ -137,8 +137,9 @@ func questions(log, script string) map[string][]string {
 	}
 }
 
-// TestHostileNames proves that no command prints what steers a terminal or forges a line: with hostile names in every
-// string that a daemon can send, in arguments, file names and files, as text and as JSON, in answers and in refusals.
+// TestHostileNames proves that no command prints anything that steers a terminal or forges a line. Hostile names stand
+// in every string that a daemon can send, in arguments, in names of files and in files. The commands print text and
+// JSON, answers and refusals.
 func TestHostileNames(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), hostile)
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -180,7 +181,7 @@ func TestHostileNames(t *testing.T) {
 			records := args[0] == "shake" || args[0] == "resample" || args[0] == "simulate" || name == "live workload"
 			for _, also := range [][]string{nil, {"--json"}} {
 				r := runEnv(env, nil, false, append(args[:len(args):len(args)], also...)...)
-				if !records { // of a file every byte counts
+				if !records { // in a file every byte counts
 					harmless(t, name+", standard output", r.stdout)
 				}
 				harmless(t, name+", standard error", r.stderr)

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// importFlags are those of waitcast import.
+// importFlags are the flags of waitcast import.
 type importFlags struct {
 	cluster, format, columns, mode string
 }
@@ -27,12 +27,12 @@ func newImport(a *app) *cobra.Command {
 	var f importFlags
 	command := &cobra.Command{
 		Use:   "import FILE... | -",
-		Short: "Let the daemon learn from logs of the past",
-		Long: "Let the daemon learn from logs of the past: dumps of sacct and old logs of any format that it knows, " +
+		Short: "Let the daemon learn from old logs",
+		Long: "Let the daemon learn from old logs: dumps of sacct and logs of any format that it knows, " +
 			"plain, gzip or zstd, in any order; - is standard input.\n\n" +
-			"All files are one import. Together with what was imported before they are the history of the cluster: " +
-			"the daemon replays it as if it had run all along, and learns waits and lifetimes. Meanwhile it answers " +
-			"from what it knew before.\n" +
+			"All files are one import. Together with earlier imports they are the history of the cluster. The " +
+			"daemon replays it as if it had run all along, and learns waits and lifetimes. Meanwhile it answers " +
+			"from its old state.\n" +
 			"A job counts once, however often it is imported, and whether it was followed too. An import that is " +
 			"refused or interrupted while it is read leaves nothing behind.",
 		Example: "  sacct -a -X -D -P -S 2026-01-01 --format=... | waitcast import -\n" +
@@ -47,11 +47,11 @@ func newImport(a *app) *cobra.Command {
 		"columns of a dump of sacct without a header, separated by commas, as in its --format")
 	flags.StringVar(&f.mode, "mode", "auto",
 		"exact forecasts every job of the past, fast a sample of them; auto is fast above 100,000 jobs")
-	flags.StringVar(&f.cluster, "cluster", "", "cluster, where the daemon watches several")
+	flags.StringVar(&f.cluster, "cluster", "", "cluster, if the daemon has several")
 	return command
 }
 
-// importFiles imports all files at once and prints what became of them.
+// importFiles imports all files at once and prints the result.
 func (a *app) importFiles(ctx context.Context, f importFlags, files []string) error {
 	if a.timeout <= 0 {
 		return console.NewUsageError("--timeout must be more than 0")
@@ -90,8 +90,8 @@ func (a *app) importFiles(ctx context.Context, f importFlags, files []string) er
 	return a.printImport(report, raw)
 }
 
-// addFiles adds the files, and returns the number of their bytes, 0 if it is not known. One that cannot be opened ends
-// the import before anything is sent.
+// addFiles adds the files, and returns their total size in bytes, 0 if it is unknown. If one cannot be opened, it
+// returns an error before anything is sent.
 func (a *app) addFiles(in *client.Import, files []string) (total int64, err error) {
 	known := true
 	for _, file := range files {
@@ -114,10 +114,10 @@ func (a *app) addFiles(in *client.Import, files []string) (total int64, err erro
 	return total, nil
 }
 
-// importBar shows how far an import is: a bar for each of its stages.
+// importBar shows the progress of an import, with one bar for each stage.
 type importBar struct {
 	app   *app
-	size  int64 // of the files
+	size  int64 // total size of the files in bytes
 	stage string
 	bar   *progressbar.ProgressBar
 }
@@ -140,7 +140,7 @@ func (b *importBar) show(p wire.ImportProgress) {
 	if total > 0 {
 		b.bar.ChangeMax64(total)
 	}
-	_ = b.bar.Set64(p.Done) // it is only decoration
+	_ = b.bar.Set64(p.Done) // an error only spoils the bar
 	text := p.Stage
 	if p.BadLines > 0 {
 		text += fmt.Sprintf(", %d bad lines", p.BadLines)
@@ -154,7 +154,7 @@ func (b *importBar) show(p wire.ImportProgress) {
 // clear removes the bar.
 func (b *importBar) clear() {
 	if b.bar != nil {
-		_ = b.bar.Clear() // it is only decoration
+		_ = b.bar.Clear() // an error only spoils the bar
 	}
 }
 
@@ -166,7 +166,7 @@ func (a *app) printImport(r *wire.ImportReport, raw json.RawMessage) error {
 	return err
 }
 
-// importText says in sentences what became of an import.
+// importText describes the result of an import in sentences.
 func importText(r *wire.ImportReport) []string {
 	var out []string
 	line := func(format string, args ...any) { out = append(out, console.Printable(fmt.Sprintf(format, args...))) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"text/tabwriter"
@@ -13,14 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// jobsFlags are those of waitcast jobs.
+// jobsFlags are the flags of waitcast jobs.
 type jobsFlags struct {
 	cluster, queue string
-	limit          int
+	limit, offset  int
 	keep           float64
 }
 
@@ -28,10 +28,10 @@ func newJobs(a *app) *cobra.Command {
 	var f jobsFlags
 	command := &cobra.Command{
 		Use:   "jobs [ID]",
-		Short: "Show the jobs that wait with their forecasts",
-		Long: "Show every job that waits: what was forecast for it at its submission, what that means now that it " +
-			"has waited so long, and why it moved.\n" +
-			"With ID, that job alone and in full.",
+		Short: "Show the waiting jobs with their forecasts",
+		Long: "Show every waiting job: its forecast at its submission, the rest of its wait now, and why the " +
+			"forecast moved.\n" +
+			"With ID, only that job, in full.",
 		Example: "  waitcast jobs -q batch\n" +
 			"  waitcast jobs 4711",
 		Args: cobra.MaximumNArgs(1),
@@ -45,67 +45,58 @@ func newJobs(a *app) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVarP(&f.queue, "queue", "q", "", "only this queue")
-	flags.IntVar(&f.limit, "limit", 1000, "at most so many jobs, those submitted first; up to 100000")
-	flags.StringVar(&f.cluster, "cluster", "", "cluster, if the daemon watches several")
+	flags.IntVar(&f.limit, "limit", 1000, "maximum number of jobs, those submitted first; up to 100000")
+	flags.IntVar(&f.offset, "offset", 0, "number of jobs to skip at the beginning")
+	flags.StringVar(&f.cluster, "cluster", "", "cluster, if the daemon has several")
 	keepFlag(flags, &f.keep)
 	return command
 }
 
 func (a *app) jobs(ctx context.Context, f jobsFlags, args []string) error {
 	switch {
-	case a.timeout <= 0:
-		return console.NewUsageError("--timeout must be more than 0")
 	case f.limit < 1 || f.limit > 100_000:
 		return console.NewUsageError("--limit must be 1 to 100000")
+	case f.offset < 0:
+		return console.NewUsageError("--offset cannot be negative")
 	case len(args) == 1 && args[0] == "":
 		return console.NewUsageError("ID is empty")
 	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
-	defer cancel()
-	if len(args) == 1 {
-		one, raw, err := c.Job(ctx, f.cluster, args[0], f.keep)
-		if err != nil {
-			return a.refusedAs(err)
+	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+		if len(args) == 1 {
+			one, raw, err := c.Job(ctx, f.cluster, args[0], f.keep)
+			if err != nil {
+				return err
+			}
+			return a.printAnswer(raw, jobText(one, a.zone), one.Stale, one.AgeSeconds)
 		}
-		return a.printAnswer(raw, jobText(one, a.zone), one.Stale, one.AgeSeconds)
-	}
-	all, raw, err := c.Jobs(ctx, f.cluster, f.queue, f.limit)
-	if err != nil {
-		return a.refusedAs(err)
-	}
-	return a.printAnswer(raw, jobsText(all, a.zone), all.Stale, all.AgeSeconds)
+		all, raw, err := c.Jobs(ctx, client.JobsQuery{Cluster: f.cluster, Queue: f.queue, Limit: f.limit,
+			Offset: f.offset})
+		if err != nil {
+			return err
+		}
+		return a.printAnswer(raw, jobsText(all, a.zone), all.Stale, all.AgeSeconds)
+	})
 }
 
-// printAnswer prints an answer as JSON or as text, and returns an error where it is stale.
-func (a *app) printAnswer(raw json.RawMessage, text []byte, stale bool, age float64) error {
-	var err error
-	if a.JSON {
-		err = a.printJSON(raw)
-	} else {
-		_, err = a.Stdout.Write(text)
-	}
-	if err == nil && stale {
-		return &staleError{fromSeconds(age)}
-	}
-	return err
-}
-
-// jobsText writes a line for each job.
+// jobsText writes the waiting jobs.
 func jobsText(all *wire.Jobs, zone *time.Location) []byte {
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "Cluster %s, as of %s: %d jobs wait\n", console.Printable(all.Cluster),
-		all.AsOf.In(zone).Format("2006-01-02 15:04:05"), all.Waiting)
+	fmt.Fprintf(&out, "Cluster %s, %s: %d jobs wait\n", console.Printable(all.Cluster),
+		inTitle(all.AsOf, zone), all.Waiting)
 	if len(all.Jobs) == 0 {
 		return out.Bytes()
 	}
-	t := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	jobsTable(&out, all.Jobs, zone)
+	moreJobs(&out, all.Waiting, len(all.Jobs), all.NextOffset)
+	return out.Bytes()
+}
+
+// jobsTable writes a line for each job.
+func jobsTable(out *bytes.Buffer, jobs []wire.Job, zone *time.Location) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprint(t, "job\tqueue\tprocs\twaited\tforecast\tstill\tmost likely start\tahead\t\n")
-	for i := range all.Jobs {
-		j := &all.Jobs[i]
+	for i := range jobs {
+		j := &jobs[i]
 		forecast, still, start := "none", j.NoForecast, ""
 		if f := j.Forecast; f != nil {
 			forecast, still = quantile(f.AtSubmit.P50), band(f.Now.P25, f.Now.P75)
@@ -121,14 +112,17 @@ func jobsText(all *wire.Jobs, zone *time.Location) []byte {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", console.Printable(j.ID), queue, procs,
 			duration.Format(fromSeconds(j.WaitedSeconds)), forecast, console.Printable(still), start, j.AheadJobs, held)
 	}
-	_ = t.Flush() // a buffer
-	if n := all.Waiting - len(all.Jobs); n > 0 {
-		fmt.Fprintf(&out, "and %d more: see --limit\n", n)
-	}
-	return out.Bytes()
+	_ = t.Flush() // writes to memory
 }
 
-// detailsPending stands for a value that the log of a job's submission lacks.
+// moreJobs writes how many jobs are missing in the table, and how to show them.
+func moreJobs(out *bytes.Buffer, waiting, shown int, next *int) {
+	if next != nil {
+		fmt.Fprintf(out, "%d of %d jobs are shown: --offset %d shows the next ones\n", shown, waiting, *next)
+	}
+}
+
+// detailsPending replaces a value that is missing in the log of a job's submission.
 const detailsPending = "details pending"
 
 // detailsOf returns a job's queue and size for a table.
@@ -139,7 +133,7 @@ func detailsOf(j *wire.Job) (queue, procs string) {
 	return cmp.Or(console.Printable(j.Queue), detailsPending), "?"
 }
 
-// whatIs returns in words what a job is.
+// whatIs describes the state of a job in words.
 func whatIs(one *wire.JobAnswer) string {
 	j := &one.Job
 	what := console.Printable(j.ID)
@@ -155,7 +149,7 @@ func whatIs(one *wire.JobAnswer) string {
 	return what + fmt.Sprintf(", %d processors", j.Procs)
 }
 
-// jobText writes one job in full.
+// jobText writes all details of one job.
 func jobText(one *wire.JobAnswer, zone *time.Location) []byte {
 	j := &one.Job
 	var p page
@@ -191,7 +185,6 @@ func jobText(one *wire.JobAnswer, zone *time.Location) []byte {
 		p.Line("Why", console.Printable(j.Moved))
 	}
 	p.explain(j.WaitsFor, j.Sooner)
-	p.Line("As of", fmt.Sprintf("%s, %s ago", one.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
-		duration.Format(fromSeconds(one.AgeSeconds))))
+	p.asOf(one.AsOf, one.AgeSeconds, zone)
 	return p.Bytes()
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedJobs is what the fake tells: invented numbers.
+// cannedJobs returns the fake's answer, with invented numbers.
 func cannedJobs() wire.Jobs {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	return wire.Jobs{
-		Cluster: "main", AsOf: at, Waiting: 5, Jobs: []wire.Job{
+		Cluster: "main", AsOf: at, Waiting: 5, NextOffset: ptr(3), Jobs: []wire.Job{
 			{ID: "4711", Queue: "batch", Procs: 16, TimeLimitSeconds: 3600, Submit: at.Add(-time.Hour),
 				WaitedSeconds: 3600, AheadJobs: 2, AheadProcs: 48,
-				Moved: "it has waited 1 h, and 9 jobs were ahead of it at its submission, 2 now",
+				Moved: "it has waited about 1 h, and 9 jobs were ahead of it at its submission, 2 now",
 				Forecast: &wire.JobForecast{
 					AtSubmit: wire.Quantiles{P10: ptr(60.), P50: ptr(7200.), P90: ptr(86400.)},
 					Now: wire.Quantiles{P10: ptr(30.), P25: ptr(600.), P50: ptr(1800.), P75: ptr(5400.),
@@ -31,13 +31,13 @@ func cannedJobs() wire.Jobs {
 	}
 }
 
-// TestJobsShowsAll proves that every job has its line, with what keeps it and why it has no forecast, and that nothing
-// in an id steers the terminal.
+// TestJobsShowsAll proves that every job has a line with its obstacle and with the reason for a missing forecast, and
+// that no id can steer the terminal.
 func TestJobsShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedJobs()), "jobs", "-q", "batch")
 	for _, want := range []string{
 		"5 jobs wait", "4711", "1 h", "2 h", "10 min to 1 h 30 min", "Mon 13:30", "held Dependency", "none", "unknown",
-		"4713", "details pending", "and 2 more",
+		"4713", "details pending", "3 of 5 jobs are shown: --offset 3 shows the next ones",
 	} {
 		if !strings.Contains(r.stdout, want) {
 			t.Errorf("%q is missing", want)
@@ -52,8 +52,8 @@ func TestJobsShowsAll(t *testing.T) {
 	}
 }
 
-// TestOneJob proves what is told of one job, that its id is asked for as it is, and what becomes of one that does not
-// wait.
+// TestOneJob proves the text about one job, that the daemon gets the id unchanged, and the text about a job that does
+// not wait.
 func TestOneJob(t *testing.T) {
 	var asked string
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// longestLevel is how long a level may be asked for; the daemon's own bound.
+// longestLevel is the longest time for which a level can be set; the daemon has the same limit.
 const longestLevel = 7 * 24 * time.Hour
 
 func newLogLevel(a *app) *cobra.Command {
@@ -24,9 +24,9 @@ func newLogLevel(a *app) *cobra.Command {
 	levels := []string{"debug", "info", "warn", "error"}
 	command := &cobra.Command{
 		Use:   "log-level [LEVEL]",
-		Short: "Show or change how much the daemon logs",
-		Long: "Show how much the daemon logs, or change it while it runs: debug, info, warn or error.\n\n" +
-			"After --for it falls back by itself to the level of the configuration, which stays as it is.",
+		Short: "Show or change the daemon's log level",
+		Long: "Show the daemon's log level, or change it while the daemon runs: debug, info, warn or error.\n\n" +
+			"After --for the level returns to that of the configuration, which is not changed.",
 		Example:   "  waitcast log-level debug --for 10m",
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: levels,
@@ -48,7 +48,7 @@ func newLogLevel(a *app) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.Var(&span, "for", "fall back to the configured level after so long, up to 7 days; by default never")
+	flags.Var(&span, "for", "return to the configured level after this time, up to 7 days; by default never")
 	flags.Lookup("for").DefValue = ""
 	return command
 }

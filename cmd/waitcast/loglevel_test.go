@@ -14,7 +14,7 @@ import (
 
 const levelOut = "Logged now      debug, until 2026-03-02 13:10:00\nConfigured      info\n"
 
-// newLevels is a fake daemon whose log level can be changed; it tells what it was sent.
+// newLevels starts a fake daemon whose log level can be changed, and which keeps what it received.
 func newLevels(t *testing.T) *daemon {
 	t.Helper()
 	d := &daemon{asked: make(chan received, 10)}
@@ -35,7 +35,7 @@ func newLevels(t *testing.T) *daemon {
 	return d
 }
 
-// The level is shown and changed, by those who know the token.
+// TestLogLevel proves that the level is shown and changed for clients with the right token.
 func TestLogLevel(t *testing.T) {
 	d := newLevels(t)
 	r := runAdmin(t, d, nil, false, "log-level", "debug", "--for", "10m")
@@ -57,7 +57,8 @@ func TestLogLevel(t *testing.T) {
 	}
 }
 
-// A level that is none, a time without a level, and times that cannot be are wrong usage, and the daemon is not asked.
+// TestLogLevelUsage proves that an unknown level, a time without a level and an impossible time are wrong usage, and
+// that the daemon is not asked.
 func TestLogLevelUsage(t *testing.T) {
 	d := newLevels(t)
 	for _, args := range [][]string{
@@ -74,7 +75,7 @@ func TestLogLevelUsage(t *testing.T) {
 	}
 }
 
-// The answer shown in the docs is what the command prints.
+// TestDocsShowTheLogLevel proves that the command prints the answer that the docs show.
 func TestDocsShowTheLogLevel(t *testing.T) {
 	want := "    $ waitcast log-level debug --for 10m\n    " + strings.ReplaceAll(strings.TrimSuffix(levelOut, "\n"),
 		"\n", "\n    ") + "\n"
@@ -83,7 +84,8 @@ func TestDocsShowTheLogLevel(t *testing.T) {
 	}
 }
 
-// An administrator with a password needs no token: the password is what is sent, both for questions and for changes.
+// TestLogLevelByPassword proves that an administrator with a password needs no token: the command sends the password,
+// both with questions and with changes.
 func TestLogLevelByPassword(t *testing.T) {
 	d := newLevels(t)
 	url := strings.Replace(d.url, "http://", "http://root:secret@", 1)

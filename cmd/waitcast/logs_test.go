@@ -25,8 +25,8 @@ func command(args ...string) result {
 	return runEnv(map[string]string{}, strings.NewReader(""), false, args...)
 }
 
-// pbsLines returns the log of a machine of 8 processors on which jobs wait for each other as PBS records, in the order
-// of their times.
+// pbsLines returns PBS records of a machine of 8 processors on which jobs wait for each other, in the order of their
+// times.
 func pbsLines(jobs int) (out [][]byte) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	type line struct {
@@ -38,7 +38,7 @@ func pbsLines(jobs int) (out [][]byte) {
 	for i := range jobs {
 		submit = submit.Add(time.Duration(rng.IntN(400)) * time.Second)
 		at := 0
-		for k := range free { // one processor each: the first that becomes free
+		for k := range free { // each job takes one processor, the first to become free
 			if free[k].Before(free[at]) {
 				at = k
 			}
@@ -62,7 +62,7 @@ func pbsLines(jobs int) (out [][]byte) {
 	return out
 }
 
-// pbsText is that log as one text.
+// pbsText returns that log as one text.
 func pbsText(jobs int) string { return string(bytes.Join(pbsLines(jobs), nil)) }
 
 // pbsLog writes that log in two files: the first is compressed with gzip, the second with zstd.
@@ -76,7 +76,7 @@ func pbsLog(t *testing.T, jobs int) (paths []string) {
 	}
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
-	_, _ = z.Write(parts[0]) // into memory
+	_, _ = z.Write(parts[0]) // it writes into memory
 	_ = z.Close()
 	packer, err := zstd.NewWriter(nil)
 	if err != nil {
@@ -95,7 +95,7 @@ func testFile(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-// figures are what backtest prints of a trace in JSON, without what depends on the machine.
+// figures holds what backtest prints of a trace in JSON, except what depends on the machine.
 type figures struct {
 	Trace string
 	Jobs  int
@@ -121,8 +121,8 @@ func backtestOf(t *testing.T, args ...string) figures {
 	return got.Traces[0]
 }
 
-// TestBacktestOfALog proves that a PBS log in two compressed files, in any order, is replayed as one trace, and that
-// the workload file that convert makes of it has the same jobs and figures, whether it is named or recognized.
+// TestBacktestOfALog proves that backtest replays a PBS log in two compressed files, in any order, as one trace. The
+// workload file that convert makes of the log has the same jobs and figures, whether its format is named or recognized.
 func TestBacktestOfALog(t *testing.T) {
 	paths := pbsLog(t, 600)
 	first := backtestOf(t, "--time-zone", "UTC", paths[0], paths[1])
@@ -152,7 +152,8 @@ func TestBacktestOfALog(t *testing.T) {
 	if shared.Jobs != 600 {
 		t.Errorf("%d jobs in the workload file, want 600", shared.Jobs)
 	}
-	// Simulations draw by the numbers of the jobs, which are others there; the other methods do not.
+	// Simulations draw random numbers by the numbers of the jobs, and these differ in the workload file. The other
+	// methods do not.
 	simulates := []string{"simulation", "simulation_corrected", "waitcast", "uncorrected", "exact", "trees", "linear"}
 	for i, m := range first.Methods {
 		got, exact := shared.Methods[i], !slices.Contains(simulates, m.Method)
@@ -165,8 +166,8 @@ func TestBacktestOfALog(t *testing.T) {
 	}
 }
 
-// TestBacktestReportsWhatItLeavesOut proves that lines that cannot be used, and a file that is cut off, are reported
-// with file, line and advice, and counted.
+// TestBacktestReportsWhatItLeavesOut proves that backtest reports unusable lines and a truncated file, with file, line
+// and advice, and counts them.
 func TestBacktestReportsWhatItLeavesOut(t *testing.T) {
 	whole := testLines(t, pbsLog(t, 300)[0])
 	bad := slices.Concat(whole[:10], [][]byte{[]byte("garbage")}, whole[10:400],
@@ -184,7 +185,7 @@ func TestBacktestReportsWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// testLines returns the lines of a file that is compressed with gzip.
+// testLines returns the lines of a file compressed with gzip.
 func testLines(t *testing.T, path string) [][]byte {
 	t.Helper()
 	file, err := os.Open(path) //nolint:gosec // the test's own
@@ -203,7 +204,7 @@ func testLines(t *testing.T, path string) [][]byte {
 	return bytes.Split(text.Bytes(), []byte("\n"))
 }
 
-// TestLogsRefused proves that what cannot be read is refused with the flag or the file that is wrong.
+// TestLogsRefused proves that the message about input that cannot be read names the wrong flag or file.
 func TestLogsRefused(t *testing.T) {
 	words := testFile(t, "words", []byte("hello\nworld\n"))
 	row := testFile(t, "row", []byte("x|7|COMPLETED|2026-11-20T08:01:00|2026-11-20T08:06:00|4|2026-11-20T08:00:00\n"))
@@ -241,7 +242,7 @@ func TestLogsRefused(t *testing.T) {
 	}
 }
 
-// TestBacktestOfOtherSites replays real logs of other sites, each recognized by its content.
+// TestBacktestOfOtherSites replays real logs of other sites, each of which is recognized by its content.
 func TestBacktestOfOtherSites(t *testing.T) {
 	for name, want := range map[string]struct {
 		format string

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// The exit codes; docs/command.md explains them to users.
+// These are the exit codes. docs/command.md explains them to users.
 const (
 	exitDone       = 0
 	exitFailed     = 1
@@ -31,15 +31,14 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr, os.Getenv))
 }
 
-// run is the whole command: its arguments without its name, where it writes, and its environment. It returns the exit
-// code.
+// run runs the command with arguments (without its name), output streams and environment. It returns the exit code.
 func run(args []string, stdout, stderr io.Writer, env func(string) string) int {
 	a := &app{Console: console.Console{Stdin: os.Stdin, Stdout: stdout, Stderr: stderr,
-		Terminal: console.IsTerminal(stderr)}, env: env, zone: time.Local}
+		Terminal: console.IsTerminal(stderr)}, env: env, zone: time.Local, socket: client.DefaultSocket}
 	return a.run(args)
 }
 
-// run executes the subcommand that args name, and is the one place where an error becomes a message and an exit code.
+// run executes the subcommand that args name. It is the only place where an error becomes a message and an exit code.
 func (a *app) run(args []string) int {
 	a.Plain = [2]io.Writer{a.Stdout, a.Stderr}
 	a.Stdout, a.Stderr = terminal.NewWriter(a.Stdout), terminal.NewWriter(a.Stderr)
@@ -68,7 +67,7 @@ func (a *app) code(err error) int {
 	var stale *staleError
 	switch {
 	case !a.started, errors.As(err, &usage):
-		return exitUsage // cobra refused the arguments before any of our code ran
+		return exitUsage // cobra refused the arguments before a subcommand's code ran
 	case errors.As(err, &stale):
 		return exitStale
 	case errors.As(err, &problem) && problem.NoForecast():
@@ -79,12 +78,12 @@ func (a *app) code(err error) int {
 	return exitFailed
 }
 
-// isUsage reports whether a status of the daemon means that the question itself is wrong.
+// isUsage reports whether an HTTP status of the daemon means that the request itself is wrong.
 func isUsage(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }
 
-// explain returns the meaning of an error for the user of the command, and what to do.
+// explain returns a message for the user about an error: its meaning, and what to do.
 func (a *app) explain(err error) string {
 	var problem *client.ProblemError
 	var unreachable *client.UnreachableError
@@ -93,13 +92,13 @@ func (a *app) explain(err error) string {
 	switch {
 	case errors.As(err, &stale):
 		why := a.whyStale()
-		if why == "" { // an older daemon does not say
+		if why == "" { // an older daemon does not give the reason
 			why = stale.Error()
 		}
 		return "the data is stale, the forecast may be far off: " + why
 	case errors.As(err, &problem):
 		text := explainProblem(problem)
-		if problem.Status == http.StatusUnauthorized && a.tokenFrom != "" { // of another daemon that ran here, mostly
+		if problem.Status == http.StatusUnauthorized && a.tokenFrom != "" { // often of an older daemon
 			text += "\nThe token was that of " + a.tokenFrom +
 				"; --token-file names another file, such as " + systemToken
 		}
@@ -116,7 +115,7 @@ func (a *app) explain(err error) string {
 	case errors.As(err, &answer):
 		return console.Printable(err.Error()) + "\n" + a.whereLooked(answer.URL)
 	}
-	if !a.started && strings.HasPrefix(err.Error(), "unknown command ") { // quoted, and followed by a list of commands
+	if !a.started && strings.HasPrefix(err.Error(), "unknown command ") { // cobra adds a list
 		return err.Error()
 	}
 	return console.Printable(err.Error())
@@ -141,7 +140,7 @@ func explainProblem(p *client.ProblemError) string {
 	return text
 }
 
-// whereLooked reports which address was asked, why that one, and how to change it.
+// whereLooked describes which address was used, where it comes from, and how to change it.
 func (a *app) whereLooked(url string) string {
 	return fmt.Sprintf("Looked at %s, %s. If it runs elsewhere, give --url or set WAITCAST_URL.",
 		console.Printable(url), console.Printable(a.urlFrom))

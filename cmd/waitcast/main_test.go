@@ -21,7 +21,7 @@ import (
 
 var question = []string{"wait", "-q", "short", "-n", "16", "-t", "2h30m"}
 
-// Worked out by hand from canned.
+// cannedText was written by hand from canned.
 const cannedText = `Median wait     35 min, start Mon 2026-03-02 13:35
 Half the cases  20 min to 1 h 10 min
 8 of 10 cases   5 min to 3 h
@@ -48,7 +48,7 @@ func TestExit0AnswerForPeople(t *testing.T) {
 	}
 }
 
-// --json prints the daemon's own answer, members that this command does not know included.
+// TestExit0JSON proves that --json prints the daemon's own answer, including members that this command does not know.
 func TestExit0JSON(t *testing.T) {
 	r := runWith(serve(t, 200, map[string]any{"queue": "short", "new_member": 1}), append(question, "--json")...)
 	if r.code != 0 || r.stdout != `{"new_member":1,"queue":"short"}`+"\n" || r.stderr != "" {
@@ -56,7 +56,7 @@ func TestExit0JSON(t *testing.T) {
 	}
 }
 
-// Every flag reaches the daemon under its name in the query.
+// TestFlagsBecomeTheQuery proves that the query has every flag under its name.
 func TestFlagsBecomeTheQuery(t *testing.T) {
 	asked := make(chan string, 1)
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +76,7 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 	}
 }
 
-// closedPort returns an address where nobody listens.
+// closedPort returns an address at which no server listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -187,7 +187,7 @@ func TestExit3NoForecastSaysWhyAndWhatHelps(t *testing.T) {
 	r = runWith(url, append(question, "--json")...)
 	expect(t, r, 3, "no forecast possible")
 	var p wire.Problem
-	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || p != noForecast {
+	if err := json.Unmarshal([]byte(r.stdout), &p); err != nil || !cmp.Equal(p, noForecast) {
 		t.Errorf("--json must print the problem: %q, %v", r.stdout, err)
 	}
 }
@@ -208,7 +208,7 @@ func TestExit4StaleAnswersAndWarns(t *testing.T) {
 	}
 }
 
-// The codes arrive at the shell: the real main in a process of its own.
+// TestProcess proves that the shell gets the exit codes: it runs the real main in a separate process.
 func TestProcess(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -236,7 +236,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A quantile that is never reached is said in words, and never as a number.
+// TestNoEndInSight proves that the text expresses a quantile that is never reached in words and never as a number.
 func TestNoEndInSight(t *testing.T) {
 	w := canned()
 	w.WaitSeconds.P75, w.WaitSeconds.P90, w.WaitSeconds.P95 = nil, nil, nil
@@ -255,7 +255,8 @@ func TestNoEndInSight(t *testing.T) {
 	}
 }
 
-// Whatever the daemon says: 80 columns, and nothing that steers the terminal.
+// TestTextFitsTheTerminal proves that for any answer of the daemon the text fits in 80 columns and cannot steer the
+// terminal.
 func TestTextFitsTheTerminal(t *testing.T) {
 	seconds := rapid.Ptr(rapid.Float64(), true)
 	rapid.Check(t, func(t *rapid.T) {

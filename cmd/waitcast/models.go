@@ -10,7 +10,6 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,37 +24,35 @@ func newModels(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "models [QUEUE]",
 		Short: "Show the models that the daemon keeps of the queues",
-		Long: "Show what the daemon has learnt of a queue, or of all: the laws of lifetimes that compete with their " +
-			"scores, the model of Lublin and Feitelson,\n" +
-			"the Markov chains, and what the users do, in numbers.",
+		Long: "Show what the daemon has learnt of a queue, or of all: the laws of lifetimes with their scores, " +
+			"the model of Lublin and Feitelson,\n" +
+			"the Markov chains, and statistics of the users.",
 		Example: "  waitcast models batch\n" +
 			"  waitcast models batch --json | jq .markov.procs.transitions",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return a.models(c.Context(), cluster, args) },
 	}
-	command.Flags().StringVar(&cluster, "cluster", "", "cluster, if the daemon watches several")
+	command.Flags().StringVar(&cluster, "cluster", "", "cluster, if the daemon has several")
 	return command
 }
 
-// models requests the models of one queue, or of all of them.
+// models requests the models of one queue or of all queues.
 func (a *app) models(ctx context.Context, cluster string, queues []string) error {
-	if a.timeout <= 0 {
-		return console.NewUsageError("--timeout must be more than 0")
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
-	defer cancel()
+	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+		return a.eachModel(ctx, c, cluster, queues)
+	})
+}
+
+// eachModel prints the models of the named queues, or of all queues if none is named.
+func (a *app) eachModel(ctx context.Context, c *client.Client, cluster string, queues []string) error {
 	if len(queues) == 0 {
 		known, _, err := c.Queues(ctx, cluster)
 		if err != nil {
-			return a.refusedAs(err)
+			return err
 		}
 		for _, q := range known.Queues {
 			if q.Cluster != known.Queues[0].Cluster {
-				return console.NewUsageError("the daemon watches several clusters: give --cluster")
+				return console.NewUsageError("the daemon has several clusters: give --cluster")
 			}
 			queues = append(queues, q.Name)
 		}
@@ -67,7 +64,7 @@ func (a *app) models(ctx context.Context, cluster string, queues []string) error
 	for i, queue := range queues {
 		answer, raw, err := c.Models(ctx, cluster, queue)
 		if err != nil {
-			return a.refusedAs(err)
+			return err
 		}
 		if err := a.printModels(answer, raw, i > 0); err != nil {
 			return err
@@ -80,15 +77,6 @@ func (a *app) models(ctx context.Context, cluster string, queues []string) error
 	return nil
 }
 
-// refusedAs prints the daemon's refusal as JSON too where that is wanted.
-func (a *app) refusedAs(err error) error {
-	var problem *client.ProblemError
-	if a.JSON && errors.As(err, &problem) {
-		return errors.Join(err, a.printJSON(problem.JSON))
-	}
-	return err
-}
-
 func (a *app) printModels(m *wire.Models, raw json.RawMessage, more bool) error {
 	if a.JSON {
 		return a.printJSON(raw)
@@ -97,8 +85,8 @@ func (a *app) printModels(m *wire.Models, raw json.RawMessage, more bool) error 
 	if more {
 		out.WriteByte('\n')
 	}
-	fmt.Fprintf(&out, "Queue %s of cluster %s, as of %s\n", console.Printable(m.Queue), console.Printable(m.Cluster),
-		m.AsOf.In(a.zone).Format("2006-01-02 15:04:05"))
+	fmt.Fprintf(&out, "Queue %s of cluster %s, %s\n", console.Printable(m.Queue), console.Printable(m.Cluster),
+		inTitle(m.AsOf, a.zone))
 	if m.Lublin == nil || m.Users == nil || m.Markov == nil {
 		out.WriteString("  no job of it has been seen yet\n")
 	} else {
@@ -111,7 +99,7 @@ func (a *app) printModels(m *wire.Models, raw json.RawMessage, more bool) error 
 	return err
 }
 
-// lawsTable writes the competing laws, the best first, the chosen one with a star.
+// lawsTable writes the competing laws, the best first. A star marks the chosen law.
 func lawsTable(w io.Writer, laws []wire.LifetimeLaws) {
 	for _, l := range laws {
 		fmt.Fprintf(w, "\nLifetimes of %s jobs: %d\n", console.Printable(l.Class), l.Jobs) //nolint:errcheck // a buffer
@@ -134,7 +122,7 @@ func lawsTable(w io.Writer, laws []wire.LifetimeLaws) {
 			fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\n", mark, console.Printable(s.Law), score, s.Scored,
 				console.Printable(s.Reason))
 		}
-		_ = t.Flush() // a buffer
+		_ = t.Flush() // writes to memory
 		if q := l.Law; q != nil {
 			fmt.Fprintf(w, "  by the law with *: half of the jobs take %s, 9 of 10 %s\n",
 				band(q.P25, q.P75), upTo(q.P90))
@@ -180,7 +168,7 @@ func markovText(out *bytes.Buffer, m *wire.Markov) {
 		}
 		fmt.Fprintln(t, strings.Join(row, "\t")+"\t") //nolint:errcheck // a buffer
 	}
-	_ = t.Flush() // a buffer
+	_ = t.Flush() // writes to memory
 }
 
 func usersText(out *bytes.Buffer, u *wire.Users) {

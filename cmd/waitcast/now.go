@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/job"
@@ -20,10 +21,11 @@ func newNow(a *app) *cobra.Command {
 	var request job.Request
 	command := &cobra.Command{
 		Use:   "now",
-		Short: "Show what would start at once",
-		Long: "Show for each queue the largest sizes and time limits that would start at once: what is free, and for " +
-			"how long before the jobs that wait need it,\n" +
-			"with the probability that such a job does start within a minute.",
+		Short: "Show which jobs would start at once",
+		Long: "Show for each queue the largest sizes and time limits that would start at once. They follow from " +
+			"the free processors, and\n" +
+			"from the time until the waiting jobs need them. Each has the probability that such a job starts " +
+			"within a minute.",
 		Example: "  waitcast now\n" +
 			"  waitcast now -q batch",
 		Args: cobra.NoArgs,
@@ -39,23 +41,16 @@ func newNow(a *app) *cobra.Command {
 }
 
 func (a *app) now(ctx context.Context, cluster string, request job.Request) error {
-	if a.timeout <= 0 {
-		return console.NewUsageError("--timeout must be more than 0")
-	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
-	defer cancel()
-	answer, raw, err := c.Now(ctx, cluster, request)
-	if err != nil {
-		return a.refusedAs(err)
-	}
-	return a.printAnswer(raw, nowText(answer, a.zone), answer.Stale, answer.AgeSeconds)
+	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+		answer, raw, err := c.Now(ctx, cluster, request)
+		if err != nil {
+			return err
+		}
+		return a.printAnswer(raw, nowText(answer, a.zone), answer.Stale, answer.AgeSeconds)
+	})
 }
 
-// nowText writes what would start at once for people, a line for each opening.
+// nowText writes the jobs that would start at once, one line for each opening.
 func nowText(n *wire.Now, zone *time.Location) []byte {
 	var p page
 	var table bytes.Buffer
@@ -87,7 +82,7 @@ func nowText(n *wire.Now, zone *time.Location) []byte {
 				percent(o.Probability), o.LikelyProcs)
 		}
 	}
-	_ = w.Flush() // it is memory
+	_ = w.Flush() // writes to memory
 	p.Write(table.Bytes())
 	p.Line("", "")
 	for i := range n.Queues {
@@ -95,7 +90,6 @@ func nowText(n *wire.Now, zone *time.Location) []byte {
 			p.Line(q.Queue, q.Reason)
 		}
 	}
-	p.Line("As of", fmt.Sprintf("%s, %s ago", n.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
-		duration.Format(fromSeconds(n.AgeSeconds))))
+	p.asOf(n.AsOf, n.AgeSeconds, zone)
 	return p.Bytes()
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedNow is what the fake tells: invented numbers.
+// cannedNow returns the fake's answer, with invented numbers.
 func cannedNow() wire.Now {
 	return wire.Now{
 		AsOf: time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC), AgeSeconds: 3,
@@ -33,7 +33,7 @@ short           nothing: no processor is free
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestNowText proves what people read, and the exit codes.
+// TestNowText proves the text for people and the exit codes.
 func TestNowText(t *testing.T) {
 	r := runWith(serve(t, 200, cannedNow()), "now")
 	if r.stdout != cannedNowText || r.code != exitDone || r.stderr != "" {
@@ -58,7 +58,7 @@ func TestNowText(t *testing.T) {
 	}
 }
 
-// The answer shown in the docs is what the command prints.
+// TestDocsShowWhatStartsNow proves that the command prints the answer that the docs show.
 func TestDocsShowWhatStartsNow(t *testing.T) {
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(cannedNowText,
 		"    $1"); !strings.Contains(sections(t)["waitcast now"], want) {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestAbsurdNumbersAreWrongUsage gives every flag of every command that takes a number what is no number, infinite or
-// absurd: the exit code is 2, and the message names the flag. Nothing is read before.
+// TestAbsurdNumbersAreWrongUsage gives every numeric flag of every command a value that is no number, infinite or
+// absurd. The exit code is 2, the message names the flag, and the command reads nothing before.
 func TestAbsurdNumbersAreWrongUsage(t *testing.T) {
 	flags := 0
 	for _, c := range below(newRoot(&app{env: func(string) string { return "" }})) {
@@ -38,7 +38,7 @@ func TestAbsurdNumbersAreWrongUsage(t *testing.T) {
 	}
 }
 
-// TestAbsurdNumbersInTexts does the same for the numbers that stand in texts.
+// TestAbsurdNumbersInTexts does the same for numbers within texts.
 func TestAbsurdNumbersInTexts(t *testing.T) {
 	for flag, values := range map[string][]string{
 		"study none.swf --out none.csv --load": {"NaN", "Inf", "0.1,NaN", "0.1:NaN:0.1",

@@ -13,11 +13,11 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// inlineCode is what stands between backquotes.
+// inlineCode matches a text between backquotes.
 var inlineCode = regexp.MustCompile("`([^`\n]+)`")
 
-// commandsIn returns the calls of a program in a page: the lines of its blocks of code, and what stands between
-// backquotes with more than the name.
+// commandsIn returns the calls of a program in a page: the lines of its blocks of code, and each text between
+// backquotes that has more than the program's name.
 func commandsIn(page, program string) []string {
 	var found []string
 	for line := range strings.Lines(page) {
@@ -51,8 +51,8 @@ func understood(root *cobra.Command, call string) error {
 	return command.ValidateArgs(command.Flags().Args())
 }
 
-// TestPagesCommands proves that every call of the command in the pages for operators and users is one that it
-// understands, and that each answer to a user's question has one.
+// TestPagesCommands proves that the command understands every call of it in the pages for operators and users, and that
+// each answer to a user's question contains such a call.
 func TestPagesCommands(t *testing.T) {
 	for _, name := range []string{"operate.md", "faq.md"} {
 		content, err := os.ReadFile("../../docs/" + name)
@@ -66,7 +66,7 @@ func TestPagesCommands(t *testing.T) {
 		}
 		for _, call := range calls {
 			if err := understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard},
-				zone: time.UTC}), call); err != nil {
+				zone: time.UTC, env: noEnv}), call); err != nil {
 				t.Errorf("%s: %s: %v", name, call, err)
 			}
 		}
@@ -80,11 +80,11 @@ func TestPagesCommands(t *testing.T) {
 			}
 		}
 	}
-	// the test can fail
+	// This shows that the test can fail.
 	for _, wrong := range []string{
 		"waitcast now --no-such", "waitcast nonsense", "waitcast log-level loud", "waitcast quarantine x",
 	} {
-		if understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, zone: time.UTC}),
+		if understood(newRoot(&app{Console: console.Console{Stdout: io.Discard, Stderr: io.Discard}, env: noEnv}),
 			wrong) == nil {
 			t.Errorf("%s is understood", wrong)
 		}

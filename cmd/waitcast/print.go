@@ -14,10 +14,10 @@ import (
 	"github.com/waitcast/waitcast/internal/memsize"
 )
 
-// noEnd stands for a quantile that is never reached.
+// noEnd is the text of a quantile that is never reached.
 const noEnd = "no end in sight"
 
-// printJSON prints what the daemon sent, as one line.
+// printJSON prints the daemon's answer in one line.
 func (a *app) printJSON(raw json.RawMessage) error {
 	var line bytes.Buffer
 	if err := json.Compact(&line, raw); err != nil {
@@ -28,7 +28,7 @@ func (a *app) printJSON(raw json.RawMessage) error {
 	return err
 }
 
-// waitText writes a forecast for people: the median first.
+// waitText writes a forecast, the median first.
 func waitText(w *wire.Wait, zone *time.Location) []byte {
 	q := w.WaitSeconds
 	var p page
@@ -52,14 +52,14 @@ func waitText(w *wire.Wait, zone *time.Location) []byte {
 		p.Line("", "(No end in sight: the jobs that can end do not free enough processors.)")
 	}
 	p.explain(w.WaitsFor, w.Sooner)
-	p.Line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
-		duration.Format(fromSeconds(w.AgeSeconds))))
+	p.asOf(w.AsOf, w.AgeSeconds, zone)
 	p.Line("Method", w.Method)
 	p.Line("Asked", asked(w))
 	return p.Bytes()
 }
 
-// asked repeats how the question was understood: above all the time limit, which can be written in many ways.
+// asked describes how the daemon understood the request. The time limit matters most, because users write it in many
+// ways.
 func asked(w *wire.Wait) string {
 	text := fmt.Sprintf("queue %s of cluster %s, %d processors", w.Queue, w.Cluster, w.Procs)
 	if w.Procs == 1 {
@@ -88,7 +88,7 @@ func quantile(seconds *float64) string {
 	return duration.Format(fromSeconds(*seconds))
 }
 
-// band writes the range between two quantiles.
+// band formats the range between two quantiles.
 func band(low, high *float64) string {
 	from, to := quantile(low), quantile(high)
 	if from == to {
@@ -104,7 +104,7 @@ func upTo(high *float64) string {
 	return "at most " + quantile(high)
 }
 
-// percent writes a probability; certainty is left to 0 and 1 themselves.
+// percent formats a probability. Only the values 0 and 1 are shown as 0 % and 100 %.
 func percent(p float64) string {
 	switch {
 	case 0 < p && p < 0.01:
@@ -115,7 +115,7 @@ func percent(p float64) string {
 	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
-// fromSeconds makes a duration of seconds, bounded by the longest there is.
+// fromSeconds converts seconds to a duration. Larger values give the longest duration.
 func fromSeconds(s float64) time.Duration {
 	ns := s * float64(time.Second)
 	switch {
@@ -127,5 +127,5 @@ func fromSeconds(s float64) time.Duration {
 	return time.Duration(ns)
 }
 
-// page is a text page of an answer of the daemon.
+// page is a text page that shows an answer of the daemon.
 type page struct{ console.TextPage }

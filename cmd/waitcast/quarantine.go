@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// quarantineFlags are those of waitcast quarantine.
+// quarantineFlags are the flags of waitcast quarantine.
 type quarantineFlags struct {
 	cluster, reason string
 	limit           int
@@ -26,7 +26,7 @@ func newQuarantine(a *app) *cobra.Command {
 		Use:   "quarantine",
 		Short: "List lines of the logs that could not be used",
 		Long: "List lines of the logs that the daemon could not use, by file, line and reason, the newest last.\n\n" +
-			"The daemon keeps the newest 10000. What is not printable is shown as \\xNN, a backslash as two.",
+			"The daemon keeps the newest 10000. Unprintable bytes are shown as \\xNN, a backslash as two.",
 		Example: "  waitcast quarantine --reason procs\n" +
 			"  waitcast quarantine --limit 10000 --json | jq -r '.bad_lines[].text'",
 		Args: cobra.NoArgs,
@@ -36,7 +36,7 @@ func newQuarantine(a *app) *cobra.Command {
 	flags.StringVar(&f.cluster, "cluster", "", "only lines of this cluster")
 	flags.StringVar(&f.reason, "reason", "",
 		"only lines of this reason: format, field, time, procs, future, long_line, unknown")
-	flags.IntVar(&f.limit, "limit", 100, "at most so many lines, the newest; up to 10000")
+	flags.IntVar(&f.limit, "limit", 100, "maximum number of lines, the newest; up to 10000")
 	return command
 }
 
@@ -71,7 +71,7 @@ func (a *app) quarantine(ctx context.Context, f quarantineFlags) error {
 	return err
 }
 
-// quarantineText writes every line with its place and reason in front, what is wrong below, and then the line itself.
+// quarantineText writes for each line its place and reason, below it the error, and then the line itself.
 func (a *app) quarantineText(q *wire.Quarantine) []byte {
 	var out strings.Builder
 	for _, b := range q.BadLines {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Each job is a copy of a recorded one at the same time of the week, with a number, user and submit of its own.
+// TestResampleCopiesRecords proves that each job copies a recorded one at the same time of the week, with its own
+// number, user and submission.
 func TestResampleCopiesRecords(t *testing.T) {
 	text := inhabited(t)
 	header, original := read(t, text)
@@ -46,7 +48,8 @@ func TestResampleCopiesRecords(t *testing.T) {
 	}
 }
 
-// Twice the users are about twice the jobs; a load above the machine's is warned of.
+// TestResampleLoad proves that twice the users submit about twice the jobs, and that a load above the machine's brings
+// a warning.
 func TestResampleLoad(t *testing.T) {
 	text := inhabited(t)
 	_, once := read(t, succeed(t, text, "resample", "-", "--seed", "1").stdout)
@@ -62,8 +65,8 @@ func TestResampleLoad(t *testing.T) {
 	}
 }
 
-// A trace that is mixed in brings its jobs, cut to the first one's machine, in queues by name, without numbers that
-// mean something else there.
+// TestResampleMixes proves that an additional trace brings its jobs, cut to the first trace's machine, in queues by
+// name. Numbers that would mean something else in the first trace are left out.
 func TestResampleMixes(t *testing.T) {
 	text := inhabited(t)
 	other := strings.NewReplacer("Queue: 1 short", "Queue: 1 long", "Queue: 2 long", "Queue: 2 night", "MaxProcs: 64",
@@ -77,7 +80,7 @@ func TestResampleMixes(t *testing.T) {
 	mixed := map[int64]int{}
 	for _, j := range jobs {
 		if j.Group == 3 {
-			continue // of the first trace, whose own sizes are as they were
+			continue // of the first trace, whose own sizes do not change
 		}
 		mixed[j.Queue]++
 		if j.Procs() > 8 || j.Partition != swf.Unknown || j.Executable != swf.Unknown ||
@@ -90,7 +93,7 @@ func TestResampleMixes(t *testing.T) {
 	}
 }
 
-// Flurries are taken out of their users and come as often as asked: none at 0.
+// TestResampleRare proves that flurries are taken from their users and come as often as requested, and never at 0.
 func TestResampleRare(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(inhabited(t))
@@ -120,12 +123,12 @@ func TestResampleRare(t *testing.T) {
 	}
 }
 
-// Favored users come more often, so that the jobs are more like theirs; a class of weight 0 is left out; the numbers of
-// long-term and temporary users have factors.
+// TestResampleFavor proves that favored users come more often, so that the jobs become more like theirs, and that a
+// class of weight 0 is left out. Factors apply to the numbers of long-term and of temporary users.
 func TestResampleFavor(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("; MaxProcs: 64\n; UnixStartTime: 0\n")
-	for week := range 30 { // users 0 to 9 stay for long, odd ones with wide jobs; 100 to 129 come for a week each
+	for week := range 30 { // users 0 to 9 stay for long, the odd ones with wide jobs; 100 to 129 come for a week each
 		for user := range 10 {
 			procs := 1 + 31*(user%2)
 			fmt.Fprintf(&text, "1 %d 0 %d %d -1 -1 1 1000 -1 1 %d 3 4 1 1 -1 -1\n", week*offline.WeekSeconds+1000*user,
@@ -173,8 +176,8 @@ func TestResampleFavor(t *testing.T) {
 	}
 }
 
-// Users who wait for a machine that cannot keep up submit less than their copies that do not; the waits are those of
-// the simulation.
+// TestResampleFeedback proves that users who wait for an overloaded machine submit less than their copies without
+// waits. The waits are those of the simulation.
 func TestResampleFeedback(t *testing.T) {
 	text := strings.Replace(inhabited(t), "MaxProcs: 64", "MaxProcs: 16", 1)
 	args := []string{"resample", "-", "--seed", "2", "--load", "4"}
@@ -224,7 +227,43 @@ func TestResampleRefuses(t *testing.T) {
 	}
 }
 
-// KTH x 1.3 reaches the load within 10 % over 8 seeds, as told on standard error.
+// TestResampleOtherLoad proves that a workload whose load is far from the requested one brings a warning. One user has
+// nearly all the work, within a few weeks. In a short workload this user is missing or comes more often than in the
+// log.
+func TestResampleOtherLoad(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("; MaxProcs: 64\n")
+	for i := range 400 {
+		user, procs, runtime := i%12, 1, 60
+		if i >= 150 && i < 180 {
+			user, procs, runtime = 12, 64, 86400
+		}
+		fmt.Fprintf(&text, "%d %d -1 %d %d -1 -1 -1 -1 -1 1 %d -1 -1 -1 -1 -1 -1\n", i+1, 150_000*i, runtime, procs,
+			user+1)
+	}
+	warned := 0
+	for seed := range 8 {
+		r := succeed(t, text.String(), "resample", "-", "--length", "3w", "--seed", strconv.Itoa(seed))
+		var load, want float64
+		at := strings.Index(r.stderr, "offered load")
+		if _, err := fmt.Sscanf(r.stderr[at:], "offered load %g; standard input has %g,", &load, &want); err != nil {
+			t.Fatal(err, r.stderr)
+		}
+		off := math.Abs(load/want-1) > .15
+		if off {
+			warned++
+		}
+		if strings.Contains(r.stderr, "% off: users come with all their jobs") != off {
+			t.Errorf("seed %d: load %v of %v: told %s", seed, load, want, r.stderr)
+		}
+	}
+	if warned == 0 {
+		t.Error("no load is off: this log shows nothing")
+	}
+}
+
+// TestResampleKTH proves that KTH x 1.3 reaches the load within 10 % over 8 seeds, as the command prints on standard
+// error.
 func TestResampleKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

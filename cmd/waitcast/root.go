@@ -19,15 +19,15 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "waitcast",
 		Short: "How long would this job wait?",
-		Long: "waitcast asks the daemon of a cluster (waitcastd) how long a job would wait, " +
-			"and what to ask for instead.\n\n" +
+		Long: "waitcast asks the daemon of a cluster (waitcastd) how long a job would wait, and which request " +
+			"would start sooner.\n\n" +
 			"Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no forecast possible, 4 data stale\n" +
-			"(the answer is printed all the same).",
+			"(the answer is still printed).",
 		Example: "  waitcast wait -q short -n 16 -t 2h\n" +
 			"  waitcast wait job.sh\n" +
 			"  waitcast --url http://head:9817 now",
 		Version:       buildVersion().String(),
-		SilenceErrors: true, // run prints them
+		SilenceErrors: true, // run prints the errors
 		SilenceUsage:  true,
 	}
 	root.SetOut(a.Stdout)
@@ -37,7 +37,8 @@ func newRoot(a *app) *cobra.Command {
 	root.Flags().Lookup("version").Usage = "print the version, as waitcast version does"
 	a.timeout = duration.Value(10 * time.Second)
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.url, "url", "", "address of the daemon; default WAITCAST_URL, else "+client.DefaultURL)
+	flags.StringVar(&a.url, "url", "", "address of the daemon; default WAITCAST_URL, else unix://"+
+		client.DefaultSocket+" if it answers, else "+client.DefaultURL)
 	flags.BoolVar(&a.JSON, "json", false, "print JSON")
 	flags.Var(&a.timeout, "timeout", "how long to wait for the daemon's answer")
 	a.shows.flags(flags)
@@ -59,8 +60,8 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// checkNumbers refuses flags that are no number, infinite or absurdly large, which pass comparisons with a bound. What
-// else a flag wants is checked by its command.
+// checkNumbers returns an error for flags whose number is NaN, infinite or absurdly large: such values pass comparisons
+// with a bound. Each command checks the other rules of its flags.
 func checkNumbers(flags *pflag.FlagSet) error {
 	var problems []error
 	flags.Visit(func(f *pflag.Flag) {

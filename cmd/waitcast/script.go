@@ -16,14 +16,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// batch is the script whose job is asked about, and how it would be submitted.
+// batch is the script of the job, and the options of its submission.
 type batch struct {
 	path      string
-	options   []string // of sbatch, qsub or bsub
+	options   []string // options of sbatch, qsub or bsub
 	scheduler string
 }
 
-// set takes the arguments of the command: a script, and behind "--" the options of its submission.
+// set parses the arguments of the command: a script, and after "--" the options of its submission.
 func (b *batch) set(c *cobra.Command, args []string) error {
 	if at := c.ArgsLenAtDash(); at >= 0 {
 		args, b.options = args[:at], args[at:]
@@ -42,7 +42,7 @@ func (b *batch) set(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// missing names the flags without which there is nothing to ask, where no script is read.
+// missing returns an error that names the required flags that are missing. It returns nil if a script is read.
 func missing(c *cobra.Command, names ...string) error {
 	var none []string
 	for _, name := range names {
@@ -57,7 +57,7 @@ func missing(c *cobra.Command, names ...string) error {
 	return nil
 }
 
-// read reads the script, as its scheduler's command would with these options in this environment.
+// read reads the script as the scheduler's command would, with these options and this environment.
 func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 	in, name := stdin, "standard input"
 	if b.path != "-" {
@@ -65,7 +65,7 @@ func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 		if err != nil {
 			return nil, console.NewUsageError("script: " + err.Error())
 		}
-		defer func() { _ = file.Close() }() // only read
+		defer func() { _ = file.Close() }() // nothing was written
 		in, name = file, b.path
 	}
 	env := map[string]string{}
@@ -85,7 +85,8 @@ func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 	return &r, nil
 }
 
-// fill takes from the script what no flag of ours sets, and prints its warnings on standard error.
+// fill sets the fields of the request from the script unless a flag sets them. It prints the script's warnings on
+// standard error.
 func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *whatIf, memory *memsize.Value) error {
 	s, err := b.read(c.InOrStdin())
 	if err != nil {
@@ -118,6 +119,9 @@ func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *wh
 	if !given("gpus") {
 		request.GPUs = s.GPUs
 	}
+	if !given("gpus") && !given("gpu-type") {
+		request.GPUType = s.GPUType
+	}
 	if !given("mem") {
 		*memory = memsize.Value(s.Memory)
 	}
@@ -131,7 +135,7 @@ func (b *batch) fill(c *cobra.Command, a *app, request *job.Request, compare *wh
 		if s.TimeLimit <= 0 {
 			return console.NewUsageError(b.path + " asks for no time limit: say with -t which one it would get")
 		}
-		compare.limits = limitList{s.TimeLimit.Round(time.Second)}
+		compare.limits = limitList{all: []time.Duration{s.TimeLimit.Round(time.Second)}}
 	}
 	return nil
 }

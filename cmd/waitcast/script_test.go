@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// asking is a daemon that answers every GET /v1/wait and keeps what was asked.
+// asking starts a daemon that answers every GET /v1/wait and keeps the newest question.
 func asking(t *testing.T) (address string, asked *url.Values) {
 	t.Helper()
 	asked = &url.Values{}
@@ -37,8 +37,8 @@ func asking(t *testing.T) (address string, asked *url.Values) {
 	return server.URL, asked
 }
 
-// TestWaitReadsScripts proves that what a batch script of each scheduler asks for is what the daemon is asked, that
-// options of its submission override the script, and flags both.
+// TestWaitReadsScripts proves that the command asks the daemon for what the batch script requests, for each scheduler.
+// Options of the submission override the script, and flags override both.
 func TestWaitReadsScripts(t *testing.T) {
 	address, asked := asking(t)
 	dir := t.TempDir()
@@ -93,7 +93,8 @@ func TestWaitReadsScripts(t *testing.T) {
 
 // sameDuration reports whether two texts are the same time limit.
 func sameDuration(a, b string) bool {
-	var x, y limitList
+	inSeconds := func(string) string { return "s" }
+	x, y := limitList{env: inSeconds}, limitList{env: inSeconds}
 	return x.Set(a) == nil && y.Set(b) == nil && x.String() == y.String()
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Each attribute changes its own fields alone, of about the fraction of the jobs, by at most the degree; the header
-// keeps what it had.
+// TestShakeChangesOneField proves that each attribute changes only its own fields, for about the given fraction of the
+// jobs and by at most the given degree. The header keeps its lines.
 func TestShakeChangesOneField(t *testing.T) {
 	text := inhabited(t)
 	header, original := read(t, text)
-	const fraction, share = .25, .04 // of some 1,000 jobs, 3 standard deviations
+	const fraction, share = .25, .04 // share is 3 standard deviations for about 1,000 jobs
 	for attribute, c := range map[string]struct {
 		degree string
 		most   int64
@@ -59,13 +59,13 @@ func TestShakeChangesOneField(t *testing.T) {
 			}
 		}
 		got := float64(changed) / float64(len(jobs))
-		if got > fraction+share || got < fraction-3*share { // small sizes are often rounded back to themselves
+		if got > fraction+share || got < fraction-3*share { // rounding often takes small sizes back to themselves
 			t.Errorf("%s: %v of the jobs changed", attribute, got)
 		}
 	}
 }
 
-// Shaken by users, all jobs of a user move by the same time.
+// TestShakeUsersMoveTogether proves that if users are shaken, all jobs of a user move by the same time.
 func TestShakeUsersMoveTogether(t *testing.T) {
 	text := inhabited(t)
 	_, original := read(t, text)
@@ -87,7 +87,7 @@ func TestShakeUsersMoveTogether(t *testing.T) {
 	}
 }
 
-// About a tenth of KTH's jobs move by up to a minute.
+// TestShakeKTH proves that about a tenth of KTH's jobs move by up to a minute.
 func TestShakeKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: no whole trace")

@@ -5,8 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// smallTrace has three jobs on 4 processors: the second must wait for the first, the third fits beside it and is short;
-// a job that is too large, and a line that is none.
+// smallTrace has three jobs on 4 processors. The second must wait for the first, and the third is short and fits beside
+// the first. It also has a job that is too large and an invalid line.
 const smallTrace = `; MaxProcs: 4
 ; Queue: 1 batch
 1 0 5 100 3 -1 -1 3 100 -1 1 1 1 1 1 -1 -1 -1
@@ -34,23 +32,14 @@ func simulateCommand(t *testing.T, trace string, args ...string) result {
 	return runEnv(map[string]string{}, strings.NewReader(trace), false, append([]string{"simulate"}, args...)...)
 }
 
-// records reads what the command wrote.
-func records(t *testing.T, text string) (out []swf.Record) {
+// records parses the output of the command.
+func records(t *testing.T, text string) []swf.Record {
 	t.Helper()
-	in := swf.NewReader(strings.NewReader(text))
-	for {
-		var r swf.Record
-		switch err := in.Next(&r); {
-		case errors.Is(err, io.EOF):
-			return out
-		case err != nil:
-			t.Fatal(err)
-		}
-		out = append(out, r)
-	}
+	_, out := read(t, text)
+	return out
 }
 
-// The waits are those of a schedule worked out by hand, under every policy.
+// TestSimulateWaits proves that under every policy the waits are those of a schedule worked out by hand.
 func TestSimulateWaits(t *testing.T) {
 	for policy, waits := range map[string][]int64{
 		"fcfs": {0, 90, 130}, "easy": {0, 90, 0}, "conservative": {0, 90, 0},
@@ -78,7 +67,8 @@ func TestSimulateWaits(t *testing.T) {
 	}
 }
 
-// Limits kill, actual runtimes replace limits, the load is reached by shrinking the times between submissions.
+// TestSimulateOptions proves three options: limits kill jobs, actual runtimes replace limits, and the load is reached
+// by shorter times between submissions.
 func TestSimulateOptions(t *testing.T) {
 	trace := "; MaxProcs: 4\n1 0 0 100 4 -1 -1 4 60 -1 1 1 1 1 1 -1 -1 -1\n2 10 0 50 4 -1 -1 4 50 -1 1 2 1 1 1 -1 -1 " +
 		"-1\n"
@@ -107,7 +97,7 @@ func TestSimulateOptions(t *testing.T) {
 	}
 }
 
-// A compressed trace on standard input is read like a plain one.
+// TestSimulateZipped proves that the command reads a compressed trace on standard input like a plain one.
 func TestSimulateZipped(t *testing.T) {
 	plain, packed := simulateCommand(t, smallTrace, "-"), simulateCommand(t, zipped(t, smallTrace), "-")
 	if plain.stdout == "" || packed.stdout != plain.stdout || packed.code != plain.code {
@@ -115,7 +105,7 @@ func TestSimulateZipped(t *testing.T) {
 	}
 }
 
-// The plot is well-formed SVG.
+// TestSimulatePlot proves that the plot is well-formed SVG.
 func TestSimulatePlot(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "q.svg")
 	if r := simulateCommand(t, smallTrace, "--plot", path, "-"); r.code != 0 {
@@ -134,7 +124,7 @@ func TestSimulatePlot(t *testing.T) {
 	}
 }
 
-// What cannot be is refused with the exit codes of docs/command.md.
+// TestSimulateErrors proves that impossible requests are refused with the exit codes of docs/command.md.
 func TestSimulateErrors(t *testing.T) {
 	for _, c := range []struct {
 		trace string
@@ -149,6 +139,7 @@ func TestSimulateErrors(t *testing.T) {
 		{smallTrace, nil, exitUsage, "arg"},
 		{"", []string{"-"}, exitFailed, "processors"},
 		{"; MaxProcs: 4\n", []string{"-"}, exitFailed, "no job that can be simulated"},
+		{"no workload\n", []string{"-"}, exitFailed, "is it in the Standard Workload Format?"},
 		{"", []string{"/no/such/file.swf"}, exitFailed, "/no/such/file.swf"},
 	} {
 		r := simulateCommand(t, c.trace, c.args...)
@@ -158,7 +149,7 @@ func TestSimulateErrors(t *testing.T) {
 	}
 }
 
-// With the rules of pyss every job of KTH-SP2 starts when pyss started it.
+// TestSimulateAsPyss proves that with the rules of pyss every job of KTH-SP2 starts when pyss started it.
 func TestSimulateAsPyss(t *testing.T) {
 	trace := refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz")
 	for _, policy := range []string{"fcfs", "easy", "conservative"} {

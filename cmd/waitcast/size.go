@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// sizeFlags are those of waitcast size.
+// sizeFlags are the flags of waitcast size.
 type sizeFlags struct {
 	queues, cluster                  string
 	sizes                            string
@@ -33,22 +33,23 @@ type sizeFlags struct {
 	user, account, qos               string
 	all, watch                       bool
 	doneGiven, gainGiven             bool
+	env                              func(string) string
 }
 
-// shownSizes is how many candidates are shown unless all are asked for.
+// shownSizes is the number of candidates that are shown without --all.
 const shownSizes = 12
 
 func newSize(a *app) *cobra.Command {
-	var f sizeFlags
+	f := sizeFlags{env: a.env}
 	command := &cobra.Command{
 		Use:   "size -q QUEUE[,QUEUE...] --sizes SIZES --runtime TABLE",
-		Short: "Tell which size, in which queue, finishes soonest",
-		Long: "Tell which number of processors, in which queue, makes a job finish soonest: each size with its wait, " +
-			"its runtime and its finish,\n" +
-			"the best first. For a malleable job that runs: whether it had better expand, " +
-			"keep its size or shrink.\n\n" +
-			"How long the job runs on so many processors is told by one of --runtime, --amdahl, " +
-			"--downey and --history.",
+		Short: "Show which size, in which queue, finishes soonest",
+		Long: "Show which number of processors, in which queue, makes a job finish soonest. Each size has its " +
+			"wait, its runtime and\n" +
+			"its finish; the best comes first. For a running malleable job: whether it should expand, keep " +
+			"its size or shrink.\n\n" +
+			"The runtime by number of processors is given by one of --runtime, --amdahl, --downey and " +
+			"--history.",
 		Example: "  waitcast size -q short,long --sizes 1,2,4..64 --runtime 1:10h,2:5.5h,64:30m -t 1.5x\n" +
 			"  waitcast size -q batch --min 8 --max 32 --amdahl 0.02,40h --deadline 2026-03-02T18:00:00Z\n" +
 			"  waitcast size --job 4711 --sizes 8..128 --downey 60,0.5,100h --remaining 3h --watch",
@@ -62,42 +63,43 @@ func newSize(a *app) *cobra.Command {
 	return command
 }
 
-// add adds the flags.
+// add defines the flags.
 func (f *sizeFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.queues, "queue", "q", "",
-		"queues to choose among, separated by commas; CLUSTER:QUEUE where the daemon watches several")
+		"queues to choose among, separated by commas; CLUSTER:QUEUE if the daemon has several")
 	flags.StringVar(&f.cluster, "cluster", "", "cluster of the queues that are named without one")
 	flags.StringVar(&f.sizes, "sizes", "",
 		"numbers of processors: 1,2,12; 4..64 doubles from 4 to 64, 4-9 is each from 4 to 9")
 	flags.IntVar(&f.min, "min", 0, "instead of --sizes: the smallest")
 	flags.IntVar(&f.max, "max", 0, "and the largest")
-	flags.StringVar(&f.runtime, "runtime", "", "runtimes that are known: 1:10h,2:5.5h")
+	flags.StringVar(&f.runtime, "runtime", "", "known runtimes: 1:10h,2:5.5h")
 	flags.StringVar(&f.amdahl, "amdahl", "", "F,T1: serial part of the work, and runtime on one processor")
 	flags.StringVar(&f.downey, "downey", "",
 		"A,SIGMA,T1: average parallelism, its variance, and runtime on one processor")
 	flags.StringVar(&f.history, "history", "",
 		"USER:NAME: that user's runs of jobs of that name, as far as the daemon knows them")
-	flags.StringVarP(&f.limit, "time", "t", "", "time limit, or 1.5x for so many times the runtime")
+	flags.StringVarP(&f.limit, "time", "t", "", "time limit, or 1.5x for 1.5 times the runtime")
 	flags.StringVar(&f.by, "by", "",
-		"what is best: mean, quantile, deadline, cost or considerate; default mean, or what the flags below say")
-	flags.Float64Var(&f.level, "level", 0, "level of the quantile of the finish; .5 by default")
+		"the criterion: mean, quantile, deadline, cost or considerate; default mean, or the criterion of the "+
+			"flags below")
+	flags.Float64Var(&f.level, "level", 0, "level of the quantile of the finish; 0.5 by default")
 	flags.StringVar(&f.deadline, "deadline", "",
-		"when it must have finished: an instant (2026-03-02T18:00:00Z), or how long from now")
+		"when the job must have finished: an instant (2026-03-02T18:00:00Z), or a time from now")
 	flags.Float64Var(&f.priceProcHour, "price-proc-hour", 0, "price of a processor for an hour")
 	flags.Float64Var(&f.priceHour, "price-hour", 0, "price of an hour until the finish, in the same unit")
-	flags.IntVarP(&f.request, "procs", "n", 0, "size that would be asked for otherwise: gains are over it")
-	flags.StringVar(&f.job, "job", "", "the malleable job that runs and could change its size")
+	flags.IntVarP(&f.request, "procs", "n", 0, "the size that you would use otherwise: gains are relative to it")
+	flags.StringVar(&f.job, "job", "", "the running malleable job")
 	flags.IntVar(&f.holds, "holds", 0, "instead of --job: processors that the running job holds")
 	flags.Var(&f.remaining, "remaining", "how long the running job would still run at its size")
 	flags.Float64Var(&f.done, "done", 0, "instead of --remaining: the part of its work that is done, 0 to 1")
-	flags.Var(&f.overhead, "overhead", "how long it stands still while it changes its size")
-	flags.Float64Var(&f.leastGain, "least-gain", 0, "by what part another size must be better for a running job, or "+
-		"an advice that stands, to change; .05 by default")
-	flags.Var(&f.hold, "hold", "with --watch: how long an advice stands at least")
+	flags.Var(&f.overhead, "overhead", "how long the job pauses while it changes its size")
+	flags.Float64Var(&f.leastGain, "least-gain", 0, "the part by which another size must be better before a "+
+		"running job, or the current advice, changes; 0.05 by default")
+	flags.Var(&f.hold, "hold", "with --watch: minimum time for which an advice is kept")
 	flags.StringVarP(&f.user, "user", "u", "", "user who would submit the job")
 	flags.StringVarP(&f.account, "account", "A", "", "account that is charged")
 	flags.StringVar(&f.qos, "qos", "", "quality of service")
-	flags.BoolVar(&f.watch, "watch", false, "go on, and tell whenever the advice changes")
+	flags.BoolVar(&f.watch, "watch", false, "keep running, and print the advice whenever it changes")
 	flags.BoolVar(&f.all, "all", false, fmt.Sprintf("show all candidates, not the best %d", shownSizes))
 	for _, name := range []string{"remaining", "overhead", "hold"} {
 		flags.Lookup(name).DefValue = ""
@@ -105,30 +107,27 @@ func (f *sizeFlags) add(flags *pflag.FlagSet) {
 }
 
 func (a *app) size(ctx context.Context, f *sizeFlags) error {
-	if a.timeout <= 0 {
-		return console.NewUsageError("--timeout must be more than 0")
-	}
 	question, err := f.question()
 	if err != nil {
 		return err
 	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
 	if f.watch {
+		c, err := a.daemon()
+		if err != nil {
+			return err
+		}
 		return a.refusedAs(c.Watch(ctx, question, "", a.sizeEvent))
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
-	defer cancel()
-	answer, raw, err := c.Size(ctx, question)
-	if err != nil {
-		return a.refusedAs(err)
-	}
-	return a.printAnswer(raw, sizeText(answer, f.all, a.zone), answer.Stale, answer.AgeSeconds)
+	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+		answer, raw, err := c.Size(ctx, question)
+		if err != nil {
+			return err
+		}
+		return a.printAnswer(raw, sizeText(answer, f.all, a.zone), answer.Stale, answer.AgeSeconds)
+	})
 }
 
-// sizeEvent prints an event of a subscription: a line of JSON, or the advice in a sentence.
+// sizeEvent prints an event of a subscription: one line of JSON, or the advice in a sentence.
 func (a *app) sizeEvent(e client.WatchEvent) error {
 	if a.JSON {
 		return a.printJSON(e.JSON)
@@ -148,7 +147,7 @@ func (a *app) sizeEvent(e client.WatchEvent) error {
 	return err
 }
 
-// sizeText writes an answer for people: the advice first.
+// sizeText writes an answer, the advice first.
 func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 	var p page
 	p.Line("Advice", s.Advice.Reason)
@@ -163,15 +162,14 @@ func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 	for i := range shown {
 		fmt.Fprintln(w, sizeRow(s, &shown[i]))
 	}
-	_ = w.Flush() // it is memory
+	_ = w.Flush() // writes to memory
 	p.Write(table.Bytes())
 	p.below(len(s.Candidates)-len(shown), s.LeftOut)
-	p.Line("As of", fmt.Sprintf("%s, %s ago", s.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
-		duration.Format(fromSeconds(s.AgeSeconds))))
+	p.asOf(s.AsOf, s.AgeSeconds, zone)
 	return p.Bytes()
 }
 
-// sizeHead names the columns; those that an answer lacks are left out.
+// sizeHead returns the names of the columns. Columns that the answer lacks are left out.
 func sizeHead(s *wire.Size) string {
 	columns := []string{"procs", "queue", "limit", "median wait", "mean wait", "mean run", "mean finish"}
 	if s.Candidates[0].MeanBefore != nil {
@@ -218,7 +216,7 @@ func sizeRow(s *wire.Size, c *wire.SizeCandidate) string {
 	return strings.Join(columns, "\t")
 }
 
-// gained writes what a candidate gains over the request.
+// gained describes how much sooner a candidate ends than the request.
 func gained(c *wire.SizeCandidate) string {
 	switch m := c.Gain.MeanFinish; {
 	case c.Requested:

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedSize is what the fake tells: invented numbers.
+// cannedSize returns the fake's answer, with invented numbers.
 func cannedSize() wire.Size {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	candidate := func(procs int, wait, run, best, gain float64) wire.SizeCandidate {
@@ -30,8 +30,8 @@ func cannedSize() wire.Size {
 	return wire.Size{
 		Objective: "mean", AsOf: at, AgeSeconds: 3,
 		Advice: wire.SizeAdvice{Action: "ask", Cluster: "main", Queue: "batch", Procs: 16, Best: .83, Since: at,
-			Reason: "ask for 16 processors in queue batch: the job finishes in 2 h 20 min on the average, 20 min of " +
-				"it waiting, 4 h sooner than with 64 processors; it turns out best in 83 % of the cases"},
+			Reason: "ask for 16 processors in queue batch: the job finishes in about 2½ h on the average, about 20 " +
+				"min of it waiting, about 4 h sooner than with 64 processors; it turns out best in 83 % of the cases"},
 		Candidates: []wire.SizeCandidate{candidate(16, 1200, 7200, .83, 14400), candidate(32, 10_800, 5400, .12, 6600),
 			candidate(64, 19_200, 3600, .05, 0)},
 		LeftOut: []wire.SizeLeftOut{{Cluster: "main", Queue: "short", Procs: 64, Reason: "larger_than_machine",
@@ -39,9 +39,10 @@ func cannedSize() wire.Size {
 	}
 }
 
-const cannedSizeText = `Advice          ask for 16 processors in queue batch: the job finishes in 2 h 20
-                min on the average, 20 min of it waiting, 4 h sooner than with
-                64 processors; it turns out best in 83 % of the cases
+const cannedSizeText = `Advice          ask for 16 processors in queue batch: the job finishes in about
+                2½ h on the average, about 20 min of it waiting, about 4 h
+                sooner than with 64 processors; it turns out best in 83 % of the
+                cases
 
 procs  queue  limit  median wait  mean wait   mean run    mean finish  9 of 10 by   best  gain
 16     batch  4 h    10 min       20 min      2 h         2 h 20 min   2 h 40 min   83 %  4 h sooner
@@ -52,7 +53,8 @@ Left out        64 in short: 64 processors asked for, queue short has 32
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestSizeText proves what people read, that JSON is passed on as it came, and that stale data has its own exit code.
+// TestSizeText proves the text for people, that the JSON of the daemon is printed unchanged, and that stale data has
+// its own exit code.
 func TestSizeText(t *testing.T) {
 	args := []string{"size", "-q", "batch", "--sizes", "16..64", "--amdahl", "0,32h"}
 	r := runWith(serve(t, 200, cannedSize()), args...)
@@ -80,10 +82,10 @@ func TestSizeText(t *testing.T) {
 	}
 }
 
-// squeeze makes runs of spaces one: how wide columns are is nobody's promise.
+// squeeze turns each run of spaces into one, because the widths of columns may change.
 func squeeze(text string) string { return regexp.MustCompile(` +`).ReplaceAllString(text, " ") }
 
-// The answer shown in the docs is what the command prints.
+// TestDocsShowTheSize proves that the command prints the answer that the docs show.
 func TestDocsShowTheSize(t *testing.T) {
 	text := runWith(serve(t, 200, cannedSize()), "size", "-q", "batch", "--sizes", "16..64", "--amdahl", "0,32h").stdout
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text,
@@ -95,7 +97,7 @@ func TestDocsShowTheSize(t *testing.T) {
 	}
 }
 
-// TestSizeQuestion proves that flags become the question that they mean.
+// TestSizeQuestion proves which question each set of flags becomes.
 func TestSizeQuestion(t *testing.T) {
 	var asked wire.SizeRequest
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
@@ -148,7 +150,7 @@ func TestSizeQuestion(t *testing.T) {
 	}
 }
 
-// TestSizeUsage proves that what cannot be asked is refused by its flag before anyone is asked.
+// TestSizeUsage proves that an impossible question is refused with the name of its flag before the daemon is asked.
 func TestSizeUsage(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--runtime, --amdahl":     {"-q", "a", "--sizes", "1"},
@@ -173,8 +175,8 @@ func TestSizeUsage(t *testing.T) {
 	}
 }
 
-// TestSizeWatch proves that each event is printed as it comes, as a sentence or as a line of JSON, and that a question
-// that is refused in the end decides the exit code.
+// TestSizeWatch proves that the command prints each event at once, as a sentence or as a line of JSON. If the daemon
+// refuses the question later, this decides the exit code.
 func TestSizeWatch(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		connections := 0
@@ -210,7 +212,7 @@ func TestSizeWatch(t *testing.T) {
 	}
 }
 
-// FuzzSizes proves that no text makes sizes that cannot be, or too many.
+// FuzzSizes proves that no text makes impossible sizes or too many.
 func FuzzSizes(f *testing.F) {
 	for _, seed := range []string{
 		"1,2,4..64", "4-9", "1..9223372036854775807", "9223372036854775806-9223372036854775807", "-1", "..", "1,,2",

@@ -11,13 +11,13 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// mostSizes bounds the sizes of one question.
+// mostSizes is the maximum number of sizes in one request.
 const mostSizes = 1024
 
-// largestSize is the largest number that ends a range: more processors than any machine has.
+// largestSize is the largest end of a range. No machine has more processors.
 const largestSize = 1 << 30
 
-// question reads the flags.
+// question converts the flags to a request.
 func (f *sizeFlags) question() (*wire.SizeRequest, error) {
 	q := &wire.SizeRequest{
 		Min: f.min, Max: f.max, User: f.user, Account: f.account, QOS: f.qos,
@@ -47,8 +47,14 @@ func (f *sizeFlags) question() (*wire.SizeRequest, error) {
 			return nil,
 				console.NewUsageError(fmt.Sprintf("--time %q: write a time limit, or a factor such as 1.5x", f.limit))
 		}
-	default:
-		q.TimeLimit = f.limit
+	case f.limit != "":
+		limit, err := parseLimit(f.limit, f.env)
+		if err != nil {
+			return nil, console.NewUsageError("--time: " + err.Error())
+		}
+		if q.TimeLimit = f.limit; unitless(f.limit) {
+			q.TimeLimit = duration.String(limit)
+		}
 	}
 	if err := f.running(q); err != nil {
 		return nil, err
@@ -64,7 +70,7 @@ func (f *sizeFlags) question() (*wire.SizeRequest, error) {
 	return q, nil
 }
 
-// running reads the flags of a job that runs.
+// running parses the flags about a running job.
 func (f *sizeFlags) running(q *wire.SizeRequest) error {
 	remaining, overhead := time.Duration(f.remaining).Seconds(), time.Duration(f.overhead).Seconds()
 	if f.job == "" && f.holds == 0 {
@@ -85,7 +91,7 @@ func (f *sizeFlags) running(q *wire.SizeRequest) error {
 	return nil
 }
 
-// places reads queues, each as QUEUE or CLUSTER:QUEUE.
+// places parses queues, each as QUEUE or CLUSTER:QUEUE.
 func places(text, cluster string) ([]wire.Place, error) {
 	if text == "" {
 		if cluster == "" {
@@ -107,7 +113,7 @@ func places(text, cluster string) ([]wire.Place, error) {
 	return out, nil
 }
 
-// sizes reads a list of sizes: numbers, doubling ranges 4..64 and full ranges 4-9.
+// sizes parses a list of sizes: numbers, doubling ranges 4..64 and full ranges 4-9.
 func sizes(flag, text string) ([]int, error) {
 	if text == "" {
 		return nil, nil
@@ -152,7 +158,7 @@ func sizes(flag, text string) ([]int, error) {
 	return out, nil
 }
 
-// runtimeOf reads how the runtime depends on the size; nil if nothing is given.
+// runtimeOf parses how the runtime depends on the size. It returns nil if no flag is given.
 func runtimeOf(table, amdahl, downey, history string) (*wire.Runtime, error) {
 	given := 0
 	for _, text := range []string{table, amdahl, downey, history} {
@@ -187,7 +193,7 @@ func runtimeOf(table, amdahl, downey, history string) (*wire.Runtime, error) {
 	return &wire.Runtime{Downey: &wire.RuntimeDowney{A: numbers[0], Sigma: numbers[1], T1Seconds: t1}}, nil
 }
 
-// runtimeTable reads 1:10h,2:5.5h.
+// runtimeTable parses a table such as 1:10h,2:5.5h.
 func runtimeTable(text string) (*wire.Runtime, error) {
 	out := &wire.Runtime{}
 	for item := range strings.SplitSeq(text, ",") {
@@ -207,7 +213,7 @@ func runtimeTable(text string) (*wire.Runtime, error) {
 	return out, nil
 }
 
-// model reads so many numbers and a runtime.
+// model parses n numbers and a runtime.
 func model(flag, text string, n int, form string) ([]float64, float64, error) {
 	parts := strings.Split(text, ",")
 	if len(parts) != n+1 {

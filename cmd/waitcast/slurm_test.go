@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// startSlurm starts a real Slurm on this machine, for this test and the commands that it runs, or skips the test by
-// name.
+// startSlurm starts a real Slurm on this machine, for this test and the commands that it runs, or skips the test with
+// the reason.
 func startSlurm(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -27,7 +27,7 @@ func startSlurm(t *testing.T) {
 			t.Skipf("real Slurm: %s is missing (make test-deps)", name)
 		}
 	}
-	parent, err := os.MkdirTemp("", "slurm") // short: the name of a socket has 107 bytes
+	parent, err := os.MkdirTemp("", "slurm") // a short path, because the name of a socket has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func startSlurm(t *testing.T) {
 	up := exec.CommandContext(t.Context(), "../../scripts/slurm-cluster", "up", dir, "--nodes", "2", "--cpus", "2",
 		"--port", strconv.Itoa(testports.Take(t, 4)))
 	if out, err := up.CombinedOutput(); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "slurmctld.log")) // may not be there
+		log, _ := os.ReadFile(filepath.Join(dir, "slurmctld.log")) // the file may not exist
 		if strings.Contains(string(log), "getaddrinfo() failed") {
 			t.Skip("real Slurm: it resolves even 127.0.0.1 only where there is a network")
 		}
@@ -55,9 +55,9 @@ func startSlurm(t *testing.T) {
 	t.Setenv(asMain, "1") // the tasks run this test binary
 }
 
-// A study on a real Slurm: what is gathered is what a local run writes, byte for byte. Parts that are missing are
-// named, and only those are submitted again, and only by the same command; an array that is still in the queue is
-// waited for.
+// TestStudyOnSlurm proves on a real Slurm that the gathered results are, byte for byte, what a local run writes. The
+// command names missing parts. Only those are submitted again, and only by the same command. An array that is still in
+// the queue is waited for.
 func TestStudyOnSlurm(t *testing.T) {
 	startSlurm(t)
 	dir := t.TempDir()
@@ -69,13 +69,13 @@ func TestStudyOnSlurm(t *testing.T) {
 	args := append(shakenStudy(trace), "--out", out, "--slurm", "--slurm-parts", "4", "--slurm-at-once", "2",
 		"--slurm-option=--partition=short")
 
-	// sbatch takes the last of two --array: parts 2 and 3 are lost.
+	// sbatch takes the last of two --array options, so parts 2 and 3 are lost.
 	r := runWith("", append(args, "--slurm-option=--array=0-1")...)
 	expect(t, r, 1, "submitted parts 0-3 of 4 as Slurm job", "of 4 parts these are missing: 2-3", "part-2-of-4.log")
 	if _, err := os.Stat(out); err == nil {
 		t.Error("there are results, though parts are missing")
 	}
-	// They are submitted by the same command, and held; who interrupts it leaves them in the queue.
+	// The same command submits them, and they are held. An interrupted command leaves them in the queue.
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestStudyOnSlurm(t *testing.T) {
 	if err := held.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	_ = held.Wait() // the exit code is looked at
+	_ = held.Wait() // the test checks the exit code
 	if code := held.ProcessState.ExitCode(); code != 1 {
 		t.Errorf("interrupted: exit code %d", code)
 	}
@@ -124,11 +124,11 @@ func TestStudyOnSlurm(t *testing.T) {
 	}
 }
 
-// awaitFile waits until a file has a text.
+// awaitFile waits until a file contains a text.
 func awaitFile(t *testing.T, path, text string) {
 	t.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); time.Now().Before(deadline); <-time.After(20 * time.Millisecond) {
-		if got, _ := os.ReadFile(path); strings.Contains(string(got), text) { // it may not be there yet
+		if got, _ := os.ReadFile(path); strings.Contains(string(got), text) { // the file may not exist yet
 			return
 		}
 	}

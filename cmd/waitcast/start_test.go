@@ -15,11 +15,11 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/offline"
 )
 
-// longYear is a year in whole weeks, in seconds: a log that is shifted by it keeps its weekdays.
+// longYear is a year of whole weeks, in seconds: a log shifted by it keeps its weekdays.
 const longYear = 52 * offline.WeekSeconds
 
-// madeLog is a log of 26 weeks in which 30 users submit sessions of jobs on working days. Its submissions are later by
-// shift than its header's UnixStartTime, a Monday.
+// madeLog returns a log of 26 weeks in which 30 users submit sessions of jobs on working days. Its submissions are
+// shift seconds later than the UnixStartTime of its header, which is a Monday.
 func madeLog(shift int64) string {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var text strings.Builder
@@ -48,7 +48,7 @@ func madeLog(shift int64) string {
 // jobLine matches the number and the submission of a job in a workload file.
 var jobLine = regexp.MustCompile(`(?m)^(\d+) (\d+) `)
 
-// unshifted takes a shift out of the submissions of a workload file.
+// unshifted subtracts a shift from the submissions of a workload file.
 func unshifted(text string, shift int64) string {
 	return jobLine.ReplaceAllStringFunc(text, func(line string) string {
 		fields := strings.Fields(line)
@@ -57,8 +57,8 @@ func unshifted(text string, shift int64) string {
 	})
 }
 
-// TestALogMayBeginAYearAfterItsHeader gives every command that reads a log one that begins with its header's clock, and
-// the same log a year later by that clock: nothing but the submissions is different in what comes out.
+// TestALogMayBeginAYearAfterItsHeader gives every command that reads logs two of them: one that begins with its
+// header's clock, and the same log a year later by that clock. The outputs differ only in the submissions.
 func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 	var folders [2]string
 	for i, shift := range []int64{0, longYear} {
@@ -103,7 +103,7 @@ func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 				text := unshifted(r.stdout+"\n"+string(made), []int64{0, longYear}[i])
 				if strings.Contains(command, "--arrivals lublin") ||
 					command == "generate --from log.swf --jobs 500 --seed 1" {
-					text = r.stdout // it begins with a week of its own
+					text = r.stdout // this output begins with a week of its own
 				}
 				out[i] = plainTimes(text + "\n" + r.stderr)
 			}
@@ -114,7 +114,7 @@ func TestALogMayBeginAYearAfterItsHeader(t *testing.T) {
 	}
 }
 
-// plainTimes takes out how long something took and instants on the log's clock, and cuts numbers to nine digits.
+// plainTimes removes durations of the computation and instants on the log's clock, and cuts numbers to nine digits.
 func plainTimes(text string) string {
 	text = regexp.MustCompile(`"(first|last)":\[[^\]]*\]|"(from|until|last_event)_seconds":[0-9.e+]+|"took_seconds": `+
 		`[0-9.]+|(?m:^[0-9a-f]{16},)|(?m:^.* jobs a second$)`).ReplaceAllString(text, "")
@@ -142,8 +142,8 @@ func firstDifference(a, b string) string {
 	return fmt.Sprintf("%d and %d lines", len(x), len(y))
 }
 
-// TestStartOfALog proves that --start has the log begin where it says: with the header, the year without jobs counts,
-// and a start after the first submission is refused.
+// TestStartOfALog proves that --start sets the beginning of the log. At the instant of the header the year without jobs
+// counts. A start after the first submission is refused.
 func TestStartOfALog(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("log.swf", []byte(madeLog(longYear)), 0o600); err != nil {
@@ -165,7 +165,7 @@ func TestStartOfALog(t *testing.T) {
 	if n := last("header"); n < 70*week {
 		t.Errorf("from the header %d weeks, want 78 with the year without jobs", n/week)
 	}
-	if n := last("1970-12-28"); n < 24*week || n > 29*week { // the week before the first job's
+	if n := last("1970-12-28"); n < 24*week || n > 29*week { // the week before that of the first job
 		t.Errorf("from a week before %d weeks", n/week)
 	}
 	for _, from := range []string{"1971-02-01", "yesterday", ""} {

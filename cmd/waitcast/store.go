@@ -17,17 +17,18 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// defaultStore is where the daemon's packages keep the database.
+// defaultStore is the path of the database that the daemon's packages use.
 const defaultStore = "/var/lib/waitcast/waitcast.db"
 
-// newStore returns waitcast store, the one command that opens the daemon's database itself.
+// newStore returns waitcast store, the only command that opens the daemon's database itself.
 func newStore(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "store",
-		Short: "Copy, back up, restore and look at the daemon's database",
-		Long: "Copy, back up, restore and look at the daemon's database: a file (SQLite), " +
-			"or a PostgreSQL database by its\n" +
-			"address, postgres://USER@HOST/DATABASE. A password is better kept in the file that PGPASSFILE names.",
+		Short: "Copy, back up, restore and inspect the daemon's database",
+		Long: "Copy, back up, restore and inspect the daemon's database: a file (SQLite), or a PostgreSQL " +
+			"database by its\n" +
+			"address, postgres://USER@HOST/DATABASE. A password is better kept in the file that PGPASSFILE " +
+			"names.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return console.NewUsageError("give copy, backup, restore or info")
@@ -49,8 +50,9 @@ func newStoreBackup(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Write a copy of the database to a new file, while the daemon runs",
-		Long: "Write a copy of the database, as of one moment, to a new file. The daemon may go on meanwhile. The " +
-			"copy is looked at in full.\n\n" +
+		Long: "Write a copy of the database, as of one moment, to a new file. The daemon may keep running " +
+			"meanwhile. The " +
+			"copy is checked in full.\n\n" +
 			"This is for files; a PostgreSQL database is backed up by pg_dump.",
 		Example: "  waitcast store backup /backup/waitcast-$(date +%F).db",
 		Args:    cobra.ExactArgs(1),
@@ -79,10 +81,10 @@ func newStoreRestore(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a backup the daemon's database again",
-		Long: "Make a backup the daemon's database again. The daemon must be stopped. The backup is looked at in " +
+		Long: "Replace the daemon's database by a backup. The daemon must be stopped. The backup is verified in " +
 			"full first, and stays.\n\n" +
-			"The daemon then reads the logs from where it stood when the backup was made. Run this as the user that " +
-			"the daemon runs as, or give it the file.",
+			"The daemon then continues the logs from the position at the time of the backup. Run this as the user " +
+			"of the daemon, or change the owner of the file afterwards.",
 		Example: "  systemctl stop waitcastd\n" +
 			"  sudo -u waitcast waitcast store restore /backup/waitcast-2026-03-01.db --replace\n" +
 			"  systemctl start waitcastd",
@@ -111,7 +113,7 @@ func newStoreRestore(a *app) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&to, "to", defaultStore, "the daemon's database")
-	flags.BoolVar(&replace, "replace", false, "rename the database that is there")
+	flags.BoolVar(&replace, "replace", false, "rename the existing database")
 	return command
 }
 
@@ -119,8 +121,8 @@ func newStoreInfo(a *app) *cobra.Command {
 	var from string
 	command := &cobra.Command{
 		Use:   "info",
-		Short: "Tell what is in the database, and who writes it",
-		Long: "Tell the version of the database's schema, its size, what is in it, and who writes it. " +
+		Short: "Show what is in the database, and who writes it",
+		Long: "Show the version of the database's schema, its size, its contents, and who writes it. " +
 			"The daemon may be running.",
 		Example: "  waitcast store info --from postgres://waitcast@db.example.org/waitcast",
 		Args:    cobra.NoArgs,
@@ -143,7 +145,7 @@ func describe(ctx context.Context, place string) (*modelstore.Info, error) {
 	return sqlite.Describe(ctx, place)
 }
 
-// printInfo prints what is known of a store.
+// printInfo prints a summary of a store.
 func (a *app) printInfo(info *modelstore.Info) error {
 	if a.JSON {
 		return a.printJSON(mustJSON(info))
@@ -164,7 +166,7 @@ func (a *app) printInfo(info *modelstore.Info) error {
 	return t.Flush()
 }
 
-// imported returns the size of the histories in a space.
+// imported describes the size of the histories in a space.
 func imported(s *modelstore.SpaceInfo) string {
 	if s.HistoryChunks == 0 {
 		return dash("")
@@ -172,7 +174,7 @@ func imported(s *modelstore.SpaceInfo) string {
 	return fmt.Sprintf("%s in %d chunks", megabytes(s.HistoryBytes), s.HistoryChunks)
 }
 
-// writer reports who writes a space.
+// writer describes which process writes a space.
 func (a *app) writer(s *modelstore.SpaceInfo) string {
 	if s.Holder == "" || s.Until.IsZero() {
 		return dash(console.Printable(s.Holder))
@@ -188,10 +190,10 @@ func dash(s string) string {
 	return s
 }
 
-// megabytes writes a size as people do.
+// megabytes formats a size in megabytes.
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// canRead returns an error with a remedy if the user who restores a backup cannot read it.
+// canRead returns an error with advice if the user who restores a backup cannot read it.
 func canRead(backup string) error {
 	f, err := os.Open(backup)
 	if errors.Is(err, fs.ErrPermission) {
@@ -204,7 +206,7 @@ func canRead(backup string) error {
 	return f.Close()
 }
 
-// orElsewhere adds to the error of a missing database where to look.
+// orElsewhere adds advice to the error of a missing database: where else to look.
 func orElsewhere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; --from names the database, waitcast.db in the daemon's data_dir", err)

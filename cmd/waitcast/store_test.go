@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// storeFile returns a database with 30 events, 2 rows, a snapshot and a value, which nobody has open.
+// storeFile returns the path of a closed database with 30 events, 2 rows, a snapshot and a value.
 func storeFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "w.db")
@@ -56,8 +56,8 @@ func wantOutput(t *testing.T, r result, parts ...string) {
 	}
 }
 
-// TestStoreBackup proves that a backup is taken while somebody has the database open, that a restore wants it closed
-// and leaves what is there by default, and that info tells who has it.
+// TestStoreBackup proves that a backup works while another process has the database open. A restore needs a closed
+// database and by default keeps an existing one. The command info says which process has it open.
 func TestStoreBackup(t *testing.T) {
 	path := storeFile(t)
 	dir := t.TempDir()
@@ -93,7 +93,7 @@ func TestStoreBackup(t *testing.T) {
 }
 
 // TestStoreCopy proves that a file is copied to PostgreSQL and back, that a space in use and one that is not empty are
-// refused, and that info lists the spaces.
+// refused, and that the command info lists the spaces.
 func TestStoreCopy(t *testing.T) {
 	server := pgtest.New(t, pgtest.Options{})
 	url, path := server.NewDatabase(t), storeFile(t)

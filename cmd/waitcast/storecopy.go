@@ -17,10 +17,10 @@ import (
 	"github.com/waitcast/waitcast/modelstore/transfer"
 )
 
-// copyLease is how long a copy's leases last without a renewal.
+// copyLease is how long a lease lasts after its last renewal during a copy.
 const copyLease = time.Minute
 
-// storeCopyFlags are those of waitcast store copy.
+// storeCopyFlags are the flags of waitcast store copy.
 type storeCopyFlags struct{ from, to, space, toSpace string }
 
 func newStoreCopy(a *app) *cobra.Command {
@@ -28,10 +28,10 @@ func newStoreCopy(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "copy --from FILE|URL --to FILE|URL",
 		Short: "Copy a database into another one, of either kind",
-		Long: "Copy everything that a database holds into another one: from a file to PostgreSQL, back, " +
+		Long: "Copy the whole content of a database into another one: from a file to PostgreSQL, back, " +
 			"or from one to the same kind.\n" +
 			"The daemon must be stopped. The target must be empty; " +
-			"a copy that was interrupted goes on when it is made again.\n" +
+			"a copy that was interrupted continues when the command is run again.\n" +
 			"At the end both are read and compared.",
 		Example: "  waitcast store copy --from /var/lib/waitcast/waitcast.db --to " +
 			"postgres://waitcast@db.example.org/waitcast --space kth",
@@ -42,7 +42,7 @@ func newStoreCopy(a *app) *cobra.Command {
 	flags.StringVar(&f.from, "from", "", "the database to copy: a file, or the address of a PostgreSQL database")
 	flags.StringVar(&f.to, "to", "", "the database to copy it into")
 	flags.StringVar(&f.space, "space", postgres.DefaultSpace, "the space of the PostgreSQL database")
-	flags.StringVar(&f.toSpace, "to-space", "", "the space of the target, where it is not that of the source")
+	flags.StringVar(&f.toSpace, "to-space", "", "the space of the target, if it differs from that of the source")
 	return command
 }
 
@@ -75,10 +75,10 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 		bar.Describe(p.Stage)
 		if p.Total > 0 {
 			bar.ChangeMax64(p.Total)
-			_ = bar.Set64(p.Done) // it is only decoration
+			_ = bar.Set64(p.Done) // an error only spoils the bar
 		}
 	})
-	_ = bar.Clear() // as well
+	_ = bar.Clear() // an error only spoils the bar
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", err, cause)
@@ -98,7 +98,7 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	return err
 }
 
-// openToCopy opens one side of a copy, and sees to it that nobody writes it meanwhile.
+// openToCopy opens one side of a copy, and prevents others from writing it meanwhile.
 func openToCopy(ctx context.Context, place, space string, mustExist bool,
 	stop context.CancelCauseFunc) (modelstore.Portable, error) {
 	if isDatabase(place) {
@@ -118,10 +118,10 @@ func openToCopy(ctx context.Context, place, space string, mustExist bool,
 	return s, nil
 }
 
-// openSpace opens a space and holds its lease until it is closed; where the lease is lost, it stops the copy.
+// openSpace opens a space and holds its lease until the space is closed. If the lease is lost, it stops the copy.
 func openSpace(ctx context.Context, url, space string, mustExist bool,
 	stop context.CancelCauseFunc) (modelstore.Portable, error) {
-	if mustExist { // opening it for writing makes it
+	if mustExist { // opening a space for writing would create it
 		s, err := postgres.Open(ctx, url, postgres.Options{Space: space, ReadOnly: true})
 		if err != nil {
 			return nil, err
@@ -149,7 +149,7 @@ func openSpace(ctx context.Context, url, space string, mustExist bool,
 	return &heldSpace{Store: s, end: end, kept: kept}, nil
 }
 
-// heldSpace is a space whose lease is kept until it is closed.
+// heldSpace is a space whose lease is held until the space is closed.
 type heldSpace struct {
 	*postgres.Store
 	end  context.CancelFunc
@@ -163,7 +163,7 @@ func (h *heldSpace) Close() error {
 	return h.Store.Close()
 }
 
-// mustJSON returns a value as JSON; a plain struct always has one.
+// mustJSON returns a value as JSON. It ignores errors, which a plain struct cannot cause.
 func mustJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {

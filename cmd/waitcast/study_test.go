@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/simulator/study"
 )
 
-// queuedTrace writes a trace of n jobs on 32 processors that nobody has seen before.
+// queuedTrace writes a trace of n random jobs on 32 processors and returns its path.
 func queuedTrace(t *testing.T, dir string, n int) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(11, 12))
@@ -46,13 +46,13 @@ func content(t *testing.T, path string) string {
 	return string(text)
 }
 
-// shakenStudy is a study of 2 x 2 x (1 + 2 x 2) = 20 runs, without --out.
+// shakenStudy returns the flags of a study of 2 x 2 x (1 + 2 x 2) = 20 runs, without --out.
 func shakenStudy(trace string) []string {
 	return []string{"study", trace, "--policy", "easy,conservative", "--load", "0.7:0.8:0.1", "--shakes", "2",
 		"--seeds", "1:2", "--shake-fraction", "0.5"}
 }
 
-// A study writes its runs as CSV, and prints what they come to; a second time it finds everything done.
+// TestStudy proves that a study writes its runs as CSV and prints their summary. A second call finds every run done.
 func TestStudy(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "out.csv")
@@ -83,8 +83,8 @@ func TestStudy(t *testing.T) {
 	expect(t, runWith("", append(args, "--kill")...), 1, out+" has the results of another study")
 }
 
-// The curves of a study go to files of their own, also where all runs were there already, and the table tells their
-// roughness.
+// TestStudyCurves proves that the curves of a study go to separate files, even if all runs exist already, and that the
+// table gives their roughness.
 func TestStudyCurves(t *testing.T) {
 	dir := t.TempDir()
 	points, plot := filepath.Join(dir, "points.csv"), filepath.Join(dir, "plot.svg")
@@ -108,7 +108,7 @@ func TestStudyCurves(t *testing.T) {
 	expect(t, runWith("", append(args, "--part", "0/2", "--plot", plot)...), 2, "--plot go not with --part")
 }
 
-// Ctrl-C leaves a file that the same command goes on with.
+// TestStudyIsInterrupted proves that after Ctrl-C the same command continues with the file.
 func TestStudyIsInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	trace, out := queuedTrace(t, dir, 400), filepath.Join(dir, "out.csv")
@@ -128,7 +128,7 @@ func TestStudyIsInterrupted(t *testing.T) {
 	if err := command.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	_ = command.Wait() // the exit code is looked at
+	_ = command.Wait() // the test checks the exit code
 	lines := strings.Count(content(t, out), "\n")
 	if code := command.ProcessState.ExitCode(); code != 1 ||
 		!strings.Contains(stderr.String(), fmt.Sprintf("%s has %d of 3001 runs", out, lines-1)) {
@@ -136,7 +136,7 @@ func TestStudyIsInterrupted(t *testing.T) {
 	}
 }
 
-// What cannot be is refused before anything is written.
+// TestStudyRefuses proves that impossible requests are refused before anything is written.
 func TestStudyRefuses(t *testing.T) {
 	dir := t.TempDir()
 	trace, out := queuedTrace(t, dir, 5), filepath.Join(dir, "out.csv")
@@ -167,7 +167,7 @@ func TestStudyRefuses(t *testing.T) {
 	}
 }
 
-// Ranges have both ends, and the numbers that one would type.
+// TestRanges proves that ranges include both ends and consist of the numbers that a person would type.
 func TestRanges(t *testing.T) {
 	loads, err := offline.ParseLoads("0,0.55:0.6:0.01,1.2")
 	if d := cmp.Diff([]float64{0, .55, .56, .57, .58, .59, .6, 1.2}, loads); d != "" || err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// tokenFlags are those of waitcast token new.
+// tokenFlags are the flags of waitcast token new.
 type tokenFlags struct {
 	role, user, name string
 }
@@ -28,8 +28,8 @@ func newToken(a *app) *cobra.Command {
 		Use:   "new",
 		Short: "Make a token",
 		Long: "Make a random token, and print it together with the lines for the daemon's tokens_file.\n\n" +
-			"The token is shown this once: the file holds its hash. Give it to its user, and add the lines to the " +
-			"file; the daemon reads that again within seconds.",
+			"The token is shown only once: the file has its hash. Give it to its user, and add the lines to the " +
+			"file; the daemon reads the file again within seconds.",
 		Example: "  waitcast token new --role user --user alice\n" +
 			"  waitcast token new --role admin --name backup --json",
 		Args: cobra.NoArgs,
@@ -37,13 +37,13 @@ func newToken(a *app) *cobra.Command {
 	}
 	flags := one.Flags()
 	flags.StringVar(&f.role, "role", "user", "public, user or admin")
-	flags.StringVar(&f.user, "user", "", "whose jobs are the token's own; default for the role user: you")
+	flags.StringVar(&f.user, "user", "", "owner of the jobs that the token may see; default for the role user: you")
 	flags.StringVar(&f.name, "name", "", "name of the token in the file and in logs; default the user, else the role")
 	command.AddCommand(one)
 	return command
 }
 
-// tokenNew prints a new token and its line.
+// tokenNew prints a new token, and its line for the daemon's token file.
 func (a *app) tokenNew(f tokenFlags) error {
 	switch {
 	case !slices.Contains([]string{"public", "user", "admin"}, f.role):
@@ -67,7 +67,7 @@ func (a *app) tokenNew(f tokenFlags) error {
 		return err
 	}
 	if a.JSON {
-		told, err := json.Marshal(struct {
+		told, err := json.Marshal(struct { //nolint:gosec // it is printed for its owner, this once
 			Secret string `json:"token"`
 			token.Token
 		}{secret, entry})

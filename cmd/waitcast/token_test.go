@@ -14,7 +14,8 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// A new token is let in by the line that is printed with it, with its role and user, and each is another one.
+// TestTokenNew proves that the line printed with a new token lets the token in, with its role and user, and that each
+// token differs.
 func TestTokenNew(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range []struct {
@@ -60,8 +61,9 @@ func TestTokenNew(t *testing.T) {
 		`--role "emperor": want public, user or admin`)
 }
 
-// The token is the flag's file, else the variable's, else the variable's file; one that this user cannot read is no
-// reason not to ask, but for the flag's.
+// TestTokenOfQuestions proves where the token comes from: the flag's file, or else the variable, or else the variable's
+// file. If this user cannot read the variable's file, the command asks without a token. An unreadable file of the flag
+// is an error.
 func TestTokenOfQuestions(t *testing.T) {
 	var sent string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

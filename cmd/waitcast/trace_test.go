@@ -26,7 +26,7 @@ func runOn(stdin string, args ...string) result {
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// succeed runs the command and returns what it wrote.
+// succeed runs the command, which must succeed, and returns its output.
 func succeed(t *testing.T, stdin string, args ...string) result {
 	t.Helper()
 	r := runOn(stdin, args...)
@@ -52,8 +52,27 @@ func read(t *testing.T, text string) (*swf.Header, []swf.Record) {
 	}
 }
 
-// inhabited is a workload of 20 weeks: 12 users who submit a job each, about every 9 hours, and each of 40 who come for
-// a week. Numbers are drawn from a fixed seed.
+// readLog reads the records of a log.
+func readLog(t *testing.T, path string) (out []swf.Record) {
+	t.Helper()
+	file, err := swf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for {
+		var rec swf.Record
+		if err := file.Next(&rec); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, rec)
+	}
+}
+
+// inhabited returns a workload of 20 weeks: 12 users who each submit a job about every 9 hours, and 40 who each come
+// for a week. It is drawn from a fixed seed.
 func inhabited(t *testing.T) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -91,7 +110,7 @@ func inhabited(t *testing.T) string {
 	return text.String()
 }
 
-// save writes a file for a test.
+// save writes a file of a test and returns its path.
 func save(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -113,7 +132,8 @@ func zipped(t *testing.T, text string) string {
 	return out.String()
 }
 
-// A wrong use ends with code 2, a file that cannot be used with code 1; both say what is wrong and where.
+// TestTraceCommandErrors proves that wrong usage ends with code 2 and a file that cannot be used with code 1. Both
+// messages say what is wrong and where.
 func TestTraceCommandErrors(t *testing.T) {
 	trace := save(t, "t.swf", inhabited(t))
 	const one = "1 0 -1 10 1 -1 -1 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
@@ -180,11 +200,11 @@ func TestTraceCommandErrors(t *testing.T) {
 	}
 }
 
-// A workload is the same from a file, compressed, and from standard input; bad lines are told with their places and the
-// others used.
+// TestTraceIsReadFromAnywhere proves that a workload is the same from a file, from a compressed file and from standard
+// input. The command reports bad lines with their places and uses the others.
 func TestTraceIsReadFromAnywhere(t *testing.T) {
 	text := inhabited(t)
-	// without the line that names the file
+	// it leaves out the line that names the file
 	shaken := func(r result) string { _, rest, _ := strings.Cut(r.stdout, "\n"); return rest }
 	want := shaken(succeed(t, "", "shake", save(t, "t.swf", text), "--seed", "1"))
 	for name, r := range map[string]result{
@@ -204,8 +224,8 @@ func TestTraceIsReadFromAnywhere(t *testing.T) {
 	}
 }
 
-// Numbers that no job has, such as a submit in 292 billion years, are left out and counted, and no week until then is
-// gone through.
+// TestTraceImpossibleNumbers proves that numbers that no job can have, such as a submission in 292 billion years, are
+// left out and counted. The command does not visit each week until then.
 func TestTraceImpossibleNumbers(t *testing.T) {
 	text := inhabited(t) +
 		"900001 9223372036854775806 1 9223372036854775806 9223372036854775807 -1 -1 1 100 -1 1 1 3 4 1 1 -1 -1\n" +
@@ -222,7 +242,8 @@ func TestTraceImpossibleNumbers(t *testing.T) {
 	}
 }
 
-// Without --seed a random one is told, and with it the same bytes come again.
+// TestTraceSeedIsTold proves that without --seed the command prints the random seed that it drew, and that this seed
+// gives the same bytes again.
 func TestTraceSeedIsTold(t *testing.T) {
 	text := inhabited(t)
 	for _, args := range [][]string{

@@ -35,7 +35,7 @@ func newVersion(a *app) *cobra.Command {
 	}
 }
 
-// String is the version for people.
+// String returns the version as one line of text.
 func (v version) String() string {
 	if v.Commit != "" {
 		v.Version += " (" + v.Commit + ")"
@@ -43,7 +43,7 @@ func (v version) String() string {
 	return fmt.Sprintf("waitcast %s, %s, %s", v.Version, v.Go, v.System)
 }
 
-// buildVersion reads what the Go toolchain wrote into the binary.
+// buildVersion reads the version that the Go toolchain wrote into the binary.
 func buildVersion() version {
 	v := version{Version: built.String(), Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ import (
 func newWait(a *app) *cobra.Command {
 	var cluster string
 	var request job.Request
-	var compare whatIf
+	compare := whatIf{limits: limitList{env: a.env}}
 	var memory memsize.Value
 	var script batch
 	var keep float64
@@ -26,13 +25,15 @@ func newWait(a *app) *cobra.Command {
 		Use:   "wait -q QUEUE -n PROCS -t LIMIT | SCRIPT [-- OPTIONS]",
 		Short: "Forecast how long a job would wait if it were submitted now",
 		Long: "Forecast how long a job would wait if it were submitted now.\n\n" +
-			"LIMIT is read as " + duration.Allowed +
-			".\nA number alone is seconds (Slurm and LSF take it for minutes).\n\n" +
-			"With several queues, sizes or time limits, each separated by commas, all combinations are compared: " +
-			"what starts soonest comes first.\n\n" +
-			"SCRIPT is a batch script (- for standard input): what its #SBATCH, #PBS, #$ or #BSUB lines ask for, " +
-			"overridden by the OPTIONS that sbatch, qsub or bsub would get\n" +
-			"(and by SBATCH_* in the environment), then by the flags here.",
+			"LIMIT is read as " + duration.AllowedWithUnit +
+			".\nA number alone needs a unit, or the one that " + unitVariable + " names (s, m or h): Slurm and " +
+			"LSF read it as minutes.\n\n" +
+			"With several queues, sizes or time limits, each separated by commas, all combinations are " +
+			"compared: the one that starts soonest comes first.\n\n" +
+			"SCRIPT is a batch script (- for standard input). Its #SBATCH, #PBS, #$ or #BSUB lines are the " +
+			"request. The OPTIONS that sbatch,\n" +
+			"qsub or bsub would get override them, as SBATCH_* in the environment do; the flags here override " +
+			"both.",
 		Example: "  waitcast wait -q short -n 16 -t 2h30m\n" +
 			"  waitcast wait -q short -n 16 -t 2h30m --by 09:00\n" +
 			"  waitcast wait job.sh -- --time=30\n" +
@@ -58,7 +59,7 @@ func newWait(a *app) *cobra.Command {
 			case several:
 				return a.whatIf(c.Context(), cluster, request, &compare, instant)
 			}
-			request.Procs, request.TimeLimit = compare.procs[0], compare.limits[0]
+			request.Procs, request.TimeLimit = compare.procs[0], compare.limits.all[0]
 			return a.wait(c.Context(), cluster, request, client.WaitOptions{Keep: part, By: instant})
 		},
 	}
@@ -71,45 +72,30 @@ func newWait(a *app) *cobra.Command {
 	compare.flags(flags)
 	flags.IntVarP(&request.Nodes, "nodes", "N", 0, "number of nodes")
 	flags.IntVarP(&request.GPUs, "gpus", "G", 0, "number of GPUs, of all nodes together")
+	flags.StringVar(&request.GPUType, "gpu-type", "", "type of those GPUs, as the scheduler names it")
 	flags.Var(&memory, "mem", "memory, of all nodes together: "+memsize.Allowed)
 	flags.StringVarP(&request.Account, "account", "A", "", "account that is charged")
 	flags.StringVar(&request.QOS, "qos", "", "quality of service")
 	flags.StringVarP(&request.User, "user", "u", "", "user who would submit the job")
 	flags.Var(&by, "by", "show the probability of a start by then: "+byAllowed)
-	flags.StringVar(&cluster, "cluster", "", "cluster, where the daemon watches several")
+	flags.StringVar(&cluster, "cluster", "", "cluster, if the daemon has several")
 	keepFlag(flags, &keep)
-	flags.Lookup("time").DefValue = "" // there is none to show
+	flags.Lookup("time").DefValue = "" // there is no default to show
 	flags.StringVar(&script.scheduler, "scheduler", "",
 		"scheduler that the script is for: slurm, pbs, sge or lsf; default the one whose directives it has")
 	return command
 }
 
-// wait requests a forecast, prints the answer, and returns an error if there is none or if it is stale.
+// wait requests a forecast and prints the answer. It returns an error if there is no forecast or if it is stale.
 func (a *app) wait(ctx context.Context, cluster string, request job.Request, options client.WaitOptions) error {
 	if err := checkWait(request, time.Duration(a.timeout)); err != nil {
 		return err
 	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
-	defer cancel()
-	answer, raw, err := c.WaitJSON(ctx, cluster, request, options)
-	if err != nil {
-		var problem *client.ProblemError
-		if a.JSON && errors.As(err, &problem) {
-			return errors.Join(err, a.printJSON(problem.JSON))
+	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+		answer, raw, err := c.WaitJSON(ctx, cluster, request, options)
+		if err != nil {
+			return err
 		}
-		return err
-	}
-	if a.JSON {
-		err = a.printJSON(raw)
-	} else {
-		_, err = a.Stdout.Write(waitText(answer, a.zone))
-	}
-	if err == nil && answer.Stale {
-		return &staleError{age: fromSeconds(answer.AgeSeconds)}
-	}
-	return err
+		return a.printAnswer(raw, waitText(answer, a.zone), answer.Stale, answer.AgeSeconds)
+	})
 }

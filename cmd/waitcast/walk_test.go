@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,28 +20,36 @@ import (
 
 var (
 	walkSeed   = flag.Uint64("walk.seed", 1, "first seed of the random states")
-	walkStates = flag.Uint64("walk.states", 50, "number of random states")
+	walkStates = flag.Uint64("walk.states", 0, "number of random states; 0: 20, or 50 with WAITCAST_LONG")
 )
 
-// TestEveryAnswerTellsOneStory walks every endpoint and command on random states and checks the parts of all answers
-// against each other. A failure names the seed of its state: -walk.seed N -walk.states 1 repeats it.
+// TestEveryAnswerTellsOneStory asks every endpoint and runs every command on random states, and checks the parts of all
+// answers against each other. A failure names the seed of its state: -walk.seed N -walk.states 1 repeats it.
 func TestEveryAnswerTellsOneStory(t *testing.T) {
 	states := *walkStates
-	if testing.Short() {
-		states = min(states, 10)
+	switch {
+	case states > 0:
+	case testing.Short():
+		states = 10
+	case os.Getenv("WAITCAST_LONG") != "":
+		states = 50
+	default:
+		states = 20
 	}
 	for seed := *walkSeed; seed < *walkSeed+states; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newWorld(t, seed).walk() })
 	}
 }
 
-// walk visits all paths of the OpenAPI document.
+// walk asks all paths of the OpenAPI document.
 func (w *world) walk() {
 	visits := map[string]func(){
 		"get /v1/wait": w.walkWaits, "post /v1/wait": nil, "post /v1/size": w.walkSizes, "get /v1/watch": w.walkWatch,
-		"get /v1/now": w.walkNow, "get /v1/jobs": w.walkJobs, "get /v1/jobs/{id}": nil, "get /v1/queues": w.walkQueues,
+		"get /v1/now": w.walkNow, "get /v1/jobs": w.walkJobs, "get /v1/jobs/{id}": nil, "get /v1/me": w.walkMe,
+		"get /v1/when":     nil,
+		"get /v1/queues":   w.walkQueues,
 		"get /v1/forecast": w.walkForecast, "get /v1/models/{queue}": w.walkModels,
-		"get /v1/models/{queue}/lifetimes": nil, "get /v1/accuracy": w.walkAccuracy,
+		"get /v1/models/{queue}/lifetimes": nil, "get /v1/accuracy": w.walkAccuracy, "get /v1/history": nil,
 		"get /v1/accuracy/recent": nil, "get /v1/workload": w.walkRest, "get /v1/changes": nil, "get /v1/health": nil,
 		"get /v1/quarantine": nil, "get /v1/log-level": nil, "put /v1/log-level": nil, "get /v1/goroutines": nil,
 		"post /v1/import": nil, "get /metrics": w.walkMetrics, "get /healthz": nil, "get /readyz": nil,
@@ -67,13 +76,14 @@ func (w *world) walk() {
 	w.walkSubmission()
 }
 
-// walkNothing checks that nothing is claimed where nothing has been read.
+// walkNothing checks that no answer claims anything for a cluster without any record.
 func (w *world) walkNothing() {
 	q := answerOf[wire.Queues](w, "GET", "/v1/queues", nil)
 	if !q.AsOf.IsZero() || !q.Stale {
 		w.Errorf("queues as of %v, stale %t, and nothing has been read", q.AsOf, q.Stale)
 	}
 	for _, path := range []string{"/v1/wait?queue=alpha&procs=1", "/v1/jobs", "/v1/now", "/v1/jobs/1", "/v1/forecast",
+		"/v1/me?user=x",
 		"/readyz"} {
 		status, body := w.request("GET", path, nil)
 		if status != http.StatusServiceUnavailable {
@@ -88,7 +98,8 @@ func (w *world) walkNothing() {
 // command runs the command against the world's daemon.
 func (w *world) command(args ...string) result { return runWith(w.url, args...) }
 
-// same checks that a command prints, as JSON, what a path answers, and for people what it must contain.
+// same checks that a command prints the answer of a path as JSON, and that its text for people contains the given
+// words.
 func (w *world) same(path string, body any, args []string, contains ...string) {
 	w.Helper()
 	method := map[bool]string{true: "GET", false: "POST"}[body == nil]
@@ -113,7 +124,7 @@ func (w *world) same(path string, body any, args []string, contains ...string) {
 
 func (w *world) stale() bool { return w.clock.Sub(walkAt(w.newest)) > 10*time.Minute }
 
-// now is the instant that answers are for: where they are stale, that of the newest record.
+// now returns the instant that answers are for: that of the newest record if they are stale, else the clock's.
 func (w *world) now() time.Time {
 	if w.stale() {
 		return walkAt(w.newest)
@@ -121,7 +132,7 @@ func (w *world) now() time.Time {
 	return w.clock
 }
 
-// dated checks what every answer says of its age.
+// dated checks what an answer says about its age.
 func (w *world) dated(what string, asOf time.Time, age float64, stale bool) {
 	w.Helper()
 	if !asOf.Equal(walkAt(w.newest)) || asOf.After(w.clock) || math.Abs(age-w.clock.Sub(asOf).Seconds()) > 1e-3 ||
@@ -131,7 +142,7 @@ func (w *world) dated(what string, asOf time.Time, age float64, stale bool) {
 	}
 }
 
-// values are quantiles as numbers, +Inf for null.
+// values returns quantiles as numbers, +Inf for null.
 func values(q *wire.Quantiles) []float64 {
 	out := make([]float64, 0, 6)
 	for _, x := range []*float64{q.P10, q.P25, q.P50, q.P75, q.P90, q.P95} {
@@ -144,7 +155,7 @@ func values(q *wire.Quantiles) []float64 {
 	return out
 }
 
-// rise checks quantiles and the instants beside them.
+// rise checks that quantiles and the instants beside them rise and agree.
 func (w *world) rise(what string, q *wire.Quantiles, at *wire.Instants) []float64 {
 	w.Helper()
 	v := values(q)
@@ -172,7 +183,7 @@ func (c walkCase) query() string {
 	return fmt.Sprintf("queue=%s&procs=%d&time_limit=%.0f", c.queue, c.procs, c.limit.Seconds())
 }
 
-// cases are sizes and limits in every queue.
+// cases returns sizes and limits in every queue.
 func (w *world) cases() []walkCase {
 	var out []walkCase
 	for _, q := range w.queues {
@@ -185,7 +196,7 @@ func (w *world) cases() []walkCase {
 	return out
 }
 
-// wait asks about a request; false where it has no forecast, for which there must be a reason.
+// wait asks about a request. It returns false if there is no forecast, and then checks that there is a reason.
 func (w *world) wait(c walkCase, more string) (wire.Wait, bool) {
 	w.Helper()
 	var out wire.Wait
@@ -223,8 +234,9 @@ func (w *world) walkWaits() {
 	w.walkComparison()
 }
 
-// checkProbabilities checks start_within, start_by and the curve against each other and the quantiles. The quantiles of
-// an answer are rounded to tenths of a second, which moves a probability where several are close together.
+// checkProbabilities checks start_within, start_by and the curve against each other and against the quantiles.
+// Quantiles in an answer are rounded to tenths of a second, and this changes a probability where several quantiles are
+// close together.
 func (w *world) checkProbabilities(what string, a *wire.Wait, q []float64, by float64) {
 	w.Helper()
 	d, err := waittime.NewDistribution(waittime.Levels(), q)
@@ -262,7 +274,7 @@ func (w *world) checkProbabilities(what string, a *wire.Wait, q []float64, by fl
 	}
 }
 
-// checkState checks what explains a forecast against the picture and the sentence.
+// checkState checks the explanation of a forecast against the picture and the sentence.
 func (w *world) checkState(what string, a *wire.Wait) {
 	w.Helper()
 	s := a.State
@@ -298,7 +310,8 @@ func (w *world) checkState(what string, a *wire.Wait) {
 	}
 }
 
-// checkHints checks that what would start sooner is forecast like any request, and what the start hangs on.
+// checkHints checks that each suggestion of what would start sooner has the forecast of such a request, and checks the
+// jobs that the start depends on.
 func (w *world) checkHints(what string, c walkCase, a *wire.Wait) {
 	w.Helper()
 	for _, o := range a.Sooner {
@@ -319,7 +332,7 @@ func (w *world) checkHints(what string, c walkCase, a *wire.Wait) {
 			w.Errorf("%s: waits for %+v, which runs as %+v", what, p, j)
 		}
 	}
-	if sum > 1+5e-4 { // each is rounded to four decimals
+	if sum > 1+5e-4 { // each term is rounded to four decimals
 		w.Errorf("%s: the shares of the pivots sum to %v", what, sum)
 	}
 }
@@ -375,7 +388,7 @@ func (w *world) checkRefused(what string, status int, body []byte) {
 	}
 }
 
-// walkSizes checks POST /v1/size against GET /v1/wait, and that its tables add up.
+// walkSizes checks POST /v1/size against GET /v1/wait, and that the sums of its tables are right.
 func (w *world) walkSizes() {
 	for _, q := range w.queues {
 		question := wire.SizeRequest{Places: []wire.Place{{Queue: q}}, Sizes: []int{1, max(2, w.procs/2)},
@@ -412,7 +425,7 @@ func (w *world) walkSizes() {
 	w.walkMalleable()
 }
 
-// checkSizes checks the order of candidates, the advice, and that what is best sums to 1.
+// checkSizes checks the order of the candidates, the advice, and that the probabilities of being best sum to 1.
 func (w *world) checkSizes(s *wire.Size) {
 	w.Helper()
 	best, last := 0., math.Inf(-1)
@@ -457,7 +470,7 @@ func (w *world) walkMalleable() {
 	}
 }
 
-// walkWatch checks that the first event of a subscription is what POST /v1/size advises.
+// walkWatch checks that the first event of a subscription is the advice of POST /v1/size.
 func (w *world) walkWatch() {
 	question := wire.SizeRequest{Places: []wire.Place{{Queue: w.queues[0]}}, Sizes: []int{1, 2},
 		Runtime: wire.Runtime{Table: []wire.RuntimePoint{{Procs: 1, Seconds: 600}, {Procs: 2, Seconds: 400}}}}

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// walkNow checks that the openings are what GET /v1/wait says of such jobs.
+// walkNow checks that the openings agree with GET /v1/wait for such jobs.
 func (w *world) walkNow() {
 	all := answerOf[wire.Now](w, "GET", "/v1/now", nil)
 	w.dated("now", all.AsOf, all.AgeSeconds, all.Stale)
@@ -44,8 +44,31 @@ func (w *world) walkNow() {
 	w.same("/v1/now", nil, []string{"now"}, w.queues...)
 }
 
-// walkJobs checks the list of waiting jobs against the picture, the jobs one by one, and what is left of each wait
-// against the forecast at its submission.
+// walkMe checks that each user's own jobs are those that the list of all jobs has of this user, also page by page.
+func (w *world) walkMe() {
+	all := answerOf[wire.Jobs](w, "GET", "/v1/jobs", nil)
+	of := map[string][]wire.Job{}
+	for _, j := range all.Jobs {
+		of[j.User] = append(of[j.User], j)
+	}
+	for user, jobs := range of {
+		me := answerOf[wire.Me](w, "GET", "/v1/me?user="+user, nil)
+		w.dated("me", me.AsOf, me.AgeSeconds, me.Stale)
+		if me.User != user || me.Waiting != len(jobs) || me.NextOffset != nil || !sameJSON(me.Jobs, jobs) {
+			w.Errorf("%s has %+v, the list of all has %+v", user, me, jobs)
+		}
+		last := answerOf[wire.Me](w, "GET", fmt.Sprintf("/v1/me?limit=1&offset=%d&user=%s", len(jobs)-1, user), nil)
+		if last.NextOffset != nil || !sameJSON(last.Jobs, jobs[len(jobs)-1:]) {
+			w.Errorf("the last page of %s: %+v", user, last)
+		}
+	}
+	if status, body := w.requestAs("", "GET", "/v1/me", nil); status != http.StatusUnauthorized {
+		w.Errorf("nobody: %d %s", status, body)
+	}
+}
+
+// walkJobs checks the list of waiting jobs against the picture and against the answers for single jobs. It also checks
+// the rest of each wait against the forecast at the job's submission.
 func (w *world) walkJobs() {
 	all := answerOf[wire.Jobs](w, "GET", "/v1/jobs", nil)
 	w.dated("jobs", all.AsOf, all.AgeSeconds, all.Stale)
@@ -82,8 +105,9 @@ func (w *world) walkJobs() {
 	}
 }
 
-// checkRest checks that the rest of a wait is that of the distribution at the submission, up to the rounding of the
-// quantiles: of those who have waited so long, a part of each level starts within its quantile.
+// checkRest checks that the rest of a wait follows from the distribution at the submission, up to the rounding of the
+// quantiles. Of the jobs that have waited that long, the share that starts within each quantile is that quantile's
+// level.
 func (w *world) checkRest(id string, at, rest []float64, waited float64) {
 	w.Helper()
 	d, err := waittime.NewDistribution(waittime.Levels(), at)
@@ -132,10 +156,11 @@ func (w *world) walkQueues() {
 	}
 }
 
-// walkForecast checks the load forecast's present against the picture, and that its bands rise.
+// walkForecast checks that the load forecast is as of the newest record, that its bands rise, and that the command
+// prints the same.
 func (w *world) walkForecast() {
 	status, body := w.request("GET", "/v1/forecast", nil)
-	if status == http.StatusServiceUnavailable { // none has been made yet
+	if status == http.StatusServiceUnavailable { // no forecast has been made yet
 		return
 	}
 	var f wire.LoadForecast
@@ -154,9 +179,15 @@ func (w *world) walkForecast() {
 		}
 	}
 	w.same("/v1/forecast?hours=168", nil, []string{"forecast"})
+	for _, q := range w.queues {
+		path := "/v1/when?procs=1&time_limit=3600&hours=3&queue=" + q
+		if status, _ := w.request("GET", path, nil); status == http.StatusOK {
+			w.same(path, nil, []string{"when", "-q", q, "-n", "1", "-t", "1h", "--hours", "3"})
+		}
+	}
 }
 
-// walkModels checks that the models and lifetimes of a queue agree on how many there are.
+// walkModels checks that the models and the lifetimes of a queue agree on the numbers of jobs.
 func (w *world) walkModels() {
 	for _, q := range w.queues {
 		status, body := w.request("GET", "/v1/models/"+q, nil)
@@ -165,7 +196,7 @@ func (w *world) walkModels() {
 			AgeSeconds float64   `json:"age_seconds"`
 			Stale      bool      `json:"stale"`
 		}
-		if status == http.StatusNotFound { // no job of it has been seen
+		if status == http.StatusNotFound { // no job of this queue has been seen
 			continue
 		}
 		if status != http.StatusOK || json.Unmarshal(body, &m) != nil {
@@ -184,10 +215,11 @@ func (w *world) walkAccuracy() {
 	a := answerOf[wire.Accuracy](w, "GET", "/v1/accuracy?since=30d", nil)
 	w.dated("accuracy", a.AsOf, a.AgeSeconds, a.Stale)
 	w.same("/v1/accuracy?since=30d", nil, []string{"accuracy"})
+	w.same("/v1/history?since=30d", nil, []string{"history"})
 	_ = answerOf[wire.RecentForecasts](w, "GET", "/v1/accuracy/recent", nil)
 }
 
-// walkRest visits what has no figures of its own, and checks that all of it has the same view of health.
+// walkRest asks the paths without figures, and checks that all of them agree about the daemon's health.
 func (w *world) walkRest() {
 	for _, path := range []string{"/v1/quarantine", "/v1/log-level", "/v1/goroutines", "/healthz", "/readyz"} {
 		if status, body := w.request("GET", path, nil); status != http.StatusOK {
@@ -273,12 +305,13 @@ func cutLast(line string) (before, after string, ok bool) {
 	return line[:i], line[i+1:], true
 }
 
-// walkSubmission asks about a request, submits exactly that, and checks that the job was forecast as the answer had it.
+// walkSubmission asks about a request and submits exactly this job. It checks that the job's forecast is that of the
+// answer.
 func (w *world) walkSubmission() {
 	if w.stale() || len(w.running) == 0 {
 		return
 	}
-	for id, j := range w.running { // within an instant ends come before submissions
+	for id, j := range w.running { // within one instant, ends come before submissions
 		j.end = w.newest + 5
 		w.feed(j.end, j.event(job.End, j.end))
 		delete(w.running, id)

@@ -28,10 +28,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 )
 
-// walkToken is the administrators' in the walk.
+// walkToken is the administrators' token in the walk.
 const walkToken = "an-admin-token-of-the-walk"
 
-// world is a random cluster behind a real server: the pipeline is fed with events, the clock stands.
+// world is a random cluster behind a real server. The test feeds the pipeline with events, and the clock stands still.
 type world struct {
 	*testing.T
 	rng      *rand.Rand
@@ -39,17 +39,17 @@ type world struct {
 	source   source.Config
 	url      string
 	clock    time.Time
-	newest   float64 // seconds, of the newest event
+	newest   float64 // the instant of the newest event, in seconds
 
 	procs, past     int
 	queues          []string
-	ranked, slow    bool // jobs have priorities; every job waits some minutes whatever is free
+	ranked, slow    bool // ranked: jobs have priorities; slow: every job waits some minutes even if processors are free
 	load            float64
 	running, queued map[string]*walkJob
 	held            map[string]*walkJob
 }
 
-// walkJob is a job of a world; instants in seconds, -1 for none.
+// walkJob is a job of a world. Its instants are in seconds, -1 for none.
 type walkJob struct {
 	id, queue, user    string
 	procs              int
@@ -65,7 +65,7 @@ func walkAt(seconds float64) time.Time {
 	return walkEpoch().Add(time.Duration(math.Round(seconds*1000)) * time.Millisecond)
 }
 
-// newWorld draws a world from a seed, plays its past and starts its server. Every fifth has nothing in its past.
+// newWorld draws a world from a seed, plays its past and starts its server. Every fifth world has an empty past.
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 17))
@@ -73,14 +73,14 @@ func newWorld(t *testing.T, seed uint64) *world {
 		past:   []int{0, 12, 40, 100, 150, 0, 6, 20, 70, 320}[seed%10],
 		ranked: r.IntN(2) == 0, slow: r.IntN(3) == 0, load: .5 + r.Float64(),
 		running: map[string]*walkJob{}, queued: map[string]*walkJob{}, held: map[string]*walkJob{}}
-	if w.slow { // so that processors are free beside long waits
+	if w.slow { // so that processors are free while jobs wait for long
 		w.load = .05 + .2*r.Float64()
 	}
 	w.queues = []string{"alpha", "beta", "gamma"}[:1+r.IntN(3)]
 	cfg := pipeline.ClusterConfig{Name: "main", Procs: w.procs, Queues: w.queues,
 		Policy: []string{"", "fcfs", "easy", "priority"}[r.IntN(4)]}
 	if r.IntN(4) == 0 {
-		cfg.Procs = 0 // learnt from use
+		cfg.Procs = 0 // to be learnt from the jobs
 	}
 	registry := prometheus.NewRegistry()
 	metrics := pipeline.NewMetrics(registry)
@@ -99,6 +99,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 		Accuracy: func(context.Context, api.AccuracyQuery) (*accuracy.Summary, error) {
 			return &accuracy.Summary{}, nil
 		},
+		History: func(_ context.Context, q api.HistoryQuery) (*accuracy.DailyWaits, error) {
+			return accuracy.NewDailyWaits(q.Zone), nil
+		},
 		Recent: func(context.Context, api.RecentQuery) ([]api.RecentRow, error) { return nil, nil },
 		Admin: &api.Admin{Token: walkToken, LogLevel: walkLevel{},
 			Import: func(context.Context, api.ImportRequest, func(wire.ImportProgress)) (*wire.ImportReport, error) {
@@ -114,7 +117,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.play()
 	w.clock = walkAt(w.newest + 3)
 	if w.past > 0 && r.IntN(8) == 0 {
-		w.clock = walkAt(w.newest + 7200) // stale
+		w.clock = walkAt(w.newest + 7200) // this makes the answers stale
 	}
 	return w
 }
@@ -126,7 +129,7 @@ func (walkLevel) Level() wire.LogLevel { return wire.LogLevel{Level: "info", Con
 
 func (walkLevel) Set(string, time.Duration) (wire.LogLevel, error) { return walkLevel{}.Level(), nil }
 
-// draw returns a random job that is submitted at an instant.
+// draw returns a random job that is submitted at the given instant.
 func (w *world) draw(i int, submit float64) *walkJob {
 	r := w.rng
 	j := &walkJob{id: fmt.Sprint(1000 + i), queue: w.queues[r.IntN(len(w.queues))], user: fmt.Sprint("u", r.IntN(4)),
@@ -139,7 +142,7 @@ func (w *world) draw(i int, submit float64) *walkJob {
 	return j
 }
 
-// play plays the past on the world's processors, and feeds it.
+// play plays the past on the world's processors and feeds its events to the pipeline.
 func (w *world) play() {
 	if w.past == 0 {
 		return
@@ -175,7 +178,7 @@ func (w *world) play() {
 	w.feedAll(all, now)
 }
 
-// feedAll feeds what has happened to jobs up to an instant; some of those that wait are held.
+// feedAll feeds the events of jobs up to an instant. Some of the waiting jobs are held.
 func (w *world) feedAll(all []*walkJob, now float64) {
 	var events []job.Event
 	for _, j := range all {
@@ -232,7 +235,7 @@ func (w *world) request(method, path string, body any) (int, []byte) {
 	return w.requestAs(walkToken, method, path, body)
 }
 
-// requestAs is request with another token, or none.
+// requestAs does the same with another token or none.
 func (w *world) requestAs(token, method, path string, body any) (int, []byte) {
 	w.Helper()
 	var content io.Reader
@@ -265,7 +268,7 @@ func (w *world) requestAs(token, method, path string, body any) (int, []byte) {
 	return answer.StatusCode, data
 }
 
-// answerOf asks and decodes an answer that must come.
+// answerOf asks and decodes the answer. The test fails without one.
 func answerOf[T any](w *world, method, path string, body any) T {
 	w.Helper()
 	var out T

@@ -12,13 +12,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/client"
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 	"github.com/waitcast/waitcast/internal/duration"
 	"github.com/waitcast/waitcast/internal/memsize"
 	"github.com/waitcast/waitcast/job"
 )
 
-// whatIf is what waitcast wait compares: every combination of its queues, sizes and time limits.
+// whatIf holds the values that waitcast wait compares. It requests every combination of queues, sizes and time limits.
 type whatIf struct {
 	procs                            procsList
 	limits                           limitList
@@ -26,7 +27,7 @@ type whatIf struct {
 	all                              bool
 }
 
-// procsList is a flag of sizes.
+// procsList is a flag with a list of sizes.
 type procsList []int
 
 // Set implements pflag.Value.
@@ -45,26 +46,62 @@ func (l *procsList) String() string { return strings.Trim(fmt.Sprint([]int(*l)),
 // Type implements pflag.Value.
 func (*procsList) Type() string { return "procs" }
 
-// limitList is a flag of time limits.
-type limitList []time.Duration
+// limitList is a flag with a list of time limits. Its function env returns variables of the environment.
+type limitList struct {
+	all []time.Duration
+	env func(string) string
+}
 
 // Set implements pflag.Value.
 func (l *limitList) Set(text string) error {
-	*l = nil
+	l.all = nil
 	for item := range strings.SplitSeq(text, ",") {
-		d, err := duration.Parse(item)
+		d, err := parseLimit(item, l.env)
 		if err != nil {
 			return err
 		}
-		*l = append(*l, d)
+		l.all = append(l.all, d)
 	}
 	return nil
+}
+
+// unitVariable is the environment variable that names the unit of time limits that have none.
+const unitVariable = "WAITCAST_TIME_UNIT"
+
+// unitless reports whether a time limit is a number without a unit.
+func unitless(text string) bool {
+	_, err := duration.ParseIn(text, 0)
+	return errors.Is(err, duration.ErrNoUnit)
+}
+
+// parseLimit parses the time limit of a flag. A number without a unit has the unit that the environment names. Without
+// that variable it is an error: users of Slurm, LSF or PBS read 120 as two hours, and the daemon reads it as two
+// minutes.
+func parseLimit(text string, env func(string) string) (time.Duration, error) {
+	var unit time.Duration
+	if name := env(unitVariable); name != "" {
+		var known bool
+		if unit, known = duration.Unit(name); !known {
+			return 0, fmt.Errorf("%s is %q: it must be a unit, as s, m or h", unitVariable, name)
+		}
+	}
+	d, err := duration.ParseIn(text, unit)
+	var wrong *duration.ParseError
+	switch {
+	case errors.Is(err, duration.ErrNoUnit):
+		n := strings.TrimSpace(text)
+		return 0, fmt.Errorf("%q has no unit: write %sm for minutes, %ss for seconds or %sh for hours, or set %s to "+
+			"m, s or h", n, n, n, n, unitVariable)
+	case errors.As(err, &wrong):
+		return 0, fmt.Errorf("duration %q: %s; write %s", wrong.Text, wrong.Problem, duration.AllowedWithUnit)
+	}
+	return d, err
 }
 
 // String implements pflag.Value.
 func (l *limitList) String() string {
 	var out []string
-	for _, d := range *l {
+	for _, d := range l.all {
 		out = append(out, duration.String(d))
 	}
 	return strings.Join(out, ",")
@@ -73,10 +110,10 @@ func (l *limitList) String() string {
 // Type implements pflag.Value.
 func (*limitList) Type() string { return "duration" }
 
-// flags adds what only a comparison has.
+// flags defines the flags that only a comparison has.
 func (w *whatIf) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&w.runtime, "runtime", "",
-		"runtimes that are known: 1:10h,2:5.5h; what finishes soonest then comes first")
+		"known runtimes: 1:10h,2:5.5h; the combination that finishes soonest then comes first")
 	flags.StringVar(&w.amdahl, "amdahl", "", "F,T1: serial part of the work, and runtime on one processor")
 	flags.StringVar(&w.downey, "downey", "",
 		"A,SIGMA,T1: average parallelism, its variance, and runtime on one processor")
@@ -85,15 +122,15 @@ func (w *whatIf) flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&w.all, "all", false, fmt.Sprintf("show all combinations, not the best %d", shownSizes))
 }
 
-// several reports whether there is anything to compare.
+// several reports whether there is more than one combination.
 func (w *whatIf) several(queues string) bool {
-	return len(w.procs) > 1 || len(w.limits) > 1 || strings.Contains(queues, ",") ||
+	return len(w.procs) > 1 || len(w.limits.all) > 1 || strings.Contains(queues, ",") ||
 		w.runtime+w.amdahl+w.downey+w.history != ""
 }
 
 // whatIf requests all combinations, and prints them with their gains.
 func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *whatIf, by string) error {
-	for _, limit := range w.limits {
+	for _, limit := range w.limits.all {
 		r.Procs, r.TimeLimit = w.procs[0], limit
 		if err := checkWait(r, time.Duration(a.timeout)); err != nil {
 			return err
@@ -108,27 +145,23 @@ func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *what
 	if question.Runtime, err = runtimeOf(w.runtime, w.amdahl, w.downey, w.history); err != nil {
 		return err
 	}
-	for _, limit := range w.limits {
+	for _, limit := range w.limits.all {
 		question.TimeLimits = append(question.TimeLimits, duration.String(limit))
 	}
 	if r.Memory > 0 {
 		memory := memsize.Value(r.Memory)
 		question.Memory = memory.Exact()
 	}
-	c, err := a.client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(a.timeout))
-	defer cancel()
-	answer, raw, err := c.Waits(ctx, question)
-	if err != nil {
-		return a.refusedAs(err)
-	}
-	return a.printAnswer(raw, waitsText(answer, w.all, a.zone), answer.Stale, answer.AgeSeconds)
+	return a.ask(ctx, func(ctx context.Context, c *client.Client) error {
+		answer, raw, err := c.Waits(ctx, question)
+		if err != nil {
+			return err
+		}
+		return a.printAnswer(raw, waitsText(answer, w.all, a.zone), answer.Stale, answer.AgeSeconds)
+	})
 }
 
-// waitsText writes a comparison for people.
+// waitsText writes a comparison.
 func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	var p page
 	for _, text := range w.Advice {
@@ -154,15 +187,14 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	for i := range shown {
 		fmt.Fprintln(t, waitsRow(w, &shown[i], zone))
 	}
-	_ = t.Flush() // it is memory
+	_ = t.Flush() // writes to memory
 	p.Write(table.Bytes())
 	p.below(len(w.Candidates)-len(shown), w.LeftOut)
-	p.Line("As of", fmt.Sprintf("%s, %s ago", w.AsOf.In(zone).Format("2006-01-02 15:04:05 -07:00"),
-		duration.Format(fromSeconds(w.AgeSeconds))))
+	p.asOf(w.AsOf, w.AgeSeconds, zone)
 	return p.Bytes()
 }
 
-// below reports what a table of candidates does not show.
+// below writes a note about the candidates that the table does not show.
 func (p *page) below(more int, left []wire.SizeLeftOut) {
 	if more > 0 {
 		fmt.Fprintf(p, "and %d more (--all)\n", more)
@@ -202,7 +234,7 @@ func instant(t *time.Time, zone *time.Location) string {
 	return t.In(zone).Format("Mon 15:04")
 }
 
-// checkWait refuses what cannot be asked before anyone is asked.
+// checkWait returns an error for an invalid request before it is sent.
 func checkWait(r job.Request, timeout time.Duration) error {
 	switch {
 	case r.Queue == "":

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// cannedWaits is what the fake tells: invented numbers.
+// cannedWaits returns the fake's answer, with invented numbers.
 func cannedWaits() wire.Waits {
 	at := time.Date(2026, 3, 2, 13, 0, 0, 0, time.UTC)
 	candidate := func(queue string, procs int, limit, wait float64) wire.WaitCandidate {
@@ -27,12 +27,12 @@ func cannedWaits() wire.Waits {
 	}
 	return wire.Waits{
 		RankedBy: "start", AsOf: at, AgeSeconds: 3,
-		Advice:     []string{"ask for 3 h instead of 7 d and start 14 h sooner"},
+		Advice:     []string{"ask for 3 h instead of 7 d and start about 14 h sooner"},
 		Candidates: []wire.WaitCandidate{candidate("b", 8, 10_800, 1800), candidate("a", 8, 604_800, 52_200)},
 	}
 }
 
-const cannedWaitsText = `Advice          ask for 3 h instead of 7 d and start 14 h sooner
+const cannedWaitsText = `Advice          ask for 3 h instead of 7 d and start about 14 h sooner
 
 procs  queue  limit  wait         8 of 10 cases           in 10 min  start      best
 8      b      3 h    30 min       15 min to 1 h        50 %       Mon 13:30  70 %
@@ -41,7 +41,7 @@ procs  queue  limit  wait         8 of 10 cases           in 10 min  start      
 As of           2026-03-02 13:00:00 +00:00, 3 s ago
 `
 
-// TestWaitCompares proves that several queues, sizes or limits are asked for at once, and what people read.
+// TestWaitCompares proves that one request asks about several queues, sizes or limits, and proves the text for people.
 func TestWaitCompares(t *testing.T) {
 	var asked wire.WaitsRequest
 	server := httptest.NewServer(withoutHealth(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +85,7 @@ func TestWaitCompares(t *testing.T) {
 	}
 }
 
-// The comparison shown in the docs is what the command prints.
+// TestDocsShowTheComparison proves that the command prints the comparison that the docs show.
 func TestDocsShowTheComparison(t *testing.T) {
 	text := runWith(serve(t, 200, cannedWaits()), "wait", "-q", "a,b", "-n", "8", "-t", "3h,7d").stdout
 	if want := regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(text,

@@ -1,5 +1,5 @@
-// Package formattest is the conformance suite of the log formats: what package collector promises of every Parser,
-// tested in one place. A format's test calls Run, Golden and, from a fuzz target, Fuzz.
+// Package formattest is the conformance suite of the log formats. It tests the promises of package collector for every
+// Parser. A format's test calls Run, Golden and, from a fuzz target, Fuzz.
 package formattest
 
 import (
@@ -17,11 +17,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Case is a good line and what it says.
+// Case is a good line and its expected events.
 type Case struct {
 	Name string
 	Line string
-	Want []job.Event // empty for a line that says nothing about a job
+	Want []job.Event // empty for a line without an event of a job
 }
 
 // BadCase is a line that must be refused.
@@ -32,7 +32,7 @@ type BadCase struct {
 	Field  string // the LineError's Field; empty accepts any
 }
 
-// Suite is what a format brings to the tests.
+// Suite is the test data of a format.
 type Suite struct {
 	Format  collector.Format
 	Options collector.Options
@@ -40,15 +40,15 @@ type Suite struct {
 	Header []string
 	Good   []Case
 	Bad    []BadCase
-	// AtWallClock makes a line of which the first event's time is known only as local time, as "2006-01-02 15:04:05";
-	// nil for a format that has no such lines.
+	// AtWallClock returns a line whose first event has a local time only, given as "2006-01-02 15:04:05"; nil for a
+	// format without such lines.
 	AtWallClock func(wall string) string
 	// Worst are lines that try to make the parser allocate or keep as much as it can: huge arrays and lists, long
-	// names, all different. Each is at most as long as a line may be. They are seeds of Fuzz where they are short.
+	// names, all different. None exceeds the maximum length of a line. Short ones are seeds of Fuzz.
 	Worst []string
 }
 
-// Run tests a format against everything that all formats promise.
+// Run tests the promises of package collector on a format.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	if s.Format.Name == "" || s.Format.New == nil {
@@ -75,10 +75,10 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
-// longestSeed is how long a worst line may be to be a seed: fuzzing changes short lines faster.
+// longestSeed is the maximum length in bytes of a worst line that is a seed: fuzzing is faster with short lines.
 const longestSeed = 4096
 
-// Fuzz adds the suite's lines as seeds and tests that no input at all breaks the parser or the laws of its events.
+// Fuzz adds the suite's lines as seeds and tests that no input crashes the parser or breaks the laws of its events.
 func Fuzz(f *testing.F, s Suite) {
 	f.Helper()
 	for _, c := range s.Good {
@@ -99,7 +99,7 @@ func Fuzz(f *testing.F, s Suite) {
 		if i := bytes.IndexByte(line, '\n'); i >= 0 {
 			line = line[:i] // Parse gets one line
 		}
-		_, _ = s.parse(t, s.parser(), line) // parse itself checks what comes out
+		_, _ = s.parse(t, s.parser(), line) // parse checks the events
 		checkCost(t, s.parser(), line)
 	})
 }
@@ -115,7 +115,7 @@ func (s Suite) parser() collector.Parser {
 	return p
 }
 
-// parse parses a line that may be anything and tests the laws of what comes out.
+// parse parses any line and tests the laws of its events.
 func (s Suite) parse(t *testing.T, p collector.Parser, line []byte) ([]job.Event, error) {
 	t.Helper()
 	var events []job.Event
@@ -182,7 +182,7 @@ func checkEvent(ev job.Event, o collector.Options) error {
 	return checkKnown(ev)
 }
 
-// checkKnown tests that an event knows nothing of what lies after it, and its own instant if its kind has one.
+// checkKnown tests that an event has no time later than its own, and that it has the time of its own kind.
 func checkKnown(ev job.Event) error {
 	t := ev.Times
 	switch ev.Kind {

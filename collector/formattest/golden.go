@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// GoldenEvent is one event, or one refused line, as golden files write it: JSON with what is not told left out,
-// instants in RFC 3339, the time limit in seconds.
+// GoldenEvent is one event, or one refused line, as golden files write it: JSON without the unknown fields, times in
+// RFC 3339, the time limit in seconds.
 type GoldenEvent struct {
 	Line      int       `json:"line"`          // counted from 1
 	Bad       string    `json:"bad,omitempty"` // the reason, for a line that is refused; then nothing else is set
@@ -37,7 +37,7 @@ type GoldenEvent struct {
 }
 
 // Golden parses the log file and compares its events with those of the JSON file, a list of GoldenEvent that was
-// written and checked by hand. There is no way to write it from what the parser says.
+// written and checked by hand. It cannot be generated from the parser's output.
 func Golden(t *testing.T, s Suite, logFile, jsonFile string) {
 	t.Helper()
 	text, err := os.ReadFile(logFile)

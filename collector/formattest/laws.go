@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// testRepeat parses all lines three times, with one parser and with another one, forwards and backwards: what a line
-// means does not depend on the lines before it (the header apart), so that a restart anywhere changes nothing.
+// testRepeat parses all lines three times, with one parser and with another one, forwards and backwards. The meaning of
+// a line must not depend on the lines before it (except the header), so that a restart at any line changes nothing.
 func (s Suite) testRepeat(t *testing.T) {
 	lines := s.lines()
 	first := s.parseAll(t, s.parser(), lines)
@@ -114,7 +114,7 @@ func (s Suite) testTruncated(t *testing.T) {
 	}
 }
 
-// testMutated replaces, takes out and doubles every byte of every line.
+// testMutated replaces, removes and doubles every byte of every line.
 func (s Suite) testMutated(t *testing.T) {
 	const others = "\x00\xff ;=:+-*/\"'[],.#9aT\t"
 	for _, line := range s.lines() {
@@ -167,8 +167,8 @@ func asLineError(err error, to **collector.LineError) bool {
 	return ok
 }
 
-// testHeader tests that the header's lines are recognized, that the first record's is not, and that a parser that was
-// given the header reads on as one that met it in the file.
+// testHeader tests that the header's lines are recognized, that the first record's is not, and that a parser that got
+// the header by Header continues like one that read it in the file.
 func (s Suite) testHeader(t *testing.T) {
 	p, ok := s.Format.New(s.Options).(collector.HeaderParser)
 	if !ok {
@@ -198,7 +198,7 @@ func (s Suite) testHeader(t *testing.T) {
 	}
 }
 
-// zoneCases are local times and the instants they may be. The changes of the clocks are those of the IANA data base: in
+// zoneCases are local times and the instants that they may mean. The clock changes are those of the IANA data base: in
 // Berlin 2024-03-31 02:00 +01 became 03:00 +02, and 2024-10-27 03:00 +02 became 02:00 +01; in New York 2024-11-03 02:00
 // -04 became 01:00 -05; on Lord Howe Island 2024-04-07 02:00 +11 became 01:30 +10:30; in Havana 2024-03-10 00:00 -05
 // became 01:00 -04; in Apia 2011-12-30 did not exist.
@@ -223,8 +223,8 @@ var zoneCases = [...]struct{ zone, wall, first, second string }{
 	{"Pacific/Apia", "2011-12-31 00:00:00", "2011-12-30T10:00:00Z", ""},
 }
 
-// testZones reads local times in several zones, each with a fresh parser and then all with one, backwards too: what a
-// parser remembers of a day must not leak into another.
+// testZones reads local times in several zones, each with a fresh parser and then all with one, backwards too: the
+// cached offset of one day must not be used for another.
 func (s Suite) testZones(t *testing.T) {
 	shared := make(map[string]collector.Parser)
 	at := func(p collector.Parser, wall string) string {

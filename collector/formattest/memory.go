@@ -11,14 +11,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Bounds of the time and memory that any one line may cost.
+// These bound the events and memory that one line may cost.
 const (
-	// maxEvents is how many events it may make.
+	// maxEvents is the maximum number of events of a line.
 	maxEvents = 2 * 1001
-	// baseBytes and bytesPerByte bound what a parser allocates for a line: so much, and so much for each of its bytes.
+	// A parser may allocate baseBytes for a line, and bytesPerByte for each of its bytes.
 	baseBytes    = 1 << 20
 	bytesPerByte = 100
-	// keptBytes bounds what a parser holds on to after any number of lines.
+	// keptBytes is the maximum memory that a parser may keep after any number of lines.
 	keptBytes = 8 << 20
 )
 
@@ -44,11 +44,11 @@ func checkCost(t *testing.T, p collector.Parser, line []byte) {
 	}
 }
 
-// stretched is how long testWorst makes a field of a good line: long enough to show a cost that grows faster than the
-// line.
+// stretched is the length to which testWorst extends a field of a good line: long enough to show a cost that grows
+// faster than the line.
 const stretched = 32 << 10
 
-// fillers are what long fields of a log look like, or could if somebody means harm.
+// fillers are long field values as they occur in logs, or in a line that somebody made to do harm.
 var fillers = [...]func(i int) string{
 	func(int) string { return "x" },                                      // a long name
 	func(i int) string { return fmt.Sprintf("n%d,", i) },                 // hosts (Slurm)
@@ -61,8 +61,7 @@ var fillers = [...]func(i int) string{
 	func(i int) string { return fmt.Sprintf("1:ncpus=%d+", i) },
 }
 
-// testWorst parses the worst lines, one parser for all, and looks at what each costs and what the parser keeps in the
-// end.
+// testWorst parses the worst lines with one parser, and measures the cost of each and the memory that the parser keeps.
 func (s Suite) testWorst(t *testing.T) {
 	p := s.parser()
 	before := liveBytes()
@@ -81,10 +80,10 @@ func (s Suite) testWorst(t *testing.T) {
 	runtime.KeepAlive(p)
 }
 
-// words are the parts of a line that a field's value may be.
+// words are the parts of a line that may be field values.
 var words = regexp.MustCompile(`[0-9A-Za-z_.-]+`)
 
-// Repeat returns a text of about so many bytes, made of pieces with their numbers.
+// Repeat returns a text of about the given number of bytes, made of numbered pieces.
 func Repeat(bytes int, piece func(i int) string) string {
 	var b strings.Builder
 	for i := 1; b.Len() < bytes; i++ {

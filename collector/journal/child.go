@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,20 +12,20 @@ import (
 	"time"
 )
 
-// maxLine bounds a line of journalctl: journald keeps messages of up to 48 KB (LineMax), of which a byte can be four
-// characters of JSON.
+// maxLine bounds a line of journalctl. Journald keeps messages of up to 48 KB (LineMax), and JSON writes a byte in up
+// to four characters.
 const maxLine = 1 << 20
 
-// aheadLines is how many lines are read ahead.
+// aheadLines is the number of lines that are read ahead.
 const aheadLines = 1024
 
-// outputLine is a line of journalctl; cut is true if only its beginning was kept.
+// outputLine is a line of journalctl's output; cut is true if only its beginning was kept.
 type outputLine struct {
 	text []byte
 	cut  bool
 }
 
-// child is a journalctl that runs.
+// child is a running journalctl.
 type child struct {
 	cmd       *exec.Cmd
 	lines     chan outputLine // closed at the end of its output
@@ -34,7 +35,7 @@ type child struct {
 	name      string
 }
 
-// killGrace is how long the output of a killed journalctl is waited for.
+// killGrace is how long to wait for the end of the output of a killed journalctl.
 const killGrace = time.Second
 
 // startChild runs a command.
@@ -62,7 +63,7 @@ func (c *child) read(output io.Reader) {
 	from := bufio.NewReaderSize(output, 64<<10)
 	for {
 		line, err := readLine(from)
-		if len(line.text) > 0 && (err == nil || line.cut) { // a line without its end was cut off with the process
+		if len(line.text) > 0 && (err == nil || line.cut) { // an incomplete last line was cut off by the exit
 			select {
 			case c.lines <- line:
 			case <-c.stop:
@@ -84,13 +85,13 @@ func readLine(from *bufio.Reader) (line outputLine, err error) {
 		}
 		line.text = append(line.text, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			line.text = []byte(strings.TrimSuffix(string(line.text), "\n"))
+			line.text = bytes.TrimSuffix(line.text, []byte("\n"))
 			return line, err
 		}
 	}
 }
 
-// wait waits for the end after the last line and returns why it failed, nil if it did not.
+// wait waits for the end of the process after the last line and returns its error.
 func (c *child) wait() error {
 	err := c.cmd.Wait()
 	said := c.complaint.String()
@@ -104,16 +105,16 @@ func (c *child) wait() error {
 	return nil
 }
 
-// kill ends it.
+// kill kills the process and waits for it.
 func (c *child) kill() {
 	c.stopping.Do(func() { close(c.stop) })
-	_ = c.cmd.Process.Kill() // it may have ended
-	_ = c.cmd.Wait()         // with the error of being killed
-	for range c.lines {      // until its reader has gone
+	_ = c.cmd.Process.Kill() // the process may have ended already
+	_ = c.cmd.Wait()         // the error reports the kill
+	for range c.lines {      // until the reading goroutine ends
 	}
 }
 
-// complaint keeps the beginning of what is written to standard error.
+// complaint keeps the beginning of the standard error output.
 type complaint struct {
 	mu   sync.Mutex
 	text []byte
@@ -128,7 +129,7 @@ func (c *complaint) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns its first line.
+// String returns the first line.
 func (c *complaint) String() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

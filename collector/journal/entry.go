@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// entry is what is read of an entry. Numbers are texts in journalctl's JSON.
+// entry has the fields of a journal entry that are used. Numbers are strings in journalctl's JSON.
 type entry struct {
 	Cursor   string `json:"__CURSOR"`
 	Received string `json:"__REALTIME_TIMESTAMP"`
-	// Sent is the time at which the program sent the message; entries by its standard error have none.
+	// Sent is the time at which the program sent the message; entries from its standard error have none.
 	Sent    string `json:"_SOURCE_REALTIME_TIMESTAMP"`
 	Message value  `json:"MESSAGE"`
 	ID      string `json:"MESSAGE_ID"`
 	Count   string `json:"N_DROPPED"`
 }
 
-// value is the value of a field: text, or a list of bytes where it is not plain text, or a list of values where an
-// entry has several, of which the first counts.
+// value is the value of a field. In JSON it is a text, or a list of bytes where it is not plain text. An entry with
+// several values has a list of those; the first counts.
 type value []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -39,14 +39,13 @@ func (v *value) UnmarshalJSON(text []byte) error {
 	if c := list[0][0]; c == '"' || c == '[' {
 		return v.UnmarshalJSON(list[0])
 	}
-	var numbers []uint8
-	numbers = make([]uint8, 0, len(list))
+	numbers := make(value, 0, len(list))
 	for _, item := range list {
 		n, err := strconv.ParseUint(string(item), 10, 8)
 		if err != nil {
 			return err
 		}
-		numbers = append(numbers, uint8(n))
+		numbers = append(numbers, byte(n))
 	}
 	*v = numbers
 	return nil
@@ -66,9 +65,9 @@ func (e *entry) received() int64 {
 func (e *entry) line() []byte {
 	message := bytes.TrimSpace(bytes.ReplaceAll(e.Message, []byte("\n"), []byte(" ")))
 	if len(message) > 1 && message[0] == '[' && message[1] >= '0' && message[1] <= '9' {
-		return message // it has its time
+		return message // the message has its time
 	}
-	message = bytes.TrimPrefix(message, []byte("slurmctld: ")) // as on its standard error
+	message = bytes.TrimPrefix(message, []byte("slurmctld: ")) // as on standard error
 	micros := e.received()
 	if sent, err := strconv.ParseInt(e.Sent, 10, 64); err == nil && sent > 0 {
 		micros = sent
@@ -77,8 +76,8 @@ func (e *entry) line() []byte {
 	return append(append(line, "] "...), message...)
 }
 
-// drops reads "Suppressed 35 messages from slurmctld.service": how many messages were dropped, and whether they were of
-// a log with these matches.
+// drops reads "Suppressed 35 messages from slurmctld.service": how many messages were dropped, and whether they
+// belonged to a log with these matches.
 func (e *entry) drops(matches []string) (n int64, ours bool) {
 	text := string(e.Message)
 	if n, _ = strconv.ParseInt(e.Count, 10, 64); n == 0 {

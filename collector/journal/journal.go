@@ -1,10 +1,11 @@
-// Package journal follows a log that is kept in systemd's journal: it runs journalctl and hands out what the entries
-// say as lines, with the cursor of the last as the checkpoint.
+// Package journal follows a log in systemd's journal. It runs journalctl and returns the messages of the entries as
+// lines, with the cursor of the last entry as the checkpoint.
 //
-// A start reads the journal to its end by one call, so that it is known when everything has been read, and goes on with
-// "journalctl --follow". Every call begins with the entry of the checkpoint itself (--cursor) and leaves that out: if
-// another comes first, the journal no longer has it, and what was deleted with it is lost. With --after-cursor
-// journalctl 252 leaves out the first entry that is left, too, and the loss goes unnoticed.
+// At the start one call of journalctl reads the journal to its end, so that the end is noticed; then "journalctl
+// --follow" runs. Every call starts at the entry of the checkpoint itself (--cursor), which is then skipped. If another
+// entry comes first, the journal no longer has the entry of the checkpoint, and entries after it may be lost too. With
+// --after-cursor, journalctl 252 would in that case also skip the first remaining entry, and the loss would go
+// unnoticed.
 //
 // Sources: journalctl(1), systemd.journal-fields(7), journald.conf(5), and the page "Journal Export Formats" of
 // systemd, section "Journal JSON Format".
@@ -24,56 +25,56 @@ import (
 	"github.com/waitcast/waitcast/collector/tail"
 )
 
-// Config defines what is followed.
+// Config defines the log to follow.
 type Config struct {
 	// Source is the name of the source in metrics and errors.
 	Source string
-	// Matches choose the entries, as arguments of journalctl: FIELD=value, of which those of one field are
-	// alternatives, and "+" between groups.
+	// Matches choose the entries, as arguments of journalctl: FIELD=value, and "+" between groups. Several values of
+	// one field are alternatives.
 	Matches []string
 	// Path is a file or a folder of journals; empty means the journal of this host.
 	Path string
-	// FromEnd starts, if there is no checkpoint, after the newest entry instead of at the oldest.
+	// FromEnd starts after the newest entry instead of at the oldest, if there is no checkpoint.
 	FromEnd bool
 	// OneShot makes Next return io.EOF after the last entry.
 	OneShot bool
-	// Poll is how often it is noticed that nothing has come, and the time to the next start of journalctl after a
-	// failure. The default is tail.DefaultPoll.
+	// Poll is the interval after which Next returns without new entries, and the pause before journalctl is started
+	// again after a failure. The default is tail.DefaultPoll.
 	Poll time.Duration
 	// BatchLines bounds a batch. The default is tail.DefaultBatchLines.
 	BatchLines int
-	// Command is what is run; the default is journalctl.
+	// Command is the command to run; the default is journalctl.
 	Command []string
 }
 
-// Follower reads one log. Its methods are for one goroutine.
+// Follower reads one log. It is not safe for concurrent use.
 type Follower struct {
 	cfg  Config
 	opts tail.Options
 
 	position
 	child    *child // nil if journalctl does not run
-	complete bool   // the end of the journal was reached once: what is started now follows
-	expect   bool   // the next entry is that of the checkpoint, or that is gone
+	complete bool   // the end of the journal was reached once: the next call follows
+	expect   bool   // the next entry must be that of the checkpoint, unless that was deleted
 	lines    int64
 	problems []tail.Problem
-	standing []tail.Problem // what keeps the journal from being read
-	paused   time.Time      // journalctl is not started before this
+	standing []tail.Problem // problems that keep the journal from being read
+	paused   time.Time      // journalctl is not started before this time
 }
 
 // position is a checkpoint.
 type position struct {
-	// Version is that of the form of a checkpoint.
+	// Version is the version of the encoding.
 	Version int `json:"journal"`
-	// Cursor is that of the last entry that was read, Time its time in microseconds since 1970.
+	// Cursor is the cursor of the last entry that was read, Time its time in microseconds since 1970.
 	Cursor string `json:"cursor"`
 	Time   int64  `json:"time"`
 }
 
-// version is the form of checkpoints.
+// version is the current version of checkpoints.
 const version = 1
 
-// New returns a Follower that goes on after a checkpoint, or starts where the configuration says if there is none.
+// New returns a Follower that continues after a checkpoint, or starts where the configuration says if there is none.
 func New(cfg Config, checkpoint []byte, opts tail.Options) (*Follower, error) {
 	if len(cfg.Matches) == 0 {
 		return nil, fmt.Errorf("journal: source %q: no match: name the entries, such as SYSLOG_IDENTIFIER=slurmctld",
@@ -91,7 +92,7 @@ func New(cfg Config, checkpoint []byte, opts tail.Options) (*Follower, error) {
 	f := &Follower{cfg: cfg, opts: opts, position: position{Version: version}}
 	var saved position
 	if len(checkpoint) > 0 && json.Unmarshal(checkpoint, &saved) == nil && saved.Version == version {
-		f.position = saved // else it is of files: what they had counts once all the same
+		f.position = saved // otherwise the checkpoint is of files: its counts are kept
 	}
 	opts.Metrics.Touch(cfg.Source)
 	return f, nil
@@ -161,7 +162,7 @@ func (f *Follower) start(ctx context.Context) error {
 	return err
 }
 
-// arguments returns what all calls have in common.
+// arguments returns the arguments common to all calls.
 func (f *Follower) arguments() []string {
 	args := append(slices.Clone(f.cfg.Command), "--quiet", "--no-pager", "--all", "--output=json",
 		"--output-fields=MESSAGE,MESSAGE_ID,N_DROPPED,_SOURCE_REALTIME_TIMESTAMP")
@@ -197,7 +198,7 @@ func (f *Follower) skipToEnd(ctx context.Context) error {
 	}
 }
 
-// gather makes a batch of a line and those that are there after it.
+// gather returns a batch of a line and the lines that are available after it.
 func (f *Follower) gather(line outputLine) tail.Batch {
 	b := tail.Batch{CaughtUp: f.complete}
 	bytesRead := int64(0)
@@ -222,7 +223,7 @@ func (f *Follower) gather(line outputLine) tail.Batch {
 	return f.with(b)
 }
 
-// with completes a batch with what is to be said.
+// with adds pending problems and counts to a batch.
 func (f *Follower) with(b tail.Batch) tail.Batch {
 	b.Problems, f.problems = f.problems, nil
 	b.Standing = f.standing
@@ -234,7 +235,7 @@ func (f *Follower) with(b tail.Batch) tail.Batch {
 	return b
 }
 
-// ended reacts to the end of journalctl. done is true if there is a batch.
+// ended handles the end of journalctl. done is true if there is a batch.
 func (f *Follower) ended() (b tail.Batch, done bool, err error) {
 	err = f.child.wait()
 	f.child = nil
@@ -243,11 +244,11 @@ func (f *Follower) ended() (b tail.Batch, done bool, err error) {
 		return b, done, nil
 	}
 	f.standing = nil
-	if f.complete { // --follow ended: begin again with what was written meanwhile
+	if f.complete { // --follow ended: read the entries written meanwhile first
 		f.complete, f.paused = false, time.Now().Add(f.cfg.Poll)
 		return b, false, nil
 	}
-	if f.expect { // not one entry, not even that of the checkpoint
+	if f.expect { // no entry at all, not even that of the checkpoint
 		f.lost("nothing is left")
 		f.expect, f.position = false, position{Version: version}
 	}
@@ -261,7 +262,7 @@ func (f *Follower) ended() (b tail.Batch, done bool, err error) {
 	return f.with(tail.Batch{CaughtUp: true}), true, nil
 }
 
-// failed notes that journalctl cannot be run. It returns a batch if that was not so before.
+// failed records that journalctl cannot be run. It returns a batch if this is new.
 func (f *Follower) failed(err error) (tail.Batch, bool) {
 	f.complete, f.paused = false, time.Now().Add(f.cfg.Poll)
 	p := tail.Problem{Path: f.where(), Reason: tail.Unreadable, Err: err}
@@ -273,13 +274,13 @@ func (f *Follower) failed(err error) (tail.Batch, bool) {
 	return f.with(tail.Batch{}), true
 }
 
-// say notes a problem for the next batch, and counts it.
+// say adds a problem to the next batch and counts it.
 func (f *Follower) say(p tail.Problem) {
 	f.opts.Metrics.Count(f.cfg.Source, p.Reason)
 	f.problems = append(f.problems, p)
 }
 
-// lost says that the entry of the checkpoint is gone.
+// lost reports that the journal no longer has the entry of the checkpoint.
 func (f *Follower) lost(then string) {
 	f.say(tail.Problem{Path: f.where(), Reason: tail.CheckpointLost, Err: fmt.Errorf(
 		"the journal no longer has the entry of %s at which reading stopped: what was written after it and deleted is "+
@@ -287,7 +288,7 @@ func (f *Follower) lost(then string) {
 		time.UnixMicro(f.Time).UTC().Format(time.RFC3339), then)})
 }
 
-// where names the journal in messages.
+// where returns the name of the journal for messages.
 func (f *Follower) where() string {
 	if f.cfg.Path == "" {
 		return "journal"
@@ -295,7 +296,7 @@ func (f *Follower) where() string {
 	return f.cfg.Path
 }
 
-// take reads one line of journalctl and returns what the entry says as a line of a log, nil if that is nothing.
+// take parses one line of journalctl and returns the message of the entry as a line of a log, nil if there is none.
 func (f *Follower) take(line outputLine) []byte {
 	var e entry
 	if err := json.Unmarshal(line.text, &e); err != nil || e.Cursor == "" {
@@ -304,7 +305,7 @@ func (f *Follower) take(line outputLine) []byte {
 				Err: fmt.Errorf("an entry of more than %d bytes was left out", maxLine)})
 			return nil
 		}
-		return line.text // the parser refuses it, and it is counted
+		return line.text // the parser refuses and counts it
 	}
 	if f.expect {
 		f.expect = false
@@ -321,7 +322,7 @@ func (f *Follower) take(line outputLine) []byte {
 	return e.line()
 }
 
-// dropped notes that journald dropped messages, if they were of this log.
+// dropped counts messages of this log that journald dropped.
 func (f *Follower) dropped(e *entry) {
 	n, ours := e.drops(f.cfg.Matches)
 	if !ours {

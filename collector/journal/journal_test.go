@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type log struct {
 	t    *testing.T
 	path string
-	n    int // entries so far
+	n    int // the number of entries so far
 }
 
 func newLog(t *testing.T) *log {
@@ -49,7 +49,7 @@ func newLog(t *testing.T) *log {
 
 const remote = "/lib/systemd/systemd-journal-remote"
 
-// began is the time of the first entry; each has the second after the one before.
+// began is the time of the first entry. Each further entry is a second later.
 var began = time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
 
 // export returns an entry in systemd's export format.
@@ -78,7 +78,7 @@ func (l *log) messages(texts ...string) (entries []string) {
 	return entries
 }
 
-// follow returns what follows the log.
+// follow returns a follower of the log.
 func (l *log) follow(checkpoint []byte, change func(*journal.Config), opts tail.Options) *journal.Follower {
 	l.t.Helper()
 	cfg := journal.Config{Source: "a", Path: l.path, Matches: []string{"SYSLOG_IDENTIFIER=slurmctld"},
@@ -94,7 +94,7 @@ func (l *log) follow(checkpoint []byte, change func(*journal.Config), opts tail.
 	return f
 }
 
-// seen is what batches had.
+// seen holds the contents of batches.
 type seen struct {
 	lines      []string
 	problems   []tail.Problem
@@ -127,8 +127,8 @@ func (s *seen) add(b tail.Batch) {
 	s.checkpoint, s.caughtUp = bytes.Clone(b.Checkpoint), b.CaughtUp
 }
 
-// TestLines proves what an entry becomes: a line of slurmctld's log with the time at which it was sent, or else
-// received.
+// TestLines proves what an entry becomes: a line of slurmctld's log with the time at which the message was sent, or
+// else received.
 func TestLines(t *testing.T) {
 	l := newLog(t)
 	sent := began.Add(100*time.Millisecond + 250*time.Microsecond).UnixMicro()
@@ -152,8 +152,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestEventsAreThoseOfTheFile proves that slurmctld's own log makes the same events, whether it is read from its file
-// or its messages from the journal.
+// TestEventsAreThoseOfTheFile proves that slurmctld's own log gives the same events whether it is read from its file or
+// from the journal.
 func TestEventsAreThoseOfTheFile(t *testing.T) {
 	l := newLog(t)
 	const file = "../slurm/testdata/slurmctld.log"
@@ -200,7 +200,7 @@ func TestEventsAreThoseOfTheFile(t *testing.T) {
 	}
 }
 
-// numbers returns texts that can be told apart.
+// numbers returns texts that differ from each other.
 func numbers(from, to int) (texts []string) {
 	for i := from; i < to; i++ {
 		texts = append(texts, fmt.Sprintf("message %d", i))
@@ -217,8 +217,8 @@ func stripped(lines []string) (texts []string) {
 	return texts
 }
 
-// TestFollow proves that what is there is read first, that the end of it is known, and that what is added comes as it
-// is added; and that a start at the end passes over what was there.
+// TestFollow proves that existing entries are read first, that their end is known, and that further entries come as
+// they are added. A start at the end skips the existing entries.
 func TestFollow(t *testing.T) {
 	l := newLog(t)
 	l.add(l.messages(numbers(0, 10)...)...)
@@ -254,8 +254,8 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestKills proves that readers which are killed at random moments, after which the next goes on at the checkpoint that
-// was committed last, lose nothing and commit nothing twice, while the log grows.
+// TestKills proves that readers that are killed at random moments lose nothing and commit nothing twice, while the log
+// grows. Each reader continues at the checkpoint that was committed last.
 func TestKills(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestKills(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if steps > 0 || random.IntN(2) == 0 { // else it is killed before the commit
+					if steps > 0 || random.IntN(2) == 0 { // otherwise the reader is killed before the commit
 						committed.add(b)
 					}
 				}
@@ -290,8 +290,8 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// TestLost proves that a journal which no longer has the entry of the checkpoint is said, and that what it has is read
-// from its first entry on.
+// TestLost proves that it is reported if a journal no longer has the entry of the checkpoint, and that the journal is
+// then read from its first entry on.
 func TestLost(t *testing.T) {
 	for name, left := range map[string]int{"some are left": 4, "nothing is left": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestDropped proves that messages which journald dropped are counted, if they were of this log, and said.
+// TestDropped proves that messages of this log that journald dropped are counted and reported.
 func TestDropped(t *testing.T) {
 	l := newLog(t)
 	const id = "MESSAGE_ID=a596d6fe7bfa4994828e72309e95d61e"
@@ -344,7 +344,7 @@ func TestDropped(t *testing.T) {
 		t.Errorf("%q, %v", s.lines, s.problems)
 	}
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP waitcast_tail_suppressed_total Messages that journald says it dropped, of the logs in its journal.
+# HELP waitcast_tail_suppressed_total Messages of the logs that journald reports as dropped.
 # TYPE waitcast_tail_suppressed_total counter
 waitcast_tail_suppressed_total{source="a"} 42
 `), "waitcast_tail_suppressed_total"); err != nil {
@@ -352,8 +352,8 @@ waitcast_tail_suppressed_total{source="a"} 42
 	}
 }
 
-// TestFailures proves that a journal which cannot be read is said once, with what to do, stands until it can, and is
-// read then.
+// TestFailures proves that an unreadable journal is reported once, with what to do. The report stands until the journal
+// can be read, and then it is read.
 func TestFailures(t *testing.T) {
 	l := newLog(t)
 	l.add(l.messages("one")...)
@@ -394,7 +394,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRestart proves that reading goes on when journalctl is killed by somebody else.
+// TestRestart proves that reading continues after another process has killed journalctl.
 func TestRestart(t *testing.T) {
 	l := newLog(t)
 	l.add(l.messages(numbers(0, 3)...)...)

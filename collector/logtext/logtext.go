@@ -1,4 +1,4 @@
-// Package logtext holds what the parsers of several log formats need to read bytes fast: numbers, names shared between
+// Package logtext has fast readers that the parsers of several log formats share: numbers, names shared between
 // records, line ends, and local times with the changes of the clocks.
 package logtext
 
@@ -39,16 +39,16 @@ func TrimEnd(line []byte) []byte {
 	return line[:n]
 }
 
-// maxNames and maxNameBytes bound a table of names: at the most it is thrown away and begun again. Names longer than
-// maxShared are not shared.
+// maxNames and maxNameBytes bound a table of names: a full table is emptied. Names longer than maxShared are not
+// shared.
 const (
 	maxNames     = 1 << 14
 	maxNameBytes = 1 << 20
 	maxShared    = 256
 )
 
-// Names makes strings of bytes and shares equal ones between records: queues and users are few. The zero value is
-// ready.
+// Names converts bytes to strings and shares equal strings between records, because there are few queues and users. The
+// zero value is ready.
 type Names struct {
 	known map[string]string
 	bytes int
@@ -75,27 +75,27 @@ func (n *Names) Of(b []byte) string {
 
 const daySeconds = 24 * 60 * 60
 
-// Day turns local times of one day into instants. The lines of one day stand together in a log, so that the day's
-// offset from UTC is kept; only on days on which the clocks change is every time looked up.
+// Day converts local times of one day to instants. Lines of one day stand together in a log, so Day caches the offset
+// from UTC of the day. Only on days with a clock change is every time looked up.
 type Day struct {
 	loc     *time.Location
-	wall    int64 // its midnight, counted as if local time were UTC
+	wall    int64 // midnight of the day, in seconds as if local time were UTC
 	offset  int64 // local time - UTC, seconds
-	uniform bool  // the offset holds all day
-	near    int64 // of two passes of an hour the one nearer to this is meant; 0 means that it is not known
-	after   int64 // the newest instant of earlier lines, where the lines are in order; 0 means that it is not known
+	uniform bool  // the offset holds for the whole day
+	near    int64 // in an hour that occurs twice, the pass that is nearer to this is meant; 0 means unknown
+	after   int64 // the newest instant of earlier lines if lines are ordered; 0 means unknown
 }
 
-// nearSlack is how much later than the instant of Near, or earlier than that of After, in seconds, a time may be: the
-// clocks of hosts differ, and lines of one log are written a little out of order.
+// nearSlack is by how many seconds a time may be later than the instant of Near, or earlier than that of After: clocks
+// of hosts differ, and lines of one log are written slightly out of order.
 const nearSlack = 60
 
-// Near makes of times that clocks show twice those that are nearer to an instant, and not later; the zero time means
-// that none is known.
+// Near resolves times that clocks show twice: to the pass that is nearer to the given instant and not later. The zero
+// time means that no such instant is known.
 func (d *Day) Near(now time.Time) { d.near = unixOrZero(now) }
 
-// After makes of times that clocks show twice, where Near knows nothing, those that are not earlier than an instant;
-// the zero time means that none is known.
+// After resolves times that clocks show twice, if Near is unset: to the pass that is not earlier than the given
+// instant. The zero time means that no such instant is known.
 func (d *Day) After(newest time.Time) { d.after = unixOrZero(newest) }
 
 func unixOrZero(t time.Time) int64 {
@@ -105,7 +105,7 @@ func unixOrZero(t time.Time) int64 {
 	return t.Unix()
 }
 
-// Set makes it the day of that date; false if there is no such date, or none of a log (before 1970, after 9998).
+// Set sets the date of the day. It returns false if the date does not exist or is outside 1970 to 9998.
 func (d *Day) Set(loc *time.Location, year, month, day int64) bool {
 	if year < 1970 || year > 9998 || month < 1 || month > 12 || day < 1 || day > 31 {
 		return false
@@ -122,10 +122,10 @@ func (d *Day) Set(loc *time.Location, year, month, day int64) bool {
 	return true
 }
 
-// Midnight returns the day's beginning by the clocks, in seconds since 1970 as if local time were UTC.
+// Midnight returns the day's beginning on local clocks, in seconds since 1970 as if local time were UTC.
 func (d *Day) Midnight() int64 { return d.wall }
 
-// Instant returns the Unix time of a time of that day, in seconds since its midnight by the clocks.
+// Instant returns the Unix time of a time of that day, given in seconds since midnight on local clocks.
 func (d *Day) Instant(seconds int64) int64 {
 	if d.uniform {
 		return d.wall + seconds - d.offset
@@ -144,8 +144,8 @@ func (d *Day) Instant(seconds int64) int64 {
 	return first
 }
 
-// SecondPass returns the later instant at which local clocks in loc show what they show at an instant, in Unix seconds,
-// or that instant where they show it only once or for the second time.
+// SecondPass returns the later of the two instants at which local clocks in loc show the same time as at the given
+// instant (Unix seconds); the given instant itself if it is the only or the second one.
 func SecondPass(loc *time.Location, unix int64) int64 {
 	_, change := time.Unix(unix, 0).In(loc).ZoneBounds()
 	if change.IsZero() {
@@ -159,8 +159,8 @@ func SecondPass(loc *time.Location, unix int64) int64 {
 }
 
 // Resolve returns the instant at which local clocks in loc show wall (seconds since 1970, as if local time were UTC).
-// An hour that clocks show twice is taken as its first pass; a time in the hour that they skip is read with the offset
-// before the change.
+// In an hour that clocks show twice it returns the first pass. In an hour that they skip it uses the offset before the
+// change.
 func Resolve(loc *time.Location, wall int64) int64 {
 	before := offsetAt(loc, wall-daySeconds)
 	if offsetAt(loc, wall-before) == before {

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// TestInteger proves that what strconv reads as a plain decimal integer of up to 18 digits is read alike, and nothing
-// else is.
+// TestInteger proves that plain decimal integers of up to 18 digits are read as by strconv, and that nothing else is
+// read.
 func TestInteger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.OneOf(rapid.StringMatching(`-?[0-9]{0,20}`), rapid.String()).Draw(t, "text")
@@ -29,7 +29,7 @@ func TestInteger(t *testing.T) {
 	})
 }
 
-// TestNames proves that names come back as they were, also after more of them than are kept.
+// TestNames proves that names come back unchanged, even after more names than are kept.
 func TestNames(t *testing.T) {
 	var n logtext.Names
 	for i := range 40_000 {
@@ -43,8 +43,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestDay proves that every time of a day, also of one on which the clocks change, is the instant that Go's own zone
-// rules give; where clocks show a time twice, the first pass.
+// TestDay proves that every time of a day, also on a day with a change of the clocks, is the instant of Go's own zone
+// rules. If clocks show a time twice, it is the first pass.
 func TestDay(t *testing.T) {
 	for _, zone := range []string{"UTC", "Europe/Berlin", "America/Havana", "Australia/Lord_Howe", "Asia/Kathmandu"} {
 		loc, err := time.LoadLocation(zone)
@@ -60,7 +60,7 @@ func TestDay(t *testing.T) {
 				got := time.Unix(d.Instant(seconds), 0).In(loc)
 				wall := date.Add(time.Duration(seconds) * time.Second)
 				if got.Format(time.DateTime) != wall.Format(time.DateTime) {
-					// only a time that clocks skip may come out differently
+					// only a time that the clocks skip may come out differently
 					again := time.Date(2024, wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), 0, 0, loc)
 					if again.Format(time.DateTime) == wall.Format(time.DateTime) {
 						t.Errorf("%s: %s read as %s", zone, wall.Format(time.DateTime), got)
@@ -84,8 +84,8 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// TestPass proves which of two passes of an hour is meant: by the clock where that is known, else by the order of the
-// lines, else the first.
+// TestPass proves which of two passes of an hour is meant: the one given by the clock if that is known, or else by the
+// order of the lines, or else the first.
 func TestPass(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestPass(t *testing.T) {
 	first := time.Date(2026, 10, 25, 0, 30, 0, 0, time.UTC) // 02:30 in Berlin, and again an hour later
 	const second = time.Hour
 	for name, c := range map[string]struct {
-		near, after time.Duration // since the first pass; unknown is neither
+		near, after time.Duration // since the first pass; an unknown one has neither
 		want        time.Duration
 	}{
 		"nothing is known":                       {unknown, unknown, 0},

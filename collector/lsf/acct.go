@@ -12,7 +12,7 @@ func acctHandler(kind []byte) (read func(*parser) error, known bool, err error) 
 	switch string(kind) {
 	case "JOB_FINISH":
 		return (*parser).jobFinish, true, nil
-	case "EVENT_ADRSV_FINISH", "JOB_RESIZE": // a reservation ended; a job's new size, which its JOB_FINISH has too
+	case "EVENT_ADRSV_FINISH", "JOB_RESIZE": // the end of a reservation; a new size, also in JOB_FINISH
 		return nil, true, nil
 	}
 	if _, known, _ := eventsHandler(kind); known {
@@ -22,7 +22,8 @@ func acctHandler(kind []byte) (read func(*parser) error, known bool, err error) 
 	return nil, false, nil
 }
 
-// Job states (JOB_STAT_* of lsbatch.h); a finished job may have DONE or EXIT together with one of its post-execution.
+// Job states (JOB_STAT_* of lsbatch.h); a finished job has DONE or EXIT, possibly combined with a state of its
+// post-execution.
 const (
 	statPend     = 0x01
 	statPsusp    = 0x02
@@ -61,8 +62,8 @@ func (p *parser) jobFinish() error {
 	base, _ := splitName(name)
 	a.Name, a.Nodes, a.TimeLimit = string(base), nodes, p.finishLimit()
 	ran := start > 0
-	// No job starts with fewer processors than it asked for: a shorter list, as some ways of launching parallel jobs
-	// leave, is not of processors.
+	// No job starts with fewer processors than it requested. Some launchers of parallel jobs leave a shorter list of
+	// hosts; its length is then not the number of processors.
 	if given < asked || !ran {
 		given = asked
 	}
@@ -73,7 +74,7 @@ func (p *parser) jobFinish() error {
 	return p.finished(id, a, submit, start)
 }
 
-// finishLimit reads the run limit, which versions from 9.1 on write after the fields of older ones; 0 where it is not.
+// finishLimit reads the run limit, which versions from 9.1 on write after the older fields; 0 if it is missing.
 func (p *parser) finishLimit() time.Duration {
 	s := &p.scan
 	// maxRMem maxRSwap inFileSpool commandSpool rsvId sla exceptMask additionalInfo exitInfo
@@ -97,7 +98,7 @@ func (p *parser) finished(id string, a job.Attributes, submit, start int64) erro
 	ev := p.event(job.End, id)
 	ev.Attributes = a
 	ev.Times.Submit = optionalTime(submit)
-	if start <= 0 { // it left the queue without a start
+	if start <= 0 { // the job left the queue without a start
 		ev.Kind = job.Cancel
 		p.emit(ev)
 		return nil

@@ -6,18 +6,18 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// maxElements bounds the elements that one record lists one by one; it is the default of LSF's own bound,
-// MAX_JOB_ARRAY_SIZE in lsb.params. What concerns more is taken for the whole array.
+// maxElements is the maximum number of elements for which one record makes events. It is the default of LSF's own
+// limit, MAX_JOB_ARRAY_SIZE in lsb.params. A record of more elements is applied to the whole array.
 const maxElements = 1000
 
-// maxTasks bounds the count of an array's elements, so that nothing overflows.
+// maxTasks bounds the count of an array's elements, so that sums cannot overflow.
 const maxTasks = 1 << 24
 
 // indexRange is first, first+step, ... up to last.
 type indexRange struct{ first, last, step int64 }
 
-// splitName takes the name of a job array apart, "name[1-10:2,20]%5" (-J in bsub): its elements' indexes, and at most
-// so many at once. A name without such a list is that of a job.
+// splitName parses the name of a job array, "name[1-10:2,20]%5" (-J in bsub): the indexes of its elements, and how many
+// may run at once. A name without such a list belongs to a single job.
 func splitName(name []byte) (base []byte, ranges []indexRange) {
 	open := bytes.IndexByte(name, '[')
 	if open < 0 {
@@ -74,8 +74,8 @@ func count(ranges []indexRange) int {
 	return int(n)
 }
 
-// each calls do with the id of the job, or of each of the elements in ranges. More than maxElements of them are the
-// array as a whole, which goes by the job's number.
+// each calls do with the id of the job, or of each element in ranges. For more than maxElements it calls do once, with
+// the job's number, which stands for the whole array.
 func each(number int64, ranges []indexRange, do func(id string)) {
 	if len(ranges) == 0 || count(ranges) > maxElements {
 		do(jobID(number, 0))

@@ -35,12 +35,12 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 	return nil, silent(kind), nil
 }
 
-// silent reports whether records of a type have nothing of a job's life that other records lack.
+// silent reports whether records of a type have no information about jobs that other records lack.
 func silent(kind []byte) bool {
 	switch string(kind) {
-	// JOB_START has the start
+	// JOB_START reports the start
 	case "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORCE", "JOB_CHUNK", "JOB_PROV_HOST", "JOB_START_LIMIT",
-		// JOB_STATUS reports what came of it
+		// JOB_STATUS reports the result
 		"JOB_SIGNAL", "JOB_SIGACT", "MIG", "CHKPNT", "JOB_CHKPNT", "UNFULFILL", "SBD_JOB_STATUS",
 		"SBD_UNREPORTED_STATUS",
 		"JOB_MOVE", "JOB_CLEAN", "JOB_EXCEPTION", "JOB_EXT_MSG", "JOB_ATTA_DATA", "JOB_ATTR_SET", "JOB_MSG",
@@ -66,8 +66,8 @@ type submission struct {
 	held          bool
 }
 
-// runLimit is the place of the run limit among the limits of JOB_NEW and JOB_MODIFY2, 11 or 12 of them by version
-// (LSF_RLIMIT_RUN of lsf.h). Its unit is the second.
+// runLimit is the index of the run limit among the 11 or 12 limits of JOB_NEW and JOB_MODIFY2 (LSF_RLIMIT_RUN of
+// lsf.h). Its unit is the second.
 const runLimit = 9
 
 // rLimits reads the limits, which are all the numbers up to the next string, and returns the run limit.
@@ -119,7 +119,7 @@ func (p *parser) submission() (sub submission, err error) {
 	}
 	a.Name, sub.ranges = string(base), ranges
 	if sub.number <= 0 {
-		return sub, collector.Bad(collector.ReasonField, "jobId", "no job's number: %d", sub.number)
+		return sub, collector.Bad(collector.ReasonField, "jobId", "not a job number: %d", sub.number)
 	}
 	if err := p.checkProcs("numProcessors", procs); err != nil {
 		return sub, err
@@ -129,7 +129,7 @@ func (p *parser) submission() (sub submission, err error) {
 		return sub, err
 	}
 	p.submissionTail(&sub)
-	if s.cut { // a command with line breaks; what mattered most stood before it
+	if s.cut { // a command with line breaks; the fields that matter stand before it
 		return sub, nil
 	}
 	return sub, s.err
@@ -142,7 +142,7 @@ func (p *parser) submissionTail(sub *submission) {
 	s.skipLists("nxf", "ssn")
 	s.skip("mailUser", "s")
 	sub.attributes.Account = p.project(s.str("projectName"))
-	for s.err == nil && !s.isString() { // niosPort, of interactive jobs alone, and maxNumProcessors
+	for s.err == nil && !s.isString() { // niosPort, which only interactive jobs have, and maxNumProcessors
 		s.int("maxNumProcessors")
 	}
 	s.skipStrings("loginShell") // schedHostType loginShell, and from LSF 6 on timeEvent userGroup exceptList
@@ -160,7 +160,7 @@ func (p *parser) jobNew() error {
 	ev := p.event(job.Submit, id)
 	ev.Attributes, ev.Tasks = sub.attributes, count(sub.ranges)
 	ev.Times.Submit = optionalTime(sub.submit)
-	if sub.begin > sub.submit { // -b of bsub: not before
+	if sub.begin > sub.submit { // -b of bsub: the earliest start
 		ev.Times.Eligible = optionalTime(sub.begin)
 	}
 	p.emit(ev)
@@ -224,7 +224,7 @@ func (p *parser) jobModify2() error {
 	base, ranges := splitName(id)
 	number, ok := logtext.Integer(base)
 	if !ok || number <= 0 {
-		return collector.Bad(collector.ReasonField, "jobIdStr", "no job's number: %q", shorten(id))
+		return collector.Bad(collector.ReasonField, "jobIdStr", "not a job number: %q", shorten(id))
 	}
 	if *a == (job.Attributes{}) {
 		return nil
@@ -259,7 +259,7 @@ func (p *parser) jobStart() error {
 	return nil
 }
 
-// jobStatus reads a JOB_STATUS record. Only the states in which a job has no processors matter: it may have given them
+// jobStatus reads a JOB_STATUS record. Only states without processors matter: the job may have given its processors
 // back.
 func (p *parser) jobStatus() error {
 	s := &p.scan
@@ -283,7 +283,7 @@ func (p *parser) jobStatus() error {
 			}
 			p.at = end
 		}
-		ev := p.event(job.End, id) // of a job that never started it is a cancellation
+		ev := p.event(job.End, id) // the end of a job that never started is a cancellation
 		ev.Times.End = ev.Time
 		p.emit(ev)
 	case status == statPend:
@@ -351,7 +351,7 @@ func (p *parser) jobSwitch2() error {
 	return nil
 }
 
-// jobForward reads a JOB_FORWARD record: the job waits in another cluster's queue now, not for processors of this one.
+// jobForward reads a JOB_FORWARD record: the job now waits in the queue of another cluster.
 func (p *parser) jobForward() error {
 	s := &p.scan
 	number := s.int("jobId")

@@ -1,14 +1,14 @@
-// Package lsf reads the logs of IBM Spectrum LSF and its relatives (Platform LSF, OpenLava): lsb.events, which has the
-// events of jobs as they happen, and lsb.acct, which has whole jobs at their end.
+// Package lsf reads the logs of IBM Spectrum LSF and its relatives (Platform LSF, OpenLava): lsb.events, with the
+// events of jobs as they happen, and lsb.acct, with one record per ended job.
 //
-// Both have a record per line, its fields between blanks, strings in double quotes. docs/formats/lsf.md explains what
-// is read, and why.
+// Both have one record per line, with fields separated by blanks and strings in double quotes. docs/formats/lsf.md
+// explains which fields are read, and why.
 //
 // Sources: the pages lsb.events and lsb.acct of IBM's configuration reference of LSF 10.1 and 9.1 (ibm.com/docs,
 // Spectrum LSF, "Configuration files"), which list the fields of every record in their order; the structures jobNewLog,
-// jobStartLog, jobStatusLog, jobModLog and their kind of the LSF API reference; and the reading side of OpenLava
-// (lsbatch/lib/lsb.log.c and lsbatch.h, Platform Computing 2007), from which LSF's own has grown. No LSF could be had
-// to check against.
+// jobStartLog, jobStatusLog, jobModLog and similar ones of the LSF API reference; and the reading functions of OpenLava
+// (lsbatch/lib/lsb.log.c and lsbatch.h, Platform Computing 2007), which descends from LSF. The parsers were not tested
+// against a real LSF.
 package lsf
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// How the configuration names the formats.
+// Names of the formats in the configuration.
 const (
 	EventsName = "lsf-events"
 	AcctName   = "lsf-acct"
@@ -36,16 +36,17 @@ func Events() collector.Format {
 
 // Acct returns lsb.acct as a log format: a record for each job at its end.
 func Acct() collector.Format {
-	return collector.Format{Name: AcctName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
-		return newParser(o, acctHandler)
-	}}
+	return collector.Format{Name: AcctName, Order: collector.Live, AtEnd: true,
+		New: func(o collector.Options) collector.Parser {
+			return newParser(o, acctHandler)
+		}}
 }
 
 // handler returns the function that reads a type of record; nil for a type that is ignored; known is false for an
 // unknown type.
 type handler func(kind []byte) (read func(*parser) error, known bool, err error)
 
-// parser reads one source. It keeps nothing of earlier lines but what makes the next one faster.
+// parser reads one source. Of earlier lines it keeps only caches.
 type parser struct {
 	options collector.Options
 	handler handler
@@ -68,7 +69,7 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	}
 	if line[0] != '"' {
 		return collector.Bad(collector.ReasonFormat, "type",
-			"want a line that begins with a record type in double quotes: no LSF log, "+
+			"want a line that begins with a record type in double quotes: this is not an LSF log, "+
 				"or the rest of a record that a line break in a command has cut in two")
 	}
 	p.scan.reset(line)
@@ -80,7 +81,7 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	}
 	if !isVersion(version) {
 		return collector.Bad(collector.ReasonFormat, "version",
-			"want a version such as 10.1 after the record type, got %q: no LSF log", shorten(version))
+			"want a version such as 10.1 after the record type, got %q: this is not an LSF log", shorten(version))
 	}
 	read, known, err := p.handler(kind)
 	if err != nil {
@@ -111,17 +112,17 @@ func isVersion(b []byte) bool {
 	return len(b) > 0
 }
 
-// maxUnix is the end of the year 9999, the last that RFC 3339 can write.
+// maxUnix is the end of the year 9999, the last year that RFC 3339 can represent.
 const maxUnix = 253402300799
 
 func checkTime(name string, unix int64) error {
 	if unix <= 0 || unix > maxUnix {
-		return collector.Bad(collector.ReasonTime, name, "no instant of a log: %d", unix)
+		return collector.Bad(collector.ReasonTime, name, "not a plausible time of a log: %d", unix)
 	}
 	return nil
 }
 
-// optionalTime returns the instant, or the zero time for 0 and less, which is what LSF writes for none.
+// optionalTime returns the instant, or the zero time for 0 and less, which LSF writes for no time.
 func optionalTime(unix int64) time.Time {
 	if unix <= 0 || unix > maxUnix {
 		return time.Time{}
@@ -151,15 +152,15 @@ func (p *parser) id(number, index int64) (string, error) {
 		return "", p.scan.err
 	}
 	if number <= 0 {
-		return "", collector.Bad(collector.ReasonField, "jobId", "no job's number: %d", number)
+		return "", collector.Bad(collector.ReasonField, "jobId", "not a job number: %d", number)
 	}
 	if index < 0 {
-		return "", collector.Bad(collector.ReasonField, "idx", "no index of an array: %d", index)
+		return "", collector.Bad(collector.ReasonField, "idx", "not an index of an array: %d", index)
 	}
 	return jobID(number, index), nil
 }
 
-// checkProcs refuses sizes that cannot be.
+// checkProcs refuses impossible sizes.
 func (p *parser) checkProcs(field string, n int64) error {
 	switch most := int64(p.options.MaxProcs); {
 	case n <= 0:
@@ -173,7 +174,7 @@ func (p *parser) checkProcs(field string, n int64) error {
 	return nil
 }
 
-// limit turns seconds into a time limit; 0 and less is none, and so is what is longer than any job lives.
+// limit converts seconds to a time limit. 0, negative values and values above 31 years mean no limit.
 func limit(seconds int64) time.Duration {
 	const most = 1_000_000_000 // 31 years; LSF writes 2147483647 for some infinities
 	if seconds <= 0 || seconds > most {

@@ -18,11 +18,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// All lines are hand-made after the documentation that the package comment names: no LSF could be had.
+// All lines were written by hand after the documentation that the package comment names, because no LSF was at hand.
 
 const usage = "0.06 0.27 1480 0 -1 0 0 1477 0 0 0 0 -1 0 0 0 13 8 -1"
 
-// newLine builds a JOB_NEW record of job 7; the zero value is of 8 processors without a limit.
+// newLine holds the fields of a JOB_NEW record of job 7. The zero value is a job of 8 processors without a limit.
 type newLine struct {
 	kind, procs, submit, begin, limits, name, hosts, files, ports, strings, options2 string
 }
@@ -45,7 +45,7 @@ func (l newLine) String() string {
 		or(l.options2, "5136"))
 }
 
-// finishLine builds a JOB_FINISH record of job 7 that ran from 1720008060 to 1720008360.
+// finishLine holds the fields of a JOB_FINISH record of job 7, which ran from 1720008060 to 1720008360.
 type finishLine struct {
 	procs, submit, start, hosts, name, strings, idx, tail string
 }
@@ -279,8 +279,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestFold proves what the hand-made lsb.events comes to: who ran when, who never did, and that reading it twice
-// changes nothing (a switched file begins with the old records of the jobs that live on).
+// TestFold proves the result of the hand-made lsb.events: when each job ran or that it never did, and that reading the
+// file twice changes nothing. (A new file begins with the old records of the jobs that are still there.)
 func TestFold(t *testing.T) {
 	text, err := os.ReadFile("testdata/events.log")
 	if err != nil {
@@ -308,7 +308,7 @@ func TestFold(t *testing.T) {
 	read()
 	want := []string{
 		"101 start 60", "101 end 359",
-		// the last one takes the array's record with it
+		// the last one removes the array's record
 		"102[3] start 600", "102[3] requeue 610", "102 cancel 613", "102[7] cancel 613",
 		"103 hold 700", "103 release 705", "103 start 710", "103 requeue 720", "103 hold 721", "103 cancel 730",
 	}

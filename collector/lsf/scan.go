@@ -7,12 +7,12 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// scanner takes the fields off a record one by one. After the first that is not as expected err is set, and everything
-// it returns is zero.
+// scanner reads the fields of a record one by one. After the first malformed field err is set, and all methods return
+// zero values.
 type scanner struct {
 	rest []byte
 	err  error
-	// cut is true where the record ended inside a string.
+	// cut is true if the record ended inside a string.
 	cut bool
 }
 
@@ -43,7 +43,7 @@ func (s *scanner) isString() bool {
 	return s.err == nil && len(s.rest) > 0 && s.rest[0] == '"'
 }
 
-// str takes a string off: "...", where a quote inside is doubled.
+// str reads a string: "...", with quotes inside doubled.
 func (s *scanner) str(field string) []byte {
 	if !s.isString() {
 		s.fail(field, "a string in double quotes")
@@ -91,7 +91,7 @@ func (s *scanner) word(field, want string) []byte {
 	return word
 }
 
-// int takes an integer off.
+// int reads an integer.
 func (s *scanner) int(field string) int64 {
 	const want = "a whole number"
 	before := s.rest
@@ -107,8 +107,8 @@ func (s *scanner) int(field string) int64 {
 	return n
 }
 
-// skip passes over fields: in pattern an "n" is a number of any kind, and an "s" a string. Most of a record is passed
-// over, so that it keeps to one index.
+// skip skips fields: in pattern "n" is a number of any kind, and "s" a string. It works on one index for speed, since
+// most fields are skipped.
 func (s *scanner) skip(field, pattern string) {
 	if s.err != nil {
 		return
@@ -124,7 +124,7 @@ func (s *scanner) skip(field, pattern string) {
 		} else {
 			end = wordEnd(rest, i)
 		}
-		if end < 0 { // read it the other way, which says what is wrong
+		if end < 0 { // read it with the slower method, which reports the error
 			s.rest = rest[i:]
 			if c == 's' {
 				s.str(field)
@@ -138,7 +138,7 @@ func (s *scanner) skip(field, pattern string) {
 	s.rest = rest[i:]
 }
 
-// stringEnd returns the place after the string that begins at b[i], -1 if there is none.
+// stringEnd returns the index after the string that begins at b[i], -1 if there is none.
 func stringEnd(b []byte, i int) int {
 	if i >= len(b) || b[i] != '"' {
 		return -1
@@ -154,7 +154,7 @@ func stringEnd(b []byte, i int) int {
 	return -1
 }
 
-// wordEnd returns the place after the word that begins at b[i], -1 if there is none.
+// wordEnd returns the index after the word that begins at b[i], -1 if there is none.
 func wordEnd(b []byte, i int) int {
 	if i >= len(b) || b[i] == '"' {
 		return -1
@@ -165,14 +165,14 @@ func wordEnd(b []byte, i int) int {
 	return i
 }
 
-// skipStrings passes over all strings up to the next number: optional strings, of which each version has more.
+// skipStrings skips all strings up to the next number: optional strings, more with each version.
 func (s *scanner) skipStrings(field string) {
 	for s.isString() {
 		s.str(field)
 	}
 }
 
-// skipLists passes over a count and so many groups of fields of the pattern.
+// skipLists reads a count and skips that many groups of fields of the given pattern.
 func (s *scanner) skipLists(field, pattern string) {
 	for n := s.int(field); n > 0 && s.err == nil; n-- {
 		s.skip(field, pattern)
@@ -207,10 +207,10 @@ func (p *parser) hostList(field string) (procs int64, nodes int) {
 	return procs, len(p.hosts)
 }
 
-// maxHosts is for how many hosts of the next record there is room already.
+// maxHosts is the initial capacity of the set of hosts.
 const maxHosts = 1 << 14
 
-// forgetHosts empties the set of hosts. A map never shrinks, so that a large one is thrown away.
+// forgetHosts empties the set of hosts. A map never shrinks, so a large one is replaced.
 func (p *parser) forgetHosts() {
 	if len(p.hosts) > maxHosts {
 		p.hosts = map[string]struct{}{}
@@ -219,5 +219,5 @@ func (p *parser) forgetHosts() {
 	clear(p.hosts)
 }
 
-// maxCount is more processors than any machine has; larger numbers are read, and refused.
+// maxCount exceeds the processors of any machine; larger numbers are parsed and then refused.
 const maxCount = 1 << 32

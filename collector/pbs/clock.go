@@ -11,13 +11,13 @@ import (
 type clock struct {
 	loc   *time.Location
 	known bool
-	date  [10]byte // the date of day
+	date  [10]byte // the text of the date
 	day   logtext.Day
 }
 
-// read returns the instant at the beginning of line and what follows it. It takes the date as MM/DD/YYYY, the only way
-// the servers write it, and as YYYY-MM-DD; the seconds may have a fraction (daemon logs of OpenPBS can), which is
-// dropped.
+// read returns the instant at the beginning of line, and the rest of the line. It takes the date as MM/DD/YYYY, the
+// only way the servers write it, and as YYYY-MM-DD; the seconds may have a fraction (daemon logs of OpenPBS can), which
+// is dropped.
 func (c *clock) read(line []byte) (int64, []byte, error) {
 	const length = len("MM/DD/YYYY HH:MM:SS")
 	if len(line) < length || line[10] != ' ' && line[10] != 'T' || line[13] != ':' || line[16] != ':' {
@@ -30,7 +30,7 @@ func (c *clock) read(line []byte) (int64, []byte, error) {
 		return 0, nil, errNoTime()
 	}
 	if h > 23 || m > 59 || s > 60 { // 60: a leap second
-		return 0, nil, collector.Bad(collector.ReasonTime, "time", "no such time of day: %q", line[11:length])
+		return 0, nil, collector.Bad(collector.ReasonTime, "time", "not a time of day: %q", line[11:length])
 	}
 	if !c.known || string(c.date[:]) != string(line[:10]) {
 		if err := c.setDate(line[:10]); err != nil {
@@ -48,10 +48,10 @@ func (c *clock) read(line []byte) (int64, []byte, error) {
 
 func errNoTime() error {
 	return collector.Bad(collector.ReasonFormat, "time",
-		"want a line that begins with \"MM/DD/YYYY HH:MM:SS;\": no PBS accounting record")
+		"want a line that begins with \"MM/DD/YYYY HH:MM:SS;\": this is not a PBS accounting record")
 }
 
-// setDate makes text the clock's day.
+// setDate sets the day of the clock from text.
 func (c *clock) setDate(text []byte) error {
 	var year, month, day []byte
 	switch {
@@ -69,7 +69,7 @@ func (c *clock) setDate(text []byte) error {
 		return errNoTime()
 	}
 	if c.known = c.day.Set(c.loc, y, m, d); !c.known {
-		return collector.Bad(collector.ReasonTime, "time", "no such date, or none of a log: %q", text)
+		return collector.Bad(collector.ReasonTime, "time", "not a plausible date of a log: %q", text)
 	}
 	copy(c.date[:], text)
 	return nil

@@ -9,21 +9,22 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// absent marks an instant that a record does not have; 0 is what the servers write for one that has not come.
+// absent marks a time that a record does not have. Servers write 0 for a time that has not come.
 const absent = -1
 
-// fields is what is used of a record's message. The slices point into the line.
+// fields are the used fields of a record's message. The slices point into the line.
 type fields struct {
 	letter                               byte
 	user, queue, account, project, name  []byte
+	group                                []byte
 	indices                              []byte // of an array's members
 	ctime, qtime, etime, start, end      int64
-	ncpus, procs, nodes, sel, width      int64 // requested processors, by the way of asking
+	ncpus, procs, nodes, sel, width      int64 // requested processors, by resource
 	depth, plain                         int64
-	slots, hosts                         int64 // processors given
+	slots, hosts                         int64 // allocated processors
 	nodect, nodesCount, selCount, nHosts int64
-	sized                                bool                 // a size was told, though it may be 0
-	odd                                  *collector.LineError // why nodect could not be read
+	sized                                bool                 // the record has a size, perhaps 0
+	odd                                  *collector.LineError // the error of nodect
 	walltime                             time.Duration
 	resources                            resources
 }
@@ -32,11 +33,11 @@ func (f *fields) reset(letter byte) {
 	*f = fields{letter: letter, ctime: absent, qtime: absent, etime: absent, start: absent, end: absent}
 }
 
-// scan reads the pairs of a message: "key=value", separated by spaces. Words without "=" are what is left of a value
-// with spaces that the server did not quote (Torque never quotes), and are passed over.
+// scan reads the pairs of a message: "key=value", separated by spaces. Words without "=" are skipped: they belong to a
+// value with spaces that the server did not quote (Torque never quotes).
 //
-// Of two pairs with one key the last counts, but of two users the first. That way an account or job name that holds
-// "queue=..." or "user=..." changes nothing: the servers write user before them and the rest after them.
+// Of several pairs with one key the last counts, but of several users the first. That way an account or job name that
+// contains "queue=..." or "user=..." changes nothing: the servers write user before them and the rest after them.
 func (f *fields) scan(msg []byte) error {
 	for {
 		begin, eq := 0, 0
@@ -52,7 +53,7 @@ func (f *fields) scan(msg []byte) error {
 		key := msg[begin:eq]
 		var value []byte
 		value, msg = cutValue(msg[eq+1:])
-		if len(value) == 0 || f.letter == 'a' && string(value) == "UNSET" { // an attribute that was taken back
+		if len(value) == 0 || f.letter == 'a' && string(value) == "UNSET" { // an attribute that was unset
 			continue
 		}
 		if err := f.set(key, value); err != nil {
@@ -61,9 +62,9 @@ func (f *fields) scan(msg []byte) error {
 	}
 }
 
-// cutValue cuts a value off the front of a message. A quoted one may hold spaces; the quote is ' where the value holds
-// a " (cpy_quote_value in accounting.c), and it is never escaped, so that only a quote before a space or the end closes
-// it.
+// cutValue cuts a value off the front of a message. A quoted value may contain spaces. The quote is ' if the value
+// contains a " (cpy_quote_value in accounting.c). Quotes are never escaped, so only a quote before a space or the end
+// closes the value.
 func cutValue(msg []byte) (value, rest []byte) {
 	if len(msg) > 0 && (msg[0] == '"' || msg[0] == '\'') {
 		for i := 1; i < len(msg); i++ {
@@ -78,7 +79,7 @@ func cutValue(msg []byte) (value, rest []byte) {
 	return msg, nil
 }
 
-// set stores one pair, if it is of use.
+// set stores one pair if its key is used.
 func (f *fields) set(key, value []byte) error {
 	switch string(key) {
 	case "user":
@@ -87,7 +88,11 @@ func (f *fields) set(key, value []byte) error {
 		}
 	case "queue":
 		f.queue = value
-	case "account", "Account_Name": // the latter in alter records, which use attribute names
+	case "group":
+		if f.group == nil {
+			f.group = value
+		}
+	case "account", "Account_Name": // the second key in alter records, which use attribute names
 		f.account = value
 	case "project":
 		f.project = value
@@ -103,11 +108,11 @@ func (f *fields) set(key, value []byte) error {
 		return setUnix(&f.start, key, value)
 	case "end":
 		return setUnix(&f.end, key, value)
-	case "array_indices", "array_indices_submitted": // the latter in alter records
+	case "array_indices", "array_indices_submitted": // the second key in alter records
 		f.indices = value
 	case "exec_host":
 		f.hosts, f.nHosts = countHosts(value)
-	case "total_execution_slots": // Torque 4.2 and later, with the end
+	case "total_execution_slots": // Torque 4.2 and later, in records of ends
 		return f.setCount(&f.slots, key, value)
 	default:
 		if name, ok := bytes.CutPrefix(key, []byte("Resource_List.")); ok {
@@ -151,7 +156,7 @@ func (f *fields) setResource(name, key, value []byte) error {
 		f.sized = true
 	case "nodect":
 		n, ok := logtext.Digits(value)
-		if !ok { // it counts nodes: the record is of use where processors are known otherwise
+		if !ok { // it counts nodes: the record is usable if another field gives the processors
 			f.odd = badNumber(key, value)
 		}
 		f.nodect = n
@@ -178,7 +183,7 @@ func badNumber(key, value []byte) *collector.LineError {
 	return collector.Bad(collector.ReasonField, string(key), "not a number of processors or nodes: %q", shorten(value))
 }
 
-// maxUnix is the end of the year 9999, the last that RFC 3339 can write.
+// maxUnix is the end of the year 9999, the last year that RFC 3339 can represent.
 const maxUnix = 253402300799
 
 func setUnix(to *int64, key, value []byte) error {
@@ -191,7 +196,7 @@ func setUnix(to *int64, key, value []byte) error {
 		return collector.Bad(collector.ReasonField, string(key), "want seconds since 1970, got %q", shorten(value))
 	}
 	if value[0] == '-' || n > maxUnix {
-		return collector.Bad(collector.ReasonTime, string(key), "no instant of a log: %q", value)
+		return collector.Bad(collector.ReasonTime, string(key), "not a plausible time of a log: %q", value)
 	}
 	*to = n
 	return nil
@@ -212,11 +217,11 @@ func (f *fields) accountOrProject() []byte {
 	return f.project
 }
 
-// times fills the event's instants and returns when it happened. Unix seconds are preferred to the record's own time,
-// which is local and a second late at times.
+// times sets the event's instants and returns its event time. It prefers Unix seconds to the record's own time, which
+// is a local time and sometimes a second late.
 //
-// A job's submit is its ctime: qtime is when it entered its present queue, and begins again with each move
-// (svr_dequejob and svr_enquejob in svr_jobfunc.c), while the person has waited since ctime. Torque's Q has neither.
+// A job's submit is its ctime. qtime is when it entered its present queue and changes with each move (svr_dequejob and
+// svr_enquejob in svr_jobfunc.c), but the user has waited since ctime. Torque's Q record has neither.
 func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 	at := rec.at
 	t := &ev.Times
@@ -260,7 +265,7 @@ func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 	return at, checkOrder(t)
 }
 
-// firstOf returns the instant if the record has it, else otherwise.
+// firstOf returns the instant if the record has it, else the alternative.
 func firstOf(unix, otherwise int64) int64 {
 	if unix > 0 {
 		return unix

@@ -6,7 +6,7 @@
 //	MM/DD/YYYY HH:MM:SS;TYPE;ID;MESSAGE
 //
 // in the server's local time, where the message of most types is a list of key=value pairs. docs/formats/pbs.md
-// explains what is read, and why.
+// explains which fields are read, and why.
 //
 // Sources: the record types are those of src/include/acct.h, and the keys and their order those of
 // src/server/accounting.c, of OpenPBS (github.com/openpbs/openpbs, 2021) and of Torque
@@ -24,7 +24,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Name is how the configuration names the format.
+// Name is the name of the format in the configuration.
 const Name = "pbs"
 
 // Format returns the accounting log format of PBS.
@@ -40,7 +40,7 @@ func newParser(o collector.Options) collector.Parser {
 	return &parser{options: o, clock: clock{loc: loc}}
 }
 
-// parser reads one source. It keeps nothing of earlier lines but what makes the next one faster.
+// parser reads one source. Of earlier lines it keeps only caches.
 type parser struct {
 	options collector.Options
 	clock   clock
@@ -48,7 +48,7 @@ type parser struct {
 	fields  fields
 }
 
-// record is one line, taken apart.
+// record is one line, split into its fields.
 type record struct {
 	at   int64 // the record's own time, Unix seconds
 	kind byte
@@ -100,7 +100,7 @@ func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	return nil
 }
 
-// split takes a line apart at its first three semicolons; a message may hold more of them.
+// split splits a line at its first three semicolons; a message may contain more.
 func (p *parser) split(line []byte) (record, error) {
 	at, rest, err := p.clock.read(line)
 	if err != nil {
@@ -122,8 +122,8 @@ func (p *parser) split(line []byte) (record, error) {
 	return rec, nil
 }
 
-// kindOf returns what a record type means for a job, 0 for nothing. The letters and their meanings are those of acct.h
-// (see the package comment); those below the first blank line are not about a job's life.
+// kindOf returns the kind of event of a record type, 0 for none. The letters and their meanings are those of acct.h
+// (see the package comment). The types below the first blank line do not concern the life of a job.
 func kindOf(rec record) (kind job.Kind, known bool) {
 	switch rec.kind {
 	case 'Q': // queued
@@ -137,7 +137,7 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 	case 'D', 'A', 'M': // deleted by request, aborted by the server, moved to another server
 		return job.Cancel, true
 	case 'a', 's', 'c':
-		// altered; started with fewer nodes than it was given; next phase, with some of its nodes released
+		// altered; started with fewer nodes than allocated; next phase, with some nodes released
 		return job.Update, true
 	case 'z':
 		return job.Suspend, true
@@ -149,7 +149,7 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 		}
 		return job.Requeue, true
 
-	case 'u', 'e': // usage of a phase that is over: c or E tells what comes next
+	case 'u', 'e': // usage in a phase that has ended; a record of type c or E follows
 		return 0, true
 	case 'U', 'Y', 'B', 'F', 'K', 'k':
 		// reservations: asked for, confirmed, begun, finished, removed by server or client
@@ -160,29 +160,29 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 	return 0, false
 }
 
-// keepsRunning distinguishes a checkpoint that a job survives from one after which it is held. Torque's message has it
-// (src/server/req_holdjob.c); without that message acct.h's meaning of the type holds, "checkpointed and held".
+// keepsRunning distinguishes a checkpoint that a job survives from one after which it is held. Torque's message shows
+// it (src/server/req_holdjob.c). Without that message the type means "checkpointed and held" (acct.h).
 func keepsRunning(body []byte) bool { return string(body) == "Checkpointed" }
 
-// isArrayParent recognizes the id of an array as a whole, "123[].server". No processor is ever its own: it stands for
-// the members that wait, and its S and E enclose those of its members.
+// isArrayParent recognizes the id of an array as a whole, "123[].server". It never has processors itself: it represents
+// the waiting members, and its S and E records enclose those of the members.
 func isArrayParent(id []byte) bool { return bytes.Contains(id, []byte("[]")) }
 
-// kindOfArray returns what a record type means for the waiting members of an array, 0 for nothing.
+// kindOfArray returns the kind of event of a record type for the waiting members of an array, 0 for none.
 func kindOfArray(letter byte) job.Kind {
 	switch letter {
 	case 'Q':
 		return job.Submit
 	case 'a':
 		return job.Update
-	case 'D', 'A', 'M', 'E': // members that run have records of their own
+	case 'D', 'A', 'M', 'E': // running members have their own records
 		return job.Cancel
 	}
 	return 0
 }
 
-// arrayEvent makes an event of an array from an event of a job; false if there is none. Torque's arrays have no
-// array_indices: each of their members has a Q of its own.
+// arrayEvent converts an event to that of an array; false if the array has no such event. In Torque each member of an
+// array has its own Q record, without array_indices.
 func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	switch ev.Kind {
 	case job.Submit:
@@ -191,15 +191,15 @@ func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	case job.Update:
 		return ev, ev.Attributes != job.Attributes{}
 	}
-	// Only that it is over: an array whose submission is not in the log is not worth knowing late.
+	// Only the cancellation is kept. If the array's submission is not in the log, adding it now would not help.
 	return job.Event{Kind: job.Cancel, Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time}, true
 }
 
-// maxTasks bounds the count of an array's members, so that nothing overflows.
+// maxTasks bounds the count of an array's members, so that sums cannot overflow.
 const maxTasks = 1 << 24
 
-// countIndices counts the members of array_indices: "1-10:2,20" (qsub -J X-Y[:Z]); 0 where it cannot be read. A
-// throttle ("%5") may end it.
+// countIndices counts the members of array_indices: "1-10:2,20" (qsub -J X-Y[:Z]); 0 if it cannot be parsed. It may end
+// with a throttle ("%5").
 func countIndices(text []byte) int {
 	text, _, _ = bytes.Cut(text, []byte("%"))
 	var total int64
@@ -225,13 +225,14 @@ func countIndices(text []byte) int {
 	return int(total)
 }
 
-// event makes the event of a record whose fields have been read.
+// event returns the event of a record whose fields have been read.
 func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) {
 	ev := job.Event{
 		Kind: kind, Cluster: p.options.Cluster, ID: string(rec.id),
 		Attributes: job.Attributes{
 			Queue: p.queue(f.queue), User: p.names.Of(f.user), Account: p.names.Of(f.accountOrProject()),
-			Name: string(f.name), Nodes: f.nodeCount(), TimeLimit: f.walltime,
+			Group: p.names.Of(f.group),
+			Name:  string(f.name), Nodes: f.nodeCount(), TimeLimit: f.walltime,
 		},
 	}
 	procs := f.size()
@@ -254,7 +255,7 @@ func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) 
 	return ev, nil
 }
 
-// queue returns the queue of a job. Those of reservations are one queue, unless they are configured by name.
+// queue returns the queue of a job. All queues of reservations count as one, unless they are configured by name.
 func (p *parser) queue(name []byte) string {
 	queue := p.names.Of(name)
 	if collector.IsReservationQueue(queue) && !slices.Contains(p.options.Queues, queue) {
@@ -263,7 +264,7 @@ func (p *parser) queue(name []byte) string {
 	return queue
 }
 
-// checkSize refuses sizes that cannot be. Records without a size are fine, except S and E, which always have one.
+// checkSize refuses impossible sizes. Records without a size are fine, except S and E, which always have one.
 func (p *parser) checkSize(kind job.Kind, letter byte, procs int64, f *fields) error {
 	limit := int64(p.options.MaxProcs)
 	switch {
@@ -277,7 +278,7 @@ func (p *parser) checkSize(kind job.Kind, letter byte, procs int64, f *fields) e
 	case f.sized:
 		return collector.Bad(collector.ReasonProcs, "size", "0 processors")
 	case letter == 'S', kind == job.End && f.start > 0:
-		return collector.Bad(collector.ReasonProcs, "size", "neither Resource_List nor exec_host tells the size")
+		return collector.Bad(collector.ReasonProcs, "size", "neither Resource_List nor exec_host has the size")
 	}
 	return nil
 }

@@ -54,9 +54,9 @@ func bad(name, line, reason, field string) formattest.BadCase {
 	return formattest.BadCase{Name: name, Line: line, Reason: reason, Field: field}
 }
 
-// torqueCases are records as Torque writes them.
+// torqueCases returns records as Torque writes them.
 func torqueCases() []formattest.Case {
-	ann := job.Attributes{Queue: "batch", User: "ann", Name: "STDIN", Procs: 12, Nodes: 2,
+	ann := job.Attributes{Queue: "batch", User: "ann", Group: "staff", Name: "STDIN", Procs: 12, Nodes: 2,
 		TimeLimit: 16*time.Minute + 40*time.Second}
 	const who = "user=ann group=staff jobname=STDIN queue=batch ctime=1720008000 qtime=1720008000 etime=1720008000 " +
 		"start=1720008060 owner=ann@login "
@@ -95,7 +95,8 @@ func torqueCases() []formattest.Case {
 				"queue=batch ctime=1720008000 qtime=1720008000 etime=1720008000 start=1720008060 "+
 				"exec_host=n1/0+n2/0-3 Resource_List.ncpus=1 Resource_List.nodes=n1+n2:ppn=4:bigmem#shared "+
 				"Resource_List.walltime=1:00:00:00",
-			event(job.Start, "9.srv", at(60), job.Attributes{Queue: "batch", User: "bob", Account: "big", Name: "a=b",
+			event(job.Start, "9.srv", at(60), job.Attributes{
+				Queue: "batch", User: "bob", Group: "staff", Account: "big", Name: "a=b",
 				Procs: 5, Nodes: 2, TimeLimit: 24 * time.Hour}, started)),
 		good("no request at all: the slots given", "07/03/2024 14:01:00;S;10.srv;user=bob queue=batch "+
 			"ctime=1720008000 qtime=1720008000 etime=1720008000 start=1720008060 "+
@@ -110,13 +111,14 @@ func torqueCases() []formattest.Case {
 	}
 }
 
-// openCases are records as OpenPBS and PBS Professional write them.
+// openCases returns records as OpenPBS and PBS Professional write them.
 func openCases() []formattest.Case {
 	const who = `user=cat group=staff account="phys lab" project=_pbs_project_default jobname=run.sh queue=workq `
 	const times = "ctime=1720008000 qtime=1720008005 etime=1720008010 "
 	const list = "Resource_List.mem=8gb Resource_List.ncpus=16 Resource_List.nodect=3 Resource_List.place=scatter " +
 		"Resource_List.select=2:ncpus=4:mpiprocs=4+1:ncpus=8 Resource_List.walltime=36:00:00 "
-	a := job.Attributes{Queue: "workq", User: "cat", Account: "phys lab", Name: "run.sh", Procs: 16, Nodes: 3,
+	a := job.Attributes{Queue: "workq", User: "cat", Group: "staff", Account: "phys lab", Name: "run.sh",
+		Procs: 16, Nodes: 3,
 		Memory: 8 << 30, TimeLimit: 36 * time.Hour}
 	queued := job.Times{Submit: at(0), Eligible: at(10)}
 	started, ended := queued, queued
@@ -187,7 +189,7 @@ func openCases() []formattest.Case {
 	}
 }
 
-// silentCases say nothing about a job's life.
+// silentCases returns records that say nothing about a job's life.
 func silentCases() []formattest.Case {
 	lines := []string{
 		"07/03/2024 14:00:00;L;license;floating license hour:3 day:3 month:6 max:9",
@@ -198,7 +200,7 @@ func silentCases() []formattest.Case {
 		"07/03/2024 14:00:00;P;20.srv;user=cat provision_event=START",
 		"07/03/2024 14:00:00;p;20.srv;provision_event=END", "07/03/2024 14:00:00;u;20.srv;Resource_List.ncpus=16",
 		"07/03/2024 14:00:00;e;20.srv;Resource_List.ncpus=8", "07/03/2024 14:00:00;C;7.srv;Checkpointed",
-		// Torque's has no indices
+		// Torque's arrays have no indices in these records.
 		"07/03/2024 14:00:00;Q;21[].srv;queue=workq", "07/03/2024 14:00:00;Q;21[].srv;queue=workq array_indices=1-",
 		"07/03/2024 14:00:00;S;21[].srv;user=cat queue=workq start=5", "07/03/2024 14:00:00;R;21[].srv;",
 		"07/03/2024 14:00:00;a;21[].srv;Priority=5",
@@ -288,7 +290,7 @@ func worstLines() []string {
 	}
 }
 
-// arrayCases are records of arrays as a whole.
+// arrayCases returns records of arrays as a whole.
 func arrayCases() []formattest.Case {
 	a := job.Attributes{Queue: "workq", User: "cat", Procs: 2}
 	waiting := func(tasks int) job.Attributes {

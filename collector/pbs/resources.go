@@ -8,17 +8,17 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// resources is what a job asks for beside processors. Values that cannot be read are left out: a site may use a name
-// for something else.
+// resources are the requested resources other than processors. Values that cannot be parsed are left out: a site may
+// use a name for another purpose.
 type resources struct {
-	memory, perProc int64 // bytes, of the job and of each processor
+	memory, perProc int64 // in bytes: of the job, and of each processor
 	gpus            int64
-	chunkGPUs       int64 // asked for in select or nodes
+	chunkGPUs       int64 // requested in select or nodes
 	gpuType         []byte
 	whole           bool
 }
 
-// set stores one requested resource, if it is one of these.
+// set stores one requested resource, if it is known.
 func (r *resources) set(name, value []byte) {
 	switch string(name) {
 	case "mem":
@@ -64,7 +64,7 @@ func (r *resources) chunks(spec []byte) {
 	}
 }
 
-// tell adds the resources to the attributes of a job.
+// tell copies the resources into the attributes of a job.
 func (r *resources) tell(a *job.Attributes) {
 	a.Memory, a.Whole = r.memory, r.whole
 	if a.Memory == 0 && r.perProc > 0 && int64(a.Procs) < math.MaxInt64/r.perProc {
@@ -75,8 +75,8 @@ func (r *resources) tell(a *job.Attributes) {
 	}
 }
 
-// parseSize reads an amount of memory as bytes: a number with b or w (words of 8 bytes), and k, m, g, t or p (powers of
-// 1024) before it; a number alone is bytes ("Units: size" of pbs_resources(7B)). It returns 0 for what it cannot read.
+// parseSize parses an amount of memory: a number, an optional k, m, g, t or p (powers of 1024), and b or w (words of 8
+// bytes); a number alone is bytes ("Units: size" of pbs_resources(7B)). It returns bytes, and 0 for other texts.
 func parseSize(text []byte) int64 {
 	text = bytes.ToLower(text)
 	unit := int64(1)

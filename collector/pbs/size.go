@@ -8,21 +8,21 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// maxProcs is more than any machine has; larger numbers are read, and refused.
+// maxProcs exceeds the processors of any machine; larger numbers are parsed and then refused.
 const maxProcs = math.MaxInt32
 
 // size returns the processors of a record, 0 if it has none.
 //
-// It is the largest of what was asked for and what was given. Servers often add a default of one way of asking to
-// another (Torque: ncpus=1 beside nodes=4:ppn=8), and nodes=2 can be given more than one processor each; every way of
-// asking counts processors, so that the largest is the one that was meant. Records of a job's next phase tell what it
-// still has: there exec_host rules.
+// It is the maximum of all requested and allocated numbers. Servers often add a default of one resource to another
+// (Torque: ncpus=1 beside nodes=4:ppn=8), and nodes=2 can get more than one processor each. Every resource counts
+// processors, so that the largest is the intended one. In records of a job's next phase only exec_host counts, because
+// it shows what the job still has.
 func (f *fields) size() int64 {
 	if f.hosts > 0 && (f.letter == 's' || f.letter == 'c') {
 		return f.hosts
 	}
 	width := f.width
-	if f.depth > 1 { // a Cray process of mppdepth threads has so many processors
+	if f.depth > 1 { // a Cray process with mppdepth threads has depth processors
 		width = product(width, f.depth)
 	}
 	return max(f.ncpus, f.procs, f.nodes, f.sel, width, f.plain, f.slots, f.hosts)
@@ -40,7 +40,7 @@ func (f *fields) nodeCount() int {
 	return int(min(n, maxProcs))
 }
 
-// product multiplies counts; what is too large for a count becomes maxProcs + 1.
+// product multiplies counts; a result above maxProcs becomes maxProcs + 1.
 func product(a, b int64) int64 {
 	if a > maxProcs || b > maxProcs {
 		return maxProcs + 1
@@ -48,11 +48,11 @@ func product(a, b int64) int64 {
 	return min(a*b, maxProcs+1)
 }
 
-// sum adds counts in the same way.
+// sum adds counts with the same bound.
 func sum(a, b int64) int64 { return min(min(a, maxProcs+1)+min(b, maxProcs+1), maxProcs+1) }
 
 // parseNodes counts the processors and nodes of Resource_List.nodes: node_spec[+node_spec...], each a number of nodes
-// (1 if missing) or a host, and properties, of which ppn=, cpp= and ncpus= give processors (pbs_resources(7B) of Torque
+// (default 1) or a host, and properties, of which ppn=, cpp= and ncpus= give processors (pbs_resources(7B) of Torque
 // and OpenPBS; "#shared" and the like may end it).
 func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 	if i := bytes.IndexByte(spec, '#'); i >= 0 {
@@ -80,7 +80,7 @@ func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 	return procs, nodes, true
 }
 
-// perNode changes each, the processors per node, by a property that gives them.
+// perNode updates each, the processors per node, from a property.
 func perNode(item []byte, each int64) (int64, bool) {
 	key, value, found := bytes.Cut(item, []byte("="))
 	if !found {
@@ -151,7 +151,7 @@ func countHosts(text []byte) (procs, hosts int64) {
 	return procs, hosts
 }
 
-// countSlot counts what follows the "/" of a slot; what cannot be read counts as one processor.
+// countSlot counts what follows the "/" of a slot; a text that cannot be parsed counts as one processor.
 func countSlot(text []byte) int64 {
 	if _, ok := logtext.Digits(text); ok {
 		return 1
@@ -179,7 +179,8 @@ func countSlot(text []byte) int64 {
 }
 
 // parseWalltime reads a time limit: seconds, MM:SS, HH:MM:SS or DD:HH:MM:SS, each with a fraction that is dropped
-// ("Units: time" of pbs_resources(7B); days are Torque's). One of more than 68 years is none: the result is 0.
+// ("Units: time" of pbs_resources(7B); days are Torque's). A limit of more than 68 years counts as none: the result is
+// 0.
 func parseWalltime(text []byte) (time.Duration, bool) {
 	if i := bytes.IndexByte(text, '.'); i >= 0 {
 		text = text[:i]

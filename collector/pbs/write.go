@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Record is a job as the Append functions write it. Empty strings, zero times and zero numbers are left out, except
-// where OpenPBS writes a 0.
+// Record is a job as the Append functions write it. Empty strings, zero times and zero numbers are left out, unless
+// OpenPBS writes a 0.
 type Record struct {
 	ID       string // with the server's name: "123.server"
 	User     string
@@ -19,7 +19,7 @@ type Record struct {
 	Eligible time.Time // etime
 	Start    time.Time
 	End      time.Time
-	ExecHost string // the processors given: "n1/0*4+n2/0*4"
+	ExecHost string // the allocated processors: "n1/0*4+n2/0*4"
 	Procs    int    // Resource_List.ncpus
 	Nodes    int    // Resource_List.nodect
 	// TimeLimit is Resource_List.walltime, written in whole seconds.
@@ -28,8 +28,8 @@ type Record struct {
 	ExitStatus int
 }
 
-// AppendQueued appends the line of a Q record, as OpenPBS writes it since it has the whole request: dated Queued, on
-// local clocks in Queued's location. The same rule dates the other records by their own instant.
+// AppendQueued appends the line of a Q record with the whole request, as newer versions of OpenPBS write it. Its date
+// is Queued, as local time in Queued's location. The other records are dated in the same way.
 func AppendQueued(dst []byte, rec Record) []byte {
 	dst = rec.appendHead(dst, rec.Queued, 'Q')
 	dst = rec.appendWho(dst)
@@ -76,11 +76,11 @@ func (r *Record) appendHead(dst []byte, at time.Time, kind byte) []byte {
 	return append(dst, ';')
 }
 
-// appendWho appends what stands first in every full record, in the order of acct_job in accounting.c.
+// appendWho appends the first fields of every full record, in the order of acct_job in accounting.c.
 func (r *Record) appendWho(dst []byte) []byte {
 	dst = appendPair(dst, "user", r.User)
 	dst = appendPair(dst, "group", r.Group)
-	if r.Account != "" { // the one value that is always quoted
+	if r.Account != "" { // only this value is always quoted
 		dst = appendKey(dst, "account")
 		dst = append(dst, '"')
 		dst = appendClean(dst, r.Account)
@@ -138,7 +138,7 @@ func appendPair(dst []byte, key, value string) []byte {
 	return append(dst, quote)
 }
 
-// appendClean appends value without what would end a record or the id: control characters and semicolons become "_".
+// appendClean appends value; control characters and semicolons, which would end the record or the id, become "_".
 func appendClean(dst []byte, value string) []byte {
 	for i := range len(value) {
 		c := value[i]
@@ -154,7 +154,7 @@ func appendInt(dst []byte, key string, n int64) []byte {
 	return strconv.AppendInt(appendKey(dst, key), n, 10)
 }
 
-// appendUnix appends an instant; the servers write 0 for one that is not set.
+// appendUnix appends a time in Unix seconds; servers write 0 for a time that is not set.
 func appendUnix(dst []byte, key string, t time.Time) []byte {
 	if t.IsZero() {
 		return appendInt(dst, key, 0)
@@ -180,7 +180,7 @@ func appendTwo(dst []byte, n int64) []byte {
 	return strconv.AppendInt(dst, n, 10)
 }
 
-// serverOf returns the server's name of a job id, what follows the first dot.
+// serverOf returns the server's name in a job id: the text after the first dot.
 func serverOf(id string) string {
 	for i := range len(id) {
 		if id[i] == '.' {

@@ -24,7 +24,7 @@ func sample(loc *time.Location) pbs.Record {
 	}
 }
 
-// TestAppendLines compares with lines made by hand after acct_job, account_jobstr and account_jobend of OpenPBS.
+// TestAppendLines compares with lines written by hand after acct_job, account_jobstr and account_jobend of OpenPBS.
 func TestAppendLines(t *testing.T) {
 	rec := sample(berlin(t))
 	const who = `user=ann group=staff account="phys lab" jobname=cfd queue=workq ctime=1720008000 qtime=1720008001 ` +
@@ -48,7 +48,7 @@ func TestAppendLines(t *testing.T) {
 	}
 }
 
-// TestAppendKeepsLines proves that no value, whatever a user names a job, can end the record or begin another.
+// TestAppendKeepsLines proves that no value, such as a job's name, can end the record or begin another one.
 func TestAppendKeepsLines(t *testing.T) {
 	rec := sample(time.UTC)
 	rec.Name, rec.Account, rec.ID = "x\n07/03/2024 14:00:00;E;1.srv;", "a\x00b", "1;E;\n"
@@ -63,7 +63,7 @@ func TestAppendKeepsLines(t *testing.T) {
 }
 
 // TestWhatIsWrittenIsRead proves by random records that the parser reads back what the writer wrote, in a zone with
-// changes of the clocks. Queues of reservations are left out: they are read as one queue.
+// changes of the clocks. Queues of reservations are left out, because they are read as one queue.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	loc := berlin(t)
 	word := rapid.StringMatching(`[A-Za-z0-9_.=,@-]{1,12}`)
@@ -85,7 +85,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 			TimeLimit: time.Duration(rapid.Int64Range(1, 1e8).Draw(t, "limit")) * time.Second,
 		}
 		a := job.Attributes{
-			Queue: rec.Queue, User: rec.User, Account: rec.Account, Name: rec.Name,
+			Queue: rec.Queue, User: rec.User, Group: rec.Group, Account: rec.Account, Name: rec.Name,
 			Procs: rec.Procs, Nodes: rec.Nodes, TimeLimit: rec.TimeLimit,
 		}
 		utc := func(u int64) time.Time { return time.Unix(u, 0).UTC() }
@@ -119,7 +119,7 @@ func parseAll(log []byte, o collector.Options) ([]job.Event, error) {
 	return got, nil
 }
 
-// TestClockAgainstGo proves that local times are read as Go's time package reads them, wherever it has no choice: every
+// TestClockAgainstGo proves that local times are read as by Go's time package, wherever they are unambiguous: every
 // half hour of a year in zones of every kind.
 func TestClockAgainstGo(t *testing.T) {
 	for _, zone := range []string{

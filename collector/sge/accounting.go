@@ -27,7 +27,7 @@ func (p *accounting) Parse(line []byte, emit func(job.Event)) error {
 	return p.outcome(&rec, time.Time{}, emit)
 }
 
-// The fields of an accounting record up to the category, by their place from 0 (accounting(5)).
+// The fields of an accounting record up to the category, by their index from 0 (accounting(5)).
 const (
 	fieldQueue      = 0
 	fieldOwner      = 3
@@ -45,23 +45,22 @@ const (
 	beforeCategory  = 39
 )
 
-// record is what is used of an accounting record.
+// record has the used fields of an accounting record.
 type record struct {
 	id                 string
 	attributes         job.Attributes
 	submit, start, end time.Time
 	failed             int64
-	usageOnly          bool // of one task of a parallel job: usage, and nothing of the job's life
-	running            bool // an intermediate record of a job that runs on
+	usageOnly          bool // usage of one task of a parallel job
+	running            bool // an intermediate record of a running job
 }
 
-// record takes an accounting record apart.
+// record parses an accounting record.
 func (r *reader) record(line []byte) (rec record, err error) {
 	f, rest, ok := r.cut(line, beforeCategory)
 	if !ok {
-		return rec,
-			collector.Bad(collector.ReasonFormat, "", "want at least %d fields between colons: no accounting record",
-				beforeCategory+1)
+		return rec, collector.Bad(collector.ReasonFormat, "",
+			"want at least %d fields between colons: this is not an accounting record", beforeCategory+1)
 	}
 	if rec.id, err = jobID(f[fieldNumber], f[fieldTask]); err != nil {
 		return rec, err
@@ -93,15 +92,15 @@ func (r *reader) record(line []byte) (rec record, err error) {
 	return rec, nil
 }
 
-// An intermediate record, written after midnight for a job that runs on, has exit_status -1, printed as an unsigned
-// number by some versions (sge_write_rusage). Its start is that of the day.
+// An intermediate record, written after midnight for a job that is still running, has exit_status -1, printed as an
+// unsigned number by some versions (sge_write_rusage). Its start is the beginning of the day.
 const (
 	stillRunning         = -1
 	stillRunningUnsigned = 1<<32 - 1
 )
 
-// skew is how far a job may start before its submission: the submission is by the master's clock, the start by the
-// execution host's.
+// skew is the maximum time by which a start may lie before the submission. The master's clock gives the submission, and
+// the execution host's clock the start.
 const skew = time.Minute
 
 func (rec *record) times(f [][]byte) (err error) {
@@ -127,7 +126,8 @@ func (rec *record) times(f [][]byte) (err error) {
 	return nil
 }
 
-// submitBefore returns the submission, or the start where clocks that differ a little put the submission after it.
+// submitBefore returns the submission time. If the submission lies after the start by a small difference of clocks, it
+// returns the start.
 func submitBefore(submit, start time.Time) (time.Time, error) {
 	if !start.Before(submit) {
 		return submit, nil
@@ -140,25 +140,25 @@ func submitBefore(submit, start time.Time) (time.Time, error) {
 	return start, nil
 }
 
-// ended reports, by the field "failed", whether the job's time in the cluster is over. If not, it waits again: it was
-// rescheduled or migrated (it ran), or could not be started. The codes are those of SSTATE_ and ESSTATE_ in Grid
-// Engine's execution_states.h; their effects are in sge_status(5) and by the N1 Grid Engine 6 Administration Guide.
+// ended reports whether the job has left the cluster, by the field "failed". If not, it waits again: it was rescheduled
+// or migrated (it ran), or could not be started. The codes are those of SSTATE_ and ESSTATE_ in Grid Engine's
+// execution_states.h; their effects are described in sge_status(5) and the N1 Grid Engine 6 Administration Guide.
 func ended(failed int64) bool {
 	switch {
 	case failed == 24, failed == 25, failed == 30: // migrating, rescheduling, rescheduling on application error
 		return false
 	case failed >= 1 && failed <= 11:
-		// before the job was started: the queue is put into error, and the job is tried again
+		// before the start: the queue is put into error state, and the job is tried again
 		return false
-	case failed == 21, failed >= 26 && failed <= 36, failed == 38: // it could not be started: the job waits in error
+	case failed == 21, failed >= 26 && failed <= 36, failed == 38: // could not be started: the job waits in error state
 		return false
 	}
 	return true // 0; 12-18 after the job; 37 over a limit; 100 ended by a signal
 }
 
-// outcome emits the events of a record, none if it has no instant of the job's life. The time is that of the record
-// itself if it has one. An end follows an update: queue and size are those of this try, and only an update replaces
-// those that an earlier try had.
+// outcome emits the events of a record, none if it has no time of the job's life. The event time is that of the record
+// itself if it has one. An update comes before an end, because only an update replaces the queue and the size of an
+// earlier attempt.
 func (r *reader) outcome(rec *record, at time.Time, emit func(job.Event)) error {
 	ran := !rec.start.IsZero()
 	if !rec.end.IsZero() {

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// fold folds lines, each with its format, and returns the last life of every job that left, by id, and how many lives
-// each had.
+// fold folds lines, each with its format. It returns, by id, the last life of every job that left, and how many lives
+// each job had.
 func fold(t *testing.T, lines []string, format func(i int) collector.Format) (map[string]life, map[string]int) {
 	t.Helper()
 	state, lives, count := cluster.New("c", 64), make(map[string]life), make(map[string]int)
@@ -29,7 +29,7 @@ func fold(t *testing.T, lines []string, format func(i int) collector.Format) (ma
 		if c.Event.Kind == job.End {
 			l.Start, l.End = c.Event.Times.Start.Unix(), c.Event.Times.End.Unix()
 		} else {
-			l.Procs = 0 // what it asked for is never told, only what an earlier try was given
+			l.Procs = 0 // the job's request is not in the records, only what an earlier try was given
 		}
 		lives[c.Before.ID] = l
 		count[c.Before.ID]++
@@ -62,21 +62,21 @@ func linesOf(t *testing.T, file string) (lines []string) {
 	return lines
 }
 
-// qacct is what qacct said of the last try of every job in testdata/real, in seconds after the epoch below, and the
-// first submission.
+// qacct holds what qacct printed about the last try of every job in testdata/real, in seconds after the epoch below,
+// and the first submission.
 var qacct = map[string]struct {
 	first, submit, start, end int64
 	procs                     int
 	limit                     time.Duration
 }{
-	"1":    {22, 22, 22, 25, 1, 0},               // -soft -l h_rt=2, and was left alone for 3 s
-	"2":    {22, 22, 22, 25, 2, time.Minute},     // qrsh -inherit: a record of its own for the task
+	"1":    {22, 22, 22, 25, 1, 0},               // -soft -l h_rt=2, which was left to run for 3 s
+	"2":    {22, 22, 22, 25, 2, time.Minute},     // qrsh -inherit: the task has its own record
 	"3":    {22, 24, 26, 27, 1, time.Minute},     // exit 99
 	"5":    {23, 23, 35, 36, 1, time.Minute},     // exit 100, then qmod -cj
 	"6":    {23, 23, 23, 28, 1, time.Minute},     // qdel -f
 	"7":    {23, 23, 23, 34, 1, time.Minute},     // qmod -sj, qmod -usj
 	"8":    {23, 23, 23, 27, 1, 2 * time.Minute}, // qalter -l h_rt=120 -N altered, while it ran
-	"10.1": {24, 24, 28, 29, 1, 0},               // 10 was held, task 2 deleted, the rest released
+	"10.1": {24, 24, 28, 29, 1, 0},               // 10 was held, task 2 deleted, the other tasks released
 	"10.3": {24, 24, 28, 29, 1, 0},               //
 	"12":   {25, 25, 25, 26, 1, time.Minute},     // -N 'a=b,c|d"e;f'
 	// qmod -rj 13.1 while task 3 ran: the whole array gets a new submission time
@@ -88,21 +88,22 @@ var qacct = map[string]struct {
 	"14.3": {25, 25, 29, 30, 1, 0}, //
 	"15.1": {25, 32, 35, 36, 1, 0}, //
 	"15.2": {25, 25, 25, 29, 1, 0}, //
-	"15.3": {25, 25, 30, 31, 1, 0}, // ended before the new submission time, which its last records bear
+	"15.3": {25, 25, 30, 31, 1, 0}, // ended before the new submission time, which its last records have
 }
 
 const qacctEpoch = 1795185200
 
-// TestAwkwardReporting proves on records of a real Grid Engine that every job, awkward as it may be, has one life in
-// the end, with the times, the size and the limit that qacct says. In particular the tasks of arrays of which one was
-// rescheduled do not come back to wait for nothing.
+// TestAwkwardReporting proves on records of a real Grid Engine that every awkward job has one life in the end, with the
+// times, the size and the limit of qacct. In particular, if one task of an array is rescheduled, the other tasks do not
+// come back as waiting jobs.
 func TestAwkwardReporting(t *testing.T) {
 	want := map[string]life{}
 	for id, q := range qacct {
 		want[id] = life{Submit: qacctEpoch + q.first, Start: qacctEpoch + q.start, End: qacctEpoch + q.end,
 			Queue: "short.q", Procs: q.procs, Limit: q.limit}
 	}
-	// Jobs that never ran, and arrays, which are jobs that never ran; of 4 (no such shell) a record told the queue.
+	// These are jobs that never ran, and arrays, which never run themselves. A record named the queue of job 4 (no such
+	// shell).
 	want["4"] = life{Submit: qacctEpoch + 22, Queue: "short.q"}
 	for id, submit := range map[string]int64{
 		"9": 23, "9.1": 23, "9.2": 23, "10": 24, "10.2": 24, "11": 24, "13": 25, "14": 25, "15": 25,
@@ -120,7 +121,7 @@ func TestAwkwardReporting(t *testing.T) {
 	}
 }
 
-// TestAwkwardAccounting proves the same of the accounting file, which tells the last tries only.
+// TestAwkwardAccounting proves the same of the accounting file, which has only the last tries.
 func TestAwkwardAccounting(t *testing.T) {
 	want := map[string]life{}
 	for id, q := range qacct {
@@ -133,8 +134,8 @@ func TestAwkwardAccounting(t *testing.T) {
 	}
 }
 
-// TestSecondTryElsewhere proves that a job that was rescheduled ends in the queue and with the size of its last try,
-// whichever of the two files tells the end first.
+// TestSecondTryElsewhere proves that a rescheduled job ends in the queue and with the size of its last try, whichever
+// of the two files has the end first.
 func TestSecondTryElsewhere(t *testing.T) {
 	first := strings.Replace(line{failed: "25", slots: "2"}.String(), "all.q", "long.q", 1)
 	second := line{times: "1720008361:1720008370:1720008400"}.String()

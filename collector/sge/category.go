@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// splitCategory cuts the job's category off the rest of an accounting record. A category may hold colons ("-l
-// h_rt=24:00:00"), so that its end is where the io wait time stands, a number with a decimal point, and a number two
-// fields after it (iow, pe_taskid, maxvmem). The tail begins with the io wait time.
+// splitCategory cuts the job's category off the rest of an accounting record. A category may contain colons ("-l
+// h_rt=24:00:00"). It ends before a number with a decimal point (the io wait time, iow) that has another number two
+// fields after it (iow, pe_taskid, maxvmem). The tail begins with iow.
 func splitCategory(rest []byte) (category, tail []byte) {
 	for from := 0; ; {
 		i := bytes.IndexByte(rest[from:], ':')
@@ -51,8 +51,8 @@ func isNumber(b []byte) bool {
 }
 
 // timeLimit returns the limit of wall-clock time of a category, 0 if none: h_rt, at which the job is killed, else s_rt,
-// at which it is warned. They stand among the requests of -l, separated by commas. Those of -soft, which come behind,
-// limit nothing: Grid Engine 8.1.9 lets such a job run on.
+// at which it is warned. They are among the requests of -l, separated by commas. Later requests of -soft are no limits:
+// Grid Engine 8.1.9 lets such a job continue.
 func timeLimit(category []byte) time.Duration {
 	if i := bytes.Index(category, []byte("-soft ")); i == 0 || i > 0 && category[i-1] == ' ' {
 		category = category[:i]
@@ -81,11 +81,11 @@ func request(category []byte, name string) time.Duration {
 	}
 }
 
-// maxLimit is longer than any job lives; what is longer is no limit.
+// maxLimit is the largest limit that counts as one.
 const maxLimit = 1e9 // s, 31 years
 
-// timeSpec reads a time specifier, seconds or [[hours:]minutes:]seconds where each part may be empty (sge_types(5)); 0
-// if it is none, as for INFINITY.
+// timeSpec reads a time specifier, seconds or [[hours:]minutes:]seconds where each part may be empty (sge_types(5)). It
+// returns 0 for other texts, such as INFINITY.
 func timeSpec(value []byte) time.Duration {
 	var total, part int64
 	parts := 1

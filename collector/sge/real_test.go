@@ -19,12 +19,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The logs below slurm/samples/gridengine are of a real Grid Engine 8.1.9: 33 jobs, among them an array of 4 tasks, one
-// deleted while it waited (29), one over its limit (32), one deleted while it ran (35) and one rescheduled and then
-// deleted (36).
+// The logs below slurm/samples/gridengine are from a real Grid Engine 8.1.9. They have 33 jobs, among them an array of
+// 4 tasks, one that was deleted while it waited (29), one over its limit (32), one deleted while it ran (35) and one
+// rescheduled and then deleted (36).
 const samples = "slurm/samples/gridengine/"
 
-// life is what is compared of a job; 0 where an instant is not known.
+// life holds what the tests compare of a job; 0 stands for an unknown instant.
 type life struct {
 	Submit, Start, End int64
 	Queue              string
@@ -32,8 +32,8 @@ type life struct {
 	Limit              time.Duration
 }
 
-// follow folds a file's events and returns the lives of the jobs that left, by id, the picture at the end, and the
-// events that the fold had no use for because it knew too little.
+// follow folds a file's events. It returns, by id, the lives of the jobs that left, the picture at the end, and the
+// events that the fold could not use because it knew too little.
 func follow(t *testing.T, format collector.Format, name string, until int64) (map[string]life, *cluster.State,
 	[]job.Event) {
 	t.Helper()
@@ -51,7 +51,7 @@ func follow(t *testing.T, format collector.Format, name string, until int64) (ma
 		if c.Event.Kind == job.End {
 			l.Start, l.End = c.Event.Times.Start.Unix(), c.Event.Times.End.Unix()
 		} else {
-			l.Procs = 0 // what it asked for is never told, only what an earlier try was given
+			l.Procs = 0 // the job's request is not in the records, only what an earlier try was given
 		}
 		lives[c.Before.ID] = l
 	}}
@@ -71,7 +71,7 @@ func follow(t *testing.T, format collector.Format, name string, until int64) (ma
 
 const forever = 1 << 40
 
-// accounts reads the sample's accounting file in another way than the parser: the lives of all jobs that ran.
+// accounts reads the lives of all jobs that ran from the sample's accounting file, with other code than the parser.
 func accounts(t *testing.T) map[string]life {
 	t.Helper()
 	text, err := os.ReadFile(refdata.Shared(t, samples+"accounting"))
@@ -105,10 +105,10 @@ func accounts(t *testing.T) map[string]life {
 	return want
 }
 
-// TestRealAccounting proves the accounting format against a real file: all 34 tasks that ran, in every compared field.
+// TestRealAccounting proves the accounting format on a real file: all 34 tasks that ran, in every compared field.
 func TestRealAccounting(t *testing.T) {
 	want := accounts(t)
-	if len(want) != 34 { // 33 jobs; 28 is 4 tasks; 29 and 36 never ran to an end
+	if len(want) != 34 { // 33 jobs; job 28 has 4 tasks; jobs 29 and 36 never ran to an end
 		t.Fatalf("the sample has %d tasks that ran", len(want))
 	}
 	got, state, orphans := follow(t, sge.Accounting(), "accounting", forever)
@@ -120,17 +120,17 @@ func TestRealAccounting(t *testing.T) {
 	}
 }
 
-// TestRealReporting proves the reporting format against the accounting file of the same hours: submit, start and end of
-// all jobs, and the ends of the two that accounting does not tell.
+// TestRealReporting compares the reporting format with the accounting file of the same hours: submission, start and end
+// of all jobs, and the ends of the two that the accounting file lacks.
 func TestRealReporting(t *testing.T) {
 	want := accounts(t)
 	const first = 1795163000
 	want["29"] = life{Submit: first + 361, Queue: cluster.DefaultQueue} // deleted while held
 	want["36"] = life{Submit: first + 482, Queue: cluster.DefaultQueue} // ran 5 s, was rescheduled, then deleted
-	want["28"] = life{Submit: first + 360, Queue: cluster.DefaultQueue} // the array, which is 4 tasks
+	want["28"] = life{Submit: first + 360, Queue: cluster.DefaultQueue} // the array, which has 4 tasks
 	got, state, _ := follow(t, sge.Reporting(), "reporting", forever)
 	rescheduled := got["36"]
-	rescheduled.Queue = cluster.DefaultQueue // its acct record told queue and limit
+	rescheduled.Queue = cluster.DefaultQueue // its acct record had queue and limit
 	rescheduled.Limit = 0
 	got["36"] = rescheduled
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -144,8 +144,9 @@ func TestRealReporting(t *testing.T) {
 	}
 }
 
-// TestRealStartsAreLive proves that the start the reporting file tells at once is the one accounting tells in the end,
-// within a second (the master's clock tells the one, the execution host's the other), and never from the end's record.
+// TestRealStartsAreLive proves that the start that the reporting file gives at once is the one in the accounting file,
+// within a second: one comes from the master's clock, the other from the execution host's. It never comes from the
+// end's record.
 func TestRealStartsAreLive(t *testing.T) {
 	want := accounts(t)
 	text, err := os.ReadFile(refdata.Shared(t, samples+"reporting"))
@@ -206,7 +207,7 @@ func TestRealQacct(t *testing.T) {
 	}
 }
 
-// TestRealQstat proves that the folded picture of the minute in which qstat was asked has the same running and waiting
+// TestRealQstat proves that the folded picture of the minute in which qstat was run has the same running and waiting
 // jobs.
 func TestRealQstat(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, samples+"qstat.xml"))
@@ -226,7 +227,7 @@ func TestRealQstat(t *testing.T) {
 	if err := xml.Unmarshal(text, &said); err != nil {
 		t.Fatal(err)
 	}
-	const asked = 1795163475 // after job 32 ended at 442, before job 35 was deleted at 476
+	const asked = 1795163475 // after the end of job 32 at 442, before the deletion of job 35 at 476
 	_, state, _ := follow(t, sge.Reporting(), "reporting", asked)
 	var want, got []string
 	for _, j := range said.Running {

@@ -19,14 +19,14 @@ func (p *reporting) Parse(line []byte, emit func(job.Event)) error {
 	}
 	head, rest, ok := p.cut(line, 2)
 	if !ok {
-		return collector.Bad(collector.ReasonFormat, "", "want \"time:type:...\": no reporting record")
+		return collector.Bad(collector.ReasonFormat, "", "want \"time:type:...\": this is not a reporting record")
 	}
 	kind := head[1]
 	at, err := instant("time", head[0])
 	if err != nil || at.IsZero() {
 		return collector.Bad(collector.ReasonFormat, "time",
 			"want a line that begins with \"time:type:\", time in seconds since 1970: "+
-				"no reporting record (the accounting file is format %s)", AccountingName)
+				"this is not a reporting record (the accounting file is format %s)", AccountingName)
 	}
 	switch string(kind) {
 	case "new_job":
@@ -35,7 +35,7 @@ func (p *reporting) Parse(line []byte, emit func(job.Event)) error {
 		return p.jobLog(rest, emit)
 	case "acct":
 		return p.acct(rest, at, emit)
-	case "queue", "queue_consumable", "host", "host_consumable", "sharelog", // machines, and use by shares
+	case "queue", "queue_consumable", "host", "host_consumable", "sharelog", // about machines, and usage by shares
 		"new_ar", "ar_attribute", "ar_log", "ar_acct": // advance reservations
 		return nil
 	}
@@ -74,8 +74,8 @@ func tooShort(kind string) error {
 }
 
 // jobLog reads a job_log record: event_time:event:job_number:task_number:pe_taskid:state:user:host:state_time:priority:
-// submission_time:job_name:owner:group:project:department:account:message. Version 8.1.9 leaves state_time 0, and
-// priority stands before submission_time, other than in the manual page.
+// submission_time:job_name:owner:group:project:department:account:message. Version 8.1.9 leaves state_time 0. Unlike in
+// the manual page, priority precedes submission_time.
 func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 	f, _, ok := p.cut(rest, 17)
 	if !ok {
@@ -98,7 +98,7 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 			"job_log event %q is not known: report it, with the version of Grid Engine", shorten(f[1]))
 	}
 	id, err := jobID(f[2], f[3])
-	// pe_taskid: a task of a parallel job, which has no life of its own
+	// pe_taskid: a task of a parallel job, which is not a job
 	if err != nil || kinds[0] == 0 || !isNone(f[4]) {
 		return err
 	}
@@ -106,7 +106,7 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 		return err
 	}
 	if kinds[0] == job.Cancel && bytes.ContainsAny(f[5], runningStates) {
-		submit = time.Time{} // a job that runs or ran was submitted, but not to wait until now
+		submit = time.Time{} // the job runs or ran, so its wait did not last until now
 	}
 	p.emitAll(kinds, id, at, submit, f, emit)
 	return nil
@@ -128,26 +128,26 @@ func (p *reporting) emitAll(kinds [2]job.Kind, id string, at, submit time.Time, 
 	}
 }
 
-// eventsOf returns what a job_log event means for a job, 0 for nothing (more). The names are those of
+// eventsOf returns the kinds of event of a job_log event, 0 for none (or no further one). The names are those of
 // reporting_get_job_log_name.
 func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 	switch string(name) {
-	case "sent": // the scheduler gave the slots; qstat's start time
+	case "sent": // the scheduler allocated the slots; qstat shows this time as the start
 		kinds[0] = job.Start
 	case "restart":
 		kinds[0] = job.Requeue
-	case "error": // it could not be started, and waits until somebody clears the error
+	case "error": // the job could not be started, and waits until somebody clears the error
 		kinds = [2]job.Kind{job.Requeue, job.Hold}
 	case "held":
 		kinds[0] = job.Hold
 	case "released":
 		kinds[0] = job.Release
 	case "deleted", "finished":
-		// a waiting job is gone; for a running one it is a wish, and its acct record has the end
+		// removes a waiting job; for a running one it is a request, and its acct record has the end
 		kinds[0] = job.Cancel
-	case "pending": // new_job told it
-	case "resent", "delivered", "running": // sent told it
-	case "suspended", "unsuspended": // it keeps its slots
+	case "pending": // new_job reports it
+	case "resent", "delivered", "running": // sent reports it
+	case "suspended", "unsuspended": // the job keeps its slots
 	case "migrate", "unknown": // a restart follows
 	default:
 		return kinds, false
@@ -155,7 +155,7 @@ func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 	return kinds, true
 }
 
-// runningStates are the letters of the states of a job that has left the queue: running, transferring, threshold or
+// runningStates are the letters of the states of a job that is no longer waiting: running, transferring, threshold or
 // being deleted, suspended by a user or a queue (qstat(1)). A waiting job has none of them; in version 8.1.9 its state
 // is empty.
 const runningStates = "rtTsS"

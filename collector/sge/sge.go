@@ -1,7 +1,7 @@
-// Package sge reads the logs of the Grid Engine family: the accounting file, which has whole jobs at their end, and the
-// reporting file, which has their lives as they happen.
+// Package sge reads the logs of the Grid Engine family: the accounting file, with one record per ended job, and the
+// reporting file, with the events of jobs as they happen.
 //
-// Both are lines of fields between colons. docs/formats/sge.md explains what is read, and why.
+// Both are lines of fields between colons. docs/formats/sge.md explains which fields are read, and why.
 //
 // Sources: the manual pages accounting(5) and reporting(5) of Grid Engine 8.1.9 (Debian, gridengine-common), of Sun
 // Grid Engine 6.2u5 and of the Gridware Cluster Scheduler (github.com/hpc-gridware/clusterscheduler,
@@ -20,15 +20,15 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// How the configuration names the formats.
+// Names of the formats in the configuration.
 const (
 	AccountingName = "sge-accounting"
 	ReportingName  = "sge-reporting"
 )
 
-// Accounting returns the accounting file as a log format: a record for each job, or try of a job, at its end.
+// Accounting returns the accounting file as a log format: a record for each job, or attempt of a job, at its end.
 func Accounting() collector.Format {
-	return collector.Format{Name: AccountingName, Order: collector.Live,
+	return collector.Format{Name: AccountingName, Order: collector.Live, AtEnd: true,
 		New: func(o collector.Options) collector.Parser {
 			return &accounting{newReader(o)}
 		}}
@@ -42,7 +42,7 @@ func Reporting() collector.Format {
 		}}
 }
 
-// reader is what both parsers need. It keeps nothing of earlier lines but what makes the next one faster.
+// reader is the common part of both parsers. Of earlier lines it keeps only caches.
 type reader struct {
 	options collector.Options
 	names   logtext.Names
@@ -58,8 +58,8 @@ func (r *reader) event(kind job.Kind, id string, at time.Time) job.Event {
 	return job.Event{Kind: kind, Cluster: r.options.Cluster, ID: id, Time: at}
 }
 
-// content returns what is to be parsed of a line: nothing of a comment and of a line of one character, which qacct
-// passes over.
+// content returns the part of a line to parse. It is empty for a comment and for a line of one character, which qacct
+// skips too.
 func content(line []byte) ([]byte, error) {
 	n := len(line)
 	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
@@ -78,7 +78,8 @@ func content(line []byte) ([]byte, error) {
 	return line, nil
 }
 
-// cut takes the first n fields off the line, each with the colon after it. The fields are valid until the next call.
+// cut removes the first n fields, with the colon after each, from the line and returns them. The fields are valid until
+// the next call.
 func (r *reader) cut(line []byte, n int) (fields [][]byte, rest []byte, ok bool) {
 	r.fields = r.fields[:0]
 	for range n {
@@ -92,25 +93,26 @@ func (r *reader) cut(line []byte, n int) (fields [][]byte, rest []byte, ok bool)
 	return r.fields, line, true
 }
 
-// jobID returns the id as Grid Engine writes it: the job's number, and for a task of an array a point and the task's.
+// jobID returns the id as Grid Engine writes it: the job's number, for a task of an array followed by a point and the
+// number of the task.
 func jobID(number, task []byte) (string, error) {
 	n, ok := logtext.Integer(number)
 	if !ok || n <= 0 {
-		return "", collector.Bad(collector.ReasonField, "job_number", "not a job's number: %q", shorten(number))
+		return "", collector.Bad(collector.ReasonField, "job_number", "not a job number: %q", shorten(number))
 	}
 	k, ok := logtext.Integer(task)
 	if !ok {
-		return "", collector.Bad(collector.ReasonField, "task_number", "not a task's number: %q", shorten(task))
+		return "", collector.Bad(collector.ReasonField, "task_number", "not a task number: %q", shorten(task))
 	}
-	if k <= 0 { // 0: no array; -1: the job as a whole
+	if k <= 0 { // 0: no array; -1: the whole job
 		return string(number), nil
 	}
 	b := make([]byte, 0, 40)
 	return string(append(append(append(b, number...), '.'), task...)), nil
 }
 
-// Instants are seconds since 1970; Univa's and Altair's Grid Engine count milliseconds from version 8.2 on, and
-// Gridware's counts microseconds inside. The ranges do not meet: 1e11 s is the year 5138, 1e11 ms is 1973.
+// Instants are seconds since 1970; Univa's and Altair's Grid Engine write milliseconds from version 8.2 on, and
+// Gridware's uses microseconds internally. The ranges do not overlap: 1e11 s is the year 5138, 1e11 ms is 1973.
 const (
 	maxSeconds = 1e11
 	maxMillis  = 1e14
@@ -127,7 +129,7 @@ func instant(name string, text []byte) (time.Time, error) {
 	case n == 0:
 		return time.Time{}, nil
 	case n < 0 || n >= maxMicros:
-		return time.Time{}, collector.Bad(collector.ReasonTime, name, "no instant of a log: %s", text)
+		return time.Time{}, collector.Bad(collector.ReasonTime, name, "not a plausible time of a log: %s", text)
 	case n < maxSeconds:
 		return time.Unix(n, 0).UTC(), nil
 	case n < maxMillis:
@@ -136,7 +138,7 @@ func instant(name string, text []byte) (time.Time, error) {
 	return time.UnixMicro(n).UTC(), nil
 }
 
-// checkProcs refuses sizes that cannot be.
+// checkProcs refuses impossible sizes.
 func (r *reader) checkProcs(slots int64) error {
 	if most := int64(r.options.MaxProcs); most > 0 && slots > most {
 		return collector.Bad(collector.ReasonProcs, "slots",
@@ -151,7 +153,7 @@ func (r *reader) checkProcs(slots int64) error {
 // defaultAccount is the account of a job that names none (-A in qsub(1)).
 const defaultAccount = "sge"
 
-// charged returns who the job is charged to: its project, else its account string.
+// charged returns the account that the job is charged to: its project, else its account string.
 func (r *reader) charged(project, account []byte) string {
 	if !isNone(project) {
 		return r.names.Of(project)

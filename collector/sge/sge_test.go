@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// usage is the fields ru_utime to ru_nivcsw.
+// usage holds the fields ru_utime to ru_nivcsw.
 const usage = "0.1:0.1:4560.000000:0:0:0:0:552:1:0:328.000000:16:0:0:0:15:20"
 
-// line builds an accounting record of job 7 that ran from 1720008060 to 1720008360 on 8 slots.
+// line holds the fields of an accounting record of job 7, which ran from 1720008060 to 1720008360 on 8 slots.
 type line struct {
 	times, failed, status, slots, task, category, tail string
 }
@@ -45,7 +45,7 @@ func ran(id string, procs int, limit time.Duration) job.Event {
 
 func one(ev job.Event) []job.Event { return []job.Event{ev} }
 
-// whole is an end with the update ahead of it, which tells its attributes and the submission.
+// whole returns an end and, before it, the update with the job's attributes and submission.
 func whole(end job.Event) []job.Event {
 	return []job.Event{
 		with(end, func(e *job.Event) { e.Kind, e.Times = job.Update, job.Times{Submit: e.Times.Submit} }), end,
@@ -148,12 +148,12 @@ func accountingSuite() formattest.Suite {
 	}
 }
 
-// jobLog builds a job_log record of job 7 submitted at 0.
+// jobLog returns a job_log record of job 7, which was submitted at 0.
 func jobLog(seconds int, event, task, peTask string) string {
 	return jobLogIn("", seconds, event, task, peTask)
 }
 
-// jobLogIn is jobLog of a job in a state.
+// jobLogIn returns the same of a job in a state.
 func jobLogIn(state string, seconds int, event, task, peTask string) string {
 	t := at(seconds).Unix()
 	return fmt.Sprintf("%d:job_log:%d:%s:7:%s:%s:%s:master:localhost:0:1024:1720008000:cfd:ann:staff::dep:sge:a "+
@@ -261,7 +261,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestMessagesNameTheRemedy proves that the commonest mistakes of configuration are answered with what to do.
+// TestMessagesNameTheRemedy proves that the messages about the commonest mistakes of configuration say what to do.
 func TestMessagesNameTheRemedy(t *testing.T) {
 	for _, c := range []struct {
 		format collector.Format
@@ -313,7 +313,7 @@ func BenchmarkAccounting(b *testing.B) {
 	benchmark(b, sge.Accounting(), lines)
 }
 
-// BenchmarkReporting reads the records of a life: new_job, pending, sent, delivered, acct, finished, deleted.
+// BenchmarkReporting reads the records of a job's life: new_job, pending, sent, delivered, acct, finished, deleted.
 func BenchmarkReporting(b *testing.B) {
 	var lines []string
 	for i := range 1000 {

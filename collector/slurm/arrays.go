@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// wholeOf returns the array of a task, "" of what is none: "9" of "9_1".
+// wholeOf returns the array of a task ("9" of "9_1"), "" if id is not a task.
 func wholeOf(id string) string {
 	whole, _, ok := strings.Cut(id, "_")
 	if !ok {
@@ -14,10 +14,29 @@ func wholeOf(id string) string {
 	return whole
 }
 
-// arrays compares the rows that stand for the waiting tasks of an array, after all others. What counts is the number of
-// tasks that wait and have no row of their own. It is corrected by those that squeue and the picture see apart for the
-// moment: tasks that squeue shows as just started are taken off when the log tells so; those that the picture has by
-// themselves, and squeue does not, were told since squeue began its work, or wait again on their own.
+// throttleTasks sets the throttle of an array in the rows of its separate tasks. squeue shows the throttle only in the
+// row of the waiting tasks.
+func throttleTasks(rows []row) {
+	var of map[string]int
+	for i := range rows {
+		if r := &rows[i]; r.array && r.Throttle > 0 {
+			if of == nil {
+				of = map[string]int{}
+			}
+			of[r.id] = r.Throttle
+		}
+	}
+	for i := range rows {
+		if r := &rows[i]; of != nil && r.Throttle == 0 {
+			r.Throttle = of[wholeOf(r.id)]
+		}
+	}
+}
+
+// arrays compares the rows that represent the waiting tasks of an array. It runs after all other rows. It compares the
+// number of tasks that wait and have no row of their own, with two corrections for tasks that squeue and the picture
+// separate at different times. Tasks that squeue shows as just started are subtracted once the log reports their start.
+// Tasks that are separate only in the picture were reported after squeue began its work, or wait again on their own.
 func (c *comparison) arrays(rows []row) {
 	var apart map[string][]int64
 	for i := range rows {
@@ -40,7 +59,7 @@ func (c *comparison) arrays(rows []row) {
 	}
 }
 
-// apart returns the tasks that the picture has by themselves and squeue does not, by array.
+// apart returns, by array, the tasks that are separate jobs in the picture but not in squeue.
 func (c *comparison) apart() map[string][]int64 {
 	tasks := map[string][]int64{}
 	for id := range c.picture {

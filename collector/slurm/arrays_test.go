@@ -10,17 +10,17 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// arrayRow is an array's waiting tasks.
+// arrayRow returns squeue's row of an array's waiting tasks.
 func arrayRow(list string) shown { return shown{id: "9_[" + list + "]", raw: "9", submit: 10} }
 
-// taskRow is a task that runs.
+// taskRow returns squeue's row of a running task.
 func taskRow(index int, start int64) shown {
 	return shown{id: fmt.Sprintf("9_%d", index), raw: fmt.Sprint(100 + index), state: "RUNNING", submit: 10,
 		start: start}
 }
 
-// A waiting array is one event with the number of its tasks, however they are written; a list that was cut off tells
-// those that can be seen.
+// TestSnapshotCountsTasks proves that a waiting array is one event with the number of its tasks, in each notation. Of a
+// list that was cut off it counts the visible tasks.
 func TestSnapshotCountsTasks(t *testing.T) {
 	for list, want := range map[string]int{
 		"0-99999": 100_000, "0-999": 1000, "3-6,8%2": 5, "0-9:3%2": 4, "7": 1, "5-3999:2%3": 1998, "1,3,5,...": 3,
@@ -34,8 +34,8 @@ func TestSnapshotCountsTasks(t *testing.T) {
 	}
 }
 
-// What a snapshot tells of the number of waiting tasks, by what the picture has of the array and by what else squeue
-// shows: the row of the array always comes from a snapshot at second 60.
+// TestSnapshotCorrectsTasks proves what a snapshot reports about the number of waiting tasks, depending on the picture
+// of the array and on the other rows of squeue. The row of the array always comes from a snapshot at second 60.
 func TestSnapshotCorrectsTasks(t *testing.T) {
 	type picture = map[string]slurm.Live
 	waits := func(tasks int) slurm.Live {
@@ -92,7 +92,7 @@ func TestSnapshotCorrectsTasks(t *testing.T) {
 				Picture: func() map[string]slurm.Live { return c.picture },
 			})
 			var got []string
-			for range 2 { // a second time, so that what is missing from both would be told
+			for range 2 { // a second snapshot would report what is missing from both
 				got = nil
 				for _, ev := range s.answer(60, c.rows...).Events {
 					got = append(got, fmt.Sprintf("%v %s %d", ev.Kind, ev.ID, ev.Tasks))
@@ -105,7 +105,8 @@ func TestSnapshotCorrectsTasks(t *testing.T) {
 	}
 }
 
-// A priority is told when it has moved by more than a twentieth, and only of jobs that wait.
+// TestSnapshotPriority proves that a priority is reported when it has moved by more than a twentieth, and only for
+// waiting jobs.
 func TestSnapshotPriority(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10))
@@ -126,7 +127,7 @@ func TestSnapshotPriority(t *testing.T) {
 	}
 }
 
-// GPUs as Slurm accounts for them, and where it does not, as they were asked for.
+// TestSnapshotGPUs proves that a job has the GPUs that Slurm accounts for, or else those that it asked for.
 func TestSnapshotGPUs(t *testing.T) {
 	for _, c := range []struct {
 		name, tres, perNode string
@@ -154,7 +155,7 @@ func TestSnapshotGPUs(t *testing.T) {
 	}
 }
 
-// Memory in Slurm's units, of 1,024 each.
+// TestSnapshotMemory proves that memory is read in Slurm's units, of 1,024 each.
 func TestSnapshotMemory(t *testing.T) {
 	for text, want := range map[string]int64{
 		"4000M": 4000 << 20, "62.50G": 125 << 29, "1T": 1 << 40, "512K": 512 << 10, "300": 300 << 20, "0": 0,
@@ -163,6 +164,78 @@ func TestSnapshotMemory(t *testing.T) {
 		s.snap(30, shown{id: "5", submit: 10, tres: "cpu=2,mem=" + text + ",node=1"})
 		if got := s.state.Job("5").Memory; got != want {
 			t.Errorf("%s is %d bytes, want %d", text, got, want)
+		}
+	}
+}
+
+// TestSnapshotThrottle proves that the throttle of an array comes from squeue's list of waiting tasks and from its
+// running tasks. It is reported when it changes, and withdrawn when it is gone. A single last task says nothing about
+// it.
+func TestSnapshotThrottle(t *testing.T) {
+	s := newStage(t, true, "")
+	throttles := func(second int64, want int, rows ...shown) {
+		t.Helper()
+		s.snap(second, rows...)
+		for _, id := range []string{"9", "9_1"} {
+			if j := s.state.Job(id); j == nil || j.Throttle != want {
+				t.Errorf("at %d: job %s is %+v, want throttle %d", second, id, j, want)
+			}
+		}
+	}
+	throttles(30, 2, arrayRow("3-6,8%2"), taskRow(1, 20))
+	throttles(40, 5, arrayRow("3-6,8%5"), taskRow(1, 20))
+	throttles(50, 5, shown{id: "9_8", raw: "9", submit: 10}, taskRow(1, 20))
+	s = newStage(t, true, "")
+	s.snap(30, arrayRow("3-6"))
+	if got := s.state.Job("9").Throttle; got != 0 {
+		t.Errorf("throttle %d of an array without any", got)
+	}
+	s.snap(40, arrayRow("3-6%1"))
+	s.snap(50, arrayRow("3-6"))
+	if got := s.state.Job("9").Throttle; got != job.NoThrottle {
+		t.Errorf("throttle %d after it was taken away, want %d", got, job.NoThrottle)
+	}
+	s.snap(60, arrayRow("3-6"))
+	if got := s.snap(75, arrayRow("3-6")); got != "" {
+		t.Errorf("told %q of an array as it was", got)
+	}
+}
+
+// TestSnapshotDependency proves what jobs wait for, by the texts that squeue of a real Slurm 22.05 prints.
+func TestSnapshotDependency(t *testing.T) {
+	for text, want := range map[string]string{
+		"(null)": "", "afterok:1(unfulfilled)": "1",
+		"afterany:1(unfulfilled),afterok:2(unfulfilled)":    "1,2",
+		"afterany:3_*(unfulfilled)":                         "3_*",
+		"afterok:3_1(unfulfilled)":                          "3_1",
+		"afterok:1(fulfilled),afterok:2(unfulfilled)":       "2",
+		"aftercorr:3_*(unfulfilled)":                        "3_7",
+		"afterok:1(unfulfilled)?afterany:2(unfulfilled)":    job.UnknownAfter,
+		"after:1+3(unfulfilled)":                            job.UnknownAfter,
+		"singleton(unfulfilled)":                            job.UnknownAfter,
+		"afterany:1(unfulfilled),afternotok:2(unfulfilled)": job.UnknownAfter,
+		"afterany:oops(unfulfilled)":                        job.UnknownAfter,
+	} {
+		s := newStage(t, true, "")
+		row := shown{id: "9_7", raw: "20", submit: 10, reason: "Dependency", dependency: text}
+		s.snap(30, row)
+		j := s.state.Job("9_7")
+		if j == nil || j.After != want || !j.Held {
+			t.Errorf("%s: %+v, want to wait for %q", text, j, want)
+		}
+		s.snap(45, row) // now the job's reason has settled
+		if got := s.snap(60, row); got != "" {
+			t.Errorf("%s: told %q again", text, got)
+		}
+	}
+	s := newStage(t, true, "")
+	s.snap(30, shown{id: "5", submit: 10, reason: "Dependency", dependency: "afterok:1(unfulfilled)"})
+	for i, c := range []struct{ text, want string }{
+		{"afterok:2(unfulfilled)", "2"}, {"singleton(unfulfilled)", job.UnknownAfter},
+	} {
+		s.snap(45+15*int64(i), shown{id: "5", submit: 10, reason: "Dependency", dependency: c.text})
+		if j := s.state.Job("5"); j.After != c.want {
+			t.Errorf("changed to %s: waits for %q, want %q", c.text, j.After, c.want)
 		}
 	}
 }

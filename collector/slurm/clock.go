@@ -10,7 +10,7 @@ import (
 const (
 	daySeconds = 24 * 60 * 60
 	isoLength  = len("2006-01-02T15:04:05")
-	// maxUnix is the end of the year 9999, the last that RFC 3339 can write.
+	// maxUnix is the end of the year 9999, the last year that RFC 3339 can represent.
 	maxUnix = 253402300799
 )
 
@@ -18,11 +18,11 @@ const (
 type clock struct {
 	loc   *time.Location
 	known bool
-	date  [10]byte // the date of day
+	date  [10]byte // the text of the date
 	day   logtext.Day
 }
 
-// local reads "2006-01-02T15:04:05", and nothing else, as local time.
+// local parses exactly "2006-01-02T15:04:05" as local time.
 func (c *clock) local(text []byte) (int64, error) {
 	if len(text) != isoLength {
 		return 0, errNoTime(text)
@@ -37,8 +37,8 @@ func (c *clock) local(text []byte) (int64, error) {
 // unix returns the instant of a wall time of the clock's day.
 func (c *clock) unix(wall int64) int64 { return c.day.Instant(wall - c.day.Midnight()) }
 
-// wallTime reads the first 19 bytes of text, an ISO 8601 date and time, as seconds since 1970 as if it were UTC, and
-// makes its date the clock's day.
+// wallTime parses the first 19 bytes of text, an ISO 8601 date and time, as seconds since 1970 as if it were UTC, and
+// sets the clock's day to its date.
 func (c *clock) wallTime(text []byte) (int64, error) {
 	if len(text) < isoLength || text[10] != 'T' && text[10] != ' ' {
 		return 0, errNoTime(text)
@@ -67,7 +67,7 @@ func timeOfDay(text []byte) (int64, error) {
 		return 0, errNoTime(text)
 	}
 	if h > 23 || m > 59 || s > 60 { // 60: a leap second
-		return 0, collector.Bad(collector.ReasonTime, "time", "no such time of day: %q", text)
+		return 0, collector.Bad(collector.ReasonTime, "time", "not a time of day: %q", text)
 	}
 	return h*3600 + m*60 + s, nil
 }
@@ -76,7 +76,7 @@ func errNoTime(text []byte) error {
 	return collector.Bad(collector.ReasonFormat, "time", "want a time like 2006-01-02T15:04:05, got %q", shorten(text))
 }
 
-// setDate makes text the clock's day.
+// setDate sets the clock's day from text.
 func (c *clock) setDate(text []byte) error {
 	if text[4] != '-' || text[7] != '-' {
 		return errNoTime(text)
@@ -88,7 +88,7 @@ func (c *clock) setDate(text []byte) error {
 		return errNoTime(text)
 	}
 	if c.known = c.day.Set(c.loc, y, m, d); !c.known {
-		return collector.Bad(collector.ReasonTime, "time", "no such date, or none of a log: %q", text)
+		return collector.Bad(collector.ReasonTime, "time", "not a plausible date of a log: %q", text)
 	}
 	copy(c.date[:], text)
 	return nil

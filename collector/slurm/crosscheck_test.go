@@ -20,15 +20,15 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// life is one try of a job: from its submission (or requeue) to whatever ended it.
+// life is one try of a job, from its submission (or requeue) to its end.
 type life struct {
 	submit, start, end time.Time
-	how                string // "ended", "canceled", "requeued", "" while it lives
+	how                string // "ended", "canceled" or "requeued"; "" while it lives
 	procs              int
 	queue, user        string
 }
 
-// lives are the tries of each job, in their order.
+// lives holds the tries of each job, in their order.
 type lives map[string][]*life
 
 func (l lives) at(id string, attempt int) *life {
@@ -38,7 +38,7 @@ func (l lives) at(id string, attempt int) *life {
 	return l[id][attempt]
 }
 
-// note takes over a change of the picture.
+// note records a change of the picture.
 func (l lives) note(c cluster.Change) {
 	ev := c.Event
 	one := l.at(ev.ID, ev.Attempt)
@@ -87,7 +87,7 @@ func parseFile(tb testing.TB, f collector.Format, path string) (events []job.Eve
 	return events, bad
 }
 
-// fold returns what the cluster's fold makes of events.
+// fold returns the lives that the cluster's fold finds in events.
 func fold(events []job.Event) lives {
 	state, out := cluster.New("test", 0), lives{}
 	for _, ev := range events {
@@ -96,8 +96,8 @@ func fold(events []job.Event) lives {
 	return out
 }
 
-// sacctTruth reads a captured sacct dump by itself: the 24 columns after the name from the right, so that what stands
-// in a name does no harm.
+// sacctTruth reads a captured sacct dump with its own code. It takes the 24 columns after the name from the right, so
+// that the characters of a name do no harm.
 func sacctTruth(tb testing.TB, path string) lives {
 	tb.Helper()
 	file, err := os.Open(path)
@@ -110,7 +110,7 @@ func sacctTruth(tb testing.TB, path string) lives {
 	lines.Scan() // the header
 	for lines.Scan() {
 		fields := strings.Split(first+lines.Text(), "|")
-		const after = 24 // columns behind JobName
+		const after = 24 // columns after JobName
 		if len(fields) < after+3 {
 			first = lines.Text() + " "
 			continue
@@ -123,7 +123,7 @@ func sacctTruth(tb testing.TB, path string) lives {
 			id = whole
 		}
 		if n := len(out[id]); n > 0 && out[id][n-1].how == "ended" {
-			out[id][n-1].how = "ended or requeued" // NODE_FAIL, as it turns out with a requeue
+			out[id][n-1].how = "ended or requeued" // NODE_FAIL, which turned out to be with a requeue
 		}
 		one := out.at(id, len(out[id]))
 		one.user, one.queue = rest[0], rest[2]
@@ -155,8 +155,8 @@ func truthTime(tb testing.TB, text string) time.Time {
 	return at
 }
 
-// differences lists where the lives differ by more than a second, or in what ended them. Fields that a source never
-// tells are left out by the caller.
+// differences lists the differences of lives: instants more than a second apart, and another kind of end. The caller
+// leaves out the fields that a source never has.
 func differences(want, got lives, attributes bool) []string {
 	var out []string
 	say := func(id string, n int, format string, args ...any) {
@@ -222,8 +222,8 @@ func checkDifferences(t *testing.T, want, got lives, attributes bool, known []st
 	}
 }
 
-// TestLoadAgainstSacct proves that the job completion log and the controller's log, each alone, tell the lives of 450
-// jobs of a busy cluster as sacct does.
+// TestLoadAgainstSacct proves that the job completion log and the controller's log, each alone, have the same lives of
+// 450 jobs of a busy cluster as sacct.
 func TestLoadAgainstSacct(t *testing.T) {
 	dir := refdata.Shared(t, "slurm/samples/load")
 	want := sacctTruth(t, filepath.Join(dir, "sacct.psv"))
@@ -248,7 +248,8 @@ func TestLoadAgainstSacct(t *testing.T) {
 	}
 }
 
-// launchFailed is that sacct forgot the first tries of two jobs whose launch failed, which both logs tell.
+// launchFailed returns the differences from the first tries of two jobs whose launch failed. sacct forgot these tries,
+// and both logs have them.
 func launchFailed() []string {
 	return []string{
 		"61 try 0: end 08:37:14, want 08:38:36",
@@ -260,12 +261,12 @@ func launchFailed() []string {
 	}
 }
 
-// requeuedThere is that the controller's log says of those first tries how they ended.
+// requeuedThere returns the differences from the ends of those first tries, which only the controller's log gives.
 func requeuedThere() []string {
 	return []string{"61 try 0: requeued, want ended", "62 try 0: requeued, want ended"}
 }
 
-// TestCasesAgainstSacct proves the same of one job of every awkward kind, and names every difference that is left.
+// TestCasesAgainstSacct proves the same for one job of every awkward kind, and names every remaining difference.
 func TestCasesAgainstSacct(t *testing.T) {
 	dir := refdata.Shared(t, "slurm/samples/cases")
 	want := sacctTruth(t, filepath.Join(dir, "sacct-duplicates.psv"))
@@ -289,8 +290,8 @@ func TestCasesAgainstSacct(t *testing.T) {
 	}
 }
 
-// TestLogWithJobcomp proves that the two logs of one cluster do not disturb each other: every difference that is left
-// to sacct is one that both have alone.
+// TestLogWithJobcomp proves that the two logs of one cluster do not disturb each other: together they differ from sacct
+// only where each of them differs alone.
 func TestLogWithJobcomp(t *testing.T) {
 	dir := refdata.Shared(t, "slurm/samples/cases")
 	want := sacctTruth(t, filepath.Join(dir, "sacct-duplicates.psv"))

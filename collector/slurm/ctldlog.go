@@ -11,12 +11,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// LogName is how the configuration names the format of the controller's log.
+// LogName is the name of the format of the controller's log in the configuration.
 const LogName = "slurm-log"
 
-// Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf), in every LogTimeFormat that
-// has the time of day, and of the same messages in syslog and in journalctl's output. now gives the year of times that
-// have none (short, thread_id, RFC 3164): they are taken as the last such instant up to a day from now. nil means the
+// Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf). It reads every
+// LogTimeFormat that has the time of day, and the same messages in syslog and in journalctl's output. Times without a
+// year (short, thread_id, RFC 3164) are taken as the last such instant up to a day after now(). A nil now means the
 // wall clock.
 func Log(now func() time.Time) collector.Format {
 	if now == nil {
@@ -26,14 +26,14 @@ func Log(now func() time.Time) collector.Format {
 		New: func(o collector.Options) collector.Parser { return &logParser{common: newCommon(o), now: now} }}
 }
 
-// logParser reads one source. It keeps one thing of earlier lines: the job that _job_complete has just requeued,
-// because the "done" that follows in the same call ends that attempt, not the job.
+// logParser reads one source. Of earlier lines it keeps only the job that _job_complete has just requeued. The "done"
+// that follows in the same call then ends that attempt, not the job.
 type logParser struct {
 	common
 	now      func() time.Time
 	requeued string
-	version  string // of the slurmctld that writes
-	header   int    // lines read to find it
+	version  string // of the slurmctld that writes the log
+	header   int    // lines read to find the version
 	emit     func(job.Event)
 }
 
@@ -65,9 +65,9 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 	return err
 }
 
-// suspended reads "suspend) for 9_1 usec=384", with the job as it was typed; where it failed the reason stands in the
-// place of the time it took. A number alone means all running tasks of an array; this reports only the task that has
-// the array's number.
+// suspended reads "suspend) for 9_1 usec=384". The job is written as the user typed it; if the command failed, the
+// reason replaces the duration. A number alone means all running tasks of an array, but the message reports only the
+// task that has the array's number.
 func (p *logParser) suspended(at time.Time, rest []byte) {
 	what, rest, _ := bytes.Cut(rest, []byte(") for "))
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
@@ -95,10 +95,10 @@ func (p *logParser) daemonStarted(msg []byte) {
 	}
 }
 
-// headerLines is how many lines at the beginning of a file are looked at for the version of slurmctld.
+// headerLines is the number of lines at the beginning of a file that are searched for the version of slurmctld.
 const headerLines = 20
 
-// Header implements collector.HeaderParser: a file that begins with the start of slurmctld has its version.
+// Header implements collector.HeaderParser: a file that begins with the start of slurmctld contains its version.
 func (p *logParser) Header(line []byte) bool {
 	if p.header++; p.header > headerLines || p.version != "" {
 		return false
@@ -111,8 +111,8 @@ func (p *logParser) Header(line []byte) bool {
 	return p.version == ""
 }
 
-// message reads what stands after the time. A message that begins like one of a job's life but goes on in an unknown
-// way is an error; all others are ignored.
+// message reads the text after the time. A message that begins like one about a job but continues in an unknown way is
+// an error; all others are ignored.
 func (p *logParser) message(at time.Time, msg []byte) error {
 	msg, scheduler := bytes.CutPrefix(msg, []byte("sched: "))
 	if !scheduler {
@@ -162,7 +162,7 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 		return p.simple(job.Cancel, at, msg, fromJob(rest))
 	case "preempted":
 		return p.preempted(at, msg, rest)
-	case "slurm_job_preempt:", "_preempt_job_dequeue:": // it could not be requeued
+	case "slurm_job_preempt:", "_preempt_job_dequeue:": // the job could not be requeued
 		if rest, ok := bytes.CutPrefix(rest, []byte("preempted ")); ok {
 			return p.preempted(at, msg, rest)
 		}
@@ -176,7 +176,7 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	}
 	switch {
 	case bytes.HasPrefix(word, []byte("JobId=")) && bytes.HasPrefix(rest, []byte("timed out, ")):
-		// a limit of its QOS or association
+		// a limit of its QOS or association is exceeded
 		return p.simple(job.End, at, msg, msg)
 	case scheduler && !bytes.HasPrefix(word, []byte("_slurm_rpc_")):
 		return p.errMessage(msg)
@@ -184,9 +184,9 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	return nil
 }
 
-// UnknownError is the error for a line that begins like one of a job's life, but goes on in an unknown way.
+// UnknownError reports a line that begins like one about a job, but continues in an unknown way.
 type UnknownError struct {
-	// Version is that of the slurmctld that wrote it, "" where that is not known.
+	// Version is the version of slurmctld that wrote the line, "" if unknown.
 	Version string
 	// Message is the beginning of the message.
 	Message string
@@ -194,9 +194,9 @@ type UnknownError struct {
 
 // Error implements error.
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("begins like a message of a job's life but is none that is known: %q; report it, with the "+
+	return fmt.Sprintf("begins like a message about a job, but is not a known one: %q; report it, with the "+
 		"version of Slurm (%s)",
-		e.Message, cmp.Or(e.Version, "its log does not tell"))
+		e.Message, cmp.Or(e.Version, "unknown from its log"))
 }
 
 func (p *logParser) errMessage(msg []byte) error {
@@ -204,7 +204,7 @@ func (p *logParser) errMessage(msg []byte) error {
 		Err: &UnknownError{Version: p.version, Message: string(msg[:min(len(msg), 120)])}}
 }
 
-// fromJob returns the message from its first job on.
+// fromJob returns the part of the message from its first job on.
 func fromJob(msg []byte) []byte {
 	if i := bytes.Index(msg, []byte("JobId=")); i >= 0 {
 		return msg[i:]
@@ -212,7 +212,7 @@ func fromJob(msg []byte) []byte {
 	return nil
 }
 
-// event makes an event of this kind at this instant.
+// event returns an event of this kind at this time.
 func (p *logParser) event(kind job.Kind, at time.Time, id string) job.Event {
 	ev := job.Event{Kind: kind, Cluster: p.options.Cluster, ID: id, Time: at}
 	switch kind {
@@ -226,7 +226,7 @@ func (p *logParser) event(kind job.Kind, at time.Time, id string) job.Event {
 	return ev
 }
 
-// simple emits an event without details for the job at the beginning of rest.
+// simple emits an event without attributes for the job at the beginning of rest.
 func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error {
 	id, _, ok := cutJob(rest)
 	if !ok {
@@ -240,7 +240,7 @@ func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error 
 // InitPrio. A job submitted held has priority 0.
 func (p *logParser) submitted(at time.Time, msg, rest []byte) error {
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
-		return nil // a refusal that quotes something
+		return nil // a refused submission; the job's name is in quotes
 	}
 	id, rest, ok := cutJob(rest)
 	if !ok {
@@ -271,7 +271,7 @@ func (p *logParser) allocatedAtOnce(at time.Time, msg, rest []byte) error {
 	p.emit(p.event(job.Submit, at, id))
 	if n := countNodes(nodes); n > 0 {
 		ev := p.event(job.Start, at, id)
-		ev.Times.Submit, ev.Nodes = at, n
+		ev.Times.Submit, ev.Nodes, ev.NodeNames = at, n, namesOf(nodes, n)
 		p.emit(ev)
 	}
 	return nil
@@ -295,6 +295,7 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 	}
 	ev := p.event(job.Start, at, id)
 	ev.Queue, ev.Procs, ev.Nodes = p.names.Of(queue), int(n), countNodes(nodes)
+	ev.NodeNames = namesOf(nodes, ev.Nodes)
 	p.emit(ev)
 	return nil
 }
@@ -314,6 +315,7 @@ func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	}
 	ev := p.event(job.Start, at, id)
 	ev.Queue, ev.Nodes = p.names.Of(queue), countNodes(nodes)
+	ev.NodeNames = namesOf(nodes, ev.Nodes)
 	p.emit(ev)
 	return nil
 }
@@ -324,7 +326,7 @@ func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 	rest, requeue := bytes.CutPrefix(rest, []byte("requeue "))
 	id, how, ok := cutJob(rest)
 	if !ok {
-		if bytes.HasPrefix(rest, []byte("invalid ")) { // a job that is no longer known
+		if bytes.HasPrefix(rest, []byte("invalid ")) { // slurmctld no longer knows the job
 			return nil
 		}
 		return p.errMessage(msg)
@@ -346,13 +348,13 @@ func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 	return nil
 }
 
-// cannotStart reads why a waiting job does not start; known is false for other messages.
+// cannotStart reads messages about waiting jobs that cannot start; known is false for other messages.
 func (p *logParser) cannotStart(at time.Time, msg []byte) (known bool, err error) {
 	switch {
 	case bytes.HasSuffix(msg, []byte(" and cancelled")) && bytes.Contains(msg, []byte(" exceeded deadline ")):
-		return true, p.simple(job.Cancel, at, msg, fromJob(msg)) // the function's name in front differs by version
+		return true, p.simple(job.Cancel, at, msg, fromJob(msg)) // the function name before it differs by version
 	case bytes.HasPrefix(msg, []byte("schedule: ")) && bytes.Contains(msg, []byte(" non-runnable: ")):
-		return true, p.simple(job.Hold, at, msg, fromJob(msg)) // slurmctld keeps it with priority 0
+		return true, p.simple(job.Hold, at, msg, fromJob(msg)) // slurmctld keeps the job with priority 0
 	case hasAnySuffix(msg, " current node constraints not satisfied", " has invalid account"):
 		return true, nil
 	case bytes.HasSuffix(msg, []byte(" as no epilogs failed")): // "Requeuing" follows
@@ -361,9 +363,9 @@ func (p *logParser) cannotStart(at time.Time, msg []byte) (known bool, err error
 	return false, nil
 }
 
-// killing reads "JobId=17 on failed node n16", "on DOWN node", "on defunct partition". A step that is killed so
-// ("JobId=17 StepId=0 on failed node") need not take its job with it. After "interactive JobId=17", "non-startable
-// batch" and "orphan batch" slurmctld completes the job, which is a line of its own.
+// killing reads "JobId=17 on failed node n16", "on DOWN node", "on defunct partition". A step killed this way
+// ("JobId=17 StepId=0 on failed node") need not end its job. After "interactive JobId=17", "non-startable batch" and
+// "orphan batch" slurmctld completes the job and logs that in another line.
 func (p *logParser) killing(at time.Time, msg, rest []byte) error {
 	if hasAnyPrefix(rest, "interactive JobId=", "non-startable batch JobId=", "orphan batch JobId=") {
 		return nil
@@ -392,12 +394,12 @@ func hasAnyPrefix(b []byte, prefixes ...string) bool {
 	return false
 }
 
-// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as it was typed: "5", "9_1", "9_[3-6]", "21+1". A number
-// alone means all of an array or of a heterogeneous job.
+// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as the user typed it: "5", "9_1", "9_[3-6]", "21+1". A
+// number alone means all of an array or of a heterogeneous job.
 func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("REQUEST_KILL_JOB "))
 	if !ok {
-		if bytes.HasPrefix(rest, []byte("job_str_signal")) { // why it was refused
+		if bytes.HasPrefix(rest, []byte("job_str_signal")) { // the reason of a refusal
 			return nil
 		}
 		return p.errMessage(msg)
@@ -424,11 +426,10 @@ func (p *logParser) preempted(at time.Time, msg, rest []byte) error {
 	case hasAnyPrefix(how, " has been killed", " had to be killed"):
 		return p.simple(job.End, at, msg, rest)
 	}
-	return nil // suspended, checkpointed, or not after all
+	return nil // suspended, checkpointed, or not preempted after all
 }
 
-// updated reads "setting time_limit to 2 for JobId=20"; of the many things that can be set, those that an event has a
-// field for.
+// updated reads "setting time_limit to 2 for JobId=20"; only settings for which an event has a field are used.
 func (p *logParser) updated(at time.Time, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("setting "))
 	what, rest, okTo := bytes.Cut(rest, []byte(" to "))

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// today is when the tests read logs that tell no year.
+// today returns the instant at which the tests read logs whose times have no year.
 func today() time.Time { return at(3600) }
 
 func logSuite(tb testing.TB) formattest.Suite {
@@ -32,7 +32,7 @@ func logSuite(tb testing.TB) formattest.Suite {
 
 const stamp = "[2026-11-20T09:00:00.636] "
 
-// told makes an event at the instant of stamp.
+// told returns an event at the instant of stamp.
 func told(kind job.Kind, id string, a job.Attributes) job.Event {
 	when := milli(636)
 	ev := event(kind, id, when, a, job.Times{})
@@ -50,7 +50,7 @@ func told(kind job.Kind, id string, a job.Attributes) job.Event {
 func logGood() []formattest.Case {
 	none := job.Attributes{}
 	line := func(name, msg string, want ...job.Event) formattest.Case { return good(name, stamp+msg, want...) }
-	atOnce := told(job.Start, "50", job.Attributes{Nodes: 2})
+	atOnce := told(job.Start, "50", job.Attributes{Nodes: 2, NodeNames: "n01,n02"})
 	atOnce.Times.Submit = atOnce.Time
 	whole := told(job.End, "5", none)
 	whole.All = true
@@ -68,20 +68,22 @@ func logGood() []formattest.Case {
 		line("srun waits", "sched: _slurm_rpc_allocate_resources JobId=51 NodeList=(null) usec=5978",
 			told(job.Submit, "51", none)),
 		line("started", "sched: Allocate JobId=15 NodeList=n[03-04] #CPUs=4 Partition=short",
-			told(job.Start, "15", job.Attributes{Queue: "short", Procs: 4, Nodes: 2})),
+			told(job.Start, "15", job.Attributes{Queue: "short", Procs: 4, Nodes: 2, NodeNames: "n03,n04"})),
 		line("array task started", "sched: Allocate JobId=9_1(26) NodeList=n05 #CPUs=1 Partition=short",
-			told(job.Start, "9_1", job.Attributes{Queue: "short", Procs: 1, Nodes: 1})),
+			told(job.Start, "9_1", job.Attributes{Queue: "short", Procs: 1, Nodes: 1, NodeNames: "n05"})),
 		line("last array task started",
 			"sched: Allocate JobId=9_12(9) NodeList=n04,r[0-1]n[00-09] #CPUs=84 Partition=short",
-			told(job.Start, "9", job.Attributes{Queue: "short", Procs: 84, Nodes: 21})),
+			told(job.Start, "9", job.Attributes{Queue: "short", Procs: 84, Nodes: 21,
+				NodeNames: "n04,r0n00,r0n01,r0n02,r0n03,r0n04,r0n05,r0n06,r0n07,r0n08,r0n09," +
+					"r1n00,r1n01,r1n02,r1n03,r1n04,r1n05,r1n06,r1n07,r1n08,r1n09"})),
 		line("backfilled", "sched/backfill: _start_job: Started JobId=16 in short on n03",
-			told(job.Start, "16", job.Attributes{Queue: "short", Nodes: 1})),
+			told(job.Start, "16", job.Attributes{Queue: "short", Nodes: 1, NodeNames: "n03"})),
 		line("backfilled, older", "backfill: Started JobId=16 in short on n[1-3,7]",
-			told(job.Start, "16", job.Attributes{Queue: "short", Nodes: 4})),
+			told(job.Start, "16", job.Attributes{Queue: "short", Nodes: 4, NodeNames: "n1,n2,n3,n7"})),
 		line("component backfilled", "sched/backfill: _start_job: Started JobId=21+1(22) in short on n[02-03]",
-			told(job.Start, "21+1", job.Attributes{Queue: "short", Nodes: 2})),
+			told(job.Start, "21+1", job.Attributes{Queue: "short", Nodes: 2, NodeNames: "n02,n03"})),
 		line("first component backfilled", "sched/backfill: _start_job: Started JobId=21+0(21) in short on n04",
-			told(job.Start, "21", job.Attributes{Queue: "short", Nodes: 1})),
+			told(job.Start, "21", job.Attributes{Queue: "short", Nodes: 1, NodeNames: "n04"})),
 		line("done", "_job_complete: JobId=2 done", told(job.End, "2", none)),
 		line("array task done", "_job_complete: JobId=9_2(27) done", told(job.End, "9_2", none)),
 		line("killed", "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5 uid 0", whole),
@@ -120,7 +122,7 @@ func logGood() []formattest.Case {
 			told(job.Update, "20", job.Attributes{TimeLimit: 2 * time.Minute})),
 		line("partition changed", "_update_job: setting partition to medium for JobId=20",
 			told(job.Update, "20", job.Attributes{Queue: "medium"})),
-		// Made from the format strings of newer versions: %pI in src/common/log.c of 25.11,
+		// This follows the format strings of newer versions: %pI in src/common/log.c of 25.11,
 		// src/slurmctld/job_scheduler.c since 23.11 and job_mgr.c of 25.11.
 		line("submitted, with a SLUID",
 			"_slurm_rpc_submit_batch_job: JobId=2 SLUID=s4ZK0YQ2G8X00 InitPrio=3019 usec=350",
@@ -233,8 +235,8 @@ func TestLogGolden(t *testing.T) {
 	formattest.Golden(t, goldenSuite(slurm.Log(nil)), "testdata/slurmctld.log", "testdata/slurmctld.json")
 }
 
-// waysToWrite are the ways in which one message at 2026-11-20 09:00:00.636 in Berlin reaches a file, by what is told of
-// the time: the second, the millisecond, or more.
+// waysToWrite returns all forms in which one message at 2026-11-20 09:00:00.636 in Berlin is written to a file, grouped
+// by precision: to the second, to the millisecond, or finer.
 func waysToWrite() map[string]string {
 	const msg = "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=5 uid 0"
 	return map[string]string{
@@ -261,7 +263,7 @@ func waysToWrite() map[string]string {
 	}
 }
 
-// TestLogTimes proves that the time of a line is read in every way in which it can be written.
+// TestLogTimes proves that the time of a line is read in every form.
 func TestLogTimes(t *testing.T) {
 	o := collector.Options{Cluster: "alpha", Location: berlin(t)}
 	for name, line := range waysToWrite() {
@@ -282,8 +284,8 @@ func TestLogTimes(t *testing.T) {
 	}
 }
 
-// TestLogYear proves that a time without a year is the last such instant up to a day from now, over the turn of a year
-// and leap days too.
+// TestLogYear proves that a time without a year is the last such instant up to a day from now, also over the turn of a
+// year and for leap days.
 func TestLogYear(t *testing.T) {
 	for _, c := range []struct{ now, stamp, want string }{
 		{"2026-11-20T10:00:00Z", "Nov 20 09:00:00", "2026-11-20T09:00:00Z"},
@@ -309,8 +311,7 @@ func TestLogYear(t *testing.T) {
 	}
 }
 
-// TestLogRequeueThenDone proves that the "done" of a try that was requeued does not end the job, and that the next one
-// does.
+// TestLogRequeueThenDone proves that the "done" of a requeued try does not end the job, and that the next "done" does.
 func TestLogRequeueThenDone(t *testing.T) {
 	lines := []string{
 		"_job_complete: JobId=61 WEXITSTATUS 0", "_job_complete: requeue JobId=61 per user/system request",
@@ -327,7 +328,7 @@ func TestLogRequeueThenDone(t *testing.T) {
 	}
 }
 
-// TestLogManyTasks proves that a kill of more tasks than an array can have is cut off, and said.
+// TestLogManyTasks proves that a kill of more tasks than an array can have is cut off and reported.
 func TestLogManyTasks(t *testing.T) {
 	got := outcome(slurm.Log(nil), stamp+"_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=9_[0-999999999] uid 0")
 	if n := len(got); n != 1002 || got[n-1] != "bad field" {
@@ -351,8 +352,8 @@ func BenchmarkLog(b *testing.B) {
 	benchmarkLines(b, slurm.Log(nil), lines)
 }
 
-// A message that is not known is told with the version of the slurmctld that wrote it, from its own start on or from
-// the beginning of the file.
+// TestLogNamesTheVersion proves that an unknown message is reported with the version of the slurmctld that wrote it.
+// The version comes from the start of that slurmctld or from the beginning of the file.
 func TestLogNamesTheVersion(t *testing.T) {
 	version := func(parser collector.Parser) string {
 		var unknown *slurm.UnknownError

@@ -10,36 +10,35 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// FactsName is the name in the configuration of the source of Slurm's facts about the machine.
+// FactsName is the name, in the configuration, of the source of Slurm's facts about the machine.
 const FactsName = "slurm-facts"
 
 // FactsFormat returns the format of Slurm's facts about the machine. It has no parser: commands are run, no file is
 // read. See Facts.
 func FactsFormat() collector.Format { return collector.Format{Name: FactsName, Order: collector.Live} }
 
-// FactsEnv returns what the commands need in their environment: times in Unix seconds. Where a command in between loses
-// it, local times are read too.
+// FactsEnv returns the environment variables of the commands: they make times Unix seconds. Local times can be read
+// too, in case a wrapper command drops the variables.
 func FactsEnv() []string { return []string{"SLURM_TIME_FORMAT=%s"} }
 
-// FactsConfig is what a Facts is made from.
+// FactsConfig configures a Facts.
 type FactsConfig struct {
 	Options collector.Options
-	// Run runs one of Slurm's commands and returns what it prints. It is not called if Rest is set: slurmrestd is asked
-	// in place of the commands.
+	// Run runs one of Slurm's commands and returns its output. It is not called if Rest is set: then slurmrestd answers
+	// instead of the commands.
 	Run  func(ctx context.Context, args []string) ([]byte, error)
 	Rest *RestConfig
-	// Known returns the facts that the picture has, nil if it has none. It is called before the first event only.
+	// Known returns the facts in the picture, nil if there are none. It is called only before the first event.
 	Known func() *job.Facts
 }
 
-// Facts polls Slurm, by its commands or slurmrestd, for facts about the machine and its rules: nodes and
-// reservations at each call, all that changes seldom every ten minutes. An event is made only if something has changed.
+// Facts polls Slurm, by its commands or slurmrestd, for facts about the machine and its rules: nodes and reservations
+// at each call, all else every ten minutes. It returns an event only if something has changed.
 //
-// Its questions are independent. One that fails leaves its earlier facts in place, and never keeps the others from
-// being asked.
+// The queries are independent. One that fails leaves its earlier facts in place and does not prevent the others.
 type Facts struct {
 	cfg    FactsConfig
-	parser squeueParser // reads times and names
+	parser squeueParser // parses times and names
 	parts  []*part
 	known  *job.Facts
 
@@ -53,41 +52,40 @@ type Facts struct {
 	asked        time.Time
 }
 
-// part is one question: a command, or a part of slurmrestd's interface.
+// part is one query: a command, or an endpoint of slurmrestd.
 type part struct {
 	name string
-	// every is the least time between two askings.
+	// every is the minimum time between two queries.
 	every time.Duration
-	// needed reports whether the answer is worth asking for; nil means always.
+	// needed reports whether the query is useful; nil means always.
 	needed func() bool
-	// ask asks for the entries.
+	// ask runs the query and returns its entries.
 	ask func(ctx context.Context) ([]entry, error)
-	// read reads an answer, each record of which it passes to a function. It returns a function that puts the facts
-	// into force.
+	// read parses the records of an answer. It returns a function that applies the facts.
 	read func(each eachRecord) (commit func())
 
 	asked  time.Time
-	failed int             // calls in a row
-	bad    map[string]bool // entries that could not be read the last time
+	failed int             // number of failed calls in a row
+	bad    map[string]bool // entries of the last answer that could not be parsed
 }
 
-// record returns the value of a column or key of an entry, nil if there is none. Its names are those of Slurm's
-// commands, whoever answered.
+// record returns the value of a column or key of an entry, nil if there is none. Columns have the names of Slurm's
+// commands even if slurmrestd answered.
 type record func(key string) []byte
 
-// entry is one entry of an answer: a line, or an object.
+// entry is one line or object of an answer.
 type entry struct {
 	number int64
 	text   []byte
 	record record
-	err    error // why it cannot be read
+	err    error // the error if it cannot be parsed
 }
 
-// eachRecord hands every record to a function, an error of which refuses it. It reports whether all entries could be
-// read.
+// eachRecord calls a function with every record. If the function returns an error, the record is refused. eachRecord
+// reports whether all entries could be parsed.
 type eachRecord func(do func(record) error) (complete bool)
 
-// factsEvery is the least time between two calls for what changes seldom.
+// factsEvery is the minimum time between two queries of facts that rarely change.
 const factsEvery = 10 * time.Minute
 
 // NewFacts returns a Facts.
@@ -99,7 +97,7 @@ func NewFacts(cfg FactsConfig) *Facts {
 	return f
 }
 
-// Ask asks the questions that are due. It returns an error if none of them gave facts.
+// Ask runs the queries that are due. It returns an error if none of them returned facts.
 func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 	var a source.Answer
 	good := 0
@@ -141,10 +139,10 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 	return a
 }
 
-// factsRetry is the time until a question that failed is asked again; it doubles with each failure up to the usual one.
+// factsRetry is the time until a failed query is repeated. It doubles with each failure, up to the usual interval.
 const factsRetry = time.Minute
 
-// due reports whether it is time to ask again, give or take what calls are early.
+// due reports whether the query is due; it tolerates calls that come slightly early.
 func (p *part) due(now time.Time) bool {
 	wait := p.every
 	if p.failed > 0 {
@@ -153,8 +151,8 @@ func (p *part) due(now time.Time) bool {
 	return p.asked.IsZero() || now.Sub(p.asked) >= wait-wait/20
 }
 
-// take reads an answer. Bad entries are left out, and reported unless they are those of the last time; if most entries
-// are bad, the answer is ignored.
+// take parses an answer. Bad entries are left out, and reported unless they were bad last time; if most entries are
+// bad, the answer is ignored.
 func (p *part) take(entries []entry, a *source.Answer) error {
 	count, seen := 0, p.bad
 	p.bad = map[string]bool{}
@@ -206,7 +204,7 @@ func (f *Facts) facts(asked time.Time) *job.Facts {
 	return facts
 }
 
-// number reads a whole number; words for none (UNLIMITED, N/A) and what else is no number are 0.
+// number parses a whole number; it returns 0 for words (UNLIMITED, N/A) and all other texts.
 func number(text []byte) int {
 	n, _ := count(text)
 	return int(n)

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// commands returns the questions to Slurm's commands.
+// commands returns the queries that run Slurm's commands.
 func (f *Facts) commands() []*part {
 	scontrol := func(what string) []string { return []string{"scontrol", "--all", "--oneliner", "show", what} }
 	ask := func(args []string, entries func(output []byte) []entry) func(context.Context) ([]entry, error) {
@@ -37,7 +37,7 @@ func (f *Facts) commands() []*part {
 	}
 }
 
-// lines returns a function that makes a record of each line of an output that is not empty.
+// lines returns a function that makes a record from each non-empty line of an output.
 func lines(parse func(line []byte) (record, error)) func(output []byte) []entry {
 	return func(output []byte) (all []entry) {
 		n := int64(0)
@@ -54,10 +54,10 @@ func lines(parse func(line []byte) (record, error)) func(output []byte) []entry 
 	}
 }
 
-// noReservations is what scontrol prints where there are none.
+// noReservations is scontrol's output if there are no reservations.
 const noReservations = "No reservations in the system"
 
-// settings makes one record of all lines "key = value" among others.
+// settings makes one record from all lines "key = value"; it skips other lines.
 func settings(output []byte) []entry {
 	values := map[string][]byte{}
 	for line := range bytes.Lines(output) {
@@ -83,7 +83,7 @@ func cellsRecord(names []string, values [][]byte) record {
 	}
 }
 
-// wordsRecord makes a record of words "key=value".
+// wordsRecord makes a record from words "key=value".
 func wordsRecord(line []byte) (record, error) {
 	return func(key string) []byte {
 		for word := range bytes.FieldsSeq(line) {
@@ -95,7 +95,7 @@ func wordsRecord(line []byte) (record, error) {
 	}, nil
 }
 
-// barred makes a record of a line of sacctmgr or sshare.
+// barred makes a record from a line of sacctmgr or sshare, with fields separated by "|".
 func barred(fields []string) func(line []byte) (record, error) {
 	return func(line []byte) (record, error) {
 		got := bytes.Split(line, []byte("|"))
@@ -110,7 +110,7 @@ func barred(fields []string) func(line []byte) (record, error) {
 	}
 }
 
-// sinfoRecord makes a record of a line of sinfo.
+// sinfoRecord makes a record from a line of sinfo.
 func sinfoRecord(line []byte) (record, error) {
 	fields := bytes.Split(line, []byte(squeueSeparator))
 	if len(fields) != len(sinfoFields)+1 || len(fields[len(sinfoFields)]) > 0 {

@@ -12,24 +12,25 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// qosFields are the columns that are asked for of each QOS, as sacctmgr(1) names them.
+// qosFields are the columns requested for each QOS, as sacctmgr(1) names them.
 var qosFields = [...]string{"Name", "Priority", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES", "MaxWall", "MaxJobsPU",
 	"MaxSubmitPU", "MaxTRESPU", "MaxJobsPA", "MaxSubmitPA", "MaxTRESPA", "GrpTRESRunMins", "GrpTRESMins", "GrpWall",
 	"MaxTRESMins", "MaxTRESPerNode", "MinTRES", "Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime", "Flags",
 	"UsageFactor"}
 
-// assocFields are those of each association. Limits that are its parent's are printed as its own.
+// assocFields are the columns requested for each association. sacctmgr prints inherited limits as the association's
+// own.
 var assocFields = [...]string{"Cluster", "Account", "User", "Partition", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES",
 	"MaxWall", "MaxJobs", "MaxSubmit", "GrpTRESRunMins", "GrpTRESMins", "GrpWall", "MaxTRESMins", "MaxTRESPerNode",
 	"ParentName", "Priority", "DefaultQOS", "QOS"}
 
-// bounds are a list of trackable resources as bounds.
+// bounds are bounds on trackable resources.
 type bounds struct {
 	job.Amounts                  // GPUs of any type
 	typed       map[string]int64 // GPUs by type
 }
 
-// boundsOf reads "cpu=16,mem=10G,gres/gpu=2,gres/gpu:a100=1". A resource that is not known is passed over.
+// boundsOf reads "cpu=16,mem=10G,gres/gpu=2,gres/gpu:a100=1". Unknown resources are skipped.
 func boundsOf(field string, text []byte) (b bounds, err error) {
 	if len(text) == 0 {
 		return b, nil
@@ -68,7 +69,7 @@ func boundsOf(field string, text []byte) (b bounds, err error) {
 	return b, nil
 }
 
-// bound returns a number of Slurm as a bound, of which 0 is none.
+// bound converts a bound of Slurm; 0 becomes job.NoneAllowed.
 func bound(n int64) int64 {
 	if n == 0 {
 		return job.NoneAllowed
@@ -76,7 +77,7 @@ func bound(n int64) int64 {
 	return n
 }
 
-// countBound reads a bound on a number of jobs; where there is none, the text is empty.
+// countBound parses a bound on a number of jobs; an empty text means no bound.
 func countBound(text []byte) int {
 	n, ok := count(text)
 	if !ok {
@@ -85,13 +86,14 @@ func countBound(text []byte) int {
 	return int(bound(n))
 }
 
-// limitSet is the limits of one owner: that of GPUs of any type and all else under "", and those of GPUs by type.
+// limitSet has the limits of one owner, by type of GPU. The key "" has the limits of GPUs of any type and all other
+// limits.
 type limitSet map[string]*job.Limit
 
-// newLimitSet returns the set of an owner.
+// newLimitSet returns an empty set for an owner.
 func newLimitSet(owner job.Limit) limitSet { return limitSet{"": &owner} }
 
-// add sets the bounds of a list by a function.
+// add calls set for each limit that a list of bounds concerns.
 func (s limitSet) add(field string, text []byte, set func(l *job.Limit, a job.Amounts)) error {
 	b, err := boundsOf(field, text)
 	set(s[""], b.Amounts)
@@ -107,7 +109,7 @@ func (s limitSet) add(field string, text []byte, set func(l *job.Limit, a job.Am
 	return err
 }
 
-// list returns the limits that bound something, those of all GPUs first.
+// list returns the limits that have bounds, those of all GPUs first.
 func (s limitSet) list() (out []job.Limit) {
 	for _, gpuType := range slices.Sorted(maps.Keys(s)) {
 		l := *s[gpuType]
@@ -119,7 +121,7 @@ func (s limitSet) list() (out []job.Limit) {
 	return out
 }
 
-// ownerOf returns a limit that bounds nothing, of the same owner.
+// ownerOf returns a limit without bounds of the same owner.
 func ownerOf(l *job.Limit) job.Limit {
 	return job.Limit{QOS: l.QOS, Account: l.Account, User: l.User, Queue: l.Queue, PerUser: l.PerUser,
 		PerAccount: l.PerAccount}
@@ -127,12 +129,12 @@ func ownerOf(l *job.Limit) job.Limit {
 
 func clampInt(n int64) int { return int(min(n, maxProcs)) }
 
-// setHeld sets what jobs may hold at once.
+// setHeld sets the bounds on the resources of running jobs.
 func setHeld(l *job.Limit, a job.Amounts) {
 	l.Procs, l.Nodes, l.GPUs, l.Memory = clampInt(a.Procs), clampInt(a.Nodes), clampInt(a.GPUs), a.Memory
 }
 
-// setJob sets what one job may ask for.
+// setJob sets the bounds on the request of one job.
 func setJob(l *job.Limit, a job.Amounts) {
 	l.JobProcs, l.JobNodes, l.JobGPUs, l.JobMemory = clampInt(a.Procs), clampInt(a.Nodes), clampInt(a.GPUs), a.Memory
 }
@@ -143,7 +145,7 @@ func setRunMinutes(l *job.Limit, a job.Amounts)   { l.RunMinutes = a }
 func setTotalMinutes(l *job.Limit, a job.Amounts) { l.TotalMinutes = a }
 func setJobMinutes(l *job.Limit, a job.Amounts)   { l.JobMinutes = a }
 
-// together sets what all jobs together may have.
+// together sets the bounds on all jobs together.
 func (s limitSet) together(get record) error {
 	l := s[""]
 	l.Jobs, l.Submitted = countBound(get("GrpJobs")), countBound(get("GrpSubmit"))
@@ -154,7 +156,7 @@ func (s limitSet) together(get record) error {
 		s.add("GrpTRESMins", get("GrpTRESMins"), setTotalMinutes))
 }
 
-// single sets what one job may have.
+// single sets the bounds on one job.
 func (s limitSet) single(get record) error {
 	var err error
 	s[""].MaxTime, err = squeueLimit("MaxWall", get("MaxWall"))
@@ -170,8 +172,7 @@ type qosFacts struct {
 	names  []string
 }
 
-// readQOS reads QOSs: of each what all its jobs together may have, what those of each user and of each account may, and
-// its rules.
+// readQOS reads QOSs: for each its limits on all its jobs together, per user and per account, and its rules.
 func (f *Facts) readQOS(each eachRecord) func() {
 	var found qosFacts
 	complete := each(func(get record) error {
@@ -197,12 +198,12 @@ func (f *Facts) readQOS(each eachRecord) func() {
 	slices.SortStableFunc(found.rules, func(a, b job.QOSRules) int { return cmp.Compare(a.Name, b.Name) })
 	slices.Sort(found.names)
 	if found.names = slices.Compact(found.names); !complete {
-		found.names = nil // a list with gaps would forbid what it lacks
+		found.names = nil // with an incomplete list, the missing QOSs would count as forbidden
 	}
 	return func() { f.qos = found }
 }
 
-// qosRules reads what a QOS has beside its limits.
+// qosRules reads the rules of a QOS other than its limits.
 func (f *Facts) qosRules(get record) (r job.QOSRules, err error) {
 	r = job.QOSRules{
 		Name: f.name(get("Name")), Priority: number(get("Priority")), UsageFactor: 1,
@@ -220,7 +221,7 @@ func (f *Facts) qosRules(get record) (r job.QOSRules, err error) {
 	return r, err
 }
 
-// preemptMode reads what becomes of jobs that are preempted; "" stands for what the machine does, or nothing.
+// preemptMode parses what happens to preempted jobs; "" means the mode of the machine, or no preemption.
 func preemptMode(text []byte) string {
 	switch mode := strings.ToUpper(string(text)); mode {
 	case "CLUSTER", "OFF", "DISABLED":
@@ -237,15 +238,15 @@ type assocFacts struct {
 	accounts []job.Account
 }
 
-// assoc is an association: what its jobs together may have, and what one user of it may.
+// assoc is an association: the limits of its jobs together, and those of each of its users.
 type assoc struct {
 	job.Association
 	parent    string
 	all, user limitSet
 }
 
-// readAssociations reads associations: of each account what all its jobs together may have, and what those of each of
-// its users may; of a user, who inherits the latter, what is different.
+// readAssociations reads associations: for each account the limits of all its jobs together and those per user; for
+// each user, who inherits the latter, only limits that differ.
 func (f *Facts) readAssociations(each eachRecord) func() {
 	var found []assoc
 	complete := each(func(get record) error {
@@ -281,7 +282,7 @@ func (f *Facts) association(get record) (assoc, error) {
 
 // assocLimits returns the limits of associations.
 func assocLimits(found []assoc) (limits []job.Limit) {
-	accounts := map[string]limitSet{} // what each user of an account may
+	accounts := map[string]limitSet{} // limits of each user of an account
 	for _, a := range found {
 		if a.User == "" {
 			accounts[a.Account] = a.user
@@ -309,7 +310,8 @@ func assocLimits(found []assoc) (limits []job.Limit) {
 	return limits
 }
 
-// merge adds the bounds on one user's jobs, and on each of them, to those on them all, which are the same jobs.
+// merge adds the bounds per user and per job to the bounds on all jobs. For a user's association these are the same
+// jobs.
 func (s limitSet) merge(gpuType string, user *job.Limit) {
 	l := s[gpuType]
 	if l == nil {
@@ -321,7 +323,7 @@ func (s limitSet) merge(gpuType string, user *job.Limit) {
 	l.MaxTime, l.JobMinutes, l.PerNode = user.MaxTime, user.JobMinutes, user.PerNode
 }
 
-// associations returns those of accounts, and of users those that differ from their account's, in order.
+// associations returns, in order, the associations of accounts, and those of users that differ from their account's.
 func associations(found []assoc) (list []job.Association) {
 	accounts := map[string]job.Association{}
 	for _, a := range found {
@@ -343,7 +345,7 @@ func associations(found []assoc) (list []job.Association) {
 	return list
 }
 
-// accountList returns accounts and their users in order.
+// accountList returns the accounts and their users in order.
 func accountList(found []assoc) []job.Account {
 	accounts := map[string]*job.Account{}
 	for _, a := range found {
@@ -368,7 +370,7 @@ func accountList(found []assoc) []job.Account {
 	return out
 }
 
-// tighter returns the smaller of two bounds, of which 0 is none.
+// tighter returns the smaller of two bounds; 0 means no bound.
 func tighter(a, b int) int {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -12,12 +12,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// sinfoFields are the columns that are asked for, as sinfo(1) names them under --Format. A line is the nodes of one
-// partition that are alike in all of them.
+// sinfoFields are the requested columns, as sinfo(1) names them under --Format. One line stands for the nodes of one
+// partition that have equal values in all columns.
 var sinfoFields = [...]string{"PartitionName", "NodeList", "CPUs", "Memory", "Gres", "Features", "StateComplete",
 	"Threads"}
 
-// sinfoCommand returns the call: hidden partitions included, with nodes in one line only if they are alike.
+// sinfoCommand returns the sinfo command. It includes hidden partitions, and combines nodes into a line only if all
+// columns are equal.
 func sinfoCommand() []string {
 	const sep = squeueSeparator
 	return []string{"sinfo", "--noheader", "--all", "--exact",
@@ -31,7 +32,8 @@ type node struct {
 	job.NodeResources
 }
 
-// readNodes reads what sinfo prints: nodes that are alike, in one partition or, separated by commas, in several.
+// readNodes reads the output of sinfo: groups of equal nodes, in one partition or in several, which are separated by
+// commas.
 func (f *Facts) readNodes(each eachRecord) func() {
 	nodes := map[string]*node{}
 	each(func(get record) error {
@@ -70,7 +72,7 @@ func (f *Facts) readNodes(each eachRecord) func() {
 	return func() { f.nodes = nodes }
 }
 
-// features returns the names sorted, each once; "" where there are none.
+// features returns the names sorted, each once; "" if there are none.
 func features(text []byte) string {
 	if string(text) == "(null)" || string(text) == "N/A" {
 		return ""
@@ -81,11 +83,11 @@ func features(text []byte) string {
 }
 
 // isDown reports whether a node of a state ("idle+drain+not_responding", as node_state_string_complete in
-// src/common/slurm_protocol_defs.c writes it) can run no jobs now. Nodes that are powered down or up count as able,
-// since slurmctld starts them for a job; reserved ones, and those in maintenance, are reported as outages.
+// src/common/slurm_protocol_defs.c writes it) cannot run jobs now. Nodes that are powered down or powering up count as
+// available, since slurmctld starts them for a job. Reserved nodes and those in maintenance are reported as outages.
 func isDown(state string) bool {
 	for flag := range strings.SplitSeq(strings.ToUpper(state), "+") {
-		switch strings.TrimRight(flag, "*~#!%$@^-") { // signs of the short forms, sinfo(1)
+		switch strings.TrimRight(flag, "*~#!%$@^-") { // signs of the short forms, see sinfo(1)
 		case "DOWN", "ERROR", "FUTURE", "UNKNOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "NOT_RESPONDING",
 			"INVALID_REG", "INVAL", "POWERING_DOWN", "REBOOT_ISSUED", "REBOOT":
 			return true
@@ -97,14 +99,15 @@ func isDown(state string) bool {
 	return false
 }
 
-// groups joins the nodes that are alike and in the same partitions.
+// groups combines equal nodes in the same partitions.
 func (f *Facts) groups() []job.NodeGroup {
 	type kind struct {
 		queues string
 		job.NodeResources
 	}
 	found := map[kind]*job.NodeGroup{}
-	for _, n := range f.nodes {
+	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
+		n := f.nodes[name]
 		k := kind{strings.Join(n.queues, ","), n.NodeResources}
 		if f.general.noMemory {
 			k.Memory = 0
@@ -115,8 +118,11 @@ func (f *Facts) groups() []job.NodeGroup {
 			found[k] = g
 		}
 		g.Count++
-		if n.down {
+		switch {
+		case n.down:
 			g.Down++
+		case len(f.nodes) <= job.MostNamed:
+			g.Names = append(g.Names, name)
 		}
 	}
 	kinds := slices.SortedFunc(maps.Keys(found), func(a, b kind) int {
@@ -158,7 +164,7 @@ func (f *Facts) readReservations(each eachRecord) func() {
 		}
 		r.Flags = flags(get("Flags"))
 		r.Maintenance = slices.Contains(r.Flags, "MAINT")
-		if slices.Contains(r.Flags, "TIME_FLOAT") { // it moves on with the clock: not an event each minute
+		if slices.Contains(r.Flags, "TIME_FLOAT") { // its times move with the clock: avoid an event each minute
 			r.From, r.Until = r.From.Truncate(floatStep), r.Until.Add(floatStep).Truncate(floatStep)
 		}
 		r.Users, r.DeniedUsers = allowed(get("Users"))
@@ -185,10 +191,11 @@ func (f *Facts) readReservations(each eachRecord) func() {
 	return func() { f.reservations = all }
 }
 
-// floatStep is the precision of the times of a floating reservation, which is always equally far in the future.
+// floatStep is the precision of the times of a floating reservation, which stays at a constant distance in the future.
 const floatStep = 15 * time.Minute
 
-// allowed returns the names of a list, sorted: those that may, and those with a minus in front, which alone may not.
+// allowed returns the sorted names of a list: those that are allowed, or those with a minus in front, which are
+// excluded.
 func allowed(text []byte) (may, not []string) {
 	if string(text) == "(null)" {
 		return nil, nil
@@ -216,8 +223,8 @@ func flags(text []byte) (words []string) {
 	return slices.Compact(words)
 }
 
-// outages returns the reservations that take something, as they are at an instant. Of one under way only nodes that are
-// not down count: the others are gone already. Memory and GPUs count where the nodes are taken whole.
+// outages returns the reservations that take resources, at an instant. In a current reservation only nodes that are not
+// down count: the others are subtracted already. Memory and GPUs count if whole nodes are taken.
 func (f *Facts) outages(now time.Time) []job.Outage {
 	var out []job.Outage
 	for _, r := range f.reservations {
@@ -242,7 +249,7 @@ func (f *Facts) outages(now time.Time) []job.Outage {
 			o.Nodes++
 			up.Procs, up.Memory, up.GPUs = up.Procs+n.Procs, up.Memory+n.Memory, up.GPUs+n.GPUs
 		}
-		if all.Procs == 0 { // licenses, or nodes that are in no partition
+		if all.Procs == 0 { // only licenses, or nodes without a partition
 			continue
 		}
 		if f.general.noMemory {
@@ -254,6 +261,9 @@ func (f *Facts) outages(now time.Time) []job.Outage {
 			o.Procs = min(o.Procs, up.Procs)
 		}
 		o.Queues = slices.Sorted(maps.Keys(queues))
+		if len(f.nodes) <= job.MostNamed {
+			o.Names = slices.Sorted(slices.Values(r.nodes))
+		}
 		out = append(out, o)
 	}
 	return out

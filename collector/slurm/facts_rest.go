@@ -12,11 +12,12 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// factVersions are those of slurmrestd's interface that are tried for facts, newest first: before 0.0.40, of Slurm
-// 23.11, it had no shares and wrote most of this in other ways.
+// factVersions are the versions of slurmrestd's interface that are tried for facts, newest first. Before 0.0.40 (Slurm
+// 23.11) it had no shares and another encoding of most fields.
 var factVersions = [...]int{45, 44, 43, 42, 41, 40} //nolint:gochecknoglobals // an array is no constant
 
-// questions returns the questions to slurmrestd in place of Slurm's commands. Each makes records of the same columns.
+// questions returns the queries to slurmrestd that replace Slurm's commands. Each returns records with the same
+// columns.
 func (f *Facts) questions() []*part {
 	client := newRestClient(*f.cfg.Rest)
 	controller := &restVersion{plugin: "openapi/slurmctld", tried: factVersions[:]}
@@ -50,7 +51,7 @@ func (f *Facts) questions() []*part {
 	}
 }
 
-// restMeta is what every answer says of the server.
+// restMeta has the metadata of the server that is in every answer.
 type restMeta struct {
 	Plugin struct {
 		Storage string `json:"accounting_storage"`
@@ -61,7 +62,7 @@ type restMeta struct {
 	} `json:"slurm"`
 }
 
-// restEntries reads an answer: the objects of a list, and what the answer says of the server.
+// restEntries parses an answer: the objects of a list, and the metadata of the server.
 func (f *Facts) restEntries(body io.Reader, list string, parse func(text []byte) (record, error)) ([]entry, error) {
 	var answer map[string]json.RawMessage
 	if err := json.NewDecoder(body).Decode(&answer); err != nil {
@@ -75,7 +76,7 @@ func (f *Facts) restEntries(body io.Reader, list string, parse func(text []byte)
 			return nil, err
 		}
 	}
-	if meta := new(restMeta); list == "nodes" && json.Unmarshal(answer["meta"], meta) == nil { // asked for each time
+	if meta := new(restMeta); list == "nodes" && json.Unmarshal(answer["meta"], meta) == nil { // read each time
 		f.general.version, f.general.clusterName = meta.Slurm.Release, meta.Slurm.Cluster
 		f.general.slurmdbd = meta.Plugin.Storage == slurmdbd
 	}
@@ -100,7 +101,7 @@ func (f *Facts) restEntries(body io.Reader, list string, parse func(text []byte)
 	return entries, nil
 }
 
-// restRecord reads an object into what is read of it, and returns a record of its columns.
+// restRecord decodes an object into a struct, and returns a record of its columns.
 func restRecord[T any](text []byte, columns func(o *T) map[string]string) (record, error) {
 	o := new(T)
 	if err := json.Unmarshal(text, o); err != nil {
@@ -118,7 +119,8 @@ func restRecord[T any](text []byte, columns func(o *T) map[string]string) (recor
 	}, nil
 }
 
-// restNode makes what sinfo prints of a node. It does not print those that are in no partition, or to come (FUTURE).
+// restNode converts a node to the columns of sinfo. Like sinfo it leaves out nodes without a partition and FUTURE
+// nodes.
 func restNode(text []byte) (record, error) {
 	type node struct {
 		Name       string     `json:"name"`
@@ -146,7 +148,7 @@ func restNode(text []byte) (record, error) {
 	})
 }
 
-// restReservation makes what scontrol prints of a reservation.
+// restReservation converts a reservation to scontrol's fields.
 func restReservation(text []byte) (record, error) {
 	type reservation struct {
 		Name      string     `json:"name"`
@@ -169,8 +171,7 @@ func restReservation(text []byte) (record, error) {
 	})
 }
 
-// restPartition makes what scontrol prints of a partition. slurmrestd has neither ExclusiveUser, ReqResv nor
-// PreemptMode.
+// restPartition converts a partition to scontrol's fields. slurmrestd lacks ExclusiveUser, ReqResv and PreemptMode.
 func restPartition(text []byte) (record, error) {
 	type names struct {
 		Allowed  restWords `json:"allowed"`
@@ -235,7 +236,7 @@ func restPartition(text []byte) (record, error) {
 	})
 }
 
-// restShare makes what sshare prints of an account, or of a user in an account.
+// restShare converts the share of an account, or of a user in an account, to sshare's columns.
 func restShare(text []byte) (record, error) {
 	type share struct {
 		Name      string     `json:"name"`

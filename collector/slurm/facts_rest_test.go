@@ -22,13 +22,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// restFacts is a slurmrestd that has answers about the machine, each under its last element: "nodes", "qos".
+// restFacts is a slurmrestd with answers about the machine. Each answer has the last element of its path as its key:
+// "nodes", "qos".
 type restFacts struct {
 	*httptest.Server
-	version string // of its interface
+	version string // the version of its interface
 	answers map[string]string
-	fail    func(w http.ResponseWriter, r *http.Request) bool // writes another answer
-	token   string                                            // must be sent if it is set
+	fail    func(w http.ResponseWriter, r *http.Request) bool // true if it wrote another answer
+	token   string                                            // if not empty, a request must send this token
 }
 
 func newRestFacts(tb testing.TB, version string, answers map[string]string) *restFacts {
@@ -48,14 +49,14 @@ func newRestFacts(tb testing.TB, version string, answers map[string]string) *res
 		case r.URL.Path != base+s.version+"/"+list || !ok:
 			http.Error(w, "Unable find requested URL.", http.StatusNotFound)
 		default:
-			_, _ = w.Write([]byte(answer)) // a test that gives up does not read on
+			_, _ = w.Write([]byte(answer)) // a test that gives up does not read to the end
 		}
 	}))
 	tb.Cleanup(s.Close)
 	return s
 }
 
-// facts returns what asks it.
+// facts returns a reader that asks this slurmrestd.
 func (s *restFacts) facts(known *job.Facts, change ...func(*slurm.RestConfig)) *slurm.Facts {
 	cfg := slurm.RestConfig{URL: s.URL, Timeout: time.Minute}
 	for _, c := range change {
@@ -81,7 +82,7 @@ func restAnswers(tb testing.TB, prefixes map[string]string) map[string]string {
 	return answers
 }
 
-// captured2411 returns what slurmrestd 24.11.5 answered in version 0.0.42 on the cluster of testdata/facts/24.11.
+// captured2411 returns the answers of slurmrestd 24.11.5 in version 0.0.42 on the cluster of testdata/facts/24.11.
 func captured2411(tb testing.TB) map[string]string {
 	tb.Helper()
 	const prefix = "testdata/facts/24.11/v0.0.42/"
@@ -89,10 +90,10 @@ func captured2411(tb testing.TB) map[string]string {
 		"qos": prefix, "associations": prefix, "shares": prefix})
 }
 
-// captured2411At is when they were captured.
+// captured2411At is the instant at which they were captured.
 var captured2411At = time.Unix(1795446988, 0).UTC()
 
-// withoutConfiguration returns facts without those that slurmrestd does not have.
+// withoutConfiguration returns facts without the parts that slurmrestd does not have.
 func withoutConfiguration(f *job.Facts) *job.Facts {
 	g := *f
 	g.Weights, g.Enforced, g.Preemption = nil, job.Enforced{}, nil
@@ -103,15 +104,15 @@ func withoutConfiguration(f *job.Facts) *job.Facts {
 	return &g
 }
 
-// TestFactsRestAsCommands proves that the facts of one cluster are the same, whether a real Slurm 24.11 was asked by
-// its commands or by slurmrestd, but for those of its configuration; and that both are what was set up there.
+// TestFactsRestAsCommands proves that the facts of one cluster are the same from the commands of a real Slurm 24.11 and
+// from its slurmrestd, except those of its configuration. Both are what was set up there.
 func TestFactsRestAsCommands(t *testing.T) {
 	p := &pretend{texts: capturedFrom(t, "24.11")}
 	asked := p.facts(t).Ask(t.Context(), captured2411At)
 	commands := factsOf(t, asked)
 	want := setUp()
 	want.Version, want.SharesAt, want.Outages = "24.11.5", captured2411At, commands.Outages
-	for _, shares := range [][]job.Share{want.Shares, want.AccountShares} { // a job had run there
+	for _, shares := range [][]job.Share{want.Shares, want.AccountShares} { // a job had run on the cluster
 		for i := range shares {
 			switch s := &shares[i]; s.Account + " " + s.User {
 			case "physics ann", "physics ", "science ", "root ":
@@ -134,7 +135,7 @@ func TestFactsRestAsCommands(t *testing.T) {
 			t.Errorf("%s: bad %v, notes %v", version, a.Bad, a.Notes)
 		}
 		want := withoutConfiguration(commands)
-		if version == "v0.0.41" { // it has neither GrpSubmit nor GrpTRESMins of a QOS
+		if version == "v0.0.41" { // this version has neither GrpSubmit nor GrpTRESMins of a QOS
 			want.Limits = slices.Clone(want.Limits)
 			for i := range want.Limits {
 				if l := &want.Limits[i]; l.QOS != "" && !l.PerUser && !l.PerAccount {
@@ -150,8 +151,8 @@ func TestFactsRestAsCommands(t *testing.T) {
 	}
 }
 
-// TestFactsRestOfReleases reads answers of slurmrestd of four releases of Slurm and compares the facts with what the
-// plain JSON says, and with what a reader found in it by eye.
+// TestFactsRestOfReleases reads answers of slurmrestd from four releases of Slurm. It compares the facts with the plain
+// JSON, and with figures that a person read in the files.
 func TestFactsRestOfReleases(t *testing.T) {
 	study := func(qos string) []job.Limit {
 		return []job.Limit{
@@ -281,8 +282,8 @@ func compareAccounts(t *testing.T, f *job.Facts, text string) {
 	}
 }
 
-// TestFactsRestFailures proves that what goes wrong is said with where it was asked and with what to do, and that the
-// facts stay as they were.
+// TestFactsRestFailures proves that a failure is reported with the address that was asked and with what to do, and that
+// the facts stay as they were.
 func TestFactsRestFailures(t *testing.T) {
 	answer := func(status int, body string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, _ *http.Request) bool {
@@ -374,8 +375,8 @@ func TestFactsRestFailures(t *testing.T) {
 	}
 }
 
-// TestFactsRestPart proves that a part that fails leaves its earlier facts in place and is said, while the rest goes
-// on.
+// TestFactsRestPart proves that a part that fails is reported and keeps its earlier facts, while the other parts
+// continue.
 func TestFactsRestPart(t *testing.T) {
 	s := newRestFacts(t, "v0.0.42", captured2411(t))
 	f := s.facts(nil)
@@ -385,9 +386,9 @@ func TestFactsRestPart(t *testing.T) {
 	a := f.Ask(t.Context(), captured2411At.Add(time.Hour))
 	want := *before
 	want.Nodes = slices.Clone(want.Nodes)
-	want.Nodes[2].Down = 0
+	want.Nodes[2].Down, want.Nodes[2].Names = 0, []string{"n03"}
 	got := factsOf(t, a)
-	got.Outages = want.Outages // which have gone on
+	got.Outages = want.Outages // the outages, which have continued
 	if d := cmp.Diff(&want, got); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
@@ -397,8 +398,8 @@ func TestFactsRestPart(t *testing.T) {
 	}
 }
 
-// TestRestToken proves that the token is read again from its file, as scontrol prints it or alone, is sent with the
-// user's name, and that a file without one is said.
+// TestRestToken proves that the token is read again from its file, either alone or as scontrol prints it, and is sent
+// with the user's name. A file without a token is reported.
 func TestRestToken(t *testing.T) {
 	s := newRestFacts(t, "v0.0.42", captured2411(t))
 	s.token = "first"
@@ -435,8 +436,8 @@ func TestRestToken(t *testing.T) {
 	}
 }
 
-// Whatever slurmrestd answers to one of the questions: no crash, what is told can be told as JSON, and the same is not
-// told twice.
+// FuzzFactsRest proves that for any answer of slurmrestd to one of the questions nothing crashes, the facts can be
+// written as JSON, and the same facts are not reported twice.
 func FuzzFactsRest(f *testing.F) {
 	lists := []string{"nodes", "reservations", "partitions", "qos", "associations", "shares"}
 	f.Add(uint8(1), `{"reservations": [{"name": "a", "start_time": 5, "end_time": {"set": true, "number": 9}, `+

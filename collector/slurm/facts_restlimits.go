@@ -1,6 +1,6 @@
 package slurm
 
-// restPer are numbers or lists by what they hold for.
+// restPer has the values of a limit by what they apply to: a job, a user, an account.
 type restPer[T any] struct {
 	QOS     T `json:"qos"`
 	Job     T `json:"job"`
@@ -9,7 +9,7 @@ type restPer[T any] struct {
 	User    T `json:"user"`
 }
 
-// restQOS makes what sacctmgr prints of a QOS. GrpSubmit and GrpTRESMins are there since data parser 0.0.42.
+// restQOS converts a QOS to sacctmgr's columns. GrpSubmit and GrpTRESMins exist since data parser 0.0.42.
 func restQOS(text []byte) (record, error) {
 	type per[T any] struct {
 		Per restPer[T] `json:"per"`
@@ -101,7 +101,7 @@ func qosFlags(flags restWords) (named restWords) {
 	return named
 }
 
-// restAssociation makes what sacctmgr prints of an association.
+// restAssociation converts an association to sacctmgr's columns.
 func restAssociation(text []byte) (record, error) {
 	type association struct {
 		Cluster   string     `json:"cluster"`
@@ -121,7 +121,7 @@ func restAssociation(text []byte) (record, error) {
 				Per    struct {
 					Count     restNumber `json:"count"`
 					Submitted restNumber `json:"submitted"`
-					Wall      restNumber `json:"wall_clock"` // minutes, of one job
+					Wall      restNumber `json:"wall_clock"` // minutes, for one job
 				} `json:"per"`
 			} `json:"jobs"`
 			TRES struct {
@@ -137,7 +137,7 @@ func restAssociation(text []byte) (record, error) {
 			} `json:"tres"`
 			Per struct {
 				Account struct {
-					Wall restNumber `json:"wall_clock"` // minutes, of all jobs
+					Wall restNumber `json:"wall_clock"` // minutes, for all jobs together
 				} `json:"account"`
 			} `json:"per"`
 		} `json:"max"`

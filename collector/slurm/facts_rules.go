@@ -13,16 +13,16 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// general has the values of slurmctld's configuration.
+// general has values of slurmctld's configuration.
 type general struct {
 	version     string
 	clusterName string
 	slurmdbd    bool
-	noMemory    bool // jobs are not given memory of their own: it never runs out
+	noMemory    bool // memory is not allocated to jobs, so it cannot run out
 	weights     *job.Weights
 	enforced    job.Enforced
 	preemption  *job.Preemption
-	preemptMode string // as written, where it is that of all partitions
+	preemptMode string // as written; the default of all partitions
 }
 
 // slurmdbd is the AccountingStorageType of a cluster that has associations, QOSs and shares.
@@ -92,7 +92,7 @@ func weights(get record) *job.Weights {
 	return w
 }
 
-// preemption reads PreemptType, PreemptMode and PreemptExemptTime; nil where nothing is preempted.
+// preemption reads PreemptType, PreemptMode and PreemptExemptTime; nil if no jobs are preempted.
 func preemption(get record) *job.Preemption {
 	by, ok := strings.CutPrefix(string(get("PreemptType")), "preempt/")
 	if !ok || by == "none" {
@@ -101,7 +101,7 @@ func preemption(get record) *job.Preemption {
 	return &job.Preemption{By: by, Modes: flags(get("PreemptMode")), Exempt: duration(get("PreemptExemptTime"))}
 }
 
-// duration reads "1-00:00:00"; 0 where there is none.
+// duration parses "1-00:00:00"; 0 for other texts.
 func duration(text []byte) time.Duration {
 	d, err := squeueLimit("", text)
 	if err != nil {
@@ -110,10 +110,10 @@ func duration(text []byte) time.Duration {
 	return d
 }
 
-// accounts reports whether there is a slurmdbd to ask.
+// accounts reports whether the cluster has a slurmdbd.
 func (f *Facts) accounts() bool { return f.general.slurmdbd }
 
-// shared reports whether fair shares count.
+// shared reports whether fair share has a weight in priorities.
 func (f *Facts) shared() bool {
 	return f.general.slurmdbd && f.general.weights != nil && f.general.weights.FairShare > 0
 }
@@ -138,13 +138,13 @@ func (f *Facts) readPartitions(each eachRecord) func() {
 			ProcMemory: memoryOf(get("DefMemPerCPU")), NodeMemory: memoryOf(get("DefMemPerNode")),
 			MaxProcMemory: memoryOf(get("MaxMemPerCPU")), MaxNodeMemory: memoryOf(get("MaxMemPerNode")),
 		}
-		if q.PreemptMode == f.general.preemptMode { // scontrol prints it for partitions that have none
+		if q.PreemptMode == f.general.preemptMode { // scontrol prints the default for partitions without a mode
 			q.PreemptMode = ""
 		}
 		if how, jobs, ok := bytes.Cut(get("OverSubscribe"), []byte(":")); ok && number(jobs) > 1 { // YES:4, FORCE:4
 			q.Oversubscribe, q.Forced = number(jobs), string(how) == "FORCE"
 		}
-		if q.MinNodes == 1 { // every job has one
+		if q.MinNodes == 1 { // every job has at least one
 			q.MinNodes = 0
 		}
 		var err error
@@ -163,7 +163,7 @@ func (f *Facts) readPartitions(each eachRecord) func() {
 		case "INACTIVE":
 			q.Down, q.Closed = true, true
 		default:
-			return collector.Bad(collector.ReasonUnknown, "State", "%q is no state of a partition that is known",
+			return collector.Bad(collector.ReasonUnknown, "State", "%q is not a known state of a partition",
 				shorten(state))
 		}
 		queues = append(queues, q)
@@ -182,7 +182,7 @@ func memoryOf(text []byte) int64 {
 // name reads a name; words for none are "".
 func (f *Facts) name(text []byte) string { return f.parser.known(text) }
 
-// names reads a list such as "a,b"; ALL, N/A and (null) are no restriction.
+// names parses a list such as "a,b"; ALL, N/A and (null) mean no restriction.
 func (f *Facts) names(text []byte) []string {
 	switch string(bytes.ToUpper(text)) {
 	case "", "ALL", "N/A", "NONE", "(NULL)":
@@ -196,13 +196,13 @@ func (f *Facts) names(text []byte) []string {
 	return slices.Compact(out)
 }
 
-// shares are the shares of users and of accounts, and when the scheduler was asked for them.
+// shares are the shares of users and accounts, with the time of the query.
 type shares struct {
 	users, accounts []job.Share
 	at              time.Time
 }
 
-// shareFields are the columns that are asked for, as sshare(1) names them: a line for each account, and for each user
+// shareFields are the requested columns, as sshare(1) names them. There is a line for each account, and for each user
 // in each account.
 var shareFields = [...]string{"Account", "User", "RawShares", "RawUsage", "FairShare", "LevelFS"}
 
@@ -231,7 +231,7 @@ func (f *Facts) readShares(each eachRecord) func() {
 			}
 			*c.into = x
 		}
-		if s.Factor = math.Round(s.Factor*100) / 100; math.IsInf(s.Level, 1) { // nothing was used
+		if s.Factor = math.Round(s.Factor*100) / 100; math.IsInf(s.Level, 1) { // a user without usage
 			s.Level = 0
 		}
 		if s.User == "" {
@@ -250,12 +250,12 @@ func (f *Facts) readShares(each eachRecord) func() {
 	return func() { f.shares = now }
 }
 
-// shareStep is the change from which a fair share is reported again: shares move all the time, and one event carries
-// those of all users.
+// shareStep is the minimum change of a fair share that causes a new event: shares change all the time, and one event
+// has those of all users.
 const shareStep = 5 // hundredths
 
-// alike reports whether shares are so close to those reported last that they need not be reported again: their factors,
-// and their parts of all usage.
+// alike reports whether shares differ by less than shareStep from those reported last, in their factors and in their
+// parts of all usage.
 func alike(told, now []job.Share) bool {
 	total := func(list []job.Share) float64 {
 		sum := 0.

@@ -24,7 +24,7 @@ func capturedFrom(tb testing.TB, version string) map[string]string {
 	return texts
 }
 
-// captured are those outputs of 22.05, as they would be without slurmdbd.
+// captured returns the outputs of 22.05 as they would be without slurmdbd.
 func captured(tb testing.TB) map[string]string {
 	tb.Helper()
 	texts := capturedFrom(tb, "22.05")
@@ -33,7 +33,8 @@ func captured(tb testing.TB) map[string]string {
 	return texts
 }
 
-// capturedAt is when testdata/facts/22.05 was captured: 2026-11-23 15:18:47 UTC, in the middle of the reservation now1.
+// capturedAt is the instant at which testdata/facts/22.05 was captured: 2026-11-23 15:18:47 UTC, in the middle of the
+// reservation now1.
 var capturedAt = time.Unix(1795447127, 0).UTC()
 
 const (
@@ -41,18 +42,19 @@ const (
 	mib = 1 << 20
 )
 
-// setUp is what was set up by hand on the clusters of testdata/facts, but for reservations, which have their times: six
-// nodes, of which n03 was drained and two have GPUs, five partitions; limits, accounts and QOSs made with sacctmgr.
+// setUp returns what was set up by hand on the clusters of testdata/facts, except reservations, which have their own
+// times: six nodes, of which n03 was drained and two have GPUs, five partitions, and limits, accounts and QOSs made
+// with sacctmgr.
 func setUp() *job.Facts {
 	plain := job.NodeResources{Procs: 8, Threads: 2, Memory: 4000 * mib, Features: "ib,skylake"}
 	all := []string{"blocked", "high", "low", "normal"}
 	return &job.Facts{
 		Nodes: []job.NodeGroup{
-			{Queues: []string{"down", "reserved", "short"}, Count: 1, Node: plain},
-			{Queues: []string{"gpu", "short"}, Count: 2,
+			{Queues: []string{"down", "reserved", "short"}, Count: 1, Names: []string{"n04"}, Node: plain},
+			{Queues: []string{"gpu", "short"}, Count: 2, Names: []string{"n05", "n06"},
 				Node: job.NodeResources{Procs: 8, Threads: 1, Memory: 8000 * mib, GPUs: 3}},
 			{Queues: []string{"reserved", "short"}, Count: 1, Down: 1, Node: plain},
-			{Queues: []string{"short", "whole"}, Count: 2, Node: plain},
+			{Queues: []string{"short", "whole"}, Count: 2, Names: []string{"n01", "n02"}, Node: plain},
 		},
 		Queues: []job.QueueFacts{
 			{Name: "down", Tier: 1, Factor: 1, Down: true},

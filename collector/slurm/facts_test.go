@@ -19,14 +19,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// pretend answers Slurm's commands with texts, by name; a command without a text fails.
+// pretend answers Slurm's commands with the texts under their names. A command without a text fails.
 type pretend struct {
 	texts map[string]string
-	calls []string // in order
+	calls []string // the names of the commands, in order
 	told  *job.Facts
 }
 
-// nameOf tells the commands of slurm-facts apart: "sinfo", "reservation", "qos".
+// nameOf returns the name of a command of slurm-facts: "sinfo", "reservation", "qos".
 func nameOf(args []string) string {
 	switch args[0] {
 	case "scontrol":
@@ -54,7 +54,7 @@ func (p *pretend) facts(tb testing.TB) *slurm.Facts {
 	})
 }
 
-// factsOf returns the facts of the one event of an answer.
+// factsOf returns the facts of the only event of an answer.
 func factsOf(t *testing.T, a source.Answer) *job.Facts {
 	t.Helper()
 	if a.Err != nil || len(a.Events) != 1 {
@@ -67,7 +67,7 @@ func factsOf(t *testing.T, a source.Answer) *job.Facts {
 	return ev.Facts
 }
 
-// TestFactsOfARealSlurm proves that what a real Slurm printed means what was set up there.
+// TestFactsOfARealSlurm proves that the output of a real Slurm is read as what was set up there.
 func TestFactsOfARealSlurm(t *testing.T) {
 	p := &pretend{texts: capturedFrom(t, "22.05")}
 	a := p.facts(t).Ask(t.Context(), capturedAt)
@@ -80,19 +80,24 @@ func TestFactsOfARealSlurm(t *testing.T) {
 	want.Outages = []job.Outage{
 		{Name: "acc", From: unix(1796247126), Until: unix(1796283126), Queues: []string{"gpu", "short"}, Nodes: 2,
 			Procs: 16, Memory: 16000 * mib, GPUs: 6, DeniedAccounts: []string{"biology"}, NodeList: "n[05-06]",
+			Names: []string{"n05", "n06"},
 			Queue: "gpu", Flags: []string{"DAILY", "OVERLAP", "PART_NODES", "PURGE_COMP", "SPEC_NODES"}},
 		{Name: "cores", From: unix(1796167126), Until: unix(1827703126), Queues: []string{"short", "whole"}, Nodes: 1,
-			Procs: 4, Accounts: []string{"physics"}, NodeList: "n02", Queue: "short", Flags: []string{"SPEC_NODES"}},
-		// It floats: 1795448926 is 15:48:46, the quarter before is 15:45; its end, 15:58:46, is in the quarter that
-		// ends at 16:00.
+			Procs: 4, Accounts: []string{"physics"}, NodeList: "n02",
+			Names: []string{"n02"}, Queue: "short", Flags: []string{"SPEC_NODES"}},
+		// This reservation floats: 1795448926 is 15:48:46, the quarter before is 15:45; its end, 15:58:46, is in the
+		// quarter that ends at 16:00.
 		{Name: "float", From: unix(1795448700), Until: unix(1795449600), Queues: []string{"short", "whole"}, Nodes: 1,
-			Procs: 8, Memory: 4000 * mib, DeniedUsers: []string{"cy"}, NodeList: "n01", Queue: "short",
+			Procs: 8, Memory: 4000 * mib, DeniedUsers: []string{"cy"}, NodeList: "n01",
+			Names: []string{"n01"}, Queue: "short",
 			Flags: []string{"SPEC_NODES", "TIME_FLOAT"}},
 		{Name: "m1", Maintenance: true, From: unix(1795807126), Until: unix(1795814326),
 			Queues: []string{"short", "whole"}, Nodes: 2, Procs: 16, Memory: 8000 * mib, Users: []string{"root"},
-			NodeList: "n[01-02]", Flags: []string{"IGNORE_JOBS", "MAINT", "SPEC_NODES"}},
+			NodeList: "n[01-02]",
+			Names:    []string{"n01", "n02"}, Flags: []string{"IGNORE_JOBS", "MAINT", "SPEC_NODES"}},
 		{Name: "now1", From: unix(1795447126), Until: unix(1802647126), Queues: []string{"gpu", "short"}, Nodes: 1,
 			Procs: 8, Memory: 8000 * mib, GPUs: 3, Users: []string{"ann", "bob"}, NodeList: "n06",
+			Names: []string{"n06"},
 			Flags: []string{"FLEX", "IGNORE_JOBS", "SPEC_NODES"}},
 	}
 	if d := cmp.Diff(*want, *factsOf(t, a)); d != "" {
@@ -100,7 +105,8 @@ func TestFactsOfARealSlurm(t *testing.T) {
 	}
 }
 
-// The partitions and the configuration of the cluster under load, and its nodes as slurmrestd and sinfo listed them.
+// TestFactsOfTheSamples proves the partitions, the configuration and the nodes of the cluster under load, as slurmrestd
+// and sinfo listed them.
 func TestFactsOfTheSamples(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(refdata.Shared(t, "slurm/samples/load/"+name))
@@ -109,7 +115,7 @@ func TestFactsOfTheSamples(t *testing.T) {
 		}
 		return string(text)
 	}
-	var partitions []string // with one line for each, as --oneliner prints them
+	var partitions []string // one line for each partition, as --oneliner prints them
 	for block := range strings.SplitSeq(strings.TrimSpace(read("scontrol-show-partition.txt")), "\n\n") {
 		partitions = append(partitions, strings.Join(strings.Fields(block), " "))
 	}
@@ -131,10 +137,11 @@ func TestFactsOfTheSamples(t *testing.T) {
 	}
 }
 
-// A command that fails leaves its part empty, or as it was, and never keeps the others from being told.
+// TestFactsWithoutSomeCommands proves that a failing command leaves its part empty or unchanged, and never stops the
+// other parts.
 func TestFactsWithoutSomeCommands(t *testing.T) {
 	for name := range captured(t) {
-		if name == "sshare" || name == "qos" || name == "assoc" { // this cluster has no slurmdbd: they are not run
+		if name == "sshare" || name == "qos" || name == "assoc" { // not run without slurmdbd
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +158,7 @@ func TestFactsWithoutSomeCommands(t *testing.T) {
 				"sinfo": facts.Nodes == nil, "reservation": facts.Outages == nil, "partition": facts.Queues == nil,
 				"config": facts.Weights == nil && facts.Version == "",
 			}
-			if name == "sinfo" { // reservations are of nodes
+			if name == "sinfo" { // reservations need the nodes
 				empty["reservation"] = false
 			}
 			for part, is := range empty {
@@ -173,8 +180,8 @@ func TestFactsWithoutSomeCommands(t *testing.T) {
 	}
 }
 
-// Nodes and reservations are asked for each time, the rest every ten minutes; an event comes only if something has
-// changed, and then with all of it.
+// TestFactsAreToldOnce proves that nodes and reservations are asked for each time and everything else every ten
+// minutes. An event comes only if something has changed, and then it has all facts.
 func TestFactsAreToldOnce(t *testing.T) {
 	p := &pretend{texts: captured(t)}
 	f := p.facts(t)
@@ -198,17 +205,17 @@ func TestFactsAreToldOnce(t *testing.T) {
 	if len(p.calls) != 4 {
 		t.Errorf("after ten minutes: calls %q", p.calls)
 	}
-	first.Nodes[2].Down = 0
+	first.Nodes[2].Down, first.Nodes[2].Names = 0, []string{"n03"}
 	if d := cmp.Diff(*first, *changed); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
-	again := &pretend{texts: p.texts, told: changed} // another process: the picture has them
+	again := &pretend{texts: p.texts, told: changed} // another process, whose picture has the facts
 	if a := again.facts(t).Ask(t.Context(), capturedAt.Add(11*time.Minute)); len(a.Events) > 0 || a.Err != nil {
 		t.Errorf("told anew after a restart: %+v", a)
 	}
 }
 
-// A command that fails is tried again after one minute, two, four, and then every ten.
+// TestFactsTriesAgain proves that a failed command is tried again after one minute, two, four, and then every ten.
 func TestFactsTriesAgain(t *testing.T) {
 	p := &pretend{texts: map[string]string{"sinfo": sinfoLine("short", "n01", "4", "1000", "(null)", "(null)", "idle"),
 		"reservation": "", "config": "A = B\n"}}
@@ -226,7 +233,8 @@ func TestFactsTriesAgain(t *testing.T) {
 	}
 }
 
-// Fair shares move all the time: they are told anew when one has moved by a twentieth.
+// TestFactsShares proves that fair shares, which move all the time, are reported again when one has moved by a
+// twentieth.
 func TestFactsShares(t *testing.T) {
 	shares := func(factor string) string {
 		return "root|||9||\n physics||1|9||inf\n  physics|alice|1|5|" + factor + "|0.5\n  physics|bob|1|4|0.504|2\n"
@@ -254,10 +262,10 @@ func TestFactsShares(t *testing.T) {
 	}
 }
 
-// sinfoLine is one line of sinfo, of nodes with cores of one processor.
+// sinfoLine returns one line of sinfo, for nodes with cores of one processor.
 func sinfoLine(fields ...string) string { return strings.Join(append(fields, "1"), "\x1f") + "\x1f\n" }
 
-// barred completes lines of sacctmgr that end before the last of so many columns.
+// barred completes lines of sacctmgr to that many columns.
 func barred(columns int, text string) string {
 	var all strings.Builder
 	for line := range strings.Lines(text) {
@@ -267,7 +275,7 @@ func barred(columns int, text string) string {
 	return all.String()
 }
 
-// Which nodes are down, by every state and flag that sinfo knows.
+// TestFactsNodeStates proves which nodes are down, for every state and flag of sinfo.
 func TestFactsNodeStates(t *testing.T) {
 	for state, down := range map[string]bool{
 		"idle": false, "mixed": false, "allocated": false, "idle+cloud+powered_down": false, "idle+powering_up": false,
@@ -289,8 +297,8 @@ func TestFactsNodeStates(t *testing.T) {
 	}
 }
 
-// TestFactsOnAdmission proves that who may use a partition is read as slurm.conf(5) writes it, and what is enforced as
-// AccountingStorageEnforce implies it; and that a list with a line that cannot be read is not taken for a whole one.
+// TestFactsOnAdmission proves that the users of a partition are read as slurm.conf(5) writes them, and the enforcement
+// as AccountingStorageEnforce implies it. A list with an unreadable line does not count as complete.
 func TestFactsOnAdmission(t *testing.T) {
 	for words, want := range map[string]job.Enforced{
 		"none": {}, "associations": {Associations: true}, "limits": {Associations: true, Limits: true},
@@ -328,7 +336,7 @@ func TestFactsOnAdmission(t *testing.T) {
 	}
 }
 
-// Where jobs are given no memory of their own it is no resource of a node.
+// TestFactsWithoutMemory proves that memory is no resource of a node where jobs are given no memory of their own.
 func TestFactsWithoutMemory(t *testing.T) {
 	for parameters, want := range map[string]int64{
 		"CR_CPU": 0, "CR_CORE": 0, "CR_CORE_MEMORY": 1000 * mib, "CR_CPU_MEMORY,CR_ONE_TASK_PER_CORE": 1000 * mib,
@@ -347,7 +355,8 @@ func TestFactsWithoutMemory(t *testing.T) {
 	}
 }
 
-// Reservations of every kind, on four nodes of 4 processors, 1 GiB and 1 GPU each, of which n04 is down.
+// TestFactsReservations proves reservations of every kind, on four nodes of 4 processors, 1 GiB and 1 GPU each, of
+// which n04 is down.
 func TestFactsReservations(t *testing.T) {
 	nodes := sinfoLine("a", "n[01-03]", "4", "1024", "gpu:v100:1(S:0-1)", "x", "idle") +
 		sinfoLine("b", "n[03]", "4", "1024", "gpu:v100:1(S:0-1)", "x", "idle") +
@@ -368,25 +377,27 @@ func TestFactsReservations(t *testing.T) {
 		{"maintenance to come",
 			line(60, 120,
 				"Nodes=n[01,03] NodeCnt=2 CoreCnt=8 Flags=IGNORE_JOBS,MAINT TRES=cpu=8 Users=root Accounts=(null)"),
-			out(job.Outage{NodeList: "n[01,03]", Flags: []string{"IGNORE_JOBS", "MAINT"},
+			out(job.Outage{NodeList: "n[01,03]",
+				Names: []string{"n01", "n03"}, Flags: []string{"IGNORE_JOBS", "MAINT"},
 				Maintenance: true, From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8,
 				Memory: 2 * gib, GPUs: 2, Users: []string{"root"}})},
 		{"a node that is down comes back before it",
 			line(60, 120, "Nodes=n[03-04] CoreCnt=8 Flags= TRES=cpu=8 Users=(null) Accounts=b,a"),
-			out(job.Outage{NodeList: "n[03-04]",
+			out(job.Outage{NodeList: "n[03-04]", Names: []string{"n03", "n04"},
 				From: at(60), Until: at(120), Queues: both, Nodes: 2, Procs: 8, Memory: 2 * gib, GPUs: 2,
 				Accounts: []string{"a", "b"}})},
 		{"under way, with a node that is down",
 			line(-60, 120, "Nodes=n[03-04] CoreCnt=8 Flags= TRES=cpu=8 Users=a Accounts=(null)"),
-			out(job.Outage{NodeList: "n[03-04]",
+			out(job.Outage{NodeList: "n[03-04]", Names: []string{"n03", "n04"},
 				From: at(-60), Until: at(120), Queues: both, Nodes: 1, Procs: 4, Memory: gib, GPUs: 1,
 				Users: []string{"a"}})},
 		{"some cores",
 			line(60, 120, "Nodes=n[01-02] CoreCnt=2 Flags= NodeName=n01 CoreIDs=0-1 TRES=cpu=2 Users=-a Accounts=-b"),
-			out(job.Outage{NodeList: "n[01-02]", DeniedUsers: []string{"a"}, DeniedAccounts: []string{"b"},
+			out(job.Outage{NodeList: "n[01-02]",
+				Names: []string{"n01", "n02"}, DeniedUsers: []string{"a"}, DeniedAccounts: []string{"b"},
 				From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 2, Procs: 2})},
 		{"without TRES", line(60, 120, "Nodes=n01 CoreCnt=3 Flags= Users=a Accounts=(null)"),
-			out(job.Outage{NodeList: "n01",
+			out(job.Outage{NodeList: "n01", Names: []string{"n01"},
 				From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 3,
 				Users: []string{"a"}})},
 		{"over", line(-120, 0, "Nodes=n01 CoreCnt=4 Flags= TRES=cpu=4 Users=a Accounts=(null)"), nil},
@@ -398,7 +409,7 @@ func TestFactsReservations(t *testing.T) {
 		{"none", "No reservations in the system\n", nil},
 		{"local times", "ReservationName=r StartTime=2026-11-20T09:01:00 EndTime=2026-11-20T09:02:00 Nodes=n01 " +
 			"Flags= TRES=cpu=4 Users=a Accounts=(null)\n",
-			out(job.Outage{NodeList: "n01",
+			out(job.Outage{NodeList: "n01", Names: []string{"n01"},
 				From: at(60), Until: at(120), Queues: []string{"a"}, Nodes: 1, Procs: 4, Memory: gib,
 				GPUs: 1, Users: []string{"a"}})},
 	} {
@@ -412,8 +423,8 @@ func TestFactsReservations(t *testing.T) {
 	}
 }
 
-// Associations: what users inherit from their account is told once, what is their own is told of them; other clusters'
-// are left out.
+// TestFactsAssociations proves that what users inherit from their account is reported once, and that what is their own
+// is reported for them. Other clusters' associations are left out.
 func TestFactsAssociations(t *testing.T) {
 	p := &pretend{texts: map[string]string{
 		"config": "ClusterName = here\nAccountingStorageType = accounting_storage/slurmdbd\n",
@@ -440,8 +451,8 @@ func TestFactsAssociations(t *testing.T) {
 	}
 }
 
-// A bad line is left out and told once, as long as it stays the same; if most lines are bad the command counts as
-// failed.
+// TestFactsBadLines proves that a bad line is left out and reported once, as long as it stays the same. If most lines
+// are bad, the command counts as failed.
 func TestFactsBadLines(t *testing.T) {
 	good := sinfoLine("a", "n[01-03]", "4", "1024", "(null)", "(null)", "idle")
 	for _, bad := range []string{
@@ -471,7 +482,8 @@ func TestFactsBadLines(t *testing.T) {
 	}
 }
 
-// Whatever one of the commands prints: no crash, what is told can be told as JSON, and the same is not told twice.
+// FuzzFacts proves that for any output of a command nothing crashes, the facts can be written as JSON, and the same
+// facts are not reported twice.
 func FuzzFacts(f *testing.F) {
 	names := []string{"sinfo", "reservation", "partition", "config", "qos", "assoc", "sshare"}
 	f.Add(uint8(0), sinfoLine("a", "n[1-3,7]x[0-1],m", "4K", "1", "gpu:a:1(S:0,1),gpu", "b,a", "idle*"))

@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// nodesOf returns the nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are 13. "(null)"
-// has none.
+// nodesOf returns the nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" stands for 13
+// nodes, "(null)" for none.
 func nodesOf(list []byte) (names []string, err error) {
 	switch string(list) {
 	case "(null)", "N/A":
@@ -36,7 +36,7 @@ const maxDimensions = 5
 // maxListed bounds the nodes of one list: MAX_RANGE in src/common/hostlist.c.
 const maxListed = 64 << 10
 
-// cutElement cuts off what stands before the first comma outside of brackets.
+// cutElement cuts off the text before the first comma outside of brackets.
 func cutElement(list []byte) (element, rest []byte) {
 	inside := false
 	for i, c := range list {
@@ -52,7 +52,8 @@ func cutElement(list []byte) (element, rest []byte) {
 	return list, nil
 }
 
-// expand calls do with each name that begins with head and goes on as element says, with at most so many brackets.
+// expand calls do with each name that consists of head and an expansion of element, which may have at most the given
+// number of brackets.
 func expand(head string, element []byte, brackets int, do func(name string) error) error {
 	open := -1
 	for i, c := range element {

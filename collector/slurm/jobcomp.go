@@ -10,28 +10,29 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// JobcompName is how the configuration names the format of the job completion log.
+// JobcompName is the name of the format of the job completion log in the configuration.
 const JobcompName = "slurm-jobcomp"
 
 // Jobcomp returns the format of the file that the plugin jobcomp/filetxt writes (JobCompLoc in slurm.conf): one line
-// for each job, or try of a job, that ended.
+// for each job, or attempt of a job, that ended.
 func Jobcomp() collector.Format {
-	return collector.Format{Name: JobcompName, Order: collector.Live, New: func(o collector.Options) collector.Parser {
-		return &jobcompParser{common: newCommon(o)}
-	}}
+	return collector.Format{Name: JobcompName, Order: collector.Live, AtEnd: true,
+		New: func(o collector.Options) collector.Parser {
+			return &jobcompParser{common: newCommon(o)}
+		}}
 }
 
 // maxRecord bounds a record of several lines. Slurm's own limit for a name is far below.
 const maxRecord = 64 << 10
 
-// jobcompParser reads one source. Of earlier lines it keeps only a record of which the end is still to come: the plugin
-// does not escape a line end in a job's name or directory, and writes the record all at once.
+// jobcompParser reads one source. Of earlier lines it keeps only an unfinished record: the plugin does not escape line
+// ends in a job's name or directory, so a record may span lines. It writes each record at once.
 type jobcompParser struct {
 	common
 	record  jobcompRecord
 	pending []byte
-	// When the line was written, if it is known, and the newest end of earlier lines: they say something about a
-	// record's end only.
+	// The time at which the line was written, if known, and the newest end in earlier lines. A record's end is compared
+	// with both.
 	now, newest time.Time
 }
 
@@ -61,7 +62,7 @@ func (p *jobcompParser) Parse(line []byte, emit func(job.Event)) error {
 		return cut
 	case len(p.pending) == 0:
 		return collector.Bad(collector.ReasonFormat, "JobId",
-			"want a line that begins with \"JobId=\": no jobcomp/filetxt record")
+			"want a line that begins with \"JobId=\": this is not a jobcomp/filetxt record")
 	case len(p.pending)+len(line) > maxRecord:
 		return p.drop()
 	}
@@ -79,7 +80,7 @@ func (p *jobcompParser) keep(line []byte) {
 	p.pending = append(p.pending, line[:min(len(line), maxRecord)]...)
 }
 
-// drop forgets a record whose rest never came, and reports it.
+// drop discards an unfinished record and reports it.
 func (p *jobcompParser) drop() error {
 	if len(p.pending) == 0 {
 		return nil
@@ -90,7 +91,7 @@ func (p *jobcompParser) drop() error {
 	return err
 }
 
-// beginsRecord recognizes the beginning of a record, endsRecord its end.
+// beginsRecord reports whether a line is the beginning of a record, endsRecord whether it is the end.
 func beginsRecord(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("JobId="))
 	if !ok {
@@ -109,20 +110,20 @@ func endsRecord(line []byte) bool {
 	return bytes.HasPrefix(before[bytes.LastIndexByte(before, ' ')+1:], []byte("DerivedExitCode="))
 }
 
-// ending is what a job state means for the record.
+// ending classifies the job state of a record.
 type ending uint8
 
 const (
-	forGood  ending = iota // the job, or this try of it, is over
-	waits                  // it was put back into the queue
-	runsOn                 // it was resized
-	unheard                // a state that nobody has documented
-	notEnded               // it has not ended: not a state of this log
+	forGood  ending = iota // the job or this attempt of it has ended
+	waits                  // the job was put back into the queue
+	runsOn                 // the job was resized
+	unheard                // an undocumented state
+	notEnded               // a state of a job that has not ended, which cannot be in this log
 )
 
-// endingOf sorts the states of job_state_string in src/common/slurm_protocol_defs.c. A requeue writes PENDING (22.05)
-// or REQUEUED; but NODE_FAIL and PREEMPTED are written with and without a requeue and look the same, so that the try is
-// over, and a later record of the same job is its next.
+// endingOf classifies the states of job_state_string in src/common/slurm_protocol_defs.c. A requeue writes PENDING
+// (22.05) or REQUEUED. NODE_FAIL and PREEMPTED look the same with and without a requeue; they end the attempt, and a
+// later record of the job is its next attempt.
 func endingOf(state []byte) ending {
 	switch string(state) {
 	case "COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",
@@ -156,7 +157,7 @@ func (p *jobcompParser) parseRecord(text []byte, emit func(job.Event)) error {
 		end := ev.Times.End
 		ev.Times.End = time.Time{}
 		ev.Kind, ev.Time = job.Start, ev.Times.Start
-		emit(ev) // nothing else in this log tells it
+		emit(ev) // no other record in this log reports it
 		if how == waits {
 			ev.Kind, ev.Time = job.Requeue, end
 			emit(ev)
@@ -177,13 +178,13 @@ func errState(state []byte, meaning string) error {
 	return collector.Bad(collector.ReasonUnknown, "JobState", "%q: %s", shorten(state), meaning)
 }
 
-// neverRan emits the cancellation of a job that got no nodes, with its submission among the times: the cluster's fold
-// derives that where it has not seen it. Its StartTime is the instant of the cancel.
+// neverRan emits the cancellation of a job that got no nodes. The event includes the submission time, from which the
+// fold derives a missing submission. StartTime is the time of the cancellation.
 func (p *jobcompParser) neverRan(ev *job.Event, r *jobcompRecord, emit func(job.Event)) error {
 	how := endingOf(r.state)
 	switch how {
 	case waits, runsOn:
-		return nil // it waits on
+		return nil // the job keeps waiting
 	case notEnded:
 		return errState(r.state, "a job that has not ended")
 	}
@@ -197,7 +198,7 @@ func (p *jobcompParser) neverRan(ev *job.Event, r *jobcompRecord, emit func(job.
 	return nil
 }
 
-// event makes an event of a record, without kind and time. Its Times.Start is zero if the job never ran.
+// event converts a record to an event without kind and time. Its Times.Start is zero if the job never ran.
 func (p *jobcompParser) event(r *jobcompRecord) (job.Event, error) {
 	ev := job.Event{Cluster: p.options.Cluster, ID: r.id}
 	limit, err := minutes("TimeLimit", r.timeLimit)
@@ -209,13 +210,13 @@ func (p *jobcompParser) event(r *jobcompRecord) (job.Event, error) {
 	}
 	ran := !ev.Times.Start.IsZero()
 	procs, nodes := r.procs, r.nodes
-	if !ran { // what was given is nothing; what was asked for is in Tres
+	if !ran { // nothing was allocated; the request is in Tres
 		procs, nodes = max(procs, tresCount(r.tres, "cpu")), max(nodes, tresCount(r.tres, "node"))
 	}
 	if err := p.checkProcs("ProcCnt", procs, ran); err != nil {
 		return ev, err
 	}
-	queue, _, _ := bytes.Cut(r.partition, []byte(",")) // of several asked for, Slurm tries the first first
+	queue, _, _ := bytes.Cut(r.partition, []byte(",")) // Slurm tries the first of several requested partitions first
 	ev.Attributes = job.Attributes{
 		Queue: p.names.Of(queue), User: p.names.Of(r.user), Account: p.names.Of(r.account), QOS: p.names.Of(r.qos),
 		Name: string(r.name), Procs: int(procs), Nodes: int(min(nodes, maxNodes)), TimeLimit: limit,
@@ -252,7 +253,7 @@ func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
 	return t, checkOrder(&t)
 }
 
-// endTime reads the end, which is about when the record was written.
+// endTime parses the end, which is about the time at which the record was written.
 func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	p.clock.day.Near(p.now)
 	p.clock.day.After(p.newest)
@@ -262,9 +263,9 @@ func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	return at, err
 }
 
-// before takes the instants before the end as the second pass of an hour that clocks show twice wherever that is
-// possible: of two lives that a record can tell, the shorter is the more frequent. So they depend on the end alone, not
-// on when the record is read.
+// before resolves times before the end that fall into an hour that clocks show twice: it takes the second pass if
+// possible, because short jobs are more frequent than long ones. So the result depends on the end alone, not on when
+// the record is read.
 func (p *jobcompParser) before(t *job.Times) {
 	latest := func(t *time.Time, end time.Time) {
 		if at := instant(logtext.SecondPass(p.clock.loc, t.Unix())); !t.IsZero() && !at.After(end) {
@@ -280,7 +281,7 @@ func (p *jobcompParser) before(t *job.Times) {
 	latest(&t.Submit, last)
 }
 
-// time reads an instant; unknown ones are the zero time.
+// time parses a time; unknown times are zero.
 func (p *jobcompParser) time(field string, text []byte) (time.Time, error) {
 	switch string(text) {
 	case "unknown", "Unknown":
@@ -293,7 +294,7 @@ func (p *jobcompParser) time(field string, text []byte) (time.Time, error) {
 	return instant(unix), nil
 }
 
-// inField names the field of which the time is bad.
+// inField sets the name of the field with the bad time in an error.
 func inField(err error, field string) error {
 	bad, ok := err.(*collector.LineError) //nolint:errorlint // the clock returns it unwrapped
 	if !ok {

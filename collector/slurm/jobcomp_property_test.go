@@ -12,9 +12,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestJobcompAnyName proves that no name made of the record's own keys, blanks and line ends, and no such directory,
-// changes what is read of the job beside it. Names in which a line looks like a record's beginning or end are the
-// documented exception.
+// TestJobcompAnyName proves that a name or a directory of the record's own keys, blanks and line ends does not change
+// what is read of the job beside it. The documented exception are names with a line that looks like a record's
+// beginning or end.
 func TestJobcompAnyName(t *testing.T) {
 	loc := berlin(t)
 	pieces := rapid.SliceOfN(rapid.SampledFrom([]string{

@@ -8,11 +8,11 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// jobcompRecord is one record, taken apart. The slices point into the line.
+// jobcompRecord is one parsed record. The slices point into the line.
 //
-// Its keys have a fixed order (JOB_FORMAT), but two of the values may hold anything, keys too: the job's Name and its
-// WorkDir. So the front is read forwards up to the name, the end backwards to the reservation, and what stands between
-// name and directory is the last place at which all of those keys follow each other.
+// Its keys have a fixed order (JOB_FORMAT), but two values may contain any text, even keys: the job's Name and its
+// WorkDir. So the record is parsed forwards up to the name, and backwards from the end to the reservation. The keys
+// between name and directory are taken from the last place where all of them follow each other.
 type jobcompRecord struct {
 	id                                     string
 	user, name, state, partition, nodeList []byte
@@ -31,7 +31,7 @@ func (r *jobcompRecord) split(text []byte) error {
 		return errRecord("ExitCode", "the keys from ReservationName to ExitCode are not all there, in their order")
 	}
 	name, tried := -1, -1
-	for from := 0; ; from = tried + 1 { // forwards, which is faster than backwards; nearly always there is one
+	for from := 0; ; from = tried + 1 { // faster than backwards; there is nearly always exactly one match
 		i := bytes.Index(rest[from:], []byte(" JobState="))
 		if i < 0 {
 			break
@@ -55,7 +55,7 @@ func errRecord(field, want string) error {
 	return collector.Bad(collector.ReasonField, field, "%s", want)
 }
 
-// front reads up to the name and returns what follows "Name=".
+// front parses the record up to the name and returns the text after "Name=".
 func (r *jobcompRecord) front(text []byte) (raw int64, rest []byte, ok bool) {
 	if rest, ok = bytes.CutPrefix(text, []byte("JobId=")); !ok {
 		return 0, nil, false
@@ -76,7 +76,7 @@ func (r *jobcompRecord) front(text []byte) (raw int64, rest []byte, ok bool) {
 	return raw, rest, ok
 }
 
-// tail reads the keys at the end, backwards, and returns what stands before them.
+// tail parses the keys at the end, backwards, and returns the text before them.
 func (r *jobcompRecord) tail(rest []byte, raw int64) ([]byte, bool) {
 	_, rest, ok := lastKey(rest, "ExitCode=")
 	if ok {
@@ -103,7 +103,7 @@ func (r *jobcompRecord) tail(rest []byte, raw int64) ([]byte, bool) {
 	return rest, true
 }
 
-// part reads the two optional keys that make the job a part of a whole.
+// part parses the two optional keys of a task or component.
 func (r *jobcompRecord) part(rest []byte, raw int64, sep byte, wholeKey, indexKey string) []byte {
 	indexText, before, ok := lastKey(rest, indexKey)
 	if !ok {
@@ -119,7 +119,7 @@ func (r *jobcompRecord) part(rest []byte, raw int64, sep byte, wholeKey, indexKe
 	return before
 }
 
-// lastKey cuts the last word off, which must be the key with its value.
+// lastKey cuts off the last word, which must be the given key with its value.
 func lastKey(text []byte, key string) (value, rest []byte, ok bool) {
 	i := bytes.LastIndexByte(text, ' ')
 	if i < 0 {
@@ -132,7 +132,7 @@ func lastKey(text []byte, key string) (value, rest []byte, ok bool) {
 	return word[len(key):], text[:i], true
 }
 
-// middle reads the keys between name and directory, if all are there.
+// middle parses the keys between name and directory, if all are present.
 func (r *jobcompRecord) middle(text []byte) bool {
 	var nodes, procs []byte
 	for _, key := range [...]struct {

@@ -8,9 +8,9 @@ import (
 )
 
 // cutJob cuts a job off the front of a message, as _jobid2fmt in src/common/log.c writes it: "JobId=2"; "JobId=9_1(26)"
-// for task 1 of array 9, whose own number is 26; "JobId=21+1(22)" for component 1 of the heterogeneous job 21;
-// "JobId=11_*" for the waiting tasks of array 11, which are one record under the array's number. It also takes what
-// people type, "9_1" without the own number.
+// for task 1 of array 9, which has job number 26; "JobId=21+1(22)" for component 1 of the heterogeneous job 21;
+// "JobId=11_*" for the waiting tasks of array 11, which are one record under the array's number. It also accepts ids as
+// users type them: "9_1" without the job number.
 func cutJob(msg []byte) (id string, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(msg, []byte("JobId="))
 	if !ok {
@@ -42,7 +42,7 @@ func cutJob(msg []byte) (id string, rest []byte, ok bool) {
 	return TaskID(raw, whole, sep, index), rest, true
 }
 
-// tasks are some tasks of an array, as people type them: "9_[3-6,8]".
+// tasks are tasks of an array, as users type them: "9_[3-6,8]".
 type tasks struct {
 	whole int64
 	list  []byte
@@ -69,7 +69,7 @@ func cutTasks(msg []byte) (tasks, bool) {
 // maxTasks bounds the events of one line; it is the default of MaxArraySize in slurm.conf(5).
 const maxTasks = 1001
 
-// each calls do with the ids of the tasks.
+// each calls do with the id of each task.
 func (t tasks) each(do func(id string)) error {
 	set, err := t.parse()
 	if err != nil {
@@ -87,19 +87,23 @@ func (t tasks) each(do func(id string)) error {
 	return nil
 }
 
-// taskSet is a list of tasks in numbers.
+// taskSet is a parsed list of task numbers.
 type taskSet struct {
-	ranges []taskRange
-	cut    bool // there are more: the list was too long for whoever wrote it
+	ranges   []taskRange
+	cut      bool // the list was truncated, so there are more tasks
+	throttle int  // maximum number of running tasks; 0 means all
 }
 
 // taskRange is every step-th number from low to high.
 type taskRange struct{ low, high, step int64 }
 
-// parse reads the list; steps (":4") and throttles ("%4") are as sbatch(1) has them. SLURM_BITSTR_LEN cuts a list off
-// in the middle of a number and puts "..." there (bit_fmt and its callers in src/common/slurm_protocol_defs.c).
+// parse parses the list, with steps (":4") and throttles ("%4") as in sbatch(1). SLURM_BITSTR_LEN cuts a list off in
+// the middle of a number and puts "..." there (bit_fmt and its callers in src/common/slurm_protocol_defs.c).
 func (t tasks) parse() (set taskSet, err error) {
-	list, _, _ := bytes.Cut(t.list, []byte("%"))
+	list, throttle, _ := bytes.Cut(t.list, []byte("%"))
+	if n, rest, ok := leadingNumber(throttle); ok && len(rest) == 0 {
+		set.throttle = int(min(n, maxProcs))
+	}
 	for len(list) > 0 {
 		var part []byte
 		part, list, _ = bytes.Cut(list, []byte(","))
@@ -133,7 +137,7 @@ func (s taskSet) count() int {
 	return int(n)
 }
 
-// has reports whether the task of an index is among them.
+// has reports whether the task with this index is in the set.
 func (s taskSet) has(index int64) bool {
 	for _, r := range s.ranges {
 		if r.low <= index && index <= r.high && (index-r.low)%r.step == 0 {

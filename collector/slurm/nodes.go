@@ -1,11 +1,18 @@
 package slurm
 
-// maxNodes bounds the count of a node list, so that nothing overflows.
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/waitcast/waitcast/job"
+)
+
+// maxNodes bounds the count of a node list, so that sums cannot overflow.
 const maxNodes = 1 << 24
 
 // countNodes returns the number of nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are
-// 13. It returns 0 for "(null)", "None assigned", and any list that cannot be read: the number of nodes is useful, not
-// necessary.
+// 13. It returns 0 for "(null)", "None assigned", and any list that cannot be parsed: the number of nodes is useful but
+// not required.
 func countNodes(list []byte) int {
 	total, product := 0, 1
 	empty := true // of the element so far
@@ -38,7 +45,21 @@ func countNodes(list []byte) int {
 	return total + product
 }
 
-// countRanges counts "01-03,07]" and returns its length, bracket included; 0 if it is none.
+// namesOf returns the names of a list of the given number of nodes, separated by commas; "" if there are too many to
+// keep.
+func namesOf(list []byte, nodes int) string {
+	if nodes == 0 || nodes > job.MostNamed {
+		return ""
+	}
+	names, err := nodesOf(list)
+	if text := strings.Join(names, ","); err == nil && utf8.ValidString(text) {
+		return text
+	}
+	return ""
+}
+
+// countRanges counts the nodes in "01-03,07]" and returns the length of that text, including the bracket; 0 if it is
+// malformed.
 func countRanges(b []byte) (count, length int) {
 	rest := b
 	for {

@@ -13,25 +13,26 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// restVersions are those of slurmrestd's interface that are tried, newest first: 0.0.38 came with Slurm 22.05, and each
-// release since has added one.
+// restVersions are the versions of slurmrestd's interface that are tried, newest first. 0.0.38 came with Slurm 22.05,
+// and each release since has added one.
 var restVersions = [...]int{45, 44, 43, 42, 41, 40, 39, 38}
 
 // maxAnswer bounds the bytes of one answer: 300,000 jobs of 7 KB.
 const maxAnswer = 2 << 30
 
-// clockSkew is by how much the clocks of slurmctld's host and this one may differ if an answer lacks slurmctld's time.
+// clockSkew is the assumed maximum difference between the clocks of slurmctld's host and this one if an answer lacks
+// slurmctld's time.
 const clockSkew = 30 * time.Second
 
-// Rest polls slurmrestd for the jobs, in place of squeue. The events are the same: see Snapshot. Its methods are for
-// one goroutine.
+// Rest polls slurmrestd for the jobs, in place of squeue. The events are the same: see Snapshot. It is not safe for
+// concurrent use.
 type Rest struct {
 	client   *restClient
 	snapshot *Snapshot
 	version  restVersion
 
-	// The newest answer, which holds until something changes: the version of the interface, slurmctld's time of it, the
-	// jobs, and what could not be read.
+	// The newest answer, which is valid until something changes: the version of the interface, slurmctld's time, the
+	// jobs, and the entries that could not be parsed.
 	asked   int
 	updated time.Time
 	rows    []row
@@ -45,7 +46,7 @@ func NewRest(cfg RestConfig, snapshot *Snapshot) *Rest {
 		version: restVersion{plugin: "openapi/slurmctld", tried: restVersions[:]}}
 }
 
-// Ask asks once. The first call finds out which version of its interface slurmrestd has.
+// Ask polls once. The first call finds the version of slurmrestd's interface.
 func (r *Rest) Ask(ctx context.Context, asked time.Time) source.Answer {
 	err := r.version.with(r.client, func(version int) error { return r.get(ctx, version, asked) })
 	if err != nil {
@@ -55,7 +56,7 @@ func (r *Rest) Ask(ctx context.Context, asked time.Time) source.Answer {
 	return r.snapshot.take(r.rows, r.lines, &r.refused, asked)
 }
 
-// get asks for the jobs, or for news only.
+// get requests all jobs, or only those that changed.
 func (r *Rest) get(ctx context.Context, version int, asked time.Time) error {
 	if version != r.asked {
 		r.asked, r.updated = version, time.Time{}
@@ -66,7 +67,7 @@ func (r *Rest) get(ctx context.Context, version int, asked time.Time) error {
 	}
 	err := r.client.get(ctx, path, func(body io.Reader) error { return r.read(body, asked) })
 	if errors.Is(err, errUnchanged) {
-		r.refused.bad = nil // they were told
+		r.refused.bad = nil // they were reported
 		return nil
 	}
 	return err
@@ -87,7 +88,7 @@ func (r *Rest) read(body io.Reader, asked time.Time) error {
 	return nil
 }
 
-// restAnswer reads the answer job by job: the document is many times as large as what is kept of it.
+// restAnswer parses the answer job by job, because the document is many times larger than the parsed jobs.
 type restAnswer struct {
 	parser  *squeueParser
 	rows    []row
@@ -139,7 +140,7 @@ func restErrors(d *json.Decoder) error {
 		return err
 	}
 	if len(list) > 0 {
-		return fmt.Errorf("it says %q", cmp.Or(list[0].Description, list[0].Error, "error"))
+		return fmt.Errorf("its error is %q", cmp.Or(list[0].Description, list[0].Error, "error"))
 	}
 	return nil
 }

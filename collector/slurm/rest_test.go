@@ -25,7 +25,7 @@ import (
 // fakeRest is a slurmrestd behind a socket.
 type fakeRest struct {
 	socket  string
-	version string // of its interface
+	version string // the version of its interface
 	body    string
 	status  int      // 0 means 200
 	asked   []string // paths and queries
@@ -45,14 +45,14 @@ func (s *fakeRest) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s.status != 0 {
 			w.WriteHeader(s.status)
 		}
-		_, _ = w.Write([]byte(s.body)) // a test that gives up does not read on
+		_, _ = w.Write([]byte(s.body)) // a test that gives up does not read to the end
 	}
 }
 
-// newFakeRest starts one; its fields may be changed between calls.
+// newFakeRest starts a fakeRest. A test may change its fields between calls.
 func newFakeRest(tb testing.TB, version, body string) *fakeRest {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "rest") // short: the name of a socket has 107 bytes
+	dir, err := os.MkdirTemp("", "rest") // a short path, because the name of a socket has at most 107 bytes
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func newFakeRest(tb testing.TB, version, body string) *fakeRest {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(listener) // ends with Close
+		_ = server.Serve(listener) // returns after Close
 	}()
 	tb.Cleanup(func() {
 		_ = server.Close()
@@ -75,7 +75,7 @@ func newFakeRest(tb testing.TB, version, body string) *fakeRest {
 	return s
 }
 
-// newRest returns what asks for jobs at a socket.
+// newRest returns a reader that asks for jobs at a socket.
 func newRest(socket string, snapshot *slurm.Snapshot) *slurm.Rest {
 	return slurm.NewRest(slurm.RestConfig{Socket: socket, Timeout: time.Minute}, snapshot)
 }
@@ -88,8 +88,8 @@ func alone() *slurm.Snapshot {
 	})
 }
 
-// The jobs of the sample are those that its README and squeue tell of: read with another program (jq) from the file,
-// times are Unix seconds.
+// TestRestOfARealSlurm proves the jobs of the sample by its README and squeue's output. Another program (jq) read the
+// file, and times are Unix seconds.
 func TestRestOfARealSlurm(t *testing.T) {
 	text, err := os.ReadFile(refdata.Shared(t, "slurm/samples/rest/slurm-v0.0.38-jobs.json"))
 	if err != nil {
@@ -124,13 +124,14 @@ func TestRestOfARealSlurm(t *testing.T) {
 	}
 }
 
-// doc is an answer with jobs.
+// doc returns an answer with jobs.
 func doc(jobs ...string) string {
 	return `{"meta": {"Slurm": {"release": "x"}}, "jobs": [` + strings.Join(jobs, ",") +
 		`], "warnings": [], "errors": []}`
 }
 
-// What version 0.0.38 writes, and what later ones write of the same job, is read as the line of squeue that shows it.
+// TestRestIsReadAsSqueue proves that what version 0.0.38 and later versions write about a job is read like the line of
+// squeue for the same job.
 func TestRestIsReadAsSqueue(t *testing.T) {
 	const attributes = `"account":"","qos":"normal","user_name":"alice","partition":"short","tres_req_str":"cpu=2,` +
 		`node=1,billing=2"`
@@ -213,8 +214,8 @@ func TestRestIsReadAsSqueue(t *testing.T) {
 	}
 }
 
-// The version is found by the first call and looked for again when it has gone; what has not changed (304) still
-// counts.
+// TestRestVersionsAndNews proves that the first call finds the version, and that the version is looked for again when
+// it has gone. After a 304 the unchanged jobs still count.
 func TestRestVersionsAndNews(t *testing.T) {
 	waits := fmt.Sprintf(
 		`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"time_limit":2,"priority":1,"submit_time":%d,`+
@@ -231,7 +232,7 @@ func TestRestVersionsAndNews(t *testing.T) {
 		t.Errorf("asked %q", s.asked)
 	}
 	s.asked, s.status, s.body = nil, http.StatusNotModified, ""
-	for _, second := range []int64{30, 45, 60} { // if the job counted as missing it would be canceled
+	for _, second := range []int64{30, 45, 60} { // a job that counted as missing would be canceled
 		a := r.Ask(t.Context(), at(second))
 		if got := stage.fold(a.Events...); got != "" || a.Err != nil || a.Lines != 1 {
 			t.Errorf("no news at %d: %q %+v", second, got, a)
@@ -254,7 +255,7 @@ func TestRestVersionsAndNews(t *testing.T) {
 	}
 }
 
-// What goes wrong has a reason and a message that helps; it makes no events.
+// TestRestFailures proves that a failure has a reason and a helpful message, and makes no events.
 func TestRestFailures(t *testing.T) {
 	good := fmt.Sprintf(`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"priority":1,"submit_time":%d}`,
 		unix+10)
@@ -302,8 +303,8 @@ func TestRestFailures(t *testing.T) {
 	}
 }
 
-// A job that cannot be read is told once, not with each call that brings no news, and as long as it is there no job is
-// taken for gone.
+// TestRestBadJob proves that an unreadable job is reported once, not with each call without news. While it is there, no
+// job counts as gone.
 func TestRestBadJob(t *testing.T) {
 	good := fmt.Sprintf(`{"job_id":5,"job_state":"PENDING","cpus":2,"node_count":1,"priority":1,"submit_time":%d}`,
 		unix+10)
@@ -330,7 +331,7 @@ func TestRestBadJob(t *testing.T) {
 	}
 }
 
-// Whatever slurmrestd answers: no crash, an error or events.
+// FuzzRest proves that for any answer of slurmrestd nothing crashes, and that the result is an error or events.
 func FuzzRest(f *testing.F) {
 	f.Add(
 		`{"job_id":5,"job_state":["RUNNING","CONFIGURING"],"cpus":{"set":true,"number":2},"submit_time":1795161610,` +

@@ -19,19 +19,19 @@ import (
 
 // RestConfig is where slurmrestd listens, and who asks it.
 type RestConfig struct {
-	// Socket is its Unix socket. If it is empty, URL is where it listens: "http://head:6820", or https.
+	// Socket is its Unix socket. If Socket is empty, URL is the address: "http://head:6820", or https.
 	Socket, URL string
 	// User and TokenFile are for auth/jwt: the file has the JSON web token and is read at each call, so that a new
-	// token counts at once. User may be empty: the token names its user too.
+	// token is used at once. User may be empty, because the token names its user too.
 	User, TokenFile string
-	// Timeout is how long an answer may take.
+	// Timeout is the maximum duration of a request.
 	Timeout time.Duration
 }
 
-// target names the server in messages.
+// target returns the name of the server for messages.
 func (c RestConfig) target() string { return cmp.Or(c.Socket, c.URL) }
 
-// restClient asks slurmrestd.
+// restClient sends requests to slurmrestd.
 type restClient struct {
 	RestConfig
 	http *http.Client
@@ -39,7 +39,7 @@ type restClient struct {
 }
 
 func newRestClient(cfg RestConfig) *restClient {
-	// No connection is kept: slurmrestd closes those that are idle. A proxy of the environment has no part in it.
+	// Connections are not kept, because slurmrestd closes idle ones. A proxy in the environment is not used.
 	transport := &http.Transport{DisableKeepAlives: true}
 	c := &restClient{RestConfig: cfg, base: strings.TrimSuffix(cfg.URL, "/")}
 	if cfg.Socket != "" {
@@ -50,7 +50,7 @@ func newRestClient(cfg RestConfig) *restClient {
 		}
 	}
 	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // the token is for this server alone
+		return http.ErrUseLastResponse // the token must not go to another server
 	}}
 	return c
 }
@@ -61,7 +61,7 @@ var (
 	errUnchanged = errors.New("not modified")
 )
 
-// get asks for a path and hands the body of the answer to a function.
+// get requests a path and passes the body of the answer to a function.
 func (c *restClient) get(ctx context.Context, path string, read func(body io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
@@ -85,7 +85,7 @@ func (c *restClient) exchange(ctx context.Context, path string, read func(body i
 	if err != nil {
 		return err
 	}
-	defer func() { _ = response.Body.Close() }() // nothing is written
+	defer func() { _ = response.Body.Close() }() // it is only read
 	switch response.StatusCode {
 	case http.StatusOK:
 		limited := &io.LimitedReader{R: response.Body, N: maxAnswer}
@@ -130,15 +130,15 @@ func (c *restClient) authenticate(request *http.Request) error {
 	return nil
 }
 
-// newToken returns the command that makes a token.
+// newToken returns the command that creates a token.
 func (c *restClient) newToken() string {
 	return fmt.Sprintf("scontrol token username=%s lifespan=SECONDS > %s", cmp.Or(c.User, "USER"), c.TokenFile)
 }
 
-// complaint returns what an answer that is an error says of it.
+// complaint returns the message in the body of an error response.
 func complaint(body io.Reader) []byte {
 	const most, shown = 64 << 10, 500
-	text, _ := io.ReadAll(io.LimitReader(body, most)) // good to have, no more
+	text, _ := io.ReadAll(io.LimitReader(body, most)) // optional
 	var answer struct {
 		Errors json.RawMessage `json:"errors"`
 	}
@@ -150,7 +150,7 @@ func complaint(body io.Reader) []byte {
 	return bytes.TrimSpace(text[:min(len(text), shown)])
 }
 
-// advice returns what to do about an answer that is an error.
+// advice returns what the administrator can do about an error response.
 func (c *restClient) advice(response *http.Response) string {
 	status := response.StatusCode
 	switch {
@@ -169,7 +169,7 @@ func (c *restClient) advice(response *http.Response) string {
 	return ""
 }
 
-// failure returns why a call failed.
+// failure returns the error of a failed call.
 func (c *restClient) failure(ctx context.Context, path string, err error) error {
 	var call *source.CallError
 	var netErr *net.OpError
@@ -189,15 +189,15 @@ func (c *restClient) failure(ctx context.Context, path string, err error) error 
 		Err: fmt.Errorf("asking slurmrestd at %s for %s: %w", c.target(), path, err)}
 }
 
-// restVersion is the version that slurmrestd has of one of its interfaces, found by trying.
+// restVersion finds the version of one of slurmrestd's interfaces by trying.
 type restVersion struct {
-	plugin string // of Slurm, "openapi/slurmctld"
+	plugin string // plugin of Slurm: "openapi/slurmctld"
 	tried  []int  // newest first
-	found  int    // 0 while it is not known
+	found  int    // 0 while unknown
 }
 
-// with calls a function with the version. If slurmrestd does not have it (errVersion), all are tried again: it may be
-// another slurmrestd now.
+// with calls a function with the version. If slurmrestd does not have it (errVersion), all versions are tried again:
+// slurmrestd may have been upgraded.
 func (v *restVersion) with(c *restClient, do func(version int) error) error {
 	if v.found != 0 {
 		err := do(v.found)

@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/waitcast/waitcast/collector"
 )
 
-// restJob is what is read of a job of GET /slurm/v0.0.N/jobs. Version 0.0.38 writes numbers as such, or null for none,
-// and one word for a state; later ones write numbers as {"set", "infinite", "number"} and lists of words (dump_job_info
-// in src/plugins/openapi/v0.0.38/jobs.c; JOB_INFO and JOB_STATE in src/plugins/data_parser/v0.0.40/parsers.c;
-// slurm.schedmd.com/rest_api.html).
+// restJob has the used fields of a job of GET /slurm/v0.0.N/jobs. Version 0.0.38 writes plain numbers, or null for
+// none, and one word for a state. Later ones write numbers as {"set", "infinite", "number"}, and states as lists of
+// words (dump_job_info in src/plugins/openapi/v0.0.38/jobs.c; JOB_INFO and JOB_STATE in
+// src/plugins/data_parser/v0.0.40/parsers.c; slurm.schedmd.com/rest_api.html).
 type restJob struct {
 	JobID           restNumber `json:"job_id"`
 	ArrayJobID      restNumber `json:"array_job_id"`
@@ -41,10 +42,12 @@ type restJob struct {
 	PerJob          string     `json:"tres_per_job"`
 	PerNode         string     `json:"tres_per_node"`
 	PerTask         string     `json:"tres_per_task"`
+	Dependency      string     `json:"dependency"`
+	Nice            int32      `json:"nice"`
 }
 
-// stateFlags are the flags of a state that squeue shows in its place, the first of them that is there (job_state_string
-// in src/common/slurm_protocol_defs.c).
+// stateFlags are the flags that squeue shows in place of a state; the first one that is set counts (job_state_string in
+// src/common/slurm_protocol_defs.c).
 var stateFlags = [...]string{
 	"COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT",
 	"STOPPED", "REVOKED", "RESV_DEL_HOLD", "SIGNALING", "POWER_UP_NODE",
@@ -76,7 +79,7 @@ func (j *restJob) id() string {
 	return j.JobID.String()
 }
 
-// restJob reads a job: it is brought into the form of squeue's fields, so that both are read in one way.
+// restJob converts a job to the fields of squeue, so that both are parsed in the same way.
 func (p *squeueParser) restJob(text []byte) (row, error) {
 	var j restJob
 	if err := json.Unmarshal(text, &j); err != nil {
@@ -93,6 +96,7 @@ func (p *squeueParser) restJob(text []byte) (row, error) {
 		j.id(), j.JobID.String(), j.State.state(), j.Partition, j.User, j.Account, j.QOS, j.CPUs.String(),
 		j.Nodes.String(), j.TimeLimit.minutes(), j.Submit.String(), j.Eligible.String(), j.Start.String(),
 		j.End.String(), j.Reason, j.Priority.String(), shared, given, j.PerJob, j.PerNode, j.PerTask, j.Tasks.String(),
+		j.Dependency, strconv.Itoa(int(j.Nice)),
 	}
 	cells := make([][]byte, len(fields))
 	for i, f := range fields {

@@ -13,14 +13,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// restNumber is a number as slurmrestd has written it since data parser 0.0.40.
+// restNumber is a number as slurmrestd writes it since data parser 0.0.40.
 type restNumber struct {
 	Set    bool  `json:"set"`
 	Number int64 `json:"number"`
 }
 
-// TestRestOfReleases reads answers of slurmrestd of four releases of Slurm and compares the jobs that run and wait with
-// what the plain JSON says of them. How many run is known from the README of the files.
+// TestRestOfReleases reads answers of slurmrestd from four releases of Slurm and compares running and waiting jobs with
+// the plain JSON. The number of running jobs is in the README of the files.
 func TestRestOfReleases(t *testing.T) {
 	for _, c := range []struct {
 		folder, version string

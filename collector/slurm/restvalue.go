@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// restNumber is a number of slurmrestd: 5, null, or {"set": true, "infinite": false, "number": 5}. set is false for
-// none and for an infinite one.
+// restNumber is a number of slurmrestd: 5, null, or {"set": true, "infinite": false, "number": 5}. set is false for no
+// value and for an infinite one.
 type restNumber struct {
-	n   int64   // without what follows the point
-	x   float64 // with it
+	n   int64   // without the fraction
+	x   float64 // with the fraction
 	set bool
 }
 
@@ -46,8 +46,8 @@ func (v *restNumber) UnmarshalJSON(text []byte) error {
 	return v.from(o.Number)
 }
 
-// isNone reports whether a number stands for none or for infinity (NO_VAL, INFINITE and those of 64 bits in
-// slurm/slurm.h, as they are and with a sign).
+// isNone reports whether a number means none or infinity (NO_VAL, INFINITE and their 64-bit forms in slurm/slurm.h, as
+// unsigned and as signed numbers).
 func isNone(x float64) bool {
 	switch x {
 	case -1, -2, math.MaxUint32, math.MaxUint32 - 1, math.MaxUint64:
@@ -58,7 +58,7 @@ func isNone(x float64) bool {
 
 func (v *restNumber) from(x float64) error {
 	if !(x >= 0 && x < 1<<53) {
-		return fmt.Errorf("%v is no number of anything", x)
+		return fmt.Errorf("%v is not a valid number", x)
 	}
 	*v = restNumber{n: int64(x), x: x, set: true}
 	return nil
@@ -75,7 +75,7 @@ func (v restNumber) orNone() string {
 	return strconv.FormatFloat(v.x, 'f', -1, 64)
 }
 
-// minutes returns a number of minutes as Slurm's commands write a time limit.
+// minutes formats a number of minutes like a time limit of Slurm's commands.
 func (v restNumber) minutes() string {
 	if !v.set || v.n >= maxMinutes {
 		return "UNLIMITED"
@@ -83,7 +83,7 @@ func (v restNumber) minutes() string {
 	return fmt.Sprintf("%d-%02d:%02d:00", v.n/(24*60), v.n/60%24, v.n%60)
 }
 
-// seconds returns a number of seconds in the same way.
+// seconds formats a number of seconds in the same way.
 func (v restNumber) seconds() string {
 	if !v.set || v.n >= maxMinutes*60 {
 		return "UNLIMITED"
@@ -91,7 +91,7 @@ func (v restNumber) seconds() string {
 	return fmt.Sprintf("%d-%02d:%02d:%02d", v.n/(24*3600), v.n/3600%24, v.n/60%60, v.n%60)
 }
 
-// restWords are some words: a text, or a list of texts.
+// restWords is a list of words, in JSON one string or a list of strings.
 type restWords []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -110,7 +110,7 @@ func (w *restWords) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// list returns the words as Slurm's commands write a list.
+// list joins the words like Slurm's commands.
 func (w restWords) list() string { return strings.Join(w, ",") }
 
 // first returns the first word, "" if there is none.
@@ -121,15 +121,15 @@ func (w restWords) first() string {
 	return w[0]
 }
 
-// restTRES is a list of trackable resources as Slurm's commands write it: slurmrestd writes a text like theirs, or a
-// list of {"type": "gres", "name": "gpu:a100", "count": 2}, in which memory is in mebibytes.
+// restTRES is a list of trackable resources as Slurm's commands write it: slurmrestd writes the same text, or a list of
+// {"type": "gres", "name": "gpu:a100", "count": 2}, in which memory is in mebibytes.
 type restTRES string
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *restTRES) UnmarshalJSON(text []byte) error {
 	*t = ""
 	if len(text) > 0 && text[0] != '[' {
-		return json.Unmarshal(text, (*string)(t)) // null is none
+		return json.Unmarshal(text, (*string)(t)) // null means none
 	}
 	var list []struct {
 		Type  string     `json:"type"`

@@ -11,11 +11,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// SacctName is how the configuration names the format of accounting dumps.
+// SacctName is the name of the format of accounting dumps in the configuration.
 const SacctName = "slurm-sacct"
 
-// Sacct returns the format of what sacct -P prints, one line for each job or try of a job, in the order of submission
-// if it was sorted by Submit.
+// Sacct returns the format of the output of sacct -P: one line for each job or attempt of a job, in the order of
+// submission if sorted by Submit.
 func Sacct() collector.Format {
 	return collector.Format{Name: SacctName, Order: collector.BySubmit,
 		New: func(o collector.Options) collector.Parser {
@@ -25,7 +25,7 @@ func Sacct() collector.Format {
 				p.use(&p.known[0])
 				return p
 			}
-			_ = p.setColumns(o.Columns, ",") // rows report columns that are of no use
+			_ = p.setColumns(o.Columns, ",") // an error in the columns is reported with the rows
 			return p
 		}}
 }
@@ -33,22 +33,22 @@ func Sacct() collector.Format {
 // ReadAt implements collector.Dated: a dump has the same meaning whenever it is read.
 func (p *sacctParser) ReadAt(time.Time) {}
 
-// After implements collector.Dated. Rows are in the order of submission, and nothing happens to a job before that.
+// After implements collector.Dated. Rows are in the order of submission, and no time of a job is before its submission.
 func (p *sacctParser) After(newest time.Time) { p.clock.day.After(newest) }
 
-// sacctParser reads one dump. Of earlier lines it keeps the header, and a row of which the end is still to come: sacct
-// does not escape a line end in a job's name.
+// sacctParser reads one dump. Of earlier lines it keeps the header and an unfinished row: sacct does not escape line
+// ends in job names.
 type sacctParser struct {
 	common
-	zone  *time.Location // of a dump whose form has no zone of its own
+	zone  *time.Location // of dumps whose form does not define a zone
 	form  *sacctForm
-	fixed bool  // a header or the configuration names the columns
-	wrong error // what is wrong with that form
-	// known are the forms in which a dump without a header may be.
+	fixed bool  // the columns come from a header or the configuration
+	wrong error // the error in that form
+	// known are the possible forms of a dump without a header.
 	known   []sacctForm
 	fields  [columns][]byte
 	pending []byte
-	first   string // the cluster of the first row, where it is to be that of all
+	first   string // the cluster of the first row, if all rows must have the same
 }
 
 var (
@@ -56,7 +56,7 @@ var (
 	_ collector.Flusher      = (*sacctParser)(nil)
 )
 
-// use makes form that of the rows that follow.
+// use sets the form of the following rows.
 func (p *sacctParser) use(form *sacctForm) {
 	loc := p.zone
 	if form.utc {
@@ -67,7 +67,7 @@ func (p *sacctParser) use(form *sacctForm) {
 	}
 }
 
-// setColumns takes over the names of the columns.
+// setColumns sets the names of the columns.
 func (p *sacctParser) setColumns(names, separator string) error {
 	form, err := newSacctForm(names, separator)
 	p.fixed, p.wrong = true, err
@@ -91,11 +91,12 @@ func (p *sacctParser) Header(line []byte) bool {
 	if !isHeader(line) {
 		return false
 	}
-	_ = p.setColumns(string(line), "|") // Parse reports a header that is of no use
+	_ = p.setColumns(string(line), "|") // Parse reports an unusable header
 	return true
 }
 
-// Parse implements collector.Parser. A row emits the events of one try of a job: submit, start, end; as far as it came.
+// Parse implements collector.Parser. A row emits the events of one attempt of a job: submit, start and end, as far as
+// they happened.
 func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
 	line = logtext.TrimEnd(line)
 	if len(line) == 0 {
@@ -145,10 +146,10 @@ func (p *sacctParser) badCount(got int) error {
 		len(p.form.layout), got)
 }
 
-// Flush implements collector.Flusher: a dump that is cut off may end in the middle of a row.
+// Flush implements collector.Flusher: a truncated dump may end in the middle of a row.
 func (p *sacctParser) Flush() error { return p.drop() }
 
-// lacking returns how many fields the row that was begun still lacks.
+// lacking returns the number of fields that the unfinished row lacks.
 func (p *sacctParser) lacking() int {
 	return len(p.form.layout) - 1 - bytes.Count(p.pending, []byte("|"))
 }
@@ -171,8 +172,8 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 	return p.record(emit)
 }
 
-// otherCluster reports whether a row is of a cluster that is not read. The error is of a dump of several clusters,
-// whose jobs have the same numbers, where nobody has chosen one.
+// otherCluster reports whether a row belongs to a cluster that is not read. It returns an error for a dump of several
+// clusters without a chosen one, because their jobs share numbers.
 func (p *sacctParser) otherCluster() (bool, error) {
 	name := p.fields[clusterName]
 	switch only := p.options.Only; {
@@ -192,7 +193,7 @@ func (p *sacctParser) otherCluster() (bool, error) {
 	return false, nil
 }
 
-// record emits the events of the row whose fields were found.
+// record emits the events of the parsed row.
 func (p *sacctParser) record(emit func(job.Event)) error {
 	if other, err := p.otherCluster(); other || err != nil {
 		return err
@@ -228,7 +229,7 @@ func (p *sacctParser) record(emit func(job.Event)) error {
 	switch {
 	case list.list == nil:
 		tell(id)
-	case ran: // no such row is known of sacct; other programs that write its columns sum tasks up
+	case ran: // sacct writes no such row; other programs that use its columns sum up tasks
 		if err := list.each(tell); err != nil {
 			return err
 		}
@@ -243,7 +244,7 @@ func (p *sacctParser) record(emit func(job.Event)) error {
 	return unknown
 }
 
-// split takes a row apart. Fields too many belong to the name.
+// split splits a row into fields. Extra fields belong to the name.
 func (p *sacctParser) split(line []byte) {
 	extra := bytes.Count(line, []byte("|")) - (len(p.form.layout) - 1)
 	p.fields = [columns][]byte{}
@@ -272,8 +273,8 @@ func fieldLength(line []byte) int {
 	return len(line)
 }
 
-// id returns the job's id, "" for a step ("15.batch"). An array's waiting tasks are one row, "11_[3-6%2]", under the
-// array's number, with the list of their numbers.
+// id returns the job's id, "" for a step ("15.batch"). An array's waiting tasks share one row, "11_[3-6%2]": the
+// array's number with a list of task numbers.
 func (p *sacctParser) id() (id string, list tasks, ok bool) {
 	text, rawText := p.fields[jobID], p.fields[jobIDRaw]
 	if bytes.IndexByte(text, '.') >= 0 || bytes.IndexByte(rawText, '.') >= 0 {
@@ -323,9 +324,9 @@ func (p *sacctParser) times() (t job.Times, err error) {
 	}
 	switch {
 	case string(p.fields[state]) == "PENDING":
-		t.Start, t.End = time.Time{}, time.Time{} // a guess of the scheduler's, if anything
+		t.Start, t.End = time.Time{}, time.Time{} // at best a guess by the scheduler
 	case string(p.fields[nodeList]) == "None assigned" && !t.End.IsZero():
-		t.Start = time.Time{} // older versions tell the instant of the cancel
+		t.Start = time.Time{} // older versions write the time of the cancellation here
 	}
 	p.inOrder(&t)
 	return t, checkOrder(&t)
@@ -339,7 +340,7 @@ func (p *sacctParser) time(field string, text []byte) (time.Time, error) {
 	}
 	if unix, ok := logtext.Digits(text); ok {
 		if unix > maxUnix {
-			return time.Time{}, collector.Bad(collector.ReasonTime, field, "no instant of a log: %q", text)
+			return time.Time{}, collector.Bad(collector.ReasonTime, field, "not a plausible time of a log: %q", text)
 		}
 		return instant(unix), nil
 	}
@@ -350,7 +351,7 @@ func (p *sacctParser) time(field string, text []byte) (time.Time, error) {
 	return instant(unix), nil
 }
 
-// attributes returns what the job asked for, and what it was given if it ran.
+// attributes returns the attributes of the request, and those of the allocation if the job ran.
 func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err error) {
 	f := &p.fields
 	var limit time.Duration
@@ -367,7 +368,7 @@ func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err err
 		Queue: p.names.Of(queue), User: p.names.Of(f[user]), Account: p.names.Of(f[account]), QOS: p.names.Of(f[qos]),
 		Name: string(f[jobName]), TimeLimit: limit,
 	}
-	// slurmdbd has the job but not its QOS: it started just now (slurmdb_qos_str in src/common/slurmdb_defs.c)
+	// slurmdbd has just started and does not know the QOS yet (slurmdb_qos_str in src/common/slurmdb_defs.c)
 	if asked.QOS == "Unknown" {
 		asked.QOS = ""
 	}
@@ -384,8 +385,8 @@ func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err err
 	return asked, given, err
 }
 
-// priority returns the scheduler's priority: that of a job that ran is the one with which it started, since slurmdbd
-// keeps the newest that slurmctld reports. A job that is held has 0.
+// priority returns the scheduler's priority. For a job that ran it is the priority at its start, since slurmdbd keeps
+// the newest one that slurmctld reports. A held job has 0.
 func (p *sacctParser) priority() (int64, error) {
 	text := p.fields[priority]
 	if len(text) == 0 {
@@ -401,7 +402,7 @@ func (p *sacctParser) priority() (int64, error) {
 	return n, nil
 }
 
-// size reads amounts from the first of some columns that has one.
+// size reads amounts from the first of the given columns that has a value.
 func (p *sacctParser) size(a *job.Attributes, ran bool, cpus [3]column, nodes, tres [2]column) error {
 	f := &p.fields
 	n, err := firstCount("CPUS", f[cpus[0]], f[cpus[1]], f[cpus[2]])
@@ -467,8 +468,8 @@ func clockLimit(field string, text []byte) (time.Duration, error) {
 	return time.Duration(days*daySeconds+seconds) * time.Second, nil
 }
 
-// kinds returns the kinds of events that the row's state stands for, which may have a reason after it ("CANCELLED by
-// 0") or be cut off ("CANCELLED+").
+// kinds returns the kinds of events for the row's state. The state may be followed by a reason ("CANCELLED by 0") or be
+// truncated ("CANCELLED+").
 func (p *sacctParser) kinds(t job.Times) ([]job.Kind, error) {
 	word, _, _ := bytes.Cut(p.fields[state], []byte(" "))
 	word = bytes.TrimSuffix(word, []byte("+"))
@@ -494,7 +495,7 @@ func (p *sacctParser) kinds(t job.Times) ([]job.Kind, error) {
 	return kinds, err
 }
 
-// setKind makes ev an event of this kind, and drops the instants that lie after it.
+// setKind sets the kind of ev, and removes times after it.
 func setKind(ev *job.Event, kind job.Kind, t job.Times) {
 	ev.Kind = kind
 	switch kind {

@@ -48,7 +48,7 @@ func sacctGood() []formattest.Case {
 	before := job.Times{Submit: at(0), Eligible: at(10)}
 	begun, over := before, before
 	begun.Start, over.Start, over.End = at(60), at(60), at(360)
-	// life is the events of a job that ran, up to the last kind: it asked for 6 processors on a node.
+	// life returns the events of a job that ran, up to the last kind. The job asked for 6 processors on a node.
 	life := func(id string, a job.Attributes, last job.Kind) []job.Event {
 		wanted := a
 		wanted.Procs, wanted.Nodes = asked.Procs, asked.Nodes
@@ -159,13 +159,14 @@ func FuzzSacct(f *testing.F) {
 	formattest.Fuzz(f, sacctSuite(f))
 }
 
-// TestSacctGolden reads rows of a real sacct 22.05, with its columns in another order than ours.
+// TestSacctGolden reads rows of a real sacct 22.05, whose columns are in another order than the recommended one.
 func TestSacctGolden(t *testing.T) {
 	formattest.Golden(t, goldenSuite(slurm.Sacct()), "testdata/sacct.psv", "testdata/sacct.json")
 }
 
-// TestSacctColumns proves that the header rules: any order, other columns, steps among the jobs, time limits as clocks
-// show them; that the recommended columns need none; and that a dump without what is needed says so.
+// TestSacctColumns proves that the header decides: the columns may have any order, others may be among them, steps may
+// stand among the jobs, and time limits may look like clock times. The recommended columns need no header, and a dump
+// without a needed column is reported.
 func TestSacctColumns(t *testing.T) {
 	got := strings.ReplaceAll(slurm.SacctColumns, ",", "|")
 	if strings.Replace(got, "Priority|", "", 1) != sacctHeader {
@@ -185,9 +186,9 @@ func TestSacctColumns(t *testing.T) {
 	}
 }
 
-// TestSacctPriority proves that the submission has the priority that a row in the recommended columns has, with and
-// without a header; that a job without one, or one that is held, has none; that a dump in the columns from before is
-// known from it, however its names and nodes look; and that a priority that is no number is a bad line.
+// TestSacctPriority proves that the submission has the priority of a row in the recommended columns, with and without a
+// header. A job without a priority, and a held job, have none. A dump in the former columns is recognized, whatever its
+// names and nodes look like. A priority that is no number is a bad line.
 func TestSacctPriority(t *testing.T) {
 	header := strings.ReplaceAll(slurm.SacctColumns, ",", "|")
 	const front = "2026-11-20T09:00:00|7|7|" + who + "COMPLETED|" + lived + "90|6|8|1|2|"
@@ -209,7 +210,7 @@ func TestSacctPriority(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"run.sh", "a|b", "7|n1"} { // without the column
+	for _, name := range []string{"run.sh", "a|b", "7|n1"} { // the rows lack the column
 		events := parseSacct(t, collector.Options{Cluster: "alpha"}, front+"n[03-04]|"+name)
 		if len(events) != 3 || events[0].Priority != 0 || events[0].Name != name {
 			t.Errorf("%s: %+v", name, events)
@@ -220,8 +221,8 @@ func TestSacctPriority(t *testing.T) {
 	}
 }
 
-// TestSacctRowOfSeveralLines proves that a row is put together again whose name holds line ends, wherever the name
-// stands, and that one without an end costs no other row.
+// TestSacctRowOfSeveralLines proves that a row is put together again if its name has line ends, wherever the name
+// stands, and that a row without an end costs no other row.
 func TestSacctRowOfSeveralLines(t *testing.T) {
 	const nameFirst = "JobID|JobName|State|Start|End|NCPUS|Submit"
 	const tail = "|COMPLETED|2026-11-20T09:01:00|2026-11-20T09:06:00|4|2026-11-20T09:00:00"

@@ -8,18 +8,18 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// SacctColumns is what to ask sacct for (--format). The name comes last, since sacct does not escape what stands in it.
+// SacctColumns are the columns to request from sacct (--format). The name comes last because sacct does not escape it.
 const SacctColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS," +
 	"AllocCPUS,ReqNodes,NNodes,Priority,NodeList,JobName"
 
-// plainColumns are those that were asked for before priorities were read.
+// plainColumns are the columns that earlier versions of waitcast requested, without priorities.
 const plainColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS," +
 	"AllocCPUS,ReqNodes,NNodes,NodeList,JobName"
 
-// The columns that Open XDMoD asks sites to dump for its shredder, without a header and in UTC
-// (open.xdmod.org, "Resource Manager Notes: Slurm"; classes/OpenXdmod/Shredder/Slurm.php). Version 10 added qos. Before
-// version 9.5 reqgres and reqtres stood in place of reqtres and alloctres; those are read as if they were the latter:
-// a list without "=" is passed over.
+// The columns that Open XDMoD asks sites to dump for its shredder, without a header and in UTC (open.xdmod.org,
+// "Resource Manager Notes: Slurm"; classes/OpenXdmod/Shredder/Slurm.php). Version 10 added qos. Before version 9.5 the
+// columns reqtres and alloctres were reqgres and reqtres. These are read as reqtres and alloctres; a list without "="
+// is skipped.
 const (
 	xdmodColumns = "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end," +
 		"elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,jobname"
@@ -27,7 +27,7 @@ const (
 		"exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,jobname"
 )
 
-// column is one of the columns that are used.
+// column is one of the used columns.
 type column uint8
 
 const (
@@ -56,10 +56,10 @@ const (
 	reqTRES
 	allocTRES
 	clusterName
-	columns // how many there are
+	columns // their number
 )
 
-// columnOf knows the columns by their names in a header line, sacct(1).
+// columnOf maps names in a header line (sacct(1)) to columns.
 func columnOf(name []byte) column {
 	switch strings.ToLower(string(name)) {
 	case "jobidraw":
@@ -124,13 +124,13 @@ func amountColumnOf(name []byte) column {
 // sacctForm is the order of the columns of a dump.
 type sacctForm struct {
 	layout []column
-	nameAt int // the place of the job's name in the layout, -1 for none
-	// utc is true where the guide that asks for this form asks for UTC, too.
+	nameAt int // index of the job's name, -1 for none
+	// utc is true if the guide that defines this form requires UTC.
 	utc bool
 }
 
-// newSacctForm reads the names of columns. Where each line ends with a "|" (sacct -p), the last one is empty. The error
-// names what is missing; the form is of use for splitting rows all the same.
+// newSacctForm parses the names of columns. If lines end with "|" (sacct -p), the last name is empty. The error names
+// missing columns; even then the form can be used to split rows.
 func newSacctForm(names, separator string) (sacctForm, error) {
 	form := sacctForm{nameAt: -1}
 	var seen [columns]bool
@@ -160,22 +160,21 @@ func newSacctForm(names, separator string) (sacctForm, error) {
 	return form, nil
 }
 
-// wellKnownForms are those in which a dump without a header is recognized, ours first.
+// wellKnownForms are the forms that are recognized without a header, waitcast's own first.
 func wellKnownForms() []sacctForm {
 	var forms []sacctForm
 	for _, known := range [...]struct {
 		names string
 		utc   bool
 	}{{SacctColumns, false}, {plainColumns, false}, {xdmodColumns, true}, {xdmodOldColumns, true}} {
-		form, _ := newSacctForm(known.names, ",") // they are complete
+		form, _ := newSacctForm(known.names, ",") // these are complete
 		form.utc = known.utc
 		forms = append(forms, form)
 	}
 	return forms
 }
 
-// fits reports whether a row looks as if it had this form: the instants, the state and the priority stand where they
-// belong.
+// fits reports whether a row seems to have this form: times, state and priority are in their columns.
 func (s *sacctForm) fits(line []byte) bool {
 	if bytes.Count(line, []byte("|"))+1 < len(s.layout) {
 		return false
@@ -198,7 +197,7 @@ func (s *sacctForm) fits(line []byte) bool {
 	return true
 }
 
-// looksLikeTime reports whether a text begins like a date, or is a number of seconds since 1970.
+// looksLikeTime reports whether a text begins like a date, or looks like Unix seconds.
 func looksLikeTime(text []byte) bool {
 	if len(text) >= len("2006-01-02T") && text[4] == '-' && text[10] == 'T' {
 		return true
@@ -206,15 +205,15 @@ func looksLikeTime(text []byte) bool {
 	return len(text) > 0 && isDigits(text)
 }
 
-// isDigits recognizes a number, and nothing.
+// isDigits reports whether a text is empty or consists of digits.
 func isDigits(text []byte) bool {
 	return !slices.ContainsFunc(text, func(c byte) bool { return !isDigit(c) })
 }
 
-// isDigitless recognizes the words for an instant that is not known: "Unknown", "None", nothing.
+// isDigitless reports whether a text means an unknown time: "Unknown", "None" or empty.
 func isDigitless(text []byte) bool { return !slices.ContainsFunc(text, isDigit) }
 
-// isHeader recognizes a header line: most of its words are names of columns. A row mostly begins with a digit.
+// isHeader reports whether a line is a header: most of its words are names of columns. Most rows begin with a digit.
 func isHeader(line []byte) bool {
 	if len(line) == 0 || isDigit(line[0]) {
 		return false
@@ -228,7 +227,7 @@ func isHeader(line []byte) bool {
 	return known >= 2 && 2*known > bytes.Count(line, []byte("|"))
 }
 
-// CheckSacctColumns returns an error if names of columns, separated by commas, are of no use for a dump.
+// CheckSacctColumns returns an error if a list of column names, separated by commas, cannot be used for a dump.
 func CheckSacctColumns(names string) error {
 	_, err := newSacctForm(names, ",")
 	return err

@@ -16,8 +16,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The rows of one job as Open XDMoD's guides of three versions have them asked for (open.xdmod.org,
-// resource-manager-slurm): of version 10 and later, of 9.5, and of 8.
+// These are the rows of one job in the columns that Open XDMoD's guides recommend (open.xdmod.org,
+// resource-manager-slurm): version 10 and later, 9.5, and 8.
 const (
 	xdmod10 = "7|7|alpha|short|normal|physics|phys|100|ann|1001|2026-11-20T08:00:00|2026-11-20T08:00:10|" +
 		"2026-11-20T08:01:00|2026-11-20T08:06:00|00:05:00|0:0|COMPLETED|2|8|6|4Gn|cpu=6,mem=4G,node=1|" +
@@ -30,7 +30,7 @@ const (
 		"01:30:00|n[03-04]|run.sh"
 )
 
-// parseSacct reads lines with a new parser and fails at a bad one.
+// parseSacct reads lines with a new parser. The test fails at a bad line.
 func parseSacct(t *testing.T, o collector.Options, lines ...string) (events []job.Event) {
 	t.Helper()
 	p := slurm.Sacct().New(o)
@@ -42,9 +42,8 @@ func parseSacct(t *testing.T, o collector.Options, lines ...string) (events []jo
 	return events
 }
 
-// TestSacctWellKnownForms proves that dumps in the forms of Open XDMoD are recognized without a header, in any time
-// zone, since it has them asked for in UTC; that a name with bars changes nothing; and that forms may follow one
-// another.
+// TestSacctWellKnownForms proves that dumps in Open XDMoD's forms are recognized without a header, in any time zone,
+// because its guides ask for UTC. A name with bars changes nothing, and one form may follow another.
 func TestSacctWellKnownForms(t *testing.T) {
 	const gib = 1 << 30
 	options := collector.Options{Cluster: "alpha", Location: berlin(t)}
@@ -81,8 +80,8 @@ func TestSacctWellKnownForms(t *testing.T) {
 	}
 }
 
-// TestSacctToldColumns proves that a dump without a header is read by the columns that the configuration names, and
-// that names that are of no use are reported in place of nonsense.
+// TestSacctToldColumns proves that a dump without a header is read by the columns in the configuration, and that
+// useless names of columns are reported instead of wrong jobs.
 func TestSacctToldColumns(t *testing.T) {
 	const row = "COMPLETED|7|4|2026-11-20T08:00:00|2026-11-20T08:01:00|2026-11-20T08:06:00|x"
 	options := collector.Options{Location: time.UTC, Columns: "State,JobID,NCPUS,Submit, Start,End,JobName%80"}
@@ -103,7 +102,7 @@ func TestSacctToldColumns(t *testing.T) {
 	}
 }
 
-// TestSacctCutOff proves that a row whose end is missing at the end of a dump is reported.
+// TestSacctCutOff proves that a row is reported if its end is missing at the end of a dump.
 func TestSacctCutOff(t *testing.T) {
 	p := slurm.Sacct().New(collector.Options{Location: time.UTC}).(collector.Flusher)
 	none := func(job.Event) { t.Error("an event of half a row") }
@@ -118,8 +117,8 @@ func TestSacctCutOff(t *testing.T) {
 	}
 }
 
-// TestSacctOfSeveralClusters proves that of a dump of several clusters the rows of the named one are read, and that a
-// recorded log of which none is named is refused from the second cluster on, in columns and in JSON.
+// TestSacctOfSeveralClusters proves that only the rows of the named cluster are read. If no cluster is named, a
+// recorded log is refused from its second cluster on, in columns and in JSON.
 func TestSacctOfSeveralClusters(t *testing.T) {
 	const header = "Cluster|JobID|State|Start|End|NCPUS|Submit"
 	row := func(cluster string) string { return cluster + "|7|COMPLETED|1795161660|1795161960|4|1795161600" }
@@ -143,7 +142,7 @@ func TestSacctOfSeveralClusters(t *testing.T) {
 		options collector.Options
 		want    string
 	}{
-		{collector.Options{}, " 3 3 3"}, // followed: as ever
+		{collector.Options{}, " 3 3 3"}, // a followed log is read as before
 		{collector.Options{Recorded: true}, " 3 refused 3"},
 		{collector.Options{Recorded: true, Only: "beta"}, " 0 3 0"},
 	} {
@@ -156,8 +155,8 @@ func TestSacctOfSeveralClusters(t *testing.T) {
 	}
 }
 
-// TestSacctDuplicates proves that the tries of a requeued job, which sacct -D has as rows with the same number, become
-// tries of one job: each row has its own submission, which Slurm sets anew at a requeue.
+// TestSacctDuplicates proves that the tries of a requeued job become tries of one job. sacct -D has them as rows with
+// the same number, and each row has its own submission, which Slurm sets at the requeue.
 func TestSacctDuplicates(t *testing.T) {
 	const first = "2026-11-20T08:00:00|7|7|" + who +
 		"REQUEUED|2026-11-20T08:00:00|2026-11-20T08:01:00|2026-11-20T08:06:00|" + sized
@@ -173,13 +172,13 @@ func TestSacctDuplicates(t *testing.T) {
 	}
 }
 
-// TestSacctOfOtherSites reads real dumps of other sites and compares their jobs with what a split of each row at its
-// bars says.
+// TestSacctOfOtherSites reads real dumps of other sites and compares their jobs with a plain split of each row at its
+// bars.
 func TestSacctOfOtherSites(t *testing.T) {
 	for _, c := range []struct {
 		file string
 		rows int
-		jobs int // in the picture: arrays in one row are as many as their list says
+		jobs int // in the picture: an array in one row counts as many jobs as its list has
 	}{
 		{"logs/site-a.sacct", 4285, 4285},
 		{"logs/sacct-arrays", 6, 1 + 3 + 2 + 4 + 4 + 9},

@@ -13,12 +13,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// SacctJSONName is how commands name the format of accounting dumps in JSON.
+// SacctJSONName is the name of the format of accounting dumps in JSON, for commands.
 const SacctJSONName = "slurm-sacct-json"
 
-// SacctJSON returns the format of what sacct --json prints, and of what slurmrestd answers to GET /slurmdb/.../jobs: a
-// document whose records are jobs, of the data parsers 0.0.38 to 0.0.44. It cannot be followed: a document is written
-// once.
+// SacctJSON returns the format of the output of sacct --json and of slurmrestd's answer to GET /slurmdb/.../jobs, by
+// the data parsers 0.0.38 to 0.0.44: a document whose records are jobs. It cannot be followed, because a document is
+// written once.
 func SacctJSON() collector.Format {
 	return collector.Format{Name: SacctJSONName, Order: collector.BySubmit,
 		New: func(o collector.Options) collector.Parser {
@@ -28,12 +28,12 @@ func SacctJSON() collector.Format {
 	}
 }
 
-// accountedJob is what is read of a job of the accounting, as the data parsers write it: the tables JOB in
+// accountedJob has the used fields of a job in the accounting, as the data parsers write it: see the tables JOB in
 // src/plugins/openapi/dbv0.0.38/parse.c and in src/plugins/data_parser/v0.0.39 to v0.0.44/parsers.c. Up to 0.0.39
-// numbers stand by themselves, and a state is one word.
+// numbers are plain, and a state is one word.
 type accountedJob struct {
 	JobID restNumber `json:"job_id"`
-	// CtldState stands only in the answers about slurmctld's own jobs, which have other keys.
+	// CtldState occurs only in answers about slurmctld's own jobs, which have other keys and are refused.
 	CtldState restWords `json:"job_state"`
 	Name      string    `json:"name"`
 	Cluster   string    `json:"cluster"`
@@ -69,7 +69,7 @@ type accountedJob struct {
 	} `json:"tres"`
 }
 
-// accountedTimes are in Unix seconds, durations in seconds, the limit in minutes.
+// accountedTimes has times in Unix seconds, durations in seconds, and the limit in minutes.
 type accountedTimes struct {
 	Elapsed   restNumber `json:"elapsed"`
 	Eligible  restNumber `json:"eligible"`
@@ -87,7 +87,7 @@ type accountedTRES []struct {
 	Count float64 `json:"count"`
 }
 
-// text returns the list as sacct -P writes it. Memory is counted in MiB; a negative count is of something unknown.
+// text formats the list like sacct -P. Memory is in MiB; a negative count means unknown.
 func (l accountedTRES) text() (text []byte) {
 	for _, r := range l {
 		if !(r.Count >= 0 && r.Count < 1<<53) {
@@ -118,7 +118,7 @@ func (l accountedTRES) count(kind string) []byte {
 	return nil
 }
 
-// restText is a text, or a number that stands in its place.
+// restText is a text, in JSON a string or a number.
 type restText string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -137,14 +137,13 @@ func (s *restText) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// noValue is from where on 32 bits mean that there is no value, or no end (NO_VAL and INFINITE in slurm/slurm.h): data
-// parser 0.0.38 writes them as they are.
+// noValue is the smallest 32-bit number that means no value or infinity (NO_VAL and INFINITE in slurm/slurm.h); data
+// parser 0.0.38 writes these numbers.
 const noValue = 0xfffffffe
 
 func (v restNumber) known() bool { return v.set && v.n < noValue }
 
-// sacctJSONParser reads the jobs of a document: each is brought into the columns of sacct -P, so that both are read in
-// one way.
+// sacctJSONParser converts the jobs of a document to the columns of sacct -P, so that both are parsed in the same way.
 type sacctJSONParser struct{ sacctParser }
 
 var _ collector.Parser = (*sacctJSONParser)(nil)
@@ -173,7 +172,7 @@ func (p *sacctJSONParser) Parse(record []byte, emit func(job.Event)) error {
 	return p.record(emit)
 }
 
-// fill writes the job into the columns.
+// fill sets the columns from the job.
 func (p *sacctJSONParser) fill(j *accountedJob) {
 	name := j.User
 	if name == "" {
@@ -195,7 +194,7 @@ func (p *sacctJSONParser) fill(j *accountedJob) {
 	}
 }
 
-// digits returns a number as a column has it.
+// digits formats a number for a column.
 func digits(v restNumber) []byte {
 	if !v.known() && v.n != 0 {
 		return nil
@@ -203,8 +202,8 @@ func digits(v restNumber) []byte {
 	return []byte(v.String())
 }
 
-// start returns when the job started. Some releases of the data parsers 0.0.38 and 0.0.39 write the eligible time in
-// its place; then the start is the end less the elapsed and the suspended time.
+// start returns the start of the job. Some releases of the data parsers 0.0.38 and 0.0.39 write the eligible time
+// instead; then the start is the end minus the elapsed and the suspended time.
 func (t *accountedTimes) start() restNumber {
 	ran := t.End.n - t.Elapsed.n - t.Suspended.n
 	if t.Start.n == t.Eligible.n && t.End.n > 0 && t.Elapsed.set && t.Elapsed.n > 0 && ran > t.Start.n {
@@ -232,15 +231,15 @@ func (p *sacctJSONParser) ReadAt(time.Time) {}
 // After implements collector.Dated: all instants are Unix seconds.
 func (p *sacctJSONParser) After(time.Time) {}
 
-// maxJobDocument bounds the bytes of one job: with its steps it may have many.
+// maxJobDocument bounds the bytes of one job, which may have many steps.
 const maxJobDocument = 64 << 20
 
-// jobDocument takes documents apart whose records are the elements of "jobs". Several may follow each other.
+// jobDocument reads documents whose records are the elements of "jobs". A file may contain several documents.
 type jobDocument struct {
 	decoder *json.Decoder
 	from    *lineCounter
 	inJobs  bool
-	// found is true once "jobs" was met in the document that is open.
+	// found is true if "jobs" has been found in the current document.
 	found bool
 }
 
@@ -302,7 +301,7 @@ func (d *jobDocument) skipTo() error {
 	return cutOff(expect(d.decoder, '}'))
 }
 
-// cutOff returns the error of a document that ends too early in place of the end of a file.
+// cutOff converts the end of the file inside a document to an error.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -310,14 +309,14 @@ func cutOff(err error) error {
 	return err
 }
 
-// lineCounter knows the lines of a text by their offsets, as far as they lie ahead of the newest question, and ends the
-// reading of what is too long.
+// lineCounter finds the line number of an offset in a text that is being read. It keeps only line ends after the offset
+// of the last call, and stops the reading of a text that is too long.
 type lineCounter struct {
 	from   io.Reader
-	budget int // bytes
+	budget int // bytes left
 	read   int64
-	lines  int64   // that end before the offset that was asked about last
-	ahead  []int64 // offsets of line ends behind it
+	lines  int64   // lines that end before the last offset
+	ahead  []int64 // offsets of line ends after it
 }
 
 // Read implements io.Reader.

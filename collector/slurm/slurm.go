@@ -1,8 +1,8 @@
-// Package slurm reads what Slurm writes about its jobs: the job completion log (jobcomp/filetxt), the controller's own
-// log (slurmctld.log) and dumps of the accounting data base (sacct -P).
+// Package slurm reads Slurm's logs of jobs: the job completion log (jobcomp/filetxt), the controller's own log
+// (slurmctld.log) and dumps of the accounting data base (sacct -P).
 //
-// The three name a job in one way, so that their events meet: see TaskID. docs/formats/slurm.md explains what is read,
-// and why.
+// All three use the same job ids, so that their events can be combined: see TaskID. docs/formats/slurm.md explains
+// which fields are read, and why.
 //
 // Sources: the logs of a real Slurm 22.05.8; of github.com/SchedMD/slurm the files
 // src/plugins/jobcomp/filetxt/jobcomp_filetxt.c (JOB_FORMAT, jobcomp_p_record_job_end), src/common/log.c (the times and
@@ -19,13 +19,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// maxProcs bounds sizes, so that nothing overflows later on. Slurm's own counts have 32 bits.
+// maxProcs bounds sizes, so that later sums cannot overflow. Slurm's own counts have 32 bits.
 const maxProcs = 1<<31 - 1
 
-// TaskID is the id by which all sources name a task of a job array (sep '_') or a component of a heterogeneous job (sep
-// '+'): "9_1", "21+1". Slurm gives every one of them a number of its own as well; the one whose number is the whole's
-// (an array's last task, a heterogeneous job's first component) is named by that number alone: it is the record under
-// which the whole was submitted and waited. raw is the own number, 0 where it is not known.
+// TaskID returns the id that all sources use for a task of a job array (sep '_') or a component of a heterogeneous job
+// (sep '+'): "9_1", "21+1". Each task and component also has a job number (raw; 0 if unknown). If that equals the
+// number of the whole (an array's last task, a heterogeneous job's first component), the id is the number alone: it is
+// the record under which the whole was submitted and waited.
 func TaskID(raw, whole int64, sep byte, index int64) string {
 	if raw == whole || raw == 0 && sep == '+' && index == 0 {
 		return strconv.FormatInt(whole, 10)
@@ -36,7 +36,7 @@ func TaskID(raw, whole int64, sep byte, index int64) string {
 	return string(strconv.AppendInt(b, index, 10))
 }
 
-// common is what every parser of this package has.
+// common is the common part of the parsers of this package.
 type common struct {
 	options collector.Options
 	clock   clock
@@ -51,7 +51,7 @@ func newCommon(o collector.Options) common {
 	return common{options: o, clock: clock{loc: loc}}
 }
 
-// inOrder takes as the second pass of an hour that clocks show twice what would run backwards as the first.
+// inOrder resolves times in an hour that clocks show twice: it takes the second pass if the first would run backwards.
 func (c *common) inOrder(t *job.Times) {
 	second := func(t *time.Time, before time.Time) {
 		if !t.IsZero() && t.Before(before) {
@@ -68,7 +68,7 @@ func (c *common) inOrder(t *job.Times) {
 	second(&t.End, begun)
 }
 
-// checkProcs refuses a size that cannot be. A job that ran had processors; of one that did not, 0 says nothing.
+// checkProcs refuses an impossible size. A job that ran had processors; for one that did not run, 0 means unknown.
 func (c *common) checkProcs(field string, procs int64, ran bool) error {
 	limit := int64(c.options.MaxProcs)
 	switch {
@@ -83,7 +83,7 @@ func (c *common) checkProcs(field string, procs int64, ran bool) error {
 	return nil
 }
 
-// checkOrder refuses a life that runs backwards. Instants that are not known are the zero time.
+// checkOrder refuses times that run backwards. Unknown times are zero.
 func checkOrder(t *job.Times) error {
 	if !t.Start.IsZero() && t.Start.Before(t.Submit) {
 		return collector.Bad(collector.ReasonTime, "start", "%d is before the submit at %d", t.Start.Unix(),
@@ -100,11 +100,11 @@ func checkOrder(t *job.Times) error {
 	return nil
 }
 
-// maxMinutes is the longest time limit that is believed; Slurm's "no limit" are larger numbers.
+// maxMinutes is the longest accepted time limit; larger numbers are Slurm's codes for no limit.
 const maxMinutes = 100 * 365 * 24 * 60
 
-// minutes reads a time limit in minutes. Words (UNLIMITED, Partition_Limit) and a number beyond all reason mean that
-// the job has none of its own, which is 0.
+// minutes parses a time limit in minutes. It returns 0, no limit, for words (UNLIMITED, Partition_Limit) and for
+// numbers above maxMinutes.
 func minutes(field string, b []byte) (time.Duration, error) {
 	if len(b) == 0 || !isDigit(b[0]) {
 		return 0, noLimit(field, b)
@@ -119,7 +119,7 @@ func minutes(field string, b []byte) (time.Duration, error) {
 	return time.Duration(n) * time.Minute, nil
 }
 
-// noLimit accepts the words for a limit that is none (time_unset2str and secs2time_str in src/common/parse_time.c).
+// noLimit accepts the words for no limit (time_unset2str and secs2time_str in src/common/parse_time.c).
 func noLimit(field string, b []byte) error {
 	switch string(b) {
 	case "", "UNLIMITED", "INFINITE", "Partition_Limit", "NONE", "INVALID":

@@ -11,11 +11,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// settle is the minimum age of a change that a snapshot reports: younger changes are left to the log, which has them to
-// the millisecond and may be a moment behind. Attributes of jobs that are in the log are reported at once.
+// settle is the minimum age of a change that a snapshot reports. Newer changes are left to the log, which has them with
+// milliseconds and may be slightly behind. Attributes of jobs in the log are reported at once.
 const settle = 2 * time.Second
 
-// Live is what the picture of the cluster holds of a job.
+// Live has the state of a job in the picture of the cluster.
 type Live struct {
 	job.Attributes
 	Submit, Eligible time.Time
@@ -24,38 +24,51 @@ type Live struct {
 	Suspended        bool
 }
 
-// SnapshotConfig is what a Snapshot is made from.
+// SnapshotConfig configures a Snapshot.
 type SnapshotConfig struct {
 	Options collector.Options
-	// Picture returns the jobs of the picture that live.
+	// Picture returns the live jobs of the picture.
 	Picture func() map[string]Live
-	// Alone is set if no log has submissions, starts and ends: then the snapshot reports them, as far as it sees them.
+	// Alone is set if no log has submissions, starts and ends. Then the snapshot reports them, as far as it can observe
+	// them.
 	Alone bool
-	// User is the daemon's own user where Slurm may hide other users' jobs from it (PrivateData), else "".
+	// User is the daemon's own user if Slurm may hide other users' jobs from it (PrivateData), else "".
 	User string
 }
 
-// Snapshot compares squeue's output with the picture, and returns the differences as events. The picture may be ahead
-// of a snapshot or behind it by a moment, so that it never undoes anything at once: a job that is gone, or waits again,
-// must be so in two snapshots in a row.
+// Snapshot compares squeue's output with the picture, and returns the differences as events. The picture may be
+// slightly ahead of a snapshot or behind it. So a job is reported as gone, or as waiting again, only after two
+// consecutive snapshots.
 //
-// A snapshot has no history: its events of unseen jobs give no forecast (the cluster's fold derives their submissions),
-// unless it is alone.
+// A snapshot has no history: events of jobs seen for the first time cause no forecast (the cluster's fold derives their
+// submissions), unless Alone is set.
 type Snapshot struct {
 	cfg    SnapshotConfig
 	parser squeueParser
-	first  bool      // no snapshot was taken yet
-	asked  time.Time // when the last one was
-	open   bool      // other users' jobs are seen
+	first  bool      // no snapshot was taken before
+	asked  time.Time // time of the last snapshot
+	open   bool      // other users' jobs are visible
 	seen   map[string]bool
-	// What the last snapshot found, by job; at is when it was first found.
+	// Differences found by the last snapshot, by job.
 	missing, requeued, unknown, switched map[string]finding
+	// reasons has the reasons of waiting jobs in the last snapshot that are not settled yet, by job.
+	reasons map[string]reasonSince
 }
 
-// finding is something that the last snapshot found.
+// reasonSince is the reason of a waiting job, with the time since which its cause has been the same.
+type reasonSince struct {
+	reason string
+	at     time.Time
+}
+
+// reasonSettles is the minimum time for which a job must wait with the same cause until its reason is settled, if
+// snapshots are frequent: schedulers examine their jobs every few seconds.
+const reasonSettles = 3 * time.Second
+
+// finding is a difference that the last snapshot found.
 type finding struct {
 	at       time.Time
-	reported bool // an event was made of it
+	reported bool // reported in an event
 }
 
 // NewSnapshot returns a Snapshot.
@@ -63,15 +76,15 @@ func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 	return &Snapshot{
 		cfg: cfg, parser: squeueParser{newCommon(cfg.Options)}, first: true, open: cfg.User == "",
 		seen: map[string]bool{}, missing: map[string]finding{}, requeued: map[string]finding{},
-		unknown: map[string]finding{}, switched: map[string]finding{},
+		unknown: map[string]finding{}, switched: map[string]finding{}, reasons: map[string]reasonSince{},
 	}
 }
 
-// maxBadLines bounds the lines of one snapshot that go to quarantine.
+// maxBadLines bounds the lines of one snapshot that go to the quarantine.
 const maxBadLines = 20
 
-// Read parses the output of a call that began at an instant. If most of it cannot be read, the answer has an error and
-// no events; if one line cannot, no job is taken for gone.
+// Read parses the output of a call that began at the given time. If most of it cannot be parsed, the answer has an
+// error and no events. If any line cannot be parsed, no job is reported as gone.
 func (s *Snapshot) Read(output []byte, asked time.Time) source.Answer {
 	var refused refusals
 	rows, lines := s.parser.rows(output, refused.add)
@@ -106,16 +119,18 @@ func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Tim
 	c := comparison{
 		Snapshot: s, at: asked.UTC(), picture: s.cfg.Picture(), present: make(map[string]bool, len(rows)),
 		nextRequeued: map[string]finding{}, nextUnknown: map[string]finding{}, nextSwitched: map[string]finding{},
-		left: map[string]int{}, split: map[string]int{},
+		nextReasons: map[string]reasonSince{},
+		left:        map[string]int{}, split: map[string]int{},
 		emit: func(ev job.Event) { a.Events = append(a.Events, ev) },
 	}
+	throttleTasks(rows)
 	for i := range rows {
 		if !rows[i].array {
 			c.row(&rows[i])
 		}
 	}
 	c.arrays(rows)
-	s.requeued, s.unknown, s.switched = c.nextRequeued, c.nextUnknown, c.nextSwitched
+	s.requeued, s.unknown, s.switched, s.reasons = c.nextRequeued, c.nextUnknown, c.nextSwitched, c.nextReasons
 	if refused.count == 0 {
 		c.gone()
 	}
@@ -123,7 +138,7 @@ func (s *Snapshot) take(rows []row, lines int, refused *refusals, asked time.Tim
 	return a
 }
 
-// comparison is the work on one snapshot.
+// comparison compares one snapshot with the picture.
 type comparison struct {
 	*Snapshot
 	at                        time.Time
@@ -131,7 +146,8 @@ type comparison struct {
 	present                   map[string]bool
 	nextRequeued, nextUnknown map[string]finding
 	nextSwitched              map[string]finding
-	// Of arrays, by number: the tasks whose starts are left to the log, and those that have a row of their own in this
+	nextReasons               map[string]reasonSince
+	// By array number: the tasks whose starts are left to the log, and the tasks with a row of their own in this
 	// snapshot.
 	left, split map[string]int
 	emit        func(job.Event)
@@ -143,13 +159,16 @@ func (c *comparison) row(r *row) {
 	live, known := c.picture[r.id]
 	switch r.phase {
 	case leaving:
-		c.present[r.id] = known && live.Start.IsZero() // it waits again
+		c.present[r.id] = known && live.Start.IsZero() // the job waits again
 		return
 	case over:
 		c.ended(r)
 		return
 	}
 	c.present[r.id], c.seen[r.id] = true, true
+	if r.phase == waiting && live.Start.IsZero() {
+		r.settled = c.settles(r, live.Settled)
+	}
 	if known {
 		c.known(r, &live)
 		c.switches(r, &live)
@@ -158,25 +177,25 @@ func (c *comparison) row(r *row) {
 	}
 }
 
-// event makes an event about a row's job.
+// event returns an event about a row's job.
 func (c *comparison) event(kind job.Kind, r *row) job.Event {
 	return job.Event{Kind: kind, Cluster: c.cfg.Options.Cluster, ID: r.id, Time: c.at, Attributes: r.Attributes,
 		Live: !c.first}
 }
 
-// fresh reports whether a change is so recent that the log should have it.
+// fresh reports whether a change is so recent that it is left to the log.
 func (c *comparison) fresh(at time.Time) bool {
 	return !c.cfg.Alone && at.After(c.at.Add(-settle))
 }
 
-// ended reports the end of a job, once, with all that is known of the job, which may have come and gone between two
-// snapshots. The first snapshot reports it for jobs that the picture still has, and without a log for all: they ended
-// while the daemon was down.
+// ended reports the end of a job, once, with all its attributes, because the job may have come and gone between two
+// snapshots. The first snapshot reports ends from the time when the daemon was down: of jobs that are still in the
+// picture or, without a log, of all jobs.
 func (c *comparison) ended(r *row) {
 	_, pictured := c.picture[r.id]
 	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
 	recent := !r.Times.End.Before(c.at.Add(-settle))
-	if recent { // a later snapshot reports it whole; until then it has not vanished
+	if recent { // a later snapshot reports the end; until then the job is not gone
 		c.present[r.id] = true
 	}
 	if late && !pictured || recent {
@@ -187,8 +206,8 @@ func (c *comparison) ended(r *row) {
 	c.emit(ev)
 }
 
-// unknownJob reports a job that the picture does not have. If it was reported before and is still not there, the
-// picture took it for gone (a kill that was refused, a try that ended): it is submitted again as of now.
+// unknownJob reports a job that is not in the picture. If it was reported before and is still missing, the picture
+// considers it ended (after a refused kill, or because an attempt ended). Then the job is submitted again as of now.
 func (c *comparison) unknownJob(r *row) {
 	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
 		c.left[wholeOf(r.id)]++
@@ -216,7 +235,7 @@ func (c *comparison) unknownJob(r *row) {
 		ev = c.event(job.Update, r)
 	}
 	ev.Times = times
-	if !told && times.Submit.After(c.at) { // it came while squeue was at work
+	if !told && times.Submit.After(c.at) { // submitted while squeue ran
 		ev.Time = times.Submit
 	}
 	if times.Start.After(ev.Time) {
@@ -233,7 +252,7 @@ func (c *comparison) unknownJob(r *row) {
 	}
 }
 
-// known reports the differences of a job that the picture has.
+// known reports the differences of a job that is in the picture.
 func (c *comparison) known(r *row, live *Live) {
 	news := c.news(r, live)
 	switch {
@@ -253,9 +272,12 @@ func (c *comparison) known(r *row, live *Live) {
 		c.waitsAgain(r)
 		return
 	}
-	if r.phase == waiting && !live.Start.IsZero() { // what it asked for is not what it was given meanwhile
+	if r.phase == waiting && !live.Start.IsZero() { // the request must not replace the allocation
 		news.Procs, news.Nodes, news.Memory, news.GPUs, news.GPUType = 0, 0, 0, 0, ""
 		news.Tasks, news.Priority = 0, 0
+	}
+	if r.phase == waiting && live.Start.IsZero() {
+		news.Settled = r.settled
 	}
 	held := r.phase == waiting && r.blocked && live.Start.IsZero()
 	news.ID, news.Time, news.Cluster, news.Live = r.id, c.at, c.cfg.Options.Cluster, !c.first
@@ -272,8 +294,27 @@ func (c *comparison) known(r *row, live *Live) {
 	c.emit(news)
 }
 
-// switches reports that a running job was suspended or resumed, once two snapshots agree, at the instant of the first;
-// without a log at once.
+// settles returns the reason of a waiting job if all snapshots of the last reasonSettles have had the same cause. It
+// does so once per job, and otherwise returns "". Slurm shows a new job as waiting for its priority until it has
+// examined it.
+func (c *comparison) settles(r *row, before string) string {
+	cause := job.CauseOf(r.reason)
+	if before != "" || cause == job.NoCause {
+		return ""
+	}
+	now := reasonSince{r.reason, c.at}
+	if was := c.reasons[r.id]; job.CauseOf(was.reason) == cause {
+		if c.at.Sub(was.at) >= reasonSettles {
+			return r.reason
+		}
+		now.at = was.at
+	}
+	c.nextReasons[r.id] = now
+	return ""
+}
+
+// switches reports that a running job was suspended or resumed. It does so when two snapshots agree, with the time of
+// the first one; without a log it reports at once.
 func (c *comparison) switches(r *row, live *Live) {
 	if r.phase != holding || live.Start.IsZero() || r.stopped == live.Suspended {
 		return
@@ -288,7 +329,7 @@ func (c *comparison) switches(r *row, live *Live) {
 	}
 }
 
-// switchAt makes the event that brings a job into the state of its row.
+// switchAt returns the event that brings a job into the state of its row.
 func (c *comparison) switchAt(at time.Time, r *row) job.Event {
 	ev := job.Event{Kind: job.Resume, Cluster: c.cfg.Options.Cluster, ID: r.id, Time: at, Live: !c.first}
 	if r.stopped {
@@ -297,7 +338,7 @@ func (c *comparison) switchAt(at time.Time, r *row) job.Event {
 	return ev
 }
 
-// waitsAgain reports that a job that ran waits again, once two snapshots agree.
+// waitsAgain reports that a job that ran waits again, when two snapshots agree.
 func (c *comparison) waitsAgain(r *row) {
 	f, again := c.requeued[r.id]
 	if !again {
@@ -315,8 +356,8 @@ func (c *comparison) waitsAgain(r *row) {
 	}
 }
 
-// news is what a row knows better than the picture. A job that asked for several queues is in the first, until it
-// starts in one; the picture may have it in another of them.
+// news returns the attributes of a row that differ from the picture. A job that requested several queues is shown in
+// the first until it starts in one. The picture may have it in another of them.
 func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	better(&ev.Queue, r.Queue, live.Queue)
 	if r.phase == waiting && slices.Contains(r.queues, live.Queue) {
@@ -337,13 +378,24 @@ func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	if left := live.Tasks - c.split[r.id]; live.Tasks == 0 || !r.tasks.cut || r.Tasks > left {
 		better(&ev.Tasks, r.Tasks, left)
 	}
+	if r.After != job.UnknownAfter || live.After != "" {
+		better(&ev.After, r.After, live.After)
+	}
+	better(&ev.Throttle, r.Throttle, live.Throttle)
+	if live.Throttle > 0 && r.Throttle == 0 && len(r.tasks.ranges) > 0 {
+		ev.Throttle = job.NoThrottle // the throttle was removed
+	}
+	better(&ev.Nice, r.Nice, live.Nice)
+	if live.Lowered() != 0 && r.Nice == 0 && r.phase == waiting {
+		ev.Nice = job.NoNice
+	}
 	better(&ev.TimeLimit, r.TimeLimit, live.TimeLimit)
 	better(&ev.Times.Eligible, r.Eligible, live.Eligible)
 	return ev
 }
 
-// moved reports whether a priority is more than a twentieth off the one that was reported last: priorities grow with a
-// job's age, all the time.
+// moved reports whether a priority differs by more than 1/20 from the last reported one. Priorities grow continuously
+// with a job's age.
 func moved(now, told int64) bool {
 	return now != 0 && max(now-told, told-now)*20 > told
 }
@@ -355,8 +407,8 @@ func better[T comparable](to *T, told, known T) {
 	}
 }
 
-// gone ends the jobs of the picture that are in neither this snapshot nor the one before, at the instant of the first
-// without them.
+// gone ends the jobs of the picture that are missing in this snapshot and the one before, at the time of the first
+// snapshot without them.
 func (c *comparison) gone() {
 	next := map[string]finding{}
 	for _, id := range slices.Sorted(maps.Keys(c.picture)) {
@@ -372,7 +424,7 @@ func (c *comparison) gone() {
 			}
 		} else {
 			ev := job.Event{Kind: job.End, Cluster: c.cfg.Options.Cluster, ID: id, Time: f.at, Live: !c.first}
-			if f.reported { // that was too early for it
+			if f.reported { // the first report came too early
 				ev.Time = c.at
 			}
 			ev.Times.End = ev.Time

@@ -15,15 +15,16 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// shown is a line of squeue.
+// shown is a job in a line of squeue.
 type shown struct {
 	id, raw, state, queue, user string
 	procs                       string
 	limit                       string
-	submit, start, end          int64 // seconds after at(0); 0 means none, but for submit
+	submit, start, end          int64 // seconds after at(0); except in submit, 0 means none
 	reason                      string
 	priority, shared            string
 	tres, perNode               string
+	dependency, nice            string
 }
 
 func (s shown) line() string {
@@ -43,9 +44,9 @@ func (s shown) line() string {
 		s.id, or(s.raw, s.id), or(s.state, "PENDING"), or(s.queue, "short"), or(s.user, "alice"), "(null)", "normal",
 		or(s.procs, "2"), "1",
 		or(s.limit, "2:00"), fmt.Sprint(unix + s.submit), fmt.Sprint(unix + s.submit), when(s.start), when(s.end),
-		or(s.reason, "Priority"),
+		or(s.reason, "None"),
 		or(s.priority, "1000"), or(s.shared, "OK"), or(s.tres, "cpu=2,node=1,billing=2"), "N/A", or(s.perNode, "N/A"),
-		"N/A", "1", "",
+		"N/A", "1", or(s.dependency, "(null)"), or(s.nice, "0"), "",
 	}, "\x1f") + "\n"
 }
 
@@ -65,7 +66,7 @@ func newStage(t *testing.T, alone bool, user string) *stage {
 			live := map[string]slurm.Live{}
 			for _, jobs := range [][]*cluster.Job{s.state.Running(), s.state.Queued()} {
 				for _, j := range jobs {
-					live[j.ID] = slurm.Live{Attributes: j.Attributes, Submit: j.Submit, Eligible: j.Eligible,
+					live[j.ID] = slurm.Live{Attributes: j.Reported(), Submit: j.Submit, Eligible: j.Eligible,
 						Start: j.Start, Held: j.Held, Suspended: !j.Suspended.IsZero()}
 				}
 			}
@@ -75,7 +76,7 @@ func newStage(t *testing.T, alone bool, user string) *stage {
 	return s
 }
 
-// fold takes in events and returns the changes in short.
+// fold takes in events and returns the changes in short form.
 func (s *stage) fold(events ...job.Event) string {
 	var out []string
 	for _, ev := range events {
@@ -91,7 +92,7 @@ func (s *stage) fold(events ...job.Event) string {
 	return strings.Join(out, " ")
 }
 
-// snap takes a snapshot at a second and returns the changes it made.
+// snap takes a snapshot at a second and returns its changes.
 func (s *stage) snap(second int64, jobs ...shown) string {
 	s.t.Helper()
 	return s.fold(s.answer(second, jobs...).Events...)
@@ -114,8 +115,8 @@ func told1(kind job.Kind, id string, second int64) job.Event {
 	return event(kind, id, at(second), job.Attributes{}, job.Times{})
 }
 
-// What a snapshot tells beside a log, step by step: every step is a snapshot (its line begins with its time) or what
-// the log says.
+// TestSnapshotBesideALog proves, step by step, what a snapshot reports beside a log. A step is a snapshot (its line
+// begins with its time) or a line of the log.
 func TestSnapshotBesideALog(t *testing.T) {
 	waits, runs := shown{id: "5", submit: 10}, shown{id: "5", state: "RUNNING", submit: 10, start: 20}
 	held := waits
@@ -207,7 +208,7 @@ func TestSnapshotBesideALog(t *testing.T) {
 			snap(15, "15:9-hold", shown{id: "9_[5-7%1]", raw: "9", submit: 10, reason: "JobArrayTaskLimit"}),
 			snap(25, "25:9-release", shown{id: "9_[5-7%1]", raw: "9", submit: 10}),
 			log(told1(job.Start, "9_5", 26)),
-			snap(40, "40:9_5-update", shown{id: "9_[6-7]", raw: "9", submit: 10},
+			snap(40, "40:9_5-update", shown{id: "9_[6-7%1]", raw: "9", submit: 10},
 				shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
 			snap(55, "55:9-update", shown{id: "9_7", raw: "9", submit: 10},
 				shown{id: "9_5", raw: "10", state: "RUNNING", user: "bob", submit: 10, start: 26}),
@@ -221,7 +222,8 @@ func TestSnapshotBesideALog(t *testing.T) {
 			snap(45, "", suspended), log(told1(job.Suspend, "5", 45)), snap(60, "", suspended)}},
 		{"first seen suspended", "",
 			[]step{snap(30, "10:5-submit* 30:5-start 30:5-suspend", suspended), snap(45, "", suspended)}},
-		{"held for another reason", "", []step{log(submit), snap(15, "15:5-hold", held), snap(30, "", held),
+		{"held for another reason", "", []step{log(submit), snap(15, "15:5-hold", held),
+			snap(30, "30:5-update", held), // the reason has settled
 			snap(45, "45:5-hold", shown{id: "5", submit: 10, reason: "Dependency"})}},
 		{"a heterogeneous job", "", []step{log(told1(job.Submit, "21", 10)),
 			snap(15, "15:21-update 10:21+1-submit*", shown{id: "21+0", raw: "21", submit: 10},
@@ -240,8 +242,81 @@ func TestSnapshotBesideALog(t *testing.T) {
 	}
 }
 
-// Without a log the snapshot tells the lives of jobs as far as it sees them, and only jobs that were seen waiting count
-// as submitted before its eyes.
+// TestFrequentSnapshotsSettleLater proves that two snapshots in quick succession do not settle a reason, because the
+// scheduler has not looked at its jobs between them.
+func TestFrequentSnapshotsSettleLater(t *testing.T) {
+	s := newStage(t, false, "")
+	s.fold(told1(job.Submit, "5", 10))
+	for i, reason := range []string{
+		"None", "Priority", "Priority", "Priority", "QOSGrpCpuLimit", "QOSGrpCpuLimit", "AssocGrpCpuLimit",
+	} {
+		s.snap(15+int64(i), shown{id: "5", submit: 10, reason: reason})
+		if got := s.state.Job("5").Settled; got != "" {
+			t.Fatalf("settled at %q in second %d", got, 15+i)
+		}
+	}
+	s.snap(22, shown{id: "5", submit: 10, reason: "QOSGrpCpuLimit"}) // a limit, for 3 s
+	if got := s.state.Job("5").Settled; got != "QOSGrpCpuLimit" {
+		t.Errorf("settled at %q, want the limit", got)
+	}
+}
+
+// TestSnapshotConfirmsGuesses proves that a snapshot reports a job's attributes even if they equal what the picture had
+// guessed (one processor, the default queue). Otherwise they would stay marked as guessed.
+func TestSnapshotConfirmsGuesses(t *testing.T) {
+	s := newStage(t, false, "")
+	s.fold(told1(job.Submit, "5", 10), told1(job.Start, "5", 10))
+	if j := s.state.Job("5"); j.Procs != 1 || !j.Unsized || !j.Unqueued {
+		t.Fatalf("the picture has %+v", j)
+	}
+	row := shown{id: "5", state: "RUNNING", queue: cluster.DefaultQueue, procs: "1", submit: 10, start: 10}
+	if got := s.snap(15, row); got != "15:5-update" {
+		t.Errorf("told %q", got)
+	}
+	if j := s.state.Job("5"); j.Guessed() {
+		t.Errorf("the picture still guesses: %+v", j)
+	}
+	if got := s.snap(30, row); got != "" {
+		t.Errorf("told again: %q", got)
+	}
+}
+
+// TestSnapshotSettledReason proves that the first reason in two successive snapshots is reported once, whether the job
+// competes or is held. It stays when the reason changes and when the job starts. A requeued job begins again.
+func TestSnapshotSettledReason(t *testing.T) {
+	s := newStage(t, false, "")
+	waits := func(reason string) shown { return shown{id: "5", submit: 10, reason: reason} }
+	runs := shown{id: "5", state: "RUNNING", submit: 10, start: 80}
+	s.fold(told1(job.Submit, "5", 10))
+	for i, step := range []struct {
+		row           shown
+		want, settled string
+	}{
+		{waits("None"), "15:5-update", ""}, // the attributes
+		{waits("Priority"), "", ""},        // from before the scheduler has looked at the job
+		{waits("QOSMaxCpuPerUserLimit"), "45:5-hold", ""},
+		{waits("QOSMaxJobsPerUserLimit"), "60:5-hold", "QOSMaxJobsPerUserLimit"}, // the same cause
+		{waits("QOSMaxJobsPerUserLimit"), "", "QOSMaxJobsPerUserLimit"},
+		{waits("Resources"), "90:5-release", "QOSMaxJobsPerUserLimit"},
+		{waits("Resources"), "", "QOSMaxJobsPerUserLimit"},
+		{runs, "120:5-start", "QOSMaxJobsPerUserLimit"},
+		{waits("Resources"), "", "QOSMaxJobsPerUserLimit"},
+		{waits("Resources"), "150:5-requeue", ""},
+		{waits("SomethingNew"), "", ""}, // an unknown cause
+		{waits("Resources"), "", ""},
+		{waits("Resources"), "195:5-update", "Resources"},
+	} {
+		if got := s.snap(15*int64(i+1), step.row); got != step.want {
+			t.Errorf("step %d: %q, want %q", i, got, step.want)
+		}
+		if got := s.state.Job("5").Settled; got != step.settled {
+			t.Errorf("step %d: settled at %q, want %q", i, got, step.settled)
+		}
+	}
+}
+
+// TestSnapshotAlone proves that without a log the snapshots report the lives of jobs as far as they show them. Only a
+// job that was seen waiting counts as submitted during the observation.
 func TestSnapshotAlone(t *testing.T) {
 	s := newStage(t, true, "")
 	waits := shown{id: "5", submit: 10}
@@ -282,7 +357,7 @@ func TestSnapshotsInQuickSuccession(t *testing.T) {
 	}
 }
 
-// The picture after a snapshot has what squeue said.
+// TestSnapshotAttributes proves that the picture after a snapshot has the attributes that squeue printed.
 func TestSnapshotAttributes(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10))
@@ -302,8 +377,8 @@ func TestSnapshotAttributes(t *testing.T) {
 	}
 }
 
-// Output of another kind is refused as a whole; a line among good ones that cannot be read is reported, and takes no
-// job for gone.
+// TestSnapshotBadOutput proves that output of another kind is refused as a whole. One unreadable line among good ones
+// is reported, and while it stands no job counts as gone.
 func TestSnapshotBadOutput(t *testing.T) {
 	s := newStage(t, false, "")
 	s.fold(told1(job.Submit, "5", 10), told1(job.Submit, "6", 10), told1(job.Submit, "7", 10))
@@ -311,18 +386,18 @@ func TestSnapshotBadOutput(t *testing.T) {
 		"\x00\x01\x02", "slurm_load_jobs error: Unable to contact slurm controller\n",
 		"             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n",
 		strings.ReplaceAll(shown{id: "5", submit: 10}.line(), "\x1f", "|"),
-		strings.Replace(shown{id: "5", submit: 10}.line(), "5\x1f", "", 1), // a column less
+		strings.Replace(shown{id: "5", submit: 10}.line(), "5\x1f", "", 1), // one column less
 		strings.Repeat("5\x1f", 1000) + "\n",
 	} {
 		a := s.Read([]byte(output), at(30))
 		if a.Err == nil || len(a.Events) > 0 || len(a.Bad) == 0 {
 			t.Errorf("%q: %+v", output, a)
-		} else if !strings.Contains(a.Err.Error(), "want 22 fields") {
+		} else if !strings.Contains(a.Err.Error(), "want 24 fields") {
 			t.Errorf("%q: %v", output, a.Err)
 		}
 	}
 	bad := shown{id: "7", state: "PONDERING", submit: 10}.line()
-	for _, second := range []int64{45, 60, 75} { // job 6 is not there, but may be in the line
+	for _, second := range []int64{45, 60, 75} { // job 6 is missing, but the bad line may be its line
 		a := s.Read([]byte(shown{id: "5", submit: 10}.line()+bad), at(second))
 		if a.Err != nil || len(a.Bad) != 1 || a.Bad[0].Number != 2 || a.Bad[0].Reason != collector.ReasonUnknown ||
 			string(a.Bad[0].Text)+"\n" != bad {
@@ -335,7 +410,7 @@ func TestSnapshotBadOutput(t *testing.T) {
 	}
 }
 
-// Every field that does not parse is named.
+// TestSnapshotBadFields proves that each unreadable field is named.
 func TestSnapshotBadFields(t *testing.T) {
 	good := shown{id: "5", state: "RUNNING", submit: 10, start: 20}
 	for _, c := range []struct {
@@ -371,7 +446,7 @@ func TestSnapshotBadFields(t *testing.T) {
 	}
 }
 
-// Limits and local times as squeue writes them.
+// TestSnapshotWaysToWrite proves limits and local times in the forms that squeue writes.
 func TestSnapshotWaysToWrite(t *testing.T) {
 	for limit, want := range map[string]time.Duration{
 		"0:30": 30 * time.Second, "2:00": 2 * time.Minute, "1:02:03": time.Hour + 2*time.Minute + 3*time.Second,
@@ -392,7 +467,7 @@ func TestSnapshotWaysToWrite(t *testing.T) {
 	}
 }
 
-// Reasons: only those for processors leave a job in the competition.
+// TestSnapshotBlocked proves that only reasons that concern processors leave a job in the competition.
 func TestSnapshotBlocked(t *testing.T) {
 	for reason, want := range map[string]bool{
 		"Priority": false, "Resources": false, "None": false, "Cleaning": false,
@@ -413,7 +488,7 @@ func TestSnapshotBlocked(t *testing.T) {
 	}
 }
 
-// Whatever is printed: no crash, every line good or bad, and the events can be folded.
+// FuzzSnapshot proves that for any output nothing crashes, every line is good or bad, and the events can be folded.
 func FuzzSnapshot(f *testing.F) {
 	f.Add(shown{id: "5", submit: 10}.line() + shown{id: "9_[5-7%1]", raw: "9", submit: 10}.line())
 	f.Add(shown{id: "21+1", raw: "22", state: "RUNNING", submit: 10, start: 20, limit: "UNLIMITED"}.line())
@@ -429,4 +504,28 @@ func FuzzSnapshot(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSnapshotNice proves that the nice value of a job is known while it waits and after its start. A nice value that
+// is taken back is known too.
+func TestSnapshotNice(t *testing.T) {
+	s := newStage(t, true, "")
+	for i, c := range []struct {
+		row  shown
+		want int64
+	}{
+		{shown{id: "5", submit: 10}, 0},
+		{shown{id: "5", submit: 10, nice: "100"}, 100},
+		{shown{id: "5", submit: 10, nice: "0"}, job.NoNice},
+		{shown{id: "5", submit: 10, nice: "-20"}, -20},
+		{shown{id: "5", submit: 10, nice: "-20", state: "RUNNING", start: 16}, -20},
+	} {
+		s.snap(15+int64(i), c.row)
+		if j := s.state.Job("5"); j == nil || j.Nice != c.want {
+			t.Errorf("%+v: job %+v, want a nice value of %d", c.row, j, c.want)
+		}
+	}
+	if a := s.Read([]byte(shown{id: "5", submit: 10, nice: "much"}.line()), at(30)); a.Err == nil {
+		t.Error("a nice value that is no number is taken")
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,28 +13,29 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// SqueueName is how the configuration names the snapshot of squeue.
+// SqueueName is the name of the snapshot of squeue in the configuration.
 const SqueueName = "slurm-squeue"
 
-// Squeue returns the format of the snapshot of squeue. It has no parser: the scheduler is asked, no file is read. See
+// Squeue returns the format of the snapshot of squeue. It has no parser: a command is run, no file is read. See
 // Snapshot.
 func Squeue() collector.Format { return collector.Format{Name: SqueueName, Order: collector.Live} }
 
-// squeueSeparator stands between fields: no name of Slurm can hold it.
+// squeueSeparator separates fields: no name in Slurm can contain it.
 const squeueSeparator = "\x1f"
 
-// squeueFields are the columns that are asked for, as squeue(1) names them under --Format; 22.05 was tried; other
-// versions are expected to have them too, and so is "name:suffix", which prints a field in full and the suffix after
-// it. Job names are not among them: they are not escaped.
+// squeueFields are the requested columns, as squeue(1) names them under --Format. They were tested with 22.05 and are
+// expected in other versions, like "name:suffix", which prints a field in full with the suffix after it. Job names are
+// left out because squeue does not escape them.
 var squeueFields = [...]string{
 	"JobArrayID", "JobID", "State", "Partition", "UserName", "Account", "QOS", "NumCPUs", "NumNodes", "TimeLimit",
 	"SubmitTime", "EligibleTime", "StartTime", "EndTime", "Reason",
 	"PriorityLong", "OverSubscribe", "tres-alloc", "tres-per-job", "tres-per-node", "tres-per-task", "NumTasks",
+	"Dependency", "Nice",
 }
 
-// SqueueCommand returns the call: program stands for squeue, with arguments of its own in front if it has some. One
-// call asks for all jobs that slurmctld holds, those that ended in the last MinJobAge too: it sends them to any squeue.
-// An array's waiting tasks are one row.
+// SqueueCommand returns the squeue command: program is squeue, or a wrapper with its arguments. One call returns all
+// jobs in slurmctld's memory, including those that ended within the last MinJobAge. An array's waiting tasks are one
+// row.
 func SqueueCommand(program []string) []string {
 	if len(program) == 0 {
 		program = []string{"squeue"}
@@ -42,22 +44,22 @@ func SqueueCommand(program []string) []string {
 		"--Format="+strings.Join(squeueFields[:], ":"+squeueSeparator+",")+":"+squeueSeparator)
 }
 
-// SqueueEnv returns what the call needs in its environment: times in Unix seconds, and the tasks of an array in full
-// (squeue(1)). Where a command in between loses them, local times are read too, and arrays of many waiting tasks come
-// out smaller.
+// SqueueEnv returns the environment variables of the command: times in Unix seconds, and full lists of array tasks
+// (squeue(1)). If a wrapper drops them, local times can be read too, but arrays of many waiting tasks are counted too
+// small.
 func SqueueEnv() []string { return []string{"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"} }
 
-// phase is what a state of Slurm means here.
+// phase classifies the states of Slurm.
 type phase uint8
 
 const (
 	waiting phase = iota + 1
-	holding       // it holds processors
-	leaving       // its processors are being cleaned up: it is over, or will wait again
+	holding       // it has processors
+	leaving       // completing: it has ended, or will wait again
 	over
 )
 
-// phaseOf returns what a state means, 0 for one that is not known (job_state_string and the flags of
+// phaseOf returns the phase of a state, 0 for an unknown state (job_state_string and the flags of
 // job_state_string_complete in src/common/slurm_protocol_defs.c; squeue(1), JOB STATE CODES).
 func phaseOf(state string) phase {
 	switch state {
@@ -74,42 +76,32 @@ func phaseOf(state string) phase {
 	return 0
 }
 
-// blocked reports whether a waiting job waits for something else than processors, by its state and reason (squeue(1),
-// JOB REASON CODES; job_reason_string in src/common/slurm_protocol_defs.c). A reason that is not known counts as
-// waiting for processors.
+// blocked reports whether a waiting job waits for something other than processors, by its state and reason. An unknown
+// reason counts as waiting for processors.
 func blocked(state, reason string) bool {
 	if strings.HasSuffix(state, "HOLD") || state == "SPECIAL_EXIT" {
 		return true
 	}
-	switch reason {
-	case "Dependency", "DependencyNeverSatisfied", "BeginTime", "DeadLine", "Licenses", "Reservation", "InactiveLimit",
-		"AccountNotAllowed", "InvalidAccount", "InvalidQOS", "BadConstraints", "FedJobLock", "MaxRequeue",
-		"NonZeroExitCode", "RaisedSignal", "SystemFailure", "JobLaunchFailure", "FrontEndDown", "MaxMemPerLimit",
-		"NodeLimit", "TimeLimit":
+	switch job.CauseOf(reason) {
+	case job.OnHold, job.LimitReached:
 		return true
+	case job.Unavailable: // waiting until nodes return is like waiting for busy nodes
+		return reason != "NodeDown" && !strings.HasPrefix(reason, "ReqNodeNotAvail")
 	}
-	for _, prefix := range [...]string{
-		"JobHeld", "JobArrayTaskLimit", "JobHoldMaxRequeue", // held, and an array's own limit
-		"Assoc", "QOS", "Partition", // limits of association, QOS and partition
-		"BurstBuffer", "ReservationDeleted", "job requeued in", "launch failed",
-	} {
-		if strings.HasPrefix(reason, prefix) {
-			return true
-		}
-	}
-	return job.CauseOf(reason) == job.LimitReached // MaxCpuPerAccount and its like
+	return false
 }
 
 // row is one line of squeue.
 type row struct {
 	id      string
-	number  int64 // by which rows of one submission are ordered
+	number  int64 // order of the rows of one submission
 	phase   phase
-	stopped bool // it holds its processors no more, for a while
+	stopped bool // its processors are temporarily taken away
 	blocked bool
-	reason  string   // why it waits
-	queues  []string // asked for, while it waits
-	array   bool     // it stands for the waiting tasks of an array, Tasks of them
+	reason  string   // reason for the wait
+	settled string   // the settled reason, see comparison.settles
+	queues  []string // requested queues, while it waits
+	array   bool     // the row stands for Tasks waiting tasks of an array
 	tasks   taskSet
 	job.Attributes
 	job.Times
@@ -118,7 +110,7 @@ type row struct {
 // squeueParser reads the output of the call.
 type squeueParser struct{ common }
 
-// rows reads an output. Bad lines are reported with their numbers and left out.
+// rows parses an output. Bad lines are reported with their numbers and left out.
 func (p *squeueParser) rows(output []byte, bad func(number int64, line []byte, err error)) (rows []row, lines int) {
 	for line := range bytes.Lines(output) {
 		lines++
@@ -134,7 +126,7 @@ func (p *squeueParser) rows(output []byte, bad func(number int64, line []byte, e
 	return rows, lines
 }
 
-// sortRows brings rows into the order of submission.
+// sortRows sorts rows by submission.
 func sortRows(rows []row) {
 	slices.SortStableFunc(rows, func(a, b row) int {
 		return cmp.Or(a.Submit.Compare(b.Submit), cmp.Compare(a.number, b.number))
@@ -163,7 +155,7 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 	if r.phase == 0 {
 		return row{},
 			collector.Bad(collector.ReasonUnknown, "State",
-				"%q is no state of a job that is known: report it, with the version of Slurm", shorten(fields[2]))
+				"%q is not a known state of a job: report it, with the version of Slurm", shorten(fields[2]))
 	}
 	if err := p.name(&r, fields[0], fields[1]); err != nil {
 		return row{}, err
@@ -179,12 +171,30 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 	if err := p.resources(&r, fields[15:22]); err != nil {
 		return row{}, err
 	}
+	if r.phase == waiting {
+		r.After = after(fields[22], fields[0])
+	}
+	if err := r.readNice(fields[23]); err != nil {
+		return row{}, err
+	}
 	return r, p.instants(&r, state, fields[10:14])
 }
 
-// resources reads what a job asked for, or was given, beside processors: PriorityLong, OverSubscribe, tres-alloc (of a
-// job that waits what it asks for), and where Slurm does not account for GPUs (AccountingStorageTRES), what was asked
-// for per job, node or task.
+// readNice reads by how much the priority was lowered. Slurm forgets nothing of it when the job starts.
+func (r *row) readNice(field []byte) error {
+	n, err := strconv.ParseInt(string(field), 10, 32)
+	if err != nil {
+		return badNumber("Nice", field)
+	}
+	if r.phase == waiting || r.phase == holding {
+		r.Nice = n
+	}
+	return nil
+}
+
+// resources reads attributes other than processors: PriorityLong, OverSubscribe, and tres-alloc, which is the request
+// of a waiting job. If Slurm does not account for GPUs (AccountingStorageTRES), it reads the GPUs requested per job,
+// node or task.
 func (p *squeueParser) resources(r *row, f [][]byte) error {
 	if priority, ok := logtext.Digits(f[0]); !ok {
 		return badNumber("PriorityLong", f[0])
@@ -206,7 +216,7 @@ func (p *squeueParser) resources(r *row, f [][]byte) error {
 	return nil
 }
 
-// known returns a name, "" for Slurm's ways to say that there is none.
+// known returns a name, "" for Slurm's words for none.
 func (p *squeueParser) known(name []byte) string {
 	switch string(name) {
 	case "(null)", "N/A", "None":
@@ -216,7 +226,7 @@ func (p *squeueParser) known(name []byte) string {
 }
 
 // name reads the job's id as squeue shows it ("5", "9_1", "9_[3-6%2]", "21+1") and its own number. The waiting tasks of
-// an array, and the last of them once it is alone, go by the array's number, as TaskID says.
+// an array, and its last waiting task, have the array's number (see TaskID).
 func (p *squeueParser) name(r *row, shown, number []byte) error {
 	raw, rest, ok := leadingNumber(number)
 	if !ok || len(rest) > 0 || raw == 0 {
@@ -236,6 +246,7 @@ func (p *squeueParser) name(r *row, shown, number []byte) error {
 		r.id = TaskID(0, list.whole, '+', 0)
 		if r.phase == waiting {
 			r.array, r.Tasks = true, n
+			r.Throttle = r.tasks.throttle
 		}
 		return nil
 	}
@@ -264,10 +275,10 @@ func (p *squeueParser) sizes(r *row, procs, nodes, limit []byte) error {
 		return badNumber("NumCPUs", procs)
 	}
 	if err := p.checkProcs("NumCPUs", n, r.phase == holding); err != nil && r.phase == holding {
-		return err // a job that asks for more than there is waits for ever: that is no mistake of the line
+		return err // a job larger than the machine waits forever, which is no error of the line
 	}
 	r.Procs = int(min(n, maxProcs))
-	low, _, ok := leadingNumber(nodes) // "2-4" while it waits
+	low, _, ok := leadingNumber(nodes) // "2-4" while the job waits
 	if !ok {
 		return badNumber("NumNodes", nodes)
 	}
@@ -277,8 +288,8 @@ func (p *squeueParser) sizes(r *row, procs, nodes, limit []byte) error {
 	return err
 }
 
-// squeueLimit reads a limit as squeue writes it (secs2time_str in src/common/parse_time.c): "2:00" (minutes and
-// seconds), "1:00:00", "1-00:00:00"; words mean none.
+// squeueLimit parses a limit of squeue (secs2time_str in src/common/parse_time.c): "2:00" (minutes and seconds),
+// "1:00:00", "1-00:00:00"; words mean none.
 func squeueLimit(field string, text []byte) (time.Duration, error) {
 	if len(text) == 0 || !isDigit(text[0]) {
 		if string(text) == "NOT_SET" {
@@ -335,7 +346,7 @@ func (p *squeueParser) instants(r *row, state string, f [][]byte) (err error) {
 	return nil
 }
 
-// ended reads the end of a job. One that never ran has the instant at which it was canceled for a start, too.
+// ended reads the end of a job. The start of a job that never ran is the time of its cancellation, too.
 func (p *squeueParser) ended(r *row, state string, end []byte) (err error) {
 	if r.Times.End, err = p.when("EndTime", end); err != nil {
 		return err
@@ -346,7 +357,7 @@ func (p *squeueParser) ended(r *row, state string, end []byte) (err error) {
 	return checkOrder(&r.Times)
 }
 
-// when reads Unix seconds, or a local time; the zero time where there is none.
+// when reads Unix seconds, or a local time; zero if there is none.
 func (p *squeueParser) when(field string, text []byte) (time.Time, error) {
 	if unix, ok := logtext.Digits(text); ok && unix > 0 && unix <= maxUnix {
 		return time.Unix(unix, 0).UTC(), nil

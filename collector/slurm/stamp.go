@@ -8,17 +8,17 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// daemon is the program whose messages count, where a log holds those of others as well.
+// daemon is the program whose messages count if a log also contains those of others.
 const daemon = "slurmctld"
 
-// stamp takes the time off the front of a line and returns the message after it. A line of another program in a syslog
-// has no message.
+// stamp cuts the time off the front of a line and returns the message after it. In a syslog, it returns no message for
+// a line of another program.
 //
-// The file has "[TIME] message" (_log_msg in src/common/log.c), the scheduler's own file (SlurmSchedLogFile) "sched:
-// [TIME] message". Syslog has "Nov 20 08:33:30 host slurmctld[123]: message" (RFC 3164), the same with an RFC 3339 time
-// (rsyslog's RSYSLOG_FileFormat, journalctl -o short-iso and short-iso-precise), or "<14>1 TIME host slurmctld 123 - -
-// message" (RFC 5424); the message may be one that slurmctld wrote on its standard error, with "slurmctld: " or
-// "[TIME]" in front.
+// The file has "[TIME] message" (_log_msg in src/common/log.c). The scheduler's own file (SlurmSchedLogFile) has
+// "sched: [TIME] message". Syslog has one of three forms: "Nov 20 08:33:30 host slurmctld[123]: message" (RFC 3164);
+// the same with an RFC 3339 time (rsyslog's RSYSLOG_FileFormat, journalctl -o short-iso and short-iso-precise); or
+// "<14>1 TIME host slurmctld 123 - - message" (RFC 5424). The message may come from slurmctld's standard error and then
+// begins with "slurmctld: " or "[TIME]".
 func (p *logParser) stamp(line []byte) (at time.Time, msg []byte, err error) {
 	if line[0] == '[' {
 		return p.bracketed(line)
@@ -48,7 +48,7 @@ func (p *logParser) stamp(line []byte) (at time.Time, msg []byte, err error) {
 	msg, _ = bytes.CutPrefix(msg, []byte(daemon+": "))
 	if len(msg) > 0 && msg[0] == '[' {
 		if own, rest, err := p.bracketed(msg); err == nil {
-			return own, rest, nil // it knows the time better
+			return own, rest, nil // its own time is more exact
 		}
 	}
 	return at, msg, nil
@@ -89,7 +89,7 @@ func cutTag(line []byte) []byte {
 }
 
 // cutVersioned returns the message after "slurmctld 123 - - ", nothing for another program. slurmctld sends no
-// structured data, and what a relay adds in its place, "[...]", is passed over.
+// structured data. If a relay adds some, "[...]", it is skipped.
 func cutVersioned(line []byte) []byte {
 	app, line, _ := bytes.Cut(line, []byte(" "))
 	if string(app) != daemon {
@@ -102,20 +102,19 @@ func cutVersioned(line []byte) []byte {
 	} else {
 		_, line, _ = bytes.Cut(line, []byte(" "))
 	}
-	return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // the mark of UTF-8
+	return bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")) // the byte order mark of UTF-8
 }
 
 // shortLength is the length of the time in LogTimeFormat=short, of ctime(3) and of RFC 3164.
 const shortLength = len("Nov 20 08:33:30")
 
-// instant reads a time in any of the ways of LogTimeFormat (vxstrfmt and _set_idbuf in src/common/log.c;
-// slurm.conf(5)):
+// instant parses a time in any format of LogTimeFormat (vxstrfmt and _set_idbuf in src/common/log.c; slurm.conf(5)):
 //
 //	iso8601, iso8601_ms   2026-11-20T08:33:30.636
 //	rfc5424, rfc5424_ms   2026-11-20T08:33:30.636+01:00
 //	short                 Nov 20 08:33:30
 //	thread_id             Nov 20 08:33:30.636123 4711 slurmctld 0x7f2b4c000700
-//	clock                 the processor time used so far: no time of day
+//	clock                 the processor time used so far, without a time of day
 func (p *logParser) instant(text []byte) (time.Time, error) {
 	switch {
 	case len(text) >= isoLength && text[4] == '-':
@@ -125,7 +124,7 @@ func (p *logParser) instant(text []byte) (time.Time, error) {
 	}
 	if _, ok := logtext.Digits(text); ok {
 		return time.Time{}, collector.Bad(collector.ReasonTime, "time",
-			"LogTimeFormat=clock does not tell the time of day: set it to iso8601_ms in slurm.conf")
+			"LogTimeFormat=clock has no time of day: set it to iso8601_ms in slurm.conf")
 	}
 	return time.Time{}, errNoTime(text)
 }
@@ -146,7 +145,7 @@ func (p *logParser) isoInstant(text []byte) (time.Time, error) {
 	return time.Unix(wall-offset, nanos).UTC(), nil
 }
 
-// fraction reads ".636" as nanoseconds; more digits than that make no difference.
+// fraction parses ".636" as nanoseconds; further digits are ignored.
 func fraction(text []byte) (nanos int64, rest []byte) {
 	if len(text) < 2 || text[0] != '.' && text[0] != ',' || !isDigit(text[1]) {
 		return 0, text
@@ -185,7 +184,7 @@ func zoneOffset(text []byte) (int64, bool) {
 }
 
 // shortInstant reads "Nov 20 08:33:30" and what thread_id adds: microseconds, not a fraction (".636 " are 636),
-// process, thread. The year is the last in which this is not later than a day from now.
+// process, thread. The year is the last one for which the result is at most one day after now.
 func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 	month := monthOf(text[:3])
 	day, ok := logtext.Digits(bytes.TrimLeft(text[4:6], " "))
@@ -206,8 +205,8 @@ func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 	}
 	latest := p.now().Add(24 * time.Hour)
 	for year := latest.In(p.clock.loc).Year(); ; year-- {
-		if day < 1 || day > 31 || latest.Year()-year > 8 { // no more than 8 years lie between two 29ths of February
-			return time.Time{}, collector.Bad(collector.ReasonTime, "time", "no such date: %q", shorten(text))
+		if day < 1 || day > 31 || latest.Year()-year > 8 { // there are at most 8 years between two 29ths of February
+			return time.Time{}, collector.Bad(collector.ReasonTime, "time", "not a date: %q", shorten(text))
 		}
 		midnight := time.Date(year, month, int(day), 0, 0, 0, 0, time.UTC)
 		if midnight.Day() != int(day) {
@@ -224,7 +223,7 @@ func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 	}
 }
 
-// monthOf returns the month of an English abbreviation, 0 for none. Slurm's daemons run in the C locale.
+// monthOf returns the month of an English abbreviation, 0 for other texts. Slurm's daemons run in the C locale.
 func monthOf(text []byte) time.Month {
 	for m := time.January; m <= time.December; m++ {
 		if m.String()[:3] == string(text) {

@@ -12,12 +12,12 @@ type resources struct {
 	procs, nodes int
 	memory       int64 // bytes
 	gpus         int
-	gpuType      string // where all GPUs are of one type
+	gpuType      string // set if all GPUs have one type
 }
 
 // parseTRES reads "cpu=16,mem=62.50G,node=4,billing=16,gres/gpu=2,gres/gpu:a100=2" (slurm_make_tres_string_from_simple
-// in src/common/slurmdb_defs.c). GPUs are counted in all and by type, or in one of the two ways, as
-// AccountingStorageTRES in slurm.conf says. What is not known is passed over.
+// in src/common/slurmdb_defs.c). GPUs are counted in total, by type, or both, depending on AccountingStorageTRES in
+// slurm.conf. Unknown resources are skipped.
 func parseTRES(field string, text []byte) (r resources, err error) {
 	switch string(text) {
 	case "", "N/A", "(null)":
@@ -63,7 +63,7 @@ func parseTRES(field string, text []byte) (r resources, err error) {
 // gpuCount counts GPUs by type.
 type gpuCount struct {
 	all     int
-	gpuType string // of the first; "" for GPUs of any type
+	gpuType string // of the first GPUs; "" for GPUs of any type
 	mixed   bool
 }
 
@@ -79,7 +79,7 @@ func (c *gpuCount) add(gpuType []byte, n int64) {
 	c.all = int(min(int64(c.all)+n, maxProcs))
 }
 
-// oneType returns the type of all, "" where they are of several.
+// oneType returns the common type of all GPUs, "" if there are several.
 func (c *gpuCount) oneType() string {
 	if c.mixed {
 		return ""
@@ -87,7 +87,7 @@ func (c *gpuCount) oneType() string {
 	return c.gpuType
 }
 
-// times returns so many times the GPUs, and their type.
+// times returns n times the number of GPUs, and their type.
 func (c gpuCount) times(n int64) (gpus int, gpuType string) {
 	if c.all == 0 || n <= 0 {
 		return 0, ""
@@ -95,9 +95,9 @@ func (c gpuCount) times(n int64) (gpus int, gpuType string) {
 	return int(min(int64(c.all)*min(n, maxProcs), maxProcs)), c.oneType()
 }
 
-// gres reads the GPUs of a list of generic resources: of what a job asks for ("gres:gpu:a100:2", since 23.02
-// "gres/gpu:a100:2") or of what a node has ("gpu:a100:2(S:0-1),gpu:v100:1"), as gres.conf(5) and sbatch(1) write them:
-// name, type and count, of which the latter two may be missing.
+// gres counts the GPUs in a list of generic resources: a job's request ("gres:gpu:a100:2", since 23.02
+// "gres/gpu:a100:2") or a node's ("gpu:a100:2(S:0-1),gpu:v100:1"), as in gres.conf(5) and sbatch(1): name, type and
+// count. Type and count may be missing.
 func gres(text []byte) (c gpuCount) {
 	for len(text) > 0 {
 		var item []byte
@@ -122,7 +122,7 @@ func gres(text []byte) (c gpuCount) {
 		if string(gpuType) == "no_consume" {
 			gpuType = nil
 		}
-		n, _ := count(number) // what cannot be read is none: a number of GPUs is good to have, no more
+		n, _ := count(number) // a malformed number counts as 0, because GPUs are optional
 		c.add(gpuType, n)
 	}
 	return c
@@ -144,23 +144,23 @@ func cutItem(text []byte) (item, rest []byte) {
 	return text, nil
 }
 
-// count reads a number of things, at most maxProcs, which Slurm may write as "16K" (1,024 each).
+// count parses a number up to maxProcs, which Slurm may write as "16K" (1K = 1,024).
 func count(text []byte) (int64, bool) {
 	n, ok := scaled(text, 1)
 	return int64(min(n, maxProcs)), ok
 }
 
-// maxMemory is the most memory that is believed, 1 EiB.
+// maxMemory is the largest accepted memory, 1 EiB.
 const maxMemory = 1 << 60
 
-// megabytes reads memory, "4000M" or "62.50G", as bytes; without a unit it is in mebibytes.
+// megabytes parses memory, "4000M" or "62.50G", and returns bytes; a number without a unit is in MiB.
 func megabytes(text []byte) (int64, bool) {
 	n, ok := scaled(text, 1<<20)
 	return int64(min(n, maxMemory)), ok
 }
 
-// scaled reads a number with one of Slurm's units (convert_num_unit2 in src/common/slurm_protocol_defs.c: each is 1,024
-// of the one before); without it counts in bare.
+// scaled parses a number with one of Slurm's units, each 1,024 times the one before (convert_num_unit2 in
+// src/common/slurm_protocol_defs.c). Without a unit the number is in units of bare.
 func scaled(text []byte, bare float64) (float64, bool) {
 	unit := bare
 	if len(text) > 0 {

@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestTwice proves that jobs of jobcomp whose lives span the hour that clocks show twice, or the one that they skip,
-// are kept, with lifetimes of at least 0 and the instants in their order, and that a line that was written just now is
-// read as the pass that is nearer to now.
+// TestTwice proves that jobs of jobcomp are kept if their lives span the hour that clocks show twice, or the one that
+// they skip. Their lifetimes are at least 0 and their instants are in order. A line written just now counts as in the
+// pass nearer to now.
 func TestTwice(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -30,8 +30,8 @@ func (verbose) Parse(line []byte, emit func(job.Event)) error {
 	return nil
 }
 
-// Lines that make many events are delivered in parts, the checkpoint with the last of them; nothing is lost, told twice
-// or out of order.
+// TestDeliveriesAreBounded proves that lines that make many events are delivered in parts, the checkpoint with the last
+// one. Nothing is lost, delivered twice or out of order.
 func TestDeliveriesAreBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var text bytes.Buffer
@@ -83,8 +83,8 @@ func TestDeliveriesAreBounded(t *testing.T) {
 	}
 }
 
-// TestPiecesKeepWhatStands proves that each delivery of a batch that is cut has everything that keeps something of the
-// source from being read, and has it once.
+// TestPiecesKeepWhatStands proves that each part of a batch has, once, every problem that keeps a part of the source
+// from being read.
 func TestPiecesKeepWhatStands(t *testing.T) {
 	lost := tail.Problem{Path: "/var/log/lost", Reason: tail.Unreadable, Err: fs.ErrPermission}
 	batch := tail.Batch{Lines: make([]tail.Line, 25), Standing: []tail.Problem{lost}}

@@ -15,10 +15,10 @@ import (
 
 // Reasons why a call failed: the values of the label "reason" of waitcast_snapshot_failures_total.
 const (
-	FailedStart   = "start"   // the command is missing or may not be run
-	FailedTimeout = "timeout" // it was killed because it took too long
-	FailedExit    = "exit"    // it said itself that it failed
-	FailedOutput  = "output"  // what it printed cannot be used
+	FailedStart   = "start"   // the command is missing or not executable
+	FailedTimeout = "timeout" // the command was killed because it took too long
+	FailedExit    = "exit"    // the command returned an error code
+	FailedOutput  = "output"  // the output cannot be used
 )
 
 // CallError reports why a call of a command failed.
@@ -34,18 +34,18 @@ func (e *CallError) Error() string { return e.Err.Error() }
 // Unwrap returns the cause.
 func (e *CallError) Unwrap() error { return e.Err }
 
-// Command is a program that is run to ask a scheduler.
+// Command is a program that queries a scheduler.
 type Command struct {
 	// Args are the program and its arguments; Env is added to the daemon's environment.
 	Args []string
 	Env  []string
 	// Timeout is how long the command may take before it is killed, with all processes that it started.
 	Timeout time.Duration
-	// MaxOutput is how many bytes it may print; 0 means 64 MiB.
+	// MaxOutput is the maximum size of the output in bytes; 0 means 64 MiB.
 	MaxOutput int
 }
 
-// AskCommand returns what runs a command and reads its output.
+// AskCommand returns a function that runs a command and parses its output with read.
 func AskCommand(c Command, read func(output []byte, asked time.Time) Answer) Ask {
 	return func(ctx context.Context, asked time.Time) Answer {
 		output, err := Run(ctx, c)
@@ -59,10 +59,10 @@ func AskCommand(c Command, read func(output []byte, asked time.Time) Answer) Ask
 // maxOutput is the default of Command.MaxOutput: 300,000 jobs of 200 bytes.
 const maxOutput = 64 << 20
 
-// maxComplaint bounds what is kept of its standard error.
+// maxComplaint is the maximum number of bytes that are kept of its standard error.
 const maxComplaint = 4 << 10
 
-// killGrace is how long a killed command's output is waited for: a process of its own may hold it open.
+// killGrace is how long to wait for the end of a killed command's output: a child process may hold it open.
 const killGrace = time.Second
 
 // Run runs the command and returns its standard output. Every error is a *CallError.
@@ -72,7 +72,7 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	name := c.Args[0]
 	cmd := exec.CommandContext(ctx, name, c.Args[1:]...)
 	cmd.Env = append(os.Environ(), c.Env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a group of its own, to kill what it started too
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a process group, to kill its children too
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
 	out, complaint := &bounded{limit: cmp.Or(c.MaxOutput, maxOutput), refuse: cancel}, &bounded{limit: maxComplaint}
@@ -108,9 +108,9 @@ func firstLine(text []byte) string {
 // errTooMuch ends the copying of a command's output.
 var errTooMuch = errors.New("too much output")
 
-// bounded keeps what is written to it up to a limit. More is dropped; or refused, if there is a function to call then.
+// bounded keeps written bytes up to a limit. Further bytes are dropped, or refused if a function to call then is set.
 type bounded struct {
-	kept    bytes.Buffer // not embedded: its ReadFrom would go round the limit
+	kept    bytes.Buffer // not embedded: its ReadFrom would bypass the limit
 	limit   int
 	refuse  func()
 	refused bool

@@ -9,34 +9,34 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Bounds of the detection of a wrong format. They are our choice: a scheduler writes so many lines in minutes, and
+// These bound the detection of a wrong format. They are our choice: a scheduler writes this many lines in minutes, and
 // trying them takes about a millisecond.
 const (
-	// sampleLines is how many lines are kept for the trial, of at most sampleBytes each.
+	// sampleLines is the number of lines kept for the trial, each of at most sampleBytes.
 	sampleLines = 32
 	sampleBytes = 16 << 10
-	// enoughLines without a job make the first trial; further ones follow at twice as many each time.
+	// After enoughLines lines without a job the first trial is made; the number of lines doubles for each further one.
 	enoughLines = 10
-	// hopelessLines is the number of lines refused in a row that is reported even if no other format can read them.
+	// hopelessLines is the number of consecutive refused lines that is reported even if no other format can read them.
 	hopelessLines = 100
 )
 
-// detector notices that a log is written in another format than the configured one.
+// detector notices that a log has another format than the configured one.
 type detector struct {
 	cfg        *Config
-	sample     [][]byte // the newest of them
-	silent     int      // lines in a row that told of no job
-	refused    int      // lines in a row that are no records of the format at all
+	sample     [][]byte // the newest lines
+	silent     int      // number of consecutive lines without a job
+	refused    int      // number of consecutive lines that are not records of the format
 	tryAt      int      // the value of silent at which the sample is tried
 	recognized bool
-	// problem stands until a line is about a job.
+	// problem is set until a line is about a job.
 	problem *tail.Problem
-	counted bool // it is in the metrics
+	counted bool // problem is counted in the metrics
 }
 
 func newDetector(cfg *Config) detector { return detector{cfg: cfg, tryAt: enoughLines} }
 
-// good records that lines are about jobs.
+// good records that a line reported a job, so that the format is right.
 func (d *detector) good() {
 	if d.silent > 0 {
 		d.silent, d.refused, d.sample, d.tryAt, d.problem = 0, 0, d.sample[:0], enoughLines, nil
@@ -44,7 +44,7 @@ func (d *detector) good() {
 	d.recognized = true
 }
 
-// fruitless records a line without a job, with or without an error.
+// fruitless records a line that reported no job, with or without an error.
 func (d *detector) fruitless(line *tail.Line, reason string) {
 	text := bytes.TrimSpace(line.Text)
 	if len(text) == 0 {
@@ -65,12 +65,12 @@ func (d *detector) fruitless(line *tail.Line, reason string) {
 	}
 	if d.problem == nil && d.refused >= hopelessLines {
 		d.stand(line.Path,
-			fmt.Errorf("none of the last %d lines is a record of format %s, nor of another format that is known; "+
+			fmt.Errorf("none of the last %d lines is a record of format %s, nor of another known format; "+
 				"is it the right file?", d.refused, d.cfg.Format.Name))
 	}
 }
 
-// keep makes a line the newest of the sample.
+// keep adds a line to the sample.
 func (d *detector) keep(text []byte) {
 	if len(d.sample) < sampleLines {
 		d.sample = append(d.sample, bytes.Clone(text))
@@ -81,15 +81,14 @@ func (d *detector) keep(text []byte) {
 	d.sample[sampleLines-1] = append(oldest[:0], text...)
 }
 
-// ended records that there is nothing more to read for now: a log that never had a job is judged by the little there
-// is.
+// ended is called at the present end of the log: a log without any job is then judged by the lines read so far.
 func (d *detector) ended(path string) {
 	if !d.recognized && d.problem == nil && 0 < d.silent && d.silent < enoughLines {
 		d.try(path)
 	}
 }
 
-// try lets every other format read the sample.
+// try parses the sample with every other format.
 func (d *detector) try(path string) {
 	best, most := "", 0
 	for _, f := range d.cfg.Others {
@@ -101,8 +100,8 @@ func (d *detector) try(path string) {
 		}
 	}
 	if best != "" {
-		d.stand(path, fmt.Errorf("it looks like %s: none of the last %d lines tells of a job in format %s, "+
-			"but as %s they do; set the source's format to %s, or its path to another file",
+		d.stand(path, fmt.Errorf("it looks like %s: none of the last %d lines reports a job in format %s, "+
+			"but in format %s they do; set the source's format to %s, or its path to another file",
 			best, d.silent, d.cfg.Format.Name, best, best))
 		return
 	}
@@ -119,7 +118,7 @@ func (d *detector) stand(path string, err error) {
 // readBy returns the number of events that a format finds in the sample, 0 if it refuses half of the lines or more.
 func (d *detector) readBy(f collector.Format) int {
 	options := d.cfg.Options
-	options.MaxProcs = 0 // sizes are not the question
+	options.MaxProcs = 0 // sizes do not matter here
 	parser := f.New(options)
 	events, refused := 0, 0
 	for _, line := range d.sample {

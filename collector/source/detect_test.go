@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// letters is a format whose records begin with its letter and tell of a job if they end in "!"; other lines are
-// refused.
+// letters returns a format whose records begin with its letter. A record that ends in "!" is about a job, and other
+// lines are refused.
 func letters(letter string) collector.Format {
 	return collector.Format{Name: letter, New: func(collector.Options) collector.Parser { return letterParser(letter) }}
 }
@@ -36,7 +36,7 @@ func newWatched() *watched {
 		Others: []collector.Format{letters("a"), letters("b"), letters("c")}})}
 }
 
-// see gives it a line n times.
+// see gives the detector a line n times.
 func (w *watched) see(n int, text string) {
 	for range n {
 		line := tail.Line{Path: "/log", Text: []byte(text)}
@@ -67,8 +67,8 @@ func (w *watched) want(t *testing.T, words string) {
 	}
 }
 
-// Lines that tell nothing are no reason to doubt, however many; foreign lines are, once there are enough of them, also
-// after a long silence and after lines that were right; and a right line ends the doubt.
+// TestDetector proves that lines without events are no reason to doubt the format, however many they are. Foreign lines
+// are, once they are enough, also after a long silence and after right lines. A right line ends the doubt.
 func TestDetector(t *testing.T) {
 	w := newWatched()
 	w.see(1000, "a, and nothing more")
@@ -89,7 +89,8 @@ func TestDetector(t *testing.T) {
 	w.want(t, "it looks like c:")
 }
 
-// Of a log that never told of a job the little that is there must do; one that has is given the benefit of the doubt.
+// TestDetectorAtTheEnd proves that for a log without any job so far the few lines at hand must suffice, while a log
+// with jobs keeps its format.
 func TestDetectorAtTheEnd(t *testing.T) {
 	w := newWatched()
 	w.ended("/log")
@@ -105,7 +106,8 @@ func TestDetectorAtTheEnd(t *testing.T) {
 	w.want(t, "")
 }
 
-// What a format reads without an event, or reads a part of, does not make it a candidate; garbage is nobody's.
+// TestDetectorDoesNotGuess proves that a format is no candidate if it reads the lines without an event, or reads only a
+// part of them. No format is a candidate for garbage.
 func TestDetectorDoesNotGuess(t *testing.T) {
 	w := newWatched()
 	for range 20 {
@@ -115,10 +117,10 @@ func TestDetectorDoesNotGuess(t *testing.T) {
 	}
 	w.want(t, "")
 	w.see(hopelessLines, "garbage")
-	w.want(t, "nor of another format that is known")
+	w.want(t, "nor of another known format")
 }
 
-// The memory that a log of garbage takes is bounded.
+// TestDetectorIsBounded proves that the memory for a log of garbage is bounded.
 func TestDetectorIsBounded(t *testing.T) {
 	w := newWatched()
 	w.see(100, "a"+strings.Repeat("x", 2*sampleBytes))

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// asking records when a scheduler was asked, in time that synctest makes.
+// asking records when a scheduler was asked, in the time of testing/synctest.
 type asking struct {
 	begun time.Time
 	at    []time.Duration
 }
 
-// ask polls for so long with an interval of 15 s; each call takes a fifth of a second. wanted is called with the time
-// since the beginning.
+// ask polls for the time long with an interval of 15 s. Each call takes a fifth of a second. wanted is called with the
+// time since the beginning.
 func ask(t *testing.T, long time.Duration, fails bool, wanted func(time.Duration) bool) *asking {
 	t.Helper()
 	a := &asking{begun: time.Now()}
@@ -39,7 +39,7 @@ func ask(t *testing.T, long time.Duration, fails bool, wanted func(time.Duration
 	}
 }
 
-// perInterval fails where more was asked than one question per interval and one ahead of its time, over any stretch.
+// perInterval fails if, over any stretch, more was asked than one question per interval and one early question.
 func (a *asking) perInterval(t *testing.T) {
 	t.Helper()
 	const shortest = 15 * time.Second * 9 / 10
@@ -52,7 +52,7 @@ func (a *asking) perInterval(t *testing.T) {
 	}
 }
 
-// A question that is wanted is asked within about a second, and postpones the next.
+// TestEarlyQuestion proves that a wanted question is asked within about a second, and postpones the next one.
 func TestEarlyQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := ask(t, 60*time.Second, false, func(at time.Duration) bool {
@@ -68,21 +68,22 @@ func TestEarlyQuestion(t *testing.T) {
 	})
 }
 
-// However often a question is wanted, there is no more than one per interval on average; and no fewer.
+// TestQuestionsThatAreAlwaysWanted proves that however often a question is wanted, there is on average one per
+// interval, neither more nor fewer.
 func TestQuestionsThatAreAlwaysWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const long = 2 * time.Hour
 		a := ask(t, long, false, func(time.Duration) bool { return true })
 		a.perInterval(t)
-		// An interval is drawn between 13.5 and 16.5 s: the sum of 480 has a standard deviation of 19 s, five of which
-		// are 6 questions.
+		// An interval is drawn between 13.5 and 16.5 s. The sum of 480 of them has a standard deviation of 19 s, and
+		// five of these are 6 questions.
 		if n, most := len(a.at), int(long/(15*time.Second))+2+6; n > most || n < most*8/10 {
 			t.Errorf("%d questions in %v, want at most %d", n, long, most)
 		}
 	})
 }
 
-// A scheduler that does not answer is not asked early.
+// TestNoEarlyQuestionAfterAFailure proves that a scheduler that does not answer is not asked early.
 func TestNoEarlyQuestionAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := ask(t, 10*time.Minute, true, func(time.Duration) bool { return true })

@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// note records the instant of an event as the newest, by which a parser of local times knows the passes of an hour that
-// clocks show twice. A record that is dated far ahead makes it useless until the log gets there, but not wrong:
-// Day.Instant looks at that.
+// note records the time of an event as the newest. Parsers of local times use it to distinguish the two passes of an
+// hour that clocks show twice. A record whose time is far ahead makes the newest time useless until the log reaches
+// that time. It does not make results wrong, because Day.Instant checks for that.
 func (r *Reader) note(ev *job.Event) {
 	if _, ok := r.parser.(collector.Dated); !ok {
 		return
@@ -25,13 +25,13 @@ func (r *Reader) note(ev *job.Event) {
 	}
 }
 
-// savedAs holds the fields that a checkpoint has beside the position; the tailer ignores them.
+// savedAs has the fields of a checkpoint other than the position; the tailer ignores them.
 type savedAs struct {
 	Newest int64 `json:"newest"` // Unix seconds
 }
 
-// withNewest returns a checkpoint with the newest instant, where clocks go back about then: a log that is read on in an
-// hour that clocks show twice must be read as it would have been without the interruption.
+// withNewest returns a checkpoint that includes the newest instant if clocks go back near that time. Otherwise a
+// restart in an hour that clocks show twice could change how the log is read.
 func (r *Reader) withNewest(checkpoint []byte) []byte {
 	const about = 25 * time.Hour
 	if r.newest.IsZero() || len(checkpoint) == 0 {
@@ -56,7 +56,7 @@ func (r *Reader) withNewest(checkpoint []byte) []byte {
 	return checkpoint
 }
 
-// savedNewest returns the newest instant of a checkpoint, zero where it has none.
+// savedNewest returns the newest instant of a checkpoint, zero if it has none.
 func savedNewest(checkpoint []byte) time.Time {
 	var s savedAs
 	if err := json.Unmarshal(checkpoint, &s); err != nil || s.Newest == 0 {

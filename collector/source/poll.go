@@ -15,39 +15,39 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// PollConfig defines how often a scheduler is asked.
+// PollConfig defines how often a scheduler is polled.
 type PollConfig struct {
-	// Target names what is asked, in messages: a program, a socket.
+	// Target is the polled program or socket, for messages.
 	Target string
-	// Interval is the time from the end of one call to the beginning of the next, give or take a tenth, but for early
-	// ones.
+	// Interval is the time from the end of one call to the beginning of the next, plus or minus a tenth. Early calls
+	// may be sooner.
 	Interval time.Duration
 }
 
 // Answer is the result of one call.
 type Answer struct {
 	Events []job.Event
-	// Lines is the number of lines of the output, Bad those of them that could not be read. A bad line without a path
-	// is one of the target's.
+	// Lines is the number of lines of the output. Bad are the lines that could not be parsed; one without a path
+	// belongs to the target.
 	Lines int
 	Bad   []BadLine
-	// Notes list the gaps of a useful call; each is logged when it is new.
+	// Notes list facts that a usable answer has but that are not supported; each is logged when it is new.
 	Notes []error
-	// Err reports why the call failed, a *CallError, or why all of its output is of no use; nil if it is of use.
+	// Err is nil if the answer can be used. It is a *CallError if the call failed, else the error in its output.
 	Err error
 }
 
-// Ask asks a scheduler once, at an instant.
+// Ask queries a scheduler once, at the given time.
 type Ask func(ctx context.Context, asked time.Time) Answer
 
-// PollOptions are what a Poller needs beside its configuration. Ask is required, the others may be nil.
+// PollOptions are the functions that a Poller needs. Ask is required, the others may be nil.
 type PollOptions struct {
-	// Ask makes one call. It ends when its context does, and by itself after the source's timeout.
+	// Ask makes one call. It ends with its context, and after the source's timeout.
 	Ask Ask
-	// Ready reports whether the scheduler may be asked yet; until then nothing is.
+	// Ready reports whether polling may begin.
 	Ready func() bool
-	// Wanted reports whether something is missing that the scheduler knows: then it is polled before its time. It is
-	// called often.
+	// Wanted reports whether information is missing that the scheduler has. Then it is polled early. It is called
+	// often.
 	Wanted func() bool
 	// Now is the wall clock.
 	Now     func() time.Time
@@ -55,22 +55,22 @@ type PollOptions struct {
 	Log     *zap.Logger
 }
 
-// Poller asks a scheduler again and again, never twice at once. Its methods are for one goroutine.
+// Poller polls a scheduler with one call at a time. It is not safe for concurrent use.
 type Poller struct {
 	cfg   Config
 	poll  PollConfig
 	opts  PollOptions
-	asked bool // at least once
-	// due is when it is asked next. From early on it may be asked before that, which postpones what comes after by an
-	// interval: there is never more than one question per interval on average, and never more than one ahead of its
-	// time.
+	asked bool // at least one call was made
+	// due is the time of the next call. From early on, a call that is wanted may come before due. That postpones the
+	// following calls by an interval: so there is never more than one call per interval on average, and never more than
+	// one ahead of its time.
 	due, early time.Time
-	failed     int    // calls in a row
-	reported   string // the failure that was reported last, "" if none is standing
+	failed     int    // consecutive failures
+	reported   string // the last reported failure, "" if the last call succeeded
 	noted      map[string]bool
 }
 
-// NewPoller returns a Poller. It keeps no checkpoint: a snapshot that is missed is made up for by the next.
+// NewPoller returns a Poller. It keeps no checkpoint: the next snapshot makes up for a missed one.
 func NewPoller(cfg Config, poll PollConfig, opts PollOptions) *Poller {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -85,14 +85,14 @@ func NewPoller(cfg Config, poll PollConfig, opts PollOptions) *Poller {
 	return &Poller{cfg: cfg, poll: poll, opts: opts}
 }
 
-// readyEvery is how often Ready is asked.
+// readyEvery is the interval at which Ready is called.
 const readyEvery = 100 * time.Millisecond
 
 // maxBackoff is the longest pause after failures, unless the interval is longer.
 const maxBackoff = 5 * time.Minute
 
 // Next waits until it is time for the next call, runs it, and returns its result. A failure is delivered as a problem
-// once; while the same failure goes on Next keeps trying, ever less often. It returns an error only when ctx ends.
+// once. While the same failure continues, Next retries with growing pauses. It returns an error only when ctx ends.
 func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 	for {
 		if err := p.await(ctx); err != nil {
@@ -123,7 +123,7 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 	}
 }
 
-// Close implements what a reader has; there is nothing to close.
+// Close does nothing; readers of sources have it.
 func (p *Poller) Close() error { return nil }
 
 // await waits until the next call is due, or may be made early and is wanted.
@@ -136,7 +136,7 @@ func (p *Poller) await(ctx context.Context) error {
 	if !p.asked {
 		return ctx.Err()
 	}
-	var since time.Time // when it was wanted first
+	var since time.Time // time of the first request
 	for {
 		left := time.Until(p.due)
 		if left <= 0 || !since.IsZero() && time.Since(since) >= p.soon() {
@@ -154,10 +154,10 @@ func (p *Poller) await(ctx context.Context) error {
 	}
 }
 
-// soon is how long an early question waits for what else may come to be wanted.
+// soon is how long an early call waits, so that further requests share it.
 func (p *Poller) soon() time.Duration { return min(time.Second, p.poll.Interval/10) }
 
-// plan sets when the next call is due, after one that began at an instant and is over now.
+// plan sets the time of the next call. begun is when the previous call began.
 func (p *Poller) plan(begun time.Time, failed bool) {
 	now, before := time.Now(), p.due
 	if failed {
@@ -166,7 +166,7 @@ func (p *Poller) plan(begun time.Time, failed bool) {
 		return
 	}
 	next := jitter(p.poll.Interval)
-	if begun.Before(before) { // it was early
+	if begun.Before(before) { // the call was early
 		p.due, p.early = later(before, now).Add(next), later(before, now)
 		return
 	}
@@ -180,7 +180,8 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// delay is the time to the next call after so many failures in a row: it doubles with each from the second on.
+// delay returns the time to the next call after the given number of consecutive failures: it doubles with each from the
+// second on.
 func delay(interval time.Duration, failed int) time.Duration {
 	d := interval
 	for ; failed > 1 && d < maxBackoff; failed-- {
@@ -189,7 +190,7 @@ func delay(interval time.Duration, failed int) time.Duration {
 	return max(interval, min(d, maxBackoff))
 }
 
-// jitter returns a duration up to a tenth off, so that many daemons do not ask in step.
+// jitter changes a duration by up to a tenth, so that many daemons do not poll at the same moments.
 func jitter(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.9 + 0.2*rand.Float64()))
 }
@@ -205,7 +206,7 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// call asks once. The delivery is never nil.
+// call polls once. The delivery is never nil.
 func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 	asked, begun := p.opts.Now(), time.Now()
 	answer := p.opts.Ask(ctx, asked)
@@ -221,7 +222,7 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 		d.Lines, d.Events, d.CaughtUp, d.Answered = answer.Lines, answer.Events, true, true
 		p.note(answer.Notes)
 		p.date(d)
-	case !errors.As(err, &failed): // nothing of it could be used: the problem stands
+	case !errors.As(err, &failed): // the output could not be used, which is a lasting problem
 		err = &CallError{Reason: FailedOutput, Err: fmt.Errorf("%s: %w", p.poll.Target, err)}
 	}
 	if ctx.Err() == nil {
@@ -230,7 +231,7 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 	return d, err
 }
 
-// date notes when the scheduler answered, and which events are ahead of that. An answer is prompt.
+// date sets the time of the answer in the delivery, and counts the events that are ahead of it.
 func (p *Poller) date(d *Delivery) {
 	d.Read = p.opts.Now()
 	d.Since = d.Read
@@ -244,19 +245,19 @@ func (p *Poller) date(d *Delivery) {
 	}
 }
 
-// note logs what was not noted by the call before, too.
+// note logs the notes that the previous call did not have.
 func (p *Poller) note(notes []error) {
 	before := p.noted
 	p.noted = map[string]bool{}
 	for _, n := range notes {
 		text := n.Error()
 		if p.noted[text] = true; !before[text] {
-			p.opts.Log.Warn("the scheduler does not tell everything", zap.String("source", p.cfg.Name), zap.Error(n))
+			p.opts.Log.Warn("the scheduler does not report everything", zap.String("source", p.cfg.Name), zap.Error(n))
 		}
 	}
 }
 
-// reasonOf returns the problem's reason: what keeps the source from being read stands until it is mended.
+// reasonOf returns the reason of a problem. A problem that prevents reading the source lasts until it is fixed.
 func reasonOf(err error) tail.Reason {
 	var call *CallError
 	if errors.As(err, &call) && call.Reason == FailedStart {

@@ -20,26 +20,27 @@ func NewPollMetrics(reg prometheus.Registerer) *PollMetrics {
 	m := &PollMetrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "waitcast_snapshot_seconds",
-			Help:    "Time that one call of the scheduler's command took, failed ones included.",
+			Help:    "Time that one call of the scheduler's command took, including failed calls.",
 			Buckets: prometheus.ExponentialBuckets(.005, 2, 13),
 		}, []string{"cluster", "source"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_snapshot_failures_total", Help: "Calls of the scheduler's command that failed, by reason.",
+			Name: "waitcast_snapshot_failures_total", Help: "Failed calls of the scheduler's command, by reason.",
 		}, []string{"cluster", "source", "reason"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waitcast_snapshot_last_success_timestamp_seconds",
-			Help: "When the newest call that told something ended; 0 before the first.",
+			Help: "Time at which the newest successful call of the scheduler's command ended; 0 before the " +
+				"first.",
 		}, []string{"cluster", "source"}),
 		inARow: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waitcast_snapshot_consecutive_failures",
-			Help: "Calls of the scheduler's command that failed since the newest one that did not.",
+			Help: "Failed calls of the scheduler's command since the newest successful one.",
 		}, []string{"cluster", "source"}),
 	}
 	reg.MustRegister(m.seconds, m.failures, m.success, m.inARow)
 	return m
 }
 
-// Forget removes the series of a source that is not polled any more.
+// Forget removes the series of a source that is no longer polled.
 func (m *PollMetrics) Forget(name string) {
 	labels := prometheus.Labels{"source": name}
 	m.seconds.DeletePartialMatch(labels)
@@ -48,7 +49,7 @@ func (m *PollMetrics) Forget(name string) {
 	m.inARow.DeletePartialMatch(labels)
 }
 
-// touch makes a source's metrics appear at zero.
+// touch creates a source's metrics with the value zero.
 func (m *PollMetrics) touch(cfg *Config) {
 	if m == nil {
 		return

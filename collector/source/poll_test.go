@@ -26,7 +26,7 @@ import (
 // patience is how long a condition may take to come true before a test gives up.
 const patience = 5 * time.Minute
 
-// fake writes a shell script that stands in for a scheduler's command.
+// fake writes a shell script in place of a scheduler's command.
 func fake(t *testing.T, path, script string) {
 	t.Helper()
 	if err := os.WriteFile(path+".new", []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
@@ -51,7 +51,7 @@ func lines(output []byte, asked time.Time) Answer {
 	return a
 }
 
-// poller returns one that runs a fake command, at first one that does not exist.
+// poller runs a fake command, which at first does not exist.
 type poller struct {
 	*Poller
 	t        *testing.T
@@ -86,7 +86,7 @@ func (p *poller) failures(reason string) float64 {
 	return testutil.ToFloat64(p.opts.Metrics.failures.WithLabelValues("c", "c/asked", reason))
 }
 
-// wantProblem takes the next delivery, which must report a failure whose message holds all the words.
+// wantProblem takes the next delivery, which must report a failure whose message contains all the words.
 func (p *poller) wantProblem(reason string, standing tail.Reason, words ...string) {
 	p.t.Helper()
 	d := p.next()
@@ -118,7 +118,8 @@ func (p *poller) wantEvents(ids ...string) {
 	}
 }
 
-// A command's output becomes a delivery, again and again, with the environment it needs.
+// TestPollerDelivers proves that a command's output becomes a delivery, again and again, with the environment that the
+// command needs.
 func TestPollerDelivers(t *testing.T) {
 	p := newPoller(t, time.Minute)
 	fake(t, p.command, `echo $1; echo $SET`)
@@ -130,7 +131,8 @@ func TestPollerDelivers(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong is reported once with its cause, counted every time, and over when the command works again.
+// TestPollerSurvivesItsCommand proves that every failure is reported once with its cause, counted every time, and over
+// when the command works again.
 func TestPollerSurvivesItsCommand(t *testing.T) {
 	for _, c := range []struct {
 		name, script, reason string
@@ -151,7 +153,7 @@ func TestPollerSurvivesItsCommand(t *testing.T) {
 			}
 			p.wantProblem(c.reason, c.standing, c.words...)
 			done := make(chan struct{})
-			go func() { // the same failure goes on: Next keeps it to itself
+			go func() { // the same failure continues, and Next does not return it
 				defer close(done)
 				for ctx := t.Context(); p.failures(c.reason) < 3; {
 					if pause(ctx, time.Millisecond) != nil {
@@ -166,9 +168,10 @@ func TestPollerSurvivesItsCommand(t *testing.T) {
 	}
 }
 
-// A command that hangs is killed with what it started, and asked again.
+// TestPollerKillsWhatHangs proves that a command that hangs is killed together with the processes that it started, and
+// is then run again.
 func TestPollerKillsWhatHangs(t *testing.T) {
-	p := newPoller(t, 3*time.Second) // also long enough for what answers, on a busy machine
+	p := newPoller(t, 3*time.Second) // long enough for an answer on a busy machine, too
 	note := filepath.Join(t.TempDir(), "pid")
 	fake(t, p.command, fmt.Sprintf("sleep 1000 & echo $! >%s; wait", note))
 	p.wantProblem(FailedTimeout, tail.Unreadable, "did not answer in 3s")
@@ -192,7 +195,7 @@ func TestPollerKillsWhatHangs(t *testing.T) {
 	p.wantEvents("7")
 }
 
-// alive reports whether a process runs; one that is dead but not waited for does not.
+// alive reports whether a process runs. A zombie does not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
@@ -201,7 +204,7 @@ func alive(pid int) bool {
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
 
-// A daemon that stops does not wait for a command that hangs.
+// TestPollerStops proves that a daemon that stops does not wait for a command that hangs.
 func TestPollerStops(t *testing.T) {
 	p := newPoller(t, time.Hour)
 	note := filepath.Join(t.TempDir(), "begun")
@@ -215,7 +218,7 @@ func TestPollerStops(t *testing.T) {
 			}
 		}
 	}()
-	if _, err := p.Next(ctx); !errors.Is(err, context.Canceled) { // hangs if it waits for the command
+	if _, err := p.Next(ctx); !errors.Is(err, context.Canceled) { // hangs if Next waits for the command
 		t.Errorf("Next returned %v", err)
 	}
 	if err := p.Close(); err != nil {
@@ -223,7 +226,7 @@ func TestPollerStops(t *testing.T) {
 	}
 }
 
-// Nothing is asked before the logs are read.
+// TestPollerWaitsUntilReady proves that nothing is asked before the logs are read.
 func TestPollerWaitsUntilReady(t *testing.T) {
 	p := newPoller(t, time.Minute)
 	asked := 0
@@ -236,7 +239,8 @@ func TestPollerWaitsUntilReady(t *testing.T) {
 	}
 }
 
-// The pause doubles with every failure after the first up to five minutes, and is never below the interval.
+// TestPollerBacksOff proves that the pause doubles with every failure after the first, up to five minutes, and is never
+// below the interval.
 func TestPollerBacksOff(t *testing.T) {
 	for _, c := range []struct {
 		interval time.Duration
@@ -259,8 +263,8 @@ func TestPollerBacksOff(t *testing.T) {
 	}
 }
 
-// What a call could not tell beside what it told is logged when it is new, not with every call, and again when it comes
-// back.
+// TestPollerNotes proves that what a call could not give beside its events is logged when it is new, not with every
+// call, and again when it comes back.
 func TestPollerNotes(t *testing.T) {
 	core, logs := observer.New(zapcore.InfoLevel)
 	notes := [][]error{{errors.New("a"), errors.New("b")}, {errors.New("b"), errors.New("b")},

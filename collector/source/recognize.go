@@ -2,8 +2,8 @@ package source
 
 import "github.com/waitcast/waitcast/collector"
 
-// Recognize returns the names of the formats that find events of jobs in some lines of a log, and do not refuse half of
-// them or more; the one that finds most comes first.
+// Recognize returns the names of the formats that find events of jobs in the given lines and accept more than half of
+// the lines. The format that finds the most events comes first.
 func Recognize(lines [][]byte, options collector.Options, formats []collector.Format) []string {
 	d := detector{cfg: &Config{Options: options}, sample: lines}
 	var names []string

@@ -1,5 +1,5 @@
-// Package source reads one log of a scheduler: it follows the files, parses their lines, and delivers events with the
-// checkpoint that stands for having taken them in.
+// Package source reads one log of a scheduler: it follows the files, parses their lines, and delivers events together
+// with the checkpoint after them.
 package source
 
 import (
@@ -21,9 +21,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// futureTolerance is how far ahead of the wall clock an event of a log may be that is read once: a wrong time zone is
-// up to 26 hours off, of which the half is believable. In a log that is followed the writer decides what becomes of an
-// event that is ahead.
+// futureTolerance is how far ahead of the wall clock an event may be in a log that is read once. A wrong time zone
+// causes errors of up to 26 hours, but only 13 hours are plausible. In a followed log the writer decides about events
+// that are ahead.
 const futureTolerance = 24 * time.Hour
 
 // AheadTolerance is how far ahead of the clock an event may be: the clocks of hosts differ.
@@ -38,10 +38,9 @@ type Config struct {
 	Files   tail.Config
 	// Journal is set for a log in systemd's journal: Files defines then only how it is read.
 	Journal *journal.Config
-	// Others are the formats that a log is tried with that makes no sense in Format, to name the right one.
+	// Others are the formats that are tried if the log cannot be read in Format, to name the right one.
 	Others []collector.Format
-	// ClockOffset is by how much the clock that the log's times are of is ahead of the daemon's; nil where that is
-	// measured.
+	// ClockOffset is by how much the clock of the log's times is ahead of the daemon's; nil means that it is measured.
 	ClockOffset *time.Duration
 }
 
@@ -61,68 +60,68 @@ type Delivery struct {
 	Bad    []BadLine
 	// Problems are about files rather than lines.
 	Problems []tail.Problem
-	// Standing is everything that keeps the source from being read as of this delivery.
+	// Standing lists the problems that keep the source from being read as of this delivery.
 	Standing []tail.Problem
 	// Lines is the number of lines read.
 	Lines int
-	// Checkpoint stands for all the lines up to the end of this delivery.
+	// Checkpoint is the position after the last line of this delivery.
 	Checkpoint []byte
 	// Answered is true if a scheduler was polled and gave a useful answer.
 	Answered bool
 	// CaughtUp is true when there was nothing more to read.
 	CaughtUp bool
-	// Read is when the lines were read, by the daemon's clock: an event that is later cannot be. It is zero where
-	// nothing is decided by that clock: in a log that is read once.
+	// Read is the time of reading, by the daemon's clock: no event can be later. It is zero in a log that is read once,
+	// where that clock does not matter.
 	Read time.Time
-	// Since is when the reader had last looked and found that it was at the end of the log, before these lines: they
-	// were written after it. It is zero for lines that were there before the reader, or while the log could not be
-	// read.
+	// Since is the last time at which the reader was at the end of the log before these lines: they were written after
+	// it. It is zero for lines that were written before the reader started, or while the log could not be read.
 	Since time.Time
-	// Ahead are the lines of those events that are ahead of Read by more than AheadTolerance, by the event's index.
+	// Ahead has the line of each event that is ahead of Read by more than AheadTolerance, by the event's index.
 	Ahead map[int]BadLine
 }
 
-// promptFor is the maximum age at which a line still shows how far the clock that wrote it is off.
+// promptFor is the maximum age at which a line still shows the offset of the clock that dated it.
 const promptFor = time.Minute
 
 // Prompt reports whether the lines were written shortly before they were read.
 func (d *Delivery) Prompt() bool { return !d.Since.IsZero() && d.Read.Sub(d.Since) <= promptFor }
 
-// follower hands out the lines of a log.
+// follower returns the lines of a log.
 type follower interface {
 	Next(ctx context.Context) (tail.Batch, error)
 	Close() error
 }
 
-// Reader reads one source. Its methods are for one goroutine.
+// Reader reads one source. It is not safe for concurrent use.
 type Reader struct {
 	cfg    Config
 	tailer follower
 	parser collector.Parser
 	now    func() time.Time
 	detect detector
-	ahead  bool                   // a record of the future has been mentioned
-	odd    []*collector.LineError // about the line that is being parsed, which counts all the same
+	ahead  bool                   // a record from the future has been reported
+	odd    []*collector.LineError // unreadable optional fields of the current line
 	// metrics may be nil.
 	metrics *tail.Metrics
-	// live is true once the end of the log has been reached: what comes later is read as it happens.
+	// live is true once the end of the log has been reached: later lines are read as they are written.
 	live bool
-	// A batch that is not delivered yet: its results beside its lines, and how many of those are parsed. All of it was
-	// read at one instant.
+	// The undelivered rest of a batch: its lines with their results, and the number of parsed lines. All of it was read
+	// at one instant.
 	batch    tail.Batch
 	delivery *Delivery
 	parsed   int
 	readAt   time.Time
-	// newest is the newest instant of all lines, by the clock of the log and for a parser of local times only.
+	perLine  int // events per line in the last delivery, rounded up: determines the room in the next one
+	// newest is the newest instant of all lines, by the clock of the log; only for parsers of local times.
 	newest time.Time
-	// atEnd is when the reader last found that it was at the end of the log; zero while the log cannot be read.
+	// atEnd is the last time at which the reader was at the end of the log; zero while the log cannot be read.
 	atEnd  time.Time
 	hidden bool
 }
 
 // Open starts reading after the checkpoint, or where the configuration sets it if there is none.
 func Open(cfg Config, checkpoint []byte, now func() time.Time, opts tail.Options) (*Reader, error) {
-	r := &Reader{cfg: cfg, now: now, metrics: opts.Metrics}
+	r := &Reader{cfg: cfg, now: now, metrics: opts.Metrics, perLine: 1}
 	options := cfg.Options
 	options.Notice = func(odd *collector.LineError) { r.odd = append(r.odd, odd) }
 	r.parser = cfg.Format.New(options)
@@ -158,7 +157,7 @@ func follow(cfg *Config, checkpoint []byte, opts tail.Options) (follower, error)
 // Close releases the files.
 func (r *Reader) Close() error { return r.tailer.Close() }
 
-// header lets the parser read the beginning of a file that is continued in its middle.
+// header passes the beginning of a file that is continued in its middle to the parser.
 func (r *Reader) header(path string, content io.Reader) error {
 	p, ok := r.parser.(collector.HeaderParser)
 	if !ok {
@@ -176,9 +175,13 @@ func (r *Reader) header(path string, content io.Reader) error {
 	return nil
 }
 
-// maxEvents bounds the events of one delivery, but for those of its last line. Further events of a batch come with the
-// next deliveries, the checkpoint with the last of them.
+// maxEvents is the maximum number of events in a delivery, not counting those of its last line. Further events of a
+// batch follow in the next deliveries. The last of these has the checkpoint.
 const maxEvents = 10_000
+
+// mostPerLine is the maximum number of events for which room is allocated for each line: the submission, start and end
+// of an ended job.
+const mostPerLine = 3
 
 // Next waits for new lines and returns their events. In one-shot mode it returns io.EOF after the last.
 func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
@@ -195,7 +198,7 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	last, begin := r.delivery, r.parsed
 	d := &Delivery{
 		Source: &r.cfg, Standing: slices.Clip(last.Standing),
-		Events: make([]job.Event, 0, min(len(r.batch.Lines)-begin, maxEvents)),
+		Events: make([]job.Event, 0, min((len(r.batch.Lines)-begin)*r.perLine, maxEvents+r.perLine)),
 	}
 	if !r.cfg.Files.OneShot {
 		d.Read, d.Since = r.readAt, r.atEnd
@@ -205,10 +208,11 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 		r.parse(&r.batch.Lines[r.parsed], d, r.readAt)
 	}
 	d.Lines = r.parsed - begin
+	r.perLine = min(max(1, (len(d.Events)+d.Lines-1)/max(1, d.Lines)), mostPerLine)
 	if r.parsed < len(r.batch.Lines) {
 		return d, nil
 	}
-	d.Lines += last.Lines - len(r.batch.Lines) // lines that were not even handed out
+	d.Lines += last.Lines - len(r.batch.Lines) // lines that the tailer skipped
 	d.Bad, d.Problems = append(last.Bad, d.Bad...), append(last.Problems, d.Problems...)
 	d.Checkpoint, d.CaughtUp = r.withNewest(last.Checkpoint), last.CaughtUp
 	r.finish(&r.batch, d)
@@ -217,7 +221,7 @@ func (r *Reader) Next(ctx context.Context) (*Delivery, error) {
 	return d, nil
 }
 
-// caughtUp notes what a batch that is delivered shows of the log as a whole.
+// caughtUp updates the state of the log after a delivered batch: whether its end is reached, and problems.
 func (r *Reader) caughtUp() {
 	r.hidden = hidden(r.batch.Problems) || r.hidden && len(r.batch.Lines) == 0
 	r.live = r.live || r.batch.CaughtUp && !r.hidden
@@ -229,7 +233,7 @@ func (r *Reader) caughtUp() {
 	}
 }
 
-// date lets a parser of local times know when the lines of a delivery were written.
+// date passes the time at which the lines of a delivery were written to a parser of local times.
 func (r *Reader) date(d *Delivery) {
 	p, ok := r.parser.(collector.Dated)
 	switch {
@@ -245,7 +249,7 @@ func (r *Reader) date(d *Delivery) {
 	}
 }
 
-// hidden reports whether the log could not be read: what it holds when it appears is history all the same.
+// hidden reports whether the log could not be read. When it appears, its lines are not live.
 func hidden(problems []tail.Problem) bool {
 	for _, p := range problems {
 		if p.Reason.Standing() {
@@ -270,7 +274,7 @@ func (r *Reader) next(ctx context.Context) (tail.Batch, *Delivery, error) {
 	return batch, d, err
 }
 
-// skipped returns the reason for which a line is bad that was not even handed out, "" for any other problem.
+// skipped returns the reason of a bad line that the tailer skipped, "" for any other problem.
 func skipped(r tail.Reason) string {
 	switch r {
 	case tail.LineTooLong:
@@ -281,7 +285,7 @@ func skipped(r tail.Reason) string {
 	return ""
 }
 
-// finish adds what the lines of a delivery show together.
+// finish adds the results that concern all lines of a delivery.
 func (r *Reader) finish(batch *tail.Batch, d *Delivery) {
 	slices.SortStableFunc(d.Bad, func(a, b BadLine) int { return cmp.Compare(a.Number, b.Number) })
 	if batch.CaughtUp {
@@ -303,8 +307,8 @@ func (r *Reader) TellsWhole() bool {
 	return ok
 }
 
-// NextWhole is Next for a log that is read once: it appends the jobs to into and returns it with a delivery that has no
-// events.
+// NextWhole is Next for a log that is read once: it appends whole jobs to into, which it returns with a delivery
+// without events.
 func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]collector.Whole, *Delivery, error) {
 	batch, d, err := r.next(ctx)
 	if err != nil {
@@ -336,8 +340,8 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	return into, d, nil
 }
 
-// checkAhead returns an error for an instant that cannot be used because it lies too far ahead. One that lies ahead at
-// all is mentioned once: it is used, but forecasts suffer.
+// checkAhead returns an error for a time that is too far ahead to be used. A time that is slightly ahead is used, but
+// reported once, because forecasts suffer.
 func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) error {
 	ahead := at.Sub(now)
 	if ahead <= AheadTolerance {
@@ -358,7 +362,7 @@ func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) err
 	return nil
 }
 
-// zone names the zone of the log's local times.
+// zone returns the name of the zone of the log's local times.
 func (r *Reader) zone() string {
 	if loc := r.cfg.Options.Location; loc != nil {
 		return loc.String()
@@ -395,17 +399,17 @@ func (r *Reader) parse(line *tail.Line, d *Delivery, now time.Time) {
 	r.odd = r.odd[:0]
 }
 
-// mentionOdd counts and reports the fields that were passed over in a line that counts.
+// mentionOdd counts and reports the fields that were ignored in a good line.
 func (r *Reader) mentionOdd(line *tail.Line, d *Delivery) {
 	for _, odd := range r.odd {
 		r.metrics.Count(r.cfg.Name, tail.OddField)
-		err := fmt.Errorf("field %s is passed over: %w", odd.Field, odd.Err)
+		err := fmt.Errorf("field %s is ignored: %w", odd.Field, odd.Err)
 		d.Problems = append(d.Problems,
 			tail.Problem{Path: line.Path, Number: line.Number, Reason: tail.OddField, Err: err})
 	}
 }
 
-// checkEvents looks whether the events of a line, from a first on, are ahead of the clock.
+// checkEvents checks whether the events of a line, from index first on, are ahead of the clock.
 func (r *Reader) checkEvents(line *tail.Line, d *Delivery, first int, now time.Time) error {
 	for i := first; i < len(d.Events); i++ {
 		at := d.Events[i].Latest()
@@ -425,14 +429,14 @@ func (r *Reader) checkEvents(line *tail.Line, d *Delivery, first int, now time.T
 	return nil
 }
 
-// refuse notes a line that cannot be used.
+// refuse adds a line that cannot be used to the delivery.
 func (r *Reader) refuse(d *Delivery, line *tail.Line, err error) {
 	bad := Refused(line.Path, line.Number, line.Text, err)
 	r.detect.fruitless(line, bad.Reason)
 	d.Bad = append(d.Bad, bad)
 }
 
-// Refused returns the line, which it copies, as one that could not be used because of err.
+// Refused returns a BadLine with a copy of the line and err.
 func Refused(path string, number int64, text []byte, err error) BadLine {
 	bad := BadLine{Path: path, Number: number, Reason: collector.ReasonFormat, Err: err,
 		Text: append([]byte(nil), text...)}

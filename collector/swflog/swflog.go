@@ -1,9 +1,9 @@
-// Package swflog reads Standard Workload Format files as accounting logs: it makes the events of a job from its one
-// record.
+// Package swflog reads Standard Workload Format files as accounting logs: it converts the one record of a job to its
+// events.
 //
 // The format itself is read by package swf. A workload file has every job in one line, in the order of submission, so
-// that a line's later events lie ahead of the next line's first; the format is declared collector.BySubmit.
-// docs/formats/swf.md explains what is read, and why.
+// the later events of a line come after the first event of the next line; the format is declared collector.BySubmit.
+// docs/formats/swf.md explains which fields are read, and why.
 package swflog
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Name is how the configuration names the format.
+// Name is the name of the format in the configuration.
 const Name = "swf"
 
 // Format returns the Standard Workload Format as a log format.
@@ -40,7 +40,7 @@ type parser struct {
 	record  swf.Record
 	users   map[int64]string
 	queues  map[queueKey]string
-	// mentioned is true once a notice was given of extra columns.
+	// mentioned is true once extra columns have been reported.
 	mentioned bool
 }
 
@@ -49,8 +49,8 @@ var (
 	_ collector.WholeParser  = (*parser)(nil)
 )
 
-// Header implements collector.HeaderParser. Comments and blank lines are the header. A comment that cannot be
-// understood belongs to it all the same: Parse reported it when the file was first read.
+// Header implements collector.HeaderParser. Comments and blank lines are the header. A malformed comment belongs to it
+// too: Parse reported it when the file was first read.
 func (p *parser) Header(line []byte) bool {
 	line = trim(line)
 	if len(line) == 0 {
@@ -116,7 +116,7 @@ func (p *parser) ParseWhole(line []byte) (w collector.Whole, ok bool, err error)
 	return w, true, nil
 }
 
-// mentionExtra gives notice, once in a file, that lines have more columns than the format has.
+// mentionExtra reports, once per file, that lines have more columns than the format.
 func (p *parser) mentionExtra(rest []byte) {
 	if len(rest) == 0 || p.mentioned || p.options.Notice == nil {
 		return
@@ -127,8 +127,8 @@ func (p *parser) mentionExtra(rest []byte) {
 		rest[:min(len(rest), 60)]))
 }
 
-// isPart recognizes the record of one burst of a job that was swapped out: the archive's definition has them follow a
-// record of the whole job, so that they would count it twice.
+// isPart reports whether a record is one burst of a job that was swapped out. By the archive's definition such records
+// follow one of the whole job, so they would count it twice.
 func isPart(status int64) bool {
 	return status == swf.StatusPartial || status == swf.StatusLastCompleted || status == swf.StatusLastFailed
 }
@@ -144,7 +144,7 @@ func isOf(kind job.Kind, ran bool) bool {
 	return ran
 }
 
-// tell makes ev the event of this kind, which knows no instant that lies after it.
+// tell sets the kind of ev, and removes times after that event.
 func tell(ev *job.Event, kind job.Kind, t job.Times) {
 	ev.Kind = kind
 	switch kind {
@@ -154,21 +154,21 @@ func tell(ev *job.Event, kind job.Kind, t job.Times) {
 		ev.Time, ev.Times = t.Start, job.Times{Submit: t.Submit, Start: t.Start}
 	case job.End:
 		ev.Time, ev.Times = t.End, t
-	case job.Cancel: // never started: Start holds when it left the queue
+	case job.Cancel: // it never started: Start is the time at which it left the queue
 		ev.Time, ev.Times = t.Start, job.Times{Submit: t.Submit}
 	}
 }
 
-// check refuses a record that is no job of this cluster.
+// check refuses a record that cannot be a job of this cluster.
 func (p *parser) check(r *swf.Record) error {
 	if r.ID < 0 {
-		return collector.Bad(collector.ReasonField, "job number", "%d is no job number", r.ID)
+		return collector.Bad(collector.ReasonField, "job number", "%d is not a job number", r.ID)
 	}
 	procs := r.Procs()
 	limit := int64(p.options.MaxProcs)
 	switch {
 	case procs <= 0:
-		return collector.Bad(collector.ReasonProcs, "size", "neither field 5 nor field 8 tells the processors")
+		return collector.Bad(collector.ReasonProcs, "size", "neither field 5 nor field 8 has the processors")
 	case limit > 0 && procs > limit:
 		return collector.Bad(collector.ReasonProcs, "size",
 			"%d processors, but the cluster has %d: raise its procs if the file is right", procs, limit)
@@ -178,7 +178,7 @@ func (p *parser) check(r *swf.Record) error {
 	return nil
 }
 
-// limitOf returns the time limit, 0 if it is missing or beyond any use (2^31 - 1 s are 68 years).
+// limitOf returns the time limit, 0 if it is missing or above 2^31 - 1 s (68 years).
 func limitOf(seconds int64) time.Duration {
 	if seconds <= 0 || seconds > math.MaxInt32 {
 		return 0
@@ -186,11 +186,11 @@ func limitOf(seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// The last second of the year 9999, which RFC 3339 can still write.
+// The last second of the year 9999, the last that RFC 3339 can represent.
 const maxUnix = 253402300799
 
-// times fills in the instants of a record. The wait may be unknown, which is taken as 0; for a job that never ran Start
-// is when it left the queue. A header without a (positive) start has the log begin with 1970.
+// times sets the times of a record. An unknown wait is taken as 0. For a job that never ran Start is the time at which
+// it left the queue. If the header has no positive start time, the log begins in 1970.
 func (p *parser) times(r *swf.Record, w *collector.Whole) error {
 	base, wait, runtime := max(p.header.UnixStartTime, 0), max(r.Wait, 0), max(r.Runtime, 0)
 	switch {
@@ -206,7 +206,7 @@ func (p *parser) times(r *swf.Record, w *collector.Whole) error {
 
 func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
 
-// maxNames bounds the tables of names: at the most they are thrown away and begun again.
+// maxNames bounds the tables of names: full tables are emptied.
 const maxNames = 1 << 14
 
 // userName returns "u12" for user 12, "" if the user is missing.
@@ -241,8 +241,8 @@ func (p *parser) queueName(r *swf.Record) string {
 // comment reads a line that starts with ";".
 func (p *parser) comment(line []byte) error {
 	err := p.header.ParseLine(line)
-	p.header.Lines = nil // nobody reads them, and a file may be all comments
-	clear(p.queues)      // they may have got other names
+	p.header.Lines = nil // they are not used, and a file may consist only of comments
+	clear(p.queues)      // the names may have changed
 	var bad *swf.HeaderError
 	if errors.As(err, &bad) {
 		return &collector.LineError{Reason: collector.ReasonField, Field: "header " + bad.Key, Err: err}
@@ -250,7 +250,7 @@ func (p *parser) comment(line []byte) error {
 	return nil
 }
 
-// badRecord turns an error of package swf into one of a format: a line without a number in front is no record at all.
+// badRecord converts an error of package swf to a LineError. A line that does not begin with a number is not a record.
 func badRecord(err error) error {
 	var bad *swf.FieldError
 	if errors.As(err, &bad) && bad.Field > 1 {

@@ -103,7 +103,7 @@ func TestConformance(t *testing.T) { formattest.Run(t, suite()) }
 
 func FuzzParse(f *testing.F) { formattest.Fuzz(f, suite()) }
 
-// TestExtraColumns proves that columns beyond the 18th are mentioned once, and that job number 0 is a job.
+// TestExtraColumns proves that columns after the 18th are mentioned once, and that a job may have number 0.
 func TestExtraColumns(t *testing.T) {
 	var notices []string
 	notice := func(e *collector.LineError) { notices = append(notices, e.Error()) }
@@ -127,7 +127,7 @@ func TestExtraColumns(t *testing.T) {
 	}
 }
 
-// TestGolden reads a whole hand-made file, its header in the stream.
+// TestGolden reads a whole hand-made file, whose header is part of the stream.
 func TestGolden(t *testing.T) {
 	s := suite()
 	s.Options.MaxProcs = 64
@@ -167,9 +167,9 @@ func trace(tb testing.TB, name string) [][]byte {
 	return bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
 }
 
-// TestTraces proves on real traces that no line is refused but those without a size, that submissions come in order,
-// and that each job has its one life. The numbers of jobs, and of those that never ran, are those of traces/README.md;
-// the number without a size (fields 5 and 8 both below 1) is counted by awk.
+// TestTraces proves on real traces that no line is refused except those without a size, that submissions come in order,
+// and that each job has exactly one life. The numbers of jobs, and of those that never ran, are those of
+// traces/README.md. The number without a size (fields 5 and 8 both below 1) was counted with awk.
 func TestTraces(t *testing.T) {
 	for _, c := range []struct {
 		file                 string

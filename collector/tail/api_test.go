@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// Wrong configurations and checkpoints are refused with the field's name.
+// TestNewRefuses proves that wrong configurations and checkpoints are refused with the field's name.
 func TestNewRefuses(t *testing.T) {
 	good := Config{Source: "s", Path: t.TempDir()}
 	for _, c := range []struct {
@@ -47,7 +47,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// Whatever bytes come as a checkpoint, New answers and nothing panics.
+// FuzzCheckpoint proves that New returns without a panic for any bytes as a checkpoint.
 func FuzzCheckpoint(f *testing.F) {
 	f.Add(
 		[]byte(`{"version":1,"files":[{"path":"log","dev":1,"ino":2,"offset":4,"line":2,"head_len":4,"tail_len":4}]}`))
@@ -69,7 +69,7 @@ func FuzzCheckpoint(f *testing.F) {
 	})
 }
 
-// A format with a header sees it when a file is read on from its middle.
+// TestHeaderOnReopen proves that a format gets the header of a file that is read on from its middle.
 func TestHeaderOnReopen(t *testing.T) {
 	hazard(t, func(r *rig) {
 		var seen []string
@@ -93,7 +93,7 @@ func TestHeaderOnReopen(t *testing.T) {
 	})
 }
 
-// An error of the header function is reported, and reading goes on.
+// TestHeaderFails proves that an error of the header function is reported, and that reading continues.
 func TestHeaderFails(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n")
@@ -105,7 +105,7 @@ func TestHeaderFails(t *testing.T) {
 	})
 }
 
-// The metrics follow Prometheus's rules.
+// TestMetricsLint proves that the metrics follow Prometheus's rules.
 func TestMetricsLint(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := NewMetrics(reg)
@@ -122,7 +122,7 @@ func TestMetricsLint(t *testing.T) {
 	}
 }
 
-// Lines, bytes, lag and problems are counted under the source's name.
+// TestMetrics proves that lines, bytes, lag and problems are counted under the source's name.
 func TestMetrics(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\ntwo\nthr")

@@ -45,8 +45,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend is the way of one line from its writing to the reader, woken
-// by an event.
+// BenchmarkAppend measures the time from the writing of one line to the reader, which an event wakes.
 func BenchmarkAppend(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "log")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

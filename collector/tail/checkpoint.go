@@ -14,34 +14,34 @@ import (
 
 const (
 	checkpointVersion = 1
-	// headMax and tailMax bound the bytes hashed to know a file again: enough
-	// to reach past a common header (SGE's has four short lines) to the first
-	// records, small enough to be read at every start.
+	// headMax and tailMax are the maximum numbers of bytes that are hashed to recognize a file. They are large enough
+	// to extend past a common header (SGE's has four short lines) to the first records, and small enough to be read at
+	// every start.
 	headMax = 1024
 	tailMax = 256
-	// keepDone bounds the finished predecessors remembered one by one.
+	// keepDone is the number of finished predecessors that are remembered one by one.
 	keepDone = 64
 )
 
-// ErrCheckpoint is wrapped by New's error for a checkpoint it cannot use.
+// ErrCheckpoint is wrapped by New's error for an unusable checkpoint.
 var ErrCheckpoint = errors.New("unusable checkpoint")
 
 // checkpoint is the whole position of a tailer.
 type checkpoint struct {
 	Version int  `json:"version"`
 	Dir     bool `json:"dir,omitempty"`
-	// Low: in a directory every name up to this one is finished.
+	// Low: in a directory, all files whose names are at or before Low are finished.
 	Low string `json:"low,omitempty"`
 	// Since: predecessors not in Files and not modified after this instant
 	// (Unix nanoseconds) are finished.
 	Since int64 `json:"since,omitempty"`
-	// Behind names the exceptions to both: files that could not be read when
-	// later ones were finished, by name or by modification time.
+	// Behind lists exceptions to Low and Since: files that could not be read when later ones were finished, by name or
+	// by modification time.
 	Behind []string       `json:"behind,omitempty"`
 	Files  []filePosition `json:"files"`
 }
 
-// filePosition is the position in one file, with all that identifies the file later.
+// filePosition is the position in one file, with the data that identify the file later.
 type filePosition struct {
 	Path    string `json:"path"`
 	Dev     uint64 `json:"dev"`
@@ -52,10 +52,10 @@ type filePosition struct {
 	Head    string `json:"head,omitempty"` // hash of [0, HeadLen)
 	TailLen int    `json:"tail_len"`
 	Tail    string `json:"tail,omitempty"`  // hash of [Offset-TailLen, Offset)
-	Size    int64  `json:"size,omitempty"`  // on disk, when last read or finished
-	Mtime   int64  `json:"mtime,omitempty"` // Unix nanoseconds, likewise
+	Size    int64  `json:"size,omitempty"`  // size on disk when last read or finished
+	Mtime   int64  `json:"mtime,omitempty"` // Unix nanoseconds, when last read or finished
 	Done    bool   `json:"done,omitempty"`
-	Copy    bool   `json:"copy,omitempty"` // a copy of another one: not read
+	Copy    bool   `json:"copy,omitempty"` // the file is a copy of another one and is not read
 }
 
 func (m *filePosition) id() id { return id{m.Dev, m.Ino} }
@@ -87,8 +87,8 @@ func decodeCheckpoint(source string, data []byte) (*checkpoint, error) {
 	return &c, nil
 }
 
-// encode gives the position as of now. Files not begun are left out: what is
-// in no checkpoint is read from its beginning.
+// encode returns the current position. Files that were not begun are left out: a file that is in no checkpoint is read
+// from its beginning.
 func (t *Tailer) encode() ([]byte, error) {
 	c := checkpoint{Version: checkpointVersion, Dir: t.dir, Low: t.low, Since: t.since,
 		Behind: slices.Sorted(maps.Keys(t.stragglers())), Files: []filePosition{}}
@@ -109,8 +109,8 @@ func (t *Tailer) encode() ([]byte, error) {
 	return data, nil
 }
 
-// headHash and tailHash hash lazily: once per batch and not once per read, and
-// not again as long as the bytes stay.
+// headHash and tailHash compute hashes lazily: once per batch, not once per read, and not again while the bytes are
+// unchanged.
 func (f *file) headHash() string {
 	if f.Head == "" {
 		f.Head = hash(f.head)
@@ -125,8 +125,8 @@ func (f *file) tailHash() string {
 	return f.Tail
 }
 
-// verify reports whether src holds what f's mark describes, and loads the bytes
-// that were hashed. An error means that it could not be read.
+// verify reports whether the content of src matches f's position, and loads the hashed bytes. An error means that src
+// could not be read.
 func (f *file) verify(src source) (bool, error) {
 	if f.Offset == 0 {
 		f.head, f.tail = []byte{}, make([]byte, 0, tailMax)
@@ -144,10 +144,9 @@ func (f *file) verify(src source) (bool, error) {
 	return true, nil
 }
 
-// tailIn gives the bytes before f's offset in src, nil when src is shorter or
-// holds others.
+// tailIn returns the bytes before f's offset in src, nil if src is shorter or has different bytes.
 func (f *file) tailIn(src source) ([]byte, error) {
-	n := max(f.TailLen, 1) // at least that the offset is within the file
+	n := max(f.TailLen, 1) // at least one byte, to check that the offset is within the file
 	b, err := readFull(src, f.Offset-int64(n), n)
 	if err != nil || len(b) < n {
 		return nil, err
@@ -188,11 +187,11 @@ func (f *file) advance(b []byte, lines int) {
 	f.Line += int64(lines)
 }
 
-// frozen: the head is complete, or bytes that could not be hashed follow it.
+// frozen reports whether the head cannot grow any more: it is complete, or bytes that could not be hashed follow it.
 func (f *file) frozen() bool { return f.HeadLen >= headMax || int64(f.HeadLen) < f.Offset }
 
-// tailAt reads the bytes before off, by which a position there is known. The bytes of a line with NULs may still
-// change, so they are never hashed.
+// tailAt reads the bytes before off, which identify a position there. The bytes of a line with NULs may still change,
+// so they are never hashed.
 func (f *file) tailAt(off int64, holed bool) ([]byte, error) {
 	if holed {
 		return nil, nil
@@ -201,7 +200,7 @@ func (f *file) tailAt(off int64, holed bool) ([]byte, error) {
 	return readFull(f.src, off-n, int(n))
 }
 
-// jump moves the position over one skipped line to off, which tail comes before.
+// jump moves the position over one skipped line to off; tail are the bytes before off.
 func (f *file) jump(off int64, tail []byte) {
 	f.tail = append(f.tail[:0], tail...)
 	f.long = 0
@@ -212,15 +211,14 @@ func (f *file) jump(off int64, tail []byte) {
 // hasPrefix reports whether the head of f is known and begins with b.
 func (f *file) hasPrefix(b []byte) bool { return bytes.HasPrefix(f.head, b) }
 
-// fileHead is the head of a file to be compared with many known ones, or why there
-// is none.
+// fileHead is the head of a file that is compared with many known ones, or the error of reading it.
 type fileHead struct {
 	head []byte
 	sums map[int]string // hashes of its beginnings, by length
 	err  error
 }
 
-// matches reports whether it begins as f does.
+// matches reports whether the file begins like f.
 func (p *fileHead) matches(f *file) bool {
 	if len(p.head) < f.HeadLen {
 		return false

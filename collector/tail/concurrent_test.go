@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A real writer, real events, the race detector: the tailer is closed and
-// reopened at its last committed checkpoint while the log is written and rotated.
+// TestConcurrentWriter uses a real writer, real events and the race detector: the tailer is closed and reopened at its
+// last committed checkpoint while the log is written and rotated.
 func TestConcurrentWriter(t *testing.T) {
 	const lines = 5000
 	path := filepath.Join(t.TempDir(), "log")

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Defaults of Config. They are our choice; none is critical.
+// Defaults of Config. They were chosen freely; none is critical.
 const (
 	DefaultPoll       = time.Second
 	DefaultGrace      = 10 * time.Second
@@ -26,15 +26,13 @@ type Config struct {
 	Source string
 	// Path is a file, or a directory of date-named files.
 	Path string
-	// Pattern makes Path a directory: a glob of the names in it, which are read
-	// in lexical order (PBS: 20261120). A path that is a directory when nothing
-	// is known of it yet has the pattern "*".
+	// Pattern makes Path a directory: a glob of the names in it, which are read in lexical order (PBS: 20261120). If
+	// Path is a directory and there is no checkpoint yet, the pattern is "*".
 	Pattern string
-	// Rotated are globs (in the last path element) of the rotated predecessors
-	// of a file; relative ones are taken from the directory of Path. Default:
-	// Path.* and Path-*. They are read oldest first by modification time, then
-	// by name. Names ending in .gz are decompressed. For a symbolic link that is
-	// switched from file to file, name the targets here.
+	// Rotated are globs (in the last path element) of the rotated predecessors of a file; relative ones are taken from
+	// the directory of Path. Default: Path.* and Path-*. They are read oldest first by modification time, then by name.
+	// Names ending in .gz are decompressed. If Path is a symbolic link that is switched from file to file, Rotated must
+	// match the targets.
 	Rotated []string
 	// FromEnd starts, when there is no checkpoint, at the end of the newest
 	// file instead of at the beginning of the oldest.
@@ -44,13 +42,13 @@ type Config struct {
 	OneShot bool
 	// NoInotify relies on the poll alone.
 	NoInotify bool
-	// Poll is the interval at which everything is looked at. Default 1 s.
+	// Poll is the interval at which all files are examined. Default 1 s.
 	Poll time.Duration
-	// Grace is how long a predecessor must be silent before it is taken for
-	// finished, and how long a run of NUL bytes may wait for its data. Default 10 s.
+	// Grace is how long a predecessor must be unchanged to count as finished, and how long a run of NUL bytes may wait
+	// for its data. Default 10 s.
 	Grace time.Duration
-	// MaxLine is the longest line handed out, in bytes without its line end.
-	// Longer ones are skipped and reported. Default 1 MiB.
+	// MaxLine is the maximum length of a returned line, in bytes without its line end. Longer ones are skipped and
+	// reported. Default 1 MiB.
 	MaxLine int
 	// BatchBytes and BatchLines bound a batch. Defaults 256 KiB and 8192.
 	BatchBytes int
@@ -60,20 +58,20 @@ type Config struct {
 // Clock is the wall clock of a tailer, replaced in tests.
 type Clock interface {
 	Now() time.Time
-	// Ticker returns a channel that is sent to every d, and how to stop it.
+	// Ticker returns a channel that receives the time every d, and a function that stops it.
 	Ticker(d time.Duration) (c <-chan time.Time, stop func())
 }
 
-// Options are a tailer's collaborators; every one may be left out.
+// Options are optional dependencies of a tailer.
 type Options struct {
 	Clock   Clock
 	Log     *zap.Logger
 	Metrics *Metrics
-	// Header is called with the beginning of a file that is opened to be read
-	// on from its middle, for formats whose header must be known. Its error
-	// becomes a Problem, and reading goes on.
+	// Header is called with the beginning of a file that is continued in its middle, for formats that need the header.
+	// Its error becomes a Problem, and reading continues.
 	Header func(path string, r io.Reader) error
-	// Idle is called each time the tailer has polled and found nothing new: all that it reads next was written later.
+	// Idle is called each time the tailer has polled and found nothing new: all lines that it reads next were written
+	// later.
 	Idle func()
 }
 
@@ -139,7 +137,7 @@ func (c *Config) checkPatterns() error {
 	return nil
 }
 
-// escape makes a glob that matches exactly name.
+// escape returns a glob that matches exactly name.
 func escape(name string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
 }

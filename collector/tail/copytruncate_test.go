@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// Copied and truncated while followed: what was not yet read of the copy is
-// read there, then the file from its beginning.
+// TestCopyTruncate proves that when a followed log is copied and truncated, its unread rest is read in the copy, and
+// then the log from its beginning.
 func TestCopyTruncate(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -28,12 +28,12 @@ func TestCopyTruncate(t *testing.T) {
 	})
 }
 
-// The copy is seen before the truncation: it is no new file.
+// TestCopySeenBeforeTruncation proves that a copy that is seen before the truncation does not count as a new file.
 func TestCopySeenBeforeTruncation(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
 		r.want("log:1:1 log:2:2")
-		r.write("log.1", "1\n") // copying has begun
+		r.write("log.1", "1\n") // the copying has begun
 		r.want("", Copied)
 		r.write("log", "3\n")
 		r.copy("log", "log.1")
@@ -45,7 +45,7 @@ func TestCopySeenBeforeTruncation(t *testing.T) {
 	})
 }
 
-// Twice copied and truncated while nobody read.
+// TestCopyTruncateWhileDown covers a log that is copied and truncated twice while nobody reads.
 func TestCopyTruncateWhileDown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -65,8 +65,8 @@ func TestCopyTruncateWhileDown(t *testing.T) {
 	})
 }
 
-// Truncated and already longer than before at the next look: the bytes before
-// the offset tell.
+// TestTruncatedAndRegrown proves that a log that was truncated, and is already longer than before at the next look, is
+// recognized by the bytes before the offset.
 func TestTruncatedAndRegrown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -75,12 +75,12 @@ func TestTruncatedAndRegrown(t *testing.T) {
 		r.want("log:1:3 log:2:4 log:3:5", Truncated)
 		r.close()
 		r.ok(os.WriteFile(r.path("log"), []byte("6\n7\n8\n9\n"), 0o644))
-		r.want("") // a second look must miss the old content too
+		r.want("") // a second look must also report the old content as missing
 		r.want("log:1:6 log:2:7 log:3:8 log:4:9", Truncated)
 	})
 }
 
-// A copy an administrator keeps beside the log is not read as a predecessor.
+// TestBackupCopyIsLeftAlone proves that a copy that an administrator keeps beside the log is not read as a predecessor.
 func TestBackupCopyIsLeftAlone(t *testing.T) {
 	hazard(t, func(r *rig) {
 		text := strings.Repeat("a line of some length\n", 100)
@@ -95,9 +95,9 @@ func TestBackupCopyIsLeftAlone(t *testing.T) {
 	})
 }
 
-// Lines that were written after the copying, and read before the truncation, make
-// the copy shorter than what was read: it is no new file, even if it was seen
-// while it was made. The same when the truncation came while nobody read.
+// TestReadFurtherThanTheCopy proves that a copy shorter than what was read is no new file, even if it was seen during
+// the copying. It is shorter if lines were written after the copying and read before the truncation. The same holds if
+// the truncation came while nobody read.
 func TestReadFurtherThanTheCopy(t *testing.T) {
 	long := strings.Repeat("long", headMax)
 	for _, c := range []struct {
@@ -108,11 +108,11 @@ func TestReadFurtherThanTheCopy(t *testing.T) {
 			hazard(t, func(r *rig) {
 				r.write("log", c.line+"\n2\n")
 				r.want("log:1:" + c.line + " log:2:2")
-				r.write("log.1", c.line+"\n") // copying has begun
+				r.write("log.1", c.line+"\n") // the copying has begun
 				r.want("", Copied)
 				r.write("log.1", "2\n")
 				r.write("log", "3\n")
-				b, err := r.next() // woken by an event of the log, without a look at the names
+				b, err := r.next() // an event of the log wakes the reader without a look at the names
 				r.ok(err)
 				if len(b.Lines) != 1 || string(b.Lines[0].Text) != "3" {
 					t.Fatalf("read %v, want line 3", b.Lines)
@@ -124,7 +124,7 @@ func TestReadFurtherThanTheCopy(t *testing.T) {
 				r.ok(os.Truncate(r.path("log"), 0))
 				r.write("log", "4\n")
 				if c.down {
-					r.want("") // a second look must miss the old content too
+					r.want("") // a second look must also report the old content as missing
 					r.want("log:1:4", Truncated, Copied)
 				} else {
 					r.want("log:1:4", Copied, Truncated)

@@ -17,33 +17,33 @@ var (
 	roundsFlag = flag.Int("tail.rounds", 0, "rounds of each style of the crash tests; 0: 5, or 60 with WAITCAST_LONG")
 )
 
-// world is a scheduler writing numbered lines, a rotation of its log, and a
-// consumer that commits now and then and is killed at any instant.
+// world is a scheduler that writes numbered lines, a rotation of its log, and a consumer that commits now and then and
+// can be killed at any instant.
 type world struct {
 	*rig
 	rng       *rand.Rand
-	log       *os.File // where the scheduler writes to
-	stale     bool     // it has yet to reopen its log
-	pending   string   // the second half of a line begun
+	log       *os.File // the log that the scheduler writes to
+	stale     bool     // the scheduler has not reopened its log yet
+	pending   string   // the second half of a line whose first half is written
 	seq       int
-	inFile    int64   // lines in log
-	numbers   []int64 // of each line, its number in its file
-	files     int     // begun so far
-	origin    []int   // of each line, its file
-	two       bool    // a second process goes on writing to files the scheduler left
+	inFile    int64   // the number of lines in log
+	numbers   []int64 // by line: its number in its file
+	files     int     // the number of files begun so far
+	origin    []int   // by line: its file
+	two       bool    // a second process keeps writing to files that the scheduler has left
 	left      []leftLog
 	rotated   int
-	archiving bool      // the consumer has not begun
+	archiving bool      // the consumer has not started yet
 	coarse    int       // how many changes of files fall into one tick of the file system's clock
-	mtime     time.Time // that clock; ours, so that a seed gives one world
+	mtime     time.Time // that clock, kept by the test so that a seed gives one world
 
 	dropped   []*Tailer
 	seen      []string // handed out since the last commit
 	committed []string
-	ckpt2     []byte // position of seen
+	ckpt2     []byte // the checkpoint after seen
 }
 
-// leftLog is a log another process still holds.
+// leftLog is a log that another process still has open.
 type leftLog struct {
 	log    *os.File
 	file   int
@@ -72,7 +72,7 @@ func (w *world) put(text string) {
 	w.stamp(w.log)
 }
 
-// tick lets the file system's clock go on, or not yet.
+// tick advances the file system's clock, or leaves it as it is.
 func (w *world) tick() time.Time {
 	if w.rng.IntN(w.coarse) == 0 {
 		w.mtime = w.mtime.Add(time.Millisecond)
@@ -80,7 +80,7 @@ func (w *world) tick() time.Time {
 	return w.mtime
 }
 
-// stamp sets the modification time of a log, whatever its name is by now.
+// stamp sets the modification time of a log, whatever its present name is.
 func (w *world) stamp(log *os.File) {
 	w.t.Helper()
 	tv := syscall.NsecToTimeval(w.tick().UnixNano())
@@ -95,7 +95,7 @@ func (w *world) create(name string) {
 	w.ok(os.Chtimes(w.path(name), at, at))
 }
 
-// scheduler writes some lines, sometimes only the beginning of the last.
+// scheduler writes some lines, sometimes only the first part of the last one.
 func (w *world) scheduler() {
 	w.flush()
 	for range w.rng.IntN(8) {
@@ -118,7 +118,7 @@ func (w *world) line() {
 	w.numbers, w.origin = append(w.numbers, w.inFile), append(w.origin, w.files)
 }
 
-// late lets the second process write a line to a log the scheduler has left.
+// late makes the second process write a line to a log that the scheduler has left.
 func (w *world) late() {
 	if len(w.left) == 0 {
 		return
@@ -137,7 +137,7 @@ func (w *world) flush() {
 	w.pending = ""
 }
 
-// take lets the consumer call Next a few times.
+// take makes the consumer call Next a few times.
 func (w *world) take() {
 	if w.tailer == nil {
 		var err error
@@ -178,11 +178,11 @@ func (w *world) kill() {
 	w.tailer, w.seen, w.ckpt2 = nil, nil, nil
 }
 
-// check compares what was committed with what was written: every line once, in
-// order within its file, and with one writer in order altogether.
+// check compares the committed lines with the written ones: every line once and in order within its file, and with one
+// writer in order altogether.
 func (w *world) check(allowed ...Reason) {
 	w.t.Helper()
-	next := make(map[int]int64) // of each file, the lines committed
+	next := make(map[int]int64) // by file: the number of committed lines
 	for i, got := range w.committed {
 		f := strings.Fields(got)
 		n, err := strconv.Atoi(f[1])
@@ -287,7 +287,7 @@ func (w *world) datedGzip() {
 }
 
 func (w *world) copyTruncate() {
-	w.flush() // what is written between copying and truncation is the one loss
+	w.flush() // only what is written between the copying and the truncation is lost
 	w.shift()
 	w.copy("log", "log.1")
 	at := w.tick()
@@ -296,7 +296,7 @@ func (w *world) copyTruncate() {
 	if w.rng.IntN(3) == 0 && w.tailer != nil {
 		w.scheduler()
 		w.flush()
-		for idle := 0; idle < 5; idle++ { // it was read before the truncation, and is no loss
+		for idle := 0; idle < 5; idle++ { // what is read before the truncation is not lost
 			n := len(w.seen)
 			w.take()
 			if len(w.seen) > n {
@@ -332,7 +332,7 @@ func (w *world) reopenIfStale() {
 	}
 }
 
-// between lets the consumer look in the middle of a rotation.
+// between makes the consumer look in the middle of a rotation.
 func (w *world) between() {
 	if w.rng.IntN(3) == 0 && !w.archiving {
 		w.take()
@@ -362,9 +362,9 @@ func (w *world) step(rotate func()) {
 	}
 }
 
-// Killed at random instants and restarted from its last commit, the consumer
-// has committed every line exactly once and in order, under every rotation that
-// loses nothing by itself. Where two processes write, in order within each file.
+// TestCrashes proves that a consumer that is killed at random instants and restarted from its last commit has committed
+// every line exactly once and in order. This holds under every rotation that itself loses nothing. If two processes
+// write, the order holds within each file.
 func TestCrashes(t *testing.T) {
 	styles := []struct {
 		name    string
@@ -384,7 +384,7 @@ func TestCrashes(t *testing.T) {
 		{"rename dated, two writers", func(w *world) { w.two = true; w.reopen("log") }, (*world).renameDated, nil},
 		{"copytruncate", func(w *world) { w.reopen("log") }, (*world).copyTruncate, []Reason{Truncated, Copied}},
 	}
-	for _, i := range []int{0, 1, 3, 4, 5, 6, 7} { // the same with an archive to be imported first
+	for _, i := range []int{0, 1, 3, 4, 5, 6, 7} { // the same with an archive that is imported first
 		s := styles[i]
 		cfg := s.cfg
 		s.name += ", archive"
@@ -417,9 +417,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// drawSeed returns a random seed in the long tests. In the others it is the same in every run: about one random round
-// in 130 of copytruncate delivers lines twice, a known loss of docs/tailing.md, and a change is not to be judged by
-// that.
+// drawSeed returns a random seed in the long tests and a fixed one otherwise. About one random round in 130 of
+// copytruncate delivers lines twice, a known loss of docs/tailing.md, and a change should not be judged by that.
 func drawSeed(style, round int) uint64 {
 	if os.Getenv("WAITCAST_LONG") != "" {
 		return rand.Uint64()

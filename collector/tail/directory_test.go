@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Date-named files (PBS) in lexical order, each once, over restarts; the
-// checkpoint does not grow with the number of finished days.
+// TestDateNamedDirectory proves that date-named files (PBS) are read in lexical order, each once, also over restarts.
+// The checkpoint does not grow with the number of finished days.
 func TestDateNamedDirectory(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Path, r.cfg.Pattern = r.dir, "2026*"
@@ -30,10 +30,11 @@ func TestDateNamedDirectory(t *testing.T) {
 	})
 }
 
-// The day's file was compressed while nobody read: read on in the compressed one.
+// TestDirectoryGzipWhileDown proves that if the day's file was compressed while nobody read, reading continues in the
+// compressed file.
 func TestDirectoryGzipWhileDown(t *testing.T) {
 	hazard(t, func(r *rig) {
-		r.cfg.Path = r.dir // a directory without pattern takes all names
+		r.cfg.Path = r.dir // a directory without a pattern takes all names
 		r.write("20261118", "a\nb\n")
 		r.want("20261118:1:a 20261118:2:b")
 		r.close()
@@ -46,7 +47,7 @@ func TestDirectoryGzipWhileDown(t *testing.T) {
 	})
 }
 
-// A directory that comes later is no error, only said once.
+// TestDirectoryMissing proves that a directory that appears later is no error and is reported only once.
 func TestDirectoryMissing(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Path, r.cfg.Pattern = r.path("acct"), "*"

@@ -14,8 +14,8 @@ type faulty struct {
 
 func (f *faulty) ReadAt([]byte, int64) (int, error) { return 0, f.err }
 
-// A read error is reported once, the file is opened anew at each poll, and read
-// on from the same place when it gets better.
+// TestReadErrors proves that a read error is reported once, that each poll opens the file again, and that reading
+// continues from the same place once the error is over.
 func TestReadErrors(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n")

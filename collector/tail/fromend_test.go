@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// From the end: nothing of what is there, everything after, also when the file
-// was rotated before its next line; a line that was being written is whole.
+// TestFromEnd proves that reading from the end skips what exists and reads everything after it, even if the file is
+// rotated before its next line. A line that was being written comes whole.
 func TestFromEnd(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.FromEnd = true
@@ -27,7 +27,7 @@ func TestFromEnd(t *testing.T) {
 	})
 }
 
-// From the end of nothing: what comes later is all new.
+// TestFromEndOfNothing proves that if no file exists, everything that comes later is new.
 func TestFromEndOfNothing(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.FromEnd = true
@@ -38,7 +38,7 @@ func TestFromEndOfNothing(t *testing.T) {
 	})
 }
 
-// From the end of a directory.
+// TestFromEndOfDirectory proves the same for a directory.
 func TestFromEndOfDirectory(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.FromEnd, r.cfg.Path = true, r.dir

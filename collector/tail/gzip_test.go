@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// A rotated file was compressed while nobody read: it is known by its content
-// and read on at the offset; the finished ones are not read again.
+// TestGzipWhileDown proves that a rotated file that was compressed while nobody read is recognized by its content and
+// read on at the offset. The finished files are not read again.
 func TestGzipWhileDown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", "0\n")
@@ -32,8 +32,8 @@ func TestGzipWhileDown(t *testing.T) {
 	})
 }
 
-// Compressed while it is open and still read: no line is lost or repeated, also
-// when the tailer is killed right after.
+// TestGzipWhileReading proves that no line is lost or repeated if a file is compressed while it is open and still read,
+// even if the tailer is killed right after.
 func TestGzipWhileReading(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.BatchLines = 1
@@ -59,11 +59,11 @@ func TestGzipWhileReading(t *testing.T) {
 	})
 }
 
-// While gzip writes its output beside the original, the original counts.
+// TestGzipInProgress proves that the original counts while gzip writes its output beside it.
 func TestGzipInProgress(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", "1\n")
-		r.write("log.1.gz", "\x1f\x8b") // just begun
+		r.write("log.1.gz", "\x1f\x8b") // gzip has just begun
 		r.write("log", "2\n")
 		r.want("log.1:1:1 log:1:2")
 		r.remove("log.1.gz")
@@ -72,7 +72,7 @@ func TestGzipInProgress(t *testing.T) {
 	})
 }
 
-// A damaged archive is reported once and keeps nothing else from being read.
+// TestGzipDamaged proves that a damaged archive is reported once and does not keep other files from being read.
 func TestGzipDamaged(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", "1\n")

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// handClock is a clock that moves, and polls, only when told.
+// handClock is a clock that advances, and causes polls, only on command.
 type handClock struct {
 	now  time.Time
 	tick chan time.Time
@@ -34,7 +34,7 @@ func (c *handClock) Now() time.Time { return c.now }
 
 func (c *handClock) Ticker(time.Duration) (<-chan time.Time, func()) { return c.tick, func() {} }
 
-// rig is a tailer in a bubble, so that a test can see it wait.
+// rig is a tailer in a bubble of testing/synctest, so that a test knows when it waits.
 type rig struct {
 	t       *testing.T
 	dir     string
@@ -43,14 +43,14 @@ type rig struct {
 	clock   *handClock
 	tailer  *Tailer
 	metrics *Metrics
-	// what the last call of poll gave
+	// what the last call of poll returned
 	lines    []string // "name:number:text"
 	problems []Problem
 	ckpt     []byte
 	caughtUp bool
 }
 
-// hazard runs a test of a tailer following the file "log" in a new directory.
+// hazard runs a test of a tailer that follows the file "log" in a new directory.
 func hazard(t *testing.T, test func(r *rig)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -79,7 +79,7 @@ func (r *rig) close() {
 	}
 }
 
-// start opens the tailer anew at the last checkpoint, as a restarted daemon does.
+// start opens the tailer at the last checkpoint, as a restarted daemon does.
 func (r *rig) start() {
 	r.t.Helper()
 	r.close()
@@ -89,7 +89,7 @@ func (r *rig) start() {
 	r.ok(err)
 }
 
-// poll lets time pass, polls once, and takes everything until Next waits.
+// poll advances the clock, polls once, and takes everything until Next waits.
 func (r *rig) poll(d time.Duration) {
 	r.t.Helper()
 	if r.tailer == nil {
@@ -115,7 +115,7 @@ func (r *rig) poll(d time.Duration) {
 	}
 }
 
-// next calls Next and cancels it once it waits for something to happen.
+// next calls Next and cancels the call if it waits.
 func (r *rig) next() (b Batch, err error) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	defer cancel()
@@ -130,7 +130,7 @@ func (r *rig) next() (b Batch, err error) {
 	return b, err
 }
 
-// want polls (1 s later) and compares the lines; problems are compared by reason.
+// want polls 1 s later and compares the lines and the reasons of problems.
 func (r *rig) want(lines string, reasons ...Reason) {
 	r.t.Helper()
 	r.wantAfter(time.Second, lines, reasons...)
@@ -177,7 +177,7 @@ func (r *rig) copy(from, to string) {
 	r.ok(os.WriteFile(r.path(to), b, 0o644))
 }
 
-// gzip compresses a file as gzip(1) does: the original goes last, its time stays.
+// gzip compresses a file as gzip(1) does: the original disappears last, and the time stays.
 func (r *rig) gzip(name string) {
 	r.t.Helper()
 	r.ok(gzipFile(r.path(name)))
@@ -202,7 +202,7 @@ func gzipFile(path string) error {
 		os.Chtimes(path+".gz", fi.ModTime(), fi.ModTime()), os.Remove(path))
 }
 
-// age makes a file look older, so that an order by time does not hang on ticks.
+// age makes a file look older, so that an order by time does not depend on the clock's ticks.
 func (r *rig) age(name string, d time.Duration) {
 	r.t.Helper()
 	at := time.Now().Add(-d)

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A new file got the inode of the deleted one that the checkpoint names: it is
-// another file, and the loss is said. File systems give inodes again as they
-// like, so the checkpoint is made to name the new file's.
+// TestInodeReused proves that a new file with the inode of the deleted one in the checkpoint counts as another file,
+// and that the loss is reported. File systems reuse inodes as they like, so the test makes the checkpoint name the new
+// file's inode.
 func TestInodeReused(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -26,7 +26,7 @@ func TestInodeReused(t *testing.T) {
 	})
 }
 
-// The same with the old file gone.
+// TestInodeReusedAndOldGone proves the same if the old file no longer exists.
 func TestInodeReusedAndOldGone(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -45,8 +45,8 @@ func TestInodeReusedAndOldGone(t *testing.T) {
 	})
 }
 
-// A log restored from a backup, or moved to another disk, has another inode
-// and the same content: read on.
+// TestSameContentOtherInode proves that a log restored from a backup, or moved to another disk, is read on: it has
+// another inode and the same content.
 func TestSameContentOtherInode(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -59,8 +59,8 @@ func TestSameContentOtherInode(t *testing.T) {
 	})
 }
 
-// The inode of a finished predecessor goes to the new log as soon as it is
-// compressed: the compressed one is still known as finished.
+// TestInodeOfFinishedReused proves that a compressed predecessor still counts as finished if the new log gets its
+// former inode right after the compression.
 func TestInodeOfFinishedReused(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log.1", "1\n2\n")

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// watched starts a tailer that would poll only after the test is long over.
+// watched starts a tailer whose first poll would come long after the end of the test.
 func watched(t *testing.T, cfg Config) *Tailer {
 	t.Helper()
 	cfg.Source, cfg.Poll = "test", time.Hour
@@ -64,7 +64,8 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// Events alone wake: appending, appearing, rotating, all without a poll.
+// TestEventsWake proves that events alone wake the tailer after an append, an appearance and a rotation, without a
+// poll.
 func TestEventsWake(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	tl := watched(t, Config{Path: path})
@@ -89,7 +90,7 @@ func TestEventsWake(t *testing.T) {
 	}
 }
 
-// A new file in a watched directory wakes.
+// TestEventsInDirectory proves that a new file in a watched directory wakes the tailer.
 func TestEventsInDirectory(t *testing.T) {
 	dir := t.TempDir()
 	tl := watched(t, Config{Path: dir, Pattern: "2026*"})
@@ -100,7 +101,7 @@ func TestEventsInDirectory(t *testing.T) {
 	}
 }
 
-// The target of a symbolic link is in another directory: events come from there.
+// TestEventsBehindSymlink proves that events come from the directory of a symbolic link's target.
 func TestEventsBehindSymlink(t *testing.T) {
 	real, dir := filepath.Join(t.TempDir(), "real"), t.TempDir()
 	appendTo(t, real, "a\n")
@@ -115,7 +116,7 @@ func TestEventsBehindSymlink(t *testing.T) {
 	}
 }
 
-// Lost events (the queue overflowed) count as a change of everything.
+// TestEventOverflow proves that lost events (the queue overflowed) count as a change of everything.
 func TestEventOverflow(t *testing.T) {
 	w := newWatcher(func(string) bool { return true }, zap.NewNop())
 	if w == nil {
@@ -131,7 +132,7 @@ func TestEventOverflow(t *testing.T) {
 	}
 }
 
-// Without any events the poll alone finds lines and rotations.
+// TestPollOnly proves that without any events the poll alone finds lines and rotations.
 func TestPollOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	tl, err := New(Config{Source: "test", Path: path, NoInotify: true, Poll: time.Millisecond}, nil, Options{})
@@ -157,7 +158,7 @@ func TestPollOnly(t *testing.T) {
 	}
 }
 
-// A canceled context ends a waiting Next with its error.
+// TestCancel proves that a canceled context ends a waiting Next with its error.
 func TestCancel(t *testing.T) {
 	tl := watched(t, Config{Path: filepath.Join(t.TempDir(), "log")})
 	pull(t, tl)

@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// candidate is a file the configuration names, as found by a listing.
+// candidate is a file that a listing found and that matches the configuration.
 type candidate struct {
 	path    string
 	st      status
-	primary bool // it is what Path leads to
-	last    bool // and Path is no symbolic link: no other file is newer
-	begun   bool // the look before this one saw it not empty
+	primary bool // Path leads to this file
+	last    bool // and Path is not a symbolic link: no other file is newer
+	begun   bool // it was not empty in the previous listing
 }
 
-// key is the name by which files of a directory are ordered.
+// key returns the name by which files of a directory are ordered.
 func key(path string) string { return strings.TrimSuffix(filepath.Base(path), gzipSuffix) }
 
-// listing is one look at the names; bad are those that cannot be used.
+// listing is one listing of the files; bad are names that cannot be used.
 type listing struct {
 	files []candidate
 	bad   []Problem
-	torn  bool // a name was gone when it was looked at: its file may be missing here
+	torn  bool // a name disappeared during the listing, so its file may be missing here
 }
 
 func (l *listing) same(o *listing) bool {
@@ -56,7 +56,7 @@ func (t *Tailer) scanListing() listing {
 	return now
 }
 
-// after notes what a former look, at the same names, saw of the files.
+// after copies what an earlier listing of the same names observed.
 func (l *listing) after(former *listing) {
 	for i := range l.files {
 		l.files[i].begun = former.files[i].st.size > 0
@@ -119,7 +119,7 @@ func (t *Tailer) listFile() listing {
 	return l
 }
 
-// former adds a file that no name leads to: a symlink's former target is under no pattern.
+// former adds a known file without a matching name: a symbolic link's former target may match no pattern.
 func (t *Tailer) former(l *listing) {
 	have := make(map[string]bool, len(l.files))
 	for _, c := range l.files {
@@ -134,7 +134,7 @@ func (t *Tailer) former(l *listing) {
 	}
 }
 
-// primaryPath is Path, or what it leads to when it is a symbolic link.
+// primaryPath returns Path, or its target if it is a symbolic link.
 func (t *Tailer) primaryPath() string {
 	if real, err := filepath.EvalSymlinks(t.cfg.Path); err == nil {
 		return real
@@ -147,7 +147,7 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// places are the directories of the rotated files and the patterns in them.
+// places returns the directories of the rotated files and the patterns in them.
 func (t *Tailer) places() map[string][]string {
 	m := make(map[string][]string)
 	for _, p := range t.cfg.Rotated {
@@ -156,7 +156,7 @@ func (t *Tailer) places() map[string][]string {
 	return m
 }
 
-// matches lets a pattern for plain names match the compressed ones too.
+// matches reports whether a name, or the name without its compression suffix, matches a pattern.
 func (t *Tailer) matches(pattern, name string) bool {
 	ok, err := filepath.Match(pattern, name)
 	if err == nil && !ok {
@@ -170,7 +170,7 @@ func (t *Tailer) add(l *listing, path string) {
 	st, err := t.stat(path)
 	if err == nil && st.mode.IsRegular() {
 		l.files = append(l.files, candidate{path: path, st: st})
-	} // else it is no log, or was renamed meanwhile
+	} // otherwise it is not a log, or was renamed meanwhile
 	l.torn = l.torn || errors.Is(err, fs.ErrNotExist) && !isLink(path)
 }
 
@@ -198,9 +198,8 @@ func (l *listing) dropDuplicates(order func(a, b candidate) int) {
 	})
 }
 
-// byAge puts older files first and what has the name Path last. What a symbolic
-// link leads to is not the last for that: the writer may be in the next file
-// already when the link is switched.
+// byAge orders files by age, with the file named Path last. The target of a symbolic link is not necessarily last: the
+// scheduler may already write to the next file when the link is switched.
 func byAge(a, b candidate) int {
 	return cmp.Or(byLast(a, b), cmp.Compare(a.st.mtime, b.st.mtime), byName(a.path, b.path))
 }
@@ -222,7 +221,7 @@ func byName(a, b string) int {
 	return cmp.Or(cmp.Compare(nb, na), cmp.Compare(key(a), key(b)), cmp.Compare(a, b))
 }
 
-// number is the rotation number a name ends in, -1 for none; longer ones are dates.
+// number returns the rotation number at the end of a name, -1 for none; longer numbers are dates.
 func number(path string) int {
 	ext := strings.TrimPrefix(filepath.Ext(key(path)), ".")
 	n, err := strconv.Atoi(ext)
@@ -246,7 +245,7 @@ func (t *Tailer) readNames(dir string) ([]string, error) {
 	return names, nil
 }
 
-// pathProblem names what keeps a path from being used.
+// pathProblem returns the reason why a path cannot be used.
 func pathProblem(path string, err error) Problem {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Problem{Path: path, Reason: Missing, Err: err}

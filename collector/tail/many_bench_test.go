@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// BenchmarkManyFiles imports directories of old files of 50 lines each: date-named
-// ones, and the rotated predecessors of a log. The time per line should not
-// hang on their number.
+// BenchmarkManyFiles imports directories of old files of 50 lines each: date-named ones, and the rotated predecessors
+// of a log. The time per line should not depend on the number of files.
 func BenchmarkManyFiles(b *testing.B) {
 	for _, n := range []int{100, 1000, 5000} {
 		b.Run(fmt.Sprintf("directory/%d", n), func(b *testing.B) {
@@ -51,7 +50,7 @@ func manyFiles(b *testing.B, n int, path func(i int) string) {
 	}
 }
 
-// importAll reads until all is read, as the daemon does: not in a one-shot.
+// importAll reads everything as the daemon does, not as a one-shot.
 func importAll(b *testing.B, cfg Config, files int) {
 	b.Helper()
 	var ckpt int

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// layouts are the two ways to keep many old files: names in reading order.
+// layouts returns the names of n files in reading order, for the two ways to keep many old files.
 func layouts(n int) map[string][]string {
 	dated, rotated := make([]string, n), make([]string, n)
 	for i := range n {
@@ -21,8 +21,8 @@ func layouts(n int) map[string][]string {
 	return map[string][]string{"directory": dated, "rotated": rotated}
 }
 
-// archive writes one file per name, each with the number of its place as its
-// one line, an hour apart, and points the configuration to them.
+// archive writes one file per name, each with one line, the number of its place. The files are an hour apart. It points
+// the configuration to them.
 func (r *rig) archive(layout string, names []string) {
 	r.t.Helper()
 	for i, name := range names {
@@ -34,7 +34,7 @@ func (r *rig) archive(layout string, names []string) {
 	}
 }
 
-// take takes n batches of one line each, which must be those from line on.
+// take takes n batches of one line each, and checks that the lines begin with number line.
 func (r *rig) take(line, n int) {
 	r.t.Helper()
 	for i := range n {
@@ -47,8 +47,8 @@ func (r *rig) take(line, n int) {
 	}
 }
 
-// An import opens every file once, lists and examines all of them a fixed number
-// of times, however many there are, and its checkpoint does not grow with them.
+// TestImportIsLinear proves that an import opens every file once, lists and examines all files a fixed number of times,
+// however many they are, and that its checkpoint does not grow with them.
 func TestImportIsLinear(t *testing.T) {
 	const few, many = 100, 800
 	type cost struct {
@@ -91,8 +91,8 @@ func TestImportIsLinear(t *testing.T) {
 	}
 }
 
-// Killed again and again in the middle of an import: no line comes twice or is
-// missing, and each start opens only what is not finished.
+// TestRestartsInImport proves that if an import is killed again and again, no line comes twice or is missing, and each
+// start opens only unfinished files.
 func TestRestartsInImport(t *testing.T) {
 	const n, step = 600, 50
 	for layout, names := range layouts(n) {
@@ -116,8 +116,8 @@ func TestRestartsInImport(t *testing.T) {
 	}
 }
 
-// Files that are gone after a restart in the middle of an import are looked for
-// by content: each of the others is opened once for that, not once for each.
+// TestRestartInImportWithFilesGone proves that after a restart in the middle of an import, files that are gone are
+// looked for by content. For that each other file is opened once, not once per missing file.
 func TestRestartInImportWithFilesGone(t *testing.T) {
 	const n, before = 300, 150
 	names := layouts(n)["rotated"]
@@ -137,9 +137,9 @@ func TestRestartInImportWithFilesGone(t *testing.T) {
 	})
 }
 
-// Old files that cannot be used (damaged, or not to be opened) and empty ones:
-// the others are imported with a bounded checkpoint and without trying them
-// again and again, and once mended they are read, over a restart as well.
+// TestImportPassesBadFiles proves that old files that are damaged, empty or cannot be opened do not stop the import of
+// the others. The checkpoint stays bounded, and the tailer does not try these files again and again. Once they are
+// mended they are read, also after a restart.
 func TestImportPassesBadFiles(t *testing.T) {
 	const n, bad = 300, 40
 	for layout, names := range layouts(n) {
@@ -185,7 +185,7 @@ func TestImportPassesBadFiles(t *testing.T) {
 	}
 }
 
-// Empty files among the old ones are looked at by the listings alone.
+// TestImportOfEmptyFiles proves that only the listings look at empty files among the old ones.
 func TestImportOfEmptyFiles(t *testing.T) {
 	const n = 400
 	for layout, names := range layouts(n) {
@@ -211,8 +211,8 @@ func TestImportOfEmptyFiles(t *testing.T) {
 	}
 }
 
-// While there is much to read, polls that are due do not make a slow listing
-// come after a slow listing.
+// TestSlowListingsLeaveTimeToRead proves that slow listings leave time to read: while there is much to read, due polls
+// do not cause one slow listing after another.
 func TestSlowListingsLeaveTimeToRead(t *testing.T) {
 	const n = 30
 	hazard(t, func(r *rig) {

@@ -12,11 +12,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// lostAfter is how many listings in a row must miss a file: a rename seen in
-// its middle must not count as a loss.
+// lostAfter is the number of consecutive listings that must miss a file before it counts as lost: a listing in the
+// middle of a rename may miss it.
 const lostAfter = 2
 
-// scan looks at the names and finds out which files they are.
+// behindFor is how long to wait for a shorter copy of a known file to grow.
+const behindFor = 10 * time.Minute
+
+// scan lists the files and matches them with the known ones.
 func (t *Tailer) scan() {
 	began := t.opts.Clock.Now()
 	t.watch()
@@ -40,7 +43,7 @@ func (t *Tailer) scan() {
 	t.scanCost = t.scanned.Sub(began)
 }
 
-// paths reports what keeps the configured paths from being used.
+// paths reports why configured paths cannot be used.
 func (t *Tailer) paths(l *listing) {
 	before := t.barred
 	t.barred = make(map[string]Problem)
@@ -68,8 +71,8 @@ func (t *Tailer) paths(l *listing) {
 	t.forgive(l, bad)
 }
 
-// mayReturn reports whether a missing path may be a moment of a rotation: it is that of a file that was there, or has
-// predecessors, and its directory is still there.
+// mayReturn reports whether a missing path may be in the middle of a rotation: the file existed, or has predecessors,
+// and its directory still exists.
 func (t *Tailer) mayReturn(path string, others bool) bool {
 	if t.cfg.OneShot || t.dir || !t.hadPrimary && !others {
 		return false
@@ -78,7 +81,7 @@ func (t *Tailer) mayReturn(path string, others bool) bool {
 	return err == nil
 }
 
-// forgive forgets the problems of files that are not listed any more.
+// forgive removes the problems of files that are no longer listed.
 func (t *Tailer) forgive(l *listing, bad map[string]bool) {
 	if len(t.standing) == 0 || len(bad) > 0 {
 		return
@@ -94,9 +97,8 @@ func (t *Tailer) forgive(l *listing, bad map[string]bool) {
 	}
 }
 
-// bind pairs the known files with the listed ones by device and inode, checked
-// by content where the tailer did not hold the file open all the time. It
-// returns the listed files that are none of the known.
+// bind matches the known files with the listed ones by device and inode, and by content if the tailer did not hold the
+// file open all the time. It returns the listed files that match no known one.
 func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 	byID := make(map[id]candidate, len(listed))
 	for _, c := range listed {
@@ -110,7 +112,7 @@ func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 			f.cand, f.Path, f.misses = c, c.path, 0
 			delete(byID, f.id())
 		}
-		gone := f.Offset == 0 && !f.Done && f.src == nil // nothing was taken from it
+		gone := f.Offset == 0 && !f.Done && f.src == nil // no byte was read from it
 		return !f.bound && (gone || f.Copy)
 	})
 	for _, c := range listed {
@@ -121,19 +123,18 @@ func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 	return unknown
 }
 
-// isSame decides whether c, which has f's device and inode, is f. Inodes are
-// used again as soon as a file is deleted.
+// isSame reports whether c, which has f's device and inode, is f. Inodes are reused as soon as a file is deleted.
 func (t *Tailer) isSame(f *file, c candidate) bool {
 	same := c.st.size == f.Size && c.st.mtime == f.Mtime
 	switch {
 	case f.src != nil, f.Offset == 0 && !f.Done:
-		return true // held open; or nothing was read
+		return true // it was held open, or nothing was read from it
 	case f.Copy:
 		return same
 	case f.Done && same:
 		return true
 	case !f.broken.unchanged(status{}) && f.broken.unchanged(c.st):
-		return true // could not be read, and has not changed
+		return true // unreadable and unchanged
 	}
 	src, err := t.openSource(c.path, c.st.id())
 	if errors.Is(err, errMoved) {
@@ -159,8 +160,7 @@ func (t *Tailer) isSame(f *file, c candidate) bool {
 	return true
 }
 
-// use makes src, which was found to continue f, the open file of f, unless f
-// is finished and nothing came after.
+// use sets src, which continues f, as the open file of f, unless f is finished and nothing was appended.
 func (t *Tailer) use(f *file, c candidate, src source) {
 	f.broken = status{}
 	if f.Done {
@@ -175,7 +175,7 @@ func (t *Tailer) use(f *file, c candidate, src source) {
 	t.header(f)
 }
 
-// header shows the beginning of a file that is not read from there.
+// header passes the beginning of a file that is continued in its middle to Options.Header.
 func (t *Tailer) header(f *file) {
 	if t.opts.Header == nil || f.Offset == 0 {
 		return
@@ -191,7 +191,7 @@ func (t *Tailer) discard(src source) {
 	}
 }
 
-// noteMove counts a rotation: what Path led to has now another name.
+// noteMove counts a rotation: the file that Path led to has another name now.
 func (t *Tailer) noteMove(f *file, c candidate) {
 	if f.cand.primary && !c.primary {
 		kind := kindRename
@@ -202,8 +202,8 @@ func (t *Tailer) noteMove(f *file, c candidate) {
 	}
 }
 
-// matchRenamed looks for known files that lost their name among the unknown ones, by
-// content: compressing or copying a log gives it another inode.
+// matchRenamed searches the unknown files, by content, for known files that lost their name: a compressed or copied log
+// has another inode.
 func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
 	for _, f := range slices.Clone(t.files) {
 		if f.bound || f.Offset <= 0 {
@@ -224,10 +224,10 @@ func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
 	return unknown
 }
 
-// rebind binds f to the file c if that continues f.
+// rebind binds f to the file c if c continues f.
 func (t *Tailer) rebind(f *file, c candidate) bool {
 	if c.primary && f.src != nil {
-		return false // f is only unlinked or renamed away, and Path is another file
+		return false // f was only unlinked or renamed, and Path is another file
 	}
 	if p := t.readHead(c); p.err != nil || !p.matches(f) {
 		return false
@@ -237,9 +237,12 @@ func (t *Tailer) rebind(f *file, c candidate) bool {
 	if err == nil {
 		probe := &file{filePosition: f.filePosition}
 		probe.Head, probe.Tail = f.headHash(), f.tailHash()
-		if ok, err = probe.verify(src); ok && f.src != nil && t.rewritten(f) {
-			t.discard(f.src) // c is a copy of what it was
-			f.src = nil
+		if ok, err = probe.verify(src); ok && f.src != nil {
+			var more bool
+			if more, err = hasMore(src, f); more || t.rewritten(f) {
+				t.discard(f.src) // c is a copy of f's past content
+				f.src = nil
+			}
 		}
 		if ok && f.src == nil {
 			f.head, f.tail = probe.head, probe.tail
@@ -265,6 +268,18 @@ func (t *Tailer) rebind(f *file, c candidate) bool {
 	return true
 }
 
+// hasMore reports whether src continues after f's end. src is a copy of the open file f, which has lost its name. If it
+// does, a program that copies the log from another host replaced f, and the rest exists only in src. A compressed copy
+// is compared by its content.
+func hasMore(src source, f *file) (bool, error) {
+	st, err := f.src.Stat()
+	if err != nil || isCompressed(f.src) {
+		return false, nil
+	}
+	more, err := readFull(src, st.size, 1)
+	return len(more) > 0, err
+}
+
 // recordUnreadable records that a file could not be read.
 func (t *Tailer) recordUnreadable(c candidate, err error) {
 	t.blind = true
@@ -273,7 +288,7 @@ func (t *Tailer) recordUnreadable(c candidate, err error) {
 	}
 }
 
-// readHead gives the head of a listed file, read once in a scan.
+// readHead returns the head of a listed file; it is read once per scan.
 func (t *Tailer) readHead(c candidate) *fileHead {
 	p := t.heads[c.st.id()]
 	if p != nil {
@@ -292,12 +307,12 @@ func (t *Tailer) readHead(c candidate) *fileHead {
 	return p
 }
 
-// miss deals with known files that are nowhere. As long as there is nothing at
-// all (a file system not mounted yet), or something that cannot be looked into,
-// they may still come, and are waited for. It returns the unknown files that are
-// no copies of what is lost.
+// miss handles known files that were not found. It waits for them in three cases: while there are no files at all (a
+// file system may not be mounted yet), while a file cannot be read, and while a copy is shorter than the position. It
+// returns the unknown files that are not copies of lost ones.
 func (t *Tailer) miss(unknown []candidate) []candidate {
 	var lost []*file
+	behind := make(map[string]bool)
 	hopeful := !t.cfg.OneShot && (t.blind || len(t.listed.files) == 0)
 	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
 		if f.bound || f.src != nil {
@@ -305,17 +320,20 @@ func (t *Tailer) miss(unknown []candidate) []candidate {
 				f.cand.primary, f.cand.last = false, false
 				kind := kindRename
 				if st, err := t.stat(f.cand.path); err == nil && st.id() == f.id() {
-					kind = kindSymlink // still there under its own name
+					kind = kindSymlink // still present under its own name
 				}
 				t.opts.Metrics.rotated(t.cfg.Source, kind)
 			}
 			return false
 		}
-		if !hopeful {
+		copied := t.shorterCopy(f, unknown)
+		if copied != "" {
+			behind[copied] = true
+		} else if !hopeful {
 			f.misses++
 		}
 		if f.misses < lostAfter {
-			t.unsettled = t.unsettled || !f.Done && len(t.listed.files) > 0
+			t.unsettled = t.unsettled || copied != "" || !f.Done && len(t.listed.files) > 0
 			return false
 		}
 		if !f.Done {
@@ -323,6 +341,11 @@ func (t *Tailer) miss(unknown []candidate) []candidate {
 		}
 		return true
 	})
+	for path, p := range t.standing {
+		if p.Reason == Behind && !behind[path] {
+			t.mended(path)
+		}
+	}
 	for _, f := range lost {
 		t.lose(f, unknown)
 		copies := t.leaveCopies(f, unknown)
@@ -333,12 +356,39 @@ func (t *Tailer) miss(unknown []candidate) []candidate {
 	return unknown
 }
 
+// shorterCopy returns the path of an unknown file that begins like f and ends before f's position. After a position was
+// taken over from another host, this host's copy of the log may not have reached it yet. The tailer waits for it,
+// because it would otherwise read lines twice. If the name of f still has its inode, f was truncated on its own host.
+func (t *Tailer) shorterCopy(f *file, unknown []candidate) string {
+	here := func(c candidate) bool { return c.st.id() == f.id() && key(c.path) == key(f.Path) }
+	if t.cfg.OneShot || f.HeadLen < headMax || slices.ContainsFunc(t.listed.files, here) {
+		return ""
+	}
+	if f.missed.IsZero() {
+		f.missed = t.opts.Clock.Now()
+	}
+	if t.opts.Clock.Now().Sub(f.missed) >= behindFor {
+		return ""
+	}
+	for _, c := range unknown {
+		if isGzip(c.path) || c.st.size >= f.Offset {
+			continue
+		}
+		if p := t.readHead(c); p.err == nil && p.matches(f) {
+			t.reportStanding(Problem{Path: c.path, Reason: Behind, Err: fmt.Errorf("a copy of %s of %d bytes, "+
+				"of which %d were read already (to line %d): waiting up to %s for the rest", f.Path, c.st.size,
+				f.Offset, f.Line, behindFor)})
+			return c.path
+		}
+	}
+	return ""
+}
+
 func (t *Tailer) hasPrimary() bool {
 	return slices.ContainsFunc(t.listed.files, func(c candidate) bool { return c.primary })
 }
 
-// lose reports a file that cannot be found, and assumes that predecessors not
-// newer than it were read before it.
+// lose reports a file that cannot be found. It assumes that older or equally old predecessors were read before it.
 func (t *Tailer) lose(f *file, unknown []candidate) {
 	for _, c := range unknown {
 		if c.st.id() == f.id() {
@@ -349,15 +399,15 @@ func (t *Tailer) lose(f *file, unknown []candidate) {
 		}
 	}
 	t.problem(f.Path, 0, CheckpointLost, fmt.Errorf(
-		"neither this file nor a copy of it is there: its lines after offset %d (line %d) are lost; "+
-			"files not newer than it are taken for finished, newer ones are read from their beginning",
+		"neither this file nor a copy of it exists: its lines after offset %d (line %d) are lost; "+
+			"files that are not newer count as finished; newer ones are read from their beginning",
 		f.Offset, f.Line))
-	if !t.dir { // in a directory the names before it are below the low-water mark
+	if !t.dir { // in a directory, Low covers the earlier names
 		t.since = max(t.since, f.Mtime-1)
 	}
 }
 
-// adopt takes the unknown files into the table, to be read from the beginning.
+// adopt adds the unknown files to the table. They will be read from the beginning.
 func (t *Tailer) adopt(unknown []candidate) {
 	for i, c := range unknown {
 		if t.finishedBefore(c) {
@@ -373,14 +423,14 @@ func (t *Tailer) adopt(unknown []candidate) {
 		t.files = append(t.files, f)
 	}
 	if len(t.listed.files) > 0 && !t.blind {
-		t.behind = nil // they are in the table now, or gone
+		t.behind = nil // these files are now in the table or do not exist any more
 	}
 }
 
-// toEnd puts the position of a new file behind its last complete line.
+// toEnd sets the position of a new file after its last complete line.
 func (t *Tailer) toEnd(f *file, newest bool) {
 	if t.dir && !newest {
-		f.Done = true // the low-water mark is all that is kept of it
+		f.Done = true // Low alone remembers it
 		return
 	}
 	src, err := t.openSource(f.cand.path, f.cand.st.id())

@@ -14,8 +14,8 @@ type Metrics struct {
 	lag         *prometheus.GaugeVec
 }
 
-// NewMetrics registers the metrics on reg. It panics, as client_golang's
-// MustRegister does, when they are there already: make one and share it.
+// NewMetrics registers the metrics on reg. It panics, like client_golang's MustRegister, if they are registered
+// already: make one and share it.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -23,13 +23,15 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, append([]string{"source"}, labels...))
 	}
 	m := &Metrics{
-		lines:       counter("lines_total", "Lines read from the logs."),
-		bytes:       counter("read_bytes_total", "Bytes of lines read from the logs, decompressed."),
-		rotations:   counter("rotations_total", "Rotations noticed.", "kind"),
-		truncations: counter("truncations_total", "Files that became shorter or were rewritten."),
-		problems:    counter("problems_total", "Problems met while following the logs.", "reason"),
-		dropped: counter("suppressed_total",
-			"Messages that journald says it dropped, of the logs in its journal."),
+		lines: counter("lines_total", "Lines read from the logs."),
+		bytes: counter("read_bytes_total",
+			"Bytes of lines read from the logs, after decompression."),
+		rotations: counter("rotations_total", "Rotations of logs that were noticed, by kind.", "kind"),
+		truncations: counter("truncations_total",
+			"Log files that became shorter or were rewritten."),
+		problems: counter("problems_total",
+			"Problems met while following the logs, by reason.", "reason"),
+		dropped: counter("suppressed_total", "Messages of the logs that journald reports as dropped."),
 		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "waitcast", Subsystem: "tail", Name: "lag_bytes",
 			Help: "Bytes written to the open logs but not read yet.",
@@ -48,7 +50,7 @@ const (
 	kindCopyTruncate = "copytruncate"
 )
 
-// Forget removes the series of a source that is not read any more.
+// Forget removes the series of a source that is no longer read.
 func (m *Metrics) Forget(source string) {
 	labels := prometheus.Labels{"source": source}
 	for _, c := range [...]*prometheus.CounterVec{m.lines, m.bytes, m.rotations, m.truncations, m.problems,
@@ -58,7 +60,7 @@ func (m *Metrics) Forget(source string) {
 	m.lag.DeletePartialMatch(labels)
 }
 
-// Touch makes the metrics of a source that is a journal appear at zero.
+// Touch creates the metrics of a source in the journal with the value zero.
 func (m *Metrics) Touch(source string) {
 	if m == nil {
 		return
@@ -81,7 +83,7 @@ func (m *Metrics) Dropped(source string, n int64) {
 	}
 }
 
-// touch makes a source's metrics appear at zero.
+// touch creates a source's metrics with the value zero.
 func (m *Metrics) touch(source string) {
 	if m == nil {
 		return

@@ -15,7 +15,7 @@ func (r *rig) patch(name string, off int64, text string) {
 	r.ok(f.Close())
 }
 
-// NUL bytes at the end are data not yet there.
+// TestNulRunIsNotYet proves that NUL bytes at the end count as data that has not arrived yet.
 func TestNulRunIsNotYet(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\nt\x00\x00\x00\x00\x00\x00\x00")
@@ -28,8 +28,8 @@ func TestNulRunIsNotYet(t *testing.T) {
 	})
 }
 
-// A hole followed by more lines is waited on too, and filled in time it is
-// read in order.
+// TestNulHoleFilled proves that a hole before further lines is also waited for, and if it is filled in time, is read in
+// order.
 func TestNulHoleFilled(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\n\x00\x00\x00\x00six\n")
@@ -40,8 +40,8 @@ func TestNulHoleFilled(t *testing.T) {
 	})
 }
 
-// A hole that stays is skipped up to the next line, aloud, and a restart does
-// not go back over it even if it is filled later.
+// TestNulHoleStays proves that a hole that stays is skipped up to the next line and reported. A restart does not go
+// back to it, even if it is filled later.
 func TestNulHoleStays(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\n\x00\x00\x00\x00rest\nthree\n")
@@ -57,8 +57,8 @@ func TestNulHoleStays(t *testing.T) {
 	})
 }
 
-// A hole larger than any buffer (a truncated log whose writer did not append)
-// is skipped without being held in memory.
+// TestNulHoleHuge proves that a hole larger than any buffer (a truncated log whose writer did not append) is skipped
+// without being held in memory.
 func TestNulHoleHuge(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\n")
@@ -72,9 +72,8 @@ func TestNulHoleHuge(t *testing.T) {
 	})
 }
 
-// One hole after the other is not waited for one after the other: what was there
-// when the first was met has had its time with it. The beginnings of the lines
-// are told.
+// TestManyHoles proves that all holes that were there when the first one was found are waited for together, not one
+// after the other. The report gives the beginnings of the lines.
 func TestManyHoles(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\x00\n3\n\x004\n5\n\x00\x00\n")
@@ -83,7 +82,7 @@ func TestManyHoles(t *testing.T) {
 		if got := string(r.problems[0].Text); got != "2\x00" {
 			t.Errorf("the first skipped line is %q", got)
 		}
-		r.write("log", "7\n\x00\n9\n") // a new one has to wait
+		r.write("log", "7\n\x00\n9\n") // a new hole has to wait
 		r.want("log:7:7")
 	})
 }

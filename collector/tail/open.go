@@ -7,19 +7,19 @@ import (
 	"slices"
 )
 
-// contentMatch is how far the content of an unknown file matches that of a known one.
+// contentMatch is the degree to which the content of an unknown file matches a known one.
 type contentMatch int
 
 const (
 	noMatch          contentMatch = iota
-	beginningMatches              // it holds the beginning of what was read of the known one
-	allMatches                    // it holds all that was read of the known one
+	beginningMatches              // it has the beginning of the bytes read from the known file
+	allMatches                    // it has all bytes read from the known file
 )
 
-// open opens f for the window.
+// open opens f for reading.
 func (t *Tailer) open(f *file) bool {
 	if f.Offset > 0 && !t.fromEnd(f) || !f.bound || f.broken.size > 0 && f.broken.unchanged(f.cand.st) {
-		return false // the next scan will find it, or it has not become better
+		return false // the next scan will find it, or it is still unreadable
 	}
 	src, err := t.openSource(f.cand.path, f.id())
 	if errors.Is(err, errMoved) {
@@ -36,16 +36,15 @@ func (t *Tailer) open(f *file) bool {
 	return true
 }
 
-// fromEnd: f was put at its end just now and has not been opened yet.
+// fromEnd reports whether f was just positioned at its end and has not been opened yet.
 func (t *Tailer) fromEnd(f *file) bool { return f.head != nil && f.bound }
 
-// judge compares a file, before the first read from it, with those that were
-// read before it: it may be a copy somebody made, perhaps the one before a
-// truncation, and its lines are known. What Path leads to is then read on from
-// where its copy ends; any other copy is left alone.
+// judge compares a file, before the first read from it, with the files that were read before. It may be a copy that
+// somebody made, perhaps before a truncation; then its lines are known. If the file is the one that Path leads to,
+// reading continues after the end of its copy. Any other copy is ignored.
 //
-// A truncation not yet noticed is dealt with first: what was read of the
-// truncated file comes before what was copied from it later.
+// judge first handles a truncation that was not noticed yet. The lines that were read from the truncated file come
+// before those that were copied from it later.
 func (t *Tailer) judge(f *file) {
 	if f.judged || f.Offset > 0 {
 		return
@@ -64,10 +63,10 @@ func (t *Tailer) judge(f *file) {
 	k, how := t.original(f, &fileHead{head: head, err: err})
 	switch {
 	case k == nil:
-	case !f.bound: // compressed before anything was read of it, and read there
+	case !f.bound: // compressed before anything was read, and then read as the compressed file
 		t.forget(f)
 		f.Done = true
-	case !f.cand.primary && !k.bound && how == allMatches: // what k was compressed to
+	case !f.cand.primary && !k.bound && how == allMatches: // the compressed form of k
 		k.Dev, k.Ino, k.Path, k.cand, k.bound = f.Dev, f.Ino, f.Path, f.cand, true
 		t.forget(f)
 		f.Done = true
@@ -88,23 +87,23 @@ func (t *Tailer) judge(f *file) {
 	}
 }
 
-// tooLittle: the beginning of a file is too little to judge it by, and nothing that could be read yet.
+// tooLittle reports whether the beginning of a file is too short to identify it and has no complete line yet.
 func (t *Tailer) tooLittle(head []byte) bool {
 	return len(head) < headMax && !bytes.Contains(head, []byte{'\n'}) && !t.cfg.OneShot
 }
 
-// mayBegin reports whether data, the first bytes that were read of f, are those of the file that was listed and judged.
-// If not, it must be listed and judged again.
+// mayBegin reports whether data, the first bytes read from f, belong to the file that was listed and judged. If not, f
+// must be listed and judged again.
 func (t *Tailer) mayBegin(f *file, data []byte) bool {
 	return (f.judged || t.tooLittle(data)) && t.unrotated(f)
 }
 
-// unrotated reports whether the names are still those of the last listing, and the files before f have nothing new,
-// after something was read of f, which is begun. If not, Path may have been copied and truncated in between: then what
-// was read comes after what is in the copy. Late lines of predecessors keep f waiting for maxSpins calls.
+// unrotated is called after the first read from f. It reports whether the names are still those of the last listing and
+// the files before f have nothing new. If not, Path may have been copied and truncated in between. Then the copy
+// contains lines that come before the bytes just read. Late lines of predecessors delay f for at most maxSpins calls.
 func (t *Tailer) unrotated(f *file) bool {
 	if !f.cand.primary {
-		return true // no longer truncated
+		return true // the file is no longer truncated
 	}
 	now := t.list()
 	if !now.same(&t.listed) {
@@ -127,13 +126,13 @@ func (t *Tailer) unrotated(f *file) bool {
 	return true
 }
 
-// rewritten reports whether a file held open is another one than was read.
+// rewritten reports whether an open file no longer has the content that was read.
 func (t *Tailer) rewritten(f *file) bool {
 	_, _, err := t.load(f, 1)
 	return errors.Is(err, errRewritten)
 }
 
-// leaveAlone marks f as a copy. Should it change, it is judged again.
+// leaveAlone marks f as a copy that is not read. If f changes, it is judged again.
 func (t *Tailer) leaveAlone(f, of *file) {
 	f.Done, f.Copy = true, true
 	f.Size, f.Mtime = f.cand.st.size, f.cand.st.mtime
@@ -141,10 +140,10 @@ func (t *Tailer) leaveAlone(f, of *file) {
 		t.discard(f.src)
 		f.src = nil
 	}
-	t.problem(f.cand.path, 0, Copied, fmt.Errorf("a copy of %s: its lines are known, left alone", of.cand.path))
+	t.problem(f.cand.path, 0, Copied, fmt.Errorf("a copy of %s, whose lines are known: not read", of.cand.path))
 }
 
-// original finds the known file of which f, whose head is p, is a copy.
+// original returns the known file of which f is a copy. p is the head of f.
 func (t *Tailer) original(f *file, p *fileHead) (*file, contentMatch) {
 	for _, k := range t.files {
 		if k == f || k.Copy || k.HeadLen == 0 {
@@ -157,13 +156,13 @@ func (t *Tailer) original(f *file, p *fileHead) (*file, contentMatch) {
 	return nil, noMatch
 }
 
-// compare reports whether q, which is open and has the head p, is a copy of the known file k.
+// compare reports how far the open file q with the head p matches the known file k.
 func (t *Tailer) compare(q *file, p *fileHead, k *file) contentMatch {
 	src := q.src
 	if len(p.head) == 0 {
 		return noMatch
 	}
-	if len(p.head) < k.HeadLen { // shorter than what k is known by
+	if len(p.head) < k.HeadLen { // shorter than the hashed head of k
 		if p.err == nil && k.head != nil && k.hasPrefix(p.head) {
 			return beginningMatches
 		}
@@ -194,9 +193,8 @@ func (t *Tailer) compare(q *file, p *fileHead, k *file) contentMatch {
 	return noMatch
 }
 
-// truncated deals with a file that is no longer what was read. If the copy made
-// before (copytruncate) can be seen, reading goes on in it, so that nothing is
-// lost but what was written between the copying and the truncation.
+// truncated handles a file that no longer has the content that was read. If the copy made before (copytruncate) exists,
+// reading continues in the copy. So only the lines written between the copying and the truncation are lost.
 func (t *Tailer) truncated(f *file) {
 	t.rescan = true
 	t.gather()
@@ -205,7 +203,7 @@ func (t *Tailer) truncated(f *file) {
 	detail := "read again from its beginning; what was in it after that offset is lost"
 	if g != nil {
 		t.files = append(t.files, g)
-		detail = "its copy " + g.cand.path + " is read on, then this file from its beginning; " +
+		detail = "its copy " + g.cand.path + " is read to its end, then this file from its beginning; " +
 			"what was written between copying and truncation is lost"
 	} else if len(t.leaveCopies(f, listed)) > 0 {
 		detail = "its copy holds no more than was read; read again from its beginning; " +
@@ -219,7 +217,7 @@ func (t *Tailer) truncated(f *file) {
 	t.order()
 }
 
-// continuation finds a copy of what f was among the files that are listed now.
+// continuation searches the listed files for a copy of f's past content.
 func (t *Tailer) continuation(f *file) (g *file, listed []candidate) {
 	for range 8 {
 		listed = t.scanListing().files
@@ -231,8 +229,8 @@ func (t *Tailer) continuation(f *file) (g *file, listed []candidate) {
 	return g, listed
 }
 
-// continuationIn finds a copy of what f was. If there is none, moved reports whether a file had lost its name since it
-// was listed, as the copy does when it is compressed.
+// continuationIn searches a listing for a copy of f's past content. If there is none, moved reports whether a file lost
+// its name since the listing, as a copy does when it is compressed.
 func (t *Tailer) continuationIn(f *file, listed []candidate) (g *file, moved bool) {
 	known := make(map[id]*file, len(t.files))
 	for _, k := range t.files {
@@ -262,9 +260,8 @@ func (t *Tailer) continuationIn(f *file, listed []candidate) (g *file, moved boo
 	return nil, moved
 }
 
-// leaveCopies marks those of the files that hold a beginning of what was read of
-// f, and no more, and returns them: copies made before f was truncated, when
-// lines written after the copying had been read already.
+// leaveCopies marks and returns the files whose whole content is the beginning of the bytes read from f. Such copies
+// were made before f was truncated, and the lines after the copied part had been read already.
 func (t *Tailer) leaveCopies(f *file, listed []candidate) (copies []candidate) {
 	for _, c := range listed {
 		i := slices.IndexFunc(t.files, func(k *file) bool { return k.id() == c.st.id() })
@@ -289,8 +286,7 @@ func (t *Tailer) leaveCopies(f *file, listed []candidate) (copies []candidate) {
 	return copies
 }
 
-// passed reports whether c begins as f did when it was read, and is shorter than
-// what was read.
+// passed reports whether c begins like the bytes read from f and is shorter than they are.
 func (t *Tailer) passed(f *file, c candidate) bool {
 	src, err := t.openSource(c.path, c.st.id())
 	if err != nil {
@@ -311,7 +307,7 @@ func (t *Tailer) passed(f *file, c candidate) bool {
 	return err == nil && len(more) == 0
 }
 
-// forget takes a file out of the table.
+// forget removes a file from the table.
 func (t *Tailer) forget(f *file) {
 	for i, k := range t.files {
 		if k == f && f != nil {

@@ -7,20 +7,18 @@ import (
 	"strconv"
 )
 
-// The table of known files is split: t.files holds what a position is known of
-// and what is looked at now, t.queue the files after them, which were listed but
-// never opened. What is done for each batch and each finished file looks at
-// t.files alone, so that importing many old files takes time in proportion to
-// their number.
+// The table of known files is split: t.files has the files with a position and those being examined; t.queue has the
+// files after them, which were listed but never opened. The work for each batch and each finished file goes over
+// t.files only, so that the time to import many old files is proportional to their number.
 
-// gather makes the table whole, for a look at the names.
+// gather joins both parts of the table for a scan.
 func (t *Tailer) gather() {
 	t.behind = t.stragglers()
 	t.files = append(t.files, t.queue...)
 	t.queue, t.queued = nil, 0
 }
 
-// split takes the files that were never opened off the end of the table.
+// split moves the files that were never opened from the end of the table to the queue.
 func (t *Tailer) split() {
 	n := len(t.files)
 	for n > 0 && t.files[n-1].untouched() {
@@ -39,7 +37,7 @@ func (t *Tailer) next() *file {
 		f := t.queue[0]
 		t.queue[0], t.queue = nil, t.queue[1:]
 		t.queued -= f.cand.st.size
-		if !f.void { // the next listing will have it again
+		if !f.void { // the next listing finds it again
 			t.files = append(t.files, f)
 			return f
 		}
@@ -47,11 +45,11 @@ func (t *Tailer) next() *file {
 	return nil
 }
 
-// untouched: the file is known from a listing alone.
+// untouched reports whether the file is known only from a listing.
 func (f *file) untouched() bool { return f.Offset == 0 && !f.Done && f.src == nil }
 
-// void marks the empty files that need no second look: when one that comes later had begun, they were seen to be empty
-// still, so the writer had left them. Should another process write to one, the next listing shows it.
+// void marks the empty files that need not be examined again. They were still empty when a later file had content, so
+// that the scheduler no longer writes to them. If another process writes to one, the next listing shows it.
 func (t *Tailer) void() {
 	begun := false
 	for _, files := range [][]*file{t.queue, t.files} {
@@ -62,10 +60,9 @@ func (t *Tailer) void() {
 	}
 }
 
-// order puts the files in reading order. Files from which something was read
-// keep the order in which they were begun: a modification time changes with a
-// late line. So do those held open under no name, since their last name is out
-// of date. Each of the others goes behind the last of those that come before it.
+// order sorts the files into reading order. Files from which something was read keep the order in which their reading
+// began, because a late line changes the modification time. Open files without a name keep their place too, because
+// their last name is out of date. Each other file is placed after the last file that comes before it.
 func (t *Tailer) order() {
 	if t.dir {
 		slices.SortStableFunc(t.files, func(a, b *file) int { return cmp.Compare(key(a.cand.path), key(b.cand.path)) })
@@ -103,13 +100,13 @@ func (t *Tailer) orderRotated() {
 	}
 }
 
-// nameless: f is held open, but the last listing had no name that leads to it.
+// nameless reports whether f is held open although no name in the last listing leads to it.
 func (f *file) nameless() bool { return !f.bound && f.src != nil }
 
-// fixed: f has a place in the reading order, and keeps it.
+// fixed reports whether f has a place in the reading order that it keeps.
 func (f *file) fixed() bool { return f.place > 0 && !f.Done && (f.Offset > 0 || f.nameless()) }
 
-// refresh reads the time of a file that is in no listing any longer.
+// refresh reads the modification time of a file that is no longer listed.
 func (f *file) refresh() {
 	if f.nameless() {
 		if st, err := f.src.Stat(); err == nil {
@@ -118,9 +115,8 @@ func (f *file) refresh() {
 	}
 }
 
-// before reports whether f, whose place is fixed, comes before o, whose place
-// is not. Of two files of one instant the names decide, if f still has one; if
-// not, their former places, and what had none is newer.
+// before reports whether f, whose place is fixed, comes before o, whose place is not. For equal times the names decide
+// if f still has a name; otherwise the former places decide, and a file without a former place is newer.
 func (f *file) before(o *file) bool {
 	if f.nameless() && byLast(f.cand, o.cand) == 0 && f.cand.st.mtime == o.cand.st.mtime {
 		return o.place == 0 || f.place < o.place
@@ -128,8 +124,8 @@ func (f *file) before(o *file) bool {
 	return byAge(f.cand, o.cand) < 0
 }
 
-// pruneFinished bounds the list of finished files: in a directory a low-water
-// mark is enough, of rotated ones the newest are known one by one.
+// pruneFinished limits the list of finished files. In a directory, Low is sufficient. Of rotated files, the newest are
+// remembered one by one.
 func (t *Tailer) pruneFinished() {
 	if t.dir {
 		t.pruneDir()
@@ -147,8 +143,8 @@ func (t *Tailer) pruneFinished() {
 	if excess <= 0 {
 		return
 	}
-	// After a restart a file that no checkpoint holds would be taken for finished
-	// if it were not newer than t.since. The queue is in order of time.
+	// After a restart a file that is in no checkpoint would count as finished if it were not newer than t.since. The
+	// queue is in order of time.
 	all := len(t.queue) == 0 || t.queue[0].cand.last
 	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
 		drop := f.Done && excess > 0 && !unread[f.Mtime] && !t.behind[straggler(f.Mtime)] &&
@@ -177,13 +173,13 @@ func (t *Tailer) pruneDir() {
 	})
 }
 
-// unread: f is a predecessor that no checkpoint holds.
+// unread reports whether f is a predecessor that is in no checkpoint.
 func (f *file) unread() bool {
 	return !f.Done && f.Offset == 0 && !f.cand.primary && f.cand.st.size > 0
 }
 
-// stragglers are the files which low or since would take for finished, though
-// they could not be read when later ones were.
+// stragglers returns the files that Low or Since counts as finished although they could not be read when later ones
+// were.
 func (t *Tailer) stragglers() map[string]bool {
 	m := maps.Clone(t.behind)
 	note := func(s string) {
@@ -202,11 +198,11 @@ func (t *Tailer) stragglers() map[string]bool {
 	return m
 }
 
-// straggler is the mark of a rotated file in t.behind: its time, which stays when
-// it is renamed or compressed. Finished files of the same time stay in t.files.
+// straggler returns the entry of a rotated file in t.behind: its modification time, which stays the same when it is
+// renamed or compressed. Finished files of the same time stay in t.files.
 func straggler(mtime int64) string { return strconv.FormatInt(mtime, 10) }
 
-// finishedBefore: c was read in a time of which only low or since is remembered.
+// finishedBefore reports whether Low or Since counts c as finished.
 func (t *Tailer) finishedBefore(c candidate) bool {
 	return !t.dir && !c.primary && c.st.mtime <= t.since && !t.behind[straggler(c.st.mtime)]
 }

@@ -30,9 +30,9 @@ func (r *rig) one(want string) {
 	r.ckpt = b.Checkpoint
 }
 
-// Two rotations within one tick of the file system's clock, and both files
-// compressed while the newer is held open under a name that is gone: it still
-// comes after its predecessor, which has a new name.
+// TestOrderOfFilesHeldOpenWithoutName covers two rotations within one tick of the file system's clock, after which both
+// files are compressed while the newer is held open under a deleted name. The newer file still comes after its
+// predecessor, which has a new name.
 func TestOrderOfFilesHeldOpenWithoutName(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestOrderOfFilesHeldOpenWithoutName(t *testing.T) {
 				if killed {
 					r.start()
 				}
-				r.one("2") // log is open by now
+				r.one("2") // log is open now
 				r.rename("log.1", "log.2")
 				r.rename("log", "log.1")
 				r.gzip("log.2")
@@ -62,9 +62,8 @@ func TestOrderOfFilesHeldOpenWithoutName(t *testing.T) {
 	}
 }
 
-// A line that comes late to an older file is read before what is still unread
-// of its successor, though the older file is now the last modified, and also
-// after a restart.
+// TestLateLineBeforeUnreadSuccessor proves that a late line in an older file is read before the unread rest of its
+// successor, although the older file is now the last modified one, and also after a restart.
 func TestLateLineBeforeUnreadSuccessor(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("killed %v", killed), func(t *testing.T) {
@@ -91,8 +90,8 @@ func TestLateLineBeforeUnreadSuccessor(t *testing.T) {
 	}
 }
 
-// Files of one instant: numbers descending (0 is the newest), dates ascending,
-// in whatever order and directory they were found. Time goes before names.
+// TestByAge proves the order of files of one instant: numbers descending (0 is the newest), dates ascending, in
+// whatever order and directory they were found. The time counts before the names.
 func TestByAge(t *testing.T) {
 	want := strings.Fields("/z/log.3 /old/log.10 /old/log.2.gz /old/log.1 /old/log.0 /z/log-20261118.gz " +
 		"/a/log-20261119 /z/log-20261120 /a/log")
@@ -120,9 +119,8 @@ func TestByAge(t *testing.T) {
 	}
 }
 
-// More files of one instant than are remembered one by one, as copying an
-// archive without its times leaves them, and a kill in their midst: none is
-// taken for finished because another of its instant is.
+// TestKilledAmongFilesOfOneInstant covers a kill among more files of one instant than are remembered one by one, as
+// after a copy of an archive without its times. No file counts as finished because another file of its instant is.
 func TestKilledAmongFilesOfOneInstant(t *testing.T) {
 	const n = keepDone + 30
 	for _, before := range []int{keepDone + 15, n - 2, n - 1, n} {

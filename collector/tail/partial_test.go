@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A line is handed out when its end is there, whole, and not before.
+// TestPartialLineWaits proves that a line is handed out whole once its end is there, and not before.
 func TestPartialLineWaits(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\ntw")
@@ -23,7 +23,7 @@ func TestPartialLineWaits(t *testing.T) {
 	})
 }
 
-// In a one-shot the last line counts without newline, once, and then it ends.
+// TestOneShotTakesLastLine proves that a one-shot takes the last line without a newline, once, and then ends.
 func TestOneShotTakesLastLine(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.OneShot = true
@@ -39,9 +39,8 @@ func TestOneShotTakesLastLine(t *testing.T) {
 	})
 }
 
-// A predecessor whose last line has no end holds its successor back for the
-// grace, so that order is kept; then it is given up aloud. Should the end come
-// after all, the line is handed out.
+// TestPartialLineAtRotation proves that a predecessor whose last line has no end delays its successor for the grace, so
+// that the order is kept. Then the line is given up and reported. If its end comes after all, the line is handed out.
 func TestPartialLineAtRotation(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\ntw")
@@ -55,7 +54,7 @@ func TestPartialLineAtRotation(t *testing.T) {
 	})
 }
 
-// CRLF line ends are taken off, and only one carriage return is.
+// TestCRLF proves that CRLF line ends are removed, with only one carriage return.
 func TestCRLF(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "one\r\n\r\nx\r\n")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Missing is said once; the file is read when it comes.
+// TestMissingThenAppearing proves that a missing file is reported once, and read when it appears.
 func TestMissingThenAppearing(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.want("", Missing)
@@ -27,7 +27,8 @@ func TestMissingThenAppearing(t *testing.T) {
 	})
 }
 
-// Replaced by a directory: said once, and the file is read when it is back.
+// TestReplacedByDirectory proves that a directory in place of the file is reported once, and that the file is read when
+// it is back.
 func TestReplacedByDirectory(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n")
@@ -46,8 +47,8 @@ func TestReplacedByDirectory(t *testing.T) {
 	})
 }
 
-// The file system with the log is not mounted yet, so that nothing is there:
-// the checkpoint is kept until it is.
+// TestNotMountedYet proves that while the log's file system is not mounted, so that no file is there, the checkpoint is
+// kept.
 func TestNotMountedYet(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Path = r.path("nfs/log")
@@ -68,7 +69,7 @@ func TestNotMountedYet(t *testing.T) {
 	})
 }
 
-// A pipe in the place of the log must not block the reader.
+// TestPipeInPlaceOfLog proves that a pipe in place of the log does not block the reader.
 func TestPipeInPlaceOfLog(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.ok(syscall.Mkfifo(r.path("log"), 0o644))
@@ -80,7 +81,8 @@ func TestPipeInPlaceOfLog(t *testing.T) {
 	})
 }
 
-// Without permission: said once; read from the right place when it is given.
+// TestUnreadable proves that a missing permission is reported once, and that after it is given the file is read from
+// the right place.
 func TestUnreadable(t *testing.T) {
 	if os.Getuid() == 0 && runtime.GOOS != "linux" {
 		t.Skip("unreadable: the super-user can read everything")

@@ -24,9 +24,9 @@ func (r *rig) act(k int, f func()) (accesses *int) {
 	return &n
 }
 
-// The log is rotated, and written to again, between two accesses of the tailer to the file system, and at each of them
-// once: the lines come once, in order, from whichever files. The first of these found a daemon that read a truncated
-// log before the copy of it.
+// TestRotatedBetweenAnyTwoAccesses rotates the log, and writes to it again, between two accesses of the tailer to the
+// file system, once at each access. The lines come once and in order, from whichever files. In its first run the test
+// found that the daemon read a truncated log before the copy of it.
 func TestRotatedBetweenAnyTwoAccesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one goroutine, and long under the race detector, which sees TestConcurrentWriter")
@@ -36,9 +36,9 @@ func TestRotatedBetweenAnyTwoAccesses(t *testing.T) {
 	truncated := func(r *rig) { r.ok(os.Truncate(r.path("log"), 0)); r.write("log", "5\n6\n") }
 	tests := []struct {
 		name    string
-		before  func(r *rig) // when the tailer is begun
+		before  func(r *rig) // runs when the tailer begins
 		between []func(r *rig)
-		skipped int // long lines
+		skipped int // the number of long lines
 	}{
 		{"copied and truncated, never read", func(r *rig) { r.write("log", "1\n2\n3\n4\n") },
 			[]func(r *rig){copied, truncated}, 0},
@@ -86,7 +86,7 @@ func TestRotatedBetweenAnyTwoAccesses(t *testing.T) {
 			}}, 0},
 	}
 	for _, test := range tests {
-		for split := range test.between { // the first steps of the rotation come before the tailer is begun
+		for split := range test.between { // the first steps of the rotation come before the tailer begins
 			t.Run(fmt.Sprintf("%s, from step %d", test.name, split), func(t *testing.T) {
 				for k, accesses := 1, 1; k <= accesses; k++ {
 					accesses = 0
@@ -94,7 +94,7 @@ func TestRotatedBetweenAnyTwoAccesses(t *testing.T) {
 						hazard(t, func(r *rig) {
 							r.cfg.BatchBytes = DefaultBatchBytes
 							if variant >= 2 {
-								r.cfg.BatchBytes = 2 // a line at a time
+								r.cfg.BatchBytes = 2 // one line at a time
 							}
 							n := rotatedAt(r, k, split, test.skipped, variant%2 == 0, test.before, test.between)
 							accesses = max(accesses, n)
@@ -138,7 +138,7 @@ func rotatedAt(r *rig, k, split, skipped int, killed bool, before func(*rig), be
 			}
 		}
 		if !rotated() {
-			return *n // it had come to rest before
+			return *n // the tailer had come to rest before
 		}
 	}
 	want := strings.Fields("1 2 3 4 5 6 7")[:6+len(between)/4]
@@ -148,7 +148,7 @@ func rotatedAt(r *rig, k, split, skipped int, killed bool, before func(*rig), be
 	return *n
 }
 
-// withoutFiles returns the texts of lines that are given as name:number:text.
+// withoutFiles returns the texts of lines given as name:number:text.
 func withoutFiles(lines []string) []string {
 	var texts []string
 	for _, l := range lines {
@@ -164,7 +164,7 @@ type rotatingWriter struct {
 	steps []func()
 	log   *os.File
 	lines int // in all steps
-	long  int // one line in so many is too long
+	long  int // one line in that many is too long
 	last  string
 }
 
@@ -179,7 +179,7 @@ func (w *rotatingWriter) step() {
 	}
 }
 
-// append appends some lines, at times in two pieces.
+// append appends some lines, sometimes in two pieces.
 func (w *rotatingWriter) append() {
 	text := ""
 	for range 1 + w.rng.IntN(20) {
@@ -216,7 +216,7 @@ func (w *rotatingWriter) rotate(day int) {
 		w.then(func() { w.copyPart(to) })
 		w.then(func() { w.copy("log", to) })
 		w.then(func() { w.ok(w.log.Truncate(0)) })
-	case 1: // the writer goes on in the renamed file for a while
+	case 1: // the writer keeps writing to the renamed file for a while
 		w.then(func() { w.rename("log", to) })
 		for range 1 + w.rng.IntN(3) {
 			w.append()
@@ -232,15 +232,15 @@ func (w *rotatingWriter) rotate(day int) {
 	}
 }
 
-// copyPart copies a beginning of the log.
+// copyPart copies the first part of the log.
 func (w *rotatingWriter) copyPart(to string) {
 	b, err := os.ReadFile(w.path("log"))
 	w.ok(err)
 	w.ok(os.WriteFile(w.path(to), b[:w.rng.IntN(len(b)+1)], 0o644))
 }
 
-// At random accesses to the file system a writer takes random steps of random rotations, and the consumer, which
-// commits every batch, is killed at random: every line is handed out once, and in order.
+// TestRotatedAtRandomAccesses lets a writer take random steps of random rotations at random accesses to the file
+// system. The consumer commits every batch and is killed at random. Every line is handed out once and in order.
 func TestRotatedAtRandomAccesses(t *testing.T) {
 	rounds := 60
 	switch {

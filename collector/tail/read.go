@@ -7,11 +7,10 @@ import (
 	"io"
 )
 
-// errRewritten: the file is not the continuation of what was read from it.
+// errRewritten means that the file no longer continues the bytes that were read from it.
 var errRewritten = errors.New("the file was rewritten")
 
-// read adds what f has at its offset to the batch: complete lines, at most the
-// batch's bounds.
+// read adds complete lines from f's offset on to the batch, within the batch's bounds.
 func (t *Tailer) read(f *file) {
 	st, err := f.src.Stat()
 	if err != nil {
@@ -48,7 +47,7 @@ func (t *Tailer) read(f *file) {
 		return
 	case len(t.batch.Lines) == t.cfg.BatchLines, t.cfg.OneShot && len(rest) > 0,
 		len(rest) > t.cfg.MaxLine, bytes.IndexByte(rest, 0) >= 0:
-		f.atEnd = false // the next call deals with the rest
+		f.atEnd = false // the next call handles the rest
 	default:
 		f.atEnd, f.rest = eof, len(rest) > 0
 	}
@@ -57,8 +56,8 @@ func (t *Tailer) read(f *file) {
 	}
 }
 
-// load reads up to n bytes from f's offset on. The bytes just before the offset
-// are read again in the same call: if they are others, so is the file.
+// load reads up to n bytes from f's offset on. It also reads the bytes just before the offset again: if they differ, it
+// is another file.
 func (t *Tailer) load(f *file, n int) (data []byte, eof bool, err error) {
 	k := len(f.tail)
 	if len(t.buf) < k+n {
@@ -68,7 +67,7 @@ func (t *Tailer) load(f *file, n int) (data []byte, eof bool, err error) {
 	m, err := f.src.ReadAt(b, f.Offset-int64(k))
 	eof = errors.Is(err, io.EOF)
 	if err != nil && !eof && (m <= k || bytes.IndexByte(b[k:m], '\n') < 0) {
-		return nil, false, err // what can be read has no line any more
+		return nil, false, err // the readable part has no line left
 	}
 	if m < k || !bytes.Equal(b[:k], f.tail) {
 		return nil, eof, errRewritten
@@ -84,8 +83,7 @@ func isCompressed(s source) bool {
 	return ok
 }
 
-// take hands out the complete lines at the beginning of data, up to a NUL, and
-// returns how many bytes they are.
+// take adds the complete lines at the beginning of data, up to a NUL, to the batch and returns their length in bytes.
 func (t *Tailer) take(f *file, data []byte) int {
 	sound := data
 	if i := bytes.IndexByte(data, 0); i >= 0 {
@@ -118,7 +116,7 @@ func (t *Tailer) tooLong(f *file, number int64, text []byte) {
 	t.skipped(f.cand.path, number, LineTooLong, fmt.Errorf("longer than %d bytes; skipped", t.cfg.MaxLine), text)
 }
 
-// unfinished deals with data that begins with no line to hand out.
+// unfinished handles data that does not begin with a complete line.
 func (t *Tailer) unfinished(f *file, data []byte, eof bool) {
 	f.rest, f.atEnd = true, eof
 	switch nul := bytes.IndexByte(data, 0); {
@@ -135,7 +133,7 @@ func (t *Tailer) unfinished(f *file, data []byte, eof bool) {
 	}
 }
 
-// long skips a line longer than MaxLine that begins with data, which has no end.
+// long skips a line that is longer than MaxLine; data is its beginning.
 func (t *Tailer) long(f *file, data []byte) {
 	end, found, err := newline(f.src, max(f.Offset+int64(len(data)), f.long))
 	if err != nil {
@@ -151,7 +149,7 @@ func (t *Tailer) long(f *file, data []byte) {
 	}
 }
 
-// jump skips a line, which ends before off, unless the file was rewritten while the end was looked for.
+// jump skips a line that ends before off, unless the file was rewritten during the search for the end.
 func (t *Tailer) jump(f *file, off int64, holed bool) bool {
 	tail, err := f.tailAt(off, holed)
 	if err != nil {
@@ -172,9 +170,9 @@ func (t *Tailer) jump(f *file, off int64, holed bool) bool {
 	return true
 }
 
-// handleNULs handles NUL bytes at pos, in the line that begins with data. A file system
-// after a crash, or NFS, shows them where data will be. When one run has
-// had its time, so have the others that were there when it was met.
+// handleNULs handles NUL bytes at pos, in the line that begins with data. After a crash a file system shows them in
+// place of data that appears later; NFS does so too. When the wait for one run of NULs has ended, the wait for the
+// other runs that existed when the first one was found has ended too.
 func (t *Tailer) handleNULs(f *file, pos int64, data []byte) {
 	now := t.opts.Clock.Now()
 	if pos >= f.nulsAccepted && !t.cfg.OneShot && !isCompressed(f.src) {
@@ -226,12 +224,11 @@ func newline(src io.ReaderAt, from int64) (end int64, found bool, err error) {
 	}
 }
 
-// fail lets go of a file that cannot be read; it is tried again at the next
-// scan, a compressed one when it changes.
+// fail closes a file that cannot be read. It is tried again at the next scan, a compressed one when it changes.
 func (t *Tailer) fail(f *file, st status, err error) {
 	f.rest, f.atEnd, f.bound = false, false, false // until the next scan
 	if isCompressed(f.src) {
-		f.broken = st // no use in decompressing the same bytes again
+		f.broken = st // decompressing the same bytes again would not help
 	}
 	if cerr := f.close(); cerr != nil {
 		err = errors.Join(err, cerr)

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// Rename-and-create: the old file is read to its end before the new one, though
-// the writer went on in it after the renaming.
+// TestRenameRotation proves for rename-and-create that the old file is read to its end before the new one, although the
+// writer continued in it after the renaming.
 func TestRenameRotation(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
@@ -29,8 +29,8 @@ func TestRenameRotation(t *testing.T) {
 	})
 }
 
-// A second process that still writes to the old file is heard within the grace,
-// and even after it while the file exists.
+// TestLateLinesInOldFile proves that lines that a second process still writes to the old file are read within the
+// grace, and even after it while the file exists.
 func TestLateLinesInOldFile(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n")
@@ -52,8 +52,7 @@ func TestLateLinesInOldFile(t *testing.T) {
 	})
 }
 
-// The old file was deleted, but what was written to it before is still read,
-// since it is held open.
+// TestDeletedWhileOpen proves that the rest of a deleted file is still read, because the file is held open.
 func TestDeletedWhileOpen(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n")
@@ -65,7 +64,8 @@ func TestDeletedWhileOpen(t *testing.T) {
 	})
 }
 
-// Several rotations while nobody reads: everything once, in order.
+// TestSeveralRotationsWhileDown proves that after several rotations while nobody reads, everything comes once and in
+// order.
 func TestSeveralRotationsWhileDown(t *testing.T) {
 	for _, from := range []string{"checkpoint", "nothing"} {
 		t.Run(from, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestSeveralRotationsWhileDown(t *testing.T) {
 	}
 }
 
-// Many old files are read without holding all of them open.
+// TestManyPredecessors proves that many old files are read without all of them being open.
 func TestManyPredecessors(t *testing.T) {
 	hazard(t, func(r *rig) {
 		want := ""
@@ -122,8 +122,8 @@ func TestManyPredecessors(t *testing.T) {
 	})
 }
 
-// More finished predecessors than are remembered one by one: the checkpoint is
-// bounded, and none is read again.
+// TestManyFinishedPredecessors covers more finished predecessors than are remembered one by one: the checkpoint is
+// bounded, and no file is read again.
 func TestManyFinishedPredecessors(t *testing.T) {
 	hazard(t, func(r *rig) {
 		const n = keepDone + 50
@@ -146,19 +146,19 @@ func TestManyFinishedPredecessors(t *testing.T) {
 	})
 }
 
-// The file of the checkpoint is nowhere: said aloud, with what is assumed, and
-// newer files are read.
+// TestCheckpointLost proves that if the file of the checkpoint exists nowhere, this is reported together with the
+// assumption made, and newer files are read.
 func TestCheckpointLost(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("log", "1\n2\n")
 		r.want("log:1:1 log:2:2")
 		r.close()
-		// still there, so that the new file cannot have the same inode
+		// the file still exists, so that the new file cannot have the same inode
 		r.ok(os.Rename(r.path("log"), r.path("elsewhere")))
 		r.write("log.7", "0\n")
 		r.age("log.7", time.Hour)
 		r.write("log", "3\n")
-		r.want("") // a second look must miss it too
+		r.want("") // a second look must also report it as missing
 		r.want("log:1:3", CheckpointLost)
 		r.start()
 		r.want("")

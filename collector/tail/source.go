@@ -15,15 +15,15 @@ const gzipSuffix = ".gz"
 
 func isGzip(path string) bool { return strings.HasSuffix(path, gzipSuffix) }
 
-// source is an open log file, plain or compressed. ReadAt fills p as far as
-// the content goes and returns io.EOF with what there was.
+// source is an open log file, plain or compressed. ReadAt fills p up to the end of the content and returns io.EOF with
+// a short read.
 type source interface {
 	io.ReaderAt
 	io.Closer
 	Stat() (status, error)
 }
 
-// status is what the tailer asks the file system. Size is that on disk.
+// status has the attributes of a file that the tailer uses. Size is the size on disk.
 type status struct {
 	dev, ino uint64
 	size     int64
@@ -31,7 +31,7 @@ type status struct {
 	mode     fs.FileMode
 }
 
-// unchanged compares what every write changes.
+// unchanged reports whether the attributes that every write changes are equal.
 func (s status) unchanged(o status) bool { return s.size == o.size && s.mtime == o.mtime }
 
 // id distinguishes two files as long as neither is deleted.
@@ -77,7 +77,7 @@ func (t *Tailer) openSource(path string, want id) (source, error) {
 	return p, nil
 }
 
-// errMoved: the name now belongs to another file, or to none; look again.
+// errMoved means that the name now belongs to another file or to none, so that the files must be listed again.
 var errMoved = errors.New("renamed meanwhile")
 
 type plainSource struct {
@@ -100,9 +100,8 @@ func (p *plainSource) Stat() (status, error) {
 	return statusOf(fi)
 }
 
-// gzipSource reads a compressed file at decompressed offsets. Going forward is
-// one pass over the file; going back a little (within what was read last) is
-// free; further back starts again.
+// gzipSource reads a compressed file at decompressed offsets. Going forward is one pass over the file; going back
+// within the last read bytes is free; going further back starts from the beginning.
 type gzipSource struct {
 	*plainSource
 	z    *gzip.Reader
@@ -125,7 +124,7 @@ func (g *gzipSource) rewind() error {
 	return err
 }
 
-// ReadAt implements io.ReaderAt, for one goroutine.
+// ReadAt implements io.ReaderAt. It is not safe for concurrent use.
 func (g *gzipSource) ReadAt(p []byte, off int64) (int, error) {
 	if g.z == nil || off < g.pos-int64(len(g.last)) {
 		if err := g.rewind(); err != nil {
@@ -158,5 +157,5 @@ func (g *gzipSource) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// sectionOf reads src from its beginning on.
+// sectionOf returns a reader of src from its beginning.
 func sectionOf(src source) io.Reader { return io.NewSectionReader(src, 0, 1<<62) }

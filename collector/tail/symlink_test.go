@@ -14,8 +14,8 @@ func (r *rig) link(to string) {
 	r.rename("new", "log")
 }
 
-// A symbolic link is switched from file to file: the former target is finished
-// first, also when the switch came while nobody read.
+// TestSymlinkSwitch proves that when a symbolic link is switched to another file, the former target is finished first,
+// even if the switch came while nobody read.
 func TestSymlinkSwitch(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.write("a", "1\n")
@@ -35,7 +35,8 @@ func TestSymlinkSwitch(t *testing.T) {
 	})
 }
 
-// Two switches while nobody read: the file between is found by its pattern.
+// TestSymlinkSwitchTwiceWhileDown proves that after two switches while nobody read, the file in between is found by its
+// pattern.
 func TestSymlinkSwitchTwiceWhileDown(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Rotated = []string{"acct-*"}
@@ -52,8 +53,8 @@ func TestSymlinkSwitchTwiceWhileDown(t *testing.T) {
 	})
 }
 
-// The writer is in the next file before the link is switched, and the rest of
-// the one before is still unread: it comes first.
+// TestSymlinkSwitchedLate proves that if the writer is in the next file before the link is switched, the unread rest of
+// the former file comes first.
 func TestSymlinkSwitchedLate(t *testing.T) {
 	hazard(t, func(r *rig) {
 		r.cfg.Rotated = []string{"acct-*"}

@@ -14,21 +14,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// windowSize is how many files are open at once: the one that is written to and
-// predecessors which may still get late lines. An import of many old files
-// finishes the oldest without waiting for its grace.
+// windowSize is the maximum number of open files: the one that is written to, and predecessors that may still get late
+// lines. During an import of many old files, the oldest is finished without waiting for its grace.
 const windowSize = 4
 
-// maxSpins bounds the immediate scans without result, should a file system give
-// a file another identity each time it is asked; the poll goes on then.
+// maxSpins is the maximum number of immediate scans without a result. A file system may report another identity of a
+// file each time. After that the next poll continues.
 const maxSpins = 100
 
-// scanShare bounds the scans while there is much to read: at a poll none is made
-// before so many times the duration of the last has passed, lest looking at
-// thousands of files on a slow file system leave no time to read them. Ours.
+// scanShare limits the time spent on scans while there is much to read: after a scan, a poll makes no further one
+// before scanShare times the scan's duration has passed. Otherwise scans of thousands of files on a slow file system
+// would leave no time to read them. The value is our choice.
 const scanShare = 10
 
-// textMax is how much of a skipped line is reported.
+// textMax is the number of bytes of a skipped line that are reported.
 const textMax = 256
 
 // Line is one complete line of a log.
@@ -38,58 +37,59 @@ type Line struct {
 	Text   []byte // without \n or \r\n; valid until the next call of Next
 }
 
-// Batch is what one call of Next found. Its slices are valid until the next call.
+// Batch is the result of one call of Next. Its slices are valid until the next call.
 type Batch struct {
-	Lines    []Line // all of one file
+	Lines    []Line // all from one file
 	Problems []Problem
-	// Checkpoint is the position after these lines and problems, as opaque
-	// versioned JSON. Commit it together with what the lines led to.
+	// Checkpoint is the position after these lines and problems, as opaque versioned JSON. Commit it together with the
+	// results of the lines.
 	Checkpoint []byte
-	// CaughtUp: nothing more was there to read when this batch was made.
+	// CaughtUp: there was nothing more to read when this batch was made.
 	CaughtUp bool
-	// Standing is everything that keeps something of the source from being read when this batch was made, by path. A
-	// change of it makes a batch.
+	// Standing has the problems, by path, that kept files of the source from being read when this batch was made. A
+	// change of it causes a batch.
 	Standing []Problem
 }
 
 // file is one log the tailer knows.
 type file struct {
 	filePosition
-	cand   candidate // where and what it was when last seen
+	cand   candidate // name and attributes when last seen
 	src    source    // nil when not open
-	head   []byte    // the bytes hashed in filePosition; nil when only the hashes are known
+	head   []byte    // the bytes hashed in filePosition; nil if only the hashes are known
 	tail   []byte
-	bound  bool // the last listing had it
-	misses int  // listings in a row without it
-	place  int  // in the reading order, from 1; 0 before it has one
+	bound  bool      // it was in the last listing
+	misses int       // number of consecutive listings without it
+	missed time.Time // time of the first listing without it and without its inode
+	place  int       // place in the reading order, from 1; 0 for none yet
 
-	void         bool      // empty, and left by the writer, as of the last listing
+	void         bool      // empty, and no longer written to, at the last listing
 	judged       bool      // compared with the other files before its first read
-	waits        int       // how often it was kept from being begun by what changed meanwhile
-	armed        bool      // seen non-empty, before its predecessors were last read
-	atEnd        bool      // the last read came to the end of the file
-	seen         status    // as of that read
-	broken       status    // as of the read that failed
-	rest         bool      // after Offset there is something, but no complete line
+	waits        int       // number of times its first read was delayed because files changed
+	armed        bool      // it had content before its predecessors were last read
+	atEnd        bool      // the last read reached the end of the file
+	seen         status    // attributes at that read
+	broken       status    // attributes when reading failed
+	rest         bool      // there are bytes after Offset, but no complete line
 	hasNext      bool      // a later file has begun
-	quiet        time.Time // since when it gave nothing, counted from hasNext on
-	long         int64     // how far a line longer than MaxLine was searched for its end
+	quiet        time.Time // time since which it has had no new lines; not before the time when hasNext was set
+	long         int64     // offset up to which the end of a line longer than MaxLine was searched
 	nuls         nulRun
-	nulsAccepted int64 // NUL bytes before it were there for the grace
+	nulsAccepted int64 // NUL bytes before this offset existed for the grace
 }
 
 // nulRun is a run of NUL bytes that data may still replace.
 type nulRun struct {
 	pos   int64
 	since time.Time
-	size  int64 // of the file then
+	size  int64 // size of the file then
 	open  bool  // no newline after it yet
 }
 
-// work counts what costs time in proportion to files, for the tests of it.
+// work counts operations whose number grows with the number of files, for tests.
 type work struct{ listings, stats, opens int }
 
-// Tailer follows one source. It is for one goroutine.
+// Tailer follows one source. It is not safe for concurrent use.
 type Tailer struct {
 	cfg     Config
 	opts    Options
@@ -99,38 +99,37 @@ type Tailer struct {
 	stop    func()
 	watcher *watcher
 
-	files  []*file // in reading order, but for those in queue
+	files  []*file // in reading order, without those in queue
 	queue  []*file // the files after them, never opened
 	queued int64   // bytes of queue
 	low    string
 	since  int64
-	behind map[string]bool // marks of files passed by low or since, not in the table
+	behind map[string]bool // entries of files that low or since cover although they were not read
 
 	scanned  time.Time        // end of the last scan
-	scanCost time.Duration    // how long it took
+	scanCost time.Duration    // its duration
 	heads    map[id]*fileHead // during a scan: heads of the unknown files
 	work     work
-	access   func(string) // called before each access to the file system, with what it is; tests change files in it
+	access   func(string) // called with the kind of each access to the file system before it; tests change files in it
 
 	listed       listing
 	standing     map[string]Problem // files that cannot be read
 	barred       map[string]Problem // configured paths that cannot be used
-	stood        bool               // one of the two changed since the last batch
-	fresh        bool               // neither checkpoint nor listing yet
+	stood        bool               // standing or barred changed since the last batch
+	fresh        bool               // there has been neither a checkpoint nor a listing yet
 	rescan       bool
-	unsettled    bool // a known file is missing from one listing: look again first
-	blind        bool // the last scan met something it could not look into
+	unsettled    bool // one listing lacked a known file: list again first
+	blind        bool // the last scan found a path that it could not examine
 	hadPrimary   bool
 	missingSince time.Time
 
 	buf              []byte
 	batch            Batch
-	reportedCaughtUp bool // the last batch said CaughtUp
+	reportedCaughtUp bool // CaughtUp was set in the last batch
 }
 
-// New opens a source at checkpoint; nil means that there is none. Nothing of
-// the source need exist yet. The error wraps ErrCheckpoint when that is at
-// fault.
+// New opens a source at checkpoint; nil means that there is none. The files need not exist yet. The error wraps
+// ErrCheckpoint if the checkpoint is unusable.
 func New(cfg Config, checkpoint []byte, opts Options) (*Tailer, error) {
 	cfg, err := cfg.complete()
 	if err != nil {
@@ -183,7 +182,7 @@ func (t *Tailer) restore(data []byte) error {
 	return nil
 }
 
-// Close lets go of files and events. Next must not be running.
+// Close closes files and stops file system events. Next must not be running.
 func (t *Tailer) Close() error {
 	t.stop()
 	err := t.watcher.close()
@@ -202,13 +201,12 @@ func (f *file) close() error {
 	return err
 }
 
-// Next blocks until there are lines or problems, or until it has just caught
-// up with the files. It returns the context's error when
-// that ends, and io.EOF at the end of a one-shot.
+// Next blocks until there are lines or problems, or until it has just caught up with the files. It returns the
+// context's error when the context ends, and io.EOF at the end of all files in one-shot mode.
 func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 	t.batch = Batch{Lines: t.batch.Lines[:0]}
 	select {
-	case <-t.tick: // also while there is so much to read that it never waits
+	case <-t.tick: // also while there is so much to read that Next never waits
 		t.rescan = t.rescan || t.opts.Clock.Now().Sub(t.scanned) >= scanShare*t.scanCost
 	default:
 	}
@@ -250,7 +248,7 @@ func (t *Tailer) step() (again bool) {
 		return t.rescan
 	}
 	t.arm(t.window(), false)
-	w := t.window() // with files that were empty when the first look passed them
+	w := t.window() // includes files that were empty in the first pass
 	t.arm(w, true)
 	blocked := false
 	for i, f := range w {
@@ -258,7 +256,7 @@ func (t *Tailer) step() (again bool) {
 			continue
 		}
 		if f.Offset == 0 && !f.judged && !scanned && !t.listedSince(f) {
-			t.rescan = true // before a file is begun: is there really none to be read before it?
+			t.rescan = true // before the first read of a file, check that no other file must be read first
 			return true
 		}
 		if t.judge(f); f.src != nil && len(t.batch.Problems) == 0 {
@@ -268,7 +266,7 @@ func (t *Tailer) step() (again bool) {
 			return true
 		}
 		if blocked = f.rest && i+1 < len(w) && w[i+1].Offset == 0; blocked {
-			break // the end of a line may still come
+			break // the end of a line may come later
 		}
 	}
 	finished := t.finish(w)
@@ -310,13 +308,13 @@ func (t *Tailer) window() []*file {
 		if f.src != nil || t.open(f) {
 			w = append(w, f)
 		} else if t.rescan {
-			break // f was renamed: nothing newer before it is found again
+			break // f was renamed: do not read newer files before it is found again
 		}
 	}
 	return w
 }
 
-// empty: f is not open since nothing was written to it yet.
+// empty reports that f is not open because nothing was written to it yet.
 func (t *Tailer) empty(f *file) bool {
 	if f.src != nil || f.Offset > 0 || f.cand.st.size > 0 {
 		return false
@@ -329,8 +327,8 @@ func (t *Tailer) empty(f *file) bool {
 	return err == nil && st.id() == f.id() && st.size == 0
 }
 
-// listedSince: the last listing was made after f had begun, and f did not change
-// after it. So all that was written before f was listed too.
+// listedSince reports whether the last listing was made after f had begun, and f did not change after it. Then
+// everything that was written before f was listed too.
 func (t *Tailer) listedSince(f *file) bool {
 	if f.cand.primary || !f.bound || !f.cand.begun {
 		return false
@@ -339,10 +337,9 @@ func (t *Tailer) listedSince(f *file) bool {
 	return err == nil && st.unchanged(f.cand.st)
 }
 
-// arm notes which files have begun, newest first. A file is read only if it was
-// seen to have begun before its predecessors were read to their ends: by then a
-// writer had left them, so its lines stay in order. With before, only files
-// before one already noted are.
+// arm marks the files that have content, newest first. A file is read only if it had content before its predecessors
+// were read to their ends. Then the scheduler no longer wrote to the predecessors, so that lines stay in order. If
+// before is set, arm marks only files before one that is already marked.
 func (t *Tailer) arm(w []*file, before bool) (changed bool) {
 	for _, f := range slices.Backward(w) {
 		if before = before && !f.armed; before || f.armed || f.src == nil {
@@ -355,8 +352,8 @@ func (t *Tailer) arm(w []*file, before bool) (changed bool) {
 	return changed
 }
 
-// finish closes predecessors that were silent for the grace. Those that still
-// exist are remembered, and opened again should they grow.
+// finish closes predecessors that have not changed for the grace. It remembers those that still exist, and they are
+// opened again if they grow.
 func (t *Tailer) finish(w []*file) (finished bool) {
 	begun := false
 	now := t.opts.Clock.Now()
@@ -393,7 +390,7 @@ func (t *Tailer) done(f *file) {
 	}
 }
 
-// caughtUp reports whether everything there is was read, and sets the lag.
+// caughtUp reports whether all files were read to their ends, and sets the lag.
 func (t *Tailer) caughtUp() bool {
 	lag := t.queued
 	all := !t.unsettled && t.queued == 0
@@ -426,8 +423,7 @@ func (t *Tailer) problem(path string, line int64, r Reason, err error) {
 	t.skipped(path, line, r, err, nil)
 }
 
-// skipped is problem for a line that was skipped, which begins with text. To log problems is the consumer's, at his
-// rate.
+// skipped returns the problem of a skipped line that begins with text. The consumer logs problems, at its own rate.
 func (t *Tailer) skipped(path string, line int64, r Reason, err error, text []byte) {
 	text, _, _ = bytes.Cut(text, []byte{'\n'})
 	text = bytes.Clone(text[:min(len(text), textMax)])
@@ -443,7 +439,7 @@ func (t *Tailer) reportStanding(p Problem) {
 	}
 }
 
-// mended forgets the standing problem of a file, if there is one.
+// mended removes the standing problem of a file, if there is one.
 func (t *Tailer) mended(path string) {
 	if _, ok := t.standing[path]; ok {
 		delete(t.standing, path)
@@ -451,12 +447,13 @@ func (t *Tailer) mended(path string) {
 	}
 }
 
-// stands reports whether a path has a standing problem.
+// stands reports whether a path has a lasting problem.
 func (t *Tailer) stands(path string) bool {
 	return t.standing[path].Reason != "" || t.barred[path].Reason != ""
 }
 
-// allStanding returns the standing problems by path; one of a configured path hides that of the file there.
+// allStanding returns the lasting problems by path. A problem of a configured path replaces that of the file at the
+// same path.
 func (t *Tailer) allStanding() []Problem {
 	var all []Problem
 	for path, p := range t.standing {
@@ -469,5 +466,5 @@ func (t *Tailer) allStanding() []Problem {
 	return all
 }
 
-// String names the tailer in logs.
+// String returns the name of the tailer for logs.
 func (t *Tailer) String() string { return fmt.Sprintf("%s (%s)", t.cfg.Source, t.cfg.Path) }

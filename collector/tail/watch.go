@@ -8,17 +8,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// watcher turns file system events into wake-ups. It watches directories, never
-// files, and may miss anything: the poll is the truth.
+// watcher turns file system events into wake-ups. It watches directories, never files. It may miss events; the poll
+// finds all changes.
 type watcher struct {
 	fs       *fsnotify.Watcher
 	relevant func(path string) bool
 	wake     chan struct{} // capacity 1
-	renamed  atomic.Bool   // something else than data changed: look at the names
+	renamed  atomic.Bool   // more than file content changed: list the files
 	finished chan struct{}
 }
 
-// newWatcher gives a watcher without events when the system has none left.
+// newWatcher returns a watcher. If the system has no watches left, it reports no events.
 func newWatcher(relevant func(string) bool, log *zap.Logger) *watcher {
 	w := &watcher{relevant: relevant, wake: make(chan struct{}, 1), finished: make(chan struct{})}
 	var err error
@@ -57,11 +57,11 @@ func (w *watcher) run() {
 	}
 }
 
-// add watches dir; it may be called again and again, so that a directory which
-// was not there yet, or was replaced, is watched from the next poll on.
+// add watches dir. It is called at every poll, so that a directory that did not exist yet, or was replaced, is watched
+// from then on.
 func (w *watcher) add(dir string) {
 	if w != nil {
-		_ = w.fs.Add(dir) // not there yet, or no watches left: the poll sees it
+		_ = w.fs.Add(dir) // does not exist yet, or no watches left: the poll finds it
 	}
 }
 
@@ -81,7 +81,7 @@ func (w *watcher) close() error {
 	return err
 }
 
-// watch adds the directories in which something may happen.
+// watch adds the directories of the source.
 func (t *Tailer) watch() {
 	if t.watcher == nil {
 		return
@@ -97,8 +97,8 @@ func (t *Tailer) watch() {
 	}
 }
 
-// relevant keeps the other logs of /var/log from waking us. It runs in the
-// watcher's goroutine and uses the configuration alone.
+// relevant reports whether an event concerns the source; other logs in /var/log do not. It runs in the watcher's
+// goroutine and uses only the configuration.
 func (t *Tailer) relevant(path string) bool {
 	name := filepath.Base(path)
 	if t.dir {

@@ -1,5 +1,5 @@
-// Package bundle gathers what helps to find out what is wrong with a daemon, for people who do not know the site:
-// figures and settings, and no names of users, accounts, jobs or hosts.
+// Package bundle collects data to diagnose a daemon for people outside the site: figures and settings without names of
+// users, accounts, jobs or hosts.
 package bundle
 
 import (
@@ -23,29 +23,29 @@ import (
 	"github.com/waitcast/waitcast/daemon/check"
 )
 
-// Options define what is gathered.
+// Options define the contents of a bundle.
 type Options struct {
 	// Version is the program's.
 	Version string
-	// URL is where the daemon is asked; empty means where the configuration lets it listen.
+	// URL is the address of the daemon; empty means that of the configuration.
 	URL string
-	// Goroutines asks the daemon for its stacks, too.
+	// If Goroutines is true, the stacks of the daemon's goroutines are included.
 	Goroutines bool
 	// Now is the wall clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// gatherer makes one bundle.
+// gatherer collects the files of one bundle.
 type gatherer struct {
 	opts  Options
 	mask  *masker
 	files map[string][]byte
-	// notes list what could not be had; of an error only its kind is written, because its text may name hosts and
-	// people.
+	// notes list the parts that are missing. Of an error they name only the kind, because its text may contain names of
+	// hosts and people.
 	notes []string
 }
 
-// Manifest reports what a bundle is.
+// Manifest describes a bundle.
 type Manifest struct {
 	Made    time.Time         `json:"made"`
 	Version string            `json:"version"`
@@ -55,8 +55,8 @@ type Manifest struct {
 	Notes   []string          `json:"notes"`
 }
 
-// Write makes a bundle, a gzipped tar archive. A daemon that does not answer, or a configuration that cannot be read,
-// is noted in it and no error. It returns the notes.
+// Write makes a bundle, a gzipped tar archive. A daemon that does not answer, or an unreadable configuration, is not an
+// error but becomes a note in the bundle. It returns the notes.
 func Write(ctx context.Context, to io.Writer, cfg *config.Config, cfgErr error, opts Options) ([]string, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -79,7 +79,7 @@ func (g *gatherer) note(format string, args ...any) {
 	g.notes = append(g.notes, fmt.Sprintf(format, args...))
 }
 
-// put adds a file of JSON.
+// put adds a JSON file.
 func (g *gatherer) put(name string, v any) {
 	content, err := indented(v)
 	if err != nil {
@@ -89,7 +89,7 @@ func (g *gatherer) put(name string, v any) {
 	g.files[name] = content
 }
 
-// broken returns where a configuration is wrong, without the text there.
+// broken records at which keys and lines a configuration is wrong, without the text there.
 func (g *gatherer) broken(err error) {
 	type place struct {
 		Line int    `json:"line"`
@@ -107,15 +107,15 @@ func (g *gatherer) broken(err error) {
 		}
 		key := listPosition(wrong.Key)
 		if !known[key] {
-			key = masked // a key that does not exist is whatever somebody wrote
+			key = masked // an unknown key may be any text, so it is masked
 		}
 		places = append(places, place{wrong.Line, key})
 	}
-	g.note("the configuration is wrong in %d places: the daemon was not asked", len(places))
+	g.note("errors in the configuration: %d; the daemon was not queried", len(places))
 	g.put("configuration-errors.json", places)
 }
 
-// listPosition takes the numbers out of a key: clusters[0].name is clusters[].name.
+// listPosition removes the numbers from a key: clusters[0].name becomes clusters[].name.
 func listPosition(key string) string {
 	var b strings.Builder
 	inside := false
@@ -145,7 +145,7 @@ func flatten(err error) []error {
 	return out
 }
 
-// harmless are findings whose text is of numbers, sizes, instants and words of the program alone.
+// harmless reports whether the text of a finding consists only of numbers, sizes, instants and the program's own words.
 func harmless(id string) bool {
 	return slices.Contains([]string{
 		"cluster.time_zone", "log.lines", "log.time", "store.space", "store.damaged", "machine.clock",
@@ -153,7 +153,7 @@ func harmless(id string) bool {
 	}, id)
 }
 
-// check adds what waitcastd check finds, without the lines of logs and without the output of other programs.
+// check adds the findings of waitcastd check, without lines of logs and without the output of other programs.
 func (g *gatherer) check(ctx context.Context, cfg *config.Config) {
 	r := check.Run(ctx, cfg,
 		check.Options{Version: g.opts.Version, Records: 20_000, Limit: 5 * time.Second, Now: g.opts.Now})
@@ -211,12 +211,12 @@ func (g *gatherer) queues(names []string) []string {
 	return out
 }
 
-// host adds what the machine is.
+// host adds facts about the machine: its kernel, processors and memory.
 func (g *gatherer) host() {
 	facts := map[string]any{"cpus": runtime.NumCPU(), "system": runtime.GOOS + "/" + runtime.GOARCH}
 	var u syscall.Utsname
 	if err := syscall.Uname(&u); err == nil {
-		facts["kernel"] = utsname(u.Release[:]) // not its Nodename
+		facts["kernel"] = utsname(u.Release[:]) // the Nodename is left out
 	}
 	if content, err := os.ReadFile("/proc/meminfo"); err == nil {
 		for line := range strings.Lines(string(content)) {
@@ -238,7 +238,7 @@ func (g *gatherer) host() {
 	g.put("host.json", facts)
 }
 
-// utsname makes text of an array of uname(2), whose elements are signed on some systems.
+// utsname converts an array of uname(2) to text. Its elements are signed on some systems.
 func utsname[T int8 | uint8](field []T) string {
 	var b strings.Builder
 	for _, c := range field {
@@ -250,7 +250,7 @@ func utsname[T int8 | uint8](field []T) string {
 	return b.String()
 }
 
-// manifest reports what made the bundle.
+// manifest adds a file that says which program and version made the bundle.
 func (g *gatherer) manifest() {
 	m := Manifest{Made: g.opts.Now().UTC().Truncate(time.Second), Version: g.opts.Version, Go: runtime.Version(),
 		Build: map[string]string{}, Modules: map[string]string{}, Notes: g.notes}

@@ -25,7 +25,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// mark is in every name that is planted, and number in every id of a job.
+// mark is in every planted name, and number in every id of a job.
 const (
 	mark   = "qzx"
 	number = "77712"
@@ -59,7 +59,7 @@ func unpack(t *testing.T, archive []byte) map[string]string {
 	}
 }
 
-// clean fails where something that was planted is in the name or the bytes of a file.
+// clean fails if a planted text is in the name or the bytes of a file.
 func clean(t *testing.T, files map[string]string) {
 	t.Helper()
 	host, _ := os.Hostname()
@@ -153,9 +153,9 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// TestNothingPrivate proves that of names planted in the configuration, the logs, the quarantine, the errors of
-// commands and the token none is in any byte of a bundle made beside a running daemon, and that what helps is there all
-// the same, under pseudonyms that are the same everywhere.
+// TestNothingPrivate plants names in the configuration, the logs, the quarantine, the errors of commands and the token.
+// It proves that none of them is in any byte of a bundle made beside a running daemon. Useful information is still
+// there, under pseudonyms that are the same everywhere.
 func TestNothingPrivate(t *testing.T) {
 	_, file := plant(t)
 	cfg := load(t, file)
@@ -171,7 +171,7 @@ func TestNothingPrivate(t *testing.T) {
 	eventually(t, "the log is read", func() bool {
 		v := d.Views()[0]
 		return len(v.Sources) > 0 && !v.At.IsZero() && v.At.After(time.Now().Add(-12*time.Minute)) &&
-			// so that it is degraded for good
+			// so that the daemon stays degraded
 			!slices.ContainsFunc(v.Sources, func(s readmodel.SourceStatus) bool { return !s.Tried() })
 	})
 	var archive bytes.Buffer
@@ -211,8 +211,8 @@ func TestNothingPrivate(t *testing.T) {
 	}
 }
 
-// TestWithoutDaemon proves that a bundle is made where no daemon answers, and says so; and that a configuration that
-// cannot be read is told by lines and keys alone.
+// TestWithoutDaemon proves that a bundle is made if no daemon answers, and says so. Of an unreadable configuration it
+// has only lines and keys.
 func TestWithoutDaemon(t *testing.T) {
 	dir, file := plant(t)
 	cfg := load(t, file)
@@ -254,8 +254,8 @@ func TestWithoutDaemon(t *testing.T) {
 	}
 }
 
-// TestForeignAnswers proves that nothing of a daemon's answers comes through that nobody promised: members, texts,
-// labels and metrics that are not known, and errors.
+// TestForeignAnswers proves that the bundle drops everything unexpected in a daemon's answers: unknown members, texts,
+// labels and metrics, and errors.
 func TestForeignAnswers(t *testing.T) {
 	_, file := plant(t)
 	cfg := load(t, file)

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// configuration returns every key with its value, if that cannot identify a person or place. Unknown keys are masked,
-// so that a new one cannot leak.
+// configuration returns every key, with its value if the value cannot identify a person or place. It masks unknown
+// keys, so that a new key cannot leak.
 func (m *masker) configuration(cfg *config.Config) map[string]any {
 	return m.group("", reflect.ValueOf(*cfg))
 }
@@ -56,7 +56,7 @@ func (m *masker) setting(key string, words bool, v reflect.Value) any {
 	return masked
 }
 
-// configured masks the text of a key.
+// configured returns the masked text of a key's value.
 func (m *masker) configured(key string, words bool, text string) string {
 	if text == "" || words {
 		return text
@@ -91,7 +91,7 @@ func (m *masker) configured(key string, words bool, text string) string {
 	return masked
 }
 
-// address keeps the port, and a host that every machine has.
+// address keeps the port of an address, and a host name that every machine has. It masks other hosts.
 func (m *masker) address(text string) string {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {

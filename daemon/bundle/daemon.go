@@ -25,17 +25,17 @@ import (
 	"github.com/waitcast/waitcast/daemon/check"
 )
 
-// Bounds of what a daemon is asked for.
+// These bound the requests to a daemon.
 const (
 	patience  = 30 * time.Second
 	maxAnswer = 64 << 20
 	maxQueues = 200
 )
 
-// errStatus is an answer that is not 200; its text is left out.
+// errStatus is the error for an answer that is not 200. It leaves out the answer's text.
 var errStatus = errors.New("refused")
 
-// running asks one daemon.
+// running is a running daemon that is queried.
 type running struct {
 	*gatherer
 	url, token string
@@ -77,7 +77,7 @@ func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
 	}
 }
 
-// get asks for a path. The content comes with errStatus too.
+// get requests a path. It returns the content also with errStatus.
 func (d *running) get(ctx context.Context, path string) (content []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+path, nil)
 	if err != nil {
@@ -90,7 +90,7 @@ func (d *running) get(ctx context.Context, path string) (content []byte, err err
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close() //nolint:errcheck // nothing was written
 	content, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = errStatus
@@ -98,14 +98,14 @@ func (d *running) get(ctx context.Context, path string) (content []byte, err err
 	return content, err
 }
 
-// answer adds an answer in JSON, masked.
+// answer adds a JSON answer, masked.
 func (d *running) answer(ctx context.Context, name, path string) {
 	content, err := d.get(ctx, path)
 	if err == nil {
 		content, err = d.mask.json(content)
 	}
 	if err != nil {
-		d.note("%s: the daemon did not tell", name)
+		d.note("%s: no answer from the daemon", name)
 		return
 	}
 	d.files[name] = content
@@ -116,7 +116,7 @@ func (d *running) views(ctx context.Context) {
 	content, err := d.get(ctx, "/v1/queues")
 	var queues wire.Queues
 	if err != nil || json.Unmarshal(content, &queues) != nil {
-		d.note("queues.json: the daemon did not tell")
+		d.note("queues.json: no answer from the daemon")
 		return
 	}
 	if content, err = d.mask.json(content); err == nil {
@@ -132,12 +132,12 @@ func (d *running) views(ctx context.Context) {
 	}
 }
 
-// quarantine adds how many lines are there for which reason, and nothing of the lines.
+// quarantine adds the number of bad lines by reason, without the lines.
 func (d *running) quarantine(ctx context.Context) {
 	content, err := d.get(ctx, "/v1/quarantine?limit=10000")
 	var q wire.Quarantine
 	if err != nil || json.Unmarshal(content, &q) != nil {
-		d.note("quarantine.json: the daemon did not tell")
+		d.note("quarantine.json: no answer from the daemon")
 		return
 	}
 	type row struct {
@@ -162,7 +162,8 @@ func (d *running) quarantine(ctx context.Context) {
 	d.put("quarantine.json", map[string]any{"by_reason": rows, "kept": q.Kept, "dropped": q.Dropped})
 }
 
-// plainLabel are the labels of metrics whose values are numbers or words of the program.
+// plainLabel reports whether the values of a metric's label are numbers or words that are fixed in the program, so
+// never names from the site.
 func plainLabel(name string) bool {
 	return slices.Contains([]string{
 		"class", "law", "model", "stay", "size", "horizon", "method", "peer", "level", "verdict", "reason", "kind",
@@ -170,11 +171,11 @@ func plainLabel(name string) bool {
 	}, name)
 }
 
-// metrics adds those of the daemon, of the Go runtime and of the process.
+// metrics adds the metrics of the daemon, of the Go runtime and of the process.
 func (d *running) metrics(ctx context.Context) {
 	content, err := d.get(ctx, "/metrics")
 	if err != nil {
-		d.note("metrics.txt: the daemon did not tell")
+		d.note("metrics.txt: no answer from the daemon")
 		return
 	}
 	parser := expfmt.NewTextParser(model.LegacyValidation)
@@ -194,7 +195,7 @@ func (d *running) metrics(ctx context.Context) {
 	slices.Sort(names)
 	for _, name := range names {
 		family := families[name]
-		family.Help = nil // docs/metrics.md has it
+		family.Help = nil // docs/metrics.md has the help texts
 		for _, m := range family.Metric {
 			for _, l := range m.Label {
 				d.label(name, l)
@@ -211,7 +212,7 @@ func (d *running) metrics(ctx context.Context) {
 func (d *running) label(metric string, l *dto.LabelPair) {
 	value := l.GetValue()
 	switch name := l.GetName(); {
-	case metric == "waitcast_health_condition" && name == "reason": // free text with paths, not a word of a list
+	case metric == "waitcast_health_condition" && name == "reason": // this reason is free text with paths
 		value = masked
 	case name == "cluster":
 		value = d.mask.name("cluster", value)
@@ -227,20 +228,20 @@ func (d *running) label(metric string, l *dto.LabelPair) {
 	l.Value = &value
 }
 
-// buildPath is where a file of the program was when it was built.
+// buildPath matches the path of a source file at build time.
 var buildPath = regexp.MustCompile(`(?m)/\S*/([^/\s]+\.(?:go|s):\d+)`)
 
-// goroutines adds the stacks, without the folders of the machine that the program was built on.
+// goroutines adds the stacks, without the folders of the machine on which the program was built.
 func (d *running) goroutines(ctx context.Context) {
 	content, err := d.get(ctx, "/v1/goroutines")
 	if err != nil {
-		d.note("goroutines.txt: the daemon did not tell")
+		d.note("goroutines.txt: no answer from the daemon")
 		return
 	}
 	d.files["goroutines.txt"] = buildPath.ReplaceAll(content, []byte("$1"))
 }
 
-// store adds the sizes of the database's files, and which version of its tables it has.
+// store adds the sizes of the database's files and the version of its schema.
 func (g *gatherer) store(cfg *config.Config) {
 	type file struct {
 		Ending   string    `json:"ending"`
@@ -248,11 +249,11 @@ func (g *gatherer) store(cfg *config.Config) {
 		Modified time.Time `json:"modified"`
 	}
 	files := []file{}
-	matches, _ := filepath.Glob(globEscape(cfg.Store.Path) + "*") // the pattern is well formed
+	matches, _ := filepath.Glob(globEscape(cfg.Store.Path) + "*") // the pattern is always well formed
 	for _, path := range matches {
 		ending := strings.TrimPrefix(path, cfg.Store.Path)
 		if !storeEnding.MatchString(ending) {
-			continue // somebody's copy
+			continue // probably a copy that somebody made
 		}
 		if info, err := os.Stat(path); err == nil {
 			files = append(files, file{ending, info.Size(), info.ModTime().UTC()})
@@ -265,21 +266,21 @@ func (g *gatherer) store(cfg *config.Config) {
 	g.put("store.json", facts)
 }
 
-// storeEnding is what stands behind the database's name in the names of its files; package sqlite lists them.
+// storeEnding matches what follows the database's name in the names of its files; package sqlite lists them.
 var storeEnding = regexp.MustCompile(`^(?:|-wal|-shm|\.lock|\.corrupt-[0-9TZ]+(?:-wal|-shm)?)$`)
 
 func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// schemaVersion reads the user version from the header of an SQLite file,
-// https://www.sqlite.org/fileformat2.html#database_header: four bytes at 60.
+// schemaVersion reads the user version from the header of an SQLite file. It is the four bytes at offset 60:
+// https://www.sqlite.org/fileformat2.html#database_header.
 func schemaVersion(path string) (uint32, bool) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, false
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // nothing was written
 	var header [64]byte
 	if _, err := io.ReadFull(f, header[:]); err != nil || !bytes.HasPrefix(header[:], []byte("SQLite format 3\x00")) {
 		return 0, false

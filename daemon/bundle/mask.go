@@ -12,15 +12,15 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// masked stands in the place of text that nobody promised to be free of names.
+// masked replaces text that may contain names.
 const masked = "***"
 
-// masker gives names pseudonyms: the same name always the same one, in all files of a bundle. What it gave is kept
-// nowhere.
+// masker replaces names by pseudonyms. A name gets the same pseudonym in all files of a bundle. The mapping is not
+// stored.
 type masker struct {
 	given map[string]string // by kind and name
 	count map[string]int    // by kind
-	// members are the names of members of the answers that are asked for: other members are named by data.
+	// members are the JSON member names of the answers in a bundle. Any other member name is data and is masked.
 	members map[string]bool
 }
 
@@ -35,7 +35,7 @@ func newMasker() *masker {
 	return m
 }
 
-// learn notes the members of a type of answer.
+// learn records the member names of a type of answer.
 func (m *masker) learn(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
@@ -52,10 +52,10 @@ func (m *masker) learn(t reflect.Type) {
 	}
 }
 
-// level is the name of a quantile's level, by which members of some answers are named.
+// level matches the name of a quantile's level. Some answers have members of such names.
 var level = regexp.MustCompile(`^[0-9]*\.[0-9]+$`)
 
-// name returns the pseudonym of a name of a kind: queue-2. The empty name stays.
+// name returns the pseudonym of a name of a kind, for example queue-2. The empty name stays empty.
 func (m *masker) name(kind, name string) string {
 	if name == "" {
 		return ""
@@ -68,7 +68,7 @@ func (m *masker) name(kind, name string) string {
 	return m.given[key]
 }
 
-// source returns that of a source, "cluster/name".
+// source returns the pseudonym of a source, "cluster/name".
 func (m *masker) source(name string) string {
 	cluster, source, ok := strings.Cut(name, "/")
 	if !ok {
@@ -77,18 +77,19 @@ func (m *masker) source(name string) string {
 	return m.name("cluster", cluster) + "/" + m.sourceName(source)
 }
 
-// sourceName keeps a name that is a format, as is the default, or that of imports.
+// sourceName keeps the name of a source if it is a format, which is the default, or the name of imports. Otherwise it
+// returns a pseudonym.
 func (m *masker) sourceName(name string) string {
 	switch name {
 	case "pbs", "swf", "slurm-jobcomp", "slurm-log", "slurm-sacct", "slurm-squeue", "slurm-facts", "sge-accounting",
-		"sge-reporting", "lsf-events", "lsf-acct", "import":
+		"sge-reporting", "pbs-facts", "gridengine-facts", "lsf-events", "lsf-acct", "import":
 		return name
 	}
 	return m.name("source", name)
 }
 
-// wellKnown are the elements of paths that every machine has, or every installation of a scheduler; with the numbers
-// and endings of rotated files.
+// wellKnown matches elements of paths that every machine has, or every installation of a scheduler. The numbers and
+// endings of rotated files are included.
 var wellKnown = regexp.MustCompile(
 	`^(?:etc|var|log|logs|lib|spool|opt|srv|home|usr|bin|sbin|local|share|state|tmp|run|data|mnt|` +
 		`pbs|torque|server_priv|accounting|slurm|slurmctld|slurmctld\.log|slurm_jobcomp\.log|jobcomp|jobcomp\.log|` +
@@ -98,7 +99,7 @@ var wellKnown = regexp.MustCompile(
 		`[12][0-9]{7})` +
 		`(?:[.-][0-9]{1,8}|\.\*)?(?:\.gz)?$`)
 
-// path masks the elements of a path that are not well known.
+// path masks the elements of a path that wellKnown does not match.
 func (m *masker) path(path string) string {
 	if path == "" {
 		return ""
@@ -112,7 +113,7 @@ func (m *masker) path(path string) string {
 	return strings.Join(elements, "/")
 }
 
-// kept are the members of answers whose text is one of few words of ours.
+// kept reports whether the text of an answer's member is one of a few words of the program, so that it is not masked.
 func kept(member string) bool {
 	switch member {
 	case "class", "law", "chosen", "made", "method", "size_class", "policy", "policy_source", "binds", "attribute",
@@ -122,11 +123,11 @@ func kept(member string) bool {
 	return false
 }
 
-// word is what kept text looks like.
+// word matches text that kept members may have.
 var word = regexp.MustCompile(`^[a-z0-9_][a-z0-9_.+ -]{0,63}$`)
 
-// value masks an answer: numbers, instants and truth values stay, names become pseudonyms by the member that they stand
-// in, all other text is masked.
+// value masks an answer. Numbers, instants and truth values stay. Names become pseudonyms of the kind that their member
+// has. All other text is masked.
 func (m *masker) value(member string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -159,7 +160,7 @@ func (m *masker) text(member, text string) string {
 	case "cluster":
 		return m.name("cluster", text)
 	case "queue", "queues", "name", "unseen_queues", "unconfigured_queues":
-		// of a queue or a pool; a job's name is in no answer that is asked for
+		// A queue or a pool. No answer in a bundle has a job's name.
 		return m.name("queue", text)
 	case "pool":
 		return m.name("queue", text)
@@ -177,7 +178,7 @@ func (m *masker) text(member, text string) string {
 	return masked
 }
 
-// json masks an answer in JSON.
+// json masks a JSON answer.
 func (m *masker) json(raw []byte) ([]byte, error) {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {

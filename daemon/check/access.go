@@ -11,21 +11,21 @@ import (
 	"syscall"
 )
 
-// account is a user for whom access is judged from the outside.
+// account is a user whose permissions are checked by another process.
 type account struct {
 	name   string
 	uid    uint32
 	groups []uint32
 }
 
-// The permissions that are asked for.
+// These are the permissions that can be checked.
 const (
 	mayRead   = 4
 	mayWrite  = 2
 	maySearch = 1
 )
 
-// findAccount looks the other user up.
+// findAccount looks up the other user.
 func (c *checker) findAccount() {
 	if c.opts.As == "" {
 		return
@@ -70,12 +70,12 @@ func lookup(name string) (*account, error) {
 	return a, nil
 }
 
-// refusedError reports where an account is not let through.
+// refusedError reports the path at which an account is refused.
 type refusedError struct {
 	path string
 	mode fs.FileMode
 	want fs.FileMode
-	// nfs is set where a list of NFSv4 may allow more, which is not read.
+	// nfs is true if an NFSv4 list, which is not read, may allow more.
 	nfs bool
 }
 
@@ -87,8 +87,8 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("%s may not be %s (mode %#o)", e.path, verb, e.mode.Perm())
 }
 
-// reaches returns nil if the mode bits or the access control list of a path, and of every folder on the way, let the
-// account have what it wants, following links.
+// reaches returns nil if the account has the wanted permission for a path and can pass every folder on the way. It
+// evaluates mode bits and access control lists, and follows links.
 func (a *account) reaches(path string, want fs.FileMode) error {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -120,10 +120,10 @@ func (a *account) allowed(path string, want fs.FileMode) error {
 	return &refusedError{path: path, mode: mode, want: want, nfs: err == nil}
 }
 
-// accessHinter reports how a path becomes readable for a user, who was refused by an error.
+// accessHinter returns advice on how to make a path readable for a user, given the error.
 type accessHinter func(path, who string, err error) string
 
-// readable reports whether a file or folder can be read: by this process, which tries, and by the other user.
+// readable reports whether a file or folder can be read by this process, which tries it, and by the other user.
 func (c *checker) readable(about, path string, folder bool, letRead accessHinter) bool {
 	f, err := os.Open(path)
 	if err == nil && folder {
@@ -133,7 +133,7 @@ func (c *checker) readable(about, path string, folder bool, letRead accessHinter
 		}
 	}
 	if f != nil {
-		_ = f.Close() // it was only read
+		_ = f.Close() // nothing was written
 	}
 	if err != nil {
 		c.add("log.readable", Failed, about, accessHint(err, path, c.User, letRead), "%v", err)
@@ -165,7 +165,7 @@ func (c *checker) readable(about, path string, folder bool, letRead accessHinter
 	return true
 }
 
-// accessHint reports what helps against an error of opening.
+// accessHint returns advice on an error of opening.
 func accessHint(err error, path, who string, letRead accessHinter) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -177,14 +177,14 @@ func accessHint(err error, path, who string, letRead accessHinter) string {
 	return "look at the file system"
 }
 
-// letRead reports how a path becomes readable for a user, who was refused by an error; docs/install.md has the ways of
-// each scheduler.
+// letRead returns advice on how to make a path readable for a user, given the error. docs/install.md describes the ways
+// of each scheduler.
 func letRead(path, who string, err error) string {
 	var refused *refusedError
 	folder := false
 	if errors.As(err, &refused) {
 		folder = refused.want&maySearch != 0
-		if refused.path != path && folder { // one on the way
+		if refused.path != path && folder { // a folder on the way
 			return "let " + who + " enter it: setfacl -m u:" + who + ":x " + refused.path + ", or chmod o+x"
 		}
 	}

@@ -10,17 +10,17 @@ import (
 	"syscall"
 )
 
-// The extended attributes that hold a file's access control list, and the one that new files in a folder get (acl(5)).
+// Extended attributes with a file's access control list, and with the list that new files in a folder get (acl(5)).
 const (
 	accessList  = "system.posix_acl_access"
 	defaultList = "system.posix_acl_default"
 )
 
-// acl is an access control list as in acl(5). Each entry is three bits: read, write, execute.
+// acl is an access control list as in acl(5). Each entry has three bits: read, write, execute.
 type acl struct {
 	owner, group, other fs.FileMode
 	users, groups       map[uint32]fs.FileMode
-	// mask bounds what the owning group, named users and named groups get, where masked is set.
+	// mask limits the permissions of the owning group, named users and named groups. It applies if masked is set.
 	mask   fs.FileMode
 	masked bool
 }
@@ -44,7 +44,7 @@ const (
 	tagOther      = 0x20
 )
 
-// parseACL reads an extended attribute.
+// parseACL parses an extended attribute.
 func parseACL(attribute []byte) (acl, error) {
 	if len(attribute) < aclHeaderSize || binary.LittleEndian.Uint32(attribute) != aclVersion {
 		return acl{}, errors.New("no access control list of version 2")
@@ -74,7 +74,7 @@ func parseACL(attribute []byte) (acl, error) {
 	return l, nil
 }
 
-// readACL reads one of the two lists of a file. there is false for a file, or a file system, without.
+// readACL reads one of the two lists of a file. there is false if the file or the file system has none.
 func readACL(path, name string) (l acl, there bool, err error) {
 	buffer := make([]byte, 4096)
 	n, err := syscall.Getxattr(path, name, buffer)
@@ -88,9 +88,9 @@ func readACL(path, name string) (l acl, there bool, err error) {
 	return l, err == nil, err
 }
 
-// allows reports whether the list of a file of this owner and group gives the account what it wants: the first class
-// that the account belongs to decides alone, and root may everything. Linux does not look at named users and groups
-// where the mask is empty (acl_permission_check in fs/namei.c).
+// allows reports whether the list of a file with this owner and group grants the account the wanted permission. The
+// first class that the account belongs to decides alone; root may do everything. Linux ignores named users and groups
+// if the mask is empty (acl_permission_check in fs/namei.c).
 func (l *acl) allows(a *account, uid, gid uint32, want fs.FileMode) bool {
 	mask := fs.FileMode(7)
 	if l.masked {
@@ -120,7 +120,7 @@ func (l *acl) allows(a *account, uid, gid uint32, want fs.FileMode) bool {
 	return !member && l.other&want == want
 }
 
-// chmod returns the list after a change of the mode: the bits of the group become the mask where there is one.
+// chmod returns the list after a change of the mode. If the list has a mask, the group bits become the mask.
 func (l acl) chmod(mode fs.FileMode) acl {
 	l.owner, l.other = mode>>6&7, mode&7
 	if l.masked {
@@ -131,7 +131,7 @@ func (l acl) chmod(mode fs.FileMode) acl {
 	return l
 }
 
-// created returns the list of a file that is created with a mode in a folder with this default list.
+// created returns the list of a new file with a mode in a folder with this default list.
 func (l acl) created(mode fs.FileMode) acl {
 	l.owner, l.other = l.owner&(mode>>6), l.other&mode
 	if l.masked {
@@ -142,13 +142,13 @@ func (l acl) created(mode fs.FileMode) acl {
 	return l
 }
 
-// permissions are who owns a file, and who may do what with it.
+// permissions are the owner of a file and the rights that each user has.
 type permissions struct {
 	uid, gid uint32
 	acl
 }
 
-// permissionsOf reads those of a file or folder.
+// permissionsOf reads the permissions of a file or folder.
 func permissionsOf(path string) (p permissions, mode fs.FileMode, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -166,7 +166,7 @@ func permissionsOf(path string) (p permissions, mode fs.FileMode, err error) {
 	return p, info.Mode(), err
 }
 
-// allow reports whether the account gets what it wants.
+// allow reports whether the account has the wanted permission.
 func (p *permissions) allow(a *account, want fs.FileMode) bool {
 	return p.allows(a, p.uid, p.gid, want)
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// slow is the part of a source's timeout beyond which an answer counts as slow; ours.
+// slow is the share of a source's timeout above which an answer counts as slow. It is our choice.
 const slow = .5
 
-// ask asks a scheduler once, as the daemon would.
+// ask polls a scheduler once, as the daemon would.
 func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config.Source, of *clusterReadings) {
 	name := configured.Name + "/" + s.Name
 	about := "source " + name
 	location, err := configured.Location()
 	if err != nil {
-		return // said of the cluster
+		return // reported for the cluster already
 	}
 	options := collector.Options{Cluster: configured.Name, Location: location, MaxProcs: configured.Procs}
 	target, ask := target(s, options)
@@ -55,6 +55,10 @@ func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config
 	if text == "" {
 		text = "nothing of the machine"
 	}
+	if c.as != nil && c.as.name != c.User {
+		text += fmt.Sprintf("; asked as %s, not as %s (sudo -u %s waitcastd check asks as the daemon does)", c.User,
+			c.as.name, c.as.name)
+	}
 	status, hint := OK, ""
 	if took > time.Duration(slow*float64(s.Timeout)) {
 		status, hint = Warning, "raise the source's timeout, or is the scheduler overloaded?"
@@ -76,15 +80,15 @@ func schedulerHint(s *config.Source) string {
 	if s.URL != "" {
 		return "is slurmrestd running there, and is the token in token_file valid?"
 	}
-	return "run it by hand as the daemon's user; set the source's command where it is not in the PATH"
+	return "run it by hand as the daemon's user; set the source's command if it is not in the PATH"
 }
 
-// target returns what asks the scheduler of a source, and its name.
+// target returns the name of the program that a source polls, and the function that polls it.
 func target(s *config.Source, options collector.Options) (string, source.Ask) {
-	if s.Format == config.FormatFacts {
-		return daemon.FactsTarget(*s), daemon.Facts(*s, options, func() *job.Facts { return nil }).Ask
+	if s.AskedForFacts() {
+		return daemon.FactsTarget(*s), daemon.AskFacts(*s, options, func() *job.Facts { return nil })
 	}
-	// Nothing is known before: the first snapshot has every job that lives.
+	// No job is known before, so that the first snapshot reports every live job.
 	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true,
 		Picture: func() map[string]slurm.Live { return nil }})
 	if s.Rest() {
@@ -94,8 +98,11 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	return command.Args[0], source.AskCommand(command, snapshot.Read)
 }
 
-// facts reports a scheduler's facts about its machine.
+// facts describes the facts that a scheduler reports about its machine.
 func facts(f *job.Facts, t *trial) string {
+	if len(f.Nodes) == 0 && f.Enforced.Limits { // of PBS and Grid Engine
+		return plural(len(f.Queues), "queue") + ", " + plural(len(f.Limits), "limit")
+	}
 	procs, down, gpus := 0, 0, 0
 	for _, g := range f.Nodes {
 		t.Nodes += g.Count

@@ -1,6 +1,6 @@
-// Package check examines whether a daemon with a configuration would work on this machine, and reports: files and who
-// may read them, schedulers that are asked, zones and clocks, the database, the address, the machine; and the results
-// of a trial reading of the logs.
+// Package check examines whether a daemon with a configuration would work on this machine, and reports the results:
+// files and their permissions, polled schedulers, zones and clocks, the database, the address, the machine, and a trial
+// parsing of the logs.
 package check
 
 import (
@@ -24,15 +24,15 @@ const (
 	Failed  Status = "failed"
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
-	// ID names what was looked at, and is the same in every release: "log.readable".
+	// ID identifies the check, and does not change between releases: "log.readable".
 	ID     string `json:"id"`
 	Status Status `json:"status"`
 	// About is the subject: "configuration", "source main/pbs", "cluster main", "store", "address", "machine".
 	About string `json:"about"`
 	Text  string `json:"text"`
-	// Hint is what to do about it; empty where all is well.
+	// Hint is advice to the administrator; empty if the check passed.
 	Hint string `json:"hint,omitempty"`
 }
 
@@ -64,13 +64,13 @@ func (r *Report) add(id string, status Status, about, hint, format string, args 
 	}
 }
 
-// Options define how to look.
+// Options configure the checks.
 type Options struct {
 	// Version is the program's.
 	Version string
-	// As is the user whom files are to be readable for, besides the one who runs the check; empty for nobody else.
+	// As is a further user who must be able to read the files, besides the one who runs the check; may be empty.
 	As string
-	// Records is how many lines of each log the trial reads, the newest; 0 means none. It ends after Limit, too.
+	// Records is the number of newest lines of each log that the trial reads; 0 means none. It also ends after Limit.
 	Records int
 	Limit   time.Duration
 	// Now is the wall clock; nil means time.Now.
@@ -79,14 +79,14 @@ type Options struct {
 	Logrotate string
 }
 
-// checker is one check under way.
+// checker holds the state of one check.
 type checker struct {
 	cfg  *config.Config
 	opts Options
 	now  time.Time
 	*Report
-	as *account // nil: nobody else
-	// served is how many spaces of a shared database a daemon answers for that only answers.
+	as *account // nil if no other user is checked
+	// served is the number of spaces of a shared database that a daemon serves if it does not collect.
 	served int
 }
 
@@ -99,7 +99,7 @@ func Unusable(err error, opts Options) *Report {
 	return r
 }
 
-// flatten returns the errors that were joined.
+// flatten returns the errors that a joined error contains.
 func flatten(err error) []error {
 	var joined interface{ Unwrap() []error }
 	if !errors.As(err, &joined) {
@@ -121,8 +121,8 @@ func newReport(opts Options, now time.Time) *Report {
 	return r
 }
 
-// Run looks at everything that a configuration names. It changes nothing: no file is made, and a scheduler is asked
-// once at most.
+// Run checks everything in a configuration. It changes nothing: it creates no files, and polls each scheduler at most
+// once.
 func Run(ctx context.Context, cfg *config.Config, opts Options) *Report {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -136,7 +136,7 @@ func Run(ctx context.Context, cfg *config.Config, opts Options) *Report {
 	}
 	what := plural(len(cfg.Clusters), "cluster")
 	if cfg.ServeOnly {
-		what = "serve_only; the database tells of the clusters"
+		what = "serve_only; the clusters are in the database"
 	}
 	c.add("config.valid", OK, "configuration", "", "%s: %s", from, what)
 	c.findAccount()

@@ -36,7 +36,7 @@ func newSite(t *testing.T) *site {
 
 func (s *site) path(name string) string { return filepath.Join(s.dir, name) }
 
-// write makes a file that was written at an instant.
+// write makes a file with the given time of writing.
 func (s *site) write(name, text string, at time.Time) {
 	s.Helper()
 	path := s.path(name)
@@ -68,8 +68,8 @@ func (s *site) run(clusters string) *check.Report {
 	return check.Run(s.Context(), s.load(clusters), check.Options{Records: 20_000, Limit: time.Minute})
 }
 
-// jobs is a PBS log of jobs that ended one a minute, the last at an instant, on clocks of a zone; of users u0, u1 and
-// u2.
+// jobs returns a PBS log of jobs of users u0, u1 and u2. One job ended per minute, the last one at the given instant,
+// on clocks of a zone.
 func jobs(n int, last time.Time, zone *time.Location) string {
 	var log []byte
 	for i := range n {
@@ -85,7 +85,7 @@ func jobs(n int, last time.Time, zone *time.Location) string {
 	return string(log)
 }
 
-// jobcomp is a log of Slurm with a job that ended at an instant, on its clock.
+// jobcomp returns a log of Slurm with a job that ended at an instant, on the clock of its zone.
 func jobcomp(end time.Time) string {
 	at := func(d time.Duration) string { return end.Add(-d).Format("2006-01-02T15:04:05") }
 	return "JobId=2 UserId=alice(1001) GroupId=users(100) Name=a JobState=COMPLETED Partition=short TimeLimit=1 " +
@@ -101,7 +101,7 @@ const pbsCluster = `
     sources: [{format: pbs, path: DIR/log}]
 `
 
-// want finds the one finding of an id, which must have a status and words.
+// want returns the one finding with an id, which must have a status and contain the words.
 func want(t *testing.T, r *check.Report, id string, status check.Status, words ...string) {
 	t.Helper()
 	for _, f := range r.Findings {
@@ -123,8 +123,7 @@ func render(t *testing.T, r *check.Report) string {
 	return b.String()
 }
 
-// TestWell proves that a log as it should be passes in everything that is about it, and that the trial counts what is
-// in it.
+// TestWell proves that a good log passes every check about it, and that the trial counts its contents.
 func TestWell(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now.Add(-time.Minute), time.UTC)+"04/01/2026 10:00:00;E;bad\n", s.now.Add(-time.Minute))
@@ -152,8 +151,8 @@ func TestWell(t *testing.T) {
 	}
 }
 
-// TestTimeZone proves that a log whose times do not fit to when its file was written is noticed, with the offset that
-// would fit; and one that fits, or that is just old, is not.
+// TestTimeZone proves that a finding reports a log whose times do not fit the time of its writing, with the offset that
+// would fit. A log that fits, or is just old, gives none.
 func TestTimeZone(t *testing.T) {
 	berlin := time.FixedZone("", 2*3600)
 	for name, c := range map[string]struct {
@@ -178,15 +177,15 @@ func TestTimeZone(t *testing.T) {
 	}
 }
 
-// TestClockOffset proves that a log whose newest record is off from when the file was written by more than 5 minutes is
-// noticed, with the clock_offset that would correct it; that the log fits once that is configured; and what shows no
-// difference between clocks.
+// TestClockOffset proves that a finding reports a log whose newest record is more than 5 minutes from the time of its
+// writing, with the clock_offset that would correct it. With that setting the log fits. The test also proves which logs
+// show no difference between clocks.
 func TestClockOffset(t *testing.T) {
 	const cluster = "\n  - name: main\n    time_zone: UTC\n    sources: [{format: slurm-jobcomp, path: DIR/log, " +
 		"clock_offset: OFFSET}]\n"
 	for name, c := range map[string]struct {
-		off        time.Duration // the newest record's time - when the file was written
-		end        string        // what the log ends with
+		off        time.Duration // the newest record's time minus the time of writing
+		end        string        // the last line of the log
 		configured string
 		status     check.Status
 		words      []string
@@ -217,7 +216,7 @@ func TestClockOffset(t *testing.T) {
 	}
 }
 
-// TestFiles proves that what is missing, in another format, not to be found or not to be read is told, with what helps.
+// TestFiles proves that missing, unreadable and unknown files are reported with what to do.
 func TestFiles(t *testing.T) {
 	s := newSite(t)
 	now := s.now
@@ -268,8 +267,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestNewestPart proves that of a large log only the newest lines are read, over the border of its files and out of
-// compressed ones, and that the report says so.
+// TestNewestPart proves that of a large log only the newest lines are read, across files and from compressed ones, and
+// that the report says so.
 func TestNewestPart(t *testing.T) {
 	s := newSite(t)
 	all := strings.SplitAfter(strings.TrimSuffix(jobs(300, s.now, time.UTC), "\n"), "\n")
@@ -283,7 +282,7 @@ func TestNewestPart(t *testing.T) {
 	s.write("log.1", strings.Join(all[100:200], ""), s.now.Add(-time.Hour))
 	s.write("log", strings.Join(all[200:], ""), s.now)
 	cfg := s.load(pbsCluster)
-	// At least 1000 lines are read, so that fewer files than there are come from a larger log only.
+	// At least 1000 lines are read, so only a larger log is read in part.
 	got := check.Run(t.Context(), cfg, check.Options{Records: 1})
 	if n := got.Sources[0]; n.Jobs != 300 || !n.Whole || len(n.Files) != 3 {
 		t.Errorf("all: %d jobs, whole %v, %d files", n.Jobs, n.Whole, len(n.Files))
@@ -298,8 +297,8 @@ func TestNewestPart(t *testing.T) {
 	}
 }
 
-// TestExamplesAreMasked proves that of a line that cannot be read neither the report for people nor that for programs
-// shows a letter or a digit.
+// TestExamplesAreMasked proves that no report, for people or for programs, shows a letter or a digit of an unreadable
+// line.
 func TestExamplesAreMasked(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(20, s.now, time.UTC)+
@@ -316,8 +315,7 @@ func TestExamplesAreMasked(t *testing.T) {
 	}
 }
 
-// TestLongLine proves that a line which is longer than the daemon takes is one bad line, and that reading goes on
-// behind it.
+// TestLongLine proves that a line longer than the daemon accepts is one bad line, and that reading continues after it.
 func TestLongLine(t *testing.T) {
 	s := newSite(t)
 	log := jobs(40, s.now, time.UTC)
@@ -330,8 +328,8 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestQueuesAndProcs proves that configured queues without a job, jobs in queues that are not configured, and jobs
-// larger than the machine are noticed.
+// TestQueuesAndProcs proves findings about configured queues without a job, jobs in queues that are not configured, and
+// jobs larger than the machine.
 func TestQueuesAndProcs(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now, time.UTC), s.now)
@@ -353,8 +351,8 @@ func TestQueuesAndProcs(t *testing.T) {
 	}
 }
 
-// TestScheduler proves that a scheduler is asked once, with how long it took and what it told, and that one that fails,
-// or is slow, is told.
+// TestScheduler proves that a scheduler is asked once, and that the report says how long it took and what it answered.
+// A scheduler that fails or is slow is a finding.
 func TestScheduler(t *testing.T) {
 	s := newSite(t)
 	facts, err := filepath.Abs("../../collector/slurm/testdata/facts/22.05")
@@ -368,7 +366,7 @@ func TestScheduler(t *testing.T) {
 	row := func(id, state, start string) string {
 		fields := []string{id, id, state, "short", "mary", "physics", "normal", "4", "1", "1:00:00",
 			fmt.Sprint(now - 600), fmt.Sprint(now - 600), start, "N/A", "None", "100", "OK",
-			"cpu=4,mem=4G,node=1,billing=4", "N/A", "N/A", "N/A", "1"}
+			"cpu=4,mem=4G,node=1,billing=4", "N/A", "N/A", "N/A", "1", "(null)", "0"}
 		return strings.Join(fields, "\x1f") + "\x1f"
 	}
 	s.write("answer", row("1", "RUNNING", fmt.Sprint(now-300))+"\n"+row("2", "PENDING", "N/A")+"\n"+
@@ -398,8 +396,8 @@ func TestScheduler(t *testing.T) {
 	want(t, r, "scheduler.answers", check.Failed, "slurmrestd")
 }
 
-// TestBesideARunningDaemon proves that a running daemon is recognized, with its database and its address, and is not
-// disturbed; and that another program on the address is told apart.
+// TestBesideARunningDaemon proves that the check recognizes a running daemon by its database and its address and does
+// not disturb it. Another program on the address is a finding of its own.
 func TestBesideARunningDaemon(t *testing.T) {
 	s := newSite(t)
 	s.write("log", jobs(40, s.now, time.UTC), s.now)
@@ -428,14 +426,14 @@ func TestBesideARunningDaemon(t *testing.T) {
 		}
 		_, _ = w.Write([]byte("ok\n"))
 	})
-	// one that wants to know who asks
+	// These daemons require credentials.
 	for _, start := range []func(http.Handler) *httptest.Server{httptest.NewServer, httptest.NewTLSServer} {
 		guarded := start(closed)
 		_, cfg.Listen, _ = strings.Cut(guarded.URL, "://")
 		want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.OK, "a running waitcastd")
 		guarded.Close()
 	}
-	cfg.Listen = "192.0.2.1:9" // TEST-NET-1 of RFC 5737: nobody's
+	cfg.Listen = "192.0.2.1:9" // TEST-NET-1 of RFC 5737, which no host uses
 	want(t, check.Run(t.Context(), cfg, check.Options{}), "listen.free", check.Failed, "choose another address")
 }
 
@@ -464,7 +462,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// TestStoreFolder proves that a store that cannot be is told, and that a store of another kind brings its own findings.
+// TestStoreFolder proves that an impossible store is a finding, and that a store of another kind adds its own findings.
 func TestStoreFolder(t *testing.T) {
 	s := newSite(t)
 	s.write("file", "", s.now)
@@ -497,7 +495,8 @@ func TestListener(t *testing.T) {
 	}
 }
 
-// TestAs proves that what the service's user could not read or write is told, although the one who checks can.
+// TestAs proves findings about what the service's user could not read or write, although the user who runs the check
+// can.
 func TestAs(t *testing.T) {
 	if _, err := user.Lookup("nobody"); err != nil {
 		t.Skip("the user nobody is missing")
@@ -510,7 +509,7 @@ func TestAs(t *testing.T) {
 	want(t, r, "config.readable", check.Failed, "waitcastd.yaml", "chgrp nobody")
 	want(t, r, "log.readable", check.Failed, "for nobody", "may not be entered", "setfacl -m u:nobody:x ")
 	want(t, r, "store.folder", check.Failed, "for nobody", "chown nobody")
-	cfg.Store.Path = s.dir + "/none/yet/waitcast.db" // what is above a folder that is not there is not to be given away
+	cfg.Store.Path = s.dir + "/none/yet/waitcast.db" // nothing is to be granted in the folders above a missing folder
 	want(t, check.Run(t.Context(), cfg, check.Options{As: "nobody"}), "store.folder", check.Failed,
 		"install -d -m 0750 -o nobody "+s.dir+"/none/yet")
 	want(t, r, "store.database", check.Failed, "for nobody")

@@ -8,19 +8,18 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Cluster is what the sources of a cluster have together.
+// Cluster has the combined data of a cluster's sources.
 type Cluster struct {
 	Name string `json:"name"`
 	Jobs int    `json:"jobs"`
-	// Unseen are queues that are configured but of which no job was read, Unconfigured those with jobs that are not
-	// configured.
+	// Unseen are configured queues without jobs, Unconfigured are unconfigured queues with jobs.
 	Unseen       []string `json:"unseen_queues"`
 	Unconfigured []string `json:"unconfigured_queues"`
-	// WithoutLimit is the share of the jobs that have no time limit, as far as is known.
+	// WithoutLimit is the share of the jobs that have no time limit, if known.
 	WithoutLimit float64 `json:"without_limit"`
 	// Largest is the largest size of a job.
 	Largest int `json:"largest"`
-	// Missing are the attributes that hardly any job has, and what forecasts lose by it.
+	// Missing are attributes that hardly any job has, with the effect on forecasts.
 	Missing []Missing `json:"missing"`
 	// Suggestions would make forecasts better.
 	Suggestions []string `json:"suggestions"`
@@ -33,10 +32,10 @@ type Missing struct {
 	Loses     string  `json:"loses"`
 }
 
-// hardly is the share of jobs below which an attribute counts as missing; ours.
+// hardly is the share of jobs below which an attribute counts as missing. It is our choice.
 const hardly = .5
 
-// cluster judges what is known of a cluster, if anything.
+// cluster evaluates the readings of a cluster, if there are any.
 func (c *checker) cluster(of *clusterReadings) {
 	out := Cluster{Name: of.cluster.Name, Jobs: len(of.jobs), Unseen: []string{}, Unconfigured: []string{},
 		Missing: []Missing{}, Suggestions: []string{}}
@@ -48,7 +47,7 @@ func (c *checker) cluster(of *clusterReadings) {
 	out.suggest(of)
 	c.Clusters = append(c.Clusters, out)
 	if len(out.Unseen) > 0 && out.Jobs > 0 {
-		c.add("cluster.queues", Warning, about, "correct the name, or take it out; an idle queue is fine",
+		c.add("cluster.queues", Warning, about, "correct the name, or remove it; an idle queue is fine",
 			"configured, but no job of it was read: %s", strings.Join(out.Unseen, ", "))
 	}
 	if p := of.cluster.Procs; p > 0 && out.Largest > p {
@@ -57,13 +56,13 @@ func (c *checker) cluster(of *clusterReadings) {
 	}
 	for _, m := range out.Missing {
 		if m.Attribute == "time_limit" || m.Attribute == "size" {
-			c.add("cluster."+m.Attribute, Warning, about, "", "%.0f %% of the jobs tell their %s: %s",
+			c.add("cluster."+m.Attribute, Warning, about, "", "%.0f %% of the jobs have their %s: %s",
 				math.Floor(100*m.Share), strings.ReplaceAll(m.Attribute, "_", " "), m.Loses)
 		}
 	}
 }
 
-// queues compares the queues that are configured with those that were met.
+// queues compares the configured queues with those in the logs.
 func (o *Cluster) queues(of *clusterReadings) {
 	met, configured := map[string]bool{}, map[string]bool{}
 	for _, j := range of.jobs {
@@ -120,7 +119,7 @@ func (o *Cluster) attributes(of *clusterReadings) {
 	}
 }
 
-// suggest names sources that would help. docs/formats lists the formats that have jobs only once they are over.
+// suggest recommends additional sources. docs/formats lists the formats that report jobs only at their end.
 func (o *Cluster) suggest(of *clusterReadings) {
 	has := func(format string) bool {
 		return slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Format == format })
@@ -134,24 +133,24 @@ func (o *Cluster) suggest(of *clusterReadings) {
 	add := func(text string) { o.Suggestions = append(o.Suggestions, text) }
 	switch live := has("slurm-log") || has(config.FormatSqueue); {
 	case slurm && !live:
-		add("add a source of format slurm-squeue, or slurm-log: the ones there are tell of jobs only once they are " +
-			"over, so that nobody knows who waits")
+		add("add a source of format slurm-squeue, or slurm-log: the present ones report jobs only when they are " +
+			"over, so that waiting jobs are unknown")
 	case slurm && !has(config.FormatSqueue) && (lacks("time_limit") || lacks("priority")):
-		add("add a source of format slurm-squeue: it tells limits, priorities and sizes of jobs that wait")
+		add("add a source of format slurm-squeue: it reports limits, priorities and sizes of waiting jobs")
 	}
 	if slurm && !has(config.FormatFacts) {
-		add("add a source of format slurm-facts: it tells nodes, reservations, limits and the rules of priority")
+		add("add a source of format slurm-facts: it reports nodes, reservations, limits and the rules of priority")
 	}
 	if has("sge-accounting") && !has("sge-reporting") {
-		add("add a source of format sge-reporting: sge-accounting tells of jobs only once they are over")
+		add("add a source of format sge-reporting: sge-accounting reports jobs only when they are over")
 	}
 	if has("lsf-acct") && !has("lsf-events") {
-		add("add a source of format lsf-events: lsf-acct tells of jobs only once they are over")
+		add("add a source of format lsf-events: lsf-acct reports jobs only when they are over")
 	}
 	if !slurm && of.cluster.Procs == 0 && len(of.cluster.Pools) == 0 {
 		add("set procs of the cluster: until the machine was full once, it counts as smaller than it is")
 	}
 	if slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Start == "end" }) {
-		add("set start of the source to beginning, or import what is older: forecasts learn from history")
+		add("set start of the source to beginning, or import older logs: forecasts learn from history")
 	}
 }

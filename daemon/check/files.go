@@ -29,8 +29,8 @@ type File struct {
 
 func (f *File) gzip() bool { return strings.HasSuffix(f.Path, ".gz") }
 
-// list returns the files of a log as package tail reads them, oldest first, and what stands beside them and is left
-// out.
+// list returns the files of a log as package tail reads them, oldest first, and the names of similar files that tail
+// does not read.
 func list(t *tail.Config) (files []File, others []string, err error) {
 	info, err := os.Stat(t.Path)
 	if err != nil {
@@ -46,7 +46,7 @@ func list(t *tail.Config) (files []File, others []string, err error) {
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		entries = nil // the file itself can be read all the same
+		entries = nil // the log file itself may still be readable
 	}
 	for _, e := range entries {
 		switch path := filepath.Join(dir, e.Name()); {
@@ -65,7 +65,7 @@ func list(t *tail.Config) (files []File, others []string, err error) {
 
 // folder lists the files of a folder of date-named logs.
 func folder(t *tail.Config) (files []File, others []string, err error) {
-	entries, err := os.ReadDir(t.Path) // in the order of names
+	entries, err := os.ReadDir(t.Path) // sorted by name
 	for _, e := range entries {
 		switch {
 		case e.IsDir():
@@ -91,8 +91,8 @@ func appendFile(files []File, path string) []File {
 	return append(files, File{Path: path, Bytes: info.Size(), Modified: info.ModTime().UTC()})
 }
 
-// related reports whether a name looks like a rotated predecessor: the log's with a digit in what follows, or with a
-// number before its extension (log-20260301.txt). lsb.events.1 is none of lsb.acct.
+// related reports whether a name looks like that of a rotated file: the log's name with a digit in the rest, or with a
+// number before its extension (log-20260301.txt). lsb.events.1 is not related to lsb.acct.
 func related(log, name string) bool {
 	if rest, ok := strings.CutPrefix(name, log); ok {
 		return strings.ContainsFunc(rest, unicode.IsDigit)
@@ -102,9 +102,9 @@ func related(log, name string) bool {
 	return ok && stem != "" && strings.IndexFunc(strings.TrimLeft(rest, "-._"), unicode.IsDigit) == 0
 }
 
-// Bounds of a reading.
+// These bound a reading.
 const (
-	longest   = 1 << 20 // bytes of a line
+	longest   = 1 << 20 // in bytes of a line
 	headLines = 64
 	blockSize = 64 << 10
 )
@@ -112,15 +112,16 @@ const (
 // errEnough ends a reading.
 var errEnough = errors.New("enough")
 
-// part is what is read of a file: from an offset on, so many lines at most.
+// part is the part of a file to read: it begins at an offset and has a maximum number of lines.
 type part struct {
 	File
 	offset int64
 	lines  int
 }
 
-// newestPart returns the parts of the files that have the newest so many lines. How many lines a compressed file has is
-// not known before it is read: it is the last that is taken, from its beginning.
+// newestPart returns the parts of the files that have the newest lines, up to a number. The number of lines in a
+// compressed file is unknown before it is read. So a compressed file is the last one taken, and is read from its
+// beginning.
 func newestPart(files []File, lines int) ([]part, error) {
 	var parts []part
 	for _, f := range slices.Backward(files) {
@@ -140,14 +141,14 @@ func newestPart(files []File, lines int) ([]part, error) {
 	return parts, nil
 }
 
-// lastLines returns where the last n lines of the file begin, and how many there are if there are fewer. It reads
+// lastLines returns the offset of the last n lines of the file, and their number if there are fewer. It reads
 // backwards.
 func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	file, err := os.Open(f.Path)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer file.Close() //nolint:errcheck // it was only read
+	defer file.Close() //nolint:errcheck // nothing was written
 	block := make([]byte, blockSize)
 	for end := f.Bytes; end > 0; {
 		begin := max(0, end-blockSize)
@@ -166,13 +167,13 @@ func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 		end = begin
 	}
 	if f.Bytes > 0 {
-		lines++ // the first, before which there is no line end
+		lines++ // the first line has no line end before it
 	}
 	return 0, lines, nil
 }
 
-// eachLine hands the lines to do until that returns an error; of one that is too long its beginning. Where it begins in
-// the middle of a file the header goes to header, and the numbers are 0.
+// eachLine passes each line to do until do returns an error. Of a line that is too long it passes the beginning. If the
+// part begins in the middle of a file, header receives the file's header, and line numbers are 0.
 func (p *part) eachLine(header func(line []byte) bool,
 	do func(number int64, line []byte, long bool) error) (err error) {
 	file, err := os.Open(p.Path)
@@ -211,8 +212,8 @@ func (p *part) eachLine(header func(line []byte) bool,
 	return nil
 }
 
-// nextLine returns a line without its end, which need not be there at the end of the file; of one that is longer than
-// the reader's buffer its beginning. It is valid until the next call.
+// nextLine returns a line without its end. The last line of the file need not have one. Of a line longer than the
+// reader's buffer it returns the beginning. The line is valid until the next call.
 func nextLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	line, err = r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -227,7 +228,7 @@ func nextLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), long, nil
 }
 
-// skipTo shows the header to a parser that wants it, and goes on near an offset.
+// skipTo passes the header to a parser that needs it, and continues near an offset.
 func skipTo(file *os.File, offset int64, header func(line []byte) bool) error {
 	head := bufio.NewScanner(io.NewSectionReader(file, 0, 1<<16))
 	for head.Scan() && header(head.Bytes()) {

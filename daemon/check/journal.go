@@ -10,13 +10,13 @@ import (
 	"github.com/waitcast/waitcast/collector/tail"
 )
 
-// journalLines is how many entries of a journal are tried, journalTime how long.
+// journalLines is the maximum number of journal entries to try, journalTime the maximum time.
 const (
 	journalLines = 10_000
 	journalTime  = 10 * time.Second
 )
 
-// journal looks at a log in systemd's journal: whether it can be read, and whether its entries make sense.
+// journal checks a log in systemd's journal: whether it can be read, and whether its entries can be parsed.
 func (c *checker) journal(ctx context.Context, log *source.Config, about string) {
 	once := *log
 	once.Files.OneShot, once.Files.FromEnd = true, false
@@ -27,7 +27,7 @@ func (c *checker) journal(ctx context.Context, log *source.Config, about string)
 		c.add("log.there", Failed, about, "", "%v", err)
 		return
 	}
-	defer func() { _ = r.Close() }() // it is only read
+	defer func() { _ = r.Close() }() // nothing was written
 	lines, events, bad := 0, 0, 0
 	for lines < journalLines {
 		d, err := r.Next(ctx)

@@ -10,31 +10,32 @@ import (
 	"strings"
 )
 
-// logrotateMain is logrotate's configuration on every distribution.
+// logrotateMain is the path of logrotate's configuration in all distributions.
 const logrotateMain = "/etc/logrotate.conf"
 
-// Modes of new files: slurmctld's own (src/common/log.c), and the one that the documented rotation creates.
+// Modes of new files: the one that slurmctld uses (src/common/log.c), and the one of the documented rotation.
 const (
 	slurmctldMode  = 0o600
 	documentedMode = 0o640
 )
 
-// ctldLog is slurmctld's log with what decides who may read it after slurmctld or a rotation has touched it. At
-// SIGUSR2, at scontrol reconfigure and at its start slurmctld opens the file, creates it with mode 0600 where it is
-// missing, and gives it to SlurmUser and the primary group of that user (update_logging in src/slurmctld/controller.c).
-// It never changes the mode of a file that is there, and a change of the owner leaves the access control list alone.
+// ctldLog is slurmctld's log, with the settings that determine who can read it after slurmctld or a rotation has
+// changed it. At SIGUSR2, at scontrol reconfigure and at its start slurmctld opens the file. It creates a missing file
+// with mode 0600, and gives the file to SlurmUser and that user's primary group (update_logging in
+// src/slurmctld/controller.c). It never changes the mode of an existing file. A change of the owner does not change the
+// access control list.
 type ctldLog struct {
 	path     string
 	now      permissions
-	mode     fs.FileMode // of the file
-	owner    *user.User  // SlurmUser: slurmctld has given it the file
-	gid      uint32      // its primary group
-	defaults acl         // of the folder, for new files
+	mode     fs.FileMode // mode of the file
+	owner    *user.User  // SlurmUser, the owner that slurmctld sets
+	gid      uint32      // that user's primary group
+	defaults acl         // the folder's list for new files
 	hasList  bool        // whether the folder has a default list
-	rotation *rotation   // nil: none is known
+	rotation *rotation   // nil if none was found
 }
 
-// newCtldLog looks at a log.
+// newCtldLog reads the settings of a log.
 func newCtldLog(path, logrotate string) (*ctldLog, error) {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -61,7 +62,7 @@ func newCtldLog(path, logrotate string) (*ctldLog, error) {
 	return l, nil
 }
 
-// given returns the permissions once slurmctld has given the file to its user and group.
+// given returns the permissions after slurmctld has given the file to its user and group.
 func (l *ctldLog) given(p permissions) permissions {
 	p.gid = l.gid
 	return p
@@ -76,7 +77,7 @@ func (l *ctldLog) rotated(s settings) permissions {
 	switch {
 	case s.creates && s.hasMode:
 		mode = s.mode
-	case s.creates: // logrotate gives it the rotated file's mode and list
+	case s.creates: // logrotate copies the mode and list of the rotated file
 		return l.given(l.now)
 	}
 	list := modeACL(mode)
@@ -89,14 +90,14 @@ func (l *ctldLog) rotated(s settings) permissions {
 	return l.given(permissions{uid: l.now.uid, acl: list})
 }
 
-// stays looks whether slurmctld's log stays readable for the daemon's user; it is readable now.
+// stays checks whether slurmctld's log, which is readable now, stays readable for the daemon's user.
 func (c *checker) stays(about, path string) {
 	who := c.as
 	if who == nil {
 		who, _ = lookup(c.User)
 	}
 	if who == nil || who.uid == 0 || who.reaches(path, mayRead) != nil {
-		return // root reads everything; what cannot be read now was reported
+		return // root can read everything; a log that cannot be read now was reported already
 	}
 	l, err := newCtldLog(path, c.logrotate())
 	if err != nil {
@@ -115,7 +116,7 @@ func (c *checker) logrotate() string {
 	return logrotateMain
 }
 
-// verdict reports whether it stays readable for an account, and what to do where it does not.
+// verdict reports whether the log stays readable for an account, and advice if it does not.
 func (l *ctldLog) verdict(who *account) (status Status, hint, text string) {
 	group := l.group()
 	given := l.given(l.now)
@@ -159,7 +160,7 @@ func (l *ctldLog) verdict(who *account) (status Status, hint, text string) {
 		fmt.Sprintf("%s will lose it at the next rotation (%s: %s)", who.name, at, l.rotation.says())
 }
 
-// group names the group that slurmctld gives the log to.
+// group returns the name of the group that slurmctld gives the log to.
 func (l *ctldLog) group() string {
 	if g, err := user.LookupGroupId(l.owner.Gid); err == nil {
 		return g.Name
@@ -167,8 +168,8 @@ func (l *ctldLog) group() string {
 	return l.owner.Gid
 }
 
-// grant returns the commands of docs/install.md that make the log readable for good. A default list on /var/log would
-// open the logs of others; there the group does it, but for root's.
+// grant returns the commands of docs/install.md that make the log readable permanently. In /var/log a default list
+// would open other logs too; there it uses the group, unless that is root's.
 func (l *ctldLog) grant(who string) string {
 	dir := filepath.Dir(l.path)
 	switch {
@@ -181,7 +182,7 @@ func (l *ctldLog) grant(who string) string {
 		"then see docs/install.md"
 }
 
-// install returns the command that puts the rotation of docs/install.md in place.
+// install returns the command that installs the rotation of docs/install.md.
 func (l *ctldLog) install() string {
 	const example, documented = "/usr/share/doc/waitcast/examples/logrotate-slurm", "/var/log/slurm/slurmctld.log"
 	if l.path == documented {
@@ -198,7 +199,7 @@ func (r *rotation) createCommand() string {
 	return fmt.Sprintf(`sed -i '%da\    create %#o' %s`, r.Block, documentedMode, r.File)
 }
 
-// says repeats what decides.
+// says quotes the directive that determines the mode.
 func (r *rotation) says() string {
 	switch {
 	case r.Directive != "":
@@ -209,7 +210,8 @@ func (r *rotation) says() string {
 	return "no create"
 }
 
-// letReadCtld is letRead for slurmctld's log; folders above its own are no other matter than elsewhere.
+// letReadCtld returns the advice of letRead for slurmctld's log. Folders above the log's own are handled as for other
+// files.
 func (c *checker) letReadCtld(path, who string, err error) string {
 	var refused *refusedError
 	if errors.As(err, &refused) && refused.path != path && refused.path != filepath.Dir(path) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestACLAgainstSetfacl proves the reading of access control lists against setfacl(1) and the kernel: for each list a
-// user may exactly what the kernel lets a process of that user do.
+// TestACLAgainstSetfacl compares the reading of access control lists with setfacl(1) and the kernel: under each list a
+// user may do exactly what the kernel allows a process of that user.
 func TestACLAgainstSetfacl(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("access control lists: needs root, who can be others")
@@ -54,7 +54,7 @@ func TestACLAgainstSetfacl(t *testing.T) {
 	}
 }
 
-// openDir is a temporary folder that everybody may enter.
+// openDir returns a temporary folder that everybody may enter.
 func openDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "check")
@@ -88,12 +88,12 @@ func TestParseACL(t *testing.T) {
 }
 
 // TestFindRotation proves what is read of logrotate's configuration: blocks of several names and lines, globs, quotes,
-// comments, scripts, what holds for all blocks, what is included, and files that logrotate passes over.
+// comments, scripts, global settings and included files. Files that logrotate ignores are ignored.
 func TestFindRotation(t *testing.T) {
 	const log = "/var/log/slurm/slurmctld.log"
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  string // directive, line and block, and what follows from them
+		want  string // the directive, the line, the block and the consequences
 	}{
 		"none": {map[string]string{"x": "/var/log/other.log {\ncreate 0640\n}\n"}, "none"},
 		"simple": {map[string]string{"x": log + " {\n  create 0640 slurm adm\n}\n"},
@@ -150,8 +150,9 @@ func spellRotation(r *rotation) string {
 	return out
 }
 
-// TestVerdict proves what is said of each way to give the log to a user. The truth of each case was tried on a real
-// Slurm 22.05 with logrotate 3.21, for SlurmUser root and slurm alike (docs/formats/slurm.md has the table).
+// TestVerdict proves what the check says about each way to give a user access to the log. The true effect of each case
+// was tried on a real Slurm 22.05 with logrotate 3.21, for SlurmUser root and slurm alike (docs/formats/slurm.md has
+// the table).
 func TestVerdict(t *testing.T) {
 	owner := &user.User{Uid: "64030", Gid: "64030", Username: "slurm"}
 	who := &account{name: "waitcast", uid: 900, groups: []uint32{900}}
@@ -206,7 +207,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestGrantInASharedFolder proves that nobody is advised to open every log of /var/log, nor to join the group of root.
+// TestGrantInASharedFolder proves that the check never advises to open every log of /var/log, nor to join the group of
+// root.
 func TestGrantInASharedFolder(t *testing.T) {
 	l := &ctldLog{path: "/var/log/slurmctld.log", owner: &user.User{Gid: "64030"}, gid: 64030}
 	if got := l.grant("waitcast"); !strings.HasPrefix(got, "usermod -aG ") || strings.Contains(got, "setfacl") {

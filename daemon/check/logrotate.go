@@ -11,27 +11,27 @@ import (
 	"strings"
 )
 
-// rotation is how logrotate rotates one log.
+// rotation describes how logrotate rotates one log.
 type rotation struct {
-	// File names the log in the block that begins at line Block.
+	// File is the configuration file that names the log, in the block that begins at line Block.
 	File  string
 	Block int
-	// Line is that of the block's create or nocreate, Directive its text; 0 if the block has neither.
+	// Line is the line of the block's create or nocreate, Directive its text; 0 if the block has neither.
 	Line      int
 	Directive string
 	settings
 }
 
-// settings are the directives that decide what the file is that slurmctld writes to after a rotation.
+// settings are the directives that determine which file slurmctld writes to after a rotation.
 type settings struct {
-	copies  bool // copytruncate or copy: the file stays
+	copies  bool // copytruncate or copy: the file is kept
 	creates bool
-	mode    fs.FileMode // of the created file
-	hasMode bool        // else it gets the mode and the access control list of the rotated one
+	mode    fs.FileMode // mode of the created file
+	hasMode bool        // otherwise the created file gets the mode and the access control list of the rotated one
 }
 
-// findRotation looks for the log in logrotate's configuration, with what that includes. It returns nil if nothing names
-// it.
+// findRotation searches logrotate's configuration, including the files that it includes, for the log. It returns nil if
+// no file names the log.
 func findRotation(main, log string) (*rotation, error) {
 	c := logrotateConfig{logs: []string{log}}
 	if real, err := filepath.EvalSymlinks(log); err == nil && real != log {
@@ -43,13 +43,13 @@ func findRotation(main, log string) (*rotation, error) {
 	return c.found, nil
 }
 
-// logrotateConfig is a reading of logrotate's configuration (logrotate(8), logrotate.conf(5)) in search of one log.
+// logrotateConfig reads logrotate's configuration (logrotate(8), logrotate.conf(5)) in search of one log.
 type logrotateConfig struct {
-	logs  []string // the names of the one log
+	logs  []string // all names of the log
 	found *rotation
 }
 
-// taboo reports whether logrotate passes over a file of that name in a folder.
+// taboo reports whether logrotate ignores a file with this name in a folder.
 func taboo(name string) bool {
 	for _, end := range []string{
 		",v", ".bak", ".cfsaved", ".disabled", ".dpkg-bak", ".dpkg-del", ".dpkg-dist", ".dpkg-new",
@@ -62,8 +62,8 @@ func taboo(name string) bool {
 	return strings.HasPrefix(name, ".")
 }
 
-// read reads a file, or all files of a folder. What stands outside of the blocks holds for the rest of the file and for
-// what it includes.
+// read reads a file, or all files of a folder. Directives outside of blocks apply to the rest of the file and to the
+// files that it includes.
 func (c *logrotateConfig) read(path string, outer settings) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *logrotateConfig) readFile(path string, outer settings) error {
 		return err
 	}
 	var names []string
-	var block *rotation // nil outside of a block
+	var block *rotation // nil outside of blocks
 	script := false
 	number := 0
 	for line := range strings.Lines(string(text)) {
@@ -138,7 +138,7 @@ func (c *logrotateConfig) readFile(path string, outer settings) error {
 	return nil
 }
 
-// matches reports whether one of the names of a block is the log's.
+// matches reports whether one of the patterns of a block matches the log.
 func (c *logrotateConfig) matches(names []string) bool {
 	return slices.ContainsFunc(names, func(glob string) bool {
 		glob = strings.Trim(glob, `"'`)
@@ -146,7 +146,7 @@ func (c *logrotateConfig) matches(names []string) bool {
 	})
 }
 
-// set takes one directive in.
+// set applies one directive.
 func (s *settings) set(words []string) error {
 	switch words[0] {
 	case "copytruncate", "copy":

@@ -13,31 +13,31 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Memory that a daemon is expected to need, from what it keeps: the figures of docs/operate.md.
+// These estimate the memory of a daemon from the data that it keeps. docs/operate.md has the figures.
 const (
-	// forCluster is what a daemon with one cluster took at most while 20,000 jobs of KTH-SP2-1996-2.1 were forecast,
-	// trees trained and all: 244 MiB, of which 183 MiB stayed.
+	// forCluster is the memory of a daemon with one cluster. Measured: at most 244 MiB while 20,000 jobs of
+	// KTH-SP2-1996-2.1 were forecast, including the training of trees; 183 MiB afterwards.
 	forCluster   = 256 << 20
-	perHistory   = 40 // bytes of models.history_jobs, as its documentation says
-	perLifetime  = 24 // bytes of models.window_jobs: a lifetime, its start and its place in the order
-	queueClasses = 2  // sequential and parallel
-	unknownQueue = 4  // queues assumed where none is known
+	perHistory   = 40 // bytes per job of models.history_jobs, as its documentation says
+	perLifetime  = 24 // bytes per job of models.window_jobs: a lifetime, its start and its index
+	queueClasses = 2  // for sequential and for parallel jobs
+	unknownQueue = 4  // number of queues assumed if none is known
 )
 
-// Watches that are left for others; ours.
+// Number of inotify watches that must remain for other programs. It is our choice.
 const (
 	fewInstances = 16
 	fewWatches   = 1024
 )
 
-// machine looks at what the host offers.
+// machine checks what the host offers: clock, watches and memory.
 func (c *checker) machine() {
 	c.clock()
 	c.inotify()
 	need, bound := Memory(c.cfg, c.Sources), "about"
 	if c.cfg.ServeOnly {
-		// Only its collector's configuration has what a space holds: at least one cluster is assumed, with models as
-		// large as the defaults.
+		// The content of a space is known only from its collector's configuration. This assumes one cluster with models
+		// of the default size for each space.
 		each := *c.cfg
 		each.Clusters = make([]config.Cluster, max(1, c.served))
 		need, bound = Memory(&each, nil), "at least"
@@ -76,7 +76,7 @@ func Memory(cfg *config.Config, sources []Source) int64 {
 		int64(queues)*queueClasses*int64(cfg.Models.WindowJobs)*perLifetime
 }
 
-// clock reports whether the kernel's clock is kept right. STA_UNSYNC, adjtimex(2).
+// clock reports whether the kernel's clock is synchronized, by the flag STA_UNSYNC of adjtimex(2).
 func (c *checker) clock() {
 	const unsynchronized = 0x40
 	var t syscall.Timex
@@ -84,17 +84,17 @@ func (c *checker) clock() {
 	at := c.now.Format("2006-01-02 15:04:05 -07:00")
 	switch {
 	case err != nil:
-		c.add("machine.clock", OK, "machine", "", "it is %s; whether the clock is kept right is not known: %v", at, err)
+		c.add("machine.clock", OK, "machine", "", "it is %s; whether the clock is synchronized is unknown: %v", at, err)
 	case t.Status&unsynchronized != 0:
 		c.add("machine.clock", Warning, "machine",
-			"run chrony or systemd-timesyncd; in a container this may be the host's affair",
-			"it is %s, and nothing keeps the clock right", at)
+			"run chrony or systemd-timesyncd; in a container the host may do this",
+			"it is %s, and nothing synchronizes the clock", at)
 	default:
-		c.add("machine.clock", OK, "machine", "", "it is %s, and the clock is kept right", at)
+		c.add("machine.clock", OK, "machine", "", "it is %s, and the clock is synchronized", at)
 	}
 }
 
-// inotify reports whether there are enough watches. Without, the daemon looks at the files by itself.
+// inotify reports whether there are enough inotify watches. Without them the daemon polls the files.
 func (c *checker) inotify() {
 	need := 0
 	for i := range c.cfg.Clusters {
@@ -110,7 +110,7 @@ func (c *checker) inotify() {
 	instances, err := limit("max_user_instances")
 	watches, err2 := limit("max_user_watches")
 	if err != nil || err2 != nil {
-		return // another system
+		return // not Linux
 	}
 	status, hint := OK, ""
 	if instances < need+fewInstances || watches < 2*need+fewWatches {
@@ -129,7 +129,7 @@ func limit(name string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(data)))
 }
 
-// memory reads a line of /proc/meminfo, in bytes; 0 where there is none.
+// memory returns the value of a line of /proc/meminfo in bytes; 0 if there is none.
 func memory(name string) int64 {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -138,14 +138,14 @@ func memory(name string) int64 {
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
 		if len(fields) >= 2 && fields[0] == name+":" {
-			kib, _ := strconv.ParseInt(fields[1], 10, 64) // 0 if it is none
+			kib, _ := strconv.ParseInt(fields[1], 10, 64) // 0 if it is no number
 			return kib << 10
 		}
 	}
 	return 0
 }
 
-// size writes a number of bytes for people.
+// size formats a number of bytes for people.
 func size(bytes int64) string {
 	const units = "KMGTPE"
 	if bytes < 1<<10 {
@@ -162,7 +162,7 @@ func size(bytes int64) string {
 	return fmt.Sprintf(format, value, units[unit])
 }
 
-// spell writes a duration for people, in its two largest units.
+// spell formats a duration for people, in its two largest units.
 func spell(d time.Duration) string {
 	d = d.Round(time.Second)
 	switch days := int64(d / (24 * time.Hour)); {

@@ -9,10 +9,10 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// columns is the width of the report.
+// columns is the width of the report in characters.
 const columns = 100
 
-// Print writes the report for people: what was checked, then what the logs have, then the sum.
+// Print writes the report as text: the checks, then the contents of the logs, then a summary.
 func (r *Report) Print(w io.Writer) error {
 	p := &printer{}
 	about := ""
@@ -43,14 +43,14 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
-// printer writes lines: each is printed as one line, even if names in it have line ends.
+// printer writes lines. Each stays one line even if names in it contain line ends.
 type printer struct{ strings.Builder }
 
 func (p *printer) line(format string, args ...any) {
 	p.WriteString(terminal.Line(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// wrapped writes text after a label, and what does not fit below it.
+// wrapped writes text after a label, and continues below the text.
 func (p *printer) wrapped(label, text string) {
 	const indent = 12
 	for i, row := range wrap(text, columns-indent) {
@@ -68,7 +68,7 @@ func (p *printer) finding(f *Finding) {
 	}
 }
 
-// source writes the results of a trial.
+// source writes the results of reading a source.
 func (p *printer) source(s *Source) {
 	part := "the newest part of the log"
 	if s.Whole {
@@ -115,7 +115,7 @@ func (p *printer) source(s *Source) {
 	p.wrapped("queues", strings.Join(s.Queues, ", "))
 }
 
-// cluster writes what is missing.
+// cluster writes the attributes and sources that are missing.
 func (p *printer) cluster(c *Cluster) {
 	if len(c.Unconfigured)+len(c.Missing)+len(c.Suggestions) == 0 || c.Jobs == 0 && len(c.Suggestions) == 0 {
 		return
@@ -135,7 +135,7 @@ func (p *printer) cluster(c *Cluster) {
 	}
 }
 
-// wrap breaks text between words into rows of a width, keeping what it is indented by.
+// wrap breaks text between words into rows of a width. The rows keep the indentation of the text.
 func wrap(text string, width int) []string {
 	indent := text[:len(text)-len(strings.TrimLeft(text, " "))]
 	var rows []string

@@ -8,13 +8,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// sharedLimit is how long a shared database may take to answer: what is in it is counted.
+// sharedLimit is the maximum time for the checks of a shared database, which count its rows.
 const sharedLimit = 10 * time.Second
 
-// shared looks at a database that several daemons share, with the rights that the daemon would have. Nothing is
-// written.
+// shared checks a shared database with the rights that the daemon would have. It writes nothing.
 func (c *checker) shared(ctx context.Context) {
-	if c.cfg.DataDir != "" { // the admin token is made there
+	if c.cfg.DataDir != "" { // the daemon creates the admin token there
 		c.folder(c.cfg.DataDir)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sharedLimit)
@@ -24,7 +23,7 @@ func (c *checker) shared(ctx context.Context) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		c.add(id, Warning, about, "try: waitcast store info --from the address of store.url",
-			"the database of store.url has not told what is in it within %v", sharedLimit)
+			"the database of store.url did not answer within %v", sharedLimit)
 		return
 	case err != nil:
 		c.add(id, Failed, about, "see store.url, the password file (PGPASSFILE) and the server's pg_hba.conf", "%v",
@@ -62,7 +61,7 @@ func (c *checker) shared(ctx context.Context) {
 			c.add("store.lease", OK, about, "", "space %s is collected into by %s", s.Name, s.Holder)
 		case c.cfg.ServeOnly:
 			c.add("store.lease", Warning, about, "start the daemon that collects into it",
-				"nobody collects into space %s", s.Name)
+				"no daemon collects into space %s", s.Name)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// TestShared proves what is said of a database that daemons share: that it cannot be reached, that it is new, that
-// nobody or somebody collects into it; and that a file of SQLite is not spoken of.
+// TestShared proves the findings about a database that daemons share: it cannot be reached, it is new, no daemon
+// collects into it, or one does. There are none about a file of SQLite.
 func TestShared(t *testing.T) {
 	url := pgtest.New(t, pgtest.Options{}).NewDatabase(t)
 	look := func(cfg config.Config) *check.Report {
@@ -47,5 +47,5 @@ func TestShared(t *testing.T) {
 	if err := errors.Join(lease.Release(t.Context()), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	want(t, look(serves), "store.lease", check.Warning, "nobody collects")
+	want(t, look(serves), "store.lease", check.Warning, "no daemon collects")
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// sources looks at every source of every cluster, and then at those of a cluster together.
+// sources checks every source of every cluster, and then the sources of a cluster together.
 func (c *checker) sources(ctx context.Context) {
 	logs, err := daemon.Sources(c.cfg, c.opts.Now)
-	if err != nil { // the configuration was validated
+	if err != nil { // cannot happen: the configuration was validated
 		c.add("config.sources", Failed, "configuration", "", "%v", err)
 		return
 	}
@@ -47,7 +47,7 @@ func (c *checker) sources(ctx context.Context) {
 	}
 }
 
-// zone reports what the zone of a cluster's log times is.
+// zone reports the time zone of the times in a cluster's logs.
 func (c *checker) zone(configured *config.Cluster) {
 	about := "cluster " + configured.Name
 	location, err := configured.Location()
@@ -60,7 +60,7 @@ func (c *checker) zone(configured *config.Cluster) {
 		at.Format("Mon 15:04 -07:00"))
 }
 
-// log looks at a source that is a log.
+// log checks a source that is a log.
 func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadings) {
 	about := "source " + log.Name
 	if log.Journal != nil {
@@ -71,7 +71,7 @@ func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadin
 	if err != nil {
 		status := Failed
 		if _, there := os.Stat(filepath.Dir(log.Files.Path)); errors.Is(err, fs.ErrNotExist) && there == nil {
-			status = Warning // it may come
+			status = Warning // it may appear later
 		}
 		c.add("log.there", status, about, accessHint(err, log.Files.Path, c.User, letRead), "%v", err)
 		return
@@ -103,7 +103,7 @@ func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadin
 	c.lines(about, t.Source)
 }
 
-// rotation reports which files belong to the log, and which look as if they did.
+// rotation reports which files belong to the log, and which have similar names but do not belong to it.
 func (c *checker) rotation(log *source.Config, about string, files []File, others []string, isFolder bool) {
 	var bytes int64
 	for _, f := range files {
@@ -132,7 +132,7 @@ func (c *checker) rotation(log *source.Config, about string, files []File, other
 	}
 }
 
-// format reports whether the first lines look like the configured format. It returns false if they look like another
+// format checks whether the first lines look like the configured format. It returns false if they look like another
 // one.
 func (c *checker) format(log *source.Config, about string, files []File) bool {
 	var sample [][]byte
@@ -161,20 +161,20 @@ func (c *checker) format(log *source.Config, about string, files []File) bool {
 		c.add("log.format", OK, about, "", "the first lines are %s", log.Format.Name)
 	case len(found) > 0:
 		c.add("log.format", Failed, about, "set the source's format to "+found[0]+", or its path to another file",
-			"the first %s tell of no job in format %s, but as %s they do", plural(len(sample), "line"),
+			"the first %s contain no job in format %s, but do in format %s", plural(len(sample), "line"),
 			log.Format.Name, found[0])
 		return false
 	default:
 		c.add("log.format", Warning, about, "look at them: is it the right file?",
-			"none of the first %s tells of a job in format %s, or another that is known", plural(len(sample), "line"),
+			"none of the first %s contains a job in format %s or another known one", plural(len(sample), "line"),
 			log.Format.Name)
 	}
 	return true
 }
 
-// Bounds of the checks of times. A scheduler's clock may be some minutes off; zones are whole quarters of an hour apart
-// (tz database), and the last record of a live log was written when it says, give or take how long the scheduler holds
-// it back.
+// Bounds for the checks of times. A scheduler's clock may be some minutes wrong. Zones differ by multiples of 15
+// minutes (tz database). The last record of a live log was written at the time it states, plus the time for which the
+// scheduler may delay it.
 const (
 	ahead   = 5 * time.Minute
 	quarter = 15 * time.Minute
@@ -183,7 +183,7 @@ const (
 	silent  = 24 * time.Hour
 )
 
-// newest compares the time of the newest record with now, and with when the file was written last.
+// newest compares the time of the newest record with the present time and with the modification time of the file.
 func (c *checker) newest(log *source.Config, about string, file *File, t *trial) {
 	if t.Newest == nil {
 		return
@@ -213,7 +213,7 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 		c.add("log.time", Warning, about, hint,
 			"the newest record is of %s, %s %s than the file was written (time_zone is %s)", at, spell(off.Abs()),
 			direction(off), zone)
-	case age > silent && log.Format.Order == collector.Live: // a file of the workload archives is old
+	case age > silent && log.Format.Order == collector.Live: // files of the workload archives are old
 		c.add("log.time", Warning, about,
 			"nothing to do if the cluster was idle; else: is it still this file that the scheduler writes?",
 			"the newest record is of %s, %s ago", at, spell(age))
@@ -226,9 +226,10 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 	}
 }
 
-// written returns by how much the last record is later than the file was written, or 0 where that shows no difference
-// between clocks: it is small, or larger than any zone explains (one odd record, or a copied file), the lines of the
-// log are not written when things happen, or lines that show no job follow.
+// written returns by how much the time of the last record is after the modification time of the file. It returns 0 if
+// the difference does not prove that the clocks disagree: if it is small; if it is larger than any zone explains (one
+// odd record, or a copied file); if the format does not write lines when things happen; or if lines that report no job
+// follow.
 func (t *trial) written(log *source.Config, file *File) time.Duration {
 	off := t.last.Sub(file.Modified)
 	if !t.lastTells && !zoned(off) {
@@ -247,7 +248,7 @@ func zoned(off time.Duration) bool {
 	return zones != 0 && zones.Abs() <= farZone && (off-zones).Abs() <= near
 }
 
-// clockOffset returns the value of clock_offset by which a log would be right that is off now.
+// clockOffset returns the value of clock_offset that corrects a log whose times are wrong by off.
 func clockOffset(log *source.Config, off time.Duration) string {
 	if log.ClockOffset != nil {
 		off += *log.ClockOffset
@@ -269,7 +270,7 @@ func orLocal(l *time.Location) *time.Location {
 	return l
 }
 
-// offsetText writes an offset from UTC: +02:00.
+// offsetText formats an offset from UTC, for example +02:00.
 func offsetText(d time.Duration) string {
 	return time.Time{}.In(time.FixedZone("", int(d.Seconds()))).Format("-07:00")
 }

@@ -17,14 +17,15 @@ import (
 	"time"
 )
 
-// Room that the database wants on its disk: it grows by some hundred bytes a job, and SQLite copies what it writes
-// first.
+// Free disk space that the database needs. It grows by some hundred bytes a job, and SQLite first writes copies of the
+// pages that it changes.
 const (
 	littleRoom = 1 << 30
 	noRoom     = 64 << 20
 )
 
-// folder looks at a folder that the daemon writes, or at the nearest above it; "" if there is none.
+// folder checks a folder that the daemon writes to, or the nearest existing one above it. It returns that folder, "" if
+// there is none.
 func (c *checker) folder(want string) string {
 	dir, err := existing(want)
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *checker) folder(want string) string {
 	return dir
 }
 
-// store looks at the file of the database.
+// store checks the file of the database.
 func (c *checker) store() {
 	path := c.cfg.Store.Path
 	dir := c.folder(filepath.Dir(path))
@@ -52,7 +53,7 @@ func (c *checker) store() {
 	if err := syscall.Statfs(dir, &disk); err != nil {
 		c.add("store.space", Warning, "store", "", "%s: %v", dir, err)
 	} else {
-		free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // differs by platform
+		free := int64(disk.Bavail) * int64(disk.Bsize) //nolint:gosec,unconvert // platforms differ
 		status, hint := OK, ""
 		switch {
 		case free < noRoom:
@@ -65,14 +66,14 @@ func (c *checker) store() {
 	c.database(path)
 }
 
-// storeFor reports whether the other user could write the store, for which the folder is the nearest that is there.
+// storeFor reports whether the other user can write the store. dir is the nearest existing folder.
 func (c *checker) storeFor(want, dir string) {
 	if c.as == nil {
 		return
 	}
 	if err := c.as.reaches(dir, mayWrite|maySearch); err != nil {
 		hint := "chown " + c.as.name + " " + dir
-		if dir != want { // never give away what is above it: it may be /root
+		if dir != want { // never advise to give away a folder above it, which may be /root
 			hint = "install -d -m 0750 -o " + c.as.name + " " + want +
 				", or set data_dir to the folder that the service has"
 		}
@@ -80,7 +81,7 @@ func (c *checker) storeFor(want, dir string) {
 	}
 }
 
-// existing returns the folder, or the nearest above it that is there: the others are made.
+// existing returns the folder or the nearest existing one above it. The daemon creates the rest.
 func existing(dir string) (string, error) {
 	for {
 		info, err := os.Stat(dir)
@@ -96,7 +97,7 @@ func existing(dir string) (string, error) {
 	}
 }
 
-// database reports what is there, and who has it open.
+// database reports the version of the database and which process has it open.
 func (c *checker) database(path string) {
 	info, err := os.Stat(path)
 	switch {
@@ -129,8 +130,8 @@ func (c *checker) database(path string) {
 	c.add("store.database", OK, "store", "", "%s", text)
 }
 
-// holder reports whether a process holds a lock file, and which, by the kernel's list: to try the lock could keep a
-// daemon from starting.
+// holder reports whether a process holds a lock file, and its PID. It reads the kernel's list, because trying the lock
+// could prevent a daemon from starting.
 func holder(path string) (pid int, held bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -142,7 +143,7 @@ func holder(path string) (pid int, held bool) {
 		return 0, false
 	}
 	inode := fmt.Sprintf(":%d ", st.Ino)
-	for line := range strings.Lines(string(locks)) { // 1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF
+	for line := range strings.Lines(string(locks)) { // for example "1: FLOCK  ADVISORY  WRITE 4711 08:01:123456 0 EOF"
 		if strings.Contains(line, "FLOCK") && strings.Contains(line, inode) {
 			held = true
 		}
@@ -154,12 +155,12 @@ func holder(path string) (pid int, held bool) {
 		PID int `json:"pid"`
 	}
 	if content, err := os.ReadFile(path); err == nil {
-		_ = json.Unmarshal(content, &who) // it stays unknown
+		_ = json.Unmarshal(content, &who) // on error the process stays unknown
 	}
 	return who.PID, true
 }
 
-// address reports whether the address can be listened on, or who has it.
+// address reports whether the daemon can listen on the address, or which program does already.
 func (c *checker) address(ctx context.Context) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.cfg.Listen)
@@ -182,7 +183,7 @@ func (c *checker) address(ctx context.Context) {
 	c.add("listen.free", OK, "address", "", "%s is taken by a running waitcastd, which says: %s", c.cfg.Listen, ready)
 }
 
-// openTo adds who can reach an address that is not loopback.
+// openTo says who can reach an address that is not loopback.
 func openTo(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && (host == "localhost" || ip != nil && ip.IsLoopback()) {
@@ -203,7 +204,7 @@ func URL(listen string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// patience is how long a running daemon may take to answer: it does so in milliseconds.
+// patience is how long a running daemon may take to answer; it normally needs milliseconds.
 const patience = 3 * time.Second
 
 // Running requests a daemon's readiness and returns its status, or an error if another program listens there. A daemon
@@ -211,10 +212,11 @@ const patience = 3 * time.Second
 func Running(ctx context.Context, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+	anyone := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // nothing is sent that must be kept from others
+	transport := &http.Transport{TLSClientConfig: anyone, DisableKeepAlives: true}
 	client := &http.Client{Transport: transport}
 	status, word, err := fetch(ctx, client, url+"/readyz")
-	// net/http's answer where TLS is expected
+	// This is net/http's answer where TLS is expected.
 	if rest, plain := strings.CutPrefix(url, "http://"); err == nil && plain && status == http.StatusBadRequest {
 		url = "https://" + rest
 		status, word, err = fetch(ctx, client, url+"/readyz")
@@ -225,14 +227,14 @@ func Running(ctx context.Context, url string) (string, error) {
 	if strings.HasPrefix(word, "ready") || strings.HasPrefix(word, "not ready") || strings.HasPrefix(word, "degraded") {
 		return word, nil
 	}
-	// that much is shown to everybody
+	// Every caller may read this path.
 	if _, healthy, err := fetch(ctx, client, url+"/healthz"); err == nil && healthy == "ok" {
 		return "ok", nil
 	}
 	return "", fmt.Errorf("%s/readyz: %s", url, http.StatusText(status))
 }
 
-// fetch returns the beginning of an answer.
+// fetch returns the status and the beginning of an answer.
 func fetch(ctx context.Context, client *http.Client, url string) (status int, text string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -242,7 +244,7 @@ func fetch(ctx context.Context, client *http.Client, url string) (status int, te
 	if err != nil {
 		return 0, "", err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer response.Body.Close() //nolint:errcheck // nothing was written
 	content, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
 	return response.StatusCode, strings.TrimSpace(string(content)), err
 }

@@ -60,19 +60,19 @@ type BadReason struct {
 // Example is a line that could not be used. Its letters and digits are masked: a log's lines name people.
 type Example struct {
 	Path string `json:"path"`
-	// Line is 0 where only the end of a large file was read.
+	// Line is 0 if only the end of a large file was read.
 	Line  int64  `json:"line,omitempty"`
 	Field string `json:"field,omitempty"`
 	Shape string `json:"shape"`
 }
 
-// maxExamples is how many bad lines of a reason are shown, of at most maxShape bytes each.
+// maxExamples is the number of bad lines that are shown for each reason, maxShape their maximum length in bytes.
 const (
 	maxExamples = 3
 	maxShape    = 120
 )
 
-// seen is what is known of a job.
+// seen records which details of a job were met.
 type seen struct {
 	job.Attributes
 	eligible bool
@@ -83,17 +83,17 @@ type clusterReadings struct {
 	cluster  config.Cluster
 	jobs     map[string]*seen
 	formats  []string
-	anything bool // a source was read or asked with success
+	anything bool // at least one source was read or polled with success
 
 }
 
-// trial is one reading.
+// trial is the trial reading of one source.
 type trial struct {
 	*Source
 	now   time.Time
 	jobs  map[string]*seen
 	kinds map[job.Kind]int
-	// last is the time of the last record of a job; lastTells is true if it was the last line that was read.
+	// last is the time of the last record of a job. lastTells is true if that record was the last line that was read.
 	last      time.Time
 	lastTells bool
 	offset    time.Duration // clock_offset of the source
@@ -151,7 +151,7 @@ func (t *trial) refuse(b *source.BadLine) {
 	}
 }
 
-// shape masks a line: letters become a, digits 9, what is not printable ?.
+// shape masks a line: letters become a, digits become 9, characters that cannot be printed become ?.
 func shape(line []byte) string {
 	cut := len(line) > maxShape
 	if cut {
@@ -174,10 +174,10 @@ func shape(line []byte) string {
 	return out
 }
 
-// aFew lines show the newest record if no trial is wanted.
+// aFew is the number of lines that show the newest record if no trial is wanted.
 const aFew = 1000
 
-// try reads the newest lines of a log by its parser.
+// try reads the newest lines of a log with its parser.
 func (c *checker) try(ctx context.Context, log *source.Config, files []File, of *clusterReadings) *trial {
 	t := newTrial(log.Name, log.Options.Cluster, log.Format.Name, c.now)
 	t.Files = files
@@ -205,7 +205,7 @@ func (c *checker) try(ctx context.Context, log *source.Config, files []File, of 
 			t.line(parser, p.Path, number, line, long)
 			return nil
 		})
-		t.Whole = t.Whole && (!p.gzip() || t.Lines < p.lines) // how many a compressed file has is not known
+		t.Whole = t.Whole && (!p.gzip() || t.Lines < p.lines) // the number of lines in a compressed file is unknown
 		if errors.Is(err, errEnough) {
 			t.Whole = false
 			break
@@ -220,7 +220,7 @@ func (c *checker) try(ctx context.Context, log *source.Config, files []File, of 
 	return t
 }
 
-// line parses one.
+// line parses one line.
 func (t *trial) line(parser collector.Parser, path string, number int64, line []byte, long bool) {
 	t.Lines++
 	before := t.Events
@@ -282,7 +282,7 @@ func (c *checker) finish(t *trial, of *clusterReadings) {
 	c.Sources = append(c.Sources, *t.Source)
 }
 
-// names returns the keys that are not empty, sorted.
+// names returns the keys with the value true, except the empty key, sorted.
 func names(set map[string]bool) []string {
 	out := []string{}
 	for name := range set {
@@ -294,13 +294,13 @@ func names(set map[string]bool) []string {
 	return out
 }
 
-// Shares of bad lines that are worth a warning, and that make a log useless; ours.
+// Shares of bad lines: from one a warning follows, above the other the log is useless. They are our choice.
 const (
 	manyBad    = .01
 	hopelessly = .5
 )
 
-// lines reports how much of the log could be used.
+// lines reports what share of the log could be used.
 func (c *checker) lines(about string, s *Source) {
 	if s.Lines == 0 {
 		return

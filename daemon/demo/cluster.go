@@ -4,7 +4,6 @@ package demo
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,141 +11,88 @@ import (
 
 	"github.com/waitcast/waitcast/collector/pbs"
 	"github.com/waitcast/waitcast/simulator"
-	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// The simulated machine. Sizes above maxSize are drawn again and runtimes are shortened, so that strict first come,
-// first served keeps up with the load on so few nodes.
-const (
-	nodes        = 128 // of one processor each
-	maxSize      = 32
-	runtimeScale = .2
-	load         = .8 // share of the processors that are busy in the long run
-	users        = 24
-	sampleJobs   = 20_000 // from which the mean work of a job is estimated
-)
+// nodes is the number of nodes of the simulated machine. Each has one processor.
+const nodes = 128
 
-// limits are the time limits that users of the simulated cluster ask for; the queue follows from the limit.
-func limits() []time.Duration {
-	return []time.Duration{
-		10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
-		24 * time.Hour,
-	}
+// queueSpec is a queue of the simulated cluster.
+type queueSpec struct {
+	name     string
+	limit    time.Duration // the longest time limit that the queue accepts
+	priority float64
+}
+
+func queueSpecs() []queueSpec {
+	return []queueSpec{{"short", time.Hour, 3}, {"medium", 4 * time.Hour, 2}, {"long", 24 * time.Hour, 1}}
 }
 
 // queueOf returns the queue for a time limit.
 func queueOf(limit time.Duration) string {
-	switch {
-	case limit <= time.Hour:
-		return "short"
-	case limit <= 4*time.Hour:
-		return "medium"
+	all := queueSpecs()
+	for _, q := range all {
+		if limit <= q.limit {
+			return q.name
+		}
 	}
-	return "long"
+	return all[len(all)-1].name
 }
 
-// Queues are the queues of the simulated cluster.
-func Queues() []string { return []string{"short", "medium", "long"} }
+// policy starts jobs in the order of their queues' priority, with EASY backfilling. The priority rises with the wait:
+// 12 hours outweigh the difference between queues.
+func policy() *simulator.Priority {
+	return &simulator.Priority{
+		WeightQueue: 1, WeightAge: 1, MaxAge: (18 * time.Hour).Seconds(), Every: 60, Backfill: simulator.BackfillEASY,
+	}
+}
+
+// facts returns the queues as PBS's qmgr prints them.
+func facts() []byte {
+	var text []byte
+	for _, q := range queueSpecs() {
+		text = fmt.Appendf(text, "create queue %[1]s\nset queue %[1]s queue_type = Execution\n"+
+			"set queue %[1]s resources_max.walltime = %02[2]d:00:00\nset queue %[1]s enabled = True\n"+
+			"set queue %[1]s started = True\n", q.name, int(q.limit.Hours()))
+	}
+	return text
+}
 
 // cluster is a simulated machine that writes its accounting log.
 type cluster struct {
-	dir   string
-	epoch time.Time // midnight, instant 0 of the simulation
-	sim   *simulator.Simulator
-	rng   *rand.Rand
-	buf   []byte
-	file  *os.File
-	day   string
-	jobs  int64
+	dir     string
+	epoch   time.Time // midnight, instant 0 of the simulation
+	from    float64   // in seconds after the epoch; jobs before this instant are not written
+	sim     *simulator.Simulator
+	rng     *rand.Rand
+	buf     []byte
+	file    *os.File
+	day     string
+	jobs    int64
+	events  int     // number of events written into the log
+	waiting float64 // processor seconds of the waiting jobs
 }
 
-// newCluster returns a machine that begins at the midnight epoch and writes date-named files into dir.
-func newCluster(dir string, epoch time.Time, seed uint64) (*cluster, error) {
-	c := &cluster{dir: dir, epoch: epoch, rng: rand.New(rand.NewPCG(seed, 1))}
+// newCluster returns a machine whose first job is submitted at an instant or later. The machine writes date-named files
+// into dir.
+func newCluster(dir string, from time.Time, seed uint64) (*cluster, error) {
+	c := &cluster{dir: dir, epoch: from.Truncate(24 * time.Hour), rng: rand.New(rand.NewPCG(seed, 1))}
+	c.from = from.Sub(c.epoch).Seconds()
 	arrivals, err := newStream(seed)
 	if err != nil {
 		return nil, err
 	}
-	c.sim, err = simulator.New(simulator.Config{Procs: nodes, Arrivals: func() (simulator.Job, bool) {
-		return c.job(arrivals.next()), true
-	}})
+	queues := make([]simulator.Queue, 0, len(queueSpecs()))
+	for _, q := range queueSpecs() {
+		queues = append(queues, simulator.Queue{Name: q.name, MaxTime: q.limit.Seconds(), Priority: q.priority})
+	}
+	c.sim, err = simulator.New(simulator.Config{
+		Procs: nodes, Queues: queues, Policy: policy(),
+		Arrivals: func() (simulator.Job, bool) { return c.job(c.wanted(arrivals)), true },
+	})
 	return c, err
 }
 
-// stream draws jobs of the all-jobs model at the load of the simulated machine.
-type stream struct {
-	gen  *hypergamma.Generator
-	rng  *rand.Rand
-	keep float64
-	set  hypergamma.Params
-}
-
-// newStream makes as many copies of the model's stream of arrivals as the load needs, and thins the last bit away: so
-// the daily cycle stays as it is, which scaling the time between arrivals would not leave.
-func newStream(seed uint64) (*stream, error) {
-	s := &stream{rng: rand.New(rand.NewPCG(seed, 2)), set: hypergamma.ProgramAll(nodes)}
-	one, err := hypergamma.New(s.rng, s.set)
-	if err != nil {
-		return nil, err
-	}
-	var work, last float64
-	for range sampleJobs {
-		j := one.Next()
-		last = j.Submit
-		procs, runtime := s.shape(j)
-		work += float64(procs) * runtime
-	}
-	copies := load * nodes * last / work
-	sets := make([]hypergamma.Params, int(math.Ceil(copies)))
-	for i := range sets {
-		sets[i] = s.set
-	}
-	s.keep = copies / float64(len(sets))
-	s.gen, err = hypergamma.New(s.rng, sets...)
-	return s, err
-}
-
-// shape fits a job of the model to the machine.
-func (s *stream) shape(j hypergamma.Job) (procs int, runtime float64) {
-	procs, runtime = j.Procs, j.Runtime
-	for procs > maxSize {
-		procs = s.set.Size.Rand(s.rng)
-		runtime = s.set.Runtime.Rand(s.rng, procs)
-	}
-	return procs, math.Max(1, math.Round(runtime*runtimeScale))
-}
-
-func (s *stream) next() hypergamma.Job {
-	for {
-		j := s.gen.Next()
-		if s.rng.Float64() >= s.keep {
-			continue
-		}
-		j.Procs, j.Runtime = s.shape(j)
-		j.Submit = math.Floor(j.Submit)
-		return j
-	}
-}
-
-// job gives a generated job a user and a time limit: a round number some way above the runtime, as users ask for.
-func (c *cluster) job(j hypergamma.Job) simulator.Job {
-	c.jobs++
-	wish := time.Duration(j.Runtime*(1.05+3*c.rng.Float64())) * time.Second
-	all := limits()
-	limit := all[len(all)-1]
-	for _, l := range all {
-		if wish <= l {
-			limit = l
-			break
-		}
-	}
-	return simulator.Job{
-		ID: c.jobs, Submit: j.Submit, Procs: j.Procs, Runtime: j.Runtime,
-		Estimate: limit.Seconds(), Queue: queueOf(limit), User: int64(users * c.rng.Float64() * c.rng.Float64()),
-	}
-}
-
-// advance lets the machine run up to an instant and writes what happens into its log.
+// advance simulates the machine up to an instant and writes the events into its log.
 func (c *cluster) advance(until time.Time) error {
 	var failed error
 	err := c.sim.Advance(until.Sub(c.epoch).Seconds(), func(e simulator.Event) {
@@ -163,11 +109,14 @@ func (c *cluster) advance(until time.Time) error {
 	return c.flush()
 }
 
+// backlog returns the work of the waiting jobs, in hours of the whole machine.
+func (c *cluster) backlog() float64 { return c.waiting / nodes / 3600 }
+
 func (c *cluster) at(seconds float64) time.Time {
 	return c.epoch.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// write appends the record of one event; the file is named after the record's date, as PBS does.
+// write appends the record of one event. The file is named after the record's date, as PBS does.
 func (c *cluster) write(e simulator.Event) error {
 	at := c.at(e.Time)
 	if day := at.Format("20060102"); day != c.day {
@@ -175,18 +124,21 @@ func (c *cluster) write(e simulator.Event) error {
 			return err
 		}
 	}
+	c.events++
 	j := e.Job
-	user := fmt.Sprintf("user%02d", j.User)
 	submit := c.at(j.Submit)
 	rec := pbs.Record{
-		ID: fmt.Sprintf("%d.demo", j.ID), User: user, Group: "users", Name: "job", Queue: j.Queue,
+		ID: fmt.Sprintf("%d.demo", j.ID), User: userName(j.User), Group: "users", Name: program(j.Limit),
+		Queue:   j.Queue,
 		Created: submit, Queued: submit, Eligible: submit, Procs: j.Procs, Nodes: j.Procs,
-		TimeLimit: time.Duration(j.Estimate) * time.Second,
+		TimeLimit: time.Duration(j.Limit) * time.Second,
 	}
 	switch e.Kind {
 	case simulator.Submitted:
+		c.waiting += float64(j.Procs) * j.Runtime
 		c.buf = pbs.AppendQueued(c.buf, rec)
 	case simulator.Started:
+		c.waiting -= float64(j.Procs) * j.Runtime
 		rec.Start = at
 		c.buf = pbs.AppendStarted(c.buf, rec)
 	case simulator.Ended:
@@ -196,7 +148,7 @@ func (c *cluster) write(e simulator.Event) error {
 	return nil
 }
 
-// open goes on to the next day's file.
+// open closes the present file and opens the next day's.
 func (c *cluster) open(day string) error {
 	if err := c.close(); err != nil {
 		return err

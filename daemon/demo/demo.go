@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,18 +27,18 @@ type Options struct {
 	Listen string
 	// Speed is how much faster than the wall clock simulated time passes.
 	Speed float64
-	// For is how long to run, by the wall clock; 0 means until ctx ends.
+	// For is how long to run, by the wall clock, once the daemon can answer; 0 means until ctx ends.
 	For time.Duration
-	// History is how much simulated time lies before the daemon's start; 0 means three days.
+	// History is how much simulated time lies before the simulated clock begins to run; 0 means 50 hours.
 	History time.Duration
 	// Incidents befall the cluster as they come; nil for none.
 	Incidents <-chan Incident
-	// Seed makes the simulated workload repeatable.
+	// Seed is the seed of the simulated workload.
 	Seed uint64
 	// Version is the program's.
 	Version string
 	Log     *zap.Logger
-	// Out gets the URL and the live line; Terminal says that the line may be written over.
+	// Out receives the URL and the live line; Terminal is true if the line may be overwritten.
 	Out      io.Writer
 	Terminal bool
 	// Open shows the page in a browser, where there is a desktop.
@@ -45,15 +46,30 @@ type Options struct {
 }
 
 const (
-	// history is written before the daemon starts: enough jobs for the forecasts to be trained several times, few
-	// enough to be read within half a minute, since every one of them is forecast.
-	history = 3 * 24 * time.Hour
-	// waiting is the number of queued jobs with which the history ends; it goes on for at most a day to find them.
-	waiting       = 5
-	writeInterval = 50 * time.Millisecond // between writes to the log, by the wall clock
+	// history is the simulated time that is written before the daemon starts. It has enough jobs to train the forecasts
+	// several times, and few enough to learn and forecast all of them within a minute on two processors. The load
+	// forecast needs submissions that are two days apart (predictor/outlook), hence 50 hours.
+	history = 50 * time.Hour
+	// waiting (jobs) and backlog (hours of the whole machine) are the minimum length of the queue at the end of the
+	// history, so that the first answers are not 0. The history continues for at most a day to reach both.
+	waiting       = 10
+	backlog       = 1.0
+	writeInterval = 50 * time.Millisecond // between writes to the log, in wall-clock time
 )
 
-// Run writes the history, starts the daemon on it, and lets the simulated cluster go on.
+// morning returns 11 o'clock UTC of the last Tuesday, Wednesday, Thursday or Friday on which that time is over. The
+// simulated clock starts then: on a working day, when people submit jobs.
+func morning(now time.Time) time.Time {
+	const begins = 11 * time.Hour
+	now = now.UTC()
+	at := now.Truncate(24 * time.Hour).Add(begins)
+	for at.After(now) || at.Weekday() < time.Tuesday || at.Weekday() > time.Friday {
+		at = at.AddDate(0, 0, -1)
+	}
+	return at
+}
+
+// Run writes the history, starts the daemon on it, waits until it is learnt, and then runs the simulated cluster.
 func Run(ctx context.Context, o Options) (err error) {
 	dir, err := os.MkdirTemp("", "waitcast-demo-")
 	if err != nil {
@@ -67,68 +83,106 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.History == 0 {
 		o.History = history
 	}
-	epoch := time.Now().UTC().Truncate(24 * time.Hour).Add(-o.History)
-	c, err := newCluster(logs, epoch, o.Seed)
+	begins := morning(time.Now())
+	c, err := newCluster(logs, begins.Add(-o.History), o.Seed)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	begun := time.Now()
-	now, err := writeHistory(ctx, c, o.History)
+	now, err := writeHistory(ctx, c, begins)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.Out, "wrote %d simulated days of PBS accounting records, %d jobs, in %.1f s: %s\n",
-		o.History/(24*time.Hour), c.jobs, time.Since(begun).Seconds(), logs)
-	clock := simulatedClock(now, o.Speed)
+	fmt.Fprintf(o.Out, "wrote the PBS accounting log of %s of a simulated cluster, %d jobs: %s\n",
+		duration.Format(o.History), c.jobs, logs)
+	clock := &simulatedClock{start: now, speed: o.Speed}
 	d, err := start(ctx, o, dir, logs, clock)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Stop()) }()
-	fmt.Fprintf(o.Out, "\n  http://%s\n\nsimulated time goes on at %g times the real one; ask, for example:\n"+
-		"  curl -s 'http://%s/v1/wait?queue=medium&procs=16&time_limit=2h'\n"+
-		"  waitcast --url http://%s wait -q medium -n 16 -t 2h\n\n", d.Addr(), o.Speed, d.Addr(), d.Addr())
-	if o.Open {
-		show("http://" + d.Addr().String())
+	if learnt, err := learn(ctx, o, d, c.events); !learnt {
+		return err
 	}
+	clock.run()
+	announce(o, d, clock, tokenFile(dir))
 	return follow(ctx, o, c, d, clock)
 }
 
-// writeHistory runs the simulated cluster for some time, and on to a moment at which jobs wait.
-func writeHistory(ctx context.Context, c *cluster, length time.Duration) (time.Time, error) {
-	now := c.epoch.Add(length)
+// writeHistory runs the simulated cluster up to an instant, and then on to a moment at which jobs wait.
+func writeHistory(ctx context.Context, c *cluster, until time.Time) (time.Time, error) {
+	now := until
 	for end := now.Add(24 * time.Hour); ; now = now.Add(time.Minute) {
 		if err := c.advance(now); err != nil {
 			return now, err
 		}
-		if c.sim.Queued() >= waiting || !now.Before(end) {
+		if c.sim.Queued() >= waiting && c.backlog() >= backlog || !now.Before(end) {
 			return now, ctx.Err()
 		}
 	}
 }
 
-// simulatedClock returns a clock that stands at start now and runs speed times as fast as the wall clock.
-func simulatedClock(start time.Time, speed float64) func() time.Time {
-	begun := time.Now()
-	return func() time.Time {
-		return start.Add(time.Duration(float64(time.Since(begun)) * speed))
+// simulatedClock stands at start until its run begins. Then it runs speed times as fast as the wall clock. It is safe
+// for concurrent use.
+type simulatedClock struct {
+	start time.Time
+	speed float64
+	begun atomic.Pointer[time.Time]
+}
+
+func (c *simulatedClock) run() {
+	now := time.Now()
+	c.begun.Store(&now)
+}
+
+// now returns the simulated time. It is the daemon's clock.
+func (c *simulatedClock) now() time.Time {
+	begun := c.begun.Load()
+	if begun == nil {
+		return c.start
+	}
+	return c.start.Add(time.Duration(float64(time.Since(*begun)) * c.speed))
+}
+
+// announce prints the address, and example commands.
+func announce(o Options, d *daemon.Daemon, clock *simulatedClock, token string) {
+	address := "http://" + d.Addr().String()
+	fmt.Fprintf(o.Out, "\n  %s\n\nThe simulated clock begins at %s and runs %g times as fast as yours. "+
+		"Ask, for example:\n"+
+		"  curl -s '%s/v1/wait?queue=medium&procs=16&time_limit=2h'\n"+
+		"  waitcast --url %s wait -q medium -n 16 -t 2h\n"+
+		"  waitcast --url %s --token-file %s me    (as %s, one of its users)\n\n",
+		address, clock.start.Format("Mon 15:04"), o.Speed, address, address, address, token, userName(0))
+	if o.Open {
+		show(address)
 	}
 }
 
-func start(ctx context.Context, o Options, dir, logs string, clock func() time.Time) (*daemon.Daemon, error) {
+func start(ctx context.Context, o Options, dir, logs string, clock *simulatedClock) (*daemon.Daemon, error) {
+	queues := filepath.Join(dir, "queues")
+	if err := os.WriteFile(queues, facts(), 0o600); err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
 	file := filepath.Join(dir, "waitcastd.yaml")
+	tokens := filepath.Join(dir, "tokens.yaml")
+	if err := writeToken(tokens, tokenFile(dir)); err != nil {
+		return nil, fmt.Errorf("demo: %w", err)
+	}
 	err := os.WriteFile(file, fmt.Appendf(nil, `
 listen: %q
 data_dir: %q
 stale_after: 12h
+tokens_file: %q
+access: {others: public}
 clusters:
   - name: %s
     procs: %d
     time_zone: UTC
     queues: [{name: short}, {name: medium}, {name: long}]
-    sources: [{name: accounting, format: pbs, path: %q}]
-`, o.Listen, dir, ClusterName, nodes, logs), 0o600)
+    sources:
+      - {name: accounting, format: pbs, path: %q}
+      - {name: queues, format: pbs-facts, command: [sh, -c, 'cat "$0"', %q]}
+`, o.Listen, dir, tokens, ClusterName, nodes, logs, queues), 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
@@ -136,15 +190,17 @@ clusters:
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	d := daemon.New(cfg, daemon.Options{Log: o.Log, Now: clock, Version: o.Version})
+	d := daemon.New(cfg, daemon.Options{
+		Log: o.Log, Now: clock.now, SimulatedSpeed: o.Speed, Version: o.Version,
+	})
 	if err := d.Start(ctx); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-// follow drives the cluster by the clock and reports until it is time to stop.
-func follow(ctx context.Context, o Options, c *cluster, d *daemon.Daemon, clock func() time.Time) error {
+// follow runs the cluster by the simulated clock and reports the state, until ctx ends or the time is over.
+func follow(ctx context.Context, o Options, c *cluster, d *daemon.Daemon, clock *simulatedClock) error {
 	if o.For > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, o.For)
@@ -171,15 +227,11 @@ func follow(ctx context.Context, o Options, c *cluster, d *daemon.Daemon, clock 
 				return err
 			}
 		case <-beat.C:
-			if err := s.advance(clock()); err != nil {
+			if err := s.advance(clock.now()); err != nil {
 				return err
 			}
 		case <-report.C:
-			if o.Terminal {
-				fmt.Fprintf(o.Out, "\r\033[K%s", line(d))
-			} else {
-				fmt.Fprintln(o.Out, line(d))
-			}
+			o.report(line(d))
 		}
 	}
 }
@@ -191,11 +243,20 @@ func reportEvery(o Options) time.Duration {
 	return 5 * time.Second
 }
 
-// line reports how it goes.
+// report prints the state. On a terminal it overwrites the previous line.
+func (o *Options) report(text string) {
+	if o.Terminal {
+		fmt.Fprintf(o.Out, "\r\033[K%s", text)
+	} else {
+		fmt.Fprintln(o.Out, text)
+	}
+}
+
+// line describes the present state of the daemon.
 func line(d *daemon.Daemon) string {
 	v := d.Views()[0]
 	scored, median := v.Scored()
-	text := fmt.Sprintf("%s  jobs %d, running %d, queued %d; forecasts scored %d (%d as it happened)",
+	text := fmt.Sprintf("simulated %s  jobs %d, running %d, queued %d; forecasts scored %d (%d as it happened)",
 		v.At.Format("Mon 15:04:05"), v.Counts.Submitted, len(v.Running), len(v.Queued), scored, v.ScoredLive())
 	if !math.IsNaN(median) {
 		text += ", median error " + duration.Format(time.Duration(median*float64(time.Second)))

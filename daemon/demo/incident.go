@@ -8,25 +8,26 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Incident is something that befalls the simulated cluster while it goes on, so that one sees what the daemon and its
-// alerts make of it: a Flurry, a Silence, or the end of one, Talk.
+// Incident is an event in the simulated cluster that shows the reaction of the daemon and its alerts: a Flurry, a
+// Silence, or the end of one, Talk.
 type Incident func(*scenario) error
 
-// scenario is a cluster and what befell it.
+// scenario is a cluster with an incident, which may be none.
 type scenario struct {
 	*cluster
-	hush, silent bool // to be silent as soon as jobs run; silent
+	hush, silent bool // hush: the log falls silent as soon as jobs run; silent: it has fallen silent
 }
 
-// The jobs of a flurry: one processor each for a minute, of one user who is new and asks for far too long.
+// These describe the jobs of a flurry. A new user submits them; each uses one processor for a minute and requests far
+// too much time.
 const (
 	flurryUser    = users
-	flurryRuntime = 60 // seconds
+	flurryRuntime = 60 // in seconds
 	flurryLimit   = 12 * time.Hour
-	flurryTakes   = 20 * time.Minute // from its first submission to its last
+	flurryTakes   = 4 * time.Hour // time from its first to its last submission
 )
 
-// Flurry lets one user submit so many small jobs to the queue long within 20 minutes of simulated time.
+// Flurry makes one user submit the given number of small jobs to the queue long within four hours of simulated time.
 func Flurry(jobs int) Incident {
 	return func(s *scenario) error {
 		begins := math.Ceil(s.sim.Now())
@@ -34,7 +35,7 @@ func Flurry(jobs int) Incident {
 			s.jobs++
 			err := s.sim.Submit(simulator.Job{
 				ID: s.jobs, Submit: begins + math.Floor(flurryTakes.Seconds()*float64(i)/float64(jobs)), Procs: 1,
-				Runtime: flurryRuntime, Estimate: flurryLimit.Seconds(), Queue: queueOf(flurryLimit), User: flurryUser,
+				Runtime: flurryRuntime, Limit: flurryLimit.Seconds(), Queue: queueOf(flurryLimit), User: flurryUser,
 			})
 			if err != nil {
 				return fmt.Errorf("flurry: %w", err)
@@ -44,8 +45,8 @@ func Flurry(jobs int) Incident {
 	}
 }
 
-// Silence keeps the cluster from writing into its log, from the next moment on at which jobs run, although its clock,
-// and the daemon's, goes on.
+// Silence stops the cluster from writing its log, from the next moment at which jobs run, while its clock and the
+// daemon's continue.
 func Silence() Incident {
 	return func(s *scenario) error {
 		s.hush = true
@@ -53,7 +54,7 @@ func Silence() Incident {
 	}
 }
 
-// Talk ends a Silence: the log gets at once what it missed.
+// Talk ends a Silence: the missed records are written at once.
 func Talk() Incident {
 	return func(s *scenario) error {
 		s.hush, s.silent = false, false
@@ -61,7 +62,7 @@ func Talk() Incident {
 	}
 }
 
-// advance lets the machine run up to an instant, unless its log is silent.
+// advance simulates the machine up to an instant, unless its log is silent.
 func (s *scenario) advance(until time.Time) error {
 	if s.silent {
 		return nil

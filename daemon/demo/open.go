@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// opener returns the program that shows a URL to whoever sits before this machine, "" if nobody can see it.
+// opener returns the program that shows a URL on this machine's desktop, "" if there is no desktop.
 func opener(env func(string) string, look func(string) (string, error)) string {
 	name := "xdg-open"
 	switch {
@@ -22,13 +22,13 @@ func opener(env func(string) string, look func(string) (string, error)) string {
 	return path
 }
 
-// show opens a page, if it can; whoever cannot see it has the address.
+// show opens a page in a browser if possible. Otherwise it does nothing, because the address is printed too.
 func show(url string) {
 	program := opener(os.Getenv, exec.LookPath)
 	if program == "" {
 		return
 	}
-	cmd := exec.Command(program, url) //nolint:noctx // the program of the desktop goes on without us
+	cmd := exec.Command(program, url) //nolint:noctx // the desktop's program outlives this one
 	if cmd.Start() == nil {
 		go func() { _ = cmd.Wait() }()
 	}

@@ -1,9 +1,9 @@
-// Package intake takes recorded logs of a cluster into its history: it reads files of any format, puts their events in
-// order together with those of the history that is in force, compares them with the log that is followed, stores them
-// in chunks and has the pipeline learn from them.
+// Package intake imports recorded logs of a cluster into its history: it reads files of any format, sorts their events
+// together with those of the history in force, compares them with the followed log, stores them in chunks and passes
+// them to the pipeline for learning.
 //
-// Nothing is stored before all files have been read and judged. An import that is refused or broken off leaves nothing
-// behind: chunks that were stored without being put in force are dropped, after a crash by the pipeline at its start.
+// Nothing is stored before all files have been read and judged. A refused or interrupted import leaves nothing behind:
+// chunks that were stored without being put in force are dropped, after a crash by the pipeline at its start.
 package intake
 
 import (
@@ -36,7 +36,7 @@ type Learner interface {
 	AwaitTaught(ctx context.Context, cluster string) error
 }
 
-// Store is what an import needs of the database.
+// Store is the part of the database that an import needs.
 type Store interface {
 	modelstore.HistoryStore
 	Replay(ctx context.Context, after int64, fn func(modelstore.Entry) error) error
@@ -51,7 +51,7 @@ type Config struct {
 	Zone string
 	// TempDir is the folder of temporary files.
 	TempDir string
-	// Retention is how much older than its newest event an event of a history may be.
+	// Retention is the maximum age of events of a history relative to its newest event.
 	Retention time.Duration
 	Now       func() time.Time
 	Store     Store
@@ -87,14 +87,14 @@ func Source(cluster string) string { return cluster + "/" + pipeline.ImportName 
 
 // Request is one import.
 type Request struct {
-	// Format is that of all files; empty recognizes it for each by its content. Columns are those of a dump of sacct
-	// without a header.
+	// Format is the format of all files; empty means that each is recognized by its content. Columns are those of a
+	// dump of sacct without a header.
 	Format, Columns string
-	// Mode is how the history is replayed; empty decides it by the number of jobs.
+	// Mode is how the history is replayed; empty means that the number of jobs decides.
 	Mode past.Mode
 	// Files are the logs.
 	Files api.ImportFiles
-	// Progress, if it is set, is called now and then.
+	// Progress, if it is set, is called at intervals.
 	Progress func(wire.ImportProgress)
 	// InForce, if it is set, is called once the history is in force, before it is learnt.
 	InForce func()
@@ -103,14 +103,17 @@ type Request struct {
 // Progress returns how far the import is that is under way, nil if there is none.
 func (i *Importer) Progress() *wire.ImportProgress { return i.progress.Load() }
 
-// Import takes files into the history and returns once it is learnt. An error is an *api.Refused, or that of the store,
-// the cause of ctx or that of Close; nothing is left behind then, unless the history was in force already: then it is
+// Import imports files into the history and returns once it is learnt. The error is an *api.Refused, an error of the
+// store, or the cause of ctx or Close. Nothing is left behind then, unless the history was already in force: then it is
 // learnt in the background.
 func (i *Importer) Import(ctx context.Context, req Request) (*wire.ImportReport, error) {
 	if !i.busy.TryLock() {
 		return nil, i.underWay()
 	}
 	defer i.busy.Unlock()
+	if i.open.Err() != nil { // a short import could be over before the function below is called
+		return nil, context.Cause(i.open)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(i.open, func() { cancel(context.Cause(i.open)) })()
@@ -135,14 +138,14 @@ func (i *Importer) Import(ctx context.Context, req Request) (*wire.ImportReport,
 	return &run.report, nil
 }
 
-// underWay is the refusal of an import beside another one.
+// underWay returns the refusal of a second import while one runs.
 func (i *Importer) underWay() error {
 	return &api.Refused{Status: http.StatusConflict,
 		Detail: "another import into cluster " + i.cfg.Cluster + " is under way, or is still being learnt",
 		Hint:   "import again when it is done: /readyz shows how far it is"}
 }
 
-// unprocessable returns the refusal of files.
+// unprocessable returns the refusal of unusable files.
 func unprocessable(detail, hint string) error {
 	return &api.Refused{Status: http.StatusUnprocessableEntity, Detail: detail, Hint: hint}
 }

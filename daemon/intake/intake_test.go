@@ -24,7 +24,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// learner is a fake of the pipeline: it notes the history in force and learns nothing.
+// learner is a fake of the pipeline. It records the history in force and learns nothing.
 type learner struct {
 	inForce  *past.History
 	teaching *readmodel.Teaching
@@ -63,7 +63,7 @@ func (f *failing) PutHistory(ctx context.Context, c modelstore.HistoryChunk) err
 	return f.Store.PutHistory(ctx, c)
 }
 
-// site is an importer with all that it works on.
+// site is an importer with its store and its learner.
 type site struct {
 	store    *failing
 	learner  *learner
@@ -95,7 +95,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// texts are files in memory, as name and text.
+// texts holds files in memory, as name and text.
 type texts struct {
 	left   [][2]string
 	read   int64
@@ -125,7 +125,7 @@ func (s *site) imports(t *testing.T, files ...string) (*wire.ImportReport, error
 	return s.importer.Import(t.Context(), intake.Request{Files: f})
 }
 
-// held is what the store has of histories and of bad lines.
+// held describes the histories and the bad lines in the store.
 func (s *site) held(t *testing.T) string {
 	t.Helper()
 	parts, err := s.store.Histories(t.Context())
@@ -135,7 +135,7 @@ func (s *site) held(t *testing.T) string {
 	return fmt.Sprint(parts, len(bad))
 }
 
-// swf returns a workload file of jobs whose numbers begin behind first.
+// swf returns a workload file of jobs whose numbers begin after first.
 func swf(first, jobs int) string {
 	var out strings.Builder
 	out.WriteString("; UnixStartTime: 1700000000\n")
@@ -145,15 +145,15 @@ func swf(first, jobs int) string {
 	return out.String()
 }
 
-// TestFailuresLeaveNothing proves that an import which fails while its chunks are stored, or as the history is put in
-// force, or whose sender is gone, leaves the store as it was, and that the same import succeeds later.
+// TestFailuresLeaveNothing proves that an import leaves the store unchanged if it fails while its chunks are stored, or
+// when the history is put in force, or if its sender is gone. The same import succeeds later.
 func TestFailuresLeaveNothing(t *testing.T) {
 	s := newSite(t, nil)
 	if _, err := s.imports(t, swf(0, 50)); err != nil {
 		t.Fatal(err)
 	}
 	before, inForce := s.held(t), *s.learner.inForce
-	large := swf(1000, 5000) // of several chunks
+	large := swf(1000, 5000) // it needs several chunks
 	check := func(what string, err, want error) {
 		t.Helper()
 		if !errors.Is(err, want) {
@@ -205,8 +205,8 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// TestNothingNew proves that an import without new events learns nothing again, also if old events of the history were
-// dropped since.
+// TestNothingNew proves that nothing is learnt again after an import without new events, even if old events of the
+// history have been dropped since.
 func TestNothingNew(t *testing.T) {
 	s := newSite(t, nil)
 	_, err := s.imports(t, swf(0, 5000))
@@ -230,7 +230,7 @@ func TestNothingNew(t *testing.T) {
 	}
 }
 
-// TestMode proves that the mode is that of the request, else decided by the number of jobs, and that another mode is
+// TestMode proves that the mode comes from the request, or else from the number of jobs, and that another mode makes
 // another history.
 func TestMode(t *testing.T) {
 	s := newSite(t, nil)
@@ -247,7 +247,7 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// TestDamagedHistory proves that a history in force whose chunks are damaged is replaced by what the files hold.
+// TestDamagedHistory proves that a history in force whose chunks are damaged is replaced by the contents of the files.
 func TestDamagedHistory(t *testing.T) {
 	s := newSite(t, nil)
 	_, err := s.imports(t, swf(0, 40))
@@ -260,8 +260,8 @@ func TestDamagedHistory(t *testing.T) {
 	}
 }
 
-// TestWhileLearning proves that no import begins while a history is learnt, and that one that could not be learnt can
-// be imported again.
+// TestWhileLearning proves that no import begins while a history is being learnt, and that a history that could not be
+// learnt can be imported again.
 func TestWhileLearning(t *testing.T) {
 	s := newSite(t, nil)
 	_, err := s.imports(t, swf(0, 40))
@@ -277,7 +277,7 @@ func TestWhileLearning(t *testing.T) {
 	}
 }
 
-// TestOtherCluster proves that rows of another cluster of the daemon are bad lines, and all others count.
+// TestOtherCluster proves that rows of another cluster of the daemon are bad lines, and that all others count.
 func TestOtherCluster(t *testing.T) {
 	s := newSite(t, nil)
 	dump := "JobIDRaw|Cluster|Submit|Start|End|NCPUS|State|Partition|User\n" +
@@ -294,7 +294,7 @@ func TestOtherCluster(t *testing.T) {
 	}
 }
 
-// TestClose proves that the import under way ends with the reason of Close, and no other begins.
+// TestClose proves that a running import ends with the reason given to Close, and that no other begins.
 func TestClose(t *testing.T) {
 	s := newSite(t, nil)
 	body, feed := io.Pipe()

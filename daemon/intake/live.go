@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// sameInstant is by how many seconds two logs of one cluster may differ about one instant.
+	// sameInstant is the maximum difference in seconds between two logs' times of one instant.
 	sameInstant = 60
-	// zoneStep is the number of seconds of which the offsets of time zones are multiples, zoneMost the greatest
-	// difference between two.
+	// zoneStep is the number of seconds of which the offsets of time zones are multiples. zoneMost is the greatest
+	// difference between two zones.
 	zoneStep = 15 * 60
 	zoneMost = 26 * 3600
-	// fewJobs is how many jobs must contradict the followed log before it is that of another cluster: a number may be
-	// given to two jobs.
+	// fewJobs is the number of jobs that must contradict the followed log before the import is taken for another
+	// cluster's log. Single contradictions happen, because a scheduler may use a number again.
 	fewJobs = 3
 )
 
-// comparison compares the jobs of an import with those of the followed log that have the same ids.
+// comparison compares the jobs of an import with the jobs of the followed log that have the same ids.
 type comparison struct {
 	seed     maphash.Seed
 	jobs     map[uint64]liveJob
-	from, to int64 // of the followed log, Unix seconds
+	from, to int64 // range of the followed log, in Unix seconds
 
 	agree, shifted, contrary int64
 	firstShifted             *difference
 	firstContrary            *difference
 }
 
-// liveJob is when a job of the followed log was submitted and started, in Unix seconds; 0 where that is not known.
+// liveJob has the submission and the start of a job in the followed log, in Unix seconds; 0 if unknown.
 type liveJob struct{ submit, start int64 }
 
 // difference is a record that differs from the followed log.
@@ -47,7 +47,7 @@ type difference struct {
 	here, log time.Time
 }
 
-// followed reads the followed log from the journal.
+// followed reads the events of the followed log from the journal.
 func (r *run) followed(ctx context.Context) (*comparison, error) {
 	c := &comparison{seed: maphash.MakeSeed(), jobs: map[uint64]liveJob{}, from: math.MaxInt64, to: math.MinInt64}
 	err := r.cfg.Store.Replay(ctx, 0, func(e modelstore.Entry) error {
@@ -59,7 +59,7 @@ func (r *run) followed(ctx context.Context) (*comparison, error) {
 	return c, err
 }
 
-// add takes in an event of the followed log.
+// add adds an event of the followed log.
 func (c *comparison) add(ev *job.Event) {
 	key := maphash.String(c.seed, ev.ID)
 	known := c.jobs[key]
@@ -80,7 +80,7 @@ func (c *comparison) add(ev *job.Event) {
 	c.from, c.to = min(c.from, ev.Time.Unix()), max(c.to, ev.Time.Unix())
 }
 
-// compare compares an event of a file.
+// compare compares an event of an imported file with the followed log.
 func (c *comparison) compare(ev *history.Event, files []history.File) {
 	if ev.File == history.Stored || ev.Kind != job.Submit && ev.Kind != job.Start {
 		return
@@ -111,7 +111,7 @@ func (c *comparison) compare(ev *history.Event, files []history.File) {
 	}
 }
 
-// isZone reports whether an offset in seconds may be that of two time zones.
+// isZone reports whether two time zones may differ by an offset in seconds.
 func isZone(off int64) bool {
 	off = abs(off)
 	rest := off % zoneStep
@@ -120,8 +120,8 @@ func isZone(off int64) bool {
 
 func abs(n int64) int64 { return max(n, -n) }
 
-// judge returns a refusal if most of the records that the followed log has too contradict it. Single ones may: a job
-// that was requeued has other instants then, and a scheduler gives a number again.
+// judge returns a refusal if most records that the import shares with the followed log contradict it. Single
+// contradictions are allowed: a requeued job has other instants, and a scheduler may use a number again.
 func (c *comparison) judge(cfg *Config) error {
 	all := c.agree + c.shifted + c.contrary
 	switch {
@@ -129,17 +129,17 @@ func (c *comparison) judge(cfg *Config) error {
 		d := c.firstShifted
 		return unprocessable(fmt.Sprintf("%s, %s off; the same goes for %d of the %d records that the followed log "+
 			"has too", d, d.here.Sub(d.log).Round(time.Minute), c.shifted, all),
-			fmt.Sprintf("nothing was taken in: is time_zone of cluster %s, which is %s, that of the files?",
+			fmt.Sprintf("nothing was imported: is time_zone of cluster %s, which is %s, that of the files?",
 				cfg.Cluster, cfg.Zone))
 	case 2*c.contrary > all && c.contrary >= fewJobs:
 		return unprocessable(fmt.Sprintf("%s; %d of the %d records that the followed log has too contradict it",
 			c.firstContrary, c.contrary, all),
-			fmt.Sprintf("nothing was taken in: are the files those of cluster %s?", cfg.Cluster))
+			fmt.Sprintf("nothing was imported: are these files of cluster %s?", cfg.Cluster))
 	}
 	return nil
 }
 
-// String says what differs.
+// String describes the difference.
 func (d *difference) String() string {
 	verb := "was submitted"
 	if d.kind == job.Start {

@@ -6,21 +6,21 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// begins shows that a stage begins, with the number of bytes or events that it has to do.
+// begins publishes that a stage begins, with the number of bytes or events that the stage will process.
 func (r *run) begins(stage string, total int64) {
 	r.began = time.Now()
 	r.shown = wire.ImportProgress{Stage: stage, Total: total}
 	r.publish()
 }
 
-// advance shows that some more is done.
+// advance adds to the published progress.
 func (r *run) advance(by int64) {
 	if r.shown.Done += by; r.shown.Done%progressEvents < by {
 		r.publish()
 	}
 }
 
-// advanceTo shows how much is done.
+// advanceTo sets the published progress.
 func (r *run) advanceTo(done int64) {
 	r.shown.Done = done
 	r.publish()

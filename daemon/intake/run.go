@@ -20,13 +20,14 @@ import (
 )
 
 const (
-	// chunkEvents is how many events a chunk has.
+	// chunkEvents is the number of events in a chunk.
 	chunkEvents = 4096
-	// quarantined bounds the bad lines of one import that go to quarantine, so that it cannot push out all others.
+	// quarantined is the maximum number of bad lines of one import that go to quarantine, so that they cannot push out
+	// all others.
 	quarantined = 1000
-	// shownBad is how many messages the report has for each reason.
+	// shownBad is the number of messages that the report shows for each reason.
 	shownBad = 3
-	// progressEvents is how many events are sorted or stored between two reports of progress.
+	// progressEvents is the number of events that are sorted or stored between two reports of progress.
 	progressEvents = 10_000
 )
 
@@ -43,18 +44,18 @@ type run struct {
 	cfg     *Config
 	request Request
 	show    func(*wire.ImportProgress)
-	inForce *past.History // nil if there is none
+	inForce *past.History // the history in force; nil if there is none
 	history *history.History
-	open    io.ReadCloser // the file that is read
-	note    string        // what is odd about it
+	open    io.ReadCloser // the file that is being read
+	note    string        // the first problem of that file
 	bad     map[string]int
 	badKept []modelstore.BadLine
 	report  wire.ImportReport
 	shown   wire.ImportProgress
-	began   time.Time // of the stage
+	began   time.Time // start of the stage
 }
 
-// begin returns an import of which nothing is done.
+// begin returns a new import that has not done anything yet.
 func (i *Importer) begin(ctx context.Context, req Request) (*run, error) {
 	r := &run{
 		cfg: &i.cfg, request: req, bad: map[string]int{},
@@ -80,13 +81,13 @@ func (i *Importer) begin(ctx context.Context, req Request) (*run, error) {
 	return r, nil
 }
 
-// storable makes an event as the pipeline takes it in, and returns an error if that cannot.
+// storable converts an event to the form in which the pipeline stores it. It returns an error if the event is invalid.
 func storable(ev *job.Event) (err error) {
 	*ev, err = pipeline.Storable(*ev)
 	return err
 }
 
-// all does the whole import.
+// all performs the whole import.
 func (r *run) all(ctx context.Context) error {
 	if err := r.addStored(ctx); err != nil {
 		return err
@@ -110,6 +111,9 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.store(ctx, s, &h); err != nil {
 		return err
 	}
+	if err := r.history.Close(); err != nil { // learning takes long and needs the memory
+		return err
+	}
 	if r.request.InForce != nil {
 		r.request.InForce()
 	}
@@ -120,15 +124,15 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-// known reports whether the history in force can be learnt and has all events already. Events of it that have become
-// too old since it was put in force are no reason to learn it again.
+// known reports whether the history in force can be learnt and already has all events. Events that have become too old
+// since it was put in force do not count: they are no reason to learn it again.
 func (r *run) known(s *survey, h *past.History) bool {
 	t := r.cfg.Learner.View(r.cfg.Cluster).Teaching
 	return r.inForce != nil && (t == nil || t.Failure == "") &&
 		(r.inForce.ID == h.ID || s.fresh == 0 && r.inForce.Mode == h.Mode)
 }
 
-// addStored adds the events of the history in force. One that is damaged is replaced by what the files hold.
+// addStored adds the events of the history in force. If that history is damaged, the files replace it.
 func (r *run) addStored(ctx context.Context) error {
 	if r.inForce == nil {
 		return nil
@@ -138,7 +142,7 @@ func (r *run) addStored(ctx context.Context) error {
 		return history.DecodeChunk(b, func(ev *history.Event) error {
 			err := r.history.Add(*ev)
 			var refused *collector.LineError
-			if errors.As(err, &refused) { // it contradicts itself within a minute: let the fold decide
+			if errors.As(err, &refused) { // two events within a minute contradict each other: the fold will decide
 				return nil
 			}
 			r.advance(1)
@@ -148,7 +152,7 @@ func (r *run) addStored(ctx context.Context) error {
 	if errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, history.ErrDamaged) {
 		r.cfg.Log.Error("the history that was imported before is damaged: import its files again",
 			zap.String("cluster", r.cfg.Cluster), zap.Error(err))
-		r.inForce = nil // also if the files have only events that could be read
+		r.inForce = nil // also if the files contain only the events that could be read
 		return nil
 	}
 	return err
@@ -171,17 +175,17 @@ func (r *run) readFiles(ctx context.Context) error {
 	}
 }
 
-// sent returns an error if the sender of the files is gone.
+// sent returns an error if the sender of the files has gone.
 func (r *run) sent() error {
 	r.report.Bytes = r.request.Files.Read()
 	if err := r.request.Files.Failed(); err != nil {
-		return unprocessable(fmt.Sprintf("the files did not come to their end: %v", err),
-			"nothing was taken in: import them again")
+		return unprocessable(fmt.Sprintf("the files are incomplete: %v", err),
+			"nothing was imported: import them again")
 	}
 	return nil
 }
 
-// readFile reads one file and judges whether it is one at all.
+// readFile reads one file and decides whether it is a log at all.
 func (r *run) readFile(ctx context.Context, name string, from io.ReadCloser) error {
 	r.open, r.note = &watchedFile{from, func() { r.advanceTo(r.request.Files.Read()) }}, ""
 	err := r.history.Read(ctx, name)
@@ -195,7 +199,7 @@ func (r *run) readFile(ctx context.Context, name string, from io.ReadCloser) err
 	case errors.Is(err, history.ErrSorting):
 		return err
 	case err != nil:
-		return unprocessable(err.Error(), "nothing was taken in: is it a log of jobs, and is the format the right one?")
+		return unprocessable(err.Error(), "nothing was imported: is it a log of jobs, and is the format the right one?")
 	}
 	f := r.history.Files[len(r.history.Files)-1]
 	r.report.Files = append(r.report.Files, wire.ImportFile{Name: f.Path, Format: f.Format, Lines: f.Records,
@@ -203,7 +207,7 @@ func (r *run) readFile(ctx context.Context, name string, from io.ReadCloser) err
 	r.report.Lines += f.Records
 	if f.Events == 0 && f.Bad > 0 && f.Bad >= f.Records {
 		return unprocessable(fmt.Sprintf("none of the %d records of %s can be used as format %s: %s", f.Records, name,
-			f.Format, r.firstOf(name)), "nothing was taken in; name the format that it has")
+			f.Format, r.firstOf(name)), "nothing was imported; give its format")
 	}
 	return nil
 }
@@ -218,7 +222,7 @@ func (r *run) firstOf(name string) string {
 	return "see the first lines"
 }
 
-// watchedFile is a file of which each piece that is read is noted.
+// watchedFile is a file that calls read after each Read, to publish the progress.
 type watchedFile struct {
 	io.ReadCloser
 	read func()
@@ -231,14 +235,14 @@ func (f *watchedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// noticed keeps what is odd first about the file that is read.
+// noticed records the first problem of the file that is being read.
 func (r *run) noticed(b source.BadLine) {
 	if r.note == "" {
 		r.note = fmt.Sprintf("line %d: %v", b.Number, b.Err)
 	}
 }
 
-// refused notes a bad line.
+// refused records a bad line.
 func (r *run) refused(b source.BadLine) {
 	if len(r.badKept) < quarantined {
 		r.badKept = append(r.badKept, modelstore.BadLine{At: r.cfg.Now(), Source: Source(r.cfg.Cluster), Path: b.Path,

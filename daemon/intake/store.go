@@ -16,10 +16,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// learningPoll is how often the progress of the learning is looked at.
+// learningPoll is the time between two checks of the learning's progress.
 const learningPoll = 200 * time.Millisecond
 
-// store stores the chunks of a history and puts it in force. After an error nothing of it is left.
+// store stores the chunks of a history and puts the history in force. On error it deletes the chunks again.
 func (r *run) store(ctx context.Context, s *survey, h *past.History) (err error) {
 	before, err := r.stored(ctx)
 	if err != nil {
@@ -54,8 +54,8 @@ func (r *run) stored(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// drop deletes what was stored of a history that is not put in force. If the store does not let it, the next start
-// does.
+// drop deletes the stored chunks of histories that are not in force. If the store returns an error, the next start
+// tries again.
 func (r *run) drop(ctx context.Context, keep []string) {
 	if err := r.cfg.Store.DropHistories(context.WithoutCancel(ctx), r.cfg.Cluster, keep...); err != nil {
 		r.cfg.Log.Warn("the chunks of an import that failed are still in the database: the next start drops them",
@@ -93,7 +93,7 @@ func (r *run) putChunks(ctx context.Context, s *survey, h *past.History) error {
 	return put()
 }
 
-// await waits until the history is learnt. The learning goes on if ctx ends before.
+// await waits until the history is learnt. If ctx ends before, the learning continues.
 func (r *run) await(ctx context.Context) error {
 	r.begins(Learning, 0)
 	done := make(chan error, 1)
@@ -114,7 +114,7 @@ func (r *run) await(ctx context.Context) error {
 	}
 }
 
-// learning shows how far the learning is.
+// learning publishes the progress of the learning.
 func (r *run) learning(t *readmodel.Teaching) {
 	r.shown.Done, r.shown.Total = t.Done, t.Total
 	p := r.shown
@@ -126,7 +126,7 @@ func (r *run) learning(t *readmodel.Teaching) {
 	r.show(&p)
 }
 
-// describe puts into the report what the history is.
+// describe adds the description of the history to the report.
 func (r *run) describe(s *survey, h *past.History) {
 	p := &r.report
 	p.Mode, p.Hash = string(h.Mode), h.Hash
@@ -136,7 +136,7 @@ func (r *run) describe(s *survey, h *past.History) {
 	}
 }
 
-// learnt puts into the report what was learnt.
+// learnt adds the results of the learning to the report.
 func (r *run) learnt(v *readmodel.View) {
 	r.report.Waits, r.report.Lifetimes = int64(v.Learning.Learnt), v.Counts.Ended
 	for _, s := range v.Scores {

@@ -10,18 +10,18 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// survey is what is known of the events of an import in their order.
+// survey summarizes the events of an import, read in their order.
 type survey struct {
 	hash                    string
 	oldest                  time.Time // older events are left out
 	events, submissions     int64
-	fresh, freshSubmissions int64 // those that no stored history has
-	tooOld                  int64 // submissions that are left out
+	fresh, freshSubmissions int64 // events and submissions that no stored history has
+	tooOld                  int64 // number of submissions that are left out
 	from, to                time.Time
 	live                    *comparison
 }
 
-// survey looks at all events once.
+// survey reads all events once and summarizes them.
 func (r *run) survey(ctx context.Context) (*survey, error) {
 	live, err := r.followed(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *survey) count(ev *history.Event) {
 	}
 }
 
-// description returns the description of the history.
+// description returns the history's description for the store.
 func (s *survey) description(mode past.Mode) past.History {
 	if mode == "" {
 		mode = past.Exact

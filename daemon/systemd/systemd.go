@@ -1,6 +1,5 @@
-// Package systemd tells the service manager how the daemon is doing: that it starts, is ready or stops, in one line
-// what it is at, and by the watchdog that it still does its work. The messages are those of sd_notify(3); without
-// $NOTIFY_SOCKET nothing is sent.
+// Package systemd reports the state of the daemon to the service manager: starting, ready or stopping, a status line,
+// and the watchdog's sign of life. The messages are those of sd_notify(3); without $NOTIFY_SOCKET nothing is sent.
 package systemd
 
 import (
@@ -15,23 +14,23 @@ import (
 )
 
 const (
-	// extendEvery and extendBy keep a start that takes long from being taken for one that hangs: each message grants
-	// extendBy more.
+	// While a start takes long, a message every extendEvery asks systemd for extendBy more. So systemd does not take
+	// the start for one that hangs.
 	extendEvery = 10 * time.Second
 	extendBy    = time.Minute
-	// statusEvery is how often the status line is looked at; it is sent where it has changed.
+	// statusEvery is the time between two checks of the status line. It is sent if it has changed.
 	statusEvery = time.Second
-	// checks is how often the service is looked at in one interval of the watchdog. sd_watchdog_enabled(3) advises 2;
-	// with 4 one check that fails by accident is no restart.
+	// checks is the number of checks of the service in one interval of the watchdog. sd_watchdog_enabled(3) recommends
+	// 2. With 4, a single check that fails by accident does not cause a restart.
 	checks = 4
 )
 
-// Service is what is reported on.
+// Service is the service whose state is reported.
 type Service struct {
-	// Status says in one line what the service is at.
+	// Status returns a one-line description of the present work.
 	Status func() string
-	// Alive returns what keeps the service from its work, nil if nothing does. limit is the watchdog's interval: what
-	// has been silent for longer does not live.
+	// Alive returns what keeps the service from its work, nil if nothing does. limit is the watchdog's interval: a part
+	// that has been silent for longer counts as dead.
 	Alive func(ctx context.Context, limit time.Duration) error
 }
 
@@ -43,7 +42,7 @@ type Manager struct {
 	status   time.Duration
 }
 
-// New returns the manager that $NOTIFY_SOCKET and $WATCHDOG_USEC tell of. log may be nil.
+// New returns the manager described by $NOTIFY_SOCKET and $WATCHDOG_USEC. log may be nil.
 func New(log *zap.Logger) *Manager {
 	if log == nil {
 		log = zap.NewNop()
@@ -57,7 +56,7 @@ func New(log *zap.Logger) *Manager {
 	return m
 }
 
-// Start calls start and, until it returns, says doing and asks for more time.
+// Start calls start and, until it returns, reports the status doing and extends the start timeout.
 func (m *Manager) Start(doing string, start func() error) error {
 	message := fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d\nSTATUS=%s", extendBy.Microseconds(), doing)
 	m.send(message)
@@ -70,7 +69,7 @@ func (m *Manager) Start(doing string, start func() error) error {
 	return err
 }
 
-// Serve reports that the service is ready, and from then on how it is, until stop is called; stop says that the service
+// Serve reports that the service is ready, and then its status until stop is called; stop reports that the service
 // stops.
 func (m *Manager) Serve(s Service) (stop func()) {
 	told := s.Status()
@@ -92,14 +91,14 @@ func (m *Manager) Serve(s Service) (stop func()) {
 	}
 }
 
-// Reload calls reload, and says that the service reloads meanwhile.
+// Reload calls reload, and reports meanwhile that the service reloads.
 func (m *Manager) Reload(reload func()) {
 	m.send(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, monotonic().Microseconds()))
 	reload()
 	m.send(daemon.SdNotifyReady)
 }
 
-// monotonic returns the time of CLOCK_MONOTONIC, by which systemd orders what it is told; 0 where there is none.
+// monotonic returns the time of CLOCK_MONOTONIC, which systemd expects in messages; 0 if the system has no such clock.
 func monotonic() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
@@ -108,26 +107,26 @@ func monotonic() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// check feeds the watchdog if the service lives.
+// check notifies the watchdog if the service is alive.
 func (m *Manager) check(ctx context.Context, s Service) {
 	ctx, cancel := context.WithTimeout(ctx, m.watchdog/checks)
 	defer cancel()
 	err := s.Alive(ctx, m.watchdog)
 	if err == nil {
 		m.send(daemon.SdNotifyWatchdog)
-	} else if context.Cause(ctx) != context.Canceled { //nolint:errorlint // the cause itself: an orderly stop
+	} else if context.Cause(ctx) != context.Canceled { //nolint:errorlint // Canceled itself is an orderly stop
 		m.log.Error("the watchdog is not fed: systemd will restart the daemon unless this passes", zap.Error(err))
 	}
 }
 
-// send is for messages whose loss harms nobody but the reader of systemctl status: failures are told in the log.
+// send sends messages that nothing depends on except the output of systemctl status. It logs failures.
 func (m *Manager) send(message string) {
 	if _, err := daemon.SdNotify(false, message); err != nil {
 		m.log.Warn("systemd cannot be told", zap.Error(err))
 	}
 }
 
-// every calls do after each period until end is called, which waits for the call under way.
+// every calls do after each period until end is called. end waits for the call under way.
 func every(period time.Duration, do func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

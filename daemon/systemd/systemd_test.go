@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/internal/notifytest"
 )
 
-// await returns the lines of the first message that has one of the wanted lines, and fails the test where none comes.
+// await returns the lines of the first message that has one of the given lines, and fails the test if none comes.
 func await(t *testing.T, messages <-chan string, line string) []string {
 	t.Helper()
 	deadline := time.NewTimer(5 * time.Minute)
@@ -48,8 +48,7 @@ func drain(messages <-chan string) (all []string) {
 
 func healthy(context.Context, time.Duration) error { return nil }
 
-// TestStartAsksForTime proves that a start which takes long asks for more time again and again, and that READY comes
-// only after it.
+// TestStartAsksForTime proves that a long start asks for more time again and again, and that READY comes only after it.
 func TestStartAsksForTime(t *testing.T) {
 	messages := notifytest.Listen(t)
 	m := New(nil)
@@ -82,7 +81,7 @@ func TestStartAsksForTime(t *testing.T) {
 	}
 }
 
-// TestStartFails proves that systemctl status shows why a start failed, and that nobody is told READY.
+// TestStartFails proves that systemctl status shows why a start failed, and that READY is not sent.
 func TestStartFails(t *testing.T) {
 	messages := notifytest.Listen(t)
 	wrong := errors.New("no such folder")
@@ -92,7 +91,7 @@ func TestStartFails(t *testing.T) {
 	await(t, messages, "STATUS=no such folder")
 }
 
-// TestStatusFollows proves that a status that changes is sent, and one that does not is not.
+// TestStatusFollows proves that a changed status is sent and an unchanged one is not.
 func TestStatusFollows(t *testing.T) {
 	messages := notifytest.Listen(t)
 	m := New(nil)
@@ -110,7 +109,7 @@ func TestStatusFollows(t *testing.T) {
 	await(t, messages, "STATUS=at 0")
 	progress.Store(1)
 	await(t, messages, "STATUS=at 1")
-	for range 5 { // asked again, with the same answer
+	for range 5 { // the status is asked for again, with the same answer
 		<-asked
 	}
 	if more := drain(messages); len(more) > 0 {
@@ -118,8 +117,8 @@ func TestStatusFollows(t *testing.T) {
 	}
 }
 
-// TestWatchdog proves that the watchdog is fed while the service lives, not while it does not, and again afterwards;
-// and that the log says why not.
+// TestWatchdog proves that the watchdog is fed while the service lives, not while it does not, and again afterwards.
+// The log says why it is not fed.
 func TestWatchdog(t *testing.T) {
 	messages := notifytest.Listen(t)
 	t.Setenv("WATCHDOG_USEC", "20000")
@@ -167,7 +166,7 @@ func TestWatchdog(t *testing.T) {
 	await(t, messages, "WATCHDOG=1")
 }
 
-// TestAnothersWatchdog proves that a watchdog that is meant for another process, or unreadable, is not fed.
+// TestAnothersWatchdog proves that a watchdog meant for another process, or an unreadable one, is not fed.
 func TestAnothersWatchdog(t *testing.T) {
 	notifytest.Listen(t)
 	for _, c := range []struct{ usec, pid string }{{"1000", "1"}, {"soon", ""}, {"-1", ""}, {"", ""}} {
@@ -179,7 +178,7 @@ func TestAnothersWatchdog(t *testing.T) {
 	}
 }
 
-// TestWithoutManager proves that a daemon which nobody watches works the same and says nothing.
+// TestWithoutManager proves that a daemon without a service manager works as usual and sends nothing.
 func TestWithoutManager(t *testing.T) {
 	t.Setenv("NOTIFY_SOCKET", "")
 	core, logs := observer.New(zapcore.DebugLevel)
@@ -194,7 +193,8 @@ func TestWithoutManager(t *testing.T) {
 	}
 }
 
-// A reload is told at its beginning, with the instant by which systemd orders messages, and at its end.
+// TestReload proves that a reload is reported at its beginning, with the instant by which systemd orders messages, and
+// at its end.
 func TestReload(t *testing.T) {
 	messages := notifytest.Listen(t)
 	New(nil).Reload(func() {

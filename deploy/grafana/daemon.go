@@ -8,13 +8,13 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// daemon reports whether waitcastd itself is well.
+// daemon returns the dashboard that shows the health of waitcastd itself.
 func daemon() board {
 	instances := choice("instance", "Daemon", "label_values(waitcast_build_info, instance)", true)
 	return board{
 		name: "daemon", title: "daemon",
-		about: "Whether the daemon is well: the logs it reads, the scheduler it asks, its database, its work in " +
-			"the background, HTTP, memory.",
+		about: "The state of the daemon: the logs that it reads, the scheduler that it queries, its " +
+			"database, its work in the background, HTTP, memory.",
 		variables: []cog.Builder[dashboard.VariableModel]{dataSource(), clusters(true), instances},
 		rows: []row{
 			{"Is it well?", daemonNow()},
@@ -28,11 +28,11 @@ func daemon() board {
 }
 
 const (
-	// process selects a daemon, whatever its clusters.
+	// process selects a daemon, with all its clusters.
 	process = `instance=~"$instance"`
 	// ofCluster selects the sources of clusters.
 	ofCluster = `instance=~"$instance",cluster=~"$cluster"`
-	// ofSource selects what is told by source only, whose name begins with the cluster's.
+	// ofSource selects series that have only the label source, whose name begins with the cluster's.
 	ofSource = `instance=~"$instance",source=~"$cluster/.+"`
 )
 
@@ -42,19 +42,21 @@ func daemonNow() []panel {
 			queries: ask(expr, ""), says: says}
 	}
 	return []panel{
-		bad("Database", `max(waitcast_store_failing{`+process+`})`, "Failing: new records wait, and answers will "+
-			"become stale. Look for a full disk, permissions, another process; the log names the reason.",
+		bad("Database", `max(waitcast_store_failing{`+process+`})`,
+			"If it fails, new records wait, and answers become stale. Check for a full disk, permissions, "+
+				"another process; the log names the reason.",
 			map[string]string{"0": "works", "1": "failing"}),
-		bad("Sources with a problem", `sum(waitcast_source_problem{`+ofCluster+`})`, "Sources that something keeps "+
-			"from being read: a missing file, permissions, a command that fails. GET /readyz and the log name it.",
+		bad("Sources with a problem", `sum(waitcast_source_problem{`+ofCluster+`})`,
+			"Sources that cannot be read: a missing file, permissions, a command that fails. GET /readyz "+
+				"and the log name the problem.",
 			nil),
-		bad("Failed calls in a row", `max(waitcast_snapshot_consecutive_failures{`+ofCluster+`})`, "Calls of the "+
-			"scheduler's command that failed since the last that did not. The daemon asks ever less often while they "+
-			"do.", nil),
+		bad("Failed calls in a row", `max(waitcast_snapshot_consecutive_failures{`+ofCluster+`})`,
+			"Failed calls of the scheduler's command since the last successful one. The daemon calls less "+
+				"and less often while they fail.", nil),
 		{
 			kind: number, title: "Bytes not read yet", unit: amount, w: 4, h: 4, steps: rising(1<<20, 100<<20),
-			about: "What the logs hold beyond what was read. Large at the first start; if it stays, the daemon " +
-				"does not keep up or a log cannot be read.",
+			about: "Bytes in the logs that the daemon has not read yet. Their number is large at the first " +
+				"start; if it stays, the daemon does not keep up or a log cannot be read.",
 			queries: ask(`sum(waitcast_tail_lag_bytes{`+ofSource+`})`, "behind"),
 		},
 		{
@@ -65,7 +67,8 @@ func daemonNow() []panel {
 		},
 		{
 			kind: list, title: "Versions", unit: plain, w: 4, h: 4, names: []string{""},
-			about:   "Which daemons run, and of which version. Several versions at once: an upgrade is not finished.",
+			about: "The running daemons and their versions. Several versions at once mean that an upgrade is not " +
+				"finished.",
 			queries: ask(`max by (instance, version) (waitcast_build_info{`+process+`})`, ""),
 		},
 	}
@@ -87,31 +90,31 @@ func daemonLogs() []panel {
 				"{{source}} {{reason}}"),
 		},
 		{
-			title: "What events were worth", unit: perSec, w: 8, h: 8, min: at(0),
-			about: "Events a second by what the picture made of them. Duplicates are normal where two sources tell " +
-				"the same; orphans tell of jobs of which too little is known, and should be few after the first days.",
+			title: "Effects of events", unit: perSec, w: 8, h: 8, min: at(0),
+			about: "Events a second by their effect. Duplicates are normal if two sources report the same. " +
+				"Orphans belong to jobs about which too little is known, and should be few after the first " +
+				"days.",
 			queries: ask(`sum by (verdict) (rate(waitcast_events_total{`+ofCluster+`}[$__rate_interval]))`,
 				"{{verdict}}"),
 		},
 		{
-			title: "Since a source last told something", unit: seconds, w: 8, h: 8, min: at(0), log: true,
-			about: "By the daemon's clock. Compare a source with its own past: one that tells something every " +
-				"minute and is silent for an hour has a problem. " +
-				"Sources that have told nothing since the start are left out.",
+			title: "Time since the newest line of a source", unit: seconds, w: 8, h: 8, min: at(0), log: true,
+			about: "By the daemon's clock. Compare a source with its past: one that has a line every minute and " +
+				"then none for an hour has a problem. Sources without a line since the start are left out.",
 			queries: ask(age("waitcast_source_last_line_timestamp_seconds", ofCluster)+
 				` and on (job, instance, cluster, source) waitcast_source_last_line_timestamp_seconds{`+ofCluster+
 				`} > 0`, "{{source}}"),
 		},
 		{
 			title: "Bytes not read yet", unit: amount, w: 8, h: 8, min: at(0),
-			about: "Falls to 0 after a start and stays there. " +
-				"A line that rises says that the daemon does not keep up, or cannot read.",
+			about: "Falls to 0 after a start and stays there. A rising line means that the daemon does not keep " +
+				"up, or cannot read.",
 			queries: ask(`max by (source) (waitcast_tail_lag_bytes{`+ofSource+`})`, "{{source}}"),
 		},
 		{
 			title: "Rotations and problems of files", unit: plain, w: 8, h: 8, min: at(0),
-			about: "What happened to the files. Rotations should come as they are configured. A truncation can lose " +
-				"lines: prefer rotation by rename.",
+			about: "Rotations and problems of the files. Rotations should occur as configured. A truncation can " +
+				"lose lines: prefer rotation by rename.",
 			queries: []query{
 				{`sum by (source) (increase(waitcast_tail_rotations_total{` + ofSource + `}[$__rate_interval]))`,
 					"{{source}} rotations"},
@@ -129,8 +132,8 @@ func daemonSnapshots() []panel {
 		{
 			title: "How long the scheduler takes to answer", unit: seconds, w: 12, h: 8, min: at(0),
 			none: "no scheduler is asked",
-			about: "Median and 99 % of the calls of the last hour. A rise is load of the scheduler, seldom ours: at " +
-				"most one call runs at a time.",
+			about: "Median and 99 % of the calls of the last hour. A rise usually comes from other load on the " +
+				"scheduler: waitcast runs at most one call at a time.",
 			queries: []query{
 				{`histogram_quantile(0.5, sum by (source, le) (rate(waitcast_snapshot_seconds_bucket{` + ofCluster +
 					`}[1h])))`, "{{source}} median"},
@@ -140,8 +143,8 @@ func daemonSnapshots() []panel {
 		},
 		{
 			title: "Failed calls", unit: plain, w: 12, h: 8, min: at(0), none: "no scheduler is asked",
-			about: "Calls that failed, by reason: start (the command cannot be run), timeout, exit (it said no), " +
-				"output (of no use). Single ones do no harm: the next call makes up for them.",
+			about: "Calls that failed, by reason: start (the command cannot be run), timeout, exit (it failed), " +
+				"output (unusable). Single failures do no harm: the next call replaces them.",
 			queries: ask(`sum by (source, reason) (increase(waitcast_snapshot_failures_total{`+ofCluster+
 				`}[$__rate_interval]))`, "{{source}} {{reason}}"),
 		},
@@ -157,23 +160,22 @@ func daemonWork() []panel {
 	return []panel{
 		{
 			title: "Time of a transaction", unit: seconds, w: 6, h: 8, min: at(0), steps: rising(.5, 2), limit: true,
-			about: "What a commit to the database takes. Above the lower line the disk is slow or shared; new " +
-				"forecasts come that much later.",
+			about: "Time of a commit to the database. Above the lower line the disk is slow or shared; new " +
+				"forecasts are later by that time.",
 			queries: []query{{quantile("0.5", "waitcast_store_commit_seconds"), "median"},
 				{quantile("0.99", "waitcast_store_commit_seconds"), "99 %"}},
 		},
 		{
 			title: "Time of a refit", unit: seconds, w: 6, h: 8, min: at(0), steps: rising(.05, .5), limit: true,
-			about: "What it takes to fit the models of a cluster to what they have learnt. It is part of the way " +
-				"from a log line to a new forecast, which should stay under 100 ms.",
+			about: "Time to update the fitted models of a cluster. It is part of the time from a log line to a " +
+				"new forecast, which should stay under 100 ms.",
 			queries: []query{{quantile("0.5", "waitcast_model_refit_seconds"), "median"},
 				{quantile("0.99", "waitcast_model_refit_seconds"), "99 %"}},
 		},
 		{
 			title: "Work in the background", unit: seconds, w: 6, h: 8, min: at(0),
-			about: "What the newest training of trees, simulation of a large pool and forecast of the load took. 0 " +
-				"until there was one since the start; " +
-				"they run beside the answers and take at most their share of the machine.",
+			about: "Time of the newest training of trees, simulation of a large pool and forecast of the load. " +
+				"It is 0 until the first one since the start. They run in the background.",
 			queries: []query{
 				{`max by (cluster) (waitcast_engine_training_seconds{` + ofCluster + `})`, "{{cluster}} training"},
 				{`max by (cluster) (waitcast_engine_simulation_seconds{` + ofCluster + `})`, "{{cluster}} simulation"},
@@ -183,8 +185,8 @@ func daemonWork() []panel {
 		},
 		{
 			title: "Does training keep up?", unit: share, w: 6, h: 8, min: at(0), steps: rising(.2, .5), limit: true,
-			about: "Waits that were learnt since the training of the trees in force began, as a part of those they " +
-				"can be trained on; and what failed within the hour. Above the lower line for days: " +
+			about: "Waits learnt since the training of the current trees began, as a share of the waits for " +
+				"training; and failed trainings of the last hour. If it is above the lower line for days, " +
 				"training fails or is too slow.",
 			queries: []query{
 				{`max by (cluster) (waitcast_engine_trees_behind_waits{` + ofCluster + `} / (waitcast_engine_rows{` +
@@ -203,8 +205,8 @@ func daemonProgress() []panel {
 	return []panel{
 		{
 			title: "Views, and errors of the database", unit: perSec, w: 12, h: 8, min: at(0),
-			about: "Views that were published and failed operations of the database, a second. No views while lines " +
-				"are read: the writer is stuck; errors: see the log.",
+			about: "Published views, and failed operations of the database, a second. If there are no views " +
+				"while lines are read, the writer is stuck. The log explains errors.",
 			queries: []query{
 				{`sum(rate(waitcast_views_published_total{` + process + `}[$__rate_interval]))`, "views published"},
 				{`sum(rate(waitcast_store_errors_total{` + process + `}[$__rate_interval]))`, "errors of the database"},
@@ -212,8 +214,8 @@ func daemonProgress() []panel {
 		},
 		{
 			title: "Forecasts and waits", unit: plain, w: 12, h: 8, min: at(0),
-			about: "Forecasts whose jobs still wait, and waits that forecasts have learnt from. The second should " +
-				"rise steadily; if it stands while jobs start, starts are not being told.",
+			about: "Forecasts whose jobs still wait, and waits that forecasts have learnt from. The second " +
+				"should rise steadily; if it does not while jobs start, the logs do not report the starts.",
 			queries: []query{
 				{`max by (cluster) (waitcast_forecasts_open{` + ofCluster + `})`, "{{cluster}} open"},
 				{`max by (cluster) (waitcast_forecasts_waits_learnt{` + ofCluster + `})`, "{{cluster}} learnt"},
@@ -231,21 +233,21 @@ func daemonHTTP() []panel {
 	return []panel{
 		{
 			title: "Requests", unit: "reqps", w: 8, h: 8, min: at(0),
-			about: "Requests a second by status. 4xx are questions that make no sense (an unknown queue); 503 " +
-				"means that there is nothing to forecast with yet; 500 is a bug.",
+			about: "Requests a second by status. 4xx are wrong requests (an unknown queue); 503 means that no " +
+				"forecast is possible yet; 500 is a bug.",
 			queries: ask(`sum by (code) (rate(waitcast_http_requests_total{`+process+
 				`}[$__rate_interval]))`, "{{code}}"),
 		},
 		{
 			title: "Time of an answer", unit: seconds, w: 8, h: 8, min: at(0), steps: rising(.005, .05), limit: true,
-			about: "Median and 99 % by method, scrapes of the metrics included. The lower line is what an answer " +
-				"to GET /v1/wait should keep.",
+			about: "Median and 99 % by method, scrapes of the metrics included. The lower line is the limit for " +
+				"answers to GET /v1/wait.",
 			queries: []query{quantile("0.5"), quantile("0.99")},
 		},
 		{
 			title: "Clients that watch", unit: plain, w: 8, h: 8, min: at(0),
-			about: "Clients of /v1/watch, and those that were dropped because they did not read. Dropped ones come " +
-				"back by themselves; many mean slow networks.",
+			about: "Clients of /v1/watch, and those that were dropped because they did not read. Dropped clients " +
+				"reconnect automatically; many mean slow networks.",
 			queries: []query{
 				{`sum(waitcast_watch_subscribers{` + process + `})`, "watching"},
 				{`sum(increase(waitcast_watch_dropped_total{` + process + `}[$__rate_interval]))`, "dropped"},
@@ -255,14 +257,14 @@ func daemonHTTP() []panel {
 }
 
 func daemonProcess() []panel {
-	// Only processes of waitcast: others may have the same instance label.
+	// Only processes of waitcast, because others may have the same instance label.
 	with := ` and on (job, instance) waitcast_build_info{` + process + `}`
 	gauge := func(metric string) string { return metric + `{` + process + `}` + with }
 	return []panel{
 		{
 			title: "Memory", unit: amount, w: 6, h: 8, min: at(0),
-			about: "What the process holds, and the heap of it. A year of a cluster with a million jobs takes about " +
-				"256 MiB; a line that rises for days without a rise of the jobs is a leak.",
+			about: "Memory of the process, and its heap. A year of a cluster with a million jobs takes about 256 " +
+				"MiB; a line that rises for days without a rise of the jobs is a leak.",
 			queries: []query{
 				{gauge("process_resident_memory_bytes"), "{{instance}} resident"},
 				{gauge("go_memstats_heap_inuse_bytes"), "{{instance}} heap"},
@@ -270,19 +272,19 @@ func daemonProcess() []panel {
 		},
 		{
 			title: "Processor time", unit: share, w: 6, h: 8, min: at(0),
-			about: "1 is one processor. Trainings and simulations show as plateaus; full use without end means " +
-				"that lines come faster than they can be forecast.",
+			about: "1 is one processor. Trainings and simulations show as plateaus; permanent full use means " +
+				"that lines arrive faster than they can be forecast.",
 			queries: ask(`rate(process_cpu_seconds_total{`+process+`}[$__rate_interval])`+with, "{{instance}}"),
 		},
 		{
 			title: "Goroutines", unit: plain, w: 6, h: 8, min: at(0),
-			about:   "Some tens, and one or two for each client. A line that only rises is a leak.",
+			about:   "Usually some tens, and one or two for each client. A line that only rises is a leak.",
 			queries: ask(gauge("go_goroutines"), "{{instance}}"),
 		},
 		{
 			title: "Open files", unit: share, w: 6, h: 8, min: at(0), max: at(1), steps: rising(.7, .9), limit: true,
-			about: "Part of the files that the process may have open. Near 1 logs cannot be opened and clients are " +
-				"refused: raise LimitNOFILE.",
+			about: "Open files as a share of the limit of the process. Near 1 logs cannot be opened and clients " +
+				"are refused: raise LimitNOFILE.",
 			queries: ask(`process_open_fds{`+process+`} / process_max_fds{`+process+`}`+with, "{{instance}}"),
 		},
 	}

@@ -1,5 +1,5 @@
-// Package grafana makes waitcast's Grafana dashboards: JSON files beside it, written by go generate, which the tests
-// compare with the metrics that a daemon has.
+// Package grafana generates waitcast's Grafana dashboards. go generate writes them as JSON files into this folder; the
+// tests compare them with the metrics of a daemon.
 package grafana
 
 //go:generate go run ./generate
@@ -16,7 +16,7 @@ import (
 
 // File is one dashboard as Grafana loads it.
 type File struct {
-	// Name is that of the file.
+	// Name is the name of the file.
 	Name string
 	JSON []byte
 }
@@ -57,11 +57,11 @@ type row struct {
 // columns is the width of Grafana's grid.
 const columns = 24
 
-// tag is that of all the dashboards, by which they link to each other.
+// tag is the tag of all the dashboards, by which they link to each other.
 const tag = "waitcast"
 
-// build lays the panels out. The library calls this schema deprecated: the next one needs Grafana 12.2 or newer, this
-// one all of them load.
+// build lays the panels out. The library calls this schema deprecated. But the next schema needs Grafana 12.2 or newer,
+// and all versions load this one.
 //
 //nolint:staticcheck // see above
 func (b *board) build() (dashboard.Dashboard, error) {
@@ -94,30 +94,30 @@ func (b *board) build() (dashboard.Dashboard, error) {
 		y += line
 	}
 	built, err := d.Build()
-	for i := range built.Templating.List { // of intervals only; the library says it of all
+	for i := range built.Templating.List { // for intervals only, but the library sets it for all variables
 		built.Templating.List[i].Auto, built.Templating.List[i].AutoMin, built.Templating.List[i].AutoCount = nil, nil,
 			nil
 	}
 	return built, err
 }
 
-// ready is a panel that is built already.
+// ready is a panel that is already built.
 type ready struct{ dashboard.Panel }
 
 // Build implements cog.Builder.
 func (r ready) Build() (dashboard.Panel, error) { return r.Panel, nil }
 
-// source is the data source that is chosen in the dashboard.
+// source returns the data source that is selected in the dashboard.
 func source() common.DataSourceRef {
 	return common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
 }
 
-// dataSource is the variable of the data source.
+// dataSource returns the variable of the data source.
 func dataSource() cog.Builder[dashboard.VariableModel] {
 	return dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")
 }
 
-// choice is a variable of the values of a label.
+// choice returns a variable with the values of a label.
 func choice(name, label, query string, several bool) cog.Builder[dashboard.VariableModel] {
 	v := dashboard.NewQueryVariableBuilder(name).Label(label).Query(dashboard.StringOrMap{String: &query}).
 		Datasource(source()).Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Sort(dashboard.VariableSortNaturalAsc)
@@ -132,7 +132,7 @@ func choice(name, label, query string, several bool) cog.Builder[dashboard.Varia
 	return v.Multi(true).IncludeAll(true).AllValue(".*").Current(all)
 }
 
-// clusters and queues are the variables that every dashboard has.
+// clusters and queues return the variables that every dashboard has.
 func clusters(several bool) cog.Builder[dashboard.VariableModel] {
 	return choice("cluster", "Cluster", "label_values(waitcast_as_of_timestamp_seconds, cluster)", several)
 }

@@ -17,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// saved is a dashboard as a reader of its JSON sees it.
+// saved is a dashboard with the parts of its JSON that the tests need.
 type saved struct {
 	UID           string
 	Title         string
@@ -71,7 +71,7 @@ func load(t *testing.T) map[string]*saved {
 	return out
 }
 
-// TestCommitted proves that the committed files are what the generator makes.
+// TestCommitted proves that the committed files are the generator's output.
 func TestCommitted(t *testing.T) {
 	files, err := Dashboards()
 	if err != nil {
@@ -91,8 +91,8 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// TestPanels proves that every panel says what to conclude, has a unit and questions, a place of its own on the grid
-// and a number of its own, and that dashboards have names of their own.
+// TestPanels proves that every panel says what to conclude and has a unit, queries, its own place on the grid and its
+// own number, and that dashboards have different names.
 func TestPanels(t *testing.T) {
 	uids := map[string]string{}
 	for name, d := range load(t) {
@@ -149,8 +149,8 @@ func checkPanel(t *testing.T, name string, p *savedPanel) {
 	}
 }
 
-// TestVariables proves that every dashboard chooses its data source and cluster, that all variables are used, and that
-// none is that there is not.
+// TestVariables proves that every dashboard lets its reader choose data source and cluster, and that it uses exactly
+// the variables that exist.
 func TestVariables(t *testing.T) {
 	for name, d := range load(t) {
 		have := map[string]bool{}
@@ -171,8 +171,8 @@ func TestVariables(t *testing.T) {
 	}
 }
 
-// expressions returns every question of every dashboard by where it is, those of the variables among them, with all
-// variables put in.
+// expressions returns every query of every dashboard by its place, including those of the variables, with values for
+// all variables.
 func expressions(t *testing.T, values *strings.Replacer) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -196,13 +196,13 @@ func expressions(t *testing.T, values *strings.Replacer) map[string]string {
 	return out
 }
 
-// anything lets every variable stand for all its values.
+// anything makes every variable stand for all its values.
 func anything() *strings.Replacer {
 	return strings.NewReplacer("$__rate_interval", "5m", "$cluster", ".*", "$queue", ".*", "$size", ".*", "$instance",
 		".*", "$horizon", "1h")
 }
 
-// TestExpressionsParse proves that Prometheus takes every question.
+// TestExpressionsParse proves that Prometheus can parse every query.
 func TestExpressionsParse(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
@@ -234,8 +234,8 @@ func TestExpressionsParse(t *testing.T) {
 	}
 }
 
-// TestMetricsExist proves that every metric and every label that a dashboard asks for is in docs/metrics.md, which a
-// test of the daemon holds against what it exports, or of the Go runtime and the process.
+// TestMetricsExist proves that every metric and every label in a dashboard's query is in docs/metrics.md, which a test
+// of the daemon compares with its exported metrics, or belongs to the Go runtime and the process.
 func TestMetricsExist(t *testing.T) {
 	known := documented(t)
 	for metric, labels := range runtimeMetrics(t) {
@@ -302,7 +302,8 @@ func documented(t *testing.T) map[string][]string {
 	return out
 }
 
-// runtimeMetrics returns those that the daemon's registry has beside its own.
+// runtimeMetrics returns the labels of the metrics of the Go runtime and the process, which the daemon's registry also
+// has.
 func runtimeMetrics(t *testing.T) map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -319,7 +320,7 @@ func runtimeMetrics(t *testing.T) map[string][]string {
 	return out
 }
 
-// TestProvisioning proves that the examples are YAML with what Grafana wants of them.
+// TestProvisioning proves that the examples are YAML with the keys that Grafana needs.
 func TestProvisioning(t *testing.T) {
 	for name, key := range map[string]string{"datasources": "datasources", "dashboards": "providers"} {
 		data, err := os.ReadFile(filepath.Join("provisioning", name, "waitcast.yaml"))

@@ -23,12 +23,12 @@ import (
 	"github.com/waitcast/waitcast/daemon/demo"
 )
 
-// patience is how long the demonstration may take until every panel has something to show.
+// patience is how long the demonstration may take until every panel has data.
 const patience = 5 * time.Minute
 
-// TestPanelsAreAlive proves that every question of every dashboard has an answer where a Prometheus scrapes a
-// demonstration, but for those that are of alerts and of a scheduler that is asked, which a demonstration has not, and
-// of outcomes of forecasts of the load, which come after hours; and that native histograms are stored.
+// TestPanelsAreAlive proves that every query of every dashboard has data when a Prometheus scrapes a demonstration, and
+// that native histograms are stored. The exceptions are queries about alerts and about a scheduler that is asked, which
+// a demonstration lacks, and about outcomes of forecasts of the load, which come after hours.
 func TestPanelsAreAlive(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: it takes a minute or two")
@@ -78,7 +78,7 @@ func demonstrate(t *testing.T) string {
 	go func() {
 		done <- demo.Run(ctx,
 			demo.Options{Listen: "127.0.0.1:0", Speed: 600, Seed: 1, Version: "test", Log: zap.NewNop(), Out: w})
-		_ = w.Close() // never fails
+		_ = w.Close() // it never fails
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -95,7 +95,7 @@ func demonstrate(t *testing.T) string {
 			text.Write(buf[:n])
 			if m := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)`).FindStringSubmatch(text.String()); m != nil {
 				found <- m[1]
-				_, _ = io.Copy(io.Discard, r) // until it ends
+				_, _ = io.Copy(io.Discard, r) // until the demonstration ends
 				return
 			}
 			if err != nil {
@@ -138,7 +138,7 @@ func scrape(t *testing.T, program, target string) string {
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = cmd.Wait() // killed
+		_ = cmd.Wait() // it was killed
 	})
 	base := "http://" + address
 	deadline, tick := time.NewTimer(patience), time.NewTicker(100*time.Millisecond)
@@ -156,7 +156,7 @@ func scrape(t *testing.T, program, target string) string {
 	}
 }
 
-// answers returns how many series a question has now.
+// answers returns the number of series that a query has now.
 func answers(ctx context.Context, base, expr string) (int, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/v1/query?query="+url.QueryEscape(expr), nil)
 	if err != nil {

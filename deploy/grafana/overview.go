@@ -5,17 +5,17 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// horizons is the variable of how far ahead the load is forecast.
+// horizons returns the variable for the horizon of the load forecast.
 func horizons() cog.Builder[dashboard.VariableModel] {
 	return choice("horizon", "Load in",
 		`label_values(waitcast_load_forecast_queued_jobs{cluster=~"$cluster"}, horizon)`, false)
 }
 
-// overview is for everybody: what would a job wait, and what is coming.
+// overview returns the dashboard for all users: the wait that a job would have, and the load to come.
 func overview() board {
 	return board{
 		name: "overview", title: "overview",
-		about:     "What a job would wait now in each queue, what the queues hold, and where the load is going.",
+		about:     "The wait of a job submitted now in each queue, the jobs in the queues, and the coming load.",
 		variables: []cog.Builder[dashboard.VariableModel]{dataSource(), clusters(true), queues(true), horizons()},
 		rows: []row{
 			{"Now", overviewNow()},
@@ -27,7 +27,7 @@ func overview() board {
 	}
 }
 
-// age is how much older than the daemon's clock an instant of a cluster or a source is.
+// age returns by how much an instant of a cluster or a source is behind the daemon's clock.
 func age(metric, selector string) string {
 	return "waitcast_clock_timestamp_seconds - on (job, instance) group_right () " + metric + "{" + selector + "}"
 }
@@ -37,42 +37,43 @@ func overviewNow() []panel {
 		{
 			kind: number, title: "Longest median wait", unit: seconds, w: 4, h: 4, steps: rising(4*3600, 86400),
 			none: "no forecast",
-			about: "The median forecast of a typical job in the queue and size class where it is longest. Half of " +
-				"such jobs would wait longer. Above a day users will look elsewhere: see below which queue it is.",
+			about: "The median forecast of a typical job in the queue and size class where it is longest. Half " +
+				"of such jobs would wait longer. If it exceeds a day, find the queue in the panels below.",
 			queries: ask(`max(waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue",level="0.5"})`,
 				"median"),
 		},
 		{
 			kind: number, title: "Jobs waiting", unit: plain, w: 4, h: 4,
-			about: "Jobs that compete for processors now; held ones are left out. A line that rises for days while " +
-				"processors are busy means that more work comes than the machine can do.",
+			about: "Jobs that compete for processors now, without held ones. If the line rises for days while " +
+				"processors are busy, more work arrives than the machine can do.",
 			queries: ask(`sum(waitcast_queue_jobs{cluster=~"$cluster",queue=~"$queue",state="queued"})`, "waiting"),
 		},
 		{
 			kind: number, title: "Processors in use", unit: share, w: 4, h: 4, min: at(0), max: at(1),
-			about: "Part of the machine that running jobs hold, all queues together. Low while jobs wait: " +
-				"something keeps them back, such as limits, reservations, or jobs too wide for what is free.",
+			about: "Share of the machine that running jobs use, all queues together. If it is low while jobs " +
+				"wait, something keeps them back: limits, reservations, or too few free processors for wide " +
+				"jobs.",
 			queries: ask(`sum(waitcast_queue_procs{cluster=~"$cluster",state="running"}) / `+
 				`sum(waitcast_capacity_procs{cluster=~"$cluster"})`, "in use"),
 		},
 		{
 			kind: number, title: "Probability of saturation", unit: share, w: 4, h: 4, min: at(0), max: at(1),
 			steps: rising(.5, .9), none: "not forecast yet",
-			about: "Probability that the queue grows without bound if jobs go on coming as they do. Above 90 % for " +
-				"long: waits will only get longer until users send less or the machine grows.",
+			about: "Probability that the queue grows without bound if jobs keep arriving as they do. If it stays " +
+				"above 90 %, waits get longer until users submit less or the machine grows.",
 			queries: ask(`max(waitcast_load_forecast_saturation_probability_ratio{cluster=~"$cluster"})`, "saturation"),
 		},
 		{
-			kind: number, title: "Age of the picture", unit: seconds, w: 4, h: 4, steps: rising(600, 3600),
-			about: "How old the newest record behind the forecasts is. On a quiet machine some minutes are normal; " +
-				"if it only rises while jobs run, a log is not being read: see the dashboard of the daemon.",
+			kind: number, title: "Age of the newest record", unit: seconds, w: 4, h: 4, steps: rising(600, 3600),
+			about: "Age of the newest record behind the forecasts. On a quiet machine some minutes are normal. " +
+				"If it only rises while jobs run, a log is not being read: see the dashboard of the daemon.",
 			queries: ask("max("+age("waitcast_as_of_timestamp_seconds", `cluster=~"$cluster"`)+")", "age"),
 		},
 		{
 			kind: number, title: "Answers", unit: plain, w: 4, h: 4, steps: alarm(),
 			says: map[string]string{"0": "fresh", "1": "stale"},
-			about: "Stale means that forecasts are answered for the picture as it was, because the logs have told " +
-				"nothing for longer than the limit or cannot be read. Do not trust them until it is fresh again.",
+			about: "Stale means that forecasts describe an old state, because the logs have had no new line for " +
+				"longer than the limit or cannot be read. Do not trust them until the state is fresh again.",
 			queries: ask(`max(waitcast_stale{cluster=~"$cluster"})`, "stale"),
 		},
 	}
@@ -85,17 +86,17 @@ func overviewWaits() []panel {
 	}
 	fanned := fan(panel{
 		title: "Wait in $queue", unit: seconds, w: 8, h: 8, log: true, min: at(0), repeat: "queue",
-		about: "Forecast quantiles of a typical job, of the size class that waits longest: with probability .5 the " +
-			"wait is below the line 0.5, with .9 below 0.9. A wide band means that nobody can know; " +
-			"plan with its upper end.",
+		about: "Forecast quantiles of a typical job, of the size class that waits longest: with probability " +
+			".5 the wait is below the line 0.5, with .9 below 0.9. A wide band means that the wait is " +
+			"uncertain; plan with its upper end.",
 	}, `max by (level) (waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue"})`, [2]string{"0.9", "0.1"},
 		[2]string{"0.75", "0.25"})
 	return []panel{
 		{
 			title: "Median wait by queue and size", unit: seconds, w: 14, h: 9, log: true, min: at(0),
-			about: "The median forecast of a typical job of each queue and size class (in processors), if it were " +
-				"submitted then. Choose the line that is lowest for your job; lines that cross say that another size " +
-				"or queue has become better.",
+			about: "The median forecast of a typical job of each queue and size class (in processors), if it " +
+				"were submitted then. Choose the lowest line that suits your job. Where lines cross, another " +
+				"size or queue becomes better.",
 			queries: ask(`max by (cluster, queue, size) `+
 				`(waitcast_forecast_wait_seconds{cluster=~"$cluster",queue=~"$queue",level="0.5"})`,
 				"{{cluster}} {{queue}} {{size}}"),
@@ -104,7 +105,8 @@ func overviewWaits() []panel {
 			kind: list, title: "What a job would wait now", unit: seconds, w: 10, h: 9, steps: rising(4*3600, 86400),
 			none: "no forecast",
 			about: "Half of the typical jobs of a queue and size class would start within the median, 95 of 100 " +
-				"within the last column. A queue without a line has had no job lately or no forecast is possible yet.",
+				"within the last column. A queue without a row has had no recent job, or no forecast is " +
+				"possible yet.",
 			queries: []query{level("0.5"), level("0.9"), level("0.95")}, names: []string{"median", "90 %", "95 %"},
 		},
 		fanned,
@@ -115,8 +117,8 @@ func overviewQueues() []panel {
 	return []panel{
 		{
 			title: "Jobs by state", unit: plain, w: 8, h: 8, stacked: true, min: at(0),
-			about: "All jobs that the chosen queues hold. Held jobs wait for something else than processors: many " +
-				"of them are no load, but will be one when they are released.",
+			about: "All jobs in the chosen queues. Held jobs wait for something other than processors: they are " +
+				"no load now, but become load when they are released.",
 			queries: ask(`sum by (state) (waitcast_queue_jobs{cluster=~"$cluster",queue=~"$queue"})`, "{{state}}"),
 		},
 		{
@@ -128,8 +130,8 @@ func overviewQueues() []panel {
 		},
 		{
 			title: "Processors in use by queue", unit: plain, w: 8, h: 8, min: at(0),
-			about: "Processors that running jobs hold, and how many the cluster has. A gap under the line of the " +
-				"capacity while jobs wait is what wide jobs or outages cost.",
+			about: "Processors that running jobs use, and the capacity of the cluster. A gap below the capacity " +
+				"while jobs wait is the cost of wide jobs or outages.",
 			queries: []query{
 				{`sum by (cluster, queue) (waitcast_queue_procs{cluster=~"$cluster",queue=~"$queue",state="running"})`,
 					"{{cluster}} {{queue}}"},
@@ -141,25 +143,26 @@ func overviewQueues() []panel {
 
 func overviewLoad() []panel {
 	bands := [][2]string{{"0.95", "0.05"}, {"0.75", "0.25"}}
-	about := " The band from 0.05 to 0.95 should hold nine of ten outcomes; " +
-		"the dashboard of accuracy tells whether it does."
+	about := " The band from 0.05 to 0.95 should hold nine of ten outcomes; the dashboard of accuracy " +
+		"shows whether it does."
 	return []panel{
 		fan(panel{
 			title: "Processors in use, forecast for $horizon ahead", unit: share, w: 8, h: 8, min: at(0), max: at(1),
-			about: "What part of the machine will be busy, as it was forecast at each time for so much later. If the " +
-				"upper band stays well below 1 there will be room: submit then." + about,
+			about: "Forecast share of the machine in use. Each point is the forecast made at that time, for the " +
+				"chosen time later. If the upper band stays well below 1 there will be room: submit then." + about,
 		}, `max by (level) (waitcast_load_forecast_utilization_ratio{cluster=~"$cluster",horizon="$horizon"})`,
 			bands...),
 		fan(panel{
 			title: "Jobs waiting, forecast for $horizon ahead", unit: plain, w: 8, h: 8, min: at(0),
-			about: "How many jobs will compete for processors, as it was forecast at each time for so much later. " +
-				"Above what waits now: the queue will grow." + about,
+			about: "Forecast number of jobs that compete for processors. Each point is the forecast made at that " +
+				"time, for the chosen time later. If it is above the present number, the queue will grow." + about,
 		}, `max by (level) (waitcast_load_forecast_queued_jobs{cluster=~"$cluster",horizon="$horizon"})`, bands...),
 		{
 			title: "Probability of saturation", unit: share, w: 8, h: 8, min: at(0), max: at(1),
 			steps: rising(.5, .9), limit: true,
-			about: "Probability that the queue grows without bound if jobs go on coming as they do. A short peak " +
-				"is a busy day; above the upper line for days more work comes than the machine can do.",
+			about: "Probability that the queue grows without bound if jobs keep arriving as they do. A short " +
+				"peak is a busy day. If it stays above the upper line for days, more work arrives than the " +
+				"machine can do.",
 			queries: ask(`max by (cluster) (waitcast_load_forecast_saturation_probability_ratio{cluster=~"$cluster"})`,
 				"{{cluster}}"),
 		},
@@ -186,8 +189,8 @@ func overviewAlerts() []panel {
 		},
 		{
 			title: "Changes that were noticed", unit: plain, w: 6, h: 8, min: at(0),
-			about: "Changes of capacity, limits, queues, or of how well forecasts do, by reason. After one, " +
-				"forecasts learn faster for a while: expect them to be off for some hours.",
+			about: "Changes of capacity, limits, queues, or of the accuracy of forecasts, by reason. After a " +
+				"change, forecasts learn faster for a while: expect them to be less accurate for some hours.",
 			queries: ask(`sum by (reason) `+
 				`(increase(waitcast_queue_drifts_total{cluster=~"$cluster",queue=~"$queue"}[$__rate_interval]))`,
 				"{{reason}}"),

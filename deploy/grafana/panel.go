@@ -14,7 +14,7 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// kind is how a panel shows what it has.
+// kind is the kind of a panel.
 type kind int
 
 const (
@@ -24,7 +24,7 @@ const (
 	list
 )
 
-// The units, by Grafana's names for them.
+// These are Grafana's names of units.
 const (
 	seconds = "s"
 	share   = "percentunit"
@@ -36,22 +36,22 @@ const (
 // panel is one panel.
 type panel struct {
 	kind         kind
-	title, about string // about says what to conclude
+	title, about string // about explains how to read the panel
 	unit         string
 	w, h         uint32
 	queries      []query
-	steps        []step   // thresholds, the first from the bottom
-	limit        bool     // the thresholds are drawn as lines
+	steps        []step   // thresholds, the lowest first
+	limit        bool     // whether the thresholds are drawn as lines
 	min, max     *float64 // of the axis
 	stacked, log bool
-	bands        [][2]string // of which series the first is filled down to the second
+	bands        [][2]string // pairs of series; the area between the two is filled
 	says         map[string]string
-	none         string // what stands where there is nothing
+	none         string // text to show if there is no data
 	repeat       string
-	names        []string // of a list's columns of values, one for each query
+	names        []string // names of a list's columns, one for each query
 }
 
-// query is one question to Prometheus.
+// query is one query to Prometheus.
 type query struct{ expr, legend string }
 
 // step is a threshold.
@@ -60,22 +60,22 @@ type step struct {
 	from  float64
 }
 
-// rising returns the thresholds of what is worse the more there is.
+// rising returns the thresholds of a value that is worse the higher it is.
 func rising(warn, bad float64) []step {
 	return []step{{"green", 0}, {"yellow", warn}, {"red", bad}}
 }
 
-// alarm returns those of what is wrong from 1 on.
+// alarm returns the thresholds of a value that is wrong from 1 on.
 func alarm() []step { return []step{{"green", 0}, {"red", 1}} }
 
-// falling returns those of what is worse the less there is.
+// falling returns the thresholds of a value that is worse the lower it is.
 func falling(bad, warn float64) []step {
 	return []step{{"red", 0}, {"yellow", bad}, {"green", warn}}
 }
 
 func at(v float64) *float64 { return &v }
 
-// ask returns one query.
+// ask returns a list with one query.
 func ask(expr, legend string) []query { return []query{{expr, legend}} }
 
 func (p *panel) build(id uint32, place dashboard.GridPos) (dashboard.Panel, error) {
@@ -103,7 +103,7 @@ func (p *panel) build(id uint32, place dashboard.GridPos) (dashboard.Panel, erro
 	return out, nil
 }
 
-// shape makes the panel of its kind.
+// shape builds the panel by its kind.
 func (p *panel) shape() (dashboard.Panel, error) {
 	switch p.kind {
 	case number:
@@ -129,7 +129,7 @@ func (p *panel) shape() (dashboard.Panel, error) {
 	if p.stacked {
 		b.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal).Group("A")).FillOpacity(30)
 	}
-	if p.log { // waits of 0 have no logarithm: linear below a minute
+	if p.log { // a wait of 0 has no logarithm, so the scale is linear below a minute
 		b.ScaleDistribution(common.NewScaleDistributionConfigBuilder().Type(common.ScaleDistributionSymlog).Log(
 			10).LinearThreshold(60))
 	}
@@ -139,7 +139,7 @@ func (p *panel) shape() (dashboard.Panel, error) {
 	return b.Build()
 }
 
-// listShape makes a table. Those of Grafana have no footer any more, which the library still gives them.
+// listShape builds a table. Grafana's tables no longer have a footer, but the library still adds one.
 func listShape() (dashboard.Panel, error) {
 	out, err := table.NewPanelBuilder().ShowHeader(true).CellHeight(common.TableCellHeightSm).
 		CellOptions(common.TableCellOptions{TableAutoCellOptions: common.NewTableAutoCellOptions()}).Build()
@@ -171,7 +171,7 @@ func (p *panel) target(i int, q query) (*prometheus.Dataquery, error) {
 	return &target, nil
 }
 
-// field reports what the values are.
+// field sets the unit, the bounds and the thresholds of the values.
 func (p *panel) field(out *dashboard.Panel) {
 	if out.FieldConfig == nil {
 		out.FieldConfig = dashboard.NewFieldConfigSource()
@@ -211,7 +211,7 @@ func (p *panel) field(out *dashboard.Panel) {
 	out.FieldConfig.Overrides = p.overrides()
 }
 
-// overrides fill bands.
+// overrides returns the settings that fill bands.
 func (p *panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
 	out := []dashboard.DashboardFieldConfigSourceOverrides{}
 	property := func(name string, properties ...dashboard.DynamicConfigValue) {
@@ -227,7 +227,7 @@ func (p *panel) overrides() []dashboard.DashboardFieldConfigSourceOverrides {
 	return out
 }
 
-// columns puts the answers of a list's queries side by side, and names them.
+// columns joins the results of a list's queries as columns, and names them.
 func (p *panel) columns() []dashboard.DataTransformerConfig {
 	renamed, hidden := map[string]string{}, map[string]bool{"Time": true}
 	for i, name := range p.names {
@@ -251,7 +251,7 @@ func (p *panel) columns() []dashboard.DataTransformerConfig {
 	return []dashboard.DataTransformerConfig{{Id: "merge", Options: map[string]any{}}, organize}
 }
 
-// fan returns a panel of forecast quantiles, with bands between the levels given from the outermost to the innermost
+// fan returns a panel of forecast quantiles, with bands between pairs of levels, from the outermost to the innermost
 // pair.
 func fan(p panel, expr string, pairs ...[2]string) panel {
 	p.queries, p.bands = ask(expr, "{{level}}"), slices.Clone(pairs)

@@ -7,14 +7,14 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
 )
 
-// queueBoard is of one queue: what jobs waited there, what was forecast, and what is known of it.
+// queueBoard returns the dashboard of one queue: its waits, its forecasts and its models.
 func queueBoard() board {
 	sizes := choice("size", "Size class",
 		`label_values(waitcast_forecast_wait_jobs{cluster=~"$cluster",queue=~"$queue"}, size)`, true)
 	return board{
 		name: "queue", title: "queue",
-		about: "One queue: what its jobs waited and would wait now, the models behind that, bursts of users, " +
-			"and changes.",
+		about: "One queue: the waits of its jobs in the past and now, the models behind the forecasts, " +
+			"bursts of users, and changes.",
 		variables: []cog.Builder[dashboard.VariableModel]{dataSource(), clusters(false), queues(false), sizes},
 		rows: []row{
 			{"Now", queueNow()},
@@ -46,26 +46,27 @@ func queueNow() []panel {
 		{
 			kind: number, title: "Nine of ten start within", unit: seconds, w: 4, h: 4, steps: rising(12*3600, 3*86400),
 			none: "no forecast",
-			about: "The forecast that nine of ten typical jobs keep, of the chosen size class that waits longest. " +
-				"Plan deadlines with this one, not with the median.",
+			about: "The wait that nine of ten typical jobs do not exceed, of the chosen size class that waits " +
+				"longest. Plan deadlines with this one, not with the median.",
 			queries: ask(`max(waitcast_forecast_wait_seconds{`+here+`,size=~"$size",level="0.9"})`, "90 %"),
 		},
 		state("running", "Jobs of the queue that run. None while jobs wait: its nodes are down, reserved, or taken "+
 			"by the jobs of other queues."),
-		state("queued", "Jobs of the queue that compete for processors; each task of an array is one."),
-		state("held", "Jobs that wait for something else than processors: a dependency, a user's or an "+
-			"administrator's hold. They will be load when they are released."),
+		state("queued", "Jobs of the queue that compete for processors; each task of an array counts as one."),
+		state("held", "Jobs that wait for something other than processors: a dependency, a user's or an "+
+			"administrator's hold. They become load when they are released."),
 		{
 			kind: number, title: "Burst under way", unit: plain, w: 4, h: 4, steps: rising(1, 1000),
 			says: map[string]string{"0": "none"},
-			about: "Jobs of the largest burst of one user that is under way. One means that this user's jobs " +
-				"decide what others wait: look who it is with the scheduler's own tools, here nobody is named.",
+			about: "Jobs of the largest burst of one user that is under way. This user's jobs determine the " +
+				"waits of the others. Find the user with the scheduler's own tools; waitcast names nobody.",
 			queries: ask(`max(waitcast_flurry_active_jobs{`+here+`})`, "burst"),
 		},
 	}
 }
 
-// queueWaits asks for classic and for native histograms: a Prometheus that reads native ones may have no others.
+// queueWaits queries classic and native histograms, because a Prometheus that reads native histograms may have no
+// others.
 func queueWaits() []panel {
 	observed := func(q string) query {
 		const classic, native = `histogram_quantile(%[1]s, sum by (le) ` +
@@ -80,9 +81,9 @@ func queueWaits() []panel {
 	return []panel{
 		{
 			kind: heat, title: "Waits of the jobs that started", unit: seconds, w: 12, h: 9,
-			about: "How many jobs started at each time after which wait. Two stripes, one at the bottom and one high " +
-				"up, are usual: jobs that fit in at once and jobs that queue. " +
-				"Only starts that were told as they happened count.",
+			about: "Number of jobs that started, by time and wait. Two stripes, one at the bottom and one high " +
+				"up, are usual: jobs that fit in at once, and jobs that queue. Only starts that were read " +
+				"live count.",
 			queries: ask(`sum by (le) (increase(waitcast_observed_wait_seconds_bucket{`+here+
 				`,size=~"$size"}[$__rate_interval])) or (sum(increase(waitcast_observed_wait_seconds{`+here+
 				`,size=~"$size"}[$__rate_interval])) unless on () count(waitcast_observed_wait_seconds_bucket{`+here+
@@ -114,27 +115,27 @@ func queueModels() []panel {
 			title: "Distance of the lifetimes to the uniform-log law", unit: plain, w: 6, h: 8, min: at(0), max: at(1),
 			steps: rising(.1, .2), limit: true,
 			about: "Kolmogorov-Smirnov distance: 0 is a perfect fit, above the upper line the law does not " +
-				"describe the queue's lifetimes. Forecasts then rest on another law, if one scores better.",
+				"describe the queue's lifetimes. Forecasts then use another law, if one scores better.",
 			queries: ask(`max by (class) (waitcast_model_ks{`+here+`})`, "{{class}}"),
 		},
 		{
 			title: "Goodness of the uniform-log fit", unit: plain, w: 6, h: 8, max: at(1),
 			steps: falling(.9, .95), limit: true,
-			about: "R2 of Downey's fit: above .95 the cumulated lifetimes lie on a line in ln t. " +
-				"Below .9 look at the laws beside it.",
+			about: "R2 of Downey's fit: above 0.95 the cumulated lifetimes lie on a line in ln t. Below 0.9 " +
+				"compare the other laws.",
 			queries: ask(`max by (class) (waitcast_model_r2{`+here+`})`, "{{class}}"),
 		},
 		{
 			title: "Score of each law of lifetimes", unit: plain, w: 6, h: 8,
-			about: "Mean logarithm of the probability that a law gave beforehand to what then happened: the " +
-				"highest line is the best law, and the one that forecasts use. " +
-				"A difference of .1 is a probability 10 % higher.",
+			about: "Mean logarithm of the probability that a law gave in advance to the observed lifetimes: the " +
+				"highest line is the best law, and the one that forecasts use. A difference of 0.1 means a " +
+				"probability 10 % higher.",
 			queries: ask(`max by (class, law) (waitcast_model_law_log_score{`+here+`})`, "{{class}} {{law}}"),
 		},
 		{
 			title: "Lifetimes behind the models", unit: plain, w: 6, h: 8, min: at(0),
-			about: "How many lifetimes the window of each model holds. With few (below models.min_samples) the " +
-				"queue borrows the law of all queues together.",
+			about: "Number of lifetimes in the window of each model. With too few (below models.min_samples) the " +
+				"queue uses the law of all queues together.",
 			queries: ask(`max by (class) (waitcast_model_samples{`+here+`})`, "{{class}}"),
 		},
 	}
@@ -144,8 +145,8 @@ func queueChanges() []panel {
 	return []panel{
 		{
 			title: "Bursts of one user", unit: plain, w: 8, h: 8, min: at(0),
-			about: "Jobs of the burst under way, and jobs of all bursts in the kept history. A burst that ends " +
-				"leaves its jobs in the queue: waits stay long until they are through.",
+			about: "Jobs of the burst under way, and jobs of all bursts in the kept history. When a burst ends " +
+				"its jobs are still in the queue: waits stay long until they have run.",
 			queries: []query{
 				{`max(waitcast_flurry_active_jobs{` + here + `})`, "under way"},
 				{`max(waitcast_history_flurry_jobs{` + here + `})`, "in the history"},
@@ -153,15 +154,15 @@ func queueChanges() []panel {
 		},
 		{
 			title: "Changes that were noticed", unit: plain, w: 8, h: 8, min: at(0),
-			about: "Changes in the queue by reason: capacity of its pool, its time limit, that it is new, or that " +
-				"its forecasts no longer do as they did. Forecasts learn faster for a while after one.",
+			about: "Changes in the queue by reason: the capacity of its pool, its time limit, a new queue, or " +
+				"another accuracy of its forecasts. After a change forecasts learn faster for a while.",
 			queries: ask(`sum by (reason) (increase(waitcast_queue_drifts_total{`+here+`}[$__rate_interval]))`,
 				"{{reason}}"),
 		},
 		{
 			title: "Growth of the jobs in the system", unit: plain, w: 8, h: 8, steps: alarm(), limit: true,
-			about: "By how many jobs a week what was submitted and has not left grows. Above the line, more than " +
-				"one a week, the queue is saturated: it will not clear by itself.",
+			about: "Growth a week of the number of jobs that were submitted and have not left. Above the line, " +
+				"more than one a week, the queue is saturated: it will not clear by itself.",
 			queries: ask(`max by (cluster, queue) (waitcast_history_growth_jobs_per_second{`+here+`}) * 604800`,
 				"{{queue}}, jobs a week"),
 		},

@@ -10,14 +10,14 @@ import (
 	"testing"
 )
 
-// The packages that Grafana's types and the compiler come in.
+// These packages contain Grafana's types and the compiler.
 const (
 	schemaPackage   = "@grafana/schema@13.2.3"
 	compilerPackage = "typescript@5.9.3"
 )
 
-// head of the program that is checked. Grafana's enums are strings and numbers in JSON: plain says so. Objects that are
-// written down have no members that the types do not know.
+// typesHead begins the program that is checked. Grafana's enums are strings and numbers in JSON, which plain expresses.
+// Written objects have no members that the types do not know.
 //
 //nolint:lll // the names of its modules are that long
 const typesHead = `import type { Dashboard, FieldConfigSource, Panel, RowPanel, VariableModel } from '@grafana/schema';
@@ -33,7 +33,7 @@ type Plain<T> = unknown extends T ? T
   : { [K in keyof T]: Plain<T[K]> };
 `
 
-// typeScript returns a program that a dashboard's JSON is a part of, with a type for everything.
+// typeScript returns a program that contains a dashboard's JSON with a type for everything.
 func typeScript(t *testing.T, d *saved) string {
 	t.Helper()
 	var raw struct {
@@ -77,8 +77,8 @@ func typeScript(t *testing.T, d *saved) string {
 	return out.String()
 }
 
-// TestTypes proves that the dashboards are of the types that Grafana publishes for its JSON: dashboards, panels, and
-// the options of each kind of panel.
+// TestTypes proves that the dashboards have the types that Grafana publishes for its JSON: dashboards, panels, and the
+// options of each kind of panel.
 func TestTypes(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: it fetches Grafana's types")
@@ -113,7 +113,7 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
-	// What is wrong must not pass.
+	// A wrong type must not pass.
 	bad := *boards["overview.json"]
 	bad.text = strings.Replace(bad.text, `"graphMode": "area"`, `"graphMode": "no such mode"`, 1)
 	write("bad.ts", typeScript(t, &bad))

@@ -10,15 +10,17 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 const (
 	oldVersion, newVersion = "0.0.1", "0.0.2"
-	// epoch is the time that the packages of these tests bear.
+	// epoch is the time of the files in the packages of these tests.
 	epoch = "1000000000"
 )
 
-// builds are the packages that the tests share, by version.
+// builds holds the packages that the tests share, by version.
 type builds struct {
 	sync.Mutex
 	dirs map[string]string
@@ -26,7 +28,7 @@ type builds struct {
 
 var shared = &builds{dirs: map[string]string{}}
 
-// need skips the test by name unless it may take long and has the programs that it needs.
+// need skips the test, with the reason, unless long tests run and the programs that it needs exist.
 func need(t *testing.T, programs ...string) {
 	t.Helper()
 	if os.Getenv("WAITCAST_LONG") == "" {
@@ -39,8 +41,8 @@ func need(t *testing.T, programs ...string) {
 	}
 }
 
-// build returns the folder with the packages of a version for this machine. The old version's example of a
-// configuration differs.
+// build returns the folder with the packages of a version for this machine. The example of a configuration differs in
+// the old version.
 func build(t *testing.T, version string) string {
 	t.Helper()
 	shared.Lock()
@@ -118,7 +120,7 @@ func run(t *testing.T, program string, args ...string) string {
 	return out.String()
 }
 
-// one returns the only file that fits.
+// one returns the only file that matches.
 func one(t *testing.T, pattern string) string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -134,7 +136,7 @@ func TestReproducible(t *testing.T) {
 	need(t)
 	here, there := build(t, newVersion), buildIn(t, copied(t), newVersion)
 	sums := read(t, filepath.Join(here, "SHA256SUMS"))
-	if other := read(t, filepath.Join(there, "SHA256SUMS")); sums != other || strings.Count(sums, "\n") != 3 {
+	if other := read(t, filepath.Join(there, "SHA256SUMS")); sums != other || strings.Count(sums, "\n") != 4 {
 		t.Errorf("one build:\n%s\nanother:\n%s", sums, other)
 	}
 	for _, dir := range []string{here, there} {
@@ -143,7 +145,58 @@ func TestReproducible(t *testing.T) {
 	run(t, "diff", "-r", filepath.Join(here, "rootfs-"+goarch(t)), filepath.Join(there, "rootfs-"+goarch(t)))
 }
 
-// TestVersion proves that the binaries in the tarball are static and tell the version of the build.
+// TestBillOfMaterials proves that the bill of materials has the build's version and the modules that the binaries
+// record, and that every package contains it.
+func TestBillOfMaterials(t *testing.T) {
+	need(t, "dpkg-deb")
+	dir := build(t, newVersion)
+	text := read(t, one(t, filepath.Join(dir, "*.cdx.json")))
+	var bom cdx.BOM
+	if err := cdx.NewBOMDecoder(strings.NewReader(text), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	if c := bom.Metadata.Component; c.Version != newVersion || !strings.Contains(c.Description, "waitcastd") {
+		t.Errorf("the bill is of %+v", c)
+	}
+	named := map[string]bool{}
+	for _, c := range *bom.Components {
+		named[c.Name+" "+c.Version] = true
+	}
+	unpacked := t.TempDir()
+	run(t, "tar", "-C", unpacked, "-xzf", one(t, filepath.Join(dir, "*.tar.gz")))
+	for _, program := range []string{"waitcastd", "waitcast"} {
+		modules := regexp.MustCompile(`(?m)^\s+dep\s+(\S+)\s+(\S+)`).FindAllStringSubmatch(run(t, "go", "version", "-m",
+			one(t, filepath.Join(unpacked, "*/bin", program))), -1)
+		if len(modules) < 10 {
+			t.Errorf("%s: only %d modules", program, len(modules))
+		}
+		for _, m := range modules {
+			if !named[m[1]+" "+m[2]] {
+				t.Errorf("%s: the bill lacks %s %s", program, m[1], m[2])
+			}
+		}
+	}
+	if got := read(t, one(t, filepath.Join(unpacked, "*/sbom.cdx.json"))); got != text {
+		t.Error("the tarball's bill is another one")
+	}
+	run(t, "dpkg-deb", "-x", one(t, filepath.Join(dir, "*.deb")), unpacked)
+	if got := read(t, filepath.Join(unpacked, "usr/share/doc/waitcast/sbom.cdx.json")); got != text {
+		t.Error("the deb's bill is another one")
+	}
+}
+
+// TestProjectIsNamed proves that the packages name the project as their maintainer, and no person.
+func TestProjectIsNamed(t *testing.T) {
+	need(t, "dpkg-deb")
+	const project = "The waitcast authors <waitcast@users.noreply.github.com>"
+	dir := build(t, newVersion)
+	got := strings.TrimSpace(run(t, "dpkg-deb", "-f", one(t, filepath.Join(dir, "*.deb")), "Maintainer"))
+	if got != project {
+		t.Errorf("the deb's maintainer is %q", got)
+	}
+}
+
+// TestVersion proves that the binaries in the tarball are static and print the version of the build.
 func TestVersion(t *testing.T) {
 	need(t)
 	dir := t.TempDir()
@@ -160,7 +213,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestLintian proves that Debian's own checks find no errors and no warnings in the deb, beside those that its
+// TestLintian proves that Debian's own checks find no errors and no warnings in the deb, except those that its
 // overrides explain.
 func TestLintian(t *testing.T) {
 	need(t, "lintian")
@@ -171,8 +224,8 @@ func TestLintian(t *testing.T) {
 	}
 }
 
-// TestRPM proves that rpm reads the package, whose digests are right, that it has the files of the deb, and that it
-// installs, runs, and goes, but for an edited configuration.
+// TestRPM proves that rpm can read the package, with right digests, and that it has the files of the deb. It can be
+// installed, runs, and can be removed completely, except for an edited configuration.
 func TestRPM(t *testing.T) {
 	need(t, "rpm", "dpkg-deb")
 	dir := build(t, newVersion)
@@ -196,7 +249,7 @@ func TestRPM(t *testing.T) {
 	for _, scripts := range []string{"post", "preun", "postun"} {
 		run(t, "sh", "-n", filepath.Join("rpm", scripts))
 	}
-	// rpm's own installation, into a root of its own; scripts would need a system there.
+	// rpm installs the package into a root of its own, without scripts, which would need a system there.
 	root := t.TempDir()
 	run(t, "rpm", "--root", root, "--nodeps", "--noscripts", "-i", pkg)
 	if out := run(t, "rpm", "--root", root, "-q", "waitcast"); !strings.HasPrefix(out, "waitcast-"+newVersion+"-1") {

@@ -14,8 +14,8 @@ import (
 
 const (
 	suite = "bookworm"
-	// included are the packages beside Debian's smallest system: systemd for its tools, which cannot run here as the
-	// first process, and Slurm's commands, which the daemon runs.
+	// included lists the packages added to Debian's smallest system: systemd for its tools, although it cannot run here
+	// as the first process, and Slurm's commands, which the daemon runs.
 	included = "systemd,slurm-client"
 	path     = "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 )
@@ -26,7 +26,7 @@ type debian struct {
 	root string
 }
 
-// newDebian unpacks one, which is made with debootstrap the first time and kept in the user's cache.
+// newDebian unpacks a Debian. The first call makes it with debootstrap and keeps it in the user's cache.
 func newDebian(t *testing.T) *debian {
 	t.Helper()
 	need(t, "debootstrap", "unshare", "setpriv", "systemd-analyze")
@@ -77,7 +77,7 @@ func bootstrap(t *testing.T, image string) {
 	run(t, "rm", "-rf", dir)
 }
 
-// devices gives a system the few devices that PrivateDevices= leaves, in a mount namespace.
+// devices gives a system, in a mount namespace, only the few devices that PrivateDevices= leaves.
 const devices = `
 mount -t proc proc "$root/proc"
 mount -t tmpfs -o mode=755 tmpfs "$root/dev"
@@ -121,9 +121,9 @@ type service struct {
 }
 
 // sandbox does to a system in a folder what the unit's settings do: ProtectSystem=strict, ProtectHome=, PrivateTmp=,
-// PrivateDevices=, StateDirectory=, and PrivateUsers=, and what is outside and shown inside; then it becomes the user
-// without capabilities, who cannot get any, and goes on under the filter of system calls. Not done are the settings
-// that forbid what only a privileged process could do.
+// PrivateDevices=, StateDirectory= and PrivateUsers=, and the parts from outside that are shown inside. Then it becomes
+// the user without capabilities, who cannot get any, and continues under the filter of system calls. It leaves out the
+// settings that forbid only what a privileged process could do.
 const sandbox = `
 root=$1 slurm=$2
 shift 2
@@ -146,7 +146,7 @@ exec setpriv --reuid=waitcast --regid=waitcast --init-groups unshare --user --ma
   setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all --no-new-privs /run/confine confine /run/filter "$@"
 `
 
-// confineHere puts in what the sandbox needs: the filter and who installs it.
+// confineHere copies what the sandbox needs: the filter and the program that installs it.
 func (d *debian) confineHere(filter string) {
 	d.t.Helper()
 	me, err := os.Executable()
@@ -185,7 +185,7 @@ func (d *debian) start(slurm string, env []string, command ...string) *service {
 func (d *debian) listen() <-chan string {
 	d.t.Helper()
 	file := d.inside("run/notify")
-	_ = os.Remove(file) // of the service before
+	_ = os.Remove(file) // left by an earlier service
 	messages := notifytest.At(d.t, file)
 	if err := os.Chmod(file, 0o777); err != nil { //nolint:gosec // as systemd's
 		d.t.Fatal(err)
@@ -196,7 +196,7 @@ func (d *debian) listen() <-chan string {
 // patience is how long a condition may take to come true.
 const patience = 5 * time.Minute
 
-// told waits for a message to systemd with some text.
+// told waits for a message to systemd that contains a text.
 func (s *service) told(text string) {
 	s.d.t.Helper()
 	deadline := time.NewTimer(patience)

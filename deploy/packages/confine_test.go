@@ -18,7 +18,7 @@ import (
 // ARG...
 const confineRole = "confine"
 
-// confine returns only where it fails.
+// confine returns only if it fails.
 func confine(args []string) error {
 	content, err := os.ReadFile(args[0])
 	if err != nil {
@@ -28,7 +28,7 @@ func confine(args []string) error {
 	if err := json.Unmarshal(content, &filter); err != nil {
 		return err
 	}
-	runtime.LockOSThread() // the filter is this thread's, and execve keeps it
+	runtime.LockOSThread() // the filter belongs to this thread, and execve keeps it
 	prog := syscall.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	// prctl(2)
 	const setSeccomp, modeFilter = 22, 2
@@ -39,7 +39,7 @@ func confine(args []string) error {
 	return fmt.Errorf("%s: %w", args[1], syscall.Exec(args[1], args[1:], os.Environ()))
 }
 
-// calls returns the system calls of a group of systemd's, with those of the groups in it.
+// calls adds the system calls of a group of systemd's, with those of the groups in it.
 func calls(t *testing.T, group string, into map[string]bool) {
 	t.Helper()
 	for line := range strings.Lines(run(t, "systemd-analyze", "syscall-filter", group)) {
@@ -76,7 +76,7 @@ func numbers(t *testing.T) map[string]uint32 {
 	return all
 }
 
-// The classic BPF of seccomp(2): offsets in struct seccomp_data, and what a filter returns.
+// These are values of the classic BPF of seccomp(2): offsets in struct seccomp_data, and results of a filter.
 const (
 	atNumber, atArch, atArg0, atArg2 = 0, 4, 16, 32
 	archAMD64                        = 0xc000003e // AUDIT_ARCH_X86_64
@@ -92,8 +92,8 @@ const (
 	permFail   = refuse | uint32(syscall.EPERM)
 )
 
-// filter is the filter that systemd makes of the unit's SystemCallFilter=, RestrictAddressFamilies= and
-// MemoryDenyWriteExecute=, and of RestrictNamespaces= what it does to clone3 (systemd.exec(5)).
+// filter returns the filter that systemd makes of the unit's SystemCallFilter=, RestrictAddressFamilies= and
+// MemoryDenyWriteExecute=, and the part of RestrictNamespaces= that concerns clone3 (systemd.exec(5)).
 func filter(t *testing.T, unit string) []syscall.SockFilter {
 	t.Helper()
 	number := numbers(t)
@@ -174,7 +174,7 @@ func allowed(t *testing.T, unit string) map[string]bool {
 	return left
 }
 
-// setting returns the value of a key of a unit that is there once.
+// setting returns the value of a key that occurs once in a unit.
 func setting(t *testing.T, unit, key string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^`+key+`=(.*)$`).FindAllStringSubmatch(unit, -1)

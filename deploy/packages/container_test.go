@@ -13,17 +13,17 @@ import (
 	"testing"
 )
 
-// image is what the Containerfile says.
+// image holds the contents of the Containerfile.
 type image struct {
 	copies            [][2]string // from the context, to the image
-	owners            []string    // of the copies
+	owners            []string    // the owners of the copies
 	env               []string
 	user, from        string
 	volume, exposed   string
 	entrypoint, flags []string
 }
 
-// containerfile reads the few instructions that the Containerfile uses; any other is an error.
+// containerfile reads the few instructions that the Containerfile uses. Any other instruction is an error.
 func containerfile(t *testing.T, arch string) image {
 	t.Helper()
 	var im image
@@ -73,8 +73,8 @@ func containerfile(t *testing.T, arch string) image {
 	return im
 }
 
-// TestContainerfile proves what can be seen without building: an empty base, a user that is not root, the port that the
-// daemon is told to listen on, the state in a volume of that user.
+// TestContainerfile proves what can be seen without a build: an empty base, a user that is not root, the port on which
+// the daemon listens, and the state in a volume of that user.
 func TestContainerfile(t *testing.T) {
 	im := containerfile(t, "amd64")
 	env := strings.Join(im.env, " ")
@@ -89,8 +89,8 @@ func TestContainerfile(t *testing.T) {
 	}
 }
 
-// TestContainer proves that the image, put together by hand as its file says, holds a daemon that runs as its user
-// without anything else.
+// TestContainer proves that the image, assembled by hand as its file says, has a daemon that runs as its user without
+// anything else.
 func TestContainer(t *testing.T) {
 	need(t)
 	if os.Geteuid() != 0 {
@@ -118,7 +118,7 @@ func TestContainer(t *testing.T) {
 	var log strings.Builder
 	program := append(im.entrypoint, im.flags...)
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program[0], program[1:]...)
-	cmd.Path = program[0] // of the image
+	cmd.Path = program[0] // the program of the image
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
 	cmd.Env = append(im.env, fmt.Sprintf("WAITCAST_LISTEN=127.0.0.1:%d", port))
 	cmd.Dir, cmd.Stderr = "/", &log

@@ -14,8 +14,8 @@ func (d *debian) dpkg(version, options string) string {
 	return d.sh("dpkg " + options + " -i " + d.give(one(d.t, filepath.Join(build(d.t, version), "*.deb"))))
 }
 
-// TestDebianLife proves what installing, upgrading, removing and purging the package do to a Debian: the user, the
-// files and their modes, an edited configuration, the state, and that in the end nothing is left.
+// TestDebianLife proves what installing, upgrading, removing and purging the package does to a Debian: the user, the
+// files and their modes, an edited configuration and the state. In the end nothing is left.
 func TestDebianLife(t *testing.T) {
 	d := newDebian(t)
 	before := d.sh("find / -xdev -path /root -prune -o -print | sort")
@@ -37,7 +37,7 @@ func TestDebianLife(t *testing.T) {
 		"/var/lib/waitcast/waitcast.db")
 	d.sh("echo '# edited' >>/etc/waitcast/waitcastd.yaml")
 
-	d.dpkg(newVersion, "--force-confdef") // whoever is asked keeps his file
+	d.dpkg(newVersion, "--force-confdef") // the default answer keeps the user's own file
 	if out := d.sh("cat /etc/waitcast/waitcastd.yaml"); !strings.Contains(out, "# edited\n") ||
 		!strings.Contains(out, "# as it was in "+oldVersion) {
 		t.Errorf("the upgrade changed an edited configuration:\n%s", out)
@@ -63,7 +63,7 @@ func TestDebianLife(t *testing.T) {
 	d.wantNothing(before)
 }
 
-// wantUser checks who the package made.
+// wantUser checks the user that the package made.
 func (d *debian) wantUser() {
 	d.t.Helper()
 	out := d.sh("getent passwd waitcast; id -nG waitcast; stat -c '%U:%G %a %n' /var/lib/waitcast " +
@@ -79,7 +79,7 @@ $`)
 	}
 }
 
-// wantManual checks that there is a page for the daemon, its file and every command, without mistakes.
+// wantManual checks that the daemon, its file and every command have a manual page without mistakes.
 func (d *debian) wantManual() {
 	d.t.Helper()
 	pages, err := filepath.Glob(d.inside("usr/share/man/man[158]/waitcast*.gz"))
@@ -114,8 +114,8 @@ func (d *debian) wantManual() {
 	}
 }
 
-// wantCompletions checks that bash completes, and that the others' files are there and, where their shell is, are
-// theirs.
+// wantCompletions checks that completion works in bash, that the files for the other shells exist, and that these
+// shells accept them where they are installed.
 func (d *debian) wantCompletions() {
 	d.t.Helper()
 	for _, program := range []string{"waitcast", "waitcastd"} {
@@ -137,7 +137,7 @@ func (d *debian) wantCompletions() {
 	}
 }
 
-// wantNothing checks that the system is as it was, but for the diaries of dpkg and of the tools that keep users.
+// wantNothing checks that the system is as before, except for the logs of dpkg and of the tools for users.
 func (d *debian) wantNothing(before string) {
 	d.t.Helper()
 	if out, err := d.try("getent passwd waitcast || getent group waitcast"); err == nil {
@@ -156,8 +156,8 @@ func (d *debian) wantNothing(before string) {
 	}
 }
 
-// TestDebianWithoutSystemd proves that the package installs, makes its user, and goes, where there is no systemd to
-// make users.
+// TestDebianWithoutSystemd proves that without a systemd that makes users the package can be installed, makes its user,
+// and can be removed.
 func TestDebianWithoutSystemd(t *testing.T) {
 	d := newDebian(t)
 	d.sh("mv /usr/bin/systemd-sysusers /usr/bin/systemctl /root")
@@ -168,8 +168,8 @@ func TestDebianWithoutSystemd(t *testing.T) {
 	d.wantNothing(before)
 }
 
-// TestDebianAdminTools proves that the unit that is installed has the exposure and the correctness that its source has,
-// by the tools of that Debian.
+// TestDebianAdminTools proves with the tools of that Debian that the installed unit has the same exposure and
+// correctness as its source.
 func TestDebianAdminTools(t *testing.T) {
 	d := newDebian(t)
 	d.dpkg(newVersion, "")
@@ -186,9 +186,8 @@ func TestDebianAdminTools(t *testing.T) {
 	}
 }
 
-// TestReadAllLogs proves that the capability which the drop-in read-all-logs.conf grants, and no other, is enough to
-// read a log that is root's alone, and that without it the package's user cannot; in both cases the log cannot be
-// written.
+// TestReadAllLogs proves that the one capability granted by the drop-in read-all-logs.conf is enough to read a log that
+// only root can read, and that without it the package's user cannot. In both cases the user cannot write the log.
 func TestReadAllLogs(t *testing.T) {
 	d := newDebian(t)
 	d.dpkg(newVersion, "")

@@ -1,4 +1,4 @@
-// Package packages_test builds the packages, checks them, installs them, and runs what they install.
+// Package packages_test builds the packages, checks them, installs them, and runs the installed programs.
 package packages_test
 
 import (
@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// artifacts holds the packages that the tests build, as long as they run.
+// artifacts is the folder of the packages that the tests build. It exists while they run.
 var artifacts string
 
 func TestMain(m *testing.M) {
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 }
 
 func tests(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "wcp") // short: sockets are made below it
+	dir, err := os.MkdirTemp("", "wcp") // a short path, because sockets are made below it
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

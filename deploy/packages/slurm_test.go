@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// freePort returns the first of n ports in a row that nobody listens on now.
+// freePort returns the first of n successive ports on which nothing listens now.
 func freePort(t *testing.T, n int) int {
 	t.Helper()
 	for first := 21_000 + os.Getpid()%9_000; first < 60_000; first += n {
@@ -61,13 +61,13 @@ func newSlurm(t *testing.T) string {
 }
 
 // TestDebianSlurm proves that the package, installed in a Debian and configured for a real Slurm, serves forecasts of
-// it: started by its unit's command, as its user, in the unit's sandbox, with the controller's log readable by its
-// access control list alone, and with Slurm's own commands.
+// it. The daemon is started by its unit's command, as its user and in the unit's sandbox. It can read the controller's
+// log only by the log's access control list, and uses Slurm's own commands.
 func TestDebianSlurm(t *testing.T) {
 	d := newDebian(t)
 	d.dpkg(newVersion, "")
 	slurm := newSlurm(t)
-	// As docs/install.md advises.
+	// docs/install.md advises this.
 	uid := strings.TrimSpace(d.sh("id -u waitcast"))
 	run(t, "setfacl", "-m", "u:"+uid+":rx,d:u:"+uid+":r", slurm)
 	run(t, "setfacl", "-m", "u:"+uid+":r", filepath.Join(slurm, "slurmctld.log"))
@@ -83,7 +83,7 @@ func TestDebianSlurm(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.confineHere(string(rules))
-	// What systemd and the drop-in slurm-elsewhere.conf put into the environment.
+	// The drop-in slurm-elsewhere.conf and systemd set this environment.
 	env := []string{
 		"STATE_DIRECTORY=/" + filepath.Join("var/lib", setting(t, unit, "StateDirectory")), "WATCHDOG_USEC=2000000",
 		"HOME=/var/lib/waitcast", "USER=waitcast", "LOGNAME=waitcast",
@@ -158,8 +158,8 @@ func TestDebianSlurm(t *testing.T) {
 	}
 }
 
-// wantConfined checks what the kernel says of the daemon: another user, no capabilities, none to be had, a filter, a
-// system that is not written to.
+// wantConfined checks the kernel's view of the daemon: another user, no capabilities now or later, a filter, and a
+// read-only system.
 func (d *debian) wantConfined(s *service) {
 	d.t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", s.Process.Pid)
@@ -199,13 +199,13 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-// held is what a queue holds, in processors.
+// held holds the processors of a queue.
 type held struct {
 	Running int `json:"running_procs"`
 	Queued  int `json:"queued_procs"`
 }
 
-// loads asks the daemon what the queues hold.
+// loads asks the daemon for the processors of the queues.
 func loads(t *testing.T, url string) map[string]held {
 	t.Helper()
 	_, body := get(t, url+"/v1/queues")

@@ -23,14 +23,14 @@ type stage struct {
 	*server
 	incidents chan demo.Incident
 	address   string
-	wholly    bool // incidents are watched to their ends
+	wholly    bool // incidents are watched until they end
 }
 
-// TestDemonstration proves, with a real Prometheus that scrapes the demonstration, that all is well at first: its
-// target is up, no rule fails, each recorded series and each query of a dashboard has data, no alert fires; that a
-// flurry fires its alert, which ends with it, and that a stalled log fires its own: these, their companions in
-// docs/alerts.md, and no others. Hours are seconds, in rules as in the demonstration. With WAITCAST_LONG=1 Prometheus
-// scrapes for five minutes, native histograms too, and incidents are watched to their ends.
+// TestDemonstration runs a real Prometheus that scrapes the demonstration. It proves that at first all is well: the
+// target is up, no rule fails, each recorded series and each query of a dashboard has data, and no alert fires. A
+// flurry fires its alert, which ends with the flurry, and a stalled log fires its own. Only these alerts and their
+// companions in docs/alerts.md fire. Hours become seconds in the rules, as in the demonstration. With WAITCAST_LONG=1
+// Prometheus scrapes for five minutes, also native histograms, and incidents are watched until they end.
 func TestDemonstration(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the demonstration; left out by -short")
@@ -99,8 +99,8 @@ func status(t *testing.T, url string) int {
 }
 
 // watch polls until a condition on the firing alerts is met, and fails on an alert that may not fire. The short form
-// only logs such an alert: its hours are seconds, and a machine that is busy with other tests may be late by some
-// (rules_test.go tests the rules by the clock of promtool).
+// only logs such an alert: its hours are seconds, and a busy machine may be late by some (rules_test.go tests the rules
+// by the clock of promtool).
 func (s *stage) watch(t *testing.T, what string, within time.Duration, may []string,
 	met func(firing map[string][]map[string]string) bool) {
 	t.Helper()
@@ -128,7 +128,7 @@ func (s *stage) calm(t *testing.T, length time.Duration) {
 	s.watch(t, "calm", length+patience, nil, func(map[string][]map[string]string) bool {
 		return !time.Now().Before(end)
 	})
-	// On a machine that is busy with other tests a scrape may take longer than the second it has.
+	// On a machine that is busy with other tests a scrape may take longer than its second.
 	if n, err := s.series(t, "avg_over_time(up[10m]) < 0.97"); s.wholly && (err != nil || n > 0) {
 		t.Errorf("more than 3 of 100 scrapes failed (%v)", err)
 	}
@@ -146,8 +146,8 @@ func (s *stage) calm(t *testing.T, length time.Duration) {
 	}
 }
 
-// absent tells which recorded series the demonstration cannot have: it has no pools, no bad lines, and not a week of
-// Prometheus.
+// absent reports whether the demonstration cannot have a recorded series: it has no pools, no bad lines, and less than
+// a week of Prometheus.
 func (s *stage) absent(record string) bool {
 	return slices.Contains([]string{
 		"pool:waitcast_pool_procs:ratio_max1d", "source:waitcast_bad_lines:increase1h",
@@ -156,7 +156,7 @@ func (s *stage) absent(record string) bool {
 	}, record)
 }
 
-// flurry lets one user flood a queue.
+// flurry makes one user flood a queue.
 func (s *stage) flurry(t *testing.T) {
 	s.incidents <- demo.Flurry(400)
 	may := append(companions(t, "WaitcastFlurry"), "WaitcastFlurry")
@@ -171,13 +171,13 @@ func (s *stage) flurry(t *testing.T) {
 	})
 }
 
-// stall lets the log fall silent while jobs run.
+// stall makes the log fall silent while jobs run.
 func (s *stage) stall(t *testing.T) {
 	s.incidents <- demo.Silence()
 	may := append(companions(t, "WaitcastLogStalled"), "WaitcastLogStalled")
-	may = append(may, companions(t, "WaitcastFlurry")...) // what the flurry left behind
+	may = append(may, companions(t, "WaitcastFlurry")...) // alerts that the flurry left
 	if !s.wholly {
-		may = append(may, "WaitcastFlurry") // it is not over: nothing more happens in the picture
+		may = append(may, "WaitcastFlurry") // this alert does not end, because the picture no longer changes
 	}
 	s.watch(t, "the stall fires", patience, may, func(firing map[string][]map[string]string) bool {
 		stalled := firing["WaitcastLogStalled"]
@@ -192,7 +192,7 @@ func (s *stage) stall(t *testing.T) {
 	})
 }
 
-// companions returns the alerts that docs/alerts.md says come with another.
+// companions returns the alerts that come with another one, by docs/alerts.md.
 func companions(t *testing.T, alert string) []string {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/alerts.md")
@@ -237,8 +237,8 @@ func (s *stage) dashboards(t *testing.T) {
 	}
 }
 
-// answers asks one query, which must be right, and in the long run have data at last, unless it is of what the
-// demonstration does not have.
+// answers asks one query, which must be valid. In the long form it must also return data in the end, unless the
+// demonstration lacks its subject.
 func (s *stage) answers(t *testing.T, board, query string) {
 	n, err := s.series(t, substituted(query))
 	switch {
@@ -272,7 +272,7 @@ func expressions(node any, into map[string]bool) {
 	}
 }
 
-// substituted puts values for Grafana's variables: ten seconds for intervals, an hour for a horizon, everything for the
+// substituted replaces Grafana's variables: ten seconds for intervals, an hour for a horizon, and everything for the
 // others.
 func substituted(query string) string {
 	query = regexp.MustCompile(`\$\{?__(rate_interval|interval|range)\}?`).ReplaceAllString(query, "10s")
@@ -280,9 +280,9 @@ func substituted(query string) string {
 	return regexp.MustCompile(`\$(\{\w+(:\w+)?\}|\w+)`).ReplaceAllString(query, ".*")
 }
 
-// lacking reports whether a query is of what the demonstration does not have: alerts that always fire, snapshots,
-// pools, bad lines, Slurm, large pools that are simulated for all, outcomes of forecasts of the load, which come after
-// hours.
+// lacking reports whether a query is about something that the demonstration lacks: alerts that always fire, snapshots,
+// pools, bad lines, Slurm, large pools that are simulated as a whole, and outcomes of forecasts of the load, which come
+// after hours.
 func lacking(query string) bool {
 	return regexp.MustCompile(
 		`ALERTS|waitcast_(snapshot|pool|bad_lines|slurm|engine_simulation|load_forecast_(outside|log_pinball|` +

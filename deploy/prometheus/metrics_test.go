@@ -14,7 +14,7 @@ type documented struct {
 	labels []string
 }
 
-// metrics reads docs/metrics.md; the series of a histogram have names of their own.
+// metrics reads docs/metrics.md. The series of a histogram have names of their own.
 func metrics(t *testing.T) map[string]documented {
 	t.Helper()
 	data, err := os.ReadFile("../../docs/metrics.md")
@@ -36,7 +36,7 @@ func metrics(t *testing.T) map[string]documented {
 			found[m[1]] = d
 			continue
 		}
-		found[m[1]], found[m[1]+"_sum"], found[m[1]+"_count"] = d, d, d // the first is a native one
+		found[m[1]], found[m[1]+"_sum"], found[m[1]+"_count"] = d, d, d // the first is a native histogram
 		found[m[1]+"_bucket"] = documented{d.kind, append(slices.Clone(d.labels), "le")}
 	}
 	if len(found) < 20 {
@@ -45,7 +45,7 @@ func metrics(t *testing.T) map[string]documented {
 	return found
 }
 
-// Patterns of PromQL: a selector, a label in one, a list of labels behind a modifier.
+// patterns holds regular expressions for PromQL: a selector, a label in one, and a list of labels behind a modifier.
 type patterns struct{ selector, matcher, clause *regexp.Regexp }
 
 func promql() patterns {
@@ -58,8 +58,8 @@ func promql() patterns {
 	}
 }
 
-// TestMetricsExist proves that rules name metrics and labels that docs/metrics.md has, or that a rule records, and use
-// every threshold.
+// TestMetricsExist proves that rules name only metrics and labels that are in docs/metrics.md or that a rule records,
+// and that they use every threshold.
 func TestMetricsExist(t *testing.T) {
 	known, recorded, used := metrics(t), map[string]bool{}, map[string]bool{}
 	labels := map[string]bool{"job": true, "instance": true, "le": true}
@@ -108,8 +108,8 @@ func TestMetricsExist(t *testing.T) {
 	}
 }
 
-// TestSeriesOfTestsAreReal proves that the series that promtool's tests are fed with have just the labels that the
-// daemon's have, with those of the scrape.
+// TestSeriesOfTestsAreReal proves that the input series of promtool's tests have exactly the labels of the daemon's
+// series, with those of the scrape.
 func TestSeriesOfTestsAreReal(t *testing.T) {
 	known, p := metrics(t), promql()
 	for _, path := range glob(t, "tests/*.yml") {

@@ -1,5 +1,5 @@
-// Package prometheus_test proves the rules for Prometheus: that promtool takes them and their tests, that each alert is
-// tested and documented, and that they name metrics which exist; a real Prometheus then runs them on the demonstration.
+// Package prometheus_test proves the rules for Prometheus: promtool accepts them and passes their tests, each alert is
+// tested and documented, and their metrics exist. A real Prometheus then runs them on the demonstration.
 package prometheus_test
 
 import (
@@ -34,7 +34,7 @@ type rule struct {
 	Annotations map[string]string `yaml:"annotations,omitempty"`
 }
 
-// testFile is a file of tests for promtool, as far as these tests look at it.
+// testFile is a file of tests for promtool, with the parts that these tests need.
 type testFile struct {
 	GroupEvalOrder []string `yaml:"group_eval_order"`
 	Tests          []struct {
@@ -121,14 +121,14 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// TestPromtool proves that Prometheus takes the rules and the example, and that every test of promtool passes.
+// TestPromtool proves that Prometheus accepts the rules and the example, and that every test of promtool passes.
 func TestPromtool(t *testing.T) {
 	promtool := program(t, "promtool")
 	run := func(name string, args ...string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), promtool, args...)
-			cmd.Env = append(cmd.Environ(), "GOGC=400") // it collects garbage a sixth of its time
+			cmd.Env = append(cmd.Environ(), "GOGC=400") // otherwise collecting garbage takes a sixth of its time
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Errorf("%v\n%s", err, out)
@@ -142,8 +142,8 @@ func TestPromtool(t *testing.T) {
 	}
 }
 
-// TestAlertsAreTested proves that each alert has a test in which it fires with its texts, one in which it does not, and
-// that tests order all groups, so that none sees the values of the step before.
+// TestAlertsAreTested proves that each alert has a test in which it fires with its texts, and one in which it does not.
+// Tests must order all groups, so that no group sees the values of the step before.
 func TestAlertsAreTested(t *testing.T) {
 	fires, silent := map[string]bool{}, map[string]bool{}
 	var names []string
@@ -180,9 +180,9 @@ func TestAlertsAreTested(t *testing.T) {
 
 const runbook = "https://github.com/waitcast/waitcast/blob/main/docs/alerts.md#"
 
-// TestAlertsAreDocumented proves that each alert has a section in docs/alerts.md with all its parts, which its
-// runbook_url leads to, that the section tells its severity and how long it waits, and that no section is of an alert
-// which is gone.
+// TestAlertsAreDocumented proves that each alert has a section in docs/alerts.md with all its parts, to which its
+// runbook_url leads. The section gives its severity and how long it waits. No section describes an alert that no longer
+// exists.
 func TestAlertsAreDocumented(t *testing.T) {
 	data, err := os.ReadFile("../../docs/alerts.md")
 	if err != nil {
@@ -232,7 +232,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestSeverities proves that there are three of them.
+// TestSeverities proves that there are exactly three severities.
 func TestSeverities(t *testing.T) {
 	for name, a := range alerts(t) {
 		if s := a.Labels["severity"]; !slices.Contains([]string{"info", "warning", "critical"}, s) ||
@@ -245,8 +245,8 @@ func TestSeverities(t *testing.T) {
 	}
 }
 
-// TestInhibitions proves that the example for Alertmanager names alerts that there are, and labels that they have in
-// common; amtool checks it where it is installed.
+// TestInhibitions proves that the example for Alertmanager names existing alerts and labels that they share. amtool
+// checks the example where it is installed.
 func TestInhibitions(t *testing.T) {
 	type manager struct {
 		InhibitRules []struct {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/waitcast/waitcast/internal/polling"
 )
 
 // patience is how long a condition may take to come true before a test gives up.
@@ -26,20 +28,12 @@ const patience = 5 * time.Minute
 // eventually polls a condition.
 func eventually(t *testing.T, what string, within time.Duration, met func() bool) {
 	t.Helper()
-	deadline := time.NewTimer(within)
-	defer deadline.Stop()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for !met() {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			t.Fatalf("not within %v: %s", within, what)
-		}
+	if !polling.Until(within, met) {
+		t.Fatalf("not within %v: %s", within, what)
 	}
 }
 
-// printed collects what a program prints.
+// printed collects the output of a program.
 type printed struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -67,12 +61,12 @@ func (p *printed) String() string {
 	return p.text.String()
 }
 
-// speed is how much faster than the wall clock the demonstration goes on, and the rules with it: an hour is six
+// speed is how many times faster than the wall clock the demonstration runs, and with it the rules: an hour is six
 // seconds.
 const speed = 600
 
-// hasten returns a duration of a rule at the speed of the demonstration, and at least so long that Prometheus, which
-// scrapes every second, has some samples.
+// hasten returns a duration of a rule at the speed of the demonstration, and at least long enough for some samples:
+// Prometheus scrapes every second.
 func hasten(t *testing.T, duration string, least time.Duration) string {
 	t.Helper()
 	n, err := strconv.Atoi(duration[:len(duration)-1])
@@ -126,8 +120,8 @@ type server struct {
 	out *printed
 }
 
-// startPrometheus runs a Prometheus that scrapes a daemon every second, by the hastened rules, with more flags if there
-// are; it ends with the test.
+// startPrometheus runs a Prometheus that scrapes a daemon every second, with the hastened rules and additional flags,
+// until the test ends.
 func startPrometheus(t *testing.T, binary, target string, thresholds map[string]string, flags ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
@@ -161,12 +155,12 @@ scrape_configs:
 	address := regexp.MustCompile(`msg="Listening on" address=(\S+)`)
 	eventually(t, "Prometheus listens", patience, func() bool { return s.out.find(address) != "" })
 	s.url = "http://" + s.out.find(address)
-	// until then it answers 503
+	// until then Prometheus answers 503
 	eventually(t, "Prometheus is ready", patience, func() bool { return status(t, s.url+"/-/ready") == http.StatusOK })
 	return s
 }
 
-// ask gets an answer of the API; it returns what Prometheus has to say against it.
+// ask asks the API and decodes the answer. It returns the message of an error of Prometheus.
 func (s *server) ask(t *testing.T, path string, query url.Values, data any) error {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/api/v1/"+path+"?"+query.Encode(), nil)
@@ -195,7 +189,7 @@ func (s *server) ask(t *testing.T, path string, query url.Values, data any) erro
 	return nil
 }
 
-// series returns how many series a query has now.
+// series returns the number of series of a query now.
 func (s *server) series(t *testing.T, query string) (int, error) {
 	t.Helper()
 	var data struct {
@@ -236,7 +230,7 @@ func (s *server) firing(t *testing.T) map[string][]map[string]string {
 	return found
 }
 
-// up reports how many targets there are and how many of them are scraped with success.
+// up returns the number of targets and the number of targets that are scraped without an error.
 func (s *server) up(t *testing.T) (all, well int) {
 	t.Helper()
 	var data struct {

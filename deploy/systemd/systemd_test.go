@@ -1,4 +1,4 @@
-// Package systemd_test checks the files that systemd and an admin get.
+// Package systemd_test checks the files for systemd and for administrators.
 package systemd_test
 
 import (
@@ -17,7 +17,7 @@ import (
 const (
 	unitName = "waitcastd.service"
 	program  = "/usr/bin/waitcastd"
-	// exposed is the worst score of systemd-analyze security that the unit may have; 10 is no protection at all.
+	// exposed is the highest score of systemd-analyze security that the unit may have. 10 means no protection at all.
 	exposed = 2.0
 )
 
@@ -40,8 +40,8 @@ func write(t *testing.T, path, text string, mode fs.FileMode) {
 	}
 }
 
-// installed puts the unit into a folder, with some of the drop-ins, and a stand-in for the program, which systemd wants
-// to exist.
+// installed puts the unit into a folder, with some of the drop-ins, and a stand-in for the program, because systemd
+// requires it to exist.
 func installed(t *testing.T, dropIns ...string) (file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +49,7 @@ func installed(t *testing.T, dropIns ...string) (file string) {
 	write(t, standIn, "#!/bin/sh\n", 0o700)
 	file = filepath.Join(dir, unitName)
 	text := strings.ReplaceAll(read(t, unitName), program, standIn)
-	// systemd-analyze security --offline takes one file: a drop-in has the effect of text at the end
+	// systemd-analyze security --offline takes one file, and a drop-in works like text at its end
 	for _, d := range dropIns {
 		text += "\n" + read(t, d)
 		write(t, filepath.Join(file+".d", filepath.Base(d)), read(t, d), 0o600)
@@ -58,7 +58,7 @@ func installed(t *testing.T, dropIns ...string) (file string) {
 	return file
 }
 
-// analyze runs systemd-analyze, or skips the test by name where it is missing.
+// analyze runs systemd-analyze, or skips the test if it is missing.
 func analyze(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	program, err := exec.LookPath("systemd-analyze")
@@ -78,7 +78,8 @@ func dropIns(t *testing.T) []string {
 	return files
 }
 
-// systemd understands every line of the unit, alone and with each of the drop-ins.
+// TestSystemdVerifiesTheUnit proves that systemd understands every line of the unit, alone and with each of the
+// drop-ins.
 func TestSystemdVerifiesTheUnit(t *testing.T) {
 	for _, with := range append([]string{""}, dropIns(t)...) {
 		var some []string
@@ -92,7 +93,7 @@ func TestSystemdVerifiesTheUnit(t *testing.T) {
 	}
 }
 
-// The unit's exposure is at most 2.0, also with any one of the drop-ins.
+// TestExposure proves that the unit's exposure is at most 2.0, also with any one of the drop-ins.
 func TestExposure(t *testing.T) {
 	score := regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`)
 	for _, with := range append([]string{""}, dropIns(t)...) {
@@ -116,8 +117,8 @@ func TestExposure(t *testing.T) {
 	}
 }
 
-// The unit starts with the example's place, waits for READY, has a watchdog, and runs as the user that sysusers.d
-// makes, with a home where its state is.
+// TestUnitFitsTheDaemon proves that the unit starts the daemon with the example's path, waits for READY, has a
+// watchdog, and runs as the user that sysusers.d makes, whose home is the folder of the state.
 func TestUnitFitsTheDaemon(t *testing.T) {
 	text := read(t, unitName)
 	for _, line := range []string{
@@ -138,7 +139,7 @@ func TestUnitFitsTheDaemon(t *testing.T) {
 	}
 }
 
-// systemd-sysusers makes the user in an empty root.
+// TestSysusers proves that systemd-sysusers makes the user in an empty root.
 func TestSysusers(t *testing.T) {
 	program, err := exec.LookPath("systemd-sysusers")
 	if err != nil {
@@ -157,8 +158,8 @@ func TestSysusers(t *testing.T) {
 	}
 }
 
-// The example beside the unit is a file with which the daemon starts, keeps its data where the unit lets it, and is
-// private; also by hand, where systemd says nothing (waitcastd check).
+// TestExampleLoads proves that the daemon starts with the example beside the unit, keeps its data where the unit allows
+// it, and is private. The same holds when it is started by hand, without systemd (waitcastd check).
 func TestExampleLoads(t *testing.T) {
 	t.Setenv("STATE_DIRECTORY", "")
 	c, err := config.Load("waitcastd.yaml", nil)
@@ -170,7 +171,8 @@ func TestExampleLoads(t *testing.T) {
 	}
 }
 
-// The example's other schedulers load too, once their marks of comment are taken away and Slurm is.
+// TestExampleOfEveryScheduler proves that the example's other schedulers can be loaded, once they are no longer
+// comments and Slurm is removed.
 func TestExampleOfEveryScheduler(t *testing.T) {
 	head, rest, _ := strings.Cut(read(t, "waitcastd.yaml"), "    sources:\n")
 	t.Setenv("STATE_DIRECTORY", t.TempDir())
@@ -188,8 +190,8 @@ func TestExampleOfEveryScheduler(t *testing.T) {
 	}
 }
 
-// The logrotate example renames the log, tells the controller, and makes a new log with a mode that lets the folder's
-// access control list hold.
+// TestLogrotate proves that the logrotate example renames the log, informs the controller, and makes a new log with a
+// mode under which the folder's access control list works.
 func TestLogrotate(t *testing.T) {
 	logrotate, err := exec.LookPath("logrotate")
 	if err != nil {

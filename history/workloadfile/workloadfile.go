@@ -55,21 +55,21 @@ func Write(to io.Writer, l *lives.Lives, o Options) error {
 	return w.Flush()
 }
 
-// week is the length of a week in seconds. The file begins with the week of its first submission, counted from 1970, so
-// that whoever replays it without its UnixStartTime sees the same times of day and of the week.
+// week is the length of a week in seconds. Time 0 of the file is the beginning of the week of its first submission,
+// counted from 1970. So a replay that ignores UnixStartTime still has the original times of day and days of the week.
 const week = 7 * 24 * 60 * 60
 
-// converter numbers names.
+// converter replaces names by numbers.
 type converter struct {
-	base                                int64 // the instant of submit time 0, Unix seconds
+	base                                int64 // the instant of submit time 0, in Unix seconds
 	queues, users, groups, applications numbers
 	newest                              int64
 }
 
-// numbers gives names numbers from 1.
+// numbers maps names to numbers from 1.
 type numbers map[string]int64
 
-// of returns the number of a name, swf.Unknown for none.
+// of returns the number of a name, and assigns one if the name is new. The empty name gives swf.Unknown.
 func (n numbers) of(name string) int64 {
 	if name == "" {
 		return swf.Unknown
@@ -82,8 +82,8 @@ func (n numbers) of(name string) int64 {
 	return number
 }
 
-// record turns a life into a record. Instants are cut to whole seconds, and differences are taken of those, so that
-// they sum up.
+// record converts a job's life to a record. It first cuts instants to whole seconds and then takes differences, so that
+// the differences add up.
 func (c *converter) record(l *lives.Life) swf.Record {
 	r := swf.Record{
 		Submit: l.Submit.Unix() - c.base, Wait: swf.Unknown, Runtime: swf.Unknown, Allocated: swf.Unknown,
@@ -123,7 +123,7 @@ func known(n int64) int64 {
 	return n
 }
 
-// header returns the header: standard fields, and notes on where each field comes from.
+// header returns the header. It has the standard fields, and notes on the origin of each field.
 func (c *converter) header(l *lives.Lives, o Options) *swf.Header {
 	h := &swf.Header{UnixStartTime: c.base, MaxProcs: int64(o.Procs)}
 	note := func(format string, args ...any) { h.Lines = append(h.Lines, "; "+fmt.Sprintf(format, args...)) }

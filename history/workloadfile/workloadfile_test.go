@@ -63,7 +63,7 @@ func life(rt *rapid.T, submit time.Time) lives.Life {
 		l.End = after(submit, "wait")
 	default:
 		l.Start = after(submit, "wait")
-		if l.Fate == lives.Running { // without a submission it could not be told from one that waits
+		if l.Fate == lives.Running { // without a submission the job would look like a waiting one
 			break
 		}
 		if rapid.Bool().Draw(rt, "guessed") {
@@ -74,8 +74,8 @@ func life(rt *rapid.T, submit time.Time) lives.Life {
 	return l
 }
 
-// plain leaves out of a trace what a workload file does not have: ids, and whether an end was an end or a requeue. A
-// job that ran when the log ended has an end in the trace that is read, a day after its limit.
+// plain removes from a trace what a workload file does not have: ids, and the difference between an end and a requeue.
+// A job that ran when the log ended has an end in the trace that is read, a day after its limit.
 func plain(t *backtest.Trace) []backtest.Job {
 	users, queues := map[string]string{}, map[string]string{}
 	number := func(names map[string]string, name string) string {
@@ -101,15 +101,15 @@ func plain(t *backtest.Trace) []backtest.Job {
 		}
 		j.Lost = false
 		if !j.Starts {
-			j.NeverRan = false // only said of cancelled jobs
+			j.NeverRan = false // only cancelled jobs have this
 		}
 		out = append(out, j)
 	}
 	return out
 }
 
-// TestHeader proves that the header says what the file is, with no name of a user, an account or a job, and those of
-// queues only where that is asked for; and that it can be read.
+// TestHeader proves that the header can be read and says what the file is. It has no name of a user, an account or a
+// job, and names of queues only on request.
 func TestHeader(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	all := &lives.Lives{Procs: 12, Jobs: []lives.Life{{Submit: at, Start: at.Add(time.Minute), End: at.Add(time.Hour),
@@ -130,7 +130,7 @@ func TestHeader(t *testing.T) {
 		if err := r.Next(&rec); err != nil {
 			t.Fatal(err)
 		}
-		// 1,700,000,000 is 512,000 s after a Thursday's midnight, on which the weeks since 1970 begin.
+		// 1,700,000,000 is 512,000 s after a Thursday's midnight, at which the weeks since 1970 begin.
 		want := swf.Record{ID: 1, Submit: 512_000, Wait: 60, Runtime: 3540, Allocated: 6, CPUTime: -1, Memory: -1,
 			RequestedProcs: 4,
 			TimeLimit:      -1, RequestedMem: 2048, Status: -1, User: 1, Group: 1, Executable: 1, Queue: 1,

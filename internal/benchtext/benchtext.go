@@ -27,8 +27,8 @@ type Result struct {
 // Key names a benchmark: its package and name.
 func (r *Result) Key() string { return r.Package + "." + r.Name }
 
-// Read returns the results in a text in their order, and the newest value of each "key: value" line before the last of
-// them. Errors name the line.
+// Read returns the results in a text, in their order, and the settings from its "key: value" lines. Of each key the
+// last value counts that stands before the last result. Errors name the line.
 func Read(from io.Reader) ([]Result, map[string]string, error) {
 	var out []Result
 	facts := map[string]string{}
@@ -41,7 +41,7 @@ func Read(from io.Reader) ([]Result, map[string]string, error) {
 			}
 			out = append(out, result(r))
 		case *benchfmt.SyntaxError:
-			if !strings.Contains(r.Msg, "iteration count") { // else the benchmark printed text behind its name
+			if !strings.Contains(r.Msg, "iteration count") { // otherwise the benchmark printed text after its name
 				return nil, nil, r
 			}
 		}
@@ -49,7 +49,7 @@ func Read(from io.Reader) ([]Result, map[string]string, error) {
 	return out, facts, reader.Err()
 }
 
-// result copies what benchfmt will overwrite, with the units as they were printed.
+// result copies a result that benchfmt will overwrite, with the units as they were printed.
 func result(r *benchfmt.Result) Result {
 	base, parts := r.Name.Parts()
 	if last := len(parts) - 1; last >= 0 && parts[last][0] == '-' { // the number of processors

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// printed is what go test -bench printed of three packages (Go 1.26), shortened.
+// printed is the shortened output of go test -bench for three packages (Go 1.26).
 const printed = `goos: linux
 goarch: amd64
 pkg: example.org/m/a
@@ -27,8 +27,8 @@ BenchmarkTail 	       1	        7 ns/op
 ok  	example.org/m/b	1.2s
 `
 
-// TestRead proves that results keep their package, that the number of processors is no part of a name, and that what a
-// test says is not taken for a result.
+// TestRead proves that results keep their package, that the number of processors is no part of a name, and that a
+// test's own output does not count as a result.
 func TestRead(t *testing.T) {
 	results, facts, err := Read(strings.NewReader(printed))
 	if err != nil {
@@ -47,7 +47,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadRefuses proves that a broken line is not passed over.
+// TestReadRefuses proves that a broken line is an error.
 func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"BenchmarkA-2 1 5 ns/op 3\n":   "missing units",
@@ -60,7 +60,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestBetween proves that only what stands between the markers changes, however often, and that a page without them is
+// TestBetween proves that only the text between the markers changes, however often, and that a page without markers is
 // refused.
 func TestBetween(t *testing.T) {
 	const page = "# Page\n\n<!-- begin a -->\n\nold\n\n<!-- end a -->\n\ntext <!-- begin b -->\n<!-- end b -->\n"

@@ -30,11 +30,11 @@ func Find() (string, error) {
 func Start(ctx context.Context, path, dir string) (context.Context, context.CancelFunc, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(dir),
-		chromedp.NoSandbox, // its sandbox refuses root, as whom CI runs; it is shown this program's own page only
+		chromedp.NoSandbox, // the sandbox refuses root, the user of CI; only this program's own page is loaded
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
-		chromedp.Flag("disable-dev-shm-usage", true), // which is small in containers
+		chromedp.Flag("disable-dev-shm-usage", true), // that folder is small in containers
 	)
 	ctx, endProcess := chromedp.NewExecAllocator(ctx, options...)
 	ctx, endTab := chromedp.NewContext(ctx)

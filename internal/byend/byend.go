@@ -21,15 +21,15 @@ type Item struct {
 
 // List is items in order of time; the order within an instant means nothing. The zero value is empty.
 type List struct {
-	items  []Item  // blockSize for each block
-	blocks []block // by time
-	spare  []int32 // indexes of blocks that nobody uses
+	items  []Item  // blockSize items for each index of a block
+	blocks []block // in order of time
+	spare  []int32 // indexes of unused blocks
 }
 
 type block struct {
-	last  float64 // At of its last item
+	last  float64 // At of the block's last item
 	held  int
-	index int32 // items[index*blockSize:] are its own
+	index int32 // items[index*blockSize:] belong to this block
 	n     int32
 }
 
@@ -49,7 +49,7 @@ func (l *List) CopyFrom(src *List) {
 func (l *List) Fill(all []Item) {
 	slices.SortFunc(all, func(a, b Item) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.ID, b.ID)) })
 	l.Reset()
-	const full = blockSize * 3 / 4 // room for some that start
+	const full = blockSize * 3 / 4 // leaves room for jobs that start
 	for some := range slices.Chunk(all, full) {
 		b := block{index: l.fresh(), n: int32(len(some)), last: some[len(some)-1].At}
 		copy(l.of(&b), some)
@@ -72,7 +72,7 @@ func (l *List) of(b *block) []Item {
 	return l.items[from : from+int(b.n)]
 }
 
-// fresh returns the index of a block that is not used.
+// fresh returns the index of an unused block.
 func (l *List) fresh() int32 {
 	if n := len(l.spare); n > 0 {
 		i := l.spare[n-1]
@@ -84,7 +84,7 @@ func (l *List) fresh() int32 {
 	return int32(n / blockSize)
 }
 
-// find returns the first block whose last item is not before an instant; it may be len(l.blocks).
+// find returns the index of the first block whose last item is at or after an instant, or len(l.blocks).
 func (l *List) find(at float64) int {
 	lo, hi := 0, len(l.blocks)
 	for lo < hi {
@@ -122,7 +122,7 @@ func (l *List) Add(it Item) {
 	b.last = items[len(items)-1].At
 }
 
-// split moves the later half of a full block into a new one.
+// split moves the second half of a full block into a new block.
 func (l *List) split(k int) {
 	late := block{index: l.fresh(), n: blockSize / 2, last: l.blocks[k].last}
 	b := &l.blocks[k]
@@ -137,7 +137,7 @@ func (l *List) split(k int) {
 	l.blocks = slices.Insert(l.blocks, k+1, late)
 }
 
-// Remove takes out the item that was put in with this instant and number; where there is none it does nothing.
+// Remove removes the item that was added with this instant and number. It does nothing if there is none.
 func (l *List) Remove(at float64, id int32) {
 	for k := l.find(at); k < len(l.blocks); k++ {
 		items := l.Block(k)
@@ -157,7 +157,7 @@ func (l *List) Remove(at float64, id int32) {
 	}
 }
 
-// cut takes item i out of the k-th block.
+// cut removes item i of the k-th block.
 func (l *List) cut(k, i int) {
 	b := &l.blocks[k]
 	items := l.of(b)
@@ -171,9 +171,9 @@ func (l *List) cut(k, i int) {
 	l.blocks = slices.Delete(l.blocks, k, k+1)
 }
 
-// When returns the first instant at which items with so many processors, 1 or more, have ended, and how many have been
-// freed at it, all those that end at the instant included. Where there are not so many, the instant is +Inf and freed
-// is what all items hold.
+// When returns the first instant at which ended items have freed at least procs processors (1 or more), and how many
+// have been freed then, including all items that end at that instant. If all items together hold fewer, the instant is
+// +Inf and freed is what they hold.
 func (l *List) When(need int) (at float64, freed int) {
 	at = math.Inf(1)
 	for k := range l.blocks {

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// model is the same jobs in a plain slice, looked at one by one.
+// model has the same jobs in a plain slice, and looks at them one by one.
 type model []byend.Item
 
 func (m model) when(need int) (at float64, freed int) {
@@ -42,7 +42,7 @@ func (m model) sorted() []byend.Item {
 	return out
 }
 
-// draw draws the item with a number: instants often fall together, a few are never.
+// draw draws the item with a number. Instants often coincide, and a few are never.
 func draw(t *rapid.T, id int) byend.Item {
 	at := float64(rapid.IntRange(0, 50).Draw(t, "at"))
 	if at == 50 {
@@ -95,7 +95,7 @@ func TestListIsASortedSlice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var l byend.List
 		var m model
-		l.Add(byend.Item{At: 7, Held: 1}) // Fill must forget it
+		l.Add(byend.Item{At: 7, Held: 1}) // Fill must forget this item
 		for id := range rapid.IntRange(0, 300).Draw(t, "filled") {
 			m = append(m, draw(t, id))
 		}
@@ -108,8 +108,7 @@ func TestListIsASortedSlice(t *testing.T) {
 	})
 }
 
-// TestCopyIsApart proves that a copy, into memory that held other things, and its original do not notice what the other
-// does.
+// TestCopyIsApart proves that a copy, into memory that was used before, and its original do not affect each other.
 func TestCopyIsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var lists [2]byend.List
@@ -119,7 +118,7 @@ func TestCopyIsApart(t *testing.T) {
 				change(t, &lists[side], &models[side], id)
 			}
 		}
-		if rapid.Bool().Draw(t, "emptied") { // it has blocks to spare then, which the copy has not
+		if rapid.Bool().Draw(t, "emptied") { // then the original has spare blocks, and the copy has none
 			for _, it := range models[1] {
 				lists[1].Remove(it.At, it.ID)
 			}
@@ -138,7 +137,7 @@ func TestCopyIsApart(t *testing.T) {
 	})
 }
 
-// TestRemoveKnowsItsItem proves that neither the number nor the instant alone takes anything out.
+// TestRemoveKnowsItsItem proves that neither the number alone nor the instant alone removes an item.
 func TestRemoveKnowsItsItem(t *testing.T) {
 	var l byend.List
 	for id := range int32(200) {
@@ -156,8 +155,7 @@ func TestRemoveKnowsItsItem(t *testing.T) {
 	}
 }
 
-// TestSteadyStateAllocatesNothing proves that a list that has grown lives in the memory it has: blocks that run empty
-// are used again.
+// TestSteadyStateAllocatesNothing proves that a list that has grown needs no new memory: empty blocks are reused.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	var l byend.List
 	for id := range int32(1000) {
@@ -176,8 +174,8 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkTurn is the end of the first of 10,000 jobs, the start of another and the question when a large one could
-// start.
+// BenchmarkTurn measures the end of the first of 10,000 jobs, the start of another one and the question when a large
+// job could start.
 func BenchmarkTurn(b *testing.B) {
 	const jobs = 10_000
 	var l byend.List

@@ -69,7 +69,7 @@ func (a *Authority) template(name string) *x509.Certificate {
 	}
 }
 
-// sign makes a key and a certificate for it; without a parent's key it signs itself.
+// sign creates a key and a certificate for it. Without the key of a parent, the certificate is self-signed.
 func (a *Authority) sign(template, parent *x509.Certificate, by *ecdsa.PrivateKey) ([]byte, *ecdsa.PrivateKey) {
 	a.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

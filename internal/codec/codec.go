@@ -3,7 +3,7 @@
 //
 // Save puts a header before the bytes and a checksum behind them; Load checks both. Everything that Load refuses is an
 // *Error. The same values give the same bytes in every process. Reading never panics, and what it allocates is bounded
-// by the size of the input: no count is believed that exceeds the bytes behind it.
+// by the size of the input: counts that exceed the remaining bytes are refused.
 package codec
 
 import (
@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// Codec writes the values behind the pointers that it gets, or reads into them where Reading is set. An empty slice is
+// Codec writes the values behind the pointers that it gets, or reads into them if Reading is set. An empty slice is
 // read as nil. After a value that cannot be valid it is Bad and gives zeros. The zero value writes.
 type Codec struct {
 	Writer
 	Reader
 	Reading       bool
 	WithoutShared bool  // leaves out the parts that a copy shares with its original
-	handed        []any // by Hand, in the order in which they are taken
+	handed        []any // values that Hand passed, in the order in which they are taken
 	kinds         []string
-	where         string // the kinds around the first failure
+	where         string // the kinds of state around the first failure
 }
 
 // pass reads or writes values of one type.
@@ -55,7 +55,7 @@ func (s *Codec) Finite(all ...*float64) {
 func (s *Codec) Between(low, high float64, all ...*float64) {
 	s.Real(all...)
 	for _, v := range all {
-		if s.Reading && !s.Bad && !(*v >= low && *v <= high) { // Check would allocate its arguments for every number
+		if s.Reading && !s.Bad && !(*v >= low && *v <= high) { // Check would allocate its arguments every time
 			s.Failf("%v is not between %v and %v", *v, low, high)
 		}
 	}
@@ -64,7 +64,7 @@ func (s *Codec) Between(low, high float64, all ...*float64) {
 // Any passes numbers that may be infinite, or NaN.
 func (s *Codec) Any(all ...*float64) { pass(s, all, (*Reader).Real, (*Writer).Real) }
 
-// Check marks what is read as impossible unless it is ok. It is not for what is written.
+// Check marks the data being read as impossible unless ok is true. It has no effect when writing.
 func (s *Codec) Check(ok bool, format string, args ...any) {
 	if s.Reading && !ok && !s.Bad {
 		s.Failf(format, args...)
@@ -88,7 +88,7 @@ func Number[T ~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint
 	for _, v := range all {
 		wide := int64(*v)
 		if s.Signed(&wide); s.Reading {
-			if *v = T(wide); int64(*v) != wide { // as in Between
+			if *v = T(wide); int64(*v) != wide { // like Between
 				s.Failf("%d does not fit", wide)
 			}
 		}
@@ -173,7 +173,8 @@ func (s *Codec) Singles(v *[]float32) {
 // Single passes numbers of single precision, which may be infinite, or NaN.
 func (s *Codec) Single(all ...*float32) { pass(s, all, (*Reader).Single, (*Writer).Single) }
 
-// mostAtOnce is the number of elements for which memory is allocated before they are read.
+// mostAtOnce is the number of elements for which memory is allocated before they are read. More memory follows as they
+// are read, so that damaged lengths cannot allocate much.
 const mostAtOnce = 256
 
 // List passes a slice, element by element. Each element takes at least a byte when written.
@@ -237,7 +238,7 @@ func readMap[K comparable, T any](s *Codec, v map[K]T, compare func(a, b K) int,
 	var keys []K
 	List(s, &keys, func(k *K) {
 		key(k)
-		n := len(keys) // *k is the last of them
+		n := len(keys) // *k is the last element of keys
 		s.Check(n < 2 || compare(keys[n-2], *k) < 0, "keys of a map are not in order")
 		var value T
 		each(&value)

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec/codectest"
 )
 
-// part is a value of every type that a Codec passes.
+// part has a value of every type that a Codec supports.
 type part struct {
 	Real, Finite, Any, Between float64
 	Uint, Hash                 uint64
@@ -95,7 +95,7 @@ func drawSlice[T any](t *rapid.T, of *rapid.Generator[T]) (all []T) {
 	return all
 }
 
-// draw returns any value whose maps are made, as they are when they are read.
+// draw returns any value. Its maps are never nil, as after reading.
 func draw(t *rapid.T, deep int) part {
 	finite := rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64)
 	p := part{
@@ -219,7 +219,7 @@ func TestErrorsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestCounts proves that a count is not believed that exceeds the bytes behind it.
+// TestCounts proves that a count that exceeds the remaining bytes is refused.
 func TestCounts(t *testing.T) {
 	huge := codectest.Fields(func(c *codec.Codec) {
 		n := uint64(1) << 40
@@ -284,8 +284,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// FuzzCodec reads changed fields behind a valid header and checksum. That neither panics nor allocates more than a
-// multiple of their size, see codectest.Fuzz. If they are accepted, the value can be saved and restored.
+// FuzzCodec reads changed fields behind a valid header and checksum. Reading neither panics nor allocates more than a
+// multiple of their size, see codectest.Fuzz. If the fields are accepted, the value can be saved and restored.
 func FuzzCodec(f *testing.F) {
 	data, err := example().MarshalBinary()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// What Save writes: the magic, the kind of state as a text, its version as a number, then what the fields are, and a
-// checksum (CRC-32C, 4 bytes, little-endian) of all before.
+// Save writes: the magic, the kind of state as a text, its version as a number, the fields, and a checksum (CRC-32C, 4
+// bytes, little-endian) of everything before.
 const (
 	magic        = "wcs1"
 	checksumSize = 4
@@ -139,9 +139,9 @@ func Copy(from, to func(*Codec)) error {
 	return in.problem(len(out.Writer))
 }
 
-// Hand reports whether Copy copies in memory, and then hands the value over as it is, which is faster than writing and
-// reading its fields. The copy shares what the value points to: whoever reads it clones what may change. Where state is
-// saved or loaded, Hand does nothing.
+// Hand reports whether Copy is copying in memory, and in this case assigns the value directly, which is faster than
+// writing and reading its fields. The copy then shares what the value points to, so the reader must clone what may
+// change. When state is saved or loaded, Hand does nothing.
 func Hand[T any](s *Codec, v *T) bool {
 	switch {
 	case !s.WithoutShared:
@@ -160,7 +160,8 @@ func Hand[T any](s *Codec, v *T) bool {
 	return true
 }
 
-// problem returns why the Codec is Bad, nil if it is not. Bytes are counted up to an end.
+// problem returns the error of a Codec that is Bad, nil if it is not. end is the offset of the end, from which the
+// position is computed.
 func (s *Codec) problem(end int) error {
 	if !s.Bad {
 		return nil
@@ -180,7 +181,7 @@ func seal(w []byte) []byte { return binary.LittleEndian.AppendUint32(w, checksum
 
 func checksum(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
-// checkEnvelope checks the magic and the checksum.
+// checkEnvelope verifies the magic and the checksum.
 func checkEnvelope(kind string, data []byte) error {
 	fail := func(reason error, at int, detail string) error {
 		return &Error{Kind: kind, At: at, Size: len(data), Reason: reason, Detail: detail}

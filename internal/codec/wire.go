@@ -63,7 +63,7 @@ func (w *Writer) Hash(v uint64) { *w = binary.BigEndian.AppendUint64(*w, v) }
 // Single appends the four bytes of a number of single precision.
 func (w *Writer) Single(v float32) { *w = binary.BigEndian.AppendUint32(*w, math.Float32bits(v)) }
 
-// Name writes a name by its number, and itself where it is new.
+// Name writes the number of a name, followed by the name itself if it is not yet known.
 func (w *Writer) Name(known map[string]uint64, s string) {
 	i, ok := known[s]
 	if !ok {
@@ -80,7 +80,7 @@ func (w *Writer) Name(known map[string]uint64, s string) {
 type Reader struct {
 	Rest   []byte
 	Bad    bool
-	left   int // bytes at the first failure
+	left   int // number of unread bytes at the first failure
 	reason error
 	detail string
 }
@@ -133,7 +133,7 @@ func (d *Reader) Count() int {
 	return int(n)
 }
 
-// number reads a number from 0 to 2^53.
+// number reads an integer from 0 to 2^53.
 func (d *Reader) number() int {
 	n := d.Uint()
 	if n > 1<<53 {
@@ -215,7 +215,7 @@ func (d *Reader) Byte() byte {
 	return 0
 }
 
-// take reads so many bytes, nil if there are fewer.
+// take reads n bytes. It returns nil if there are fewer.
 func (d *Reader) take(n int) []byte {
 	if len(d.Rest) < n {
 		d.Fail()

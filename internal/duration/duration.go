@@ -27,18 +27,21 @@ import (
 const (
 	day  = 24 * time.Hour
 	week = 7 * day
-	// maxText bounds the text that Parse looks at: longer than any duration that fits a time.Duration.
+	// maxText is the maximum length of a text that Parse accepts. No duration that fits a time.Duration is longer.
 	maxText = 64
 )
 
 // Allowed describes in one line what Parse accepts, for error messages and tables.
-const Allowed = "90m, 2h30m, 1d, 2:00:00 (h:m:s), 90:00 (m:s), 1-12:00 (days-h:m) or seconds"
+const Allowed = AllowedWithUnit + " or seconds"
+
+// AllowedWithUnit is the same without a number alone.
+const AllowedWithUnit = "90m, 2h30m, 1d, 2:00:00 (h:m:s), 90:00 (m:s), 1-12:00 (days-h:m)"
 
 // ParseError reports that a text is not a duration.
 type ParseError struct {
 	// Text is what was to be parsed, shortened if it is very long.
 	Text string
-	// Problem is what is wrong with it.
+	// Problem says what is wrong with the text.
 	Problem string
 }
 
@@ -61,6 +64,36 @@ func Parse(text string) (time.Duration, error) {
 	return d, nil
 }
 
+// ErrNoUnit is the error of ParseIn for a number alone where no unit is known.
+var ErrNoUnit = errors.New("a number alone has no unit")
+
+// ParseIn is Parse for a reader to whom a number alone may be minutes or hours: it takes such a number for one of unit.
+// Where unit is 0 a number alone, other than 0, is ErrNoUnit. Nothing else differs.
+func ParseIn(text string, unit time.Duration) (time.Duration, error) {
+	d, err := Parse(text)
+	number := strings.TrimSpace(text)
+	if err != nil || d == 0 || strings.Trim(number, "0123456789.") != "" {
+		return d, err
+	}
+	if unit == 0 {
+		return 0, ErrNoUnit
+	}
+	var sum total
+	sum.decimal(number, unit)
+	if d, err = sum.duration(); err != nil {
+		return 0, &ParseError{Text: text, Problem: err.Error()}
+	}
+	return d, nil
+}
+
+// Unit returns the duration that a unit is: w, d, h, m or min, s, ms. It reports whether there is such a unit.
+func Unit(name string) (time.Duration, bool) {
+	if name == "" {
+		return 0, false
+	}
+	return unitSize(name)
+}
+
 func parse(s string) (time.Duration, error) {
 	switch {
 	case s == "":
@@ -75,7 +108,7 @@ func parse(s string) (time.Duration, error) {
 	return parseUnits(s)
 }
 
-// parseDays reads D-HH, D-HH:MM and D-HH:MM:SS.
+// parseDays parses D-HH, D-HH:MM and D-HH:MM:SS.
 func parseDays(s string) (time.Duration, error) {
 	days, rest, _ := strings.Cut(s, "-")
 	fields := strings.Split(rest, ":")
@@ -91,7 +124,7 @@ func parseDays(s string) (time.Duration, error) {
 	return sum.duration()
 }
 
-// parseClock reads H:MM:SS and MM:SS.
+// parseClock parses H:MM:SS and MM:SS.
 func parseClock(s string) (time.Duration, error) {
 	fields := strings.Split(s, ":")
 	if len(fields) > 3 {
@@ -108,14 +141,14 @@ func parseClock(s string) (time.Duration, error) {
 	return sum.duration()
 }
 
-// clockFields are the fields of a clock, and the bound of each when another field stands before it.
+// clockFields are the fields of a clock, each with the bound that holds if another field precedes it.
 var clockFields = [...]struct {
 	name  string
 	below uint64
 	unit  time.Duration
 }{{"hours", 24, time.Hour}, {"minutes", 60, time.Minute}, {"seconds", 60, time.Second}}
 
-// parseUnits reads 2h30m and its like, and a number alone.
+// parseUnits parses texts such as 2h30m, and a number without a unit.
 func parseUnits(s string) (time.Duration, error) {
 	var sum total
 	previous := week + 1
@@ -141,7 +174,7 @@ func parseUnits(s string) (time.Duration, error) {
 	return sum.duration()
 }
 
-// token splits the first number and its unit off s.
+// token splits the first number and its unit from s.
 func token(s string) (number, unit, rest string, err error) {
 	end := strings.IndexFunc(s, func(r rune) bool { return !isDigit(r) && r != '.' })
 	if end < 0 {
@@ -180,15 +213,15 @@ func unitSize(unit string) (time.Duration, bool) {
 	return 0, false
 }
 
-// total adds up the parts of a duration exactly and remembers the first error.
+// total adds the parts of a duration exactly. It remembers the first error.
 type total struct {
-	whole time.Duration // nanoseconds of whole units, never too many
-	sum   big.Rat       // of fractions, and of what is too large
-	exact bool          // sum is not 0
+	whole time.Duration // nanoseconds of whole units; does not overflow
+	sum   big.Rat       // fractions, and numbers that do not fit into whole
+	exact bool          // whether sum is not 0
 	err   error
 }
 
-// field adds a whole number of units; below is the bound that it must stay under, 0 for none.
+// field adds a whole number of units. The number must be less than below, unless that is 0.
 func (t *total) field(name, text string, below uint64, unit time.Duration) {
 	if t.err != nil {
 		return
@@ -206,9 +239,9 @@ func (t *total) field(name, text string, below uint64, unit time.Duration) {
 	}
 }
 
-// decimal adds a decimal number, digits and at most one point, of units.
+// decimal adds a decimal number of units. The text has digits and at most one point.
 func (t *total) decimal(text string, unit time.Duration) {
-	if n, err := strconv.ParseUint(text, 10, 32); err == nil { // the most of all that is asked: without big numbers
+	if n, err := strconv.ParseUint(text, 10, 32); err == nil { // the common case, without big numbers
 		if most := (math.MaxInt64 - t.whole) / unit; n <= uint64(most) {
 			t.whole += time.Duration(n) * unit
 			return
@@ -225,7 +258,7 @@ func (t *total) decimal(text string, unit time.Duration) {
 
 var errTooLarge = errors.New("larger than 292 years")
 
-// duration returns the sum, cut off to whole nanoseconds.
+// duration returns the sum, truncated to whole nanoseconds.
 func (t *total) duration() (time.Duration, error) {
 	if t.err != nil {
 		return 0, t.err

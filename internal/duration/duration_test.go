@@ -19,7 +19,8 @@ var (
 	_ encoding.TextMarshaler   = Value(0)
 )
 
-// The forms that sbatch(1), --time, lists (with their meanings there, save for the number alone), and the unit forms.
+// TestParseReadsEveryForm proves the forms that sbatch(1) lists for --time (with their meanings there, except for the
+// number alone), and the forms with units.
 func TestParseReadsEveryForm(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"90m":                           90 * time.Minute,
@@ -46,7 +47,7 @@ func TestParseReadsEveryForm(t *testing.T) {
 		"0":                             0,
 		"0.5":                           500 * time.Millisecond,
 		"0700":                          700 * time.Second, // never octal
-		"0.0000000019s":                 1,                 // cut off to nanoseconds
+		"0.0000000019s":                 1,                 // truncated to nanoseconds
 		"9223372036854775807":           -1,                // too large
 		"9223372036.854775807":          math.MaxInt64,
 		"106751-23:47:16":               106751*24*time.Hour + 23*time.Hour + 47*time.Minute + 16*time.Second,
@@ -118,7 +119,7 @@ func anyDuration() *rapid.Generator[time.Duration] {
 	return rapid.Map(rapid.Int64Range(0, math.MaxInt64), func(n int64) time.Duration { return time.Duration(n) })
 }
 
-// String loses nothing: Parse gives back every duration to the nanosecond.
+// TestStringRoundTrip proves that Parse reads back every text of String, exact to the nanosecond.
 func TestStringRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := anyDuration().Draw(t, "d")
@@ -129,7 +130,8 @@ func TestStringRoundTrip(t *testing.T) {
 	})
 }
 
-// Format rounds to its smaller unit: what Parse reads back is at most half of that away, and formats to the same text.
+// TestFormatRoundTrip proves that Format rounds to its smaller unit: Parse reads a value that is at most half of that
+// unit away and has the same format.
 func TestFormatRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := rapid.OneOf(anyDuration(), rapid.Map(rapid.Int64Range(0, int64(3*day)),
@@ -158,7 +160,7 @@ func TestFormatRoundTrip(t *testing.T) {
 	})
 }
 
-// The Slurm and clock forms mean their fields, whatever the fields are.
+// TestClockFormsMeanTheirFields proves the Slurm and clock forms for any values of their fields.
 func TestClockFormsMeanTheirFields(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		field := func(name string, limit int) time.Duration {
@@ -236,7 +238,7 @@ func TestValueAsFlagAndText(t *testing.T) {
 	}
 }
 
-// Whatever the input: no panic, never negative, and what is read survives String.
+// FuzzParse proves that no input gives a panic or a negative duration, and that String of the result is read back.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{
 		"90m", "2h30m", "2:00:00", "1-12:00", "1-12", "90:00", "1d", "3600", "2 h 05 min", "1.5", "-", "1:",
@@ -255,4 +257,45 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("Parse(%q) = %v, then %q = %v, %v", text, d, String(d), again, err)
 		}
 	})
+}
+
+// TestParseIn proves that a number alone has the given unit, and that everything else is read as by Parse.
+func TestParseIn(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		unit time.Duration
+		want time.Duration
+	}{
+		{"120", time.Minute, 2 * time.Hour}, {" 1.5 ", time.Hour, 90 * time.Minute},
+		{"120", time.Second, 2 * time.Minute},
+		{"0", 0, 0}, {"2h", 0, 2 * time.Hour}, {"90:00", time.Hour, 90 * time.Minute}, {"1-12", 0, 36 * time.Hour},
+	} {
+		if got, err := ParseIn(c.text, c.unit); err != nil || got != c.want {
+			t.Errorf("%q in %v: %v, %v, want %v", c.text, c.unit, got, err, c.want)
+		}
+	}
+	if _, err := ParseIn("120", 0); !errors.Is(err, ErrNoUnit) {
+		t.Errorf("120 without a unit: %v", err)
+	}
+	var wrong *ParseError
+	for _, text := range []string{"", "-5", "x", "1e9", "99999999999999999999"} {
+		if _, err := ParseIn(text, time.Minute); !errors.As(err, &wrong) {
+			t.Errorf("%q: %v, want a ParseError", text, err)
+		}
+	}
+}
+
+// TestAbout proves the texts of durations at the edges of each unit.
+func TestAbout(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "less than a minute", 44 * time.Second: "less than a minute", 45 * time.Second: "1 min",
+		9*time.Minute + 20*time.Second: "9 min", 12 * time.Minute: "10 min", 54*time.Minute + 7*time.Second: "55 min",
+		82 * time.Minute: "80 min", 85 * time.Minute: "1½ h", 2*time.Hour + 10*time.Minute: "2 h",
+		9*time.Hour + 30*time.Minute: "9½ h", 10*time.Hour + 20*time.Minute: "10 h", 47 * time.Hour: "47 h",
+		48 * time.Hour: "2 days", 90 * time.Hour: "4 days",
+	} {
+		if got := About(d); got != want {
+			t.Errorf("About(%v) is %q, want %q", d, got, want)
+		}
+	}
 }

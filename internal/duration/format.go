@@ -2,12 +2,13 @@ package duration
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// tiers are the two units that Format shows, for durations from the larger one on.
+// tiers are the pairs of units that Format uses, each for durations of at least its larger unit.
 var tiers = [...]struct {
 	large, small         time.Duration
 	largeName, smallName string
@@ -40,10 +41,43 @@ func Format(d time.Duration) string {
 	return fmt.Sprintf("%d s", d.Round(time.Second)/time.Second)
 }
 
+// About writes d as people say it, in one unit: "less than a minute", "4 min", "55 min", "2½ h", "3 days". Format has
+// the exact figure. The page rounds alike (about in format.js).
+func About(d time.Duration) string {
+	minutes := d.Minutes()
+	switch {
+	case d < 45*time.Second:
+		return "less than a minute"
+	case minutes < 10:
+		return fmt.Sprintf("%.0f min", math.Max(1, math.Round(minutes)))
+	case 57.5 <= minutes && minutes < 62.5:
+		return "1 h"
+	case minutes < 82.5:
+		return fmt.Sprintf("%.0f min", 5*math.Round(minutes/5))
+	}
+	switch hours := math.Round(minutes/30) / 2; {
+	case hours < 10 && hours != math.Trunc(hours):
+		return fmt.Sprintf("%.0f½ h", math.Trunc(hours))
+	case hours < 47.5:
+		return fmt.Sprintf("%.0f h", math.Round(minutes/60))
+	default:
+		return fmt.Sprintf("%.0f days", math.Round(hours/24))
+	}
+}
+
+// Roughly is About in a sentence: "about 55 min", "less than a minute".
+func Roughly(d time.Duration) string {
+	text := About(d)
+	if strings.HasPrefix(text, "less") {
+		return text
+	}
+	return "about " + text
+}
+
 // String writes d exactly and as short as Parse reads it: "90d", "2h5m", "1m0.5s", "250ms"; nothing is "0s".
 func String(d time.Duration) string {
 	if d < 0 {
-		return d.String() // not a duration that Parse reads
+		return d.String() // Parse does not read this duration
 	}
 	if 0 < d && d < time.Second && d%time.Millisecond == 0 {
 		return fmt.Sprintf("%dms", d/time.Millisecond)
@@ -65,7 +99,7 @@ func String(d time.Duration) string {
 	return b.String()
 }
 
-// seconds writes d, below a minute, as decimal seconds without trailing zeros.
+// seconds formats d, which is below a minute, as decimal seconds without trailing zeros.
 func seconds(d time.Duration) string {
 	whole := strconv.FormatInt(int64(d/time.Second), 10)
 	fraction := strings.TrimRight(fmt.Sprintf("%09d", d%time.Second), "0")

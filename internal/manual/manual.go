@@ -70,7 +70,7 @@ func Command(pages func(root *cobra.Command, date time.Time) (map[string]string,
 	}
 }
 
-// pageMode lets everybody read a page.
+// pageMode is the file mode of a page: everybody may read it.
 const pageMode fs.FileMode = 0o644
 
 // Write writes pages by name into a folder.
@@ -101,10 +101,10 @@ func (m Manual) add(pages map[string]string, c *cobra.Command) {
 	pages[pageName(c)+"."+strconv.Itoa(m.Section)] = m.command(c, subs)
 }
 
-// pageName is the name of a command's page: that of waitcast wait is waitcast-wait.
+// pageName returns the name of a command's page: for waitcast wait it is waitcast-wait.
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// reference is how another page is named in SEE ALSO.
+// reference returns the name of another page for SEE ALSO.
 func (m Manual) reference(c *cobra.Command) string {
 	return fmt.Sprintf("%s(%d)", pageName(c), m.Section)
 }
@@ -152,7 +152,7 @@ func (m Manual) command(c *cobra.Command, subs []*cobra.Command) string {
 	return p.String()
 }
 
-// others are the pages that belong to a command's.
+// others returns the pages that are related to a command's page.
 func (m Manual) others(c *cobra.Command, subs []*cobra.Command) []string {
 	var pages []string
 	if c.HasParent() {
@@ -191,7 +191,7 @@ func (p *page) flags(title string, flags *pflag.FlagSet) {
 	}
 }
 
-// sentence begins with a capital letter, unless that would change a name or a number, and ends with a full stop.
+// sentence capitalizes the first letter, unless that would change a name or a number, and adds a full stop.
 func sentence(text string) string {
 	if text == "" {
 		return ""

@@ -15,7 +15,7 @@ import (
 
 func day() time.Time { return time.Date(2026, 3, 2, 23, 0, 0, 0, time.UTC) }
 
-// example is a command whose texts hold what roff would take for its own.
+// example returns a command with texts that roff would misread.
 func example() *cobra.Command {
 	root := &cobra.Command{Use: "prog", Short: "Do things"}
 	sub := &cobra.Command{
@@ -46,8 +46,8 @@ func pages() map[string]string {
 	return all
 }
 
-// Every command that can be seen has a page, which a reader of manual pages finds correct, and shows every text as it
-// was written.
+// TestPages proves that every visible command has a page, which a reader of manual pages finds correct and which shows
+// every text unchanged.
 func TestPages(t *testing.T) {
 	dir := t.TempDir()
 	if err := manual.Write(dir, pages()); err != nil {
@@ -93,7 +93,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// plain takes away what makes letters bold or underlined on a teletype.
+// plain removes the overstrikes that make letters bold or underlined on a teletype.
 func plain(text string) string {
 	var out []rune
 	for _, r := range text {
@@ -106,7 +106,7 @@ func plain(text string) string {
 	return string(out)
 }
 
-// The same commands and day give the same bytes.
+// TestPagesAreReproducible proves that the same commands and day give the same bytes.
 func TestPagesAreReproducible(t *testing.T) {
 	first := pages()
 	for range 5 {
@@ -118,7 +118,8 @@ func TestPagesAreReproducible(t *testing.T) {
 	}
 }
 
-// The date is that of SOURCE_DATE_EPOCH (reproducible-builds.org), and a wrong one is told.
+// TestDate proves that the date is that of SOURCE_DATE_EPOCH (reproducible-builds.org), and that a wrong one is
+// reported.
 func TestDate(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1000000000")
 	if d, err := manual.Date(); err != nil || !d.Equal(time.Date(2001, 9, 9, 1, 46, 40, 0, time.UTC)) {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// page is a manual page in mdoc(7) that is being written.
+// page is an unfinished manual page in mdoc(7).
 type page struct{ strings.Builder }
 
 func newPage(name string, section int, date time.Time, short string) *page {
@@ -28,7 +28,7 @@ func (p *page) line(text string) {
 
 func (p *page) heading(title string) { p.line(".Sh " + title) }
 
-// text writes paragraphs; those of indented lines stay as they are.
+// text writes paragraphs. Indented lines stay as they are.
 func (p *page) text(text string) {
 	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
 		if strings.HasPrefix(paragraph, " ") {
@@ -42,7 +42,7 @@ func (p *page) text(text string) {
 	}
 }
 
-// filled writes text that may be wrapped: each sentence on a line of its own, as mdoc has it.
+// filled writes text that may be wrapped. Each sentence starts on a new line, as is usual in mdoc.
 func (p *page) filled(text string) {
 	text = strings.Join(strings.Fields(text), " ")
 	for text != "" {
@@ -56,7 +56,7 @@ func (p *page) filled(text string) {
 	}
 }
 
-// literal writes lines as they are, indented.
+// literal writes lines unchanged and indented.
 func (p *page) literal(text string) {
 	p.line(".Bd -literal -offset indent")
 	for line := range strings.Lines(text) {
@@ -81,7 +81,7 @@ func (p *page) part(part Part) {
 	p.line(".El")
 }
 
-// seeAlso names other pages, by section and name.
+// seeAlso lists other pages, sorted by section and name.
 func (p *page) seeAlso(pages []string) {
 	if len(pages) == 0 {
 		return
@@ -105,8 +105,8 @@ func (p *page) seeAlso(pages []string) {
 	}
 }
 
-// escape keeps text from being read as roff: a backslash, a control character at the beginning of a line, and the
-// dashes of options, which must be ASCII where they are copied.
+// escape prevents roff from interpreting text. It escapes backslashes, a control character at the beginning of a line,
+// and the dashes of options, which must be ASCII so that users can copy them.
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	if strings.HasPrefix(text, ".") || strings.HasPrefix(text, "'") {

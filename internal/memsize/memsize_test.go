@@ -2,7 +2,8 @@ package memsize
 
 import "testing"
 
-// What people write to schedulers is read as powers of 1024; what has two readings is refused.
+// TestParse proves that the sizes that people write for schedulers are read as powers of 1024, and that an ambiguous
+// one is refused.
 func TestParse(t *testing.T) {
 	for text, want := range map[string]int64{
 		"1K": 1 << 10, "4000M": 4000 << 20, "64G": 64 << 30, "64g": 64 << 30, "64gb": 64 << 30, "64 GiB": 64 << 30,

@@ -12,7 +12,7 @@ import (
 // come.
 func Listen(t testing.TB) <-chan string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "sd") // short: the name of a socket has 107 bytes
+	dir, err := os.MkdirTemp("", "sd") // a short path: the name of a socket has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// startTimeout is how long a server may take to answer, its recovery after a kill included.
+// startTimeout is how long a server may take to answer, including its recovery after a kill.
 const startTimeout = 5 * time.Minute
 
 // ErrMissing reports that there are no programs of a PostgreSQL server on this machine.
@@ -73,7 +73,7 @@ func Start(opts Options) (*Server, error) {
 	return s, nil
 }
 
-// binaries returns the folder of the server's programs: the newest.
+// binaries returns the folder of the server's programs, in the newest version.
 func binaries() (string, error) {
 	if path, err := exec.LookPath("postgres"); err == nil {
 		if path, err = filepath.EvalSymlinks(path); err == nil {
@@ -85,7 +85,7 @@ func binaries() (string, error) {
 		return "", ErrMissing
 	}
 	version := func(path string) int {
-		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 for what is no number
+		n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path)))) // 0 if it is no number
 		return n
 	}
 	return filepath.Dir(slices.MaxFunc(found, func(a, b string) int { return version(a) - version(b) })), nil
@@ -121,7 +121,8 @@ func (s *Server) create() error {
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 func (s *Server) command(name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, name), args...) // Stop ends it
+	// The context is not the test's, because Stop ends the server.
+	cmd := exec.CommandContext(context.Background(), filepath.Join(s.bin, name), args...)
 	cmd.Dir = s.dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "TZ=UTC"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner}
@@ -140,18 +141,18 @@ func (s *Server) Start() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }() // the server has its own
+	defer func() { _ = log.Close() }() // the server has its own descriptor
 	cmd := s.command("postgres", args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT // a test that dies leaves no server
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGQUIT // so that no server outlives a test that dies
 	started, exited := make(chan error), make(chan struct{})
 	go func() {
-		runtime.LockOSThread() // the signal comes with the end of the thread
+		runtime.LockOSThread() // the signal is sent when this thread ends
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // how it ended is in its log
+			_ = cmd.Wait() // the log has the reason of the end
 		}
 		close(exited)
 	}()
@@ -223,7 +224,7 @@ func (s *Server) Exec(t testing.TB, database string, statements ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close(ctx) }() // nothing is left to be said
+	defer func() { _ = conn.Close(ctx) }() // an error does not matter any more
 	for _, statement := range statements {
 		if _, err := conn.Exec(ctx, statement); err != nil {
 			t.Fatalf("%s: %v", statement, err)
@@ -240,7 +241,7 @@ func (s *Server) Kill() error {
 	if process == nil {
 		return nil
 	}
-	if err := process.Signal(syscall.SIGSTOP); err != nil { // so that it starts no more
+	if err := process.Signal(syscall.SIGSTOP); err != nil { // so that the process starts no further children
 		return err
 	}
 	children := childrenOf(process.Pid)
@@ -266,8 +267,8 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// running reports whether a process has not ended. One that has may stay in the list until the system's first process
-// asks for it.
+// running reports whether a process has not ended. An ended process may stay in the list as a zombie until the first
+// process of the system collects it.
 func running(pid int) bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -277,7 +278,7 @@ func running(pid int) bool {
 	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
 }
 
-// childrenOf returns the processes that a process started.
+// childrenOf returns the child processes of a process.
 func childrenOf(pid int) []int {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {

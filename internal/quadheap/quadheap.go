@@ -57,7 +57,7 @@ func (h *Heap) Pop() Item {
 	return top
 }
 
-// sink puts an item into the hole at i or below it.
+// sink puts an item into the free place i, or below it.
 func (h Heap) sink(i int, it Item) {
 	for {
 		first := 4*i + 1

@@ -13,8 +13,8 @@ import (
 
 type item = quadheap.Item
 
-// TestHeapSorts proves both ways of filling a heap, the order of equal instants, and that what comes with an item stays
-// with it.
+// TestHeapSorts proves both ways of filling a heap and the order of equal instants, and that an item's data stays with
+// it.
 func TestHeapSorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var pushed, built quadheap.Heap
@@ -35,7 +35,7 @@ func TestHeapSorts(t *testing.T) {
 	})
 }
 
-// TestTurns proves that items that come while others go are taken in order, by First and Due as by Pop.
+// TestTurns proves that if items come and go, they are taken in order, by First and Due as by Pop.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h quadheap.Heap
@@ -77,7 +77,7 @@ func sorted(items []item) []item {
 	return out
 }
 
-// BenchmarkTurn is the first of 10,000 items that goes and comes again later.
+// BenchmarkTurn removes the first of 10,000 items and adds it again with a later instant.
 func BenchmarkTurn(b *testing.B) {
 	const items = 10_000
 	var h quadheap.Heap

@@ -1,5 +1,5 @@
-// Package refdata finds the reference data that lives beside the repository, so that a test can use it where it is
-// there and skip by name where it is not.
+// Package refdata finds the reference data beside the repository. A test uses the data if it is there, and is otherwise
+// skipped with the name of what is missing.
 package refdata
 
 import (
@@ -9,8 +9,8 @@ import (
 )
 
 // Shared returns the path of the named file or directory of the shared reference data: below $WAITCAST_SHARED if that
-// is set, else below the folder "shared" beside the repository. It skips the test, naming what is missing, where there
-// is none.
+// is set, or else below the folder "shared" beside the repository. If it is missing, Shared skips the test and names
+// it.
 func Shared(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(root(t), filepath.FromSlash(name))

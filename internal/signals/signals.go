@@ -48,7 +48,7 @@ func EndOnHangup() {
 	signal.Stop(hangups)
 	select {
 	case <-hangups:
-		_ = syscall.Kill(os.Getpid(), syscall.SIGHUP) // it is the process itself
+		_ = syscall.Kill(os.Getpid(), syscall.SIGHUP) // the target is this process
 	default:
 	}
 }

@@ -30,13 +30,13 @@ func TestMain(m *testing.M) {
 		<-Hangups()
 	case "command":
 		EndOnHangup()
-		select {} // the signal ends it
+		select {} // the signal ends the process
 	}
 	os.Exit(0)
 }
 
-// TestEarly proves that a signal which comes before anybody looks for it is not lost and ends no daemon, and that a
-// hangup ends a command that gave it up.
+// TestEarly proves that a signal that comes before the program looks for it is not lost and does not kill a daemon, and
+// that a hangup ends a command that does not handle it.
 func TestEarly(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
@@ -47,7 +47,7 @@ func TestEarly(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), program) //nolint:gosec // the test itself
 		cmd.Env = append(os.Environ(), roleEnv+"="+role)
-		_ = cmd.Run() // its state is judged
+		_ = cmd.Run() // the test checks its state
 		if got := cmd.ProcessState.String(); got != want {
 			t.Errorf("%s: %s, want %s", role, got, want)
 		}

@@ -43,8 +43,9 @@ func strip(v any) any {
 	return v
 }
 
-// joinMade adds up what was made live and what was made after the fact, in the counts of decided forecasts: which of
-// them a forecast is depends on when the daemon ran. The newest of each kind are left out, since each kind has its own.
+// joinMade adds the counts of forecasts that were made live to those of forecasts made later, among the decided ones.
+// Which kind a forecast is depends on when the daemon ran. It leaves out the newest forecasts of each kind, because
+// these differ.
 func joinMade(decisions map[string]any) {
 	delete(decisions, "newest")
 	counts, _ := decisions["counts"].(map[string]any)

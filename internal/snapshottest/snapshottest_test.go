@@ -22,7 +22,7 @@ func decode(t *testing.T, text string) any {
 	return v
 }
 
-// TestDecode proves that parts are equal if they differ only in what was live, and differ if a figure does.
+// TestDecode proves that parts are equal if they differ only in what was served live, and not if a figure differs.
 func TestDecode(t *testing.T) {
 	const calm = `{"jobs":[{"id":"1","live":true}],"orphans":1,"decisions":{"newest":{"a":1},
 		"counts":{"q":[[{"hit":3},{"hit":5}],[{},{"hit":1}]]}}}`

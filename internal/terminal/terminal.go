@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// replacement stands for each character that is not printed.
+// replacement replaces each character that cannot be printed.
 const replacement = '?'
 
 // Line returns text for a part of one line: a name, a message. Line ends and tabs become spaces.
@@ -31,8 +31,8 @@ func Line(text string) string {
 
 func printable(r rune) bool { return r != utf8.RuneError && unicode.IsPrint(r) }
 
-// NewWriter returns a writer of lines for people: of what is not printable it passes on line ends and tabs, and
-// replaces the rest. All that a command prints goes through it, so that a name which nobody thought of does no harm.
+// NewWriter returns a writer of lines for people. It keeps line ends and tabs, and replaces all other characters that
+// are not printable. Everything that a command prints goes through it, so that no unexpected name can do harm.
 func NewWriter(to io.Writer) io.Writer {
 	return &writer{to: to, other: func(out *bytes.Buffer, r rune) {
 		if r == '\n' || r == '\t' {
@@ -48,7 +48,7 @@ func NewWriter(to io.Writer) io.Writer {
 func NewJSONWriter(to io.Writer) io.Writer {
 	return &writer{to: to, other: func(out *bytes.Buffer, r rune) {
 		switch {
-		case r == '\n' || r == '\t': // between the values: within strings they are escaped
+		case r == '\n' || r == '\t': // between values; within strings they are escaped
 			out.WriteRune(r)
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
@@ -59,11 +59,11 @@ func NewJSONWriter(to io.Writer) io.Writer {
 	}}
 }
 
-// writer passes on what can be printed, and gives the rest to other.
+// writer writes printable characters, and passes all others to other.
 type writer struct {
 	to    io.Writer
 	other func(out *bytes.Buffer, r rune)
-	rest  []byte // the beginning of a character, whose other bytes are still to come
+	rest  []byte // the first bytes of a character whose last bytes have not come yet
 	out   bytes.Buffer
 }
 

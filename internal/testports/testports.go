@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The ports lie below those that kernels give to connections by themselves (32768 on Linux,
-// net.ipv4.ip_local_port_range), in blocks.
+// The ports are used in blocks. They lie below the range from which kernels choose ports of connections (from 32768 on
+// Linux, net.ipv4.ip_local_port_range).
 const (
 	first, last = 12_000, 32_000
 	block       = 32
@@ -40,13 +40,13 @@ func Take(t testing.TB, n int) int {
 	return 0
 }
 
-// lock takes a block; false if another test has it.
+// lock locks a block. It returns false if another test has locked it.
 func lock(t testing.TB, at int) (release func(), ok bool) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(os.TempDir(), fmt.Sprintf("waitcast-test-ports-%d", at)),
 		os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, false // another user's
+		return nil, false // the file belongs to another user
 	}
 	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 		_ = f.Close()

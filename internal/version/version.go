@@ -4,7 +4,7 @@ package version
 
 import "runtime/debug"
 
-// stamped is set by -ldflags "-X github.com/waitcast/waitcast/internal/version.stamped=1.2.3".
+// stamped is the version that -ldflags "-X github.com/waitcast/waitcast/internal/version.stamped=1.2.3" sets.
 var stamped string //nolint:gochecknoglobals // only the linker writes it
 
 // String returns the version, such as 1.2.3 or 1.2.3+4.g5aee8af; (devel) if neither is known.

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Distribution is the distribution of a wait of which some quantiles are known. It is the only place that says what
-// lies between, above and below them: probabilities, means and what is left of a wait all follow from it.
+// Distribution is the distribution of a wait with some known quantiles. It alone defines the values between, above and
+// below them: probabilities, means and remaining waits all follow from it.
 //
 //   - Between two quantiles ln(wait + 60 s) is linear in the normal quantile of the level: each piece is log-normal.
 //   - Below the lowest it goes on with the slope between the lowest and the median, down to a wait of 0. The rest of
@@ -28,24 +28,24 @@ import (
 type Distribution struct {
 	levels, seconds []float64 // of the finite quantiles
 	z, y            []float64 // normal quantiles of the levels, and ln(seconds + 60)
-	never           float64   // the lowest level whose quantile is infinite, 1 for none
+	never           float64   // the lowest level with an infinite quantile, 1 for none
 	below           float64   // slope of y by z below the lowest quantile
 	rate            float64   // exponent of the power above the highest
 	closures        []Closure
 }
 
 // Closure is a time in which the job cannot start, in seconds from its submission: after From and before Until, which
-// may be +Inf. With From at 0 it cannot start at once either.
+// may be +Inf. If From is 0, the job cannot start at once either.
 type Closure struct{ From, Until float64 }
 
-// QuantilesError reports levels or quantiles that are no distribution.
+// QuantilesError reports levels or quantiles that do not form a distribution.
 type QuantilesError struct {
-	Place   int // in the list, from 1; 0 for the list as a whole
+	Place   int // place in the list, from 1; 0 for the whole list
 	Value   float64
 	Problem string
 }
 
-// Error names the place.
+// Error implements error.
 func (e *QuantilesError) Error() string {
 	if e.Place == 0 {
 		return "quantiles: " + e.Problem
@@ -53,13 +53,13 @@ func (e *QuantilesError) Error() string {
 	return fmt.Sprintf("quantiles, entry %d is %v: %s", e.Place, e.Value, e.Problem)
 }
 
-// leastWidth is the least distance in ln(wait + 60 s) that the tail assumes between two levels: a distribution must not
-// end at its highest quantile.
+// leastWidth is the minimum distance in ln(wait + 60 s) that the tail assumes between two levels, because a
+// distribution must not end at its highest quantile.
 const leastWidth = .1
 
-// NewDistribution returns the distribution with the given quantiles in seconds, which never fall, at levels that rise
-// between 0 and 1. What IsNever takes for never, and Never itself, is an infinite quantile. Closures come in order and
-// do not overlap; the quantiles are those of the wait without them. The error is a *QuantilesError.
+// NewDistribution returns the distribution with the given quantiles in seconds, which must not decrease, at increasing
+// levels between 0 and 1. Never, and any value for which IsNever is true, is an infinite quantile. Closures must be
+// sorted and must not overlap; the quantiles are those of the wait without closures. The error is a *QuantilesError.
 func NewDistribution(levels, seconds []float64, closures ...Closure) (*Distribution, error) {
 	if len(levels) != len(seconds) || len(levels) == 0 {
 		return nil, &QuantilesError{Problem: fmt.Sprintf("%d levels and %d quantiles; want as many, at least 1",
@@ -95,15 +95,14 @@ func NewDistribution(levels, seconds []float64, closures ...Closure) (*Distribut
 	return d, nil
 }
 
-// Rising returns quantiles that can be served: none is below 0 or below the one before it, and Never is +Inf. The slice
-// is new.
+// Rising returns quantiles that can be served: nondecreasing, at least 0, with +Inf for never. The slice is new.
 func Rising(quantiles []float64) []float64 {
 	out, last := slices.Clone(quantiles), 0.0
 	for i, q := range out {
 		switch {
 		case q == Never || q > 0 && IsNever(q):
 			out[i] = math.Inf(1)
-		case !(q > last): // also what is no number
+		case !(q > last): // also NaN
 			out[i] = last
 		}
 		last = math.Max(last, out[i])
@@ -133,10 +132,10 @@ func (d *Distribution) addTails() {
 	}
 }
 
-// CDF returns the probability of a start within so many seconds, 0 to 1.
+// CDF returns the probability, 0 to 1, of a start within the given number of seconds.
 func (d *Distribution) CDF(seconds float64) float64 { return 1 - d.longer(seconds) }
 
-// longer returns the probability of a wait of more than so many seconds.
+// longer returns the probability of a wait of more than the given number of seconds.
 func (d *Distribution) longer(seconds float64) float64 {
 	for _, c := range d.closures {
 		switch {
@@ -151,7 +150,7 @@ func (d *Distribution) longer(seconds float64) float64 {
 		return 1
 	}
 	y := Log(seconds)
-	i := sort.Search(n, func(i int) bool { return d.seconds[i] > seconds }) // of equal quantiles the highest counts
+	i := sort.Search(n, func(i int) bool { return d.seconds[i] > seconds }) // the highest of equal quantiles counts
 	switch {
 	case i == 0 && d.below == 0:
 		return 1
@@ -167,8 +166,8 @@ func (d *Distribution) longer(seconds float64) float64 {
 	return (1 - d.levels[n-1]) * math.Exp(-(y-d.y[n-1])*d.rate)
 }
 
-// Quantile returns the wait in seconds that is not exceeded with the given probability, 0 to 1. It is +Inf where so
-// many never start, and at 1.
+// Quantile returns the wait in seconds that is not exceeded with the given probability, 0 to 1. It is +Inf at
+// probability 1, and if the job never starts with a probability above 1-p.
 func (d *Distribution) Quantile(level float64) float64 { return d.at(level, 1-level) }
 
 // at is Quantile of a level, which is 1-p. It takes both so that a p near 0 keeps its digits.
@@ -187,10 +186,10 @@ func (d *Distribution) at(level, p float64) float64 {
 	}
 	share := (normalQuantile(level) - d.z[i-1]) / (d.z[i] - d.z[i-1])
 	between := Unlog(d.y[i-1] + share*(d.y[i]-d.y[i-1]))
-	return d.open(math.Min(math.Max(between, d.seconds[i-1]), d.seconds[i])) // whatever the rounding
+	return d.open(math.Min(math.Max(between, d.seconds[i-1]), d.seconds[i])) // against rounding errors
 }
 
-// open returns the start of a job that would start after so many seconds if there were no closures.
+// open returns the start, in seconds, of a job that would start after the given number of seconds without closures.
 func (d *Distribution) open(seconds float64) float64 {
 	for _, c := range d.closures {
 		if seconds > c.From && seconds < c.Until || seconds == 0 && c.From == 0 {
@@ -214,8 +213,9 @@ func (d *Distribution) Quantiles() []float64 {
 	return out
 }
 
-// Bounds returns what the quantiles alone, without any rule for what lies between, say of the probability of a start
-// within so many seconds: at least the highest level that is reached by then, at most the lowest that is not.
+// Bounds returns bounds of the probability of a start within the given number of seconds that follow from the quantiles
+// alone, without interpolation: the highest level whose quantile has passed by then, and the lowest level whose
+// quantile has not.
 func (d *Distribution) Bounds(seconds float64) (atLeast, atMost float64) {
 	atMost = d.never
 	for i, level := range slices.Backward(d.levels) {
@@ -227,8 +227,8 @@ func (d *Distribution) Bounds(seconds float64) (atLeast, atMost float64) {
 	return 0, atMost
 }
 
-// Rest returns the quantiles, at Levels, of the rest of the wait of a job that has waited so many seconds; +Inf is
-// never. The slice is new.
+// Rest returns the quantiles, at Levels, of the remaining wait of a job that has waited for the given number of
+// seconds; +Inf is never. The slice is new.
 func (d *Distribution) Rest(waited float64) []float64 {
 	waited = math.Max(0, waited)
 	left := math.Max(d.longer(waited), math.SmallestNonzeroFloat64)
@@ -239,12 +239,12 @@ func (d *Distribution) Rest(waited float64) []float64 {
 	return out
 }
 
-// meanLevel is the level beyond which Mean takes all waits for as long as the quantile there: nobody has seen the tail,
-// and one quantile that is far off would make months of it. In the backtests of KTH-SP2 and SDSC-SP2 the sums of the
-// means are then 1.06 and 1.01 of those of the waits (1.20 and 1.13 with 0.99, 2.0 and 1.6 with 0.999).
+// meanLevel is the level beyond which Mean replaces all waits by the quantile at this level: the tail was never
+// observed, and one wrong quantile would add months. In the backtests of KTH-SP2 and SDSC-SP2 the sums of the means are
+// then 1.06 and 1.01 times those of the waits (1.20 and 1.13 with 0.99, 2.0 and 1.6 with 0.999).
 const meanLevel = .975
 
-// Mean returns the mean wait in seconds, with waits beyond the level 0.975 taken for the quantile there; +Inf where a
+// Mean returns the mean wait in seconds, with waits beyond the level 0.975 replaced by the quantile there; +Inf if a
 // quantile is infinite.
 func (d *Distribution) Mean() float64 {
 	if d.never < 1 {
@@ -255,7 +255,7 @@ func (d *Distribution) Mean() float64 {
 	}
 	last := len(d.y) - 1
 	mean := 0.
-	if d.below > 0 { // from where the wait is more than 0, or from one of which the probability does not matter
+	if d.below > 0 { // start where the wait exceeds 0, or where the probability is negligible
 		mean += d.meanBetween(math.Max(d.z[0]-(d.y[0]-math.Log(Shift))/d.below, -far), d.z[0], d.y[0], d.below)
 	} else {
 		mean += d.levels[0] * d.seconds[0]
@@ -267,7 +267,7 @@ func (d *Distribution) Mean() float64 {
 	return mean + d.meanAbove()
 }
 
-// far is the normal quantile below which Mean leaves probability out.
+// far is the normal quantile below which Mean neglects the probability.
 const far = 8.
 
 // meanBetween returns the integral of the wait between two normal quantiles, where ln(wait + 60) rises with the slope
@@ -289,7 +289,8 @@ func (d *Distribution) meanAbove() float64 {
 	if d.levels[last] >= meanLevel {
 		return rest * d.seconds[last]
 	}
-	// Where a part u of the rest waits longer, wait + 60 is that of the highest level times u to the power -1/rate.
+	// If the wait exceeds that of the highest level with probability u (conditional), wait + 60 is that of the highest
+	// level times u to the power -1/rate.
 	u := (1 - meanLevel) / rest
 	above := math.Log(1 / u)
 	if power := 1 - 1/d.rate; math.Abs(power) > 1e-9 {
@@ -298,10 +299,10 @@ func (d *Distribution) meanAbove() float64 {
 	return rest*(math.Exp(d.y[last])*above-Shift*(1-u)) + (1-meanLevel)*d.Quantile(meanLevel)
 }
 
-// meanParts is the number of equal parts of the probability of which meanOfParts takes the middles.
+// meanParts is the number of equal parts of the probability whose midpoints meanOfParts averages.
 const meanParts = 1000
 
-// meanOfParts is Mean where closures cut pieces in two.
+// meanOfParts is Mean in the presence of closures, which split the pieces.
 func (d *Distribution) meanOfParts() float64 {
 	sum := 0.
 	for i := range meanParts {

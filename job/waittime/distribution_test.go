@@ -27,7 +27,8 @@ func near(t interface{ Errorf(string, ...any) }, what string, got, want, toleran
 	}
 }
 
-// Where ln(wait + 60 s) is normal, the quantiles give back the whole distribution below the highest level.
+// TestDistributionOfLogNormalWaits proves that if ln(wait + 60 s) is normal, the quantiles give the whole distribution
+// below the highest level.
 func TestDistributionOfLogNormalWaits(t *testing.T) {
 	const mu, s = 8, .8
 	at := func(p float64) float64 { return math.Exp(mu+s*distuv.UnitNormal.Quantile(p)) - 60 }
@@ -44,14 +45,15 @@ func TestDistributionOfLogNormalWaits(t *testing.T) {
 	// The mean of ln N(mu, s) is exp(mu + s^2/2). Its part up to the level p is that times Phi(z_p - s).
 	z := distuv.UnitNormal.Quantile(.95)
 	body := math.Exp(mu+s*s/2)*distuv.UnitNormal.CDF(z-s) - 60*.95
-	tail := .025*at(.95) + .025*d.Quantile(.975) // between these two the tail is convex: less than the middle
+	tail := .025*at(.95) + .025*d.Quantile(.975) // convex in between: the mean is below the middle
 	if m := d.Mean(); m < body+.05*at(.95) || m > body+tail+.0125*(d.Quantile(.975)-at(.95)) {
 		t.Errorf("mean %v, want a little more than %v", m, body+.05*at(.95))
 	}
 }
 
-// Figures worked out by hand: half start at once, by .9 a wait of 540 s is reached, .95 is twice that plus 60 s, so
-// that the power of the tail is 1: half of those who wait longer than w wait longer than 2 w + 60 s.
+// TestDistributionByHand checks figures worked out by hand. Half of the jobs start at once, and .9 is reached at a wait
+// of 540 s. .95 is at twice that plus 60 s, so that the power of the tail is 1: half of the jobs that wait longer than
+// w wait longer than 2 w + 60 s.
 func TestDistributionByHand(t *testing.T) {
 	d := distribution(t, []float64{.5, .9, .95}, []float64{0, 540, 1140})
 	z := distuv.UnitNormal.Quantile
@@ -62,7 +64,7 @@ func TestDistributionByHand(t *testing.T) {
 	near(t, "at a level", d.CDF(540), .9, 1e-12)
 	near(t, "tail", d.CDF(2340), .975, 1e-12)
 	near(t, "quantile of the tail", d.Quantile(.9875), 4740, 1e-6)
-	// A job that has waited 1140 s: half of such jobs start within 1200 s more, nine tenths within 9 times 1200 s.
+	// Of jobs that have waited 1140 s, half start within another 1200 s, and nine tenths within 9 times 1200 s.
 	rest := d.Rest(1140)
 	near(t, "median of the rest", rest[waittime.Median], 1200, 1e-6)
 	near(t, "0.9 quantile of the rest", rest[4], 10800, 1e-6)
@@ -75,8 +77,8 @@ func TestDistributionByHand(t *testing.T) {
 	}
 }
 
-// The mean by hand: a wait of 540 s up to the level 0.95, whose tail has the steepest power there is, the one of a
-// least width of 0.1 between levels: ln 2/0.1.
+// TestMeanByHand checks the mean by hand for a wait of 540 s up to the level 0.95. The tail has the highest possible
+// power, ln 2/0.1, which comes from the least width of 0.1 between levels.
 func TestMeanByHand(t *testing.T) {
 	d := distribution(t, []float64{.1, .5, .9, .95}, []float64{540, 540, 540, 540})
 	r := math.Ln2 / .1
@@ -87,7 +89,8 @@ func TestMeanByHand(t *testing.T) {
 	near(t, "at the step", d.CDF(540), .95, 1e-12)
 }
 
-// Where the upper levels are infinite so is every wait above the highest finite one.
+// TestDistributionThatMayNeverEnd proves that if the upper levels are infinite, so is every wait above the highest
+// finite one.
 func TestDistributionThatMayNeverEnd(t *testing.T) {
 	levels := []float64{.5, .9, .95}
 	for name, never := range map[string]float64{"infinite": math.Inf(1), "never": waittime.Never,
@@ -110,7 +113,7 @@ func TestDistributionThatMayNeverEnd(t *testing.T) {
 	}
 }
 
-// Nobody starts during a closure: its probability is that of its end.
+// TestClosures proves that no job starts during a closure: the probability during it is that at its end.
 func TestClosures(t *testing.T) {
 	levels, seconds := waittime.Levels(), []float64{60, 300, 600, 1200, 2400, 4800}
 	open := distribution(t, levels, seconds)
@@ -134,8 +137,9 @@ func TestClosures(t *testing.T) {
 	}
 }
 
-// Whatever the quantiles and closures: probabilities rise and stay between the bounds of the levels, quantiles rise and
-// are the inverse of the probabilities, the mean is their integral, and what is left of a wait never crosses.
+// TestDistributionLaws proves for any quantiles and closures that probabilities rise and stay between the bounds of the
+// levels, that quantiles rise and are the inverse of the probabilities, that the mean is their integral, and that the
+// quantiles of a remaining wait never cross.
 func TestDistributionLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		levels := waittime.Levels()
@@ -209,7 +213,7 @@ func checkRest(t *rapid.T, d *waittime.Distribution, waited float64) {
 	}
 }
 
-// Each list that is no distribution is refused with the place.
+// TestBadQuantiles proves that each list that is no distribution is refused with the place.
 func TestBadQuantiles(t *testing.T) {
 	nan := math.NaN()
 	for _, c := range []struct {

@@ -1,6 +1,6 @@
-// Package waittime holds the vocabulary of a wait: the quantile levels of a forecast and the distribution between them,
-// the logarithmic scale on which waits are learned and scored, the values that stand for "never", the size classes of
-// scores, and the pinball loss. Every other package takes them from here.
+// Package waittime defines constants and types for waits: the quantile levels of a forecast and the distribution
+// between them, the logarithmic scale on which waits are learned and scored, the values that stand for "never", the
+// size classes of scores, and the pinball loss. Every other package takes them from here.
 package waittime
 
 import (
@@ -18,11 +18,11 @@ const Median = 2
 // ScoredLevels returns the levels that backtests report, rising. The slice is new.
 func ScoredLevels() []float64 { return []float64{.5, .75, .9, .95} }
 
-// Horizons returns the times within which a forecast gives the probability of a start, in seconds, rising.
+// Horizons returns the times, in seconds and rising, for which a forecast has the probability of a start within them.
 func Horizons() []float64 { return []float64{60, 600, 3600, 4 * 3600, 24 * 3600} }
 
-// Shift is added to a wait, in seconds, before its logarithm is taken. A minute more or less matters to nobody who
-// waits for hours, and a wait may be 0.
+// Shift is added to a wait, in seconds, before its logarithm is taken. A minute does not matter in waits of hours, and
+// a wait may be 0.
 const Shift = 60
 
 // Log returns ln(wait + 60 s), the scale on which waits are learned, combined and scored.
@@ -36,7 +36,8 @@ func Unlog(z float64) float64 {
 	return 0
 }
 
-// Never is the quantile of a start that is not reached, in the ledger and in saved state, where +Inf cannot be written.
+// Never is the value of a quantile that is never reached, in the ledger and in saved state, where +Inf cannot be
+// written.
 const Never = -1
 
 // Longest bounds every forecast, in seconds: ten years. Experts that mean "never" return it.
@@ -60,7 +61,7 @@ func SizeClass(procs int) string {
 	return classes[min((exponent+2)/3, len(classes)-1)]
 }
 
-// SizeClassesUpTo returns the size classes of jobs of at most so many processors, rising.
+// SizeClassesUpTo returns the size classes of jobs of at most the given number of processors, rising.
 func SizeClassesUpTo(procs int) []string {
 	classes := SizeClasses()
 	return classes[:slices.Index(classes, SizeClass(procs))+1]

@@ -24,7 +24,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestScale: the scale and its inverse agree, and no wait is negative.
+// TestScale proves that the scale and its inverse agree, and that no wait is negative.
 func TestScale(t *testing.T) {
 	for _, seconds := range []float64{0, 1, 59.5, 3600, waittime.Longest} {
 		if back := waittime.Unlog(waittime.Log(seconds)); math.Abs(back-seconds) > 1e-9*(1+seconds) {
@@ -36,7 +36,8 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// TestNever: a bound that went to the logarithmic scale and back still means never; a year does not.
+// TestNever proves that a bound that was converted to the logarithmic scale and back still means never, and that a year
+// does not.
 func TestNever(t *testing.T) {
 	for seconds, want := range map[float64]bool{
 		0: false, waittime.ScoredNever: false, waittime.Longest: true,
@@ -59,7 +60,7 @@ func TestSizeClass(t *testing.T) {
 	}
 }
 
-// TestPinball: the mean loss over a sample is least at the sample's quantile.
+// TestPinball proves that the mean loss over a sample is least at the sample's quantile.
 func TestPinball(t *testing.T) {
 	sample := []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}
 	for _, level := range waittime.Levels() {

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// both runs a benchmark on either store, one after the other; PostgreSQL writes through to the disk, as SQLite's WAL
+// both runs a benchmark on both stores, one after the other. PostgreSQL writes through to the disk, as SQLite's WAL
 // does at its checkpoints.
 func both(b *testing.B, run func(b *testing.B, s modelstore.Store)) {
 	server := pgtest.New(b, pgtest.Options{Fsync: true})
@@ -76,7 +76,7 @@ func BenchmarkRows(b *testing.B) {
 	})
 }
 
-// BenchmarkJournal measures a replay of 100,000 entries, and looking jobs up among them.
+// BenchmarkJournal measures a replay of 100,000 entries, and lookups of jobs among them.
 func BenchmarkJournal(b *testing.B) {
 	const n = 99_999
 	both(b, func(b *testing.B, s modelstore.Store) {

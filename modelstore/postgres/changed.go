@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Version returns the number of changes that were ever made to the space: every transaction that writes (entries, rows,
-// checkpoints, a snapshot, a value, a pruning) makes it greater.
+// Version returns the number of changes ever made to the space: every writing transaction (entries, rows, checkpoints,
+// a snapshot, a value, a pruning) increases it.
 func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	err = s.read(ctx, "version", func(ctx context.Context) error {
 		return s.pool.QueryRow(ctx, "SELECT version FROM waitcast.space WHERE id = $1", s.space).Scan(&version)
@@ -19,10 +19,9 @@ func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	return version, err
 }
 
-// Changed waits until the space has a greater Version than after, and returns it; at once if it has one. It is notified
-// by the server, and looks by itself every Options.Poll. It takes one of the store's connections while it waits. It
-// ends with ctx's error, with modelstore.ErrClosed, or with a failure to reach the server; the caller tries again after
-// a while.
+// Changed waits until the space has a higher Version than after, and returns it. It is notified by the server, and
+// polls every Options.Poll. It takes one of the store's connections while it waits. It ends with ctx's error, with
+// modelstore.ErrClosed, or with a failure to reach the server; the caller should retry later.
 func (s *Store) Changed(ctx context.Context, after int64) (int64, error) {
 	if err := s.begin(); err != nil {
 		return 0, err
@@ -46,7 +45,7 @@ func (s *Store) Changed(ctx context.Context, after int64) (int64, error) {
 	return version, s.fail("wait for changes", err)
 }
 
-// await listens before it looks for the first time, so that no change falls between.
+// await starts to listen before its first check, so that it misses no change.
 func (s *Store) await(ctx context.Context, after int64) (int64, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -56,7 +55,7 @@ func (s *Store) await(ctx context.Context, after int64) (int64, error) {
 	if _, err := conn.Exec(ctx, "LISTEN "+s.channel()); err != nil {
 		if _, refused := errors.AsType[*pgconn.PgError](err); !refused {
 			return 0, err
-		} // a standby cannot listen: looking now and then is enough
+		} // a standby server cannot listen; occasional checks suffice
 	}
 	for {
 		version, err := s.readVersion(ctx, conn)
@@ -80,12 +79,12 @@ func (s *Store) readVersion(ctx context.Context, conn *pgxpool.Conn) (version in
 	return version, err
 }
 
-// unlisten gives the connection back without what it listens to.
+// unlisten stops listening and returns the connection to the pool.
 func (s *Store) unlisten(ctx context.Context, conn *pgxpool.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if _, err := conn.Exec(ctx, "UNLISTEN *"); err != nil {
-		_ = conn.Conn().Close(ctx) // then the pool throws it away
+		_ = conn.Conn().Close(ctx) // the pool discards a closed connection
 	}
 	conn.Release()
 }

@@ -16,28 +16,28 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// cancelCheckEvery is the number of values after which a Commit checks whether it was canceled.
+// cancelCheckEvery is the number of values after which a Commit checks whether its context was canceled.
 const cancelCheckEvery = 256
 
 // chunk is the number of entries or rows in one statement.
 const chunk = 2000
 
-// unsure has the batches for which Commit returned an error without knowing whether the server made the transaction
-// final, by the checksum of their bad lines. The writer sends such a batch again, perhaps after imports and rebuilds
-// have written others. Entries and rows have keys that show whether they are stored; bad lines have none, and must not
-// be counted twice.
+// unsure has the batches for which Commit returned an error without knowing whether the server committed the
+// transaction. The key is the checksum of their bad lines. The writer sends such a batch again, perhaps after imports
+// and rebuilds have written other data. Entries and rows have keys that show whether they are stored. Bad lines have
+// none, and must not be counted twice.
 type unsure map[[sha256.Size]byte]*outcome
 
-// outcome is what is known of one batch.
+// outcome is the knowledge about one such batch.
 type outcome struct {
-	// tokens are random names, one for each transaction that tried to store it and whose end is unknown.
+	// tokens are random names, one for each transaction that tried to store the batch and whose result is unknown.
 	tokens []string
-	// final is true if one of these transactions is known to be final.
+	// final is true if one of these transactions is known to be committed.
 	final bool
 }
 
-// resolve finds out which transactions were made final. last is the token in the row of the space: that of the last
-// final transaction that stored bad lines. The caller has locked the row, so that no earlier transaction is open.
+// resolve finds out which transactions were committed. last is the token in the row of the space: that of the last
+// committed transaction that stored bad lines. The caller has locked the row, so that no earlier transaction is open.
 func (u unsure) resolve(last string) {
 	for _, o := range u {
 		o.final = o.final || slices.Contains(o.tokens, last)
@@ -45,20 +45,20 @@ func (u unsure) resolve(last string) {
 	}
 }
 
-// final reports whether a batch with these bad lines is stored, although its Commit returned an error.
+// final reports whether a batch with these bad lines is stored although its Commit returned an error.
 func (u unsure) final(lines [sha256.Size]byte) bool { return u[lines] != nil && u[lines].final }
 
-// change is one transaction that writes.
+// change is one writing transaction.
 type change struct {
-	ctx           context.Context // bounds the statements
-	checkCanceled func() error    // returns an error if the caller gave up
+	ctx           context.Context // limits the duration of the statements
+	checkCanceled func() error    // returns an error if the caller canceled
 	tx            pgx.Tx
 	s             *Store
-	// lastSeq and badLines are those of the space: as they were, and as they will be.
-	lastSeq, badLines int64
-	// token is that of the last final transaction that stored bad lines.
+	// lastSeq, badLines and lastRow are columns of the space's row: first the stored values, later the new ones.
+	lastSeq, badLines, lastRow int64
+	// token is that of the last committed transaction that stored bad lines.
 	token string
-	// later are statements that are sent together at the end.
+	// later has the statements that are sent together at the end.
 	later pgx.Batch
 }
 
@@ -100,25 +100,26 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 	})
 }
 
-// sumBadLines returns a checksum that distinguishes the bad lines of two batches.
+// sumBadLines returns a checksum of the bad lines of a batch.
 func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
 	h := sha256.New()
 	for _, b := range lines {
-		// a hash takes everything
+		// writing to a hash never fails
 		_, _ = fmt.Fprintf(h, "%d %q %q %d %q %q %x\n", timeOrEpoch(b.At), b.Source, b.Path, b.Line, b.Reason,
 			b.Message, b.Text)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// change runs fn in a transaction that holds the space's row, and looks first whether the lease on it is ours. It is
-// for changes that can be repeated.
+// change runs fn in a transaction that locks the space's row. First it checks that this process holds the lease of the
+// space. fn may run several times.
 func (s *Store) change(ctx context.Context, doing string, fn func(*change) error) error {
 	return s.transact(ctx, doing, nil, fn)
 }
 
-// transact is change for batches with bad lines, whose checksum is lines: their transactions get names, so that a batch
-// that comes again is recognized. Without lines, the space keeps the name of the transaction before.
+// transact does the same as change for batches with bad lines, whose checksum is lines. It names the transaction, so
+// that a batch that is sent again can be recognized. If lines is nil, the space keeps the name of the transaction
+// before.
 func (s *Store) transact(ctx context.Context, doing string, lines *[sha256.Size]byte, fn func(*change) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (s *Store) transact(ctx context.Context, doing string, lines *[sha256.Size]
 	return nil
 }
 
-// noteOutcome notes whether the transaction of that name is known to be final.
+// noteOutcome records whether the transaction with a token is known to be committed.
 func (s *Store) noteOutcome(lines [sha256.Size]byte, token string, known bool) {
 	if known {
 		delete(s.unsure, lines)
@@ -184,14 +185,14 @@ func (s *Store) noteOutcome(lines [sha256.Size]byte, token string, known bool) {
 	o.tokens = append(o.tokens, token)
 }
 
-// run locks the space, runs fn and notes the change in the space's row, with the token before if it has none of its
-// own. That is the last statement, so that the time of the lease counts from the end.
+// run locks the space, runs fn, and writes the changes into the space's row. If the change has no token of its own, the
+// row keeps the given one. This is the last statement, so that the lease is counted from the end of the transaction.
 func (w *change) run(fn func(*change) error, token string) error {
 	var nonce *string
 	var epoch int64
 	err := w.tx.QueryRow(w.ctx,
-		"SELECT last_seq, bad_lines, token, nonce, epoch FROM waitcast.space WHERE id = $1 FOR UPDATE", w.s.space).
-		Scan(&w.lastSeq, &w.badLines, &w.token, &nonce, &epoch)
+		"SELECT last_seq, bad_lines, last_row, token, nonce, epoch FROM waitcast.space WHERE id = $1 FOR UPDATE",
+		w.s.space).Scan(&w.lastSeq, &w.badLines, &w.lastRow, &w.token, &nonce, &epoch)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return damaged("the space is gone from the database")
 	}
@@ -210,16 +211,16 @@ func (w *change) run(fn func(*change) error, token string) error {
 	}
 	w.later.Queue(
 		`WITH changed AS (UPDATE waitcast.space SET last_seq = $2, bad_lines = $3, version = version + 1, token = $4,
-			expires = greatest(expires, clock_timestamp() + $5) WHERE id = $1 RETURNING version)
+			expires = greatest(expires, clock_timestamp() + $5), last_row = $7 WHERE id = $1 RETURNING version)
 		SELECT pg_notify($6, version::text) FROM changed`, w.s.space, w.lastSeq, w.badLines, token, w.s.lease.ttl,
-		w.s.channel())
+		w.s.channel(), w.lastRow)
 	if err := w.checkCanceled(); err != nil {
 		return err
 	}
 	return w.tx.SendBatch(w.ctx, &w.later).Close()
 }
 
-// entries appends to the journal.
+// entries appends entries to the journal.
 func (w *change) entries(entries []modelstore.Entry, c *entryColumns) error {
 	if len(entries) == 0 {
 		return nil
@@ -240,7 +241,7 @@ func (w *change) entries(entries []modelstore.Entry, c *entryColumns) error {
 	return nil
 }
 
-// insert adds the entries from one on.
+// insert inserts the entries from an index on.
 func (w *change) insert(c *entryColumns, from int) error {
 	for n := len(c.seq); from < n; from += chunk {
 		if err := w.checkCanceled(); err != nil {
@@ -262,7 +263,7 @@ func (w *change) insert(c *entryColumns, from int) error {
 	return nil
 }
 
-// mustHave makes sure that entries given again are those that are there.
+// mustHave returns an error unless entries that are written again are equal to the stored ones.
 func (w *change) mustHave(entries []modelstore.Entry, c *entryColumns) error {
 	for from := 0; from < len(entries); from += chunk {
 		part := c.slice(from, min(len(entries), from+chunk))
@@ -319,7 +320,7 @@ func (w *change) models(models []modelstore.SavedModel) {
 	}
 }
 
-// putBadLines adds bad lines and keeps the newest so many.
+// putBadLines adds bad lines and keeps only the newest.
 func (w *change) putBadLines(lines []modelstore.BadLine, keep int) {
 	if len(lines) == 0 {
 		return
@@ -366,7 +367,7 @@ func (w *change) snapshot(s *modelstore.Snapshot) error {
 	return nil
 }
 
-// channel is the name that changes of the space are notified under.
+// channel returns the name of the notification channel for changes of the space.
 func (s *Store) channel() string { return "waitcast_" + strconv.Itoa(int(s.space)) }
 
 // SetMeta implements modelstore.Store.
@@ -386,13 +387,13 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 // DropSnapshots implements modelstore.Store.
 func (s *Store) DropSnapshots(ctx context.Context) error {
 	return s.change(ctx, "drop snapshots", func(w *change) error {
-		// its parts go with it: ON DELETE CASCADE
+		// the snapshots' parts are deleted too: ON DELETE CASCADE
 		w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1", s.space)
 		return nil
 	})
 }
 
-// pruneWindow is the span of numbers that one transaction of Prune covers, so that commits get in between.
+// pruneWindow is the range of numbers that one transaction of Prune covers, so that commits can run in between.
 const pruneWindow = 10_000
 
 // Prune implements modelstore.Store.
@@ -416,8 +417,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
-// prune deletes from the numbers from, from+1, ... and moves from on; a negative one is the least there is. done is set
-// if there are none beyond.
+// prune deletes entries from one range of numbers, which begins at from, and advances from. A negative from begins at
+// the smallest number. done is true if no entries follow.
 func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done bool, err error) {
 	var least, oldest *int64
 	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) `+
@@ -439,23 +440,33 @@ func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done boo
 	return tag.RowsAffected(), to == last, err
 }
 
-// PruneRows implements modelstore.Store.
+// PruneRows implements modelstore.Store: months that are over are dropped as tables, of the others rows are deleted.
 func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) {
 	var total int64
 	for {
 		var n int64
-		err := s.change(ctx, "prune the ledger", func(w *change) error {
-			tag, err := w.tx.Exec(w.ctx, `DELETE FROM waitcast.ledger WHERE space = $1 AND id IN
-				(SELECT id FROM waitcast.ledger WHERE space = $1 AND closed < $2 ORDER BY closed LIMIT $3)`, s.space,
-				clampTime(before), pruneWindow)
-			n = tag.RowsAffected()
+		var dropped bool
+		err := s.change(ctx, "prune the ledger", func(w *change) (err error) {
+			if n, dropped, err = w.dropMonth(clampTime(before)); err != nil || dropped {
+				return err
+			}
+			n, err = w.deleteRows(clampTime(before))
 			return err
 		})
 		if err != nil {
 			return total, err
 		}
-		if total += n; n < pruneWindow {
+		if total += n; !dropped && n < pruneWindow {
 			return total, nil
 		}
 	}
+}
+
+// deleteRows deletes the oldest pruneWindow rows that were closed before an instant, and all rows with the same closing
+// time as the last of them.
+func (w *change) deleteRows(before int64) (int64, error) {
+	tag, err := w.tx.Exec(w.ctx, fmt.Sprintf(`DELETE FROM waitcast.ledger WHERE space = %d AND closed <=
+		(SELECT max(closed) FROM (SELECT closed FROM waitcast.ledger WHERE space = %[1]d AND closed < $1
+			ORDER BY closed LIMIT $2) oldest)`, w.s.space), before, pruneWindow)
+	return tag.RowsAffected(), err
 }

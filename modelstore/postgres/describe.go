@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Describe describes the database at url and its spaces; daemons may be at work in it. It counts what is there, which
+// Describe describes the database at url and its spaces; daemons may be running on it. It counts the contents, which
 // takes a while in a large store.
 func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	opts := Options{ReadOnly: true}.withDefaults()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// long skips a test that takes long, unless WAITCAST_LONG is set.
+// long skips a slow test unless WAITCAST_LONG is set.
 func long(t testing.TB) {
 	t.Helper()
 	if os.Getenv("WAITCAST_LONG") == "" {
@@ -17,11 +17,11 @@ func long(t testing.TB) {
 	}
 }
 
-// smallDisk mounts a file system in memory of so many MiB.
+// smallDisk mounts a file system in memory of that many MiB.
 func smallDisk(t testing.TB, mib int) string {
 	t.Helper()
 	long(t)
-	dir, err := os.MkdirTemp("", "small-") // not TempDir, which nobody else may enter
+	dir, err := os.MkdirTemp("", "small-") // other users cannot enter t.TempDir
 	must(t, err)
 	t.Cleanup(func() { must(t, os.Remove(dir)) })
 	owner, err := user.Lookup("postgres")
@@ -36,7 +36,7 @@ func smallDisk(t testing.TB, mib int) string {
 	return dir
 }
 
-// fillDisk writes a file of so many bytes, and returns what removes it.
+// fillDisk writes a file of that many bytes, and returns a function that removes it.
 func fillDisk(t testing.TB, dir string, size int) func() {
 	t.Helper()
 	path := filepath.Join(dir, "filler")

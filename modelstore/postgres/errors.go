@@ -10,13 +10,13 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// HeldError reports that somebody else holds the lease on a space.
+// HeldError reports that another daemon holds the lease on a space.
 type HeldError struct {
 	Space string
 	// Holder is the name that it acquired the lease by.
 	Holder string
-	// Until is when the lease ends unless it is renewed, by the database's clock; Left is how long that was when the
-	// error was made.
+	// Until is when the lease ends unless it is renewed, by the database's clock; Left is the remaining time when the
+	// error was created.
 	Until time.Time
 	Left  time.Duration
 }
@@ -45,7 +45,7 @@ func (e *NoSpaceError) Error() string {
 		e.Place, e.Space)
 }
 
-// explain wraps an error of the driver with its cause, for errors.Is, and what to do.
+// explain wraps an error of the driver. The result says what to do, and wraps the cause for errors.Is.
 func explain(place, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -60,8 +60,8 @@ func explain(place, doing string, err error) error {
 	return fmt.Errorf("store %s: %s: %w: %w (%s)", place, doing, cause, err, hint)
 }
 
-// diagnose finds out what kind of failure err is, and what to do; nil if it is none that a caller decides on.
-// Codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
+// diagnose classifies an error and returns advice. It returns nil as cause if no caller decides by it. Codes:
+// https://www.postgresql.org/docs/current/errcodes-appendix.html
 func diagnose(err error) (hint string, cause error) {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -84,7 +84,7 @@ func diagnose(err error) (hint string, cause error) {
 	return "", nil
 }
 
-// damaged returns an ErrCorrupt that names what is wrong.
+// damaged returns an ErrCorrupt that names the damaged value.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", modelstore.ErrCorrupt, fmt.Sprintf(format, args...))
 }

@@ -11,7 +11,7 @@ import (
 // historySchema is the first version of the schema that has the table of histories.
 const historySchema = 3
 
-// dropWindow is the number of chunks that one transaction of DropHistories deletes, so that commits get in between.
+// dropWindow is the number of chunks that one transaction of DropHistories deletes, so that commits can run in between.
 const dropWindow = 64
 
 // PutHistory implements modelstore.HistoryStore.
@@ -91,7 +91,7 @@ func (s *Store) chunk(ctx context.Context, doing, condition string,
 
 // DropHistories implements modelstore.HistoryStore.
 func (s *Store) DropHistories(ctx context.Context, cluster string, keep ...string) error {
-	kept := make([]string, 0, len(keep)) // none is not NULL
+	kept := make([]string, 0, len(keep)) // an empty array, because nil would be NULL
 	for _, id := range keep {
 		kept = append(kept, toText(id))
 	}

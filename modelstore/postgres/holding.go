@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Holding reports who may write a space.
+// Holding describes the lease on a space.
 type Holding struct {
-	// Holder is the name that the lease was acquired by; "" if nobody has it.
+	// Holder is the name of the lease's holder; "" if there is none.
 	Holder string
-	// Left is how long it lasts unless it is renewed, by the database's clock: 0 or less if it has run out and can be
+	// Left is the remaining time unless it is renewed, by the database's clock: 0 or less if it has run out and can be
 	// acquired.
 	Left time.Duration
 }
 
-// Held reports whether somebody has the lease, and it has not run out.
+// Held reports whether the lease has a holder and has not run out.
 func (h Holding) Held() bool { return h.Holder != "" && h.Left > 0 }
 
-// Holding reports who has the lease on the store's space.
+// Holding returns the state of the lease on the store's space.
 func (s *Store) Holding(ctx context.Context) (h Holding, err error) {
 	err = s.read(ctx, "look at the lease", func(ctx context.Context) error {
 		var holder *string

@@ -20,7 +20,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// numbered returns the n-th batch of a run, every part of which can be told from that of any other.
+// numbered returns the n-th batch of a run. Every part of it differs from that of any other batch.
 func numbered(n int64) modelstore.Batch {
 	from, to := 7*n+1, 7*n+7
 	b := modelstore.Batch{
@@ -43,7 +43,7 @@ func chunkOf(n int64) modelstore.HistoryChunk {
 	return storetest.MakeChunk("c", "h", "events", int(n), 2000)
 }
 
-// contents is all that a store holds.
+// contents holds everything in a store.
 type contents struct {
 	Last, BadEver int64
 	Entries       []modelstore.Entry
@@ -71,8 +71,8 @@ func contentsOf(t testing.TB, s modelstore.Store) contents {
 	return c
 }
 
-// insist writes again and again until the store takes it, as the pipeline does, and says how often it was unknown
-// whether it had.
+// insist repeats a write until the store accepts it, as the pipeline does. It returns how often the outcome was
+// unknown.
 func insist(ctx context.Context, write func() error) (unknown int, err error) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
@@ -90,7 +90,7 @@ func insist(ctx context.Context, write func() error) (unknown int, err error) {
 	}
 }
 
-// killRounds is how often TestServerKilled kills the server.
+// killRounds returns how often TestServerKilled kills the server.
 func killRounds() int {
 	switch {
 	case os.Getenv("WAITCAST_LONG") != "":
@@ -101,11 +101,11 @@ func killRounds() int {
 	return 30
 }
 
-// TestServerKilled proves that a server killed (SIGKILL of all its processes) at random instants of commits, and of
-// chunks of a history between them, loses nothing that was stored and doubles nothing that is committed again: at the
-// end the store holds what an undisturbed SQLite store does.
+// TestServerKilled proves that a server that is killed (SIGKILL to all its processes) at random instants of commits,
+// and of chunks of a history between them, loses nothing that was stored and doubles nothing that is committed again.
+// In the end the store holds what an undisturbed SQLite store does.
 func TestServerKilled(t *testing.T) {
-	// Where there is time, each COMMIT waits a while before it writes through, so that many a kill strikes there.
+	// In the long test each COMMIT waits a while before it writes through, so that many kills happen there.
 	server := pgtest.New(t, pgtest.Options{Fsync: os.Getenv("WAITCAST_LONG") != "",
 		Settings: map[string]string{"autovacuum": "off", "commit_delay": "3000", "commit_siblings": "0"}})
 	s := writer(t, server.NewDatabase(t), Options{Timeout: 20 * time.Second})
@@ -148,7 +148,7 @@ func TestServerKilled(t *testing.T) {
 				t.Fatalf("the writer ended: %v", o.err)
 			}
 		}
-		for range rnd.IntN(1 << 22) { // some way into a commit
+		for range rnd.IntN(1 << 22) { // wait into some part of a commit
 		}
 		must(t, server.Kill())
 		must(t, server.Start())
@@ -171,8 +171,8 @@ func TestServerKilled(t *testing.T) {
 	}
 }
 
-// writeBeside writes as an import, a rebuild and the writer's own upkeep do, which must not make the store forget a
-// batch with an unknown outcome.
+// writeBeside writes as an import, a rebuild and the writer's own upkeep do. These writes must not make the store
+// forget a batch with an unknown outcome.
 func writeBeside(t *testing.T, s *Store, n int) {
 	t.Helper()
 	must(t, s.PutHistory(t.Context(), storetest.MakeChunk("c", "h", "events", n, 100)))
@@ -189,8 +189,8 @@ func writeBeside(t *testing.T, s *Store, n int) {
 	must(t, s.Commit(t.Context(), modelstore.Batch{BadLines: []modelstore.BadLine{line}}))
 }
 
-// TestUnknownOutcome proves that a batch whose COMMIT was made but never answered is taken as done when it comes again,
-// its bad lines included; and that one whose COMMIT was not made is stored then.
+// TestUnknownOutcome proves that a batch whose COMMIT was made but never answered counts as done when it comes again,
+// including its bad lines. A batch whose COMMIT was not made is stored then.
 func TestUnknownOutcome(t *testing.T) {
 	s := writer(t, shared.NewDatabase(t), Options{})
 	for n, made := range []bool{true, false, true} {
@@ -199,7 +199,7 @@ func TestUnknownOutcome(t *testing.T) {
 			must(t, s.Commit(t.Context(), b))
 			var token string
 			must(t, s.pool.QueryRow(t.Context(), "SELECT token FROM waitcast.space").Scan(&token))
-			// as a lost answer leaves it
+			// the state after a lost answer
 			s.unsure = unsure{sumBadLines(b.BadLines): {tokens: []string{"before", token, "after"}}}
 		} else {
 			s.unsure = unsure{sumBadLines(b.BadLines): {tokens: []string{"never made"}}}
@@ -213,7 +213,7 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 	}
 	same := numbered(3)
-	// the same lines once more are other lines after a commit that is known to be made
+	// after a commit with a known outcome, the same lines are new bad lines
 	same.BadLines = numbered(2).BadLines
 	must(t, s.Commit(t.Context(), same))
 	if n, err := s.CountBadLines(t.Context()); err != nil || n != 7 {

@@ -17,11 +17,11 @@ import (
 // MinTTL is the shortest time that a lease may be acquired for. It must span a renewal that the server answers late.
 const MinTTL = 100 * time.Millisecond
 
-// releaseTimeout bounds how long Close tries to give a lease back.
+// releaseTimeout is how long Close tries to release a lease.
 const releaseTimeout = 3 * time.Second
 
-// Lease is the right to write a space. It ends by itself some time after its last renewal (a Commit renews it, too),
-// and then anybody may acquire the next one. All methods may be called concurrently.
+// Lease is the right to write a space. It expires some time after its last renewal (a Commit renews it, too), and then
+// any daemon may acquire the next one. It is safe for concurrent use.
 type Lease struct {
 	store  *Store
 	holder string
@@ -40,8 +40,8 @@ func (l *Lease) Epoch() int64 { return l.epoch }
 func (l *Lease) TTL() time.Duration { return l.ttl }
 
 // Acquire takes the lease on the store's space for ttl, at least MinTTL, if it is free or has run out by the database's
-// clock; else it returns *HeldError. holder names the caller to people ("host pid 17"). A store that holds the lease
-// already gets a new one.
+// clock; else it returns *HeldError. holder is the name of the caller for messages ("host pid 17"). A store that holds
+// the lease already gets a new one.
 func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (*Lease, error) {
 	switch {
 	case s.opts.ReadOnly:
@@ -65,8 +65,8 @@ func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (
 		own = s.lease.epoch
 	}
 	l := &Lease{store: s, holder: holder, nonce: rand.Text(), ttl: ttl}
-	// Where a commit of the holder is under way, this waits for it, and then looks again. clock_timestamp is the
-	// instant at which it looks.
+	// If a commit of the holder is under way, this statement waits for it and then reads the row again. clock_timestamp
+	// returns the time of that reading.
 	err := s.pool.QueryRow(ctx,
 		`UPDATE waitcast.space SET holder = $2, nonce = $5, epoch = epoch + 1, expires = clock_timestamp() + $3
 		WHERE id = $1 AND (holder IS NULL OR expires <= clock_timestamp() OR epoch = $4) RETURNING epoch`,
@@ -83,7 +83,7 @@ func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (
 	return nil, s.fail("acquire the lease", err)
 }
 
-// held returns the *HeldError that names the holder of the lease.
+// held returns a *HeldError that names the holder of the lease.
 func (s *Store) held(ctx context.Context) error {
 	e := &HeldError{Space: s.opts.Space}
 	var holder *string
@@ -94,14 +94,14 @@ func (s *Store) held(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if holder != nil && until != nil && left != nil { // else it was given back this moment
+	if holder != nil && until != nil && left != nil { // otherwise it was released just now
 		e.Holder, e.Until, e.Left = fromText(*holder), until.UTC(), *left
 	}
 	return e
 }
 
-// Renew makes the lease last for its time from now. It returns an error that wraps modelstore.ErrLeaseLost if somebody
-// else acquired it or it was released; a lease that ran out but that nobody took is renewed.
+// Renew makes the lease last for its time from now. It returns an error that wraps modelstore.ErrLeaseLost if another
+// daemon acquired it or it was released; an expired lease that no one acquired is renewed.
 func (l *Lease) Renew(ctx context.Context) error {
 	s := l.store
 	if err := s.begin(); err != nil {
@@ -120,8 +120,8 @@ func (l *Lease) Renew(ctx context.Context) error {
 }
 
 // Keep renews the lease three times in each of its times, until ctx ends (nil) or the lease is lost or the store closed
-// (an error that wraps modelstore.ErrLeaseLost or ErrClosed). Other failures are tried again: while the server is away
-// nobody else can take the lease either.
+// (an error that wraps modelstore.ErrLeaseLost or ErrClosed). It retries after other failures: while the server is
+// unreachable no other daemon can take the lease either.
 func (l *Lease) Keep(ctx context.Context) error {
 	ticker := time.NewTicker(l.ttl / 3)
 	defer ticker.Stop()
@@ -145,7 +145,7 @@ func (l *Lease) Keep(ctx context.Context) error {
 	}
 }
 
-// Release gives the lease back, so that the next one need not wait for its end. It does nothing where the lease is lost
+// Release ends the lease, so that the next holder need not wait for its end. It does nothing if the lease is lost
 // already.
 func (l *Lease) Release(ctx context.Context) error {
 	s := l.store
@@ -158,7 +158,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	return s.fail("release the lease", s.release(ctx, l))
 }
 
-// release gives a lease back; the caller holds s.writing.
+// release releases a lease. The caller holds s.writing.
 func (s *Store) release(ctx context.Context, l *Lease) error {
 	ctx, cancel := s.bounded(ctx)
 	defer cancel()
@@ -171,7 +171,7 @@ func (s *Store) release(ctx context.Context, l *Lease) error {
 	return err
 }
 
-// lost returns the error that names the holder of the lease instead of l.
+// lost returns an error that names the process that now holds the lease instead of l.
 func (s *Store) lost(ctx context.Context, l *Lease) error {
 	var e *HeldError
 	if err := s.held(ctx); !errors.As(err, &e) {

@@ -9,22 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/internal/polling"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// eventually fails unless the condition holds within five minutes.
+// eventually fails unless the condition becomes true within five minutes.
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	deadline := time.After(5 * time.Minute)
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !condition() {
-		select {
-		case <-deadline:
-			t.Fatalf("%s: not within 5 min", what)
-		case <-tick.C:
-		}
+	if !polling.Until(5*time.Minute, condition) {
+		t.Fatalf("%s: not within 5 min", what)
 	}
 }
 
@@ -35,7 +29,7 @@ func wantLost(t testing.TB, what string, err error) {
 	}
 }
 
-// runOut makes the lease on every space of the store's database run out, by the database's clock.
+// runOut makes the leases on all spaces of the store's database expire, by the database's clock.
 func runOut(t testing.TB, s *Store) {
 	t.Helper()
 	_, err := s.pool.Exec(t.Context(),
@@ -43,8 +37,8 @@ func runOut(t testing.TB, s *Store) {
 	must(t, err)
 }
 
-// TestLeaseHeld proves that a held lease is refused with the holder's name, that Close gives it back, and that epochs
-// only grow.
+// TestLeaseHeld proves that a held lease is refused with the holder's name, that Close gives the lease back, and that
+// epochs only grow.
 func TestLeaseHeld(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, err := Open(t.Context(), url, Options{})
@@ -59,7 +53,7 @@ func TestLeaseHeld(t *testing.T) {
 		time.Until(held.Until) < 50*time.Minute {
 		t.Fatalf("acquiring a held lease gave %v", err)
 	}
-	again, err := a.Acquire(t.Context(), "host-a pid 1", time.Hour) // the holder itself
+	again, err := a.Acquire(t.Context(), "host-a pid 1", time.Hour) // by the holder itself
 	must(t, err)
 	wantLost(t, "renewing the lease before", first.Renew(t.Context()))
 	must(t, a.Close())
@@ -68,13 +62,13 @@ func TestLeaseHeld(t *testing.T) {
 	if first.Epoch() != 1 || again.Epoch() != 2 || second.Epoch() != 3 {
 		t.Errorf("epochs are %d, %d, %d", first.Epoch(), again.Epoch(), second.Epoch())
 	}
-	other := mustOpen(t, url, Options{Space: "other"}) // leases are of spaces
+	other := mustOpen(t, url, Options{Space: "other"}) // each space has its own lease
 	_, err = other.Acquire(t.Context(), "host-a", time.Hour)
 	must(t, err)
 }
 
-// TestLeaseRunsOut proves that a lease ends by the database's clock and not before, unless it is renewed, and how soon
-// it passes on then.
+// TestLeaseRunsOut proves that a lease that is not renewed ends by the database's clock and not before, and how soon
+// another holder then gets it.
 func TestLeaseRunsOut(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := mustOpen(t, url, Options{}), mustOpen(t, url, Options{})
@@ -89,7 +83,7 @@ func TestLeaseRunsOut(t *testing.T) {
 		return now
 	}
 	var held *HeldError
-	for began := clock(); clock().Sub(began) < 3*ttl; { // renewed, it does not pass on
+	for began := clock(); clock().Sub(began) < 3*ttl; { // a renewed lease stays with its holder
 		if _, err := b.Acquire(t.Context(), "b", time.Hour); !errors.As(err, &held) {
 			t.Fatalf("acquiring a lease that is renewed gave %v", err)
 		}
@@ -112,8 +106,8 @@ func TestLeaseRunsOut(t *testing.T) {
 	}
 }
 
-// TestFencing proves that a writer which others took over from stores nothing any more, whatever it calls, and is told
-// so; and that one whose lease merely ran out goes on.
+// TestFencing proves that a writer whose lease another took over stores nothing any more, whatever it calls, and gets
+// an error that says so. A writer whose lease merely expired can continue.
 func TestFencing(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := mustOpen(t, url, Options{}), mustOpen(t, url, Options{})
@@ -154,10 +148,10 @@ func TestFencing(t *testing.T) {
 	} {
 		wantLost(t, name, write())
 	}
-	must(t, l.Release(t.Context())) // does nothing to b's
+	must(t, l.Release(t.Context())) // does not change b's lease
 	forgotten, err := b.Acquire(t.Context(), "b", time.Hour)
 	must(t, err)
-	// as after a failover to a standby that was late
+	// as after a failover to a standby that lagged behind
 	_, err = b.pool.Exec(t.Context(), "UPDATE waitcast.space SET nonce = 'of another lease of that number'")
 	must(t, err)
 	wantLost(t, "a lease that the server forgot", b.SetMeta(t.Context(), "k", "v"))
@@ -184,7 +178,7 @@ func TestFencing(t *testing.T) {
 	}
 }
 
-// TestTakeoverDuringCommit proves that a takeover waits for a commit under way, which renews the lease at its end.
+// TestTakeoverDuringCommit proves that a takeover waits for a running commit, which renews the lease at its end.
 func TestTakeoverDuringCommit(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := writer(t, url, Options{}), mustOpen(t, url, Options{})
@@ -215,8 +209,8 @@ func TestTakeoverDuringCommit(t *testing.T) {
 	}
 }
 
-// TestPausedInsideCommit proves that a writer which stops for good in the middle of a commit keeps nobody from taking
-// over, and that nothing of that commit is stored when it wakes up.
+// TestPausedInsideCommit proves that a writer that stops for good in the middle of a commit does not block a takeover,
+// and that nothing of that commit is stored when it wakes up.
 func TestPausedInsideCommit(t *testing.T) {
 	url := shared.NewDatabase(t)
 	a, b := writer(t, url, Options{Timeout: time.Second}), mustOpen(t, url, Options{})
@@ -253,8 +247,8 @@ func TestPausedInsideCommit(t *testing.T) {
 	}
 }
 
-// TestLeaseRace proves that of many that ask at once one gets the lease, again and again, and that the tables are made
-// by one of many that open at once.
+// TestLeaseRace proves that exactly one of many that ask at once gets the lease, again and again, and that exactly one
+// of many that open at once makes the tables.
 func TestLeaseRace(t *testing.T) {
 	url := shared.NewDatabase(t)
 	const n = 8
@@ -334,7 +328,7 @@ func TestMayNotWrite(t *testing.T) {
 	wantReadOnly("acquiring as a role that may only read", err)
 	_, err = Open(t.Context(), asReader, Options{Space: "new"})
 	wantReadOnly("making a space as a role that may only read", err)
-	// as docs/store.md has it
+	// as in docs/store.md
 	server.Exec(t, p.database(), "CREATE ROLE "+p.database()+"_collector LOGIN",
 		"GRANT USAGE ON SCHEMA waitcast TO "+p.database()+"_collector",
 		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA waitcast TO "+p.database()+"_collector")
@@ -351,12 +345,13 @@ func TestMayNotWrite(t *testing.T) {
 	}
 }
 
-// TestFull proves that a full disk of the server is told, leaves nothing, and that all goes on once there is room. It
-// needs root, to mount a file system of its own.
+// TestFull proves that a full disk of the server gives an error and leaves nothing, and that everything works again
+// once there is room. The test needs root, to mount a file system of its own.
 func TestFull(t *testing.T) {
 	dir := smallDisk(t, 96)
 	server := shared.Server(t)
-	// The server's log of changes is elsewhere: where that has no room, the server ends, and is away until it has.
+	// The server's log of changes is on another disk. If that disk is full, the server ends, and stays away until there
+	// is room.
 	server.Exec(t, "postgres", "CREATE TABLESPACE small LOCATION '"+dir+"'", "CREATE DATABASE small TABLESPACE small")
 	t.Cleanup(func() { server.Exec(t, "postgres", "DROP DATABASE small", "DROP TABLESPACE small") })
 	s, err := Open(t.Context(), server.URL("small"), Options{})

@@ -22,9 +22,9 @@ var migrations embed.FS
 // migrationLock is the key of the advisory lock under which migrations run ("wcst" in ASCII).
 const migrationLock = 0x77637374
 
-// migrate brings the schema up to the newest version in the folder of files named <version>_<what>.sql, numbered from 1
-// without a gap; in one transaction, one daemon at a time. A reader migrates nothing and refuses a schema that is not
-// its own.
+// migrate brings the schema up to date. The folder has files named <version>_<what>.sql, numbered from 1 without a gap.
+// All run in one transaction, in one daemon at a time. A reader does not migrate, and returns an error for another
+// schema version.
 func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly bool) error {
 	texts, err := migrationTexts()
 	if err != nil {
@@ -45,7 +45,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly boo
 			"this version first", have, len(texts))
 	}
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		// A migration of a large store, and waiting for one, may take longer than anything else.
+		// A migration of a large store, or the wait for one, may take longer than any other statement.
 		for _, statement := range []string{
 			"SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0",
 			fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrationLock),
@@ -57,7 +57,7 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly boo
 		if err := checkEncoding(ctx, tx); err != nil {
 			return err
 		}
-		have, err := schemaVersion(ctx, tx.QueryRow) // another daemon may have been first
+		have, err := schemaVersion(ctx, tx.QueryRow) // another daemon may have migrated first
 		if err != nil {
 			return err
 		}
@@ -79,14 +79,19 @@ func runMigration(ctx context.Context, tx pgx.Tx, text string, version int) erro
 			CREATE TABLE waitcast.schema_version (version integer PRIMARY KEY,
 				at timestamptz NOT NULL DEFAULT clock_timestamp());` + text
 	}
-	if _, err := tx.Conn().PgConn().Exec(ctx, text).ReadAll(); err != nil { // many statements at once
+	if _, err := tx.Conn().PgConn().Exec(ctx, text).ReadAll(); err != nil { // the text has several statements
 		return err
+	}
+	if version == splitLedger {
+		if err := splitRows(ctx, tx); err != nil {
+			return err
+		}
 	}
 	_, err := tx.Exec(ctx, "INSERT INTO waitcast.schema_version (version) VALUES ($1)", version)
 	return err
 }
 
-// checkEncoding refuses a database that cannot hold every text.
+// checkEncoding returns an error for a database whose encoding cannot hold every text.
 func checkEncoding(ctx context.Context, tx pgx.Tx) error {
 	var encoding string
 	if err := tx.QueryRow(ctx, "SHOW server_encoding").Scan(&encoding); err != nil {
@@ -99,8 +104,8 @@ func checkEncoding(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// schemaVersion returns the newest migration that was run, 0 if none was. It reads the catalog as a table: to_regclass
-// would answer from what the session remembers of it, which is old after waiting for the advisory lock.
+// schemaVersion returns the number of the newest migration that was run, 0 if none was. It reads the catalog as a
+// table: to_regclass may return an old value that the session cached before it waited for the advisory lock.
 func schemaVersion(ctx context.Context, query func(context.Context, string, ...any) pgx.Row) (int, error) {
 	var there bool
 	err := query(ctx,
@@ -115,7 +120,7 @@ func schemaVersion(ctx context.Context, query func(context.Context, string, ...a
 }
 
 func migrationTexts() ([]string, error) {
-	names, err := fs.Glob(migrations, "migrations/*.sql") // sorted
+	names, err := fs.Glob(migrations, "migrations/*.sql") // sorted by name
 	if err != nil {
 		return nil, err
 	}

@@ -41,26 +41,26 @@ import (
 )
 
 const (
-	// DefaultSpace is the space of a database where none is named.
+	// DefaultSpace is the space of a database if none is given.
 	DefaultSpace = "main"
 	// DefaultTimeout bounds each transaction that writes and each page that is read.
 	DefaultTimeout = time.Minute
-	// DefaultPoll is how often Changed looks by itself, for where a notification got lost.
+	// DefaultPoll is the polling interval of Changed, in case a notification was lost.
 	DefaultPoll = 2 * time.Second
 	// DefaultConnections is the greatest number of connections of one Store: the writer, one that waits in Changed, and
 	// readers.
 	DefaultConnections = 8
 )
 
-// idleTimeout is how long the server lets a transaction wait for its client. A writer that was stopped in the middle of
-// a commit holds the space's row for so long, and keeps another from taking over.
+// idleTimeout is how long the server lets an open transaction wait for its client. A writer that is stopped in the
+// middle of a commit locks the space's row for that long, and prevents others from taking over.
 const idleTimeout = 10 * time.Second
 
-// Options are what Open needs to know; the zero value is ready.
+// Options configure Open; the zero value is ready to use.
 type Options struct {
 	// Space is the name of the space, [a-z0-9._-]{1,64}; "" means DefaultSpace.
 	Space string
-	// ReadOnly opens a space that is there for reading; nothing is written, created or migrated.
+	// ReadOnly opens an existing space for reading; nothing is written, created or migrated.
 	ReadOnly bool
 	// Log gets warnings about damage; nil means none.
 	Log *zap.Logger
@@ -68,9 +68,9 @@ type Options struct {
 	BadLines int
 	// Timeout bounds each transaction that writes and each page that is read; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Poll is how often Changed looks by itself; 0 means DefaultPoll.
+	// Poll is the polling interval of Changed; 0 means DefaultPoll.
 	Poll time.Duration
-	// Connections is the greatest number of connections, at least 2; 0 means DefaultConnections.
+	// Connections is the maximum number of connections, at least 2; 0 means DefaultConnections.
 	Connections int
 }
 
@@ -103,13 +103,13 @@ type Store struct {
 	pool  *pgxpool.Pool
 	space int32
 
-	// writing is held by the one writer; it guards lease and unsure.
+	// writing is held by the writer; there is only one. It guards lease and unsure.
 	writing sync.Mutex
 	lease   *Lease
 	unsure  unsure
 
-	// closing guards closed and the begin of a use, so that Close can wait for those under way; done ends those that
-	// wait.
+	// closing guards closed and the beginning of each use, so that Close can wait for the uses under way. done ends
+	// uses that wait for something.
 	closing sync.Mutex
 	closed  bool
 	done    chan struct{}
@@ -148,10 +148,10 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// connect returns a pool of connections. It makes none yet.
+// connect returns a pool of connections. It does not connect yet.
 func connect(ctx context.Context, url string, opts Options) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
-	if err != nil { // it has no password in it
+	if err != nil { // the error contains no password
 		return nil, fmt.Errorf("address of the store: %w", err)
 	}
 	config.MaxConns = int32(opts.Connections)
@@ -164,7 +164,7 @@ func connect(ctx context.Context, url string, opts Options) (*pgxpool.Pool, erro
 		"statement_timeout":                   milliseconds(opts.Timeout),
 		"lock_timeout":                        milliseconds(opts.Timeout / 2),
 		"idle_in_transaction_session_timeout": milliseconds(min(idleTimeout, opts.Timeout)),
-		// A client whose machine is gone must not hold a lock for the two hours that are usual.
+		// By default a client whose machine is gone would keep its locks for two hours.
 		"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 	} {
 		if _, set := config.ConnConfig.RuntimeParams[key]; !set {
@@ -179,12 +179,12 @@ func connect(ctx context.Context, url string, opts Options) (*pgxpool.Pool, erro
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// placeOf names a database without its password.
+// placeOf returns the place of a database without its password.
 func placeOf(c *pgx.ConnConfig) string {
 	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))) + "/" + c.Database
 }
 
-// prepare brings the schema up to date and finds the space.
+// prepare brings the schema up to date and finds the row of the space.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := migrate(ctx, s.pool, s.place, s.opts.ReadOnly); err != nil {
 		return err
@@ -235,7 +235,7 @@ func Spaces(ctx context.Context, url string) ([]string, error) {
 // Space returns the name of the store's space.
 func (s *Store) Space() string { return s.opts.Space }
 
-// begin notes a use of the store that Close must wait for; end ends it.
+// begin registers a use of the store, for which Close waits. end ends the use.
 func (s *Store) begin() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -248,7 +248,7 @@ func (s *Store) begin() error {
 
 func (s *Store) end() { s.uses.Done() }
 
-// interrupted returns an error if a reading must stop between two calls of the caller's function.
+// interrupted returns an error if a reading must stop. It is called before each call of the caller's function.
 func (s *Store) interrupted(ctx context.Context) error {
 	select {
 	case <-s.done:
@@ -260,13 +260,13 @@ func (s *Store) interrupted(ctx context.Context) error {
 
 func (s *Store) fail(doing string, err error) error { return explain(s.place, doing, err) }
 
-// bounded returns the context of one transaction or page.
+// bounded returns a context that limits the duration of one transaction or page.
 func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, s.opts.Timeout, fmt.Errorf("no answer within %v", s.opts.Timeout))
 }
 
-// Close implements modelstore.Store: it waits for what is under way (a Replay, Rows or Changed ends with ErrClosed),
-// and gives the lease back.
+// Close implements modelstore.Store: it waits for running operations (a Replay, Rows or Changed ends with ErrClosed),
+// and releases the lease.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	if s.closed {
@@ -286,7 +286,7 @@ func (s *Store) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	err := s.release(ctx, s.lease)
-	if err != nil { // everything is stored all the same: the lease ends by itself
+	if err != nil { // everything is stored; the lease expires by itself
 		s.opts.Log.Warn("cannot give the lease on the store back; it ends by itself", zap.Error(err))
 	}
 	return nil

@@ -15,11 +15,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
-// page is the number of entries or rows that are read at once: between pages no transaction is open and no connection
-// taken.
+// page is the number of entries or rows that are read at once. Between pages no transaction is open and no connection
+// is used.
 const page = 2000
 
-// read runs fn, one transaction or page that reads.
+// read runs fn, which is one reading transaction or page.
 func (s *Store) read(ctx context.Context, doing string, fn func(ctx context.Context) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *Store) Replay(ctx context.Context, after int64, fn func(modelstore.Entr
 	}
 }
 
-// entries returns a page of the entries after one, up to another.
+// entries returns a page of the entries after a number, up to another number.
 func (s *Store) entries(ctx context.Context, after, upTo int64) ([]modelstore.Entry, error) {
 	rows, err := s.pool.Query(ctx,
 		`SELECT seq, cluster, job_id, attempt, kind, time, source, event FROM waitcast.journal
@@ -121,12 +121,13 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) (keys []models
 	return keys, err
 }
 
-// known returns what journal and ledger have of a job; rows of the ledger have an outcome.
+// known returns the events that journal and ledger have of a job. Rows of the ledger have an outcome.
 func (s *Store) known(ctx context.Context, cluster, jobID string) ([]modelstore.Key, error) {
 	rows, err := s.pool.Query(ctx,
-		`SELECT attempt, kind, time, submit, '' FROM waitcast.journal WHERE space = $1 AND cluster = $2 AND job_id = $3
+		fmt.Sprintf(`SELECT attempt, kind, time, submit, '' FROM waitcast.journal
+			WHERE space = $1 AND cluster = $2 AND job_id = $3
 		UNION ALL SELECT attempt, '', closed, submit, outcome FROM waitcast.ledger
-			WHERE space = $1 AND cluster = $2 AND job_id = $3`,
+			WHERE space = %d AND cluster = $2 AND job_id = $3`, s.space),
 		s.space, toText(cluster), toText(jobID))
 	if err != nil {
 		return nil, err
@@ -261,9 +262,10 @@ func (s *Store) snapshot(ctx context.Context, tx pgx.Tx, seq int64) (*modelstore
 	return snap, nil
 }
 
-// where returns the condition of a query and its arguments, the space's first.
+// where returns the SQL condition of a query and its arguments. The space is written into the text instead of being an
+// argument: so no plan of the server opens the tables of other spaces, and no locks on them are taken.
 func (s *Store) where(q modelstore.RowQuery) (string, []any) {
-	conditions, args := []string{"space = $1"}, []any{s.space}
+	conditions, args := []string{fmt.Sprintf("space = %d", s.space)}, []any{}
 	and := func(on bool, condition string, arg any) {
 		if on {
 			args = append(args, arg)
@@ -289,8 +291,7 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 	defer s.end()
 	var upTo int64
 	err := s.readPage(ctx, "ledger", func(ctx context.Context) error {
-		return s.pool.QueryRow(ctx, "SELECT coalesce(max(id), 0) FROM waitcast.ledger WHERE space = $1",
-			s.space).Scan(&upTo)
+		return s.pool.QueryRow(ctx, "SELECT last_row FROM waitcast.space WHERE id = $1", s.space).Scan(&upTo)
 	})
 	if err != nil {
 		return err
@@ -325,9 +326,8 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 	}
 }
 
-// rows returns the next rows of a query after last, in its order.
-func (s *Store) rows(ctx context.Context, q modelstore.RowQuery, last *rowScan, upTo int64,
-	limit int) ([]rowScan, error) {
+// selectRows returns the statement for the next rows of a query after last, in the query's order, and its arguments.
+func (s *Store) selectRows(q modelstore.RowQuery, last *rowScan, upTo int64, limit int) (string, []any) {
 	condition, args := s.where(q)
 	args = append(args, upTo)
 	condition += fmt.Sprintf(" AND id <= $%d", len(args))
@@ -340,8 +340,15 @@ func (s *Store) rows(ctx context.Context, q modelstore.RowQuery, last *rowScan, 
 		condition += fmt.Sprintf(" AND (seq, id) %s ($%d, $%d)", past, len(args)-1, len(args))
 	}
 	args = append(args, limit)
-	answer, err := s.pool.Query(ctx, fmt.Sprintf("SELECT %s FROM waitcast.ledger%s ORDER BY %s LIMIT $%d",
-		ledgerColumns, condition, order, len(args)), args...)
+	return fmt.Sprintf("SELECT %s FROM waitcast.ledger%s ORDER BY %s LIMIT $%d", ledgerColumns, condition, order,
+		len(args)), args
+}
+
+// rows returns the next rows of a query after last, in the query's order.
+func (s *Store) rows(ctx context.Context, q modelstore.RowQuery, last *rowScan, upTo int64,
+	limit int) ([]rowScan, error) {
+	text, args := s.selectRows(q, last, upTo, limit)
+	answer, err := s.pool.Query(ctx, text, args...)
 	if err != nil {
 		return nil, err
 	}

@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// TestSpaces proves that the spaces of one database know nothing of each other, and are listed.
+// TestSpaces proves that the spaces of one database are independent of each other, and are listed.
 func TestSpaces(t *testing.T) {
 	url := shared.NewDatabase(t)
 	none, err := Spaces(t.Context(), url)
@@ -80,7 +83,34 @@ func TestNewerSchema(t *testing.T) {
 	}
 }
 
-// TestPasswordUnsaid proves that no error tells the password.
+// TestOlderSchema proves that a row of the former program comes back unchanged, and that the store continues. The
+// writing daemon upgrades the schema to the newest, and a reader waits for that.
+func TestOlderSchema(t *testing.T) {
+	url := shared.NewDatabase(t)
+	const before = 3 // the version without the parts of a wait
+	olderSchema(t, url, before, "INSERT INTO waitcast.space (name, last_seq) VALUES ('"+DefaultSpace+"', 7)",
+		`INSERT INTO waitcast.ledger (space, seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start,
+			closed, outcome, wait_seconds, method, levels, quantiles, peers, reason, replayed, served)
+		VALUES (1, 7, 'kth', '1.kth', 0, 'batch', 8, 0, 1709596810000000000, 1709596820000000000,
+			1709596820000000000, 'started', 10, 'combined', '\x000000000000e03f', '\x0000000000001e40', NULL, '',
+			false, 3)`)
+	if _, err := Open(t.Context(), url, Options{ReadOnly: true}); err == nil {
+		t.Error("a reader opened the schema before")
+	}
+	s := writer(t, url, Options{})
+	submit := time.Unix(1709596810, 0).UTC()
+	old := modelstore.Row{Seq: 7, Cluster: "kth", JobID: "1.kth", Queue: "batch", Procs: 8, Submit: submit,
+		Start: submit.Add(10 * time.Second), Outcome: modelstore.Started, WaitSeconds: 10, Method: "combined",
+		Levels: []float64{.5}, Quantiles: []float64{7.5}, Served: 3}
+	next := storetest.MakeRow(17)
+	must(t, s.Commit(t.Context(), modelstore.Batch{Rows: []modelstore.Row{next}}))
+	got := storetest.Rows(t, s, modelstore.RowQuery{})
+	if diff := cmp.Diff([]modelstore.Row{old, next}, got, cmpopts.EquateNaNs()); diff != "" {
+		t.Errorf("ledger (-want +got):\n%s", diff)
+	}
+}
+
+// TestPasswordUnsaid proves that no error contains the password.
 func TestPasswordUnsaid(t *testing.T) {
 	for _, url := range []string{
 		"postgres://u:geheim@127.0.0.1:1/db", "postgres://u:geheim@127.0.0.1:x/db",
@@ -93,14 +123,14 @@ func TestPasswordUnsaid(t *testing.T) {
 	}
 }
 
-// TestChanged proves that every kind of change ends the waiting, told by another store; that a lost notification is
-// made up for, and that the context and Close end it.
+// TestChanged proves that every kind of change by another store ends the waiting, that a lost notification does no
+// harm, and that the context and Close end the waiting, too.
 func TestChanged(t *testing.T) {
 	url := shared.NewDatabase(t)
 	w := writer(t, url, Options{})
 	r, err := Open(t.Context(), url, Options{ReadOnly: true, Poll: time.Hour})
 	must(t, err)
-	version, err := r.Changed(t.Context(), -1) // at once
+	version, err := r.Changed(t.Context(), -1) // this returns at once
 	must(t, err)
 	type answer struct {
 		version int64
@@ -159,8 +189,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestDocsRemoveSpace proves that what docs/store.md has for removing a space removes all of that space and nothing of
-// another.
+// TestDocsRemoveSpace proves that the statements in docs/store.md for removing a space remove everything of that space
+// and nothing of another.
 func TestDocsRemoveSpace(t *testing.T) {
 	docs, err := os.ReadFile("../../docs/store.md")
 	must(t, err)

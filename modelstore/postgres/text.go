@@ -11,10 +11,10 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// escape begins a text that is written as hexadecimal digits.
+// escape is the prefix of a text that is written as hexadecimal digits.
 const escape = `\x`
 
-// toText returns s as PostgreSQL can hold it: a text of a log may be in any encoding.
+// toText converts s to a form that PostgreSQL can hold. The text of a log may have any encoding.
 func toText(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, escape) {
 		return s
@@ -22,20 +22,20 @@ func toText(s string) string {
 	return escape + hex.EncodeToString([]byte(s))
 }
 
-// fromText undoes toText.
+// fromText reverses toText.
 func fromText(s string) string {
 	digits, escaped := strings.CutPrefix(s, escape)
 	if !escaped {
 		return s
 	}
 	b, err := hex.DecodeString(digits)
-	if err != nil { // written by hand
+	if err != nil { // somebody wrote the text by hand
 		return s
 	}
 	return string(b)
 }
 
-// nanos returns an instant as the database keeps it: NULL for the zero time.
+// nanos returns an instant as the database stores it: NULL for the zero time.
 func nanos(t time.Time) pgtype.Int8 {
 	if t.IsZero() {
 		return pgtype.Int8{}
@@ -50,7 +50,7 @@ func instant(n pgtype.Int8) time.Time {
 	return time.Unix(0, n.Int64).UTC()
 }
 
-// timeOrEpoch keeps a diagnostic's time storable: no bad line is refused for it.
+// timeOrEpoch replaces a time that cannot be stored by 1970, so that no bad line is refused because of its time.
 func timeOrEpoch(t time.Time) int64 {
 	if t.Before(modelstore.MinTime()) || t.After(modelstore.MaxTime()) {
 		return 0
@@ -58,7 +58,7 @@ func timeOrEpoch(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// clampTime returns the nanoseconds of a bound, however far away it is.
+// clampTime returns a bound in nanoseconds. Bounds that are too far away give the nearest value.
 func clampTime(t time.Time) int64 {
 	switch {
 	case t.Before(modelstore.MinTime()):

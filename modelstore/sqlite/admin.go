@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// pruneWindow is the span of numbers that one transaction of Prune covers: some 20 ms, so that commits get in between.
+// pruneWindow is the range of numbers that one transaction of Prune covers. It takes about 20 ms, so that commits can
+// run in between.
 const pruneWindow = 10_000
 
 // Meta implements modelstore.Store.
@@ -31,13 +32,13 @@ func (s *Store) Meta(ctx context.Context, key string) (string, error) {
 	return value, nil
 }
 
-// readMeta returns every key with its value, and looks at the checksum of each.
+// readMeta returns every key with its value. It verifies each checksum.
 func readMeta(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	rows, err := db.QueryContext(ctx, "SELECT key, value, crc FROM meta")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	sum := newSummer()
 	all := map[string]string{}
 	for rows.Next() {
@@ -69,7 +70,7 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 // DropSnapshots implements modelstore.Store.
 func (s *Store) DropSnapshots(ctx context.Context) error {
 	return s.change(ctx, "drop snapshots", func(w *batch) error {
-		return w.exec("DELETE FROM snapshot") // its parts go with it: ON DELETE CASCADE
+		return w.exec("DELETE FROM snapshot") // the snapshots' parts are deleted too: ON DELETE CASCADE
 	})
 }
 
@@ -123,14 +124,14 @@ func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) 
 	}
 }
 
-// firstSeq returns the least number in the journal; empty is set if there is none.
+// firstSeq returns the smallest number in the journal. empty is true if the journal has no entries.
 func (w *batch) firstSeq() (first int64, empty bool, err error) {
 	var least sql.NullInt64
 	err = w.tx.QueryRowContext(w.uncanceled(), "SELECT min(seq) FROM journal").Scan(&least)
 	return least.Int64, !least.Valid, err
 }
 
-// pruneWindow deletes from the numbers from, from+1, ...; done is set if there are none beyond it.
+// pruneWindow deletes entries from one range of numbers, which begins at from. done is true if no entries follow.
 func (w *batch) pruneWindow(before, from, upTo int64) (n int64, done bool, err error) {
 	var oldest sql.NullInt64
 	if err := w.tx.QueryRowContext(w.uncanceled(), "SELECT min(seq) FROM snapshot").Scan(&oldest); err != nil {

@@ -59,7 +59,7 @@ func BenchmarkCommitRows(b *testing.B) {
 	perSecond(b, last, "rows")
 }
 
-// BenchmarkKnown measures a job with three events, and one that was never seen, in a journal of 300,000 entries.
+// BenchmarkKnown looks up a job with three events, and an unknown job, in a journal of 300,000 entries.
 func BenchmarkKnown(b *testing.B) {
 	const n = 300_000
 	s := closing(b, fill(b, tempPath(b), n))
@@ -86,7 +86,7 @@ func BenchmarkReplay(b *testing.B) {
 	perSecond(b, n, "entries")
 }
 
-// BenchmarkCheck measures the full look at a file that DefaultCheckBytes is chosen by.
+// BenchmarkCheck measures the full check of a file. DefaultCheckBytes was chosen by it.
 func BenchmarkCheck(b *testing.B) {
 	path := tempPath(b)
 	s := closing(b, fill(b, path, 300_000))

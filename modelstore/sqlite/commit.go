@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/pack"
 )
 
-// cancelCheckEvery is the number of statements after which a Commit checks whether it was canceled.
+// cancelCheckEvery is the number of statements after which a Commit checks whether its context was canceled.
 const cancelCheckEvery = 256
 
 // inserts are the writer's prepared statements.
@@ -30,8 +30,10 @@ func (p *inserts) prepare(ctx context.Context, db *sql.DB) error {
 		{&p.entry, `INSERT INTO journal (seq, cluster, job_id, attempt, kind, time, submit, source, event, crc)
 			VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt, kind, turn) DO NOTHING`},
 		{&p.row, `INSERT INTO ledger (seq, cluster, job_id, attempt, queue, procs, time_limit, submit, start, closed,
-			outcome, wait_seconds, method, levels_id, quantiles, reason, replayed, served, peers, crc)
-			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) ON CONFLICT (cluster, job_id, attempt) DO NOTHING`},
+			outcome, wait_seconds, method, levels_id, quantiles, reason, replayed, served, peers,
+			blocked_seconds, blocked, eligible, predicted, settled, crc)
+			VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
+			ON CONFLICT (cluster, job_id, attempt) DO NOTHING`},
 		{&p.has, `SELECT 1 FROM journal WHERE cluster = ? AND job_id = ? AND attempt = ? AND kind = ?`},
 		{&p.head, `UPDATE head SET last_seq = ?, crc = ?`},
 	} {
@@ -46,7 +48,7 @@ func (p *inserts) prepare(ctx context.Context, db *sql.DB) error {
 
 // batch is one Commit under way.
 type batch struct {
-	ctx context.Context // the caller's: looked at, never given to a statement
+	ctx context.Context // the caller's context: it is checked, but not passed to statements
 	tx  *sql.Tx
 	p   *inserts
 	sum *summer
@@ -78,9 +80,9 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 	})
 }
 
-// change runs fn in the one transaction that may write. The statements do not see ctx, because the driver starts a
-// goroutine for each of those that could be canceled, and because an interrupted COMMIT would leave open what became of
-// it.
+// change runs fn in a transaction; only one can write at a time. The statements do not get ctx for two reasons: the
+// driver would start a goroutine for each statement, and after an interrupted COMMIT it would be unknown whether the
+// data is stored.
 func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -91,7 +93,7 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error)
 	if err := ctx.Err(); err != nil {
 		return s.fail(doing, err)
 	}
-	if err := s.lock.check(); err != nil { // it would be written to a file that nobody finds again
+	if err := s.lock.check(); err != nil { // nobody would find the data again: the file has no name any more
 		return err
 	}
 	tx, err := s.write.BeginTx(context.WithoutCancel(ctx), nil)
@@ -111,7 +113,7 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error)
 	return s.fail(doing, tx.Commit())
 }
 
-// uncanceled is the context of the statements.
+// uncanceled returns the context for statements.
 func (w *batch) uncanceled() context.Context { return context.WithoutCancel(w.ctx) }
 
 func (w *batch) exec(query string, args ...any) error {
@@ -119,7 +121,7 @@ func (w *batch) exec(query string, args ...any) error {
 	return err
 }
 
-// entries appends to the journal and returns the new last number.
+// entries appends entries to the journal and returns the new last number.
 func (w *batch) entries(entries []modelstore.Entry) (int64, error) {
 	ctx := w.uncanceled()
 	last, err := lastSeq(ctx, w.tx.QueryRowContext)
@@ -176,7 +178,7 @@ func (w *batch) entry(ctx context.Context, insert *sql.Stmt, e *modelstore.Entry
 	return err
 }
 
-// mustHave makes sure that an entry given again is one that is there.
+// mustHave returns an error unless an entry that is written again is equal to the stored one.
 func mustHave(ctx context.Context, has *sql.Stmt, e *modelstore.Entry, last int64) error {
 	var one int
 	err := has.QueryRowContext(ctx, e.Event.Cluster, e.Event.ID, e.Event.Attempt, e.Event.Kind.String()).Scan(&one)
@@ -206,10 +208,12 @@ func (w *batch) rows(rows []modelstore.Row) error {
 		if err != nil {
 			return err
 		}
+		parts := columnsOf(r.Parts)
 		_, err = insert.ExecContext(ctx, r.Seq, r.Cluster, r.JobID, r.Attempt, r.Queue, r.Procs, int64(r.TimeLimit),
 			r.Submit.UnixNano(),
 			nanos(r.Start), r.Closed().UnixNano(), r.Outcome, r.WaitSeconds, r.Method, levelsID, quantiles, r.Reason,
-			r.Replayed, r.Served, peers, sumRow(w.sum, r, levels, quantiles, peers))
+			r.Replayed, r.Served, peers, parts.seconds, parts.blocked, parts.eligible, parts.predicted, parts.settled,
+			sumRow(w.sum, r, levels, quantiles, peers))
 		if err != nil {
 			return err
 		}
@@ -217,7 +221,7 @@ func (w *batch) rows(rows []modelstore.Row) error {
 	return nil
 }
 
-// levelsID returns the id of a list of levels, nil for none. Nearly all rows share one list.
+// levelsID returns the id of a list of levels, nil if the list is empty. Nearly all rows share one list.
 func (w *batch) levelsID(ids map[string]int64, levels []byte) (any, error) {
 	if len(levels) == 0 {
 		return nil, nil
@@ -273,7 +277,7 @@ func (w *batch) badLines(lines []modelstore.BadLine, keep int) error {
 	return w.exec("DELETE FROM bad_line WHERE id <= (SELECT max(id) FROM bad_line) - ?", keep)
 }
 
-// timeOrEpoch keeps a diagnostic's time storable: no bad line is refused for it.
+// timeOrEpoch replaces a time that cannot be stored by 1970, so that no bad line is refused because of its time.
 func timeOrEpoch(t time.Time) int64 {
 	if t.Before(modelstore.MinTime()) || t.After(modelstore.MaxTime()) {
 		return 0
@@ -326,14 +330,14 @@ func (w *batch) models(models []modelstore.SavedModel) error {
 	return nil
 }
 
-// pieceBytes is the largest piece of a part or a model that is written at once: SQLite copies a value that is written,
-// and keeps the memory.
+// pieceBytes is the maximum size of a piece in which a part or a model is written. SQLite copies a value that is
+// written, and keeps that memory.
 const pieceBytes = 256 << 10
 
-// part writes a part of a snapshot in pieces, an empty one as one.
+// part writes a part of a snapshot in pieces. An empty part is one empty piece.
 func (w *batch) part(seq int64, name string, data []byte) error {
 	if data == nil {
-		data = []byte{} // nil would be NULL
+		data = []byte{} // nil would be stored as NULL
 	}
 	for piece := 0; ; piece++ {
 		n := min(len(data), pieceBytes)

@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// content is all that a store holds but bad lines.
+// content holds everything in a store except bad lines.
 type content struct {
 	history     []modelstore.HistoryChunk
 	last        int64
@@ -34,7 +34,14 @@ type content struct {
 func (c *content) bytes(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	fmt.Fprintln(&b, c.last, c.entries, c.rows, c.checkpoints, c.models, c.known)
+	fmt.Fprintln(&b, c.last, c.entries, c.checkpoints, c.models, c.known)
+	for _, r := range c.rows {
+		if r.Parts != nil {
+			fmt.Fprint(&b, *r.Parts, " of ")
+			r.Parts = nil // a pointer would be printed as an address
+		}
+		fmt.Fprintln(&b, r)
+	}
 	for _, chunk := range c.history {
 		fmt.Fprintf(&b, "%v %x\n", &chunk, chunk.Data)
 	}
@@ -44,7 +51,7 @@ func (c *content) bytes(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// contents reads all of it. The first error ends it.
+// contents reads everything in a store. It stops at the first error.
 func contents(s *Store) (c content, err error) {
 	ctx := context.Background()
 	if c.last, err = s.LastSeq(ctx); err != nil {
@@ -85,7 +92,7 @@ func contents(s *Store) (c content, err error) {
 	return c, err
 }
 
-// chunks reads every chunk of the histories. The first error ends it.
+// chunks reads every chunk of the histories. It stops at the first error.
 func chunks(s *Store) (all []modelstore.HistoryChunk, err error) {
 	parts, err := s.Histories(context.Background())
 	if err != nil {
@@ -105,7 +112,7 @@ func chunks(s *Store) (all []modelstore.HistoryChunk, err error) {
 	return all, nil
 }
 
-// wantContents is what a store holds after the commits of counted up to last.
+// wantContents returns what a store holds after the commits of counted up to last.
 func wantContents(last int64) *content {
 	b := counted(1, last)
 	c := &content{
@@ -129,7 +136,7 @@ func wantContents(last int64) *content {
 
 const soundEntries = 400
 
-// soundFile returns the bytes of a database closed in order, and what it holds.
+// soundFile returns the bytes of a database that was closed in order, and its contents.
 func soundFile(t *testing.T) ([]byte, []byte) {
 	t.Helper()
 	path := tempPath(t)
@@ -155,11 +162,13 @@ func soundFile(t *testing.T) ([]byte, []byte) {
 	return data, c.bytes(t)
 }
 
-// outcomes counts what became of damaged files.
+// outcomes counts what happened to damaged files.
 type outcomes struct{ intact, setAside, later, snapshot, refused int }
 
-// tryDamaged opens a damaged file as a daemon would and fails unless the damage did no harm, was passed over by the
-// older snapshot, or was detected and the file set aside whole, at once or at the Open after it was met.
+// tryDamaged opens a damaged file as a daemon would. The test passes in four cases: the damage did no harm; a damaged
+// snapshot was noticed, and the older one replaced it if that is whole; Open refused the file as that of another
+// program or of a newer version; or the damage was detected, and the file was set aside at this Open or, if a read
+// found it, at the next.
 func (o *outcomes) tryDamaged(t *testing.T, what string, data, want []byte, opts Options) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "w.db")
@@ -213,7 +222,8 @@ func isDamagedSnapshot(err error) bool {
 	return ok
 }
 
-// checkAside looks whether what was set aside is there byte by byte, and whether the new store is empty and works.
+// checkAside checks that the file that was set aside is the same byte for byte, and that the new store is empty and
+// works.
 func checkAside(t *testing.T, what string, s *Store, data []byte) {
 	t.Helper()
 	aside, err := os.ReadFile(s.Recovered().Path)
@@ -227,8 +237,8 @@ func checkAside(t *testing.T, what string, s *Store, data []byte) {
 	must(t, s.Commit(t.Context(), counted(1, 3)))
 }
 
-// TestGarbage proves that a file that is no database is set aside unchanged with what lies beside it, and logged; and
-// that a second one in the same second does not replace the first.
+// TestGarbage proves that a file that is no database is set aside unchanged, together with the files beside it, and
+// that this is logged. A second such file within the same second does not replace the first.
 func TestGarbage(t *testing.T) {
 	path := tempPath(t)
 	core, logs := observer.New(zap.ErrorLevel)
@@ -258,7 +268,7 @@ func TestGarbage(t *testing.T) {
 	}
 }
 
-// TestOrphanWAL proves that a WAL whose database is gone is set aside, not deleted.
+// TestOrphanWAL proves that a WAL without its database is set aside, not deleted.
 func TestOrphanWAL(t *testing.T) {
 	path := tempPath(t)
 	must(t, os.WriteFile(path+"-wal", []byte("commits"), 0o640))
@@ -271,7 +281,7 @@ func TestOrphanWAL(t *testing.T) {
 	}
 }
 
-// TestTruncated proves that a file cut anywhere is set aside.
+// TestTruncated proves that a file that is cut anywhere is set aside.
 func TestTruncated(t *testing.T) {
 	data, want := soundFile(t)
 	seed := rand.Uint64()
@@ -292,12 +302,16 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestFlippedHeader proves for every byte of the header that changing it does no harm, or is noticed.
+// TestFlippedHeader proves for every byte of the header that a change of it does no harm or is noticed.
 func TestFlippedHeader(t *testing.T) {
 	data, want := soundFile(t)
 	var o outcomes
 	for i := 0; i < 100; i += 100 / cases(100) {
-		for _, flip := range []byte{1, 0x80} {
+		flips := []byte{1, 0x80}
+		if os.Getenv("WAITCAST_LONG") == "" {
+			flips = flips[rand.IntN(2):][:1] // each byte once, with the lowest or the highest bit
+		}
+		for _, flip := range flips {
 			damaged := bytes.Clone(data)
 			damaged[i] ^= flip
 			o.tryDamaged(t, fmt.Sprintf("byte %d ^ %#x", i, flip), damaged, want, Options{})
@@ -306,8 +320,8 @@ func TestFlippedHeader(t *testing.T) {
 	t.Logf("%+v", o)
 }
 
-// TestFlippedBytes proves that changed bytes and overwritten pages do no harm or are noticed: at once where all is
-// looked at.
+// TestFlippedBytes proves that changed bytes and overwritten pages do no harm or are noticed. A full check notices them
+// at once.
 func TestFlippedBytes(t *testing.T) {
 	data, want := soundFile(t)
 	seed := rand.Uint64()
@@ -325,7 +339,7 @@ func TestFlippedBytes(t *testing.T) {
 			damaged[max(100, page)+rnd.IntN(12)] ^= byte(1 + rnd.IntN(255))
 		case 2: // a page of zeros
 			clear(damaged[max(100, page) : page+4096])
-		case 3: // a page that belongs elsewhere
+		case 3: // a page in the wrong place
 			from := 4096 * rnd.IntN(len(data)/4096)
 			copy(damaged[max(4096, page):page+4096], data[from:])
 		}
@@ -340,12 +354,12 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// TestFlippedSchema proves for every byte of the schema's text that changing it does no harm, or is noticed.
+// TestFlippedSchema proves for every byte of the schema's text that a change of it does no harm or is noticed.
 func TestFlippedSchema(t *testing.T) {
 	data, want := soundFile(t)
-	// The schema is a table of its own, which begins on the first page and has its texts there or on further pages.
-	// Leaf pages of tables are of kind 13: https://www.sqlite.org/fileformat2.html#b_tree_pages
-	var pages [][2]int // from the first text to the end
+	// The schema is itself a table. It begins on the first page and has its texts there or on further pages. Leaf pages
+	// of tables are of kind 13: https://www.sqlite.org/fileformat2.html#b_tree_pages
+	var pages [][2]int // each from the first text to the end
 	for page := 0; page < len(data); page += 4096 {
 		header := max(100, page)
 		if from := bytes.Index(data[page:page+4096], []byte("CREATE ")); from >= 0 && data[header] == 13 {
@@ -370,8 +384,8 @@ func TestFlippedSchema(t *testing.T) {
 	}
 }
 
-// TestEmptiedTable proves that a table whose first page was replaced by an empty one of the same kind is noticed,
-// whichever table it is.
+// TestEmptiedTable proves for every table that it is noticed if an empty page of the same kind replaces the table's
+// first page.
 func TestEmptiedTable(t *testing.T) {
 	data, want := soundFile(t)
 	path := filepath.Join(t.TempDir(), "roots.db")
@@ -408,7 +422,7 @@ func TestEmptiedTable(t *testing.T) {
 			t.Fatalf("the first page of %s is of kind %d", name, at[0])
 		}
 		clear(at)
-		at[0], at[5] = leaf, 0x10 // no cells; their area begins at 4096
+		at[0], at[5] = leaf, 0x10 // no cells, and their area begins at 4096
 		o.tryDamaged(t, "emptied "+name, damaged, want, Options{})
 		if filled[name] {
 			tried++
@@ -419,7 +433,7 @@ func TestEmptiedTable(t *testing.T) {
 	}
 }
 
-// TestFlippedWAL proves that a WAL damaged while no process ran gives a shorter history of whole commits, or none.
+// TestFlippedWAL proves that a WAL damaged while no process ran leaves a shorter history of whole commits, or none.
 func TestFlippedWAL(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, _ := startHelper(t, "commit", path)
@@ -459,7 +473,7 @@ func TestFlippedWAL(t *testing.T) {
 	}
 }
 
-// cases returns how many of n cases to try: a tenth with -short.
+// cases returns how many of n cases to try: all, or a tenth with -short.
 func cases(n int) int {
 	if testing.Short() {
 		return max(1, n/10)

@@ -26,7 +26,7 @@ func (e *ForeignError) Error() string {
 		e.Path, e.ApplicationID)
 }
 
-// explain wraps an error of the driver with its cause, for errors.Is, and what to do.
+// explain wraps an error of the driver. The result says what to do, and wraps the cause for errors.Is.
 func explain(path, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -38,8 +38,8 @@ func explain(path, doing string, err error) error {
 	return fmt.Errorf("store %s: %s: %w: %w (%s)", path, doing, cause, err, hint)
 }
 
-// diagnose finds out what kind of failure err is; nil if it is none that a caller decides on.
-// Codes: https://www.sqlite.org/rescode.html
+// diagnose classifies an error. It returns nil as cause if no caller decides by it. Codes:
+// https://www.sqlite.org/rescode.html
 func diagnose(err error) (hint string, cause error) {
 	var e *driver.Error
 	if !errors.As(err, &e) {
@@ -57,7 +57,7 @@ func diagnose(err error) (hint string, cause error) {
 	return "", nil
 }
 
-// readOnlyHint marks an error of the file system that means "not writable".
+// readOnlyHint returns an error that marks a file system error as "not writable".
 func readOnlyHint(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -70,8 +70,8 @@ func readOnlyHint(err error) error {
 	return err
 }
 
-// scanError returns what a row that cannot be read means: damage, unless the reading was canceled, which closes the
-// rows under the reader's hands.
+// scanError returns the error for a row that cannot be read. The data is damaged, unless ctx was canceled, because that
+// closes the rows during the reading.
 func scanError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -79,7 +79,7 @@ func scanError(ctx context.Context, what string, err error) error {
 	return damaged("%s: %v", what, err)
 }
 
-// damaged returns an ErrCorrupt that names what failed its checksum.
+// damaged returns an ErrCorrupt that names the value whose checksum is wrong.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", modelstore.ErrCorrupt, fmt.Sprintf(format, args...))
 }

@@ -28,8 +28,8 @@ func openBeside(path string) (*sql.DB, error) {
 	return openDB(path, url.Values{"mode": {"ro"}})
 }
 
-// Backup writes a copy of the database at path, as of one moment, to the new file to; a daemon may go on writing it.
-// The copy is compact, has been looked at in full, and is there whole or not at all.
+// Backup writes a copy of the database at path, as of one moment, to the new file to; a daemon may keep writing to it.
+// The copy is compact, fully checked, and created atomically.
 func Backup(ctx context.Context, path, to string) error {
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(fmt.Errorf("backup: %s is there already: give a new file", to), err)
@@ -38,7 +38,7 @@ func Backup(ctx context.Context, path, to string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // it only reads
+	defer func() { _ = db.Close() }() // nothing was written
 	if version, err := identify(ctx, db, path); err != nil {
 		return explain(path, "backup", err)
 	} else if version == 0 {
@@ -48,7 +48,7 @@ func Backup(ctx context.Context, path, to string) error {
 	if err != nil {
 		return fmt.Errorf("backup: %w", readOnlyHint(err))
 	}
-	defer func() { _ = os.Remove(part) }() // not there any more after all went well
+	defer func() { _ = os.Remove(part) }() // after success the file has been renamed
 	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
 		return explain(path, "backup", err)
 	}
@@ -58,7 +58,7 @@ func Backup(ctx context.Context, path, to string) error {
 	return publish(part, to)
 }
 
-// partFile makes an empty file beside to, where VACUUM INTO may write.
+// partFile creates an empty file in the folder of to, as the target of VACUUM INTO.
 func partFile(to string) (string, error) {
 	file, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".part-")
 	if err != nil {
@@ -67,7 +67,7 @@ func partFile(to string) (string, error) {
 	return file.Name(), errors.Join(file.Chmod(0o640), file.Close())
 }
 
-// publish makes a file durable and gives it its name, which nobody else may have by now.
+// publish makes a file durable and renames it to its final name, which must not exist.
 func publish(part, to string) error {
 	file, err := os.OpenFile(part, os.O_RDWR, 0)
 	if err != nil {
@@ -76,9 +76,9 @@ func publish(part, to string) error {
 	if err := errors.Join(file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	err = os.Link(part, to) // it replaces nothing
+	err = os.Link(part, to) // os.Link never replaces a file
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		err = os.Rename(part, to) // a file system without links
+		err = os.Rename(part, to) // for a file system without hard links
 	}
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func publish(part, to string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// checkCopy looks at all of a database that nobody has open.
+// checkCopy checks all pages and rows of a database that no process has open.
 func checkCopy(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -103,7 +103,7 @@ func checkCopy(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }() // it only reads
+	defer func() { _ = db.Close() }() // nothing was written
 	version, err := identify(ctx, db, path)
 	if err != nil {
 		return explain(path, "check", err)
@@ -119,7 +119,7 @@ func checkCopy(ctx context.Context, path string) error {
 	case version == len(names):
 		return explain(path, "check", checkAll(ctx, db))
 	}
-	var verdict string // the rows of an older schema are looked at once it is brought up to date
+	var verdict string // rows of an older schema are checked after the migration
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
 		return explain(path, "check", err)
 	}
@@ -129,9 +129,9 @@ func checkCopy(ctx context.Context, path string) error {
 	return nil
 }
 
-// Restore makes the backup at from the store at path, which nobody may have open (*LockedError). A store that is there
-// is an error unless replace is given: then it is renamed to the returned name, never deleted. The backup is looked at
-// in full first; it stays.
+// Restore makes the backup at from the store at path, which no process may have open (*LockedError). An existing store
+// is an error unless replace is set: then it is renamed to the returned name, never deleted. The backup is fully
+// checked first, and is kept.
 func Restore(ctx context.Context, from, path string, replace bool, now time.Time) (aside string, err error) {
 	if err := checkCopy(ctx, from); err != nil {
 		return "", fmt.Errorf("restore: %w", err)
@@ -154,14 +154,14 @@ func Restore(ctx context.Context, from, path string, replace bool, now time.Time
 	if err != nil {
 		return "", fmt.Errorf("restore: %w", readOnlyHint(err))
 	}
-	defer func() { _ = os.Remove(part) }() // it has its other name after all went well
+	defer func() { _ = os.Remove(part) }() // after success the file has been renamed
 	if aside, err = makeWay(path, replace, now); err != nil {
 		return "", err
 	}
 	return aside, publish(part, path)
 }
 
-// makeWay renames the store at path, if there is one.
+// makeWay renames the store at path if it exists.
 func makeWay(path string, replace bool, now time.Time) (string, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,13 +187,13 @@ func makeWay(path string, replace bool, now time.Time) (string, error) {
 	return aside, nil
 }
 
-// copyFile copies a file to a new one beside to.
+// copyFile copies a file to a new file in the folder of to.
 func copyFile(from, to string) (part string, err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = in.Close() }() // it was only read
+	defer func() { _ = in.Close() }() // nothing was written
 	if part, err = partFile(to); err != nil {
 		return "", err
 	}
@@ -214,7 +214,7 @@ func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = db.Close() }() // it only reads
+	defer func() { _ = db.Close() }() // nothing was written
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
 		return nil, err
@@ -250,13 +250,13 @@ func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
 	return info, nil
 }
 
-// heldBy names the process that has the database open, "" if none has.
+// heldBy names the process that has the database open, "" if no process has.
 func heldBy(path string) string {
 	file, err := os.Open(path + ".lock")
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // nothing was written
 	if h := readHolder(file); h.PID != 0 && alive(h.PID) {
 		return strings.TrimSpace(fmt.Sprintf("process %d %s", h.PID, h.Command))
 	}

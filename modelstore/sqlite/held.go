@@ -10,24 +10,25 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// errHeld reports that another process, or another Store of this one, has the file locked.
+// errHeld means that another process, or another Store of this process, has locked the file.
 var errHeld = errors.New("locked by another process")
 
-// heldFile is a file that is kept open and locked (flock). The lock is on the file itself, also after it was renamed;
-// the descriptor shows later whether the name still leads to that file.
+// heldFile is a file that is kept open and locked with flock. The lock belongs to the file, even if the file is
+// renamed. The open descriptor shows later whether the name still leads to that file.
 //
-// Closing any descriptor of a file drops all POSIX locks that the process has on it, and SQLite's are such. So a
-// heldFile of a database is opened before SQLite opens it and released after SQLite has closed it.
+// Closing any descriptor of a file drops all POSIX locks that the process has on it, and SQLite uses POSIX locks. So
+// open a heldFile of a database before SQLite opens the database, and release it after SQLite has closed it.
 type heldFile struct {
 	path string
 	file *os.File
 	info os.FileInfo // device and inode
 }
 
-// holdTries bounds how often holdFile begins again because the file was replaced between its opening and its locking.
+// holdTries is the maximum number of attempts of holdFile. It repeats if the file was replaced between opening and
+// locking.
 const holdTries = 100
 
-// holdFile opens and locks a file; flags are added to os.O_RDWR. The error is errHeld where somebody else has the lock.
+// holdFile opens and locks a file. flags are added to os.O_RDWR. It returns errHeld if another holder has the lock.
 func holdFile(path string, flags int) (*heldFile, error) {
 	for range holdTries {
 		file, err := os.OpenFile(path, os.O_RDWR|flags, 0o640)
@@ -67,13 +68,13 @@ func lockFile(path string, file *os.File) (*heldFile, error) {
 	return &heldFile{path: path, file: file, info: info}, nil
 }
 
-// release unlocks and closes the file. A child process between its fork and its exec still has the file open: closing
-// alone would leave it locked for that long.
+// release unlocks and closes the file. It unlocks explicitly because a child process between fork and exec still has
+// the file open; closing alone would keep the lock for that long.
 func (h *heldFile) release() error {
 	return errors.Join(syscall.Flock(int(h.file.Fd()), syscall.LOCK_UN), h.file.Close())
 }
 
-// check returns an *modelstore.IdentityError if the file's name leads to another file now, or to none.
+// check returns a *modelstore.IdentityError if the file's name now leads to another file or to none.
 func (h *heldFile) check() error {
 	named, err := os.Stat(h.path)
 	if err == nil && os.SameFile(h.info, named) {
@@ -94,11 +95,11 @@ func (h *heldFile) check() error {
 	return lost
 }
 
-// remedy is what helps where the file that was opened cannot come back.
+// remedy is the advice if the opened file cannot come back.
 const remedy = "stop the daemon, put the right file there or restore a backup (waitcast store restore), " +
 	"and start it again"
 
-// links returns how many names the file has, wherever they are.
+// links returns the number of hard links of the file, in any folder.
 func (h *heldFile) links() uint64 {
 	var stat syscall.Stat_t
 	if err := syscall.Fstat(int(h.file.Fd()), &stat); err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// runHelper is what the test binary does as a helper process: "hold" opens the store, says so and waits for the end of
-// its input; "commit" commits and stores chunks of a history by turns, for ever, and says each number that is committed
-// and that of the chunk that is stored; "race" is that of TestRacing.
+// runHelper does the work of the test binary as a helper process. "hold" opens the store, reports it and waits for the
+// end of its input. "commit" alternately commits and stores chunks of a history, forever, and prints the number of each
+// commit and of each stored chunk. "race" does the work of a process in TestRacing.
 func runHelper(task, path string) int {
 	if task == "race" {
 		if err := race(path); err != nil {
@@ -47,7 +47,7 @@ func runHelper(task, path string) int {
 	return 1
 }
 
-// commitForEver commits and stores chunks by turns, from where the store is, until one fails.
+// commitForEver alternately commits and stores chunks, starting from the store's last ones, until one fails.
 func commitForEver(s *Store) error {
 	ctx := context.Background()
 	last, err := s.LastSeq(ctx)
@@ -72,10 +72,10 @@ func commitForEver(s *Store) error {
 	}
 }
 
-// chunkBytes is the size of the chunks of the helper: some pages.
+// chunkBytes is the size of the helper's chunks: several pages.
 const chunkBytes = 10_000
 
-// counted returns a batch of which every part tells the same number, to.
+// counted returns a batch of which every part contains the same number, to.
 func counted(from, to int64) modelstore.Batch {
 	b := modelstore.Batch{
 		Entries:     storetest.MakeEntries(from, to),
@@ -104,7 +104,7 @@ func startHelper(t *testing.T, task, path string) (cmd *exec.Cmd, output *bufio.
 	return cmd, bufio.NewScanner(pipe), func() { must(t, errors.Join(input.Close(), cmd.Wait())) }
 }
 
-// TestLocked proves that a second process is told who has the store, and gets it once that one is gone.
+// TestLocked proves that a second process is told who has the store, and gets the store once that process is gone.
 func TestLocked(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, stop := startHelper(t, "hold", path)
@@ -127,7 +127,8 @@ func TestLocked(t *testing.T) {
 	must(t, s.SetMeta(t.Context(), "still", "works"))
 }
 
-// TestStaleLock proves that a lock file left by a dead process is no obstacle, and is not named as a holder.
+// TestStaleLock proves that a lock file of a dead process is no obstacle, and that this process is not named as a
+// holder.
 func TestStaleLock(t *testing.T) {
 	path := tempPath(t)
 	cmd, output, _ := startHelper(t, "hold", path)
@@ -149,9 +150,9 @@ func TestStaleLock(t *testing.T) {
 	}
 }
 
-// TestKill proves that a process killed (SIGKILL) at any instant leaves whole commits and whole chunks of histories:
-// journal, ledger, checkpoint and snapshot tell the same number, and it is at least the last that was reported as
-// committed; the chunks are the first so many, and at least those that were reported as stored.
+// TestKill proves that a process killed (SIGKILL) at any instant leaves whole commits and whole chunks of histories.
+// Journal, ledger, checkpoint and snapshot contain the same number, which is at least the last one reported as
+// committed. The chunks are the first ones without a gap, at least as many as were reported as stored.
 func TestKill(t *testing.T) {
 	path := tempPath(t)
 	seed := rand.Uint64()
@@ -172,7 +173,7 @@ func TestKill(t *testing.T) {
 				t.Fatalf("the helper said %q", output.Text())
 			}
 		}
-		for range rnd.IntN(1 << 20) { // some way into the next commit
+		for range rnd.IntN(1 << 20) { // wait into some part of the next commit
 		}
 		must(t, cmd.Process.Kill())
 		_ = cmd.Wait() // it was killed
@@ -182,13 +183,13 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestReaderBeside proves that another program that reads the database after a crash, and so keeps the WAL from being
-// moved into the file, is no sign of damage.
+// TestReaderBeside proves that a program that reads the database after a crash, and so keeps the WAL from being moved
+// into the file, is not taken for damage.
 func TestReaderBeside(t *testing.T) {
 	live, path := tempPath(t), tempPath(t)
 	s := mustOpen(t, live, Options{})
 	must(t, s.Commit(t.Context(), counted(1, 40)))
-	for _, suffix := range []string{"", "-wal"} { // as a crash would leave them: nearly all is in the WAL still
+	for _, suffix := range []string{"", "-wal"} { // as after a crash: nearly everything is still in the WAL
 		data, err := os.ReadFile(live + suffix)
 		must(t, err)
 		must(t, os.WriteFile(path+suffix, data, 0o640))
@@ -212,8 +213,8 @@ func TestReaderBeside(t *testing.T) {
 	checkCounted(t, path, 0, n)
 }
 
-// checkCounted opens the store and looks whether all of it tells the same number, which must be at least `atLeast`, and
-// whether each chunk of the history up to the last is there and whole. It returns the number of chunks.
+// checkCounted opens the store and checks that all parts contain the same number, which must be at least atLeast, and
+// that each chunk of the history up to the last is there and whole. It returns the number of chunks.
 func checkCounted(t *testing.T, path string, round int, atLeast int64) int {
 	t.Helper()
 	s := mustOpen(t, path, Options{})
@@ -238,7 +239,7 @@ func checkCounted(t *testing.T, path string, round int, atLeast int64) int {
 	return chunks
 }
 
-// checkChunks looks whether the chunks are the first ones that the helper stores, whole.
+// checkChunks checks that the chunks are the first ones that the helper stores, and whole.
 func checkChunks(t *testing.T, what string, chunks []modelstore.HistoryChunk) {
 	t.Helper()
 	for n, c := range chunks {

@@ -11,7 +11,7 @@ import (
 // historySchema is the first version of the schema that has the table of histories.
 const historySchema = 7
 
-// dropWindow is the number of chunks that one transaction of DropHistories deletes, so that commits get in between.
+// dropWindow is the number of chunks that one transaction of DropHistories deletes, so that commits can run in between.
 const dropWindow = 64
 
 // PutHistory implements modelstore.HistoryStore.
@@ -79,14 +79,15 @@ func (s *Store) chunk(ctx context.Context, condition string,
 	return found, err
 }
 
-// scanHistory reads chunks and looks at the checksum of each.
+// scanHistory reads chunks and verifies the checksum of each.
 func scanHistory(ctx context.Context, db *sql.DB, condition string, args []any,
 	fn func(modelstore.HistoryChunk) error) error {
-	rows, err := db.QueryContext(ctx, "SELECT cluster, id, part, n, data, crc FROM history "+condition, args...)
+	query := "SELECT cluster, id, part, n, data, crc FROM history " + condition //nolint:gosec // a constant
+	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	for rows.Next() {
 		var c modelstore.HistoryChunk
 		var crc int64
@@ -105,8 +106,10 @@ func scanHistory(ctx context.Context, db *sql.DB, condition string, args []any,
 
 // DropHistories implements modelstore.HistoryStore.
 func (s *Store) DropHistories(ctx context.Context, cluster string, keep ...string) error {
-	query := "DELETE FROM history WHERE rowid IN (SELECT rowid FROM history WHERE cluster = ? AND id NOT IN (" +
-		strings.TrimSuffix(strings.Repeat("?,", len(keep)), ",") + ") LIMIT ?)"
+	marks := strings.TrimSuffix(strings.Repeat("?,", len(keep)), ",")
+	//nolint:gosec // nothing but question marks is put in
+	query := "DELETE FROM history WHERE rowid IN (SELECT rowid FROM history WHERE cluster = ? AND id NOT IN (" + marks +
+		") LIMIT ?)"
 	args := []any{cluster}
 	for _, id := range keep {
 		args = append(args, id)
@@ -139,13 +142,13 @@ func (s *Store) Histories(ctx context.Context) ([]modelstore.HistoryPart, error)
 }
 
 func readParts(ctx context.Context, db *sql.DB) ([]modelstore.HistoryPart, error) {
-	// The length of a value is in the head of its row: SQLite does not read the data for it.
+	// A row's head has the length of its values, so that SQLite does not read the data for it.
 	rows, err := db.QueryContext(ctx, `SELECT cluster, id, part, count(*), sum(length(data)) FROM history
 		GROUP BY cluster, id, part ORDER BY cluster, id, part`)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	var parts []modelstore.HistoryPart
 	for rows.Next() {
 		var p modelstore.HistoryPart

@@ -20,10 +20,41 @@ func sumRow(s *summer, r *modelstore.Row, levels, quantiles, peers []byte) int64
 	if peers != nil {
 		s.bytes(peers)
 	}
+	if p := r.Parts; p != nil {
+		s.float(p.BlockedSeconds).bytes(pack.Floats(p.Blocked)).bytes(pack.Floats(p.Eligible))
+		s.text(p.Predicted).text(p.Settled)
+	}
 	return s.sum()
 }
 
-// where returns the condition of a query and its arguments.
+// partsColumns are the columns of the parts of a wait. All are NULL if there are no parts.
+type partsColumns struct {
+	seconds            sql.NullFloat64
+	blocked, eligible  []byte
+	predicted, settled sql.NullString
+}
+
+func columnsOf(p *modelstore.Parts) (c partsColumns) {
+	if p == nil {
+		return c
+	}
+	return partsColumns{
+		sql.NullFloat64{Float64: p.BlockedSeconds, Valid: true}, pack.Floats(p.Blocked), pack.Floats(p.Eligible),
+		sql.NullString{String: p.Predicted, Valid: true}, sql.NullString{String: p.Settled, Valid: true},
+	}
+}
+
+func (c *partsColumns) parts() *modelstore.Parts {
+	if !c.seconds.Valid {
+		return nil
+	}
+	return &modelstore.Parts{
+		BlockedSeconds: c.seconds.Float64, Blocked: pack.UnpackFloats(c.blocked),
+		Eligible: pack.UnpackFloats(c.eligible), Predicted: c.predicted.String, Settled: c.settled.String,
+	}
+}
+
+// where returns the SQL condition of a query and its arguments.
 func where(q modelstore.RowQuery) (string, []any) {
 	conditions := []string{"l.seq > ?"}
 	args := []any{q.After}
@@ -42,7 +73,7 @@ func where(q modelstore.RowQuery) (string, []any) {
 	return " WHERE " + strings.Join(conditions, " AND "), args
 }
 
-// clampTime returns the nanoseconds of a bound, however far away it is.
+// clampTime returns a bound in nanoseconds. Bounds that are too far away give the nearest value.
 func clampTime(t time.Time) int64 {
 	switch {
 	case t.Before(modelstore.MinTime()):
@@ -73,8 +104,8 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 	return s.fail("ledger", err)
 }
 
-// selectRows returns the statement of a query and its arguments. What is sorted are numbers of rows: SQLite keeps all
-// that it sorts in memory, and whole rows of a year took hundreds of megabytes.
+// selectRows returns the statement of a query and its arguments. It sorts only row numbers, because SQLite keeps all
+// sorted data in memory: whole rows of a year took hundreds of megabytes.
 func selectRows(q modelstore.RowQuery) (string, []any) {
 	condition, args := where(q)
 	order := " ORDER BY l.seq, l.id LIMIT ?"
@@ -86,19 +117,20 @@ func selectRows(q modelstore.RowQuery) (string, []any) {
 		limit = q.Limit
 	}
 	return `SELECT l.seq, l.cluster, l.job_id, l.attempt, l.queue, l.procs, l.time_limit, l.submit, l.start,
-		l.outcome, l.wait_seconds, l.method, v.levels, l.quantiles, l.reason, l.replayed, l.served, l.peers, l.crc
+		l.outcome, l.wait_seconds, l.method, v.levels, l.quantiles, l.reason, l.replayed, l.served, l.peers,
+		l.blocked_seconds, l.blocked, l.eligible, l.predicted, l.settled, l.crc
 		FROM (SELECT l.id FROM ledger l` + condition + order + `) wanted CROSS JOIN ledger l ON l.id = wanted.id
 		LEFT JOIN levels v ON v.id = l.levels_id`, append(args, limit)
 }
 
-// scanRows reads rows of the ledger and checks each.
+// scanRows reads rows of the ledger and verifies each checksum.
 func scanRows(ctx context.Context, db *sql.DB, q modelstore.RowQuery, fn func(modelstore.Row) error) error {
 	text, args := selectRows(q)
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	sum := newSummer()
 	for rows.Next() {
 		r, err := scanRow(ctx, rows, sum)
@@ -117,14 +149,16 @@ func scanRow(ctx context.Context, rows *sql.Rows, sum *summer) (modelstore.Row, 
 	var timeLimit, submit, crc int64
 	var start sql.NullInt64
 	var levels, quantiles, peers []byte
+	var parts partsColumns
 	err := rows.Scan(&r.Seq, &r.Cluster, &r.JobID, &r.Attempt, &r.Queue, &r.Procs, &timeLimit, &submit, &start,
-		&r.Outcome, &r.WaitSeconds, &r.Method, &levels, &quantiles, &r.Reason, &r.Replayed, &r.Served, &peers, &crc)
+		&r.Outcome, &r.WaitSeconds, &r.Method, &levels, &quantiles, &r.Reason, &r.Replayed, &r.Served, &peers,
+		&parts.seconds, &parts.blocked, &parts.eligible, &parts.predicted, &parts.settled, &crc)
 	if err != nil {
 		return r, scanError(ctx, "ledger", err)
 	}
 	r.TimeLimit, r.Submit, r.Start = time.Duration(timeLimit), time.Unix(0, submit).UTC(), instant(start)
 	r.Levels, r.Quantiles = pack.UnpackFloats(levels), pack.UnpackFloats(quantiles)
-	r.Peers = pack.UnpackPeers(peers, len(r.Levels))
+	r.Peers, r.Parts = pack.UnpackPeers(peers, len(r.Levels)), parts.parts()
 	if sumRow(sum, &r, levels, quantiles, peers) != crc {
 		return r, damaged("the ledger's row of event %d fails its checksum", r.Seq)
 	}
@@ -176,7 +210,7 @@ func readBadLines(ctx context.Context, db *sql.DB, limit int) ([]modelstore.BadL
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	var lines []modelstore.BadLine
 	for rows.Next() {
 		var b modelstore.BadLine

@@ -39,34 +39,34 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s is in use by process %d (%s): %s", e.Path, e.PID, e.Command, advice)
 }
 
-// holder is the content of the lock file, as JSON, while a process has the store open. A file without content means
-// that the last one closed it in order.
+// holder is the JSON content of the lock file while a process has the store open. An empty file means that the last
+// process closed the store in order.
 type holder struct {
 	PID     int    `json:"pid,omitempty"`
 	Command string `json:"command,omitempty"`
-	// Boot is the kernel's boot id: a process that died under another one may have died by a power cut.
+	// Boot is the kernel's boot id. If it differs from the present one, the process may have died in a power cut.
 	Boot string `json:"boot,omitempty"`
-	// Suspect means that damage was met, so that the next Open must look at everything.
+	// Suspect means that damage was found, so that the next Open must check everything.
 	Suspect bool `json:"suspect,omitempty"`
 }
 
-// lock is the advisory lock on the store. The kernel drops it with the process, however that ends. It is on three
-// files: on PATH.lock, which names the holder and exists before the database does, and on the database and its WAL,
-// which stay locked when somebody removes PATH.lock. The store itself never removes PATH.lock.
+// lock is the advisory lock on the store. The kernel drops it when the process ends in any way. It locks three files:
+// PATH.lock, the database and its WAL. PATH.lock names the holder and exists before the database does. The other two
+// stay locked if somebody removes PATH.lock. The store itself never removes PATH.lock.
 type lock struct {
-	path string // of the database
-	// last is what the previous holder left behind; empty after an orderly Close.
+	path string // path of the database
+	// last is the content that the previous holder left in PATH.lock; empty after an orderly Close.
 	last holder
 
-	mu   sync.Mutex // guards what follows
-	own  *heldFile  // PATH.lock
+	mu   sync.Mutex // guards the fields below
+	own  *heldFile  // holds PATH.lock
 	mine holder
-	// database and wal are nil until they are held.
+	// database and wal are nil until they are locked.
 	database, wal *heldFile
-	watched       bool // the database is open: its files must stay in their places
+	watched       bool // the database is open, so that its files must not be moved
 }
 
-// takeLock locks PATH.lock. The files of the database are locked by holdFiles.
+// takeLock locks PATH.lock. holdFiles locks the files of the database.
 func takeLock(dbPath string) (*lock, error) {
 	own, err := holdFile(dbPath+".lock", os.O_CREATE)
 	switch {
@@ -81,23 +81,23 @@ func takeLock(dbPath string) (*lock, error) {
 	}, nil
 }
 
-// lockedBy names the process that has PATH.lock.
+// lockedBy returns an error that names the process that holds PATH.lock.
 func lockedBy(dbPath string) *LockedError {
 	locked := &LockedError{Path: dbPath}
 	file, err := os.Open(dbPath + ".lock")
 	if err != nil {
 		return locked
 	}
-	defer func() { _ = file.Close() }() // it was only read
-	// otherwise left by a dead one; the new one has not written yet
+	defer func() { _ = file.Close() }() // nothing was written
+	// Otherwise a dead process left the content, and the new holder has not written its own yet.
 	if h := readHolder(file); h.PID != 0 && alive(h.PID) {
 		locked.PID, locked.Command = h.PID, h.Command
 	}
 	return locked
 }
 
-// holdFiles locks those files of the database that exist and are not locked yet. SQLite must not have them open. The
-// error is a *LockedError if another process has one of them.
+// holdFiles locks the files of the database that exist and are not locked yet. SQLite must not have them open. It
+// returns a *LockedError if another process holds one of them.
 func (l *lock) holdFiles() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *lock) holdFiles() error {
 	return l.hold(&l.database, l.path)
 }
 
-// hold locks a file of the database, if it exists and is not the one that is held already.
+// hold locks a file of the database if it exists and is not already locked.
 func (l *lock) hold(to **heldFile, path string) error {
 	if *to != nil {
 		if (*to).check() == nil {
@@ -131,8 +131,8 @@ func (l *lock) hold(to **heldFile, path string) error {
 	return nil
 }
 
-// watch begins the comparison of the files with their names. SQLite has the database open: it has made the WAL by now,
-// or made it again. It has no POSIX locks on a WAL, so that this descriptor may be opened and closed at any time.
+// watch starts to compare the files with their names. SQLite has the database open by now and has created the WAL.
+// SQLite has no POSIX locks on a WAL, so that this descriptor may be opened and closed at any time.
 func (l *lock) watch() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *lock) watch() error {
 	return nil
 }
 
-// check returns an *modelstore.IdentityError if a file of the database is not in its place any more.
+// check returns a *modelstore.IdentityError if a file of the database was moved or removed.
 func (l *lock) check() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +163,8 @@ func (l *lock) check() error {
 	return err
 }
 
-// renew makes the lock file again if it was removed, and reports whether it did. It names the holder to other
-// processes, and after a crash it shows that there was one.
+// renew creates the lock file again if it was removed, and reports whether it did. The lock file names the holder to
+// other processes. After a crash it shows that there was a holder.
 func (l *lock) renew() (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *lock) renew() (bool, error) {
 		return false, nil
 	}
 	own, err := holdFile(l.own.path, os.O_CREATE)
-	if errors.Is(err, errHeld) { // by a process that is about to find the database locked
+	if errors.Is(err, errHeld) { // another process holds it for a moment, until it finds the database locked
 		return false, nil
 	}
 	if err != nil {
@@ -198,15 +198,15 @@ func (l *lock) dropFiles() error {
 	return errors.Join(errs...)
 }
 
-// claim writes who holds the lock. Until then the file has what the last holder left, so that a process which dies
-// while it checks the store does not hide that there was something to check.
+// claim writes the holder into the lock file. It is called after the checks of the store: until then the file has the
+// last holder's content, so that a process that dies during the checks does not hide that they are needed.
 func (l *lock) claim() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.write(l.mine)
 }
 
-// suspect notes that damage was met.
+// suspect records that damage was found.
 func (l *lock) suspect() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,14 +214,14 @@ func (l *lock) suspect() error {
 	return l.write(l.mine)
 }
 
-// isSuspect reports whether damage was met.
+// isSuspect reports whether damage was found.
 func (l *lock) isSuspect() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mine.Suspect
 }
 
-// release gives the lock back. clean is set if the store was closed in order; a suspect store stays suspect.
+// release releases the lock. clean means that the store was closed in order. A suspect store stays suspect.
 func (l *lock) release(clean bool) error {
 	err := l.dropFiles()
 	l.mu.Lock()
@@ -249,8 +249,8 @@ func (l *lock) write(h holder) error {
 	return nil
 }
 
-// readHolder returns the holder named in the lock file. A file that cannot be understood was left by a crash: it counts
-// as unclean.
+// readHolder returns the holder that the lock file names. If the file cannot be parsed, a crash left it, and the result
+// counts as unclean.
 func readHolder(file *os.File) holder {
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))
 	if err != nil {
@@ -271,7 +271,7 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// bootID returns the id of the running kernel's boot, "" where it has none: then every death counts as a power cut.
+// bootID returns the id of the kernel's present boot. If it returns "", every death of a process counts as a power cut.
 func bootID() string {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -16,14 +16,14 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// applicationID marks the file as waitcast's ("wcst" in ASCII), so that no other program's database is written to.
-// https://www.sqlite.org/pragma.html#pragma_application_id
+// applicationID marks the file as waitcast's ("wcst" in ASCII), so that waitcast never writes to another program's
+// database. https://www.sqlite.org/pragma.html#pragma_application_id
 const applicationID = 0x77637374
 
-// migrate brings the schema up to the newest version in the folder of files named <version>_<what>.sql, numbered from 1
-// without a gap. Each runs in a transaction of its own together with its number (PRAGMA user_version).
+// migrate brings the schema up to date. The folder has files named <version>_<what>.sql, numbered from 1 without a gap.
+// Each file runs in its own transaction, which also stores its number (PRAGMA user_version).
 func migrate(ctx context.Context, db *sql.DB, dbPath string, folder fs.FS) error {
-	names, err := fs.Glob(folder, "*.sql") // sorted
+	names, err := fs.Glob(folder, "*.sql") // sorted by name
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func migrate(ctx context.Context, db *sql.DB, dbPath string, folder fs.FS) error
 	return nil
 }
 
-// identify returns the schema's version, 0 for a new file, and refuses another program's.
+// identify returns the schema's version, 0 for a new file. It returns an error for another program's database.
 func identify(ctx context.Context, db *sql.DB, dbPath string) (int, error) {
 	var version, tables int
 	var app int64
@@ -80,7 +80,7 @@ func runMigration(ctx context.Context, db *sql.DB, text string, version int) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	defer func() { _ = tx.Rollback() }() // has no effect after Commit
 	text += fmt.Sprintf("\n;PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, version)
 	if _, err := tx.ExecContext(ctx, text); err != nil {
 		if madeBefore(err) {
@@ -91,8 +91,8 @@ func runMigration(ctx context.Context, db *sql.DB, text string, version int) err
 	return tx.Commit()
 }
 
-// madeBefore reports whether a migration failed because what it makes is there already: then the version in the file's
-// header is not the schema's.
+// madeBefore reports whether a migration failed because its tables exist already. Then the version in the file's header
+// is wrong.
 func madeBefore(err error) bool {
 	return strings.Contains(err.Error(), "duplicate column name") || strings.Contains(err.Error(), "already exists")
 }

@@ -19,7 +19,7 @@ func (s *Store) Snapshots(ctx context.Context, fn func(modelstore.Snapshot) erro
 	if err != nil {
 		return s.fail("snapshots", err)
 	}
-	defer func() { _ = tx.Rollback() }() // it only read
+	defer func() { _ = tx.Rollback() }() // nothing was written
 	seqs, err := snapshotSeqs(ctx, tx)
 	if err != nil {
 		return s.fail("snapshots", err)
@@ -69,7 +69,7 @@ func (s *Store) Load(ctx context.Context, b modelstore.Batch, to modelstore.Posi
 	})
 }
 
-// load appends entries whose numbers rise to the journal, which then stands at least at upTo.
+// load appends entries with rising numbers to the journal. The journal's last number is then at least upTo.
 func (w *batch) load(entries []modelstore.Entry, upTo int64) (int64, error) {
 	ctx := w.uncanceled()
 	last, err := lastSeq(ctx, w.tx.QueryRowContext)
@@ -102,7 +102,7 @@ func (w *batch) load(entries []modelstore.Entry, upTo int64) (int64, error) {
 	return newest, err
 }
 
-// replaceBadLines keeps these lines alone, as the last of so many ever.
+// replaceBadLines replaces all bad lines by these. ever is the number of bad lines that ever were.
 func (w *batch) replaceBadLines(lines []modelstore.BadLine, ever int64) error {
 	if len(lines) == 0 {
 		return nil
@@ -112,7 +112,7 @@ func (w *batch) replaceBadLines(lines []modelstore.BadLine, ever int64) error {
 			return err
 		}
 	}
-	// https://www.sqlite.org/autoinc.html: the next id is one more than this.
+	// The next id is this number plus 1: https://www.sqlite.org/autoinc.html
 	if err := w.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('bad_line', ?)",
 		ever-int64(len(lines))); err != nil {
 		return err

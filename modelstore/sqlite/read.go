@@ -15,11 +15,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
-// replayChunk is the number of entries read at once: between chunks no read transaction is open, so that a long replay
-// does not keep the WAL from being reused.
+// replayChunk is the number of entries that are read at once. Between chunks no read transaction is open, so that
+// SQLite can reuse the WAL during a long replay.
 const replayChunk = 1000
 
-// knownSQL selects what journal and ledger have of a job; rows of the ledger have an outcome.
+// knownSQL selects the events that journal and ledger have of a job. Rows of the ledger have an outcome.
 const knownSQL = `SELECT attempt, kind, time, submit, '' FROM journal WHERE cluster = ?1 AND job_id = ?2
 	UNION ALL SELECT attempt, '', closed, submit, outcome FROM ledger WHERE cluster = ?1 AND job_id = ?2`
 
@@ -82,7 +82,7 @@ func (s *Store) Replay(ctx context.Context, after int64, fn func(modelstore.Entr
 	}
 }
 
-// interrupted returns an error if a reading must stop between two calls of the caller's function.
+// interrupted returns an error if a reading must stop. It is called before each call of the caller's function.
 func (s *Store) interrupted(ctx context.Context) error {
 	if s.isClosed() {
 		return modelstore.ErrClosed
@@ -121,8 +121,8 @@ func (c *entryColumns) entry() (modelstore.Entry, error) {
 	return e, nil
 }
 
-// scanEntries reads entries in order of Seq: those after `after` and, where they are not negative, up to upTo and at
-// most limit.
+// scanEntries reads entries in order of Seq: those after `after`. upTo is the last number and limit the maximum count,
+// unless they are negative.
 func scanEntries(ctx context.Context, db *sql.DB, after, upTo, limit int64, fn func(modelstore.Entry) error) error {
 	if upTo < 0 {
 		upTo = 1<<63 - 1
@@ -132,7 +132,7 @@ func scanEntries(ctx context.Context, db *sql.DB, after, upTo, limit int64, fn f
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	sum := newSummer()
 	for rows.Next() {
 		var c entryColumns
@@ -164,12 +164,12 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) ([]modelstore.
 	if err := ctx.Err(); err != nil {
 		return nil, s.fail("known events", err)
 	}
-	// Not ctx itself: the driver starts a goroutine for a query that can be canceled, which takes longer than this one.
+	// The query does not get ctx: the driver would start a goroutine for it, which takes longer than the query.
 	rows, err := s.known.QueryContext(context.WithoutCancel(ctx), cluster, jobID)
 	if err != nil {
 		return nil, s.fail("known events", err)
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	var journal, ledger []modelstore.Key
 	for rows.Next() {
 		var k modelstore.Key
@@ -216,7 +216,7 @@ func readCheckpoints(ctx context.Context, db *sql.DB) (map[string][]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	all := make(map[string][]byte)
 	sum := newSummer()
 	for rows.Next() {
@@ -249,7 +249,7 @@ func readModels(ctx context.Context, db *sql.DB) (map[string]modelstore.SavedMod
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	all := make(map[string]modelstore.SavedModel)
 	sum := newSummer()
 	for rows.Next() {
@@ -278,7 +278,7 @@ func (s *Store) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
 	if err != nil {
 		return nil, s.fail("latest snapshot", err)
 	}
-	defer func() { _ = tx.Rollback() }() // it only read
+	defer func() { _ = tx.Rollback() }() // nothing was written
 	seqs, err := snapshotSeqs(ctx, tx)
 	if err != nil {
 		return nil, s.fail("latest snapshot", err)
@@ -289,7 +289,7 @@ func (s *Store) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
 		if err = explain(s.path, "latest snapshot", err); errors.Is(err, modelstore.ErrCorrupt) {
 			s.opts.Log.Error("a snapshot is damaged, passed over", zap.String("path", s.path), zap.Int64("event", seq),
 				zap.Error(err))
-			if _, pages := errors.AsType[*driver.Error](err); pages { // not only what is in them
+			if _, pages := errors.AsType[*driver.Error](err); pages { // pages are damaged, not only rows
 				s.noteDamage(err)
 			}
 			bad = append(bad, seq)
@@ -312,7 +312,7 @@ func snapshotSeqs(ctx context.Context, tx *sql.Tx) ([]int64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	var seqs []int64
 	for rows.Next() {
 		var seq int64
@@ -330,7 +330,7 @@ func eachRow(ctx context.Context, tx *sql.Tx, query string, seq int64, fn func(*
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rows.Close() }() // its error is that of Err
+	defer func() { _ = rows.Close() }() // rows.Err returns the same error
 	for rows.Next() {
 		if err := fn(rows); err != nil {
 			return err

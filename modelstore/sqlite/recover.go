@@ -19,19 +19,20 @@ import (
 // Recovered reports that Open found a damaged file, set it aside and began a new one: everything must be rebuilt from
 // the logs.
 type Recovered struct {
-	// Path is where the damaged file is now; -wal and -shm are appended to it where there were such files.
+	// Path is the present path of the damaged file; its -wal and -shm files, if any, have the same path with these
+	// suffixes.
 	Path string
 	// At is the wall-clock time.
 	At time.Time
-	// Reason is what is wrong with it; it wraps modelstore.ErrCorrupt.
+	// Reason is the damage; it wraps modelstore.ErrCorrupt.
 	Reason error
 }
 
-// Recovered returns what Open set aside, nil if the file was sound or new.
+// Recovered describes the damaged file that Open set aside, nil if the file was undamaged or new.
 func (s *Store) Recovered() *Recovered { return s.recovered }
 
-// setAside renames the database and what belongs to it. The database goes first: were the process to die in between, a
-// WAL without a database is recognized, a database without its WAL is not.
+// setAside renames the database and its other files. It renames the database first: if the process dies in between, a
+// WAL without a database can be recognized, but a database without its WAL cannot.
 func (s *Store) setAside(reason error) error {
 	now := s.opts.Now().UTC()
 	aside, err := freeName(s.path + ".corrupt-" + now.Format("20060102T150405Z"))
@@ -44,17 +45,17 @@ func (s *Store) setAside(reason error) error {
 			return errors.Join(reason, fmt.Errorf("set the damaged store aside: %w", readOnlyHint(err)))
 		}
 	}
-	if err := s.lock.dropFiles(); err != nil { // not before: nobody else may take them for a database
+	if err := s.lock.dropFiles(); err != nil { // last, so that no process takes them for a database
 		return errors.Join(reason, err)
 	}
 	s.recovered = &Recovered{Path: aside, At: now, Reason: reason}
-	s.lock.last = holder{} // what is opened next is new
+	s.lock.last = holder{} // the files that are opened next will be new
 	s.opts.Log.Error("the store is damaged: set aside, a new one is begun and must be rebuilt from the logs",
 		zap.String("path", s.path), zap.String("aside", aside), zap.Error(reason))
 	return nil
 }
 
-// freeName returns name, or name-2, name-3, ... if there is such a file already.
+// freeName returns name if no such file exists, otherwise the first free name of name-2, name-3, ...
 func freeName(name string) (string, error) {
 	for try, n := name, 2; ; n++ {
 		found := false
@@ -72,8 +73,8 @@ func freeName(name string) (string, error) {
 	}
 }
 
-// checkHeader looks at the parts of the file's header that are the same in every database of ours, because damage to
-// some of them makes SQLite take the file for read-only or for one of a newer SQLite. An empty file is a new one.
+// checkHeader checks the fields of the file's header that are the same in every database of waitcast. Damage to some of
+// them makes SQLite take the file for read-only, or for one of a newer SQLite version. An empty file counts as new.
 // Layout: https://www.sqlite.org/fileformat2.html#the_database_header
 func checkHeader(path string, size int64) error {
 	if size == 0 {
@@ -83,7 +84,7 @@ func checkHeader(path string, size int64) error {
 	if err != nil {
 		return fmt.Errorf("store: %w", readOnlyHint(err))
 	}
-	defer func() { _ = file.Close() }() // only read
+	defer func() { _ = file.Close() }() // nothing was written
 	var h [100]byte
 	if _, err := io.ReadFull(file, h[:]); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -95,11 +96,11 @@ func checkHeader(path string, size int64) error {
 		return damaged("%s is not an SQLite database", path)
 	}
 	page := binary.BigEndian.Uint16(h[16:])
-	if page != 1 && (page < 512 || page&(page-1) != 0) { // 1 stands for 65536
+	if page != 1 && (page < 512 || page&(page-1) != 0) { // the value 1 means 65536
 		return damaged("%s has a damaged header", path)
 	}
 	if binary.BigEndian.Uint32(h[68:]) != applicationID {
-		return nil // another program's, or damaged: identify decides
+		return nil // another program's file, or a damaged one: identify decides
 	}
 	const pageSize, utf8 = 4096, 1
 	switch {
@@ -113,8 +114,7 @@ func checkHeader(path string, size int64) error {
 	return nil
 }
 
-// checkAndMigrate brings the WAL of a dead process into the file, looks whether the file is sound, and brings the
-// schema up to date.
+// checkAndMigrate writes the WAL of a dead process into the file, checks the file, and brings the schema up to date.
 func (s *Store) checkAndMigrate(ctx context.Context) error {
 	var busy, frames, moved int64
 	if err := s.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {
@@ -138,8 +138,8 @@ func (s *Store) checkAndMigrate(ctx context.Context) error {
 	return err
 }
 
-// checkSize returns the size in bytes that the database should have and, where all of the WAL is in the file, compares.
-// It is not where somebody else reads the database (the sqlite3 shell, a backup).
+// checkSize returns the size in bytes that the database should have. If whole is set, all of the WAL is in the file,
+// and it compares the sizes. whole is false while another process reads the database (the sqlite3 shell, a backup).
 func (s *Store) checkSize(ctx context.Context, whole bool) (int64, error) {
 	var want int64
 	err := s.write.QueryRowContext(ctx,
@@ -157,7 +157,7 @@ func (s *Store) checkSize(ctx context.Context, whole bool) (int64, error) {
 	return want, nil
 }
 
-// mustCheck decides whether all of the file is looked at; the package comment explains why.
+// mustCheck decides whether the whole file is checked; the package comment gives the reasons.
 func (s *Store) mustCheck(size int64) bool {
 	last := s.lock.last
 	torn := last.PID != 0 && (last.Boot == "" || last.Boot != s.lock.mine.Boot)
@@ -169,14 +169,14 @@ func (s *Store) mustCheck(size int64) bool {
 	return torn || last.Suspect || small
 }
 
-// checkAll looks at every page and at the checksum of every row. It does not look at snapshots' checksums, as Latest
-// does, nor at bad lines.
+// checkAll checks every page, and the checksum of every row. It does not check bad lines, nor the checksums of
+// snapshots, which Latest verifies.
 func checkAll(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // an interrupted check may say anything
+	if ctx.Err() != nil { // the result of an interrupted check is meaningless
 		return ctx.Err()
 	}
 	if verdict != "ok" {

@@ -11,8 +11,9 @@ import (
 )
 
 // checkSchema compares the tables, columns and indexes of a database with those of a new one in memory that the same
-// migrations made, because nothing in SQLite guards the schema's text: a flipped bit renames a column. What somebody
-// added is let be. The texts are not compared, since SQLite rewrites them as tables are altered.
+// migrations created. It is needed because SQLite does not protect the text of the schema: a flipped bit renames a
+// column. Additional tables are allowed. It does not compare the texts of the schema, because SQLite rewrites them when
+// tables are altered.
 func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 	if len(migrations) == 0 {
 		return nil
@@ -22,8 +23,8 @@ func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 		return fmt.Errorf("database in memory: %w", err)
 	}
 	fresh := sql.OpenDB(connector)
-	defer func() { _ = fresh.Close() }() // it is forgotten
-	fresh.SetMaxOpenConns(1)             // each connection has a memory of its own
+	defer func() { _ = fresh.Close() }() // the database in memory is discarded
+	fresh.SetMaxOpenConns(1)             // each connection would have a database of its own
 	for i, text := range migrations {
 		if err := runMigration(ctx, fresh, text, i+1); err != nil {
 			return inMemory(ctx, fmt.Sprintf("migration %d", i+1), err)
@@ -45,8 +46,8 @@ func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 	return nil
 }
 
-// inMemory returns an error of the database in memory as one that does not concern the file: not wrapped, unless the
-// caller gave up.
+// inMemory returns an error of the database in memory. The error is not wrapped, so that it does not count as damage of
+// the file, unless the caller canceled.
 func inMemory(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -54,7 +55,7 @@ func inMemory(ctx context.Context, what string, err error) error {
 	return fmt.Errorf("%s, in memory: %s", what, err.Error())
 }
 
-// schemaOf returns the columns of each table and index, with what is declared of them.
+// schemaOf returns the columns of each table and index, with their declarations.
 func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	parts := map[string]string{}
 	for _, query := range []string{
@@ -82,8 +83,8 @@ func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	return parts, nil
 }
 
-// brokenSchema marks an error of the opening that a sound schema cannot give: SQLite refuses a statement of ours for
-// what the database says its tables are.
+// brokenSchema wraps an error of the opening that cannot occur with an intact schema: SQLite refuses one of the
+// prepared statements.
 func brokenSchema(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code()&0xff == lib.SQLITE_ERROR {
 		return damaged("the schema: %v", err)

@@ -53,7 +53,7 @@ import (
 // more that BenchmarkCheck measures.
 const DefaultCheckBytes = 32 << 20
 
-// Options are what Open needs to know; the zero value is ready.
+// Options configure Open; the zero value is ready to use.
 type Options struct {
 	// Log gets warnings about damage; nil means none.
 	Log *zap.Logger
@@ -61,8 +61,8 @@ type Options struct {
 	Now func() time.Time
 	// BadLines is the number of bad lines that are kept; 0 means modelstore.DefaultBadLines.
 	BadLines int
-	// CheckBytes is the size in bytes up to which every Open looks at the whole file; 0 means DefaultCheckBytes, below
-	// 0 never.
+	// CheckBytes is the size in bytes up to which every Open checks the whole file; 0 means DefaultCheckBytes, below 0
+	// never.
 	CheckBytes int64
 }
 
@@ -88,16 +88,16 @@ type Store struct {
 	opts      Options
 	lock      *lock
 	recovered *Recovered
-	// complained is set once a lock file that cannot be made again was logged.
+	// complained is set after the log reported that the lock file cannot be created again.
 	complained atomic.Bool
 
-	// writing is held by the one writer; write has one connection, read any number.
+	// writing is held by the writer; there is only one. write has one connection, read has several.
 	writing     sync.Mutex
 	write, read *sql.DB
 	insert      inserts
 	known       *sql.Stmt
 
-	// closing guards closed and the begin of a use, so that Close can wait for those under way.
+	// closing guards closed and the beginning of each use, so that Close can wait for the uses under way.
 	closing sync.Mutex
 	closed  bool
 	uses    sync.WaitGroup
@@ -108,9 +108,9 @@ var (
 	_ modelstore.Verifier = (*Store)(nil)
 )
 
-// Open opens the store in the file path, and makes it and its folder where they are missing. A damaged file is set
-// aside (see Recovered). The errors a caller decides on are *LockedError, *modelstore.NewerError, *ForeignError, and
-// those that wrap modelstore.ErrReadOnly or ErrFull.
+// Open opens the store in the file path, and creates it and its folder if they are missing. A damaged file is set aside
+// (see Recovered). The errors a caller decides on are *LockedError, *modelstore.NewerError, *ForeignError, and those
+// that wrap modelstore.ErrReadOnly or ErrFull.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -130,7 +130,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// openOrRecover opens the file; if it is damaged, it sets it aside and opens a new one.
+// openOrRecover opens the file. If the file is damaged, it sets it aside and opens a new one.
 func (s *Store) openOrRecover(ctx context.Context) error {
 	err := s.openFile(ctx)
 	if errors.Is(err, modelstore.ErrCorrupt) && ctx.Err() == nil {
@@ -147,7 +147,7 @@ func (s *Store) openOrRecover(ctx context.Context) error {
 	return nil
 }
 
-// openFile opens and checks the file. If it fails, nothing of it stays open.
+// openFile opens and checks the file. On error it closes everything.
 func (s *Store) openFile(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
@@ -177,7 +177,8 @@ func (s *Store) openFile(ctx context.Context) (err error) {
 	return s.lock.watch()
 }
 
-// openPool returns connections that are opened only while the database is in its place, and never make a file.
+// openPool returns a pool that opens connections only while the database is in its place, and that never creates a
+// file.
 func (s *Store) openPool(query url.Values) (*sql.DB, error) {
 	query.Set("mode", "rw")
 	connector, err := newConnector(s.path, query)
@@ -187,7 +188,7 @@ func (s *Store) openPool(query url.Values) (*sql.DB, error) {
 	return sql.OpenDB(&checkedConnector{Connector: connector, check: s.lock.check}), nil
 }
 
-// checkedConnector opens a connection by the file's name only if the name leads to the right file.
+// checkedConnector opens a connection by the file's name, after a check that the name leads to the right file.
 type checkedConnector struct {
 	sqldriver.Connector
 	check func() error
@@ -202,13 +203,14 @@ func (c *checkedConnector) Connect(ctx context.Context) (sqldriver.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(); err != nil { // it was replaced just now
+	if err := c.check(); err != nil { // the file was replaced just now
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
 
-// openDB returns a pool of connections. No mmap_size is set, ever: a file cut short under a mapping kills the process.
+// openDB returns a pool of connections. mmap_size must never be set: if a mapped file is truncated, the process is
+// killed.
 func openDB(path string, query url.Values) (*sql.DB, error) {
 	connector, err := newConnector(path, query)
 	if err != nil {
@@ -217,13 +219,13 @@ func openDB(path string, query url.Values) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// newConnector returns what opens connections with the settings that all of them have.
+// newConnector returns a connector with the settings of all connections.
 func newConnector(path string, query url.Values) (sqldriver.Connector, error) {
 	query["_pragma"] = append([]string{"busy_timeout(10000)", "synchronous(NORMAL)", "foreign_keys(1)",
 		"temp_store(MEMORY)"}, query["_pragma"]...)
 	query.Set("_dqs", "0")
 	query.Set("_error_rc", "1")
-	path, err := filepath.Abs(path) // a relative one would be taken for the name of a host
+	path, err := filepath.Abs(path) // SQLite would take a relative path for the name of a host
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
@@ -235,8 +237,8 @@ func newConnector(path string, query url.Values) (sqldriver.Connector, error) {
 	return connector, nil
 }
 
-// prepareFile locks the file and looks at it before SQLite does, and makes a new one with the right mode. SQLite must
-// not have it open: closing a file drops the process's POSIX locks on it.
+// prepareFile locks and checks the file before SQLite opens it, or creates one with the right mode. SQLite must not
+// have it open, because closing a file drops the process's POSIX locks on it.
 func (s *Store) prepareFile() error {
 	info, err := os.Stat(s.path)
 	switch {
@@ -253,7 +255,8 @@ func (s *Store) prepareFile() error {
 	return checkHeader(s.path, info.Size())
 }
 
-// makeFile makes and locks a new database. A WAL alone may be that of a process whose database was deleted.
+// makeFile creates and locks a new database. If only a WAL exists, it may belong to a process whose database was
+// deleted.
 func (s *Store) makeFile() error {
 	if err := s.lock.holdFiles(); err != nil {
 		return err
@@ -278,7 +281,7 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 	return s.insert.prepare(ctx, s.write)
 }
 
-// begin notes a use of the store that Close must wait for; end ends it.
+// begin registers a use of the store, for which Close waits. end ends the use.
 func (s *Store) begin() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -291,14 +294,15 @@ func (s *Store) begin() error {
 
 func (s *Store) end() { s.uses.Done() }
 
-// isClosed reports to a long reading that Close waits for it.
+// isClosed reports whether the store is being closed, so that long readings can stop.
 func (s *Store) isClosed() bool {
 	s.closing.Lock()
 	defer s.closing.Unlock()
 	return s.closed
 }
 
-// fail explains an error, and notes where it means damage, so that the next Open looks at everything.
+// fail explains an error. If the error means damage, it marks the store as suspect, so that the next Open checks
+// everything.
 func (s *Store) fail(doing string, err error) error {
 	err = explain(s.path, doing, err)
 	if errors.Is(err, modelstore.ErrCorrupt) {
@@ -321,7 +325,7 @@ func (s *Store) noteDamage(err error) {
 	}
 }
 
-// Verify implements modelstore.Verifier. It makes the lock file again if that was removed.
+// Verify implements modelstore.Verifier. It creates the lock file again if it was removed.
 func (s *Store) Verify() error {
 	if err := s.begin(); err != nil {
 		return nil //nolint:nilerr // what is closed cannot be taken away; Close looked last
@@ -338,7 +342,7 @@ func (s *Store) Verify() error {
 	return nil
 }
 
-// Close implements modelstore.Store: it waits for what is under way (a Replay or Rows ends with ErrClosed), moves the
+// Close implements modelstore.Store: it waits for running operations (a Replay or Rows ends with ErrClosed), moves the
 // WAL into the database and releases the lock. It returns an *modelstore.IdentityError if a file of the database is not
 // in its place.
 func (s *Store) Close() error {
@@ -356,13 +360,13 @@ func (s *Store) Close() error {
 	_, checkpointErr := s.write.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
 	err = errors.Join(err, checkpointErr, s.closeDB())
 	err = explain(s.path, "close", err)
-	if lost != nil { // whatever is there at the next Open, all of it must be looked at
+	if lost != nil { // the next Open must check everything that it finds
 		err = errors.Join(err, s.lock.suspect())
 	}
 	return errors.Join(lost, err, s.lock.release(err == nil))
 }
 
-// closeDB closes what is open of the database.
+// closeDB closes the connections and statements of the database.
 func (s *Store) closeDB() error {
 	var errs []error
 	for _, db := range []*sql.DB{s.read, s.write} {

@@ -18,14 +18,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/waitcast/waitcast/internal/memdir"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// helperVar makes the test binary a helper process: see helper_test.go.
+// helperVar is the variable that makes the test binary a helper process: see helper_test.go.
 const helperVar = "WAITCAST_STORE_HELPER"
 
 func TestMain(m *testing.M) {
+	memdir.Use()
 	if task := os.Getenv(helperVar); task != "" {
 		os.Exit(runHelper(task, os.Args[1]))
 	}
@@ -55,7 +57,7 @@ func (p place) DamageHistory(t testing.TB, c modelstore.HistoryChunk) {
 		"WHERE cluster = ? AND id = ? AND part = ? AND n = ?", c.Cluster, c.ID, c.Part, c.N)
 }
 
-// rawExec changes a database behind the back of the store.
+// rawExec changes a database without the store's knowledge.
 func rawExec(t testing.TB, path, query string, args ...any) {
 	t.Helper()
 	db, err := openDB(path, map[string][]string{})
@@ -94,7 +96,7 @@ func tempPath(t testing.TB) string { return filepath.Join(t.TempDir(), "waitcast
 // TestConformance runs the suite that every store must pass.
 func TestConformance(t *testing.T) { storetest.Run(t, newPlace) }
 
-// TestFiles proves the modes of what Open makes, and that Close leaves the database alone with its lock file.
+// TestFiles proves the modes of the files that Open makes, and that Close leaves only the database and its lock file.
 func TestFiles(t *testing.T) {
 	old := syscall.Umask(0)
 	defer syscall.Umask(old)
@@ -122,7 +124,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestPragmas proves that the settings the durability rests on are in force on both kinds of connection.
+// TestPragmas proves that the settings on which durability depends are in force on both kinds of connection.
 func TestPragmas(t *testing.T) {
 	s := closing(t, mustOpen(t, tempPath(t), Options{}))
 	for name, db := range map[string]*sql.DB{"write": s.write, "read": s.read} {
@@ -144,7 +146,7 @@ func TestPragmas(t *testing.T) {
 	}
 }
 
-// TestNewer proves that a database of a newer program is refused by name and left as it is.
+// TestNewer proves that the database of a newer program is refused with its name and left unchanged.
 func TestNewer(t *testing.T) {
 	path := tempPath(t)
 	must(t, mustOpen(t, path, Options{}).Close())
@@ -157,13 +159,13 @@ func TestNewer(t *testing.T) {
 		t.Fatalf("opening a newer database gave %v", err)
 	}
 	rawExec(t, path, fmt.Sprintf("PRAGMA user_version = %d", len(known)))
-	s := closing(t, mustOpen(t, path, Options{})) // also: the lock was released
+	s := closing(t, mustOpen(t, path, Options{})) // this also shows that the lock was released
 	if s.Recovered() != nil {
 		t.Errorf("it was set aside: %v", s.Recovered())
 	}
 }
 
-// TestForeign proves that another program's database is refused and left as it is.
+// TestForeign proves that another program's database is refused and left unchanged.
 func TestForeign(t *testing.T) {
 	path := tempPath(t)
 	rawExec(t, path, "CREATE TABLE theirs (a)")
@@ -173,7 +175,7 @@ func TestForeign(t *testing.T) {
 	if _, ok := errors.AsType[*ForeignError](err); !ok {
 		t.Fatalf("opening another program's database gave %v", err)
 	}
-	// SQLite notes WAL mode in bytes 18 and 19 and counts the change; the rest must be the same.
+	// SQLite writes WAL mode into bytes 18 and 19 and counts the change. Everything else must be the same.
 	after, err := os.ReadFile(path)
 	must(t, err)
 	if len(after) != len(before) || string(after[100:]) != string(before[100:]) {
@@ -181,7 +183,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestMigrations proves that migrations run once and in order, and that one that fails leaves the version before it.
+// TestMigrations proves that migrations run once and in order, and that a failing one leaves the version before it.
 func TestMigrations(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	db, err := openDB(tempPath(t), map[string][]string{})
@@ -215,8 +217,8 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// TestFull proves that a full disk is told from other errors, leaves nothing of the batch, and that the store goes on
-// when there is room again.
+// TestFull proves that a full disk gives an error of its own and leaves nothing of the batch, and that the store works
+// again when there is room.
 func TestFull(t *testing.T) {
 	s := closing(t, mustOpen(t, tempPath(t), Options{}))
 	must(t, s.Commit(t.Context(), modelstore.Batch{Entries: storetest.MakeEntries(1, 10)}))
@@ -242,7 +244,7 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestNotWritable proves that a place that cannot be written is told as such and not taken for damage.
+// TestNotWritable proves that a place that cannot be written gives an error of its own and does not count as damage.
 func TestNotWritable(t *testing.T) {
 	s := closing(t, mustOpen(t, tempPath(t), Options{}))
 	_, err := s.write.Exec("PRAGMA query_only = 1")
@@ -264,7 +266,7 @@ func TestNotWritable(t *testing.T) {
 	}
 }
 
-// TestOpenCanceled proves that an Open canceled at any instant is no sign of damage.
+// TestOpenCanceled proves that an Open canceled at any instant does not count as damage.
 func TestOpenCanceled(t *testing.T) {
 	path := tempPath(t)
 	s := mustOpen(t, path, Options{})
@@ -296,12 +298,12 @@ func TestOpenCanceled(t *testing.T) {
 	}
 }
 
-// TestCheckPolicy proves when Open looks at all of the file: by damage that only a full look can see.
+// TestCheckPolicy proves when Open checks the whole file, with damage that only a full check can find.
 func TestCheckPolicy(t *testing.T) {
 	now := func() time.Time { return time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC) }
 	for name, c := range map[string]struct {
 		opts Options
-		left string // in the lock file
+		left string // what the lock file says
 		want bool
 	}{
 		"small":            {Options{}, "", true},
@@ -336,8 +338,8 @@ func TestCheckPolicy(t *testing.T) {
 	}
 }
 
-// TestDamageMetLater proves that damage that Open did not see is met when it is read, and that the next Open then sets
-// the file aside.
+// TestDamageMetLater proves that damage that Open did not find is found when the data is read, and that the next Open
+// then sets the file aside.
 func TestDamageMetLater(t *testing.T) {
 	for table, query := range map[string]string{
 		"journal":    "UPDATE journal SET event = replace(event, 'batch', 'BATCH') WHERE seq = 7",
@@ -379,8 +381,8 @@ func TestDamageMetLater(t *testing.T) {
 	})
 }
 
-// TestPieces proves that parts of a snapshot come back whole, whatever their length beside that of the pieces they are
-// written in.
+// TestPieces proves that parts of a snapshot are read back whole, whatever their length compared to the pieces in which
+// they are stored.
 func TestPieces(t *testing.T) {
 	path := tempPath(t)
 	s := closing(t, mustOpen(t, path, Options{}))

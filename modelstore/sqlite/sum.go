@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// summer computes the checksum of a row: CRC-32C (Castagnoli) over its columns, each as its length or 8 bytes,
-// little-endian. The zero value is ready; it is used by one goroutine.
+// summer computes the checksum of a row: CRC-32C (Castagnoli) over its columns, little-endian. An integer takes 8
+// bytes; a text or blob is preceded by its length. The zero value is ready to use. Only one goroutine may use it.
 type summer struct {
 	table *crc32.Table
 	buf   []byte
@@ -45,7 +45,7 @@ func (s *summer) bytes(v []byte) *summer {
 	return s
 }
 
-// sum returns the checksum of the values that were added, and resets it.
+// sum returns the checksum of the added values, and resets it.
 func (s *summer) sum() int64 {
 	c := crc32.Checksum(s.buf, s.table)
 	s.buf = s.buf[:0]
@@ -57,7 +57,7 @@ func sumModel(s *summer, name string, piece, seq int64, data []byte) int64 {
 	return s.text(name).int(piece).int(seq).bytes(data).sum()
 }
 
-// nanos returns an instant as the database keeps it: nil for the zero time.
+// nanos returns an instant as the database stores it: nil for the zero time.
 func nanos(t time.Time) any {
 	if t.IsZero() {
 		return nil

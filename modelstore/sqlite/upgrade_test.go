@@ -21,11 +21,11 @@ import (
 	"github.com/waitcast/waitcast/modelstore/storetest"
 )
 
-// The files testdata/schema-N.db.gz are databases as the program with the schema N left them, each with something in
-// every table. They were made once, by makeOld below (WAITCAST_MAKE_TESTDATA=1 go test -run TestOldVersions
-// ./modelstore/sqlite): it runs the migrations 1 to N and inserts, by the columns of that version, the rows that old
-// tells, with payloads of events written out by hand. They are never made again: whoever adds a migration adds a file
-// of the schema before it, if there is none.
+// The files testdata/schema-N.db.gz are databases as the program with schema N left them, each with something in every
+// table. They were made once, by makeOld below (WAITCAST_MAKE_TESTDATA=1 go test -run TestOldVersions
+// ./modelstore/sqlite). makeOld runs the migrations 1 to N and inserts the rows of the functions below by the columns
+// of that version, with payloads of events written by hand. The files are never made again: whoever adds a migration
+// adds a file of the schema before it, if there is none.
 
 // at returns an instant some seconds after 2024-03-05 00:00:00 UTC.
 func at(seconds int) time.Time { return time.Unix(1709596800+int64(seconds), 0).UTC() }
@@ -36,7 +36,7 @@ type oldEntry struct {
 	payload string
 }
 
-// oldEntries are the journal of a database of so old a schema.
+// oldEntries returns the journal of a database of such an old schema.
 func oldEntries(version int) []oldEntry {
 	entry := func(seq int64, kind job.Kind, id string, seconds int, payload string, change func(*job.Event)) oldEntry {
 		e := modelstore.Entry{Seq: seq, Source: "pbs:/acct",
@@ -56,7 +56,7 @@ func oldEntries(version int) []oldEntry {
 			func(e *job.Event) {
 				e.Times, e.Live = job.Times{Submit: at(10), Start: at(20)}, true
 			}),
-		// Texts that are not UTF-8: five of them, before there were more.
+		// Five texts that are not valid UTF-8, as many as there were in that version.
 		entry(3, job.Submit, "2.kth", 30, `{"v":1,"p":1,"r":["YmF0Y2g=","bfxsbGVy","","",""]}`, func(e *job.Event) {
 			e.Attributes = job.Attributes{Queue: "batch", User: "m\xfcller", Procs: 1}
 		}),
@@ -67,12 +67,12 @@ func oldEntries(version int) []oldEntry {
 		return entries
 	}
 	return append(entries,
-		entry(7, job.Suspend, "1.kth", 60, `{"v":1}`, func(*job.Event) {}), // 6 was ignored
+		entry(7, job.Suspend, "1.kth", 60, `{"v":1}`, func(*job.Event) {}), // number 6 was ignored
 		entry(8, job.Resume, "1.kth", 70, `{"v":1}`, func(*job.Event) {}),
 		entry(9, job.Suspend, "1.kth", 80, `{"v":1}`, func(*job.Event) {}))
 }
 
-// oldRows are its ledger.
+// oldRows returns its ledger.
 func oldRows(version int) []modelstore.Row {
 	levels := []float64{.5, .95}
 	rows := []modelstore.Row{
@@ -88,13 +88,20 @@ func oldRows(version int) []modelstore.Row {
 			Quantiles: []float64{1, 2},
 			Peers:     []modelstore.Peer{{Method: "qbets", Quantiles: []float64{math.NaN(), 4}}}})
 	}
+	if version >= 8 {
+		rows = append(rows, modelstore.Row{Seq: 5, Cluster: "kth", JobID: "4.kth", Queue: "short", Submit: at(20),
+			Start: at(50), Outcome: modelstore.Started, WaitSeconds: 30, Method: "combined", Levels: levels,
+			Quantiles: []float64{40, math.Inf(1)},
+			Parts: &modelstore.Parts{BlockedSeconds: 25.5, Blocked: []float64{30, math.Inf(1)},
+				Eligible: []float64{8, math.NaN()}, Predicted: "limit", Settled: "QOSMaxCpuPerUserLimit"}})
+	}
 	return rows
 }
 
-// oldModel is its saved model in pieces.
+// oldModel returns its saved model in pieces.
 func oldModel() [][]byte { return [][]byte{[]byte("the load "), {0, 255}} }
 
-// oldHistory is its history.
+// oldHistory returns its history.
 func oldHistory() []modelstore.HistoryChunk {
 	chunk := func(part string, n int, data string) modelstore.HistoryChunk {
 		return modelstore.HistoryChunk{Cluster: "kth", ID: "h-17", Part: part, N: n, Data: []byte(data)}
@@ -140,7 +147,7 @@ func makeOld(t *testing.T, version int, path string) {
 			c.seq, c.cluster, c.jobID, c.attempt, c.kind, c.time, c.submit, c.source, e.payload, c.sum(sum))
 		last = e.want.Seq
 	}
-	exec("UPDATE head SET last_seq = ?, crc = ?", last+1, sum.int(last+1).sum()) // the last number was ignored, too
+	exec("UPDATE head SET last_seq = ?, crc = ?", last+1, sum.int(last+1).sum()) // the last number was also ignored
 	exec("INSERT INTO checkpoint VALUES ('pbs:/acct', x'00ff', ?)", sum.text("pbs:/acct").bytes([]byte{0, 255}).sum())
 	exec("INSERT INTO meta VALUES ('fingerprint', 'f1', ?)", sum.text("fingerprint").text("f1").sum())
 	exec("INSERT INTO bad_line (at, source, path, line, reason, message, text) VALUES (?, 'pbs:/acct', '/acct/1', 7, "+
@@ -193,6 +200,11 @@ func insertOldRows(t *testing.T, exec func(string, ...any), version int) {
 		if peers != nil {
 			exec("UPDATE ledger SET peers = ? WHERE seq = ?", peers, r.Seq)
 		}
+		if p := r.Parts; p != nil {
+			exec(`UPDATE ledger SET blocked_seconds = ?, blocked = ?, eligible = ?, predicted = ?, settled = ?
+				WHERE job_id = ?`, p.BlockedSeconds, pack.Floats(p.Blocked), pack.Floats(p.Eligible), p.Predicted,
+				p.Settled, r.JobID)
+		}
 	}
 }
 
@@ -240,8 +252,8 @@ func unpackOld(t *testing.T, version int) string {
 	return path
 }
 
-// TestOldVersions proves that a database of every older schema is opened, that all that was in it is right afterwards,
-// and that it goes on from there.
+// TestOldVersions proves that a database of every older schema is opened, that its contents are right afterwards, and
+// that it can be continued.
 func TestOldVersions(t *testing.T) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	must(t, err)

@@ -51,7 +51,7 @@ func chunksOf(t testing.TB, s modelstore.Store, cluster, id, part string) []mode
 	return chunks
 }
 
-// equalChunks fails unless both are the same chunks. cmp would take a minute for some megabytes.
+// equalChunks fails the test unless both lists of chunks are equal. cmp would take a minute for some megabytes.
 func equalChunks(t testing.TB, what string, got, want []modelstore.HistoryChunk) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
@@ -75,9 +75,9 @@ func put(t testing.TB, s modelstore.Store, chunks ...modelstore.HistoryChunk) {
 	}
 }
 
-// histories proves that chunks come back as they were: in order of their numbers whatever order they came in, of their
-// own part, history and cluster alone, replaced by a later one of the same key, also after the store was opened again;
-// and that there are none where none was stored.
+// histories proves that chunks are returned unchanged. They come in order of their numbers, whatever the order of
+// writing, and only from the requested part, history and cluster. A later chunk with the same key replaces an earlier
+// one. All of this also holds after the store is reopened. An empty history returns no chunks.
 func histories(t *testing.T, p Place) {
 	s := p.Open(t)
 	equalChunks(t, "chunks of an empty store", Histories(t, s), nil)
@@ -127,7 +127,7 @@ func histories(t *testing.T, p Place) {
 	check()
 }
 
-// historiesRefused proves that a chunk which no store can keep is refused and leaves what was there.
+// historiesRefused proves that a chunk that no store can hold is refused, and that the stored chunks stay.
 func historiesRefused(t *testing.T, p Place) {
 	s := open(t, p)
 	sound := MakeChunk("c", "h", "events", 0, 100)
@@ -156,8 +156,8 @@ func historiesRefused(t *testing.T, p Place) {
 	equalChunks(t, "chunks", Histories(t, s), []modelstore.HistoryChunk{sound})
 }
 
-// historiesStop proves that the caller's error ends a reading of chunks and comes back as it is, that a canceled
-// context ends it, and that the function may call the store.
+// historiesStop proves that an error of the caller's function or a canceled context ends a reading of chunks and is
+// returned unchanged, and that the function may call the store.
 func historiesStop(t *testing.T, p Place) {
 	s := open(t, p)
 	for n := range 5 {
@@ -186,8 +186,8 @@ func historiesStop(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 5))
 }
 
-// dropHistories proves that all histories of a cluster go but the named ones, however many chunks they have, and that
-// those of other clusters stay, like everything else.
+// dropHistories proves that all histories of a cluster are deleted except the named ones, however many chunks they
+// have. Histories of other clusters and all other data stay.
 func dropHistories(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, everything())
@@ -225,8 +225,8 @@ func dropHistories(t *testing.T, p Place) {
 	equalChunks(t, "after storing again", chunksOf(t, s, "c", "keep", "events"), keep[:1])
 }
 
-// damagedChunk proves that a changed byte of a chunk is noticed and the chunk named, that the chunks before it are
-// read, and that storing it again heals it.
+// damagedChunk proves that a changed byte of a chunk is detected, that the error names the chunk, that the chunks
+// before it are still read, and that writing the chunk again repairs it.
 func damagedChunk(t *testing.T, p Place) {
 	s := open(t, p)
 	var want []modelstore.HistoryChunk
@@ -264,12 +264,13 @@ func damagedChunk(t *testing.T, p Place) {
 	equalChunks(t, "chunks once it is stored again", Histories(t, s), want)
 }
 
-// historiesBesideCommits proves, under the race detector, that storing, replacing and dropping chunks beside commits
-// and readers loses none of either, and that a reader sees each chunk whole, as it was before or after.
+// historiesBesideCommits proves, under the race detector, that chunks and commits are not lost while chunks are
+// written, replaced and dropped beside commits and readers. A reader sees each chunk whole, in its old or its new
+// version.
 func historiesBesideCommits(t *testing.T, p Place) {
 	s := open(t, p)
 	const rounds, chunks = 12, 6
-	// round is told from the size of a chunk: in each all chunks are replaced.
+	// The size of a chunk identifies the round; each round replaces all chunks.
 	chunk := func(id string, n, round int) modelstore.HistoryChunk {
 		return MakeChunk("c", id, "events", n, 5000+round)
 	}
@@ -322,7 +323,7 @@ func historiesBesideCommits(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, rounds*chunks*5))
 }
 
-// readChunks reads the history "kept" once and looks whether it is whole.
+// readChunks reads the history "kept" once and checks that it is complete.
 func readChunks(s modelstore.Store, chunks int, chunk func(string, int, int) modelstore.HistoryChunk) error {
 	next := 0
 	err := s.HistoryChunks(background(), "c", "kept", "events", func(n int, data []byte) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// emptyStore proves that a new store answers everything with nothing, and that an empty batch is none.
+// emptyStore proves that a new store returns empty answers, and that an empty batch changes nothing.
 func emptyStore(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{})
@@ -25,8 +25,8 @@ func emptyStore(t *testing.T, p Place) {
 	equal(t, "known", keys, []modelstore.Key(nil))
 }
 
-// journalRoundTrip proves that every field of an event comes back as it was: all set, none set, texts that are not
-// UTF-8, the farthest instants.
+// journalRoundTrip proves that every field of an event is returned unchanged: all fields set, no field set, texts that
+// are not UTF-8, and the earliest and latest instants.
 func journalRoundTrip(t *testing.T, p Place) {
 	full := MakeEntry(1)
 	full.Event.Attempt, full.Event.Live, full.Event.Derived = 3, true, true
@@ -50,7 +50,7 @@ func journalRoundTrip(t *testing.T, p Place) {
 	equal(t, "time of another zone", replay(t, s, 5)[0].Event.Time, MakeEntry(6).Event.Time)
 }
 
-// replayInOrder proves that replays give the entries after the given one, in order of number.
+// replayInOrder proves that a replay returns the entries after the given number, in order.
 func replayInOrder(t *testing.T, p Place) {
 	s := open(t, p)
 	for seq := int64(1); seq <= 30; seq += 3 {
@@ -61,8 +61,8 @@ func replayInOrder(t *testing.T, p Place) {
 	}
 }
 
-// replayLong proves that a replay of many thousand entries loses and doubles none, and ends at what was there when it
-// began.
+// replayLong proves that a replay of many thousand entries loses and repeats none, and ends with the last entry at its
+// start.
 func replayLong(t *testing.T, p Place) {
 	s := open(t, p)
 	const n = 5000
@@ -78,8 +78,8 @@ func replayLong(t *testing.T, p Place) {
 	equal(t, "next entry", next, int64(n+1))
 }
 
-// replayStops proves that the caller's error ends a replay and comes back as it is, and that a canceled context ends
-// it.
+// replayStops proves that an error of the caller's function or a canceled context ends a replay and is returned
+// unchanged.
 func replayStops(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 10), Rows: []modelstore.Row{MakeRow(1), MakeRow(2)}})
@@ -101,7 +101,7 @@ func replayStops(t *testing.T, p Place) {
 	}
 }
 
-// entriesOnce proves that an event read twice or from two sources, at another time, is kept as it came first.
+// entriesOnce proves that an event that is read twice or from two sources is stored once, as it came first.
 func entriesOnce(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 3)})
@@ -121,7 +121,7 @@ func entriesOnce(t *testing.T, p Place) {
 	equal(t, "last number", last, int64(10))
 }
 
-// seqMustGoOn proves that a lost batch, a number given twice and a disorder are refused, and leave nothing.
+// seqMustGoOn proves that a gap in the numbers, a repeated number and a wrong order are refused and leave nothing.
 func seqMustGoOn(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 6)})
@@ -143,8 +143,8 @@ func seqMustGoOn(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 9))
 }
 
-// known proves that the events of a job are found: all of its attempts, nobody else's, and from the ledger what was
-// pruned.
+// known proves that Known returns the events of all attempts of a job and of no other job, and that it uses the ledger
+// for events that were pruned.
 func known(t *testing.T, p Place) {
 	s := open(t, p)
 	entries := MakeEntries(1, 8)
@@ -178,7 +178,7 @@ func known(t *testing.T, p Place) {
 	equal(t, "known after pruning", keys, []modelstore.Key{want[0], want[1], want[5], want[6]})
 }
 
-// modelAgainstStore proves by random commits, some of them failing, that the store holds what a plain list would.
+// modelAgainstStore compares the store with a plain list after random commits, some of which fail.
 func modelAgainstStore(t *testing.T, p Place) {
 	s := open(t, p)
 	var last int64
@@ -222,8 +222,8 @@ func modelAgainstStore(t *testing.T, p Place) {
 	})
 }
 
-// repeatingKinds proves that what happens many times in one life of a job is kept every time, and everything else once;
-// a batch given again adds nothing.
+// repeatingKinds proves that events that can happen many times in one life of a job are stored every time, and all
+// others once. A batch that is written again adds nothing.
 func repeatingKinds(t *testing.T, p Place) {
 	var all, want []modelstore.Entry
 	for round := range 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// checkpoints proves that a source's last checkpoint is kept, and that one without data removes it.
+// checkpoints proves that the last checkpoint of a source is stored, and that a checkpoint without data deletes it.
 func checkpoints(t *testing.T, p Place) {
 	s := open(t, p)
 	set := func(list ...modelstore.Checkpoint) { commit(t, s, modelstore.Batch{Checkpoints: list}) }
@@ -34,8 +34,8 @@ func MakeModel(name string, seq int64, size int) modelstore.SavedModel {
 	return modelstore.SavedModel{Name: name, Seq: seq, Data: data}
 }
 
-// savedModels proves that the last model of a name is kept whole with its number, large or small, that one without data
-// removes it, and that models depend neither on checkpoints nor on snapshots.
+// savedModels proves that the last model of a name is stored whole with its number, whatever its size. A model without
+// data deletes it. Models depend neither on checkpoints nor on snapshots.
 func savedModels(t *testing.T, p Place) {
 	s := p.Open(t)
 	large, small := MakeModel("c/load", 7, 1_000_001), MakeModel("d/load", 0, 1)
@@ -66,7 +66,7 @@ func savedModels(t *testing.T, p Place) {
 	want(shorter, small)
 }
 
-// meta proves that values are set, replaced and removed.
+// meta proves that values can be set, replaced and deleted.
 func meta(t *testing.T, p Place) {
 	s := open(t, p)
 	for _, value := range []string{"", "one", "two", "", "three"} {
@@ -78,8 +78,8 @@ func meta(t *testing.T, p Place) {
 	}
 }
 
-// snapshotsNewestTwo proves that the newest snapshot is returned whole, that an equal number replaces, and that what
-// falls out of the newest two is gone.
+// snapshotsNewestTwo proves that the newest snapshot is returned whole, that one with an equal number replaces it, and
+// that only the newest two are kept.
 func snapshotsNewestTwo(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 50)})
@@ -103,8 +103,8 @@ func snapshotsNewestTwo(t *testing.T, p Place) {
 	equal(t, "kept snapshots", wantError[*modelstore.DamagedError](t, err).Seqs, []int64{40, 30})
 }
 
-// snapshotFallback proves that a damaged newest snapshot is passed over and named, and that pruning before left what
-// the older one needs.
+// snapshotFallback proves that a damaged newest snapshot is skipped and reported, and that earlier pruning kept the
+// entries that the older snapshot needs.
 func snapshotFallback(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 50), Snapshot: MakeSnapshot(20)})
@@ -120,14 +120,14 @@ func snapshotFallback(t *testing.T, p Place) {
 	want.Damaged = []int64{40}
 	equal(t, "snapshot", snap, want)
 	equal(t, "what is to replay", replay(t, s, 20), MakeEntries(21, 50))
-	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(40)}) // heals
+	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(40)}) // repairs it
 	snap, err = s.Latest(background())
 	must(t, err)
 	equal(t, "snapshot", snap, MakeSnapshot(40))
 }
 
-// snapshotsAllDamaged proves that a state is never returned from damaged snapshots, and that dropping them is the way
-// out.
+// snapshotsAllDamaged proves that no state is returned if all snapshots are damaged, and that deleting them repairs the
+// store.
 func snapshotsAllDamaged(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 5), Snapshot: MakeSnapshot(5)})
@@ -144,7 +144,7 @@ func snapshotsAllDamaged(t *testing.T, p Place) {
 	equal(t, "snapshot", snap, (*modelstore.Snapshot)(nil))
 }
 
-// dropSnapshots proves that only the snapshots go.
+// dropSnapshots proves that DropSnapshots deletes only snapshots.
 func dropSnapshots(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, everything())
@@ -162,7 +162,7 @@ func dropSnapshots(t *testing.T, p Place) {
 	equal(t, "saved models", len(models), 1)
 }
 
-// pruneBounds proves each of the three bounds: the time, the number, the oldest snapshot.
+// pruneBounds proves each of the three bounds of pruning: the time, the number and the oldest snapshot.
 func pruneBounds(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 100), Rows: []modelstore.Row{MakeRow(1)}})
@@ -177,15 +177,16 @@ func pruneBounds(t *testing.T, p Place) {
 	prune(modelstore.MaxTime(), 100, 0, 1) // no snapshot
 	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(60)})
 	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(90)})
-	prune(at(11), 60, 10, 11)                // the time: before, not at
-	prune(time.Unix(-1e15, 0), 60, 0, 11)    // before all times
-	prune(at(60), 20, 10, 21)                // the number, included
-	prune(at(60), 20, 0, 21)                 // again
-	prune(modelstore.MaxTime(), 999, 40, 61) // the oldest snapshot kept
+	prune(at(11), 60, 10, 11)                // entries before the instant, not at it
+	prune(time.Unix(-1e15, 0), 60, 0, 11)    // an instant before all entries
+	prune(at(60), 20, 10, 21)                // up to and including the number
+	prune(at(60), 20, 0, 21)                 // repeated
+	prune(modelstore.MaxTime(), 999, 40, 61) // limited by the oldest snapshot that is kept
 	equal(t, "rows", len(Rows(t, s, modelstore.RowQuery{})), 1)
 }
 
-// pruneKeepsNumbers proves that an empty journal still knows where it was, and that pruning spans many transactions.
+// pruneKeepsNumbers proves that an empty journal still has its last number, and that pruning works over many
+// transactions.
 func pruneKeepsNumbers(t *testing.T, p Place) {
 	if testing.Short() {
 		t.Skip("25,000 entries are long under the race detector")
@@ -204,8 +205,8 @@ func pruneKeepsNumbers(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(n+1, n+2))
 }
 
-// pruneRows proves that rows closed before an instant go, over many transactions, and that the others and the journal
-// stay.
+// pruneRows proves that rows that were closed before an instant are deleted, over many transactions, and that other
+// rows and the journal stay.
 func pruneRows(t *testing.T, p Place) {
 	if testing.Short() {
 		t.Skip("25,000 entries are long under the race detector")
@@ -222,9 +223,9 @@ func pruneRows(t *testing.T, p Place) {
 		deleted int64
 		left    []modelstore.Row
 	}{
-		{time.Unix(-1e15, 0), 0, all}, // before all times
+		{time.Unix(-1e15, 0), 0, all}, // an instant before all rows
 		{Epoch().Add(21_001 * time.Second), 21_000, all[21_000:]},
-		{Epoch().Add(21_001 * time.Second), 0, all[21_000:]}, // again
+		{Epoch().Add(21_001 * time.Second), 0, all[21_000:]}, // repeated
 		{modelstore.MaxTime(), n - 21_000, nil},
 	} {
 		deleted, err := s.PruneRows(background(), c.before)
@@ -235,7 +236,7 @@ func pruneRows(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 3))
 }
 
-// reopen proves that all of it is there after an orderly close.
+// reopen proves that all data is there after an orderly close and a new opening.
 func reopen(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, everything())
@@ -265,7 +266,7 @@ func reopen(t *testing.T, p Place) {
 	equal(t, "last number", last, int64(700))
 }
 
-// closed proves that each method of a closed store reports that it is closed, and that a store can be closed twice.
+// closed proves that each method of a closed store returns ErrClosed, and that a store can be closed twice.
 func closed(t *testing.T, p Place) {
 	s := p.Open(t)
 	must(t, s.Close())
@@ -299,8 +300,8 @@ func closed(t *testing.T, p Place) {
 	}
 }
 
-// concurrent proves, under the race detector, that readers beside a busy writer see whole commits only: each commit
-// moves journal and checkpoint together.
+// concurrent proves, under the race detector, that readers beside a busy writer see whole commits only. Each commit
+// changes journal and checkpoint together.
 func concurrent(t *testing.T, p Place) {
 	s := open(t, p)
 	const commits, each = 150, 4
@@ -336,7 +337,7 @@ func concurrent(t *testing.T, p Place) {
 	readers.Wait()
 }
 
-// readAll reads everything once and looks whether commits are whole.
+// readAll reads everything once and checks that commits are whole.
 func readAll(s modelstore.Store, each int64) error {
 	last, err := s.LastSeq(background())
 	if err != nil {
@@ -378,7 +379,7 @@ func closeDuringReplay(t *testing.T, p Place) {
 	result := make(chan error, 1)
 	err := s.Replay(background(), 0, func(modelstore.Entry) error {
 		go func() { result <- s.Close() }()
-		for { // until the store is closing
+		for { // wait until the store is closing
 			if _, err := s.LastSeq(background()); errors.Is(err, modelstore.ErrClosed) {
 				break
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// rowsOnce proves that the first row of a job's attempt stays.
+// rowsOnce proves that the first row of a job's attempt is kept.
 func rowsOnce(t *testing.T, p Place) {
 	s := open(t, p)
 	again, next := MakeRow(1), MakeRow(1)
@@ -25,7 +25,7 @@ func rowsOnce(t *testing.T, p Place) {
 	equal(t, "rows", Rows(t, s, modelstore.RowQuery{}), []modelstore.Row{MakeRow(1), next})
 }
 
-// rowRoundTrip proves that every field of a row comes back, NaN with its bits.
+// rowRoundTrip proves that every field of a row is returned unchanged, including the bits of NaN.
 func rowRoundTrip(t *testing.T, p Place) {
 	s := open(t, p)
 	replayed, bare, other := MakeRow(1), MakeRow(4), MakeRow(3)
@@ -38,25 +38,31 @@ func rowRoundTrip(t *testing.T, p Place) {
 	other.Levels, other.Quantiles = []float64{.9}, []float64{1e9}
 	other.Peers = []modelstore.Peer{{Method: "exact", Quantiles: []float64{math.Inf(1)}},
 		{Method: "limits", Quantiles: []float64{5}}}
+	other.Parts = &modelstore.Parts{BlockedSeconds: .1, Blocked: []float64{odd}, Eligible: []float64{math.Inf(1)},
+		Settled: `\xWörter`}
+	bare.Parts = &modelstore.Parts{BlockedSeconds: bare.WaitSeconds}
 	commit(t, s, modelstore.Batch{Rows: []modelstore.Row{replayed, bare, other}})
 	got := Rows(t, s, modelstore.RowQuery{})
-	equal(t, "rows", got, []modelstore.Row{replayed, other, bare}) // in order of number
+	equal(t, "rows", got, []modelstore.Row{replayed, other, bare}) // in order of Seq
 	for i, q := range got[0].Quantiles {
 		if math.Float64bits(q) != math.Float64bits(replayed.Quantiles[i]) {
 			t.Errorf("quantile %d came back as %x, was %x", i, math.Float64bits(q),
 				math.Float64bits(replayed.Quantiles[i]))
 		}
 	}
+	if q := got[1].Parts.Blocked[0]; math.Float64bits(q) != math.Float64bits(odd) {
+		t.Errorf("the quantile of a part came back as %x, was %x", math.Float64bits(q), math.Float64bits(odd))
+	}
 }
 
-// rowQueries proves each condition of a query against the same choice made in Go.
+// rowQueries compares the result of each condition of a query with the same selection in Go.
 func rowQueries(t *testing.T, p Place) {
 	s := open(t, p)
 	var all []modelstore.Row
 	for seq := int64(1); seq <= 40; seq++ {
 		r := MakeRow(seq)
 		r.Cluster, r.Queue, r.Replayed = []string{"c", "d"}[seq%2], []string{"batch", "debug", "gpu"}[seq%3], seq%5 == 0
-		r.Seq = (seq + 1) / 2 * 2 // two rows of one number
+		r.Seq = (seq + 1) / 2 * 2 // two rows share a number
 		all = append(all, r)
 	}
 	for _, r := range all[20:] { // not in order
@@ -104,7 +110,58 @@ func rowQueries(t *testing.T, p Place) {
 	}
 }
 
-// everything returns a batch with something of each kind.
+// rowClosed returns the row of the entry seq, closed at an instant.
+func rowClosed(seq int64, at time.Time) modelstore.Row {
+	r := MakeRow(seq)
+	r.Submit, r.Start, r.Outcome, r.WaitSeconds, r.Parts = at.Add(-time.Second), at, modelstore.Started, 1, nil
+	return r
+}
+
+// rowsOfManyMonths uses a ledger of thirty years, with rows at the first and last instants that can be stored and at
+// the turns of months. It proves that one row of each key is kept whatever its month, that a query for a span of
+// closing times finds the right rows, and that pruning is exact to the instant.
+func rowsOfManyMonths(t *testing.T, p Place) {
+	s := open(t, p)
+	turn := time.Date(2024, 3, 1, 0, 0, 0, 0, time.UTC)
+	instants := []time.Time{modelstore.MinTime().Add(time.Second), turn.Add(-1), turn, turn.Add(1),
+		turn.AddDate(0, 0, 17), modelstore.MaxTime()}
+	for i := range 360 {
+		instants = append(instants, time.Date(1996, time.Month(1+i), 15, 0, 0, 0, i, time.UTC))
+	}
+	var all []modelstore.Row
+	for i, at := range instants {
+		all = append(all, rowClosed(int64(i+1), at))
+	}
+	commit(t, s, modelstore.Batch{Rows: all[100:]})
+	again := rowClosed(300, turn.AddDate(1, 0, 0)) // a job that has a row in another month
+	commit(t, s, modelstore.Batch{Rows: append([]modelstore.Row{again}, all[:100]...)})
+	equal(t, "rows", Rows(t, s, modelstore.RowQuery{}), all)
+	since, until := turn, turn.AddDate(0, 0, 17)
+	in := func(from, to time.Time) (rows []modelstore.Row) {
+		for i, at := range instants {
+			if !at.Before(from) && at.Before(to) {
+				rows = append(rows, all[i])
+			}
+		}
+		return rows
+	}
+	equal(t, "rows of a month", Rows(t, s, modelstore.RowQuery{Since: since, Until: until}), in(since, until))
+	keys, err := s.Known(background(), "c", all[0].JobID)
+	must(t, err)
+	equal(t, "known of the oldest", len(keys), 2)
+	end := modelstore.MaxTime()
+	for _, before := range []time.Time{turn.AddDate(-10, 0, 3), turn.Add(1), turn.Add(1), until.Add(1)} {
+		want := int64(len(Rows(t, s, modelstore.RowQuery{Until: before})))
+		deleted, err := s.PruneRows(background(), before)
+		must(t, err)
+		equal(t, "deleted", deleted, want)
+		equal(t, "left", Rows(t, s, modelstore.RowQuery{Until: end}), in(before, end))
+	}
+	commit(t, s, modelstore.Batch{Rows: all[:5]}) // older than the pruned rows
+	equal(t, "rows again", len(Rows(t, s, modelstore.RowQuery{Until: until.Add(1)})), 5)
+}
+
+// everything returns a batch with one value of each kind.
 func everything() modelstore.Batch {
 	return modelstore.Batch{
 		Entries: MakeEntries(1, 700), Rows: []modelstore.Row{MakeRow(1), MakeRow(2)}, Snapshot: MakeSnapshot(700),
@@ -114,7 +171,8 @@ func everything() modelstore.Batch {
 	}
 }
 
-// failureLeavesNothing proves that one value that cannot be stored, of any kind and at the end, undoes the whole batch.
+// failureLeavesNothing proves that one value of any kind that cannot be stored undoes the whole batch, even if it is
+// the last.
 func failureLeavesNothing(t *testing.T, p Place) {
 	s := open(t, p)
 	entry := func(change func(*modelstore.Entry)) func(*modelstore.Batch) {
@@ -155,6 +213,12 @@ func failureLeavesNothing(t *testing.T, p Place) {
 			r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: r.Quantiles},
 				{Method: "qbets", Quantiles: r.Quantiles}}
 		}),
+		"blocked longer than the wait": row(func(r *modelstore.Row) { r.Parts.BlockedSeconds = r.WaitSeconds + 1 }),
+		"blocked NaN":                  row(func(r *modelstore.Row) { r.Parts.BlockedSeconds = math.NaN() }),
+		"one part":                     row(func(r *modelstore.Row) { r.Parts.Eligible = nil }),
+		"quantiles of parts": row(func(r *modelstore.Row) {
+			r.Parts.Blocked, r.Parts.Eligible = r.Quantiles[1:], r.Quantiles[1:]
+		}),
 		"snapshot ahead": func(b *modelstore.Batch) { b.Snapshot.Seq = 701 },
 		"snapshot name":  func(b *modelstore.Batch) { b.Snapshot.Parts[""] = nil },
 		"snapshot time":  func(b *modelstore.Batch) { b.Snapshot.At = time.Time{} },
@@ -171,8 +235,8 @@ func failureLeavesNothing(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 700))
 }
 
-// countdown is a context that is canceled when it was looked at n times: it strikes inside a Commit, at a place that is
-// the same in every run.
+// countdown is a context that is canceled when it is checked for the n-th time. So a Commit is canceled at the same
+// place in every run.
 type countdown struct {
 	context.Context
 	n int
@@ -185,8 +249,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// cancelLeavesNothing proves that a Commit canceled at any of the places where it looks at its context leaves nothing,
-// and that it does look while it works.
+// cancelLeavesNothing proves that a Commit leaves nothing if it is canceled at any of the places where it checks its
+// context. It also proves that Commit checks its context while it works.
 func cancelLeavesNothing(t *testing.T, p Place) {
 	s := open(t, p)
 	for looks := 0; ; looks++ {
@@ -205,7 +269,7 @@ func cancelLeavesNothing(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 700))
 }
 
-// badLines proves that the newest bad lines are kept, newest first, and that text and message are cut.
+// badLines proves that the newest bad lines are kept, newest first, and that long texts and messages are cut.
 func badLines(t *testing.T, p Place) {
 	s := open(t, p)
 	long := strings.Repeat("ü", modelstore.MaxBadLineText)

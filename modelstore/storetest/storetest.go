@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Place is where one test's stores live.
+// Place is the location of one test's stores.
 type Place interface {
 	// Open opens the store at this place; the test closes it before it opens it again.
 	Open(t testing.TB) modelstore.Store
@@ -45,8 +45,8 @@ func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 		"SnapshotsNewestTwo": snapshotsNewestTwo, "SnapshotFallback": snapshotFallback,
 		"SnapshotsAllDamaged": snapshotsAllDamaged,
 		"DropSnapshots":       dropSnapshots, "PruneBounds": pruneBounds, "PruneKeepsNumbers": pruneKeepsNumbers,
-		"PruneRows": pruneRows,
-		"BadLines":  badLines, "Reopen": reopen, "Closed": closed, "Concurrent": concurrent,
+		"PruneRows": pruneRows, "RowsOfManyMonths": rowsOfManyMonths,
+		"BadLines": badLines, "Reopen": reopen, "Closed": closed, "Concurrent": concurrent,
 		"CloseDuringReplay": closeDuringReplay, "ModelAgainstStore": modelAgainstStore,
 		"Histories": histories, "HistoriesRefused": historiesRefused, "HistoriesStop": historiesStop,
 		"DropHistories": dropHistories, "DamagedChunk": damagedChunk,
@@ -93,6 +93,14 @@ func MakeRow(seq int64) modelstore.Row {
 	if seq%3 == 0 {
 		r.Peers = []modelstore.Peer{{Method: "qbets", Quantiles: []float64{0, 1, 2, 3}},
 			{Method: "limits", Quantiles: []float64{math.NaN(), 7, 7, math.Inf(1)}}}
+	}
+	switch seq % 5 { // the other jobs have no parts of waits
+	case 1:
+		r.Parts = &modelstore.Parts{BlockedSeconds: float64(seq) / 2, Predicted: "priority"}
+	case 2:
+		r.Parts = &modelstore.Parts{BlockedSeconds: float64(seq), Blocked: []float64{0, 1, math.NaN(), math.Inf(1)},
+			Eligible: []float64{0, .5, math.Inf(1), math.NaN()}, Predicted: "limit",
+			Settled: "QOSMaxCpuPerUserLimit"}
 	}
 	if seq%4 == 0 {
 		r.Start, r.Outcome = time.Time{}, modelstore.Cancelled
@@ -162,7 +170,7 @@ func Rows(t testing.TB, s modelstore.Store, q modelstore.RowQuery) []modelstore.
 func equal(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if reflect.DeepEqual(want, got) {
-		return // cmp takes a hundred times as long, which counts in thousands of rows
+		return // cmp takes a hundred times as long, too long for thousands of rows
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("%s differs (-want +got):\n%s", what, diff)
@@ -178,7 +186,7 @@ func wantError[E error](t testing.TB, err error) E {
 	return e
 }
 
-// checkNothing fails unless the store holds nothing at all.
+// checkNothing fails unless the store is empty.
 func checkNothing(t testing.TB, s modelstore.Store) {
 	t.Helper()
 	last, err := s.LastSeq(background())

@@ -45,7 +45,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the copy differs from its source: the source has %v, the copy %v", e.Source, e.Target)
 }
 
-// Progress is how far a copy is.
+// Progress is the progress of a copy.
 type Progress struct {
 	// Stage is "journal", "ledger", "histories", "rest" or "compare"; Done counts its entries, rows or chunks, of Total
 	// (0 if unknown).
@@ -55,7 +55,7 @@ type Progress struct {
 
 // Copy copies everything that source holds into target, which must be empty or hold what an interrupted copy of the
 // same source left (else *NotEmptyError), and compares the two at the end (*MismatchError). Neither may be written
-// meanwhile. progress may be nil. An interrupted copy may be made again and goes on where it was.
+// meanwhile. progress may be nil. An interrupted copy can be repeated and continues where it stopped.
 func Copy(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) (*Summary, error) {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -98,7 +98,7 @@ func Copy(ctx context.Context, target, source modelstore.Portable, progress func
 	return got, target.SetMeta(ctx, UnfinishedKey, "")
 }
 
-// begin makes sure that the target is empty or what is left of the same copy, and marks it.
+// begin checks that the target is empty or holds a part of the same copy, and marks it as incomplete.
 func begin(ctx context.Context, target, source modelstore.Portable, last int64) (string, error) {
 	rows, err := source.CountRows(ctx, modelstore.RowQuery{})
 	if err != nil {
@@ -117,7 +117,7 @@ func begin(ctx context.Context, target, source modelstore.Portable, last int64) 
 	if err != nil {
 		return "", err
 	}
-	if len(histories) > 0 { // else the mark is that of a program which knew no histories
+	if len(histories) > 0 { // otherwise the mark equals that of versions without histories
 		h.put(fmt.Sprint(histories))
 	}
 	mark := h.sum()
@@ -134,7 +134,7 @@ func begin(ctx context.Context, target, source modelstore.Portable, last int64) 
 	return mark, target.SetMeta(ctx, UnfinishedKey, mark)
 }
 
-// mustBeEmpty returns a *NotEmptyError if the target, which has so many values, holds anything.
+// mustBeEmpty returns a *NotEmptyError if the target, which has a number of values, is not empty.
 func mustBeEmpty(ctx context.Context, target modelstore.Portable, values int) error {
 	last, err := target.LastSeq(ctx)
 	if err != nil {
@@ -196,7 +196,7 @@ func copyJournal(ctx context.Context, target, source modelstore.Portable, last i
 	return flush()
 }
 
-// copyRows copies the ledger; rows that are there already stay.
+// copyRows copies the ledger. Rows that the target already has stay.
 func copyRows(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) error {
 	total, err := source.CountRows(ctx, modelstore.RowQuery{})
 	if err != nil {
@@ -228,8 +228,8 @@ func copyRows(ctx context.Context, target, source modelstore.Portable, progress 
 	return flush()
 }
 
-// copyHistories copies the chunks that the target lacks. It copies those of a part in order, so that the target has the
-// first ones.
+// copyHistories copies the chunks that the target lacks. It copies the chunks of a part in order, so that an
+// interrupted copy has the first ones.
 func copyHistories(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) error {
 	parts, err := source.Histories(ctx)
 	if err != nil {
@@ -239,7 +239,7 @@ func copyHistories(ctx context.Context, target, source modelstore.Portable, prog
 	if err != nil {
 		return err
 	}
-	have := map[modelstore.HistoryPart]int64{} // of parts without counts
+	have := map[modelstore.HistoryPart]int64{} // number of chunks that the target has of each part
 	for _, p := range there {
 		have[modelstore.HistoryPart{Cluster: p.Cluster, ID: p.ID, Part: p.Part}] = p.Chunks
 	}
@@ -310,7 +310,7 @@ func copyRest(ctx context.Context, target, source modelstore.Portable, last int6
 	return nil
 }
 
-// copyModels copies the saved models, each in a transaction of its own: they are large.
+// copyModels copies each saved model in its own transaction, because models are large.
 func copyModels(ctx context.Context, target, source modelstore.Portable) error {
 	models, err := source.Models(ctx)
 	if err != nil {
@@ -325,8 +325,8 @@ func copyModels(ctx context.Context, target, source modelstore.Portable) error {
 	return nil
 }
 
-// Summary counts what a store holds and has a checksum (SHA-256, hexadecimal) of each part. Two stores of the same
-// content have the same.
+// Summary has the counts of a store's contents and a checksum (SHA-256, hexadecimal) of each part. Stores with equal
+// contents have equal summaries.
 type Summary struct {
 	LastSeq    int64  `json:"last_seq"`
 	Entries    int64  `json:"entries"`
@@ -344,7 +344,7 @@ type Summary struct {
 	Snapshots     int64  `json:"snapshots"`
 	SavedModels   int64  `json:"saved_models"`
 	Values        int64  `json:"values"`
-	// RestSum is that of checkpoints, bad lines, saved models, snapshots and values.
+	// RestSum is the checksum of checkpoints, bad lines, saved models, snapshots and values.
 	RestSum string `json:"rest_sha256"`
 }
 
@@ -386,6 +386,10 @@ func Summarize(ctx context.Context, s modelstore.Portable, progress func(Progres
 			nanos(r.Start), r.Outcome, pack.Floats([]float64{r.WaitSeconds}),
 			r.Method, pack.Floats(r.Levels), pack.Floats(r.Quantiles), pack.Peers(r.Peers), r.Reason,
 			r.Replayed, r.Served)
+		if p := r.Parts; p != nil {
+			h.put(pack.Floats([]float64{p.BlockedSeconds}), pack.Floats(p.Blocked), pack.Floats(p.Eligible),
+				p.Predicted, p.Settled)
+		}
 		sum.Rows++
 		return nil
 	})
@@ -399,7 +403,7 @@ func Summarize(ctx context.Context, s modelstore.Portable, progress func(Progres
 	return sum, sum.rest(ctx, s, h)
 }
 
-// histories adds the chunks of all histories.
+// histories adds the chunks of all histories to the summary.
 func (s *Summary) histories(ctx context.Context, store modelstore.Portable, h digest, progress func(Progress)) error {
 	parts, err := store.Histories(ctx)
 	if err != nil {
@@ -425,7 +429,7 @@ func (s *Summary) histories(ctx context.Context, store modelstore.Portable, h di
 	return nil
 }
 
-// rest adds what is neither journal nor ledger.
+// rest adds the data outside of journal and ledger to the summary.
 func (s *Summary) rest(ctx context.Context, store modelstore.Portable, h digest) error {
 	checkpoints, err := store.Checkpoints(ctx)
 	if err != nil {
@@ -481,12 +485,12 @@ type digest struct{ hash.Hash }
 
 func newDigest() digest { return digest{sha256.New()} }
 
-// put adds values, each in a form that no other has.
+// put adds values. Each has an encoding that differs from that of all other values.
 func (d digest) put(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
 		case string:
-			_, _ = fmt.Fprintf(d, "%d:%s", len(v), v) // a hash takes everything
+			_, _ = fmt.Fprintf(d, "%d:%s", len(v), v) // writing to a hash never fails
 		case []byte:
 			_, _ = fmt.Fprintf(d, "%d:%s", len(v), v)
 		default:
@@ -495,14 +499,14 @@ func (d digest) put(values ...any) {
 	}
 }
 
-// sum returns the checksum of the values that were put, and resets it.
+// sum returns the checksum of the added values, and resets it.
 func (d digest) sum() string {
 	text := hex.EncodeToString(d.Sum(nil))
 	d.Reset()
 	return text
 }
 
-// nanos distinguishes an unknown instant from every other.
+// nanos formats an instant; an unknown instant differs from all others.
 func nanos(t time.Time) string {
 	if t.IsZero() {
 		return "unknown"

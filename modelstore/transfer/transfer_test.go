@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.uber.org/goleak"
 
+	"github.com/waitcast/waitcast/internal/memdir"
 	"github.com/waitcast/waitcast/internal/pgtest"
 	"github.com/waitcast/waitcast/modelstore"
 	"github.com/waitcast/waitcast/modelstore/postgres"
@@ -25,6 +26,7 @@ import (
 var shared pgtest.Shared
 
 func TestMain(m *testing.M) {
+	memdir.Use()
 	code := m.Run()
 	if err := errors.Join(shared.Stop(), goleak.Find()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -58,8 +60,8 @@ func space(t testing.TB, url, name string) modelstore.Portable {
 	return s
 }
 
-// fill writes something of everything: ignored and pruned numbers, two snapshots, more bad lines than are kept, texts
-// in no encoding.
+// fill writes something of every kind: ignored and pruned numbers, two snapshots, more bad lines than are kept, and
+// texts in no encoding.
 func fill(t testing.TB, s modelstore.Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -105,7 +107,7 @@ func fill(t testing.TB, s modelstore.Store) {
 	}
 }
 
-// contents is all that a store tells of itself.
+// contents holds everything in a store.
 type contents struct {
 	Last, BadEver int64
 	Entries       []modelstore.Entry
@@ -144,8 +146,8 @@ func wantEqual(t testing.TB, got, want contents) {
 	}
 }
 
-// TestRoundTrip proves that a store copied from SQLite to PostgreSQL and back holds the same, and that both go on where
-// the source was.
+// TestRoundTrip proves that a store copied from SQLite to PostgreSQL and back has the same contents, and that both
+// copies continue where the source was.
 func TestRoundTrip(t *testing.T) {
 	url := shared.NewDatabase(t)
 	source, middle, back := file(t), space(t, url, "middle"), file(t)
@@ -176,7 +178,7 @@ func TestRoundTrip(t *testing.T) {
 	wantEqual(t, contentsOf(t, back), contentsOf(t, source))
 }
 
-// TestNotEmpty proves that a target which holds anything is refused and left as it is.
+// TestNotEmpty proves that a target that is not empty is refused and left unchanged.
 func TestNotEmpty(t *testing.T) {
 	source := file(t)
 	fill(t, source)
@@ -207,8 +209,8 @@ func TestNotEmpty(t *testing.T) {
 	}
 }
 
-// TestInterrupted proves that a copy interrupted at every stage is marked as unfinished and goes on when it is made
-// again; one of another source does not.
+// TestInterrupted proves that a copy interrupted at any stage is marked as unfinished and continues when it is made
+// again from the same source. With another source it does not continue.
 func TestInterrupted(t *testing.T) {
 	source, other := file(t), file(t)
 	fill(t, source)
@@ -244,7 +246,7 @@ func TestInterrupted(t *testing.T) {
 		if _, err := transfer.Copy(t.Context(), file(t), target, nil); err == nil {
 			t.Fatal("an unfinished copy was copied on")
 		}
-		_, err = transfer.Copy(t.Context(), target, source, nil) // it compares
+		_, err = transfer.Copy(t.Context(), target, source, nil) // this copy only compares
 		must(t, err)
 		if stop == 4 {
 			wantEqual(t, contentsOf(t, target), want)
@@ -252,7 +254,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// forgetful loses what it is told to.
+// forgetful is a store that loses what it gets.
 type forgetful struct{ modelstore.Portable }
 
 func (f forgetful) Load(ctx context.Context, b modelstore.Batch, to modelstore.Position) error {
@@ -262,8 +264,8 @@ func (f forgetful) Load(ctx context.Context, b modelstore.Batch, to modelstore.P
 	return f.Portable.Load(ctx, b, to)
 }
 
-// TestInterruptedHistory proves that a copy interrupted between two chunks goes on with the next, and takes no other
-// source's chunks.
+// TestInterruptedHistory proves that a copy interrupted between two chunks continues with the next one, and takes no
+// chunks of another source.
 func TestInterruptedHistory(t *testing.T) {
 	source, target := file(t), file(t)
 	fill(t, source)
@@ -286,7 +288,7 @@ func TestInterruptedHistory(t *testing.T) {
 	wantEqual(t, contentsOf(t, target), contentsOf(t, source))
 }
 
-// counted counts the chunks that are stored.
+// counted counts the stored chunks.
 type counted struct {
 	modelstore.Portable
 	chunks int
@@ -297,7 +299,7 @@ func (c *counted) PutHistory(ctx context.Context, chunk modelstore.HistoryChunk)
 	return c.Portable.PutHistory(ctx, chunk)
 }
 
-// TestMismatch proves that the comparison at the end notices one changed value, and leaves the mark.
+// TestMismatch proves that the comparison at the end notices one changed value, and leaves the mark in place.
 func TestMismatch(t *testing.T) {
 	source, target := file(t), file(t)
 	fill(t, source)
@@ -317,7 +319,7 @@ func TestMismatch(t *testing.T) {
 	}
 }
 
-// careless changes a byte of a chunk.
+// careless is a store that changes a byte of a chunk.
 type careless struct{ modelstore.Portable }
 
 func (c careless) PutHistory(ctx context.Context, chunk modelstore.HistoryChunk) error {

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// BenchmarkSummary measures what GET /v1/accuracy does with each row of the ledger, here 100,000 of 512 queues with
-// three other methods, and the memory of the answer.
+// BenchmarkSummary measures the work of GET /v1/accuracy per row of the ledger, here with 100,000 rows of 512 queues
+// and three other methods, and the memory of the answer.
 func BenchmarkSummary(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const rows, queues = 100_000, 512

@@ -15,23 +15,24 @@ type Waiting struct {
 	Queue     string
 	Procs     int
 	Submit    time.Time
-	Quantiles []float64 // as in a row of the ledger
+	Quantiles []float64 // in the form of a ledger row
 	Peers     []modelstore.Peer
 	Replayed  bool
 }
 
-// LevelCoverage reports what became of the quantiles of one level as of an instant. The histogram has the submissions
+// LevelCoverage reports the outcomes of the quantiles of one level as of an instant. The histogram has the submissions
 // whose quantile has passed.
 type LevelCoverage struct {
 	coverage.OutcomeHistogram
-	// Waiting and Left are those of the missed whose jobs still wait, or were cancelled after the quantile.
+	// Of the missed submissions, Waiting counts jobs that still wait, and Left counts jobs that were cancelled after
+	// the quantile.
 	Waiting, Left int64
-	// Undecided are jobs that wait and whose quantile is still to come. Early are those that started or were cancelled
-	// before their quantile, which is still to come: they count once it passes.
+	// Undecided counts waiting jobs whose quantile has not passed yet. Early counts jobs that started or were cancelled
+	// before their quantile, which has not passed yet either: they are decided when it passes.
 	Undecided, Early int64
 }
 
-// Coverage reports what became of the forecasts of some submissions as of an instant, by level.
+// Coverage reports the outcomes of the forecasts of some submissions as of an instant, by level.
 type Coverage []LevelCoverage
 
 func newCoverage() Coverage { return make(Coverage, len(waittime.Levels())) }
@@ -69,7 +70,7 @@ func (c Coverage) merge(o Coverage) {
 	}
 }
 
-// finiteQuantile returns a quantile of the ledger in seconds: never counts as a year.
+// finiteQuantile returns a quantile of the ledger in seconds; "never" counts as a year.
 func finiteQuantile(q float64) float64 {
 	if q == waittime.Never {
 		return waittime.ScoredNever
@@ -77,7 +78,7 @@ func finiteQuantile(q float64) float64 {
 	return q
 }
 
-// submissionOf returns what an instant knows of the job of a row.
+// submissionOf returns the state of a row's job as known at an instant.
 func submissionOf(row *modelstore.Row, asOf time.Time) coverage.Submission {
 	return coverage.Submission{
 		Age: asOf.Sub(row.Submit).Seconds(), Waited: row.WaitSeconds, Started: row.Outcome == modelstore.Started,
@@ -90,12 +91,12 @@ type MethodCoverage struct {
 	Coverage
 }
 
-// Submissions reports what became of the forecasts of some submissions: of those that were served, and of other methods
-// where they had an answer.
+// Submissions reports the outcomes of the forecasts of some submissions, of the served ones and of other methods that
+// had an answer.
 type Submissions struct {
 	Served Coverage
 	Peers  []MethodCoverage
-	// Waits is the number of jobs with a forecast that wait.
+	// Waits is the number of waiting jobs with a forecast.
 	Waits int64
 }
 
@@ -124,7 +125,7 @@ func (b *Submissions) peer(method string) Coverage {
 	return b.Peers[i].Coverage
 }
 
-// WaitingPast counts jobs that wait, and by level those that have waited longer than their quantile.
+// WaitingPast counts waiting jobs, and by level those that have waited longer than their quantile.
 type WaitingPast struct {
 	Waiting int64
 	Past    []int64
@@ -133,7 +134,7 @@ type WaitingPast struct {
 // NewWaitingPast returns a count of no jobs.
 func NewWaitingPast() WaitingPast { return WaitingPast{Past: make([]int64, len(waittime.Levels()))} }
 
-// NewWaitingByMade returns counts of no jobs, of live forecasts and of those made after the fact (index 1).
+// NewWaitingByMade returns empty counts, for live forecasts (index 0) and for those made after the fact (index 1).
 func NewWaitingByMade() *[2]WaitingPast { return &[2]WaitingPast{NewWaitingPast(), NewWaitingPast()} }
 
 // Add counts a job as of an instant.

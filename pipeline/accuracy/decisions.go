@@ -13,17 +13,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// maxFollowed bounds the memory: a forecast that is made while so many have quantiles to come is not followed. That is
-// decided at the submission, so that it does not depend on how long the job waits.
+// maxFollowed is the maximum number of forecasts with open quantiles; further forecasts are not followed. It limits the
+// memory. Whether a forecast is followed is decided at the submission, so that it does not depend on how long the job
+// waits.
 const maxFollowed = 100_000
 
-// Decisions counts what became of the quantiles of forecasts, each when it passes, as the log goes on: for metrics,
-// which cannot read the ledger. It is for one goroutine. Its JSON is what is saved.
+// Decisions counts the outcome of each quantile when it passes. It serves metrics, which cannot read the ledger. It is
+// not safe for concurrent use. Its JSON is stored.
 //
-// Every forecast is followed from when it is made until its highest quantile has passed, also if its job has started or
-// left by then. What is counted is kept for ever as numbers, and the newest of each queue and level as histograms.
+// Every forecast is followed until its highest quantile has passed, even if its job has started or left before. The
+// counts are kept for ever; the newest outcomes of each queue and level are also kept as histograms.
 type Decisions struct {
-	// Followed are the forecasts with quantiles to come, by number. Next is the number of the next one.
+	// Followed are the forecasts with open quantiles, by number. Next is the number of the next forecast.
 	Followed map[uint64]*followed `json:"followed,omitempty"`
 	Next     uint64               `json:"next"`
 	// Unfollowed is the number of forecasts that were not followed because there were too many.
@@ -35,17 +36,17 @@ type Decisions struct {
 	due dueHeap
 }
 
-// NewDecisions returns one that follows nothing yet.
+// NewDecisions returns empty Decisions.
 func NewDecisions() *Decisions {
 	return &Decisions{Followed: map[uint64]*followed{}, Next: 1, Counts: map[Key]*DecidedCounts{},
 		Newest: map[string]*newestByAge{}}
 }
 
-// DecidedCounts are the decided forecasts by what became of them: of those made live and of those made after the fact
-// (index 1), by level.
+// DecidedCounts counts decided forecasts by outcome and level: index 0 has forecasts made live, index 1 those made
+// after the fact.
 type DecidedCounts [2][]coverage.OutcomeCounts
 
-// NewDecidedCounts returns counts of nothing.
+// NewDecidedCounts returns counts of zero.
 func NewDecidedCounts() *DecidedCounts {
 	levels := len(waittime.Levels())
 	return &DecidedCounts{make([]coverage.OutcomeCounts, levels), make([]coverage.OutcomeCounts, levels)}
@@ -70,8 +71,8 @@ func (c *DecidedCounts) clone() *DecidedCounts {
 	return &DecidedCounts{slices.Clone(c[0]), slices.Clone(c[1])}
 }
 
-// NewestDecided are the forecasts of a queue that were decided last, up to 1000 of each level: of those made live and
-// of those made after the fact (index 1), by level.
+// NewestDecided has the newest decided forecasts of a queue, up to 1000 of each level: index 0 has forecasts made live,
+// index 1 those made after the fact.
 type NewestDecided [2][]*coverage.OutcomeHistogram
 
 // SumNewest returns the newest forecasts of several queues together.
@@ -89,7 +90,8 @@ func SumNewest(queues []*NewestDecided) *NewestDecided {
 	return &sum
 }
 
-// MadeIndex returns the place of forecasts that were made after the fact, or live, in DecidedCounts and NewestDecided.
+// MadeIndex returns the index of forecasts that were made after the fact (replayed), or live, in DecidedCounts and
+// NewestDecided.
 func MadeIndex(replayed bool) int { return int(count(replayed)) }
 
 // followed is a forecast some of whose quantiles have not passed.
@@ -102,26 +104,26 @@ type followed struct {
 	Quantiles []float64 `json:"quantiles"`
 	// Done has a bit for each level that is decided.
 	Done uint64 `json:"done,omitempty"`
-	// Closed is true once the job has started or left, Waited seconds after its submission.
+	// Closed is true once the job has started or left. That was Waited seconds after its submission.
 	Closed  bool    `json:"closed,omitempty"`
 	Started bool    `json:"started,omitempty"`
 	Waited  float64 `json:"waited,omitempty"`
 
-	due   time.Time // when the next quantile passes
-	place int       // in the heap
+	due   time.Time // time at which the next quantile passes
+	place int       // index in the heap
 }
 
-// passes returns when a quantile passes, rounded up to the resolution.
+// passes returns the time at which a quantile passes, rounded up to the resolution.
 func (f *followed) passes(q float64) time.Time {
 	return f.Submit.Add(time.Duration(math.Ceil(finiteQuantile(q)/resolution) * resolution * float64(time.Second)))
 }
 
-// open reports whether a level is still to be decided.
+// open reports whether a level is undecided.
 func (f *followed) open(level int) bool {
 	return f.Done&(1<<level) == 0 && !math.IsNaN(f.Quantiles[level])
 }
 
-// schedule finds the next quantile to pass. It returns false if there is none.
+// schedule sets due to the next open quantile. It returns false if there is none.
 func (f *followed) schedule() bool {
 	found := false
 	for l, q := range f.Quantiles {
@@ -149,7 +151,7 @@ func (f *followed) decide(at time.Time, fn func(level int, o coverage.Outcome, a
 	}
 }
 
-// Follow follows a forecast, and returns its number; 0 if there are too many already.
+// Follow begins to follow a forecast, and returns its number; 0 if there are too many already.
 func (d *Decisions) Follow(w *Waiting) uint64 {
 	if len(d.Followed) >= maxFollowed {
 		d.Unfollowed++
@@ -166,15 +168,16 @@ func (d *Decisions) Follow(w *Waiting) uint64 {
 	return f.Number
 }
 
-// Update takes in another queue or size of a job.
+// Update changes the queue or size of a job.
 func (d *Decisions) Update(number uint64, queue string, procs int) {
 	if f := d.Followed[number]; f != nil {
 		f.Queue, f.Procs = queue, procs
 	}
 }
 
-// Close takes in that a job started or left, so many seconds after its submission. quantiles are those by which it is
-// scored, which a size that became known may have changed; without any it is followed no more.
+// Close records that a job started or left the given number of seconds after its submission. quantiles are those by
+// which it is scored; they may differ from those followed so far if the size became known. If there are none, the
+// forecast is no longer followed.
 func (d *Decisions) Close(number uint64, waited float64, started bool, quantiles []float64) {
 	f := d.Followed[number]
 	if f == nil {
@@ -193,8 +196,8 @@ func (d *Decisions) drop(f *followed) {
 	delete(d.Followed, f.Number)
 }
 
-// Advance decides the quantiles that passed before an instant: a start at the very instant at which one passes is in
-// time, and may still come as long as that instant is open.
+// Advance decides the quantiles that passed before an instant. One that passes at the instant itself stays open,
+// because a start at that instant would be in time and may still come.
 func (d *Decisions) Advance(at time.Time) {
 	for len(d.due) > 0 && d.due[0].due.Before(at) {
 		f := d.due[0]
@@ -235,18 +238,18 @@ func (c *DecidedCounts) add(made, level int, o coverage.Outcome) {
 	to.Censored += count(o == coverage.Censored)
 }
 
-// Decided is what became of forecasts as of an instant. It never changes.
+// Decided has the outcomes of forecasts as of an instant. It is immutable.
 type Decided struct {
 	Counts map[Key]*DecidedCounts
 	Newest map[string]*NewestDecided
-	// Followed is the number of forecasts with a quantile to come, Unfollowed that of those that were not followed
-	// because there were too many.
+	// Followed is the number of forecasts with an open quantile. Unfollowed is the number of forecasts that were not
+	// followed because there were too many.
 	Followed   int
 	Unfollowed int64
 }
 
-// AsOf returns what became of forecasts as of the newest instant, which may still be open: quantiles that pass at it
-// count as they stand now.
+// AsOf returns the outcomes of forecasts as of the newest instant, which may still be open: quantiles that pass at it
+// count by the present state.
 func (d *Decisions) AsOf(at time.Time) Decided {
 	out := Decided{Counts: make(map[Key]*DecidedCounts, len(d.Counts)), Followed: len(d.Followed),
 		Newest: make(map[string]*NewestDecided, len(d.Newest)), Unfollowed: d.Unfollowed}
@@ -285,12 +288,12 @@ func (d *Decisions) newestCopy(queue string) *newestByAge {
 	return newNewestByAge()
 }
 
-// passed returns the followed forecasts of which a quantile has passed at the instant, in the order in which they are
+// passed returns the followed forecasts with a quantile that has passed at the instant, in the order in which they are
 // decided.
 func (d *Decisions) passed(at time.Time) []*followed {
 	var out []*followed
 	var from func(place int)
-	from = func(place int) { // what stands below another in the heap passes no sooner
+	from = func(place int) { // children in the heap do not pass sooner than their parent
 		if place >= len(d.due) || d.due[place].due.After(at) {
 			return
 		}
@@ -303,11 +306,11 @@ func (d *Decisions) passed(at time.Time) []*followed {
 	return out
 }
 
-// errDecisions is the error of saved decisions that cannot be used.
+// errDecisions reports saved decisions that cannot be used.
 var errDecisions = errors.New("what became of forecasts is damaged")
 
-// Restored returns saved decisions in a usable form, or an error if a part of them is damaged. Older programs did not
-// save any: nil begins with none.
+// Restored returns saved decisions in a usable form, or an error if a part of them is damaged. Older versions did not
+// save any: nil gives empty Decisions.
 func (d *Decisions) Restored() (*Decisions, error) {
 	out := NewDecisions()
 	if d == nil {
@@ -344,8 +347,8 @@ func (d *Decisions) Restored() (*Decisions, error) {
 // dueHeap orders forecasts by their next quantile to pass.
 type dueHeap []*followed
 
-// byDue orders by the instant of the next quantile, then by number: the order does not depend on what was saved and
-// restored in between.
+// byDue orders by the instant of the next quantile, then by number: the order must not depend on a save and restore in
+// between.
 func byDue(a, b *followed) int {
 	if c := a.due.Compare(b.due); c != 0 {
 		return c

@@ -16,7 +16,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// life is a job of a simulated log: leave is when it starts or is cancelled, later than everything if never.
+// life is a job of a simulated log. leave is when the job starts or is cancelled, later than everything if it never
+// does.
 type life struct {
 	submit, leave int
 	started       bool
@@ -46,8 +47,8 @@ func lives(rng *rand.Rand, n int) []life {
 	return out
 }
 
-// play passes jobs to decisions as a log tells them, up to an instant, which stays open. Now and then they are saved
-// and restored, if again is not nil.
+// play passes jobs to decisions in the order of a log, up to an instant, which stays open. If again is not nil, the
+// decisions are saved and restored now and then.
 func play(t *rapid.T, d *Decisions, jobs []life, upTo int, again func() bool) *Decisions {
 	numbers := make([]uint64, len(jobs))
 	for now := 0; now <= upTo; now++ {
@@ -80,7 +81,7 @@ func play(t *rapid.T, d *Decisions, jobs []life, upTo int, again func() bool) *D
 	return d
 }
 
-// oracle counts the same from the full list of jobs: each job, level by level, as of the instant.
+// oracle counts the same from the full list of jobs, level by level, as of the instant.
 func oracle(jobs []life, asOf int) (map[Key]*DecidedCounts, map[string]*NewestDecided) {
 	counts, newest := map[Key]*DecidedCounts{}, map[string]*NewestDecided{}
 	for _, j := range jobs {
@@ -125,8 +126,8 @@ func oracle(jobs []life, asOf int) (map[Key]*DecidedCounts, map[string]*NewestDe
 	return counts, newest
 }
 
-// At random instants, what was decided as the log went on is what a look at the full list of jobs gives, whether it was
-// saved and restored in between or not; and it is the same however it was cut.
+// TestDecisionsAgreeWithTheList proves that at random instants the running counts equal those from the full list of
+// jobs. They do not depend on saving and restoring, nor on how the log was cut.
 func TestDecisionsAgreeWithTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -153,7 +154,8 @@ func TestDecisionsAgreeWithTheList(t *testing.T) {
 	})
 }
 
-// A snapshot changes neither what follows nor itself, and the windows hold the newest 901 to 1000 decided forecasts.
+// TestDecisionsNewest proves that taking a snapshot changes nothing, that later events do not change the snapshot, and
+// that the windows hold the newest 901 to 1000 decided forecasts.
 func TestDecisionsNewest(t *testing.T) {
 	d := NewDecisions()
 	six := []float64{10, 10, 10, 10, 10, 10}
@@ -161,7 +163,7 @@ func TestDecisionsNewest(t *testing.T) {
 	for i := range 2500 {
 		d.Advance(sec(i))
 		n := d.Follow(&Waiting{Queue: "a", Procs: 1, Submit: sec(i), Quantiles: six})
-		if i >= 1500 { // the older ones wait for ever
+		if i >= 1500 { // the older ones wait forever
 			d.Close(n, 0, true, six)
 		}
 		if i%97 != 0 {
@@ -188,7 +190,8 @@ func TestDecisionsNewest(t *testing.T) {
 	}
 }
 
-// Too many are not followed, and that is counted; nobody is forgotten for it.
+// TestDecisionsAreBounded proves that forecasts beyond a bound are not followed but counted, and that no followed
+// forecast is dropped for them.
 func TestDecisionsAreBounded(t *testing.T) {
 	d := NewDecisions()
 	six := []float64{10, 10, 10, 10, 10, 10}
@@ -205,8 +208,8 @@ func TestDecisionsAreBounded(t *testing.T) {
 	}
 }
 
-// A size that becomes known with the start brings other quantiles: what has not passed is decided by them. A forecast
-// that turns out to be none is followed no more.
+// TestDecisionsOfAJobWhoseSizeComesLate proves that a size that becomes known at the start brings other quantiles,
+// which decide the levels that have not passed. A forecast that turns out to be void is no longer followed.
 func TestDecisionsOfAJobWhoseSizeComesLate(t *testing.T) {
 	d := NewDecisions()
 	n := d.Follow(&Waiting{Queue: "a", Submit: sec(0), Quantiles: []float64{50, 60, 70, 80, 90, 100}})
@@ -223,7 +226,7 @@ func TestDecisionsOfAJobWhoseSizeComesLate(t *testing.T) {
 	}
 }
 
-// What an older program saved, and what is damaged.
+// TestDecisionsRestored proves that decisions saved by an older program are read, and that damaged ones are refused.
 func TestDecisionsRestored(t *testing.T) {
 	var none *Decisions
 	if d, err := none.Restored(); err != nil || d.Follow(&Waiting{Submit: time.Now(), Quantiles: []float64{1}}) != 1 {

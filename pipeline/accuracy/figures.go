@@ -1,6 +1,6 @@
-// Package accuracy compares forecasts of waits with what happened: the forecast of one job until its wait is over, its
-// row of the ledger, and the scores of many rows. It knows rows and jobs; it does not know who makes the forecasts or
-// who stores the rows.
+// Package accuracy compares forecasts of waits with the waits that followed: it has the forecast of one job until its
+// wait is over, its row of the ledger, and the scores of many rows. It does not depend on the packages that make
+// forecasts or store rows.
 package accuracy
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// resolution is that of the waits in logs, in seconds.
+// resolution is the resolution of the waits in logs, in seconds.
 const resolution = 1
 
-// Figures show how far the forecasts of started jobs were off, by level. What they covered is in Coverage, which counts
-// all jobs.
+// Figures has the errors of the forecasts of started jobs, by level. Coverage, which counts all jobs, has the shares
+// that quantiles covered.
 type Figures struct {
 	// N is the number of jobs.
 	N int64 `json:"n"`
@@ -62,7 +62,7 @@ func SumFigures(groups []*Figures) *Figures {
 	return &sum
 }
 
-// sound reports whether saved figures are of so many levels.
+// sound reports whether saved figures have the given number of levels.
 func (f *Figures) sound(levels int) bool { return len(f.LogPinball) == levels }
 
 func (f *Figures) clone() Figures {

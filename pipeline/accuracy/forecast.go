@@ -5,42 +5,60 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/modelstore"
 )
 
 // Forecast is the forecast of a job that has not started yet, or that started before enough was known of it. Its JSON
-// is what is saved.
+// is stored.
 type Forecast struct {
-	Job  cluster.Job `json:"job"`
-	Live bool        `json:"live,omitempty"`
+	// Job is replaced, never modified: the picture may refer to the same value.
+	Job  *cluster.Job `json:"job"`
+	Live bool         `json:"live,omitempty"`
 	// Sized is true if the size was known at the instant of the submission.
 	Sized bool `json:"sized,omitempty"`
-	// Made is true once the forecast is made: when the instant of the submission is over, or when the job's size and
-	// queue become known.
+	// Made is true once the forecast is made, which happens when the instant of the submission is over, or later when
+	// the job's size and queue become known.
 	Made bool `json:"made,omitempty"`
-	// Entered is true once the engine knows of the job.
+	// Entered is true once the job has been passed to the engine.
 	Entered bool     `json:"entered,omitempty"`
 	Answers []Answer `json:"answers,omitempty"`
 	// Last is the forecast for the last task of an array. Answers are for the first.
 	Last *Answer `json:"last,omitempty"`
-	// Rest is true once the engine knows of the tasks of an array but the first.
+	// Rest is true once the tasks of an array other than the first have been passed to the engine.
 	Rest bool `json:"rest,omitempty"`
 	// Parts is the number of tasks that have got records of their own. Part is true for the forecast of such a task.
 	Parts int  `json:"parts,omitempty"`
 	Part  bool `json:"part,omitempty"`
 	// Renamed is true once the last task has taken the array's record over.
 	Renamed bool `json:"renamed,omitempty"`
-	// Closed is when the job started or left before its forecast was made, Started is set if it started.
+	// Closed is the time at which the job started or left, if that was before its forecast was made. Started is true if
+	// it started.
 	Closed  time.Time `json:"closed,omitzero"`
 	Started bool      `json:"started,omitempty"`
 	// Ended is true if the job has also ended before its forecast was made.
 	Ended bool `json:"ended,omitempty"`
-	// Followed is the number under which its quantiles are followed, 0 if they are not.
+	// Followed is the number of the forecast in Decisions, 0 if it is not followed.
 	Followed uint64 `json:"followed,omitempty"`
-	// After is true if the forecast was made after the job had started or left, because too little of it was known
+	// After is true if the forecast was made after the job had started or left, because too little was known of the job
 	// before.
 	After bool `json:"after,omitempty"`
-	// Light is true of a job of the past that was followed lightly (engine.Replay): it has no forecast and gets no row.
+	// BehindUnknown are the ids of the newest jobs that waited at the submission and whose size or queue was unknown
+	// then. Those that become known before this job count as ahead of it in the engine.
+	BehindUnknown []string `json:"behind_unknown,omitempty"`
+	// KeptBeside is true if a limit would keep the job from starting beside the jobs that ran at its submission and
+	// those of BehindUnknown.
+	KeptBeside bool `json:"kept_beside,omitempty"`
+	// OnHold is true if the job did not compete at its submission: it was held, had a later begin time, or waited for
+	// other jobs in a way that cannot be simulated.
+	OnHold bool `json:"on_hold,omitempty"`
+	// Throttled is true if fewer tasks of the array may run at once than it had when its forecast was made.
+	Throttled bool `json:"throttled,omitempty"`
+	// Blocking adds up the time in which it has not competed so far.
+	Blocking Blocking `json:"blocking,omitzero"`
+	// Light is true for a job of an imported history that the fast replay (engine.Replay) did not forecast: it gets no
+	// row.
 	Light bool `json:"light,omitempty"`
 }
 
@@ -61,9 +79,9 @@ func (f *Forecast) Scored() Answer {
 	return answerFor(f.Answers, f.Job.Procs)
 }
 
-// Waiting returns what is known of the forecast while the job waits. ok is false if there is none yet, or none was
-// possible. Of a job whose size is not known it is the forecast of the largest size: where that has passed, those of
-// all sizes have.
+// Waiting returns what is known of the forecast while the job waits. ok is false if there is none yet, or if none was
+// possible. If the size of the job is unknown, the forecast is that of the largest size: once its quantile has passed,
+// the quantiles of all sizes have.
 func (f *Forecast) Waiting() (w Waiting, ok bool) {
 	if !f.Made || !f.Closed.IsZero() {
 		return Waiting{}, false
@@ -71,7 +89,7 @@ func (f *Forecast) Waiting() (w Waiting, ok bool) {
 	return f.asMade()
 }
 
-// asMade returns the forecast as it stands, also of a job that has left.
+// asMade returns the forecast as it was made, also for a job that has left.
 func (f *Forecast) asMade() (w Waiting, ok bool) {
 	a := f.Scored()
 	if n := len(f.Answers); n > 1 && f.Job.Procs < 1 {
@@ -83,7 +101,7 @@ func (f *Forecast) asMade() (w Waiting, ok bool) {
 	}, a.Quantiles != nil
 }
 
-// Row returns the ledger row of a job that has started or left the queue. levels are those of all forecasts.
+// Row returns the ledger row of a job that has started or left the queue. levels are the levels of all forecasts.
 func (f *Forecast) Row(cluster string, levels []float64) modelstore.Row {
 	a := f.Scored()
 	row := modelstore.Row{
@@ -98,11 +116,45 @@ func (f *Forecast) Row(cluster string, levels []float64) modelstore.Row {
 	if f.Started {
 		row.Outcome, row.Start = modelstore.Started, f.Closed
 	}
+	row.Parts = &modelstore.Parts{
+		BlockedSeconds: math.Min(f.Blocking.Of(f.Job.Submit, f.Closed).Seconds(), row.WaitSeconds),
+		Blocked:        a.Blocked, Eligible: a.Eligible, Predicted: f.predicted(&a).String(), Settled: f.Job.Settled,
+	}
 	return row
 }
 
-// OtherTasks returns the number of tasks of an array but the first, as many as were submitted; 0 if the job is no
-// array.
+// predicted returns the forecast cause of the wait if the job had to wait. For an array it is the cause of its first
+// task.
+func (f *Forecast) predicted(a *Answer) job.Cause {
+	cause := a.Cause
+	if f.Last != nil && len(f.Answers) == 1 {
+		cause = f.Answers[0].Cause
+	}
+	switch {
+	case a.Quantiles == nil:
+		return job.NoCause
+	case f.OnHold:
+		return job.OnHold
+	case f.Throttled && f.startsSoon():
+		return job.LimitReached // the scheduler's reason is then that of the tasks after the first
+	case cause == job.Resources && f.KeptBeside:
+		return job.LimitReached
+	}
+	return cause
+}
+
+// noticed is the wait of a first task, in seconds, below which its reason is not observed: schedulers examine all
+// waiting jobs within this time.
+const noticed = 8
+
+// startsSoon reports whether the median start of the first task of an array comes before the reason of its wait is
+// observed.
+func (f *Forecast) startsSoon() bool {
+	return len(f.Answers) == 1 && len(f.Answers[0].Quantiles) > waittime.Median &&
+		f.Answers[0].Quantiles[waittime.Median] < noticed
+}
+
+// OtherTasks returns the number of submitted tasks of an array without the first; 0 if the job is not an array.
 func (f *Forecast) OtherTasks() int {
 	switch {
 	case f.Part:
@@ -111,7 +163,7 @@ func (f *Forecast) OtherTasks() int {
 		return f.Parts
 	case f.Parts > 0 && f.Job.Tasks > 0:
 		return f.Parts + f.Job.Tasks - 1
-	case f.Parts > 0: // the log does not count them
+	case f.Parts > 0: // the log does not count tasks
 		return 1
 	}
 	return max(0, f.Job.Tasks-1)
@@ -119,7 +171,7 @@ func (f *Forecast) OtherTasks() int {
 
 // WaitingTasks returns how many of the other tasks still wait under the array's name.
 func (f *Forecast) WaitingTasks() int {
-	if f.Parts > 0 { // the first has a record of its own already
+	if f.Parts > 0 { // the first task has a record of its own already
 		return max(1, f.Job.Tasks)
 	}
 	return f.OtherTasks()

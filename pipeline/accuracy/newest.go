@@ -8,8 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// newestByAge holds the forecasts of a queue that were decided last, live and replayed apart, by level: between 901 and
-// 1000 of each once there were so many. They are counted in blocks, as those of a Window are.
+// newestByAge has the newest decided forecasts of a queue by level, with separate lists of live and replayed ones. Each
+// list has between 901 and 1000 forecasts once that many were decided. They are counted in blocks, like those of a
+// Window.
 type newestByAge [2][]decidedWindow
 
 // decidedWindow holds the newest outcomes of one level.
@@ -17,7 +18,7 @@ type decidedWindow struct {
 	// Blocks are the outcomes of at most windowBlock consecutive forecasts each, the oldest first.
 	Blocks []coverage.OutcomeHistogram `json:"blocks,omitempty"`
 
-	all *coverage.OutcomeHistogram // of all blocks, nil where that must be worked out; never changed
+	all *coverage.OutcomeHistogram // sum of all blocks, nil if it must be computed; never modified
 }
 
 func newNewestByAge() *newestByAge {
@@ -48,7 +49,7 @@ func (n *newestByAge) clone() *newestByAge {
 		for l := range out[made] {
 			w := &out[made][l]
 			w.Blocks = slices.Clone(w.Blocks)
-			if last := len(w.Blocks) - 1; last >= 0 { // only the last block still changes
+			if last := len(w.Blocks) - 1; last >= 0 { // only the last block can still change
 				w.Blocks[last] = w.Blocks[last].Clone()
 			}
 		}
@@ -56,7 +57,7 @@ func (n *newestByAge) clone() *newestByAge {
 	return &out
 }
 
-// sum returns the outcomes of each level together. They are worked out again only where any has come since.
+// sum returns the sums of the outcomes of each level. It computes only sums that have changed.
 func (n *newestByAge) sum() *NewestDecided {
 	var out NewestDecided
 	for made := range n {

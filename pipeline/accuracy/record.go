@@ -7,17 +7,18 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Record holds the scores of one cluster as its rows are written. It is for one goroutine. Its JSON is what is saved.
+// Record has the scores of one cluster, updated as its rows are written. It is not safe for concurrent use. Its JSON is
+// stored.
 type Record struct {
 	// Scores are by queue and size class.
 	Scores map[Key]*Score `json:"scores"`
-	// Recent are, by queue, the newest scored forecasts. Older programs did not save them: they begin empty then.
+	// Recent are, by queue, the newest scored forecasts. Older versions did not save them: they begin empty then.
 	Recent map[string]*Window `json:"recent,omitempty"`
-	// Decisions count what became of their quantiles. Older programs did not save them, either.
+	// Decisions counts the outcomes of quantiles. Older versions did not save them, either.
 	Decisions *Decisions `json:"decisions,omitempty"`
 }
 
-// NewRecord returns a record of no rows.
+// NewRecord returns an empty record.
 func NewRecord() Record {
 	return Record{Scores: map[Key]*Score{}, Recent: map[string]*Window{}, Decisions: NewDecisions()}
 }
@@ -42,7 +43,7 @@ func (r *Record) Add(row *modelstore.Row) {
 	w.add(row.Levels, row.Quantiles, row.WaitSeconds)
 }
 
-// Follow begins to follow a forecast that has been made, if there is one.
+// Follow begins to follow a forecast, if it has been made.
 func (r *Record) Follow(f *Forecast) {
 	if w, ok := f.asMade(); ok {
 		f.Followed = r.Decisions.Follow(&w)
@@ -56,7 +57,7 @@ func (r *Record) Close(f *Forecast, row *modelstore.Row) {
 	r.Add(row)
 }
 
-// Snapshot returns copies that later rows do not change: the scores, and by queue how the newest forecasts turned out.
+// Snapshot returns copies that later rows do not change: the scores, and the figures of the newest forecasts by queue.
 func (r *Record) Snapshot() (scores map[Key]*Score, newest map[string]*Figures) {
 	scores = make(map[Key]*Score, len(r.Scores))
 	for key, s := range r.Scores {

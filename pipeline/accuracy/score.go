@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// recent is the number of newest scored forecasts over which the median error is taken.
+// recent is the number of newest scored forecasts from which the median error is computed.
 const recent = 1000
 
 // Key names the jobs of one queue and size class.
@@ -33,42 +33,55 @@ func (k *Key) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// SizeRank returns the place of a size class among all, from 0; -1 for a name that is none.
+// SizeRank returns the index of a size class, from 0; -1 for an unknown name.
 func SizeRank(size string) int { return slices.Index(waittime.SizeClasses(), size) }
 
-// Score reports how the forecasts of some jobs turned out.
+// Score has the scores of the forecasts of some jobs.
 type Score struct {
 	// Figures are of the forecasts whose job started.
 	Figures
-	// Live is the number of those that were made as it happened.
+	// Live is the number of those that were made as the jobs were submitted.
 	Live int64 `json:"live"`
 	// Censored is the number of forecasts whose job left the queue without a start.
 	Censored int64 `json:"censored"`
 	// Unforecast is the number of jobs that started without a forecast, because none was possible.
 	Unforecast int64 `json:"unforecast"`
-	// Peers are other methods on the jobs for which they had an answer.
+	// Peers has the scores of other methods, on the jobs for which they had an answer.
 	Peers []PeerScore `json:"peers,omitempty"`
-	// Errors are the newest absolute errors of the median, in seconds. Next is the place of the oldest, which is
+	// Errors are the newest absolute errors of the median, in seconds. Next is the index of the oldest, which is
 	// overwritten next.
 	Errors []float64 `json:"errors"`
 	Next   int       `json:"next"`
+	// Parts has the scores of the rows that have parts; nil before the first. Older versions did not save them.
+	Parts *Parts `json:"parts,omitempty"`
 }
 
 // PeerScore compares another method with the forecast that was served.
 type PeerScore struct {
 	Method string `json:"method"`
 	Figures
-	// Served is the forecast on the same jobs.
+	// Served has the figures of the served forecast on the same jobs.
 	Served Figures `json:"served"`
 }
 
-// NewScore returns the score of no forecasts.
+// NewScore returns an empty score.
 func NewScore(levels int) *Score {
 	return &Score{Figures: newFigures(levels)}
 }
 
-// Add counts one row of the ledger.
+// parts returns the scores of the parts of waits, which it creates if they are missing.
+func (s *Score) parts() *Parts {
+	if s.Parts == nil {
+		s.Parts = NewParts(len(s.LogPinball))
+	}
+	return s.Parts
+}
+
+// Add adds one row of the ledger.
 func (s *Score) Add(row *modelstore.Row) {
+	if row.Parts != nil {
+		s.parts().add(row)
+	}
 	switch {
 	case row.Outcome != modelstore.Started:
 		s.Censored++
@@ -93,7 +106,7 @@ func (s *Score) Add(row *modelstore.Row) {
 	}
 }
 
-// PeerScore returns the score of another method; it is empty for one that has no answer for a job that started.
+// PeerScore returns the score of another method; it is empty if the method had no answer for any started job.
 func (s *Score) PeerScore(method string) *PeerScore {
 	for i := range s.Peers {
 		if s.Peers[i].Method == method {
@@ -121,6 +134,9 @@ func (s *Score) Merge(o *Score) {
 	s.Live += o.Live
 	s.Censored += o.Censored
 	s.Unforecast += o.Unforecast
+	if o.Parts != nil {
+		s.parts().Merge(o.Parts)
+	}
 	for i := range o.Peers {
 		peer := s.peer(o.Peers[i].Method)
 		peer.Figures.merge(&o.Peers[i].Figures)
@@ -128,7 +144,7 @@ func (s *Score) Merge(o *Score) {
 	}
 }
 
-// Sum returns the score of several groups of jobs together, of at least one. It has no errors.
+// Sum returns the score of several groups of jobs together, of which there must be at least one. Its Errors are empty.
 func Sum(scores []*Score) *Score {
 	sum := NewScore(len(scores[0].LogPinball))
 	for _, s := range scores {
@@ -161,7 +177,7 @@ func (s *Score) remember(err float64) {
 // MedianError returns the median of the newest absolute errors of the median, in seconds; NaN if there are none.
 func (s *Score) MedianError() float64 { return medianOf(s.Errors) }
 
-// Counts returns the number of scored forecasts of all groups, and how many of them were made as it happened.
+// Counts returns the number of scored forecasts of all groups, and how many of them were made live.
 func Counts(scores map[Key]*Score) (scored, live int64) {
 	for _, s := range scores {
 		scored += s.N
@@ -192,19 +208,19 @@ func medianOf(values []float64) float64 {
 func (s *Score) Clone() *Score {
 	c := *s
 	c.Figures = s.Figures.clone()
-	c.Errors, c.Peers = slices.Clone(s.Errors), slices.Clone(s.Peers)
+	c.Errors, c.Peers, c.Parts = slices.Clone(s.Errors), slices.Clone(s.Peers), s.Parts.clone()
 	for i := range c.Peers {
 		c.Peers[i].Figures, c.Peers[i].Served = c.Peers[i].Figures.clone(), c.Peers[i].Served.clone()
 	}
 	return &c
 }
 
-// sound reports whether a saved score is of so many levels.
+// sound reports whether a saved score has the given number of levels.
 func (s *Score) sound(levels int) bool {
 	for i := range s.Peers {
 		if !s.Peers[i].Figures.sound(levels) || !s.Peers[i].Served.sound(levels) {
 			return false
 		}
 	}
-	return s.Figures.sound(levels) && s.Next >= 0 && s.Next <= len(s.Errors)
+	return s.Figures.sound(levels) && s.Parts.sound(levels) && s.Next >= 0 && s.Next <= len(s.Errors)
 }

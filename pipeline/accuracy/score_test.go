@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Losses and medians of rows worked out by hand.
+// TestScore proves losses and medians of rows worked out by hand.
 func TestScore(t *testing.T) {
 	s := NewScore(2)
 	row := func(outcome string, wait float64, replayed bool, quantiles ...float64) {
@@ -16,10 +16,10 @@ func TestScore(t *testing.T) {
 			Outcome: outcome, WaitSeconds: wait, Replayed: replayed, Levels: []float64{.5, .9}, Quantiles: quantiles,
 		})
 	}
-	row(modelstore.Started, 100, false, 99.2, 200)        // 100 <= ceil(99.2): a log of whole seconds
-	row(modelstore.Started, 101, true, 100, 100)          // neither
-	row(modelstore.Started, 10, true, 40, waittime.Never) // both
-	row(modelstore.Started, 10, true)                     // no forecast
+	row(modelstore.Started, 100, false, 99.2, 200)        // 100 <= ceil(99.2), because a log has whole seconds
+	row(modelstore.Started, 101, true, 100, 100)          // within neither quantile
+	row(modelstore.Started, 10, true, 40, waittime.Never) // within both
+	row(modelstore.Started, 10, true)                     // without a forecast
 	row(modelstore.Cancelled, 1e6, false, 1, 2)           // a lower bound is no observation
 	if s.N != 3 || s.Live != 1 || s.Unforecast != 1 || s.Censored != 1 {
 		t.Errorf("counts: %+v", *s)
@@ -29,11 +29,11 @@ func TestScore(t *testing.T) {
 	if math.Abs(s.LogPinball[0]-want) > 1e-12 {
 		t.Errorf("loss of the median %v, want %v", s.LogPinball[0], want)
 	}
-	if got := s.MedianError(); got != 1 { // of .8, 1 and 30
+	if got := s.MedianError(); got != 1 { // the median of .8, 1 and 30
 		t.Errorf("median error %v s, want 1", got)
 	}
 	row(modelstore.Started, 0, true, 2, 2)
-	if got := s.MedianError(); got != 1.5 { // of .8, 1, 2 and 30
+	if got := s.MedianError(); got != 1.5 { // the median of .8, 1, 2 and 30
 		t.Errorf("median error of four %v s, want 1.5", got)
 	}
 	if !math.IsNaN(NewScore(2).MedianError()) {
@@ -47,7 +47,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// The key of a score is read as it was written, whatever the queue is called.
+// TestScoreKey proves that the key of a score is read as it was written, whatever the queue's name is.
 func TestScoreKey(t *testing.T) {
 	for _, queue := range []string{"batch", "", "two words", " "} {
 		k := Key{Queue: queue, Size: "2-8"}
@@ -65,7 +65,8 @@ func TestScoreKey(t *testing.T) {
 	}
 }
 
-// Other methods are scored on the jobs for which they have an answer, beside the forecast on the same jobs.
+// TestScoreOfPeers proves that other methods are scored on the jobs for which they have an answer, beside the forecast
+// on the same jobs.
 func TestScoreOfPeers(t *testing.T) {
 	s := NewScore(2)
 	levels := []float64{.5, .9}

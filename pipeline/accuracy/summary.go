@@ -14,16 +14,16 @@ import (
 // Bounds define which forecasts a summary counts, and when.
 type Bounds struct {
 	// Since and Until bound the end of the wait for scores: at or after Since, before Until. A zero Until is no bound.
-	// Coverage is of the submissions at or after Since.
+	// Coverage counts the submissions at or after Since.
 	Since, Until time.Time
-	// AsOf is the instant up to which everything is known. Coverage is as of Until, if that is earlier.
+	// AsOf is the instant up to which the ledger is complete. Coverage is as of Until, if that is earlier.
 	AsOf time.Time
-	// Seq is the number of the newest journal entry that is known: a row with a later one is not counted. 0 is no
+	// Seq is the number of the newest journal entry to include: rows with a later number are not counted. 0 means no
 	// bound.
 	Seq int64
 }
 
-// Summary reports how forecasts turned out: scores by groups of ledger rows, and coverage by groups of submissions.
+// Summary has the accuracy of forecasts: scores by groups of ledger rows, and coverage by groups of submissions.
 type Summary struct {
 	bounds Bounds
 	asOf   time.Time           // of the coverage
@@ -42,9 +42,9 @@ func NewSummary(b Bounds) *Summary {
 // AsOf returns the instant of the coverage.
 func (a *Summary) AsOf() time.Time { return a.asOf }
 
-// GroupKey names the forecasts of a group.
+// GroupKey identifies a group of forecasts.
 type GroupKey struct {
-	// Queue and Size are empty for all together. Size is one of waittime.SizeClasses.
+	// Queue and Size are empty for the group of all. Size is one of waittime.SizeClasses.
 	Queue, Size string
 	// Replayed is true for forecasts that were made after the fact.
 	Replayed bool
@@ -63,7 +63,7 @@ func (a *Summary) Add(row *modelstore.Row) {
 		return
 	}
 	if row.Quantiles != nil && !slices.Equal(row.Levels, waittime.Levels()) {
-		return // of another program
+		return // written by another version
 	}
 	closed := row.Closed()
 	scored := !closed.Before(a.bounds.Since) && (a.bounds.Until.IsZero() || closed.Before(a.bounds.Until))
@@ -88,7 +88,7 @@ func (a *Summary) AddWaiting(w *Waiting) {
 	a.of(w.Queue, w.Procs, w.Replayed).add(coverage.StillWaiting(a.asOf.Sub(w.Submit).Seconds()), w.Quantiles, w.Peers)
 }
 
-// covers reports whether the coverage is also of a submission at the instant.
+// covers reports whether the coverage includes a submission at the given time.
 func (a *Summary) covers(submit time.Time) bool {
 	return !submit.Before(a.bounds.Since) && !submit.After(a.asOf)
 }
@@ -98,7 +98,7 @@ func (a *Summary) of(queue string, procs int, replayed bool) *Group {
 	return groupOf(a.groups, GroupKey{queue, waittime.SizeClass(procs), replayed})
 }
 
-// groupOf returns a group, which is made if it is missing.
+// groupOf returns a group, which it creates if it is missing.
 func groupOf(groups map[GroupKey]*Group, k GroupKey) *Group {
 	if groups[k] == nil {
 		groups[k] = &Group{
@@ -108,11 +108,11 @@ func groupOf(groups map[GroupKey]*Group, k GroupKey) *Group {
 	return groups[k]
 }
 
-// Groups returns the groups: those of all queues together, then each queue and size, and each queue. In both parts
-// forecasts that were made live come first. The jobs of a log without queues are in the groups of all queues.
+// Groups returns the groups: those of all queues together, then each queue and size, and each queue. In each part live
+// forecasts come first. Jobs of a log without queues are in the groups of all queues only.
 func (a *Summary) Groups() []*Group {
 	sums, leaves := map[GroupKey]*Group{}, slices.SortedFunc(maps.Values(a.groups), byPlace)
-	for _, g := range leaves { // in one order: sums of losses depend on it in their last digit
+	for _, g := range leaves { // in a fixed order, because sums of losses depend on the order in their last digit
 		k := g.GroupKey
 		of := []GroupKey{{"", "", k.Replayed}, {k.Queue, "", k.Replayed}}
 		if k.Queue == "" {
@@ -127,7 +127,7 @@ func (a *Summary) Groups() []*Group {
 	return slices.SortedFunc(slices.Values(slices.AppendSeq(leaves, maps.Values(sums))), byPlace)
 }
 
-// byPlace orders groups as they are listed.
+// byPlace orders groups for Groups.
 func byPlace(a, b *Group) int {
 	return cmp.Or(
 		cmp.Compare(count(a.Queue != ""), count(b.Queue != "")), cmp.Compare(count(a.Replayed), count(b.Replayed)),

@@ -15,7 +15,8 @@ import (
 
 func sec(s int) time.Time { return time.Unix(1_700_000_000+int64(s), 0).UTC() }
 
-// Every kind of submission, worked by hand, as of 100 s. The median is 50 s for all of them.
+// TestSummaryByHand checks every kind of submission, worked out by hand, as of 100 s. The median is 50 s for all of
+// them.
 func TestSummaryByHand(t *testing.T) {
 	a := NewSummary(Bounds{Since: sec(0), AsOf: sec(100), Seq: 7})
 	row := func(submit, left int, started bool, seq int64) {
@@ -30,18 +31,18 @@ func TestSummaryByHand(t *testing.T) {
 	wait := func(submit int, replayed bool) {
 		a.AddWaiting(&Waiting{Submit: sec(submit), Quantiles: []float64{1, 2, 50, 60, 70, 80}, Replayed: replayed})
 	}
-	row(0, 10, true, 1)    // below
-	row(0, 50, true, 1)    // at it
-	row(0, 51, true, 1)    // later
-	row(0, 20, false, 1)   // cancelled before
-	row(0, 70, false, 1)   // cancelled after
-	row(51, 60, true, 1)   // started early, 50 s to come at 101
-	row(51, 60, false, 1)  // cancelled early, to come
-	row(0, 60, true, 8)    // of an event that the picture does not have
-	row(-1, 30, true, 1)   // submitted too early: a loss, no coverage
-	row(101, 101, true, 1) // submitted later: a loss, no coverage
-	wait(50, false)        // passed at this very instant
-	wait(51, false)        // to come
+	row(0, 10, true, 1)    // starts before the median
+	row(0, 50, true, 1)    // starts at the median
+	row(0, 51, true, 1)    // starts later
+	row(0, 20, false, 1)   // cancelled before the median
+	row(0, 70, false, 1)   // cancelled after the median
+	row(51, 60, true, 1)   // started early; its 50 s end at 101
+	row(51, 60, false, 1)  // cancelled early; its 50 s end at 101
+	row(0, 60, true, 8)    // of an event after the picture
+	row(-1, 30, true, 1)   // submitted too early: it has a loss but no coverage
+	row(101, 101, true, 1) // submitted later: it has a loss but no coverage
+	wait(50, false)        // the median passes at this very instant
+	wait(51, false)        // the median is still to come
 	wait(10, true)         // of another kind
 	groups := a.Groups()
 	if len(groups) != 4 || groups[0].Replayed || groups[0].Size != "" || !groups[2].Replayed {
@@ -67,7 +68,8 @@ func TestSummaryByHand(t *testing.T) {
 	}
 }
 
-// The same rows give the same figures, to the last digit, and the same order of other methods.
+// TestSummaryIsDeterministic proves that the same rows give the same figures, to the last digit, and the same order of
+// other methods.
 func TestSummaryIsDeterministic(t *testing.T) {
 	var first []*Group
 	for range 20 {
@@ -90,7 +92,7 @@ func TestSummaryIsDeterministic(t *testing.T) {
 	}
 }
 
-// Of a time in the past, a job that has started since counts as it was then: it waited.
+// TestSummaryAsOfThePast proves that for an instant in the past a job that has started since counts as waiting.
 func TestSummaryAsOfThePast(t *testing.T) {
 	a := NewSummary(Bounds{Since: sec(0), Until: sec(40), AsOf: sec(1000)})
 	six := []float64{5, 10, 20, 30, 40, 50}
@@ -105,10 +107,10 @@ func TestSummaryAsOfThePast(t *testing.T) {
 	}
 }
 
-// While a job waits whose size is not known, its forecast is that of the largest size; one that has left, has none yet,
-// or can have none, does not count.
+// TestWaitingForecast proves that the forecast of a waiting job of unknown size is that of the largest size. A job that
+// has left, has no forecast yet, or can have none does not count.
 func TestWaitingForecast(t *testing.T) {
-	f := Forecast{Live: true, Made: true, Job: cluster.Job{Submit: sec(3)},
+	f := Forecast{Live: true, Made: true, Job: &cluster.Job{Submit: sec(3)},
 		Answers: []Answer{{Procs: 1, Quantiles: []float64{1}}, {Procs: 8, Quantiles: []float64{9}}}}
 	f.Job.Attributes = job.Attributes{Queue: "q"}
 	w, ok := f.Waiting()

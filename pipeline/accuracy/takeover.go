@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// TakeLive takes over from the decisions of another state of the same cluster what became of the forecasts that were
-// made live, and follows those on that have quantiles to come. It returns their new numbers by the old ones.
+// TakeLive copies the outcomes of live forecasts from the decisions of another state of the same cluster, and continues
+// to follow live forecasts with open quantiles. It returns the new numbers of these by the old ones.
 func (d *Decisions) TakeLive(from *Decisions) map[uint64]uint64 {
 	const live = 0 // MadeIndex(false)
 	for k, c := range from.Counts {
@@ -31,7 +31,7 @@ func (d *Decisions) TakeLive(from *Decisions) map[uint64]uint64 {
 	return numbers
 }
 
-// Forget follows a forecast no more.
+// Forget stops following a forecast.
 func (d *Decisions) Forget(number uint64) {
 	if f := d.Followed[number]; f != nil {
 		d.drop(f)

@@ -1,14 +1,14 @@
 package accuracy
 
 // The newest forecasts of a queue are counted in windowBlocks blocks of at most windowBlock forecasts each. Sums of
-// blocks need no memory of single forecasts, and do not depend on what was saved and restored in between.
+// blocks need no memory of single forecasts, and do not depend on a save and restore in between.
 const (
 	windowBlocks = 10
 	windowBlock  = recent / windowBlocks
 )
 
-// Window reports how the newest scored forecasts of a queue turned out: between 901 and 1000 of them once there were so
-// many.
+// Window has the figures of the newest scored forecasts of a queue: between 901 and 1000 of them once that many were
+// scored.
 type Window struct {
 	// Blocks are the figures of consecutive forecasts, the oldest first.
 	Blocks []Figures `json:"blocks"`
@@ -34,7 +34,7 @@ func (w *Window) sum(levels int) *Figures {
 	return &out
 }
 
-// sound reports whether a saved window is of so many levels and no longer than it may be.
+// sound reports whether a saved window has the given number of levels and at most windowBlocks blocks.
 func (w *Window) sound(levels int) bool {
 	for i := range w.Blocks {
 		if f := &w.Blocks[i]; !f.sound(levels) || f.N < 1 || f.N > windowBlock {

@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// At returns the instant that many seconds after the beginning of the tests' time, 2001-09-09 01:46:40 UTC. That is 100
-// s after a multiple of 15 minutes.
+// At returns the instant the given number of seconds after the beginning of the tests' time, 2001-09-09 01:46:40 UTC.
+// That is 100 s after a multiple of 15 minutes.
 func At(seconds float64) time.Time {
 	return time.Unix(1_000_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }
@@ -70,8 +70,8 @@ func Workload(t testing.TB, jobs int, seed uint64) []job.Event {
 	return out
 }
 
-// Mangle returns the events as a bad log has them: some are lost, some come twice, some lack their size, and there are
-// cancellations, requeues, holds and moves to another queue besides.
+// Mangle returns the events as in a bad log: some are lost, some are duplicated, some lack their size, and
+// cancellations, requeues, holds and moves to another queue are added.
 func Mangle(events []job.Event, seed uint64) []job.Event {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	var out []job.Event

@@ -17,10 +17,10 @@ import (
 type record struct {
 	submit                  int64 // Unix milliseconds
 	wait, runtime, estimate float32
-	user                    uint32 // from 1; 0: not told
+	user                    uint32 // from 1; 0: unknown
 	queue                   uint32 // index into queues
 	procs                   int32
-	program                 uint64 // hash of the user and the job's name; 0: not told
+	program                 uint64 // hash of the user and the job's name; 0: unknown
 }
 
 // neverRan is the runtime of a job that left the queue without a start.
@@ -29,19 +29,19 @@ const neverRan = -1
 // blockJobs is the number of jobs that are forgotten at once.
 const blockJobs = 1024
 
-// history keeps the newest jobs that left, in the order in which they did. Blocks are only appended to, so that a view
-// shares them.
+// history keeps the newest jobs that left, in the order in which they left. Blocks are only appended to, so that views
+// can share them.
 type history struct {
 	limit  int
 	blocks [][]record
 	n      int
-	forgot bool               // some were
-	users  map[uint64]*member // by the hash of their names
-	hashes map[uint32]uint64  // the same, by number
+	forgot bool               // some jobs were forgotten
+	users  map[uint64]*member // users by the hash of their names
+	hashes map[uint32]uint64  // hashes of the names, by user number
 	next   uint32
 	queues []string
 	number map[string]uint32
-	// numbers is the newest published copy of the users' numbers, nil if they have changed since.
+	// numbers is the newest published copy of the users' numbers, nil if they have changed since then.
 	numbers map[uint64]uint32
 }
 
@@ -55,7 +55,7 @@ func newHistory(limit int) *history {
 	return &history{limit: limit, users: map[uint64]*member{}, hashes: map[uint32]uint64{}, number: map[string]uint32{}}
 }
 
-// add adds a job that was submitted at an instant and left; runtime is in seconds, neverRan if it did not start.
+// add adds a job that was submitted at the given time and left; runtime is in seconds, neverRan if it did not start.
 func (h *history) add(j *cluster.Job, wait time.Duration, runtime float64) {
 	if h.limit <= 0 {
 		return
@@ -97,7 +97,7 @@ func (h *history) forget() {
 	h.blocks, h.forgot = slices.Clone(h.blocks[1:]), true
 }
 
-// user counts a job of a user and returns his number.
+// user counts a job of a user and returns the user's number.
 func (h *history) user(name string) uint32 {
 	if name == "" {
 		return 0
@@ -125,12 +125,12 @@ func (h *history) queue(name string) uint32 {
 
 // HistoryView is an immutable copy of the history.
 type HistoryView struct {
-	// Limit is the number of jobs that are kept, 0 for none.
+	// Limit is the maximum number of jobs that are kept, 0 for none.
 	Limit  int
 	forgot bool
 	blocks [][]record
 	queues []string
-	// numbers are the users' by the hash of their names.
+	// numbers are the users' numbers by the hash of their names.
 	numbers map[uint64]uint32
 }
 
@@ -142,7 +142,7 @@ func (h *history) view() *HistoryView {
 }
 
 // Jobs returns the jobs of a queue (empty: of all), in order of submission, with times in seconds since the first of
-// them, at origin. Users are numbers.
+// them, at origin. Users are identified by numbers.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
 	if queue != AllQueues && number < 0 {
@@ -167,10 +167,10 @@ func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	return jobs, time.UnixMilli(first).UTC()
 }
 
-// toMillis returns seconds without the digits that a float32 does not have.
+// toMillis converts milliseconds to seconds, rounded to the precision of a float32.
 func toMillis(seconds float32) float64 { return math.Round(float64(seconds)*1000) / 1000 }
 
-// each goes over the jobs of a queue.
+// each iterates over the jobs of a queue.
 func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
 	return func(yield func(*record) bool) {
 		for _, b := range v.blocks {
@@ -186,7 +186,7 @@ func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
 // Queues returns the names of the queues by their numbers.
 func (v *HistoryView) Queues() []string { return v.queues }
 
-// fields passes the jobs. A user's name is kept as its hash.
+// fields reads or writes the jobs. A user's name is stored as its hash.
 func (h *history) fields(c *codec.Codec) {
 	if c.Reading {
 		*h = *newHistory(h.limit)
@@ -221,7 +221,7 @@ func (h *history) fields(c *codec.Codec) {
 	})
 }
 
-// fields passes a job behind another one that was submitted at an instant.
+// fields reads or writes a job relative to the submission of the previous job.
 func (r *record) fields(c *codec.Codec, before *int64) {
 	since := r.submit - *before
 	if c.Signed(&since); c.Reading {
@@ -234,7 +234,7 @@ func (r *record) fields(c *codec.Codec, before *int64) {
 	c.Hash(&r.program)
 }
 
-// resume adds a job that was read.
+// resume adds a restored job.
 func (h *history) resume(c *codec.Codec, r record) {
 	u := h.users[h.hashes[r.user]]
 	if int(r.queue) >= len(h.queues) || r.user != 0 && u == nil {
@@ -247,7 +247,7 @@ func (h *history) resume(c *codec.Codec, r record) {
 	h.append(r)
 }
 
-// userHash stands for a user's name.
+// userHash returns the hash of a user's name.
 func userHash(name string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name)) // never fails
@@ -265,8 +265,8 @@ func (h *history) numbered() map[uint64]uint32 {
 	return h.numbers
 }
 
-// UserNumber returns the number of a user in what Newest and LeftSince give, or one that is no such number where the
-// history does not know the user.
+// UserNumber returns the number of a user in the results of Newest and LeftSince; for an unknown user it returns a
+// number that no user has.
 func (v *HistoryView) UserNumber(user string) uint64 {
 	hash := userHash(user)
 	if n, ok := v.numbers[hash]; ok {
@@ -275,7 +275,7 @@ func (v *HistoryView) UserNumber(user string) uint64 {
 	return hash | unnumbered
 }
 
-// Newest returns the jobs that left last, at most so many, the newest first.
+// Newest returns at most n jobs that left last, newest first.
 func (v *HistoryView) Newest(most int) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {
@@ -288,8 +288,8 @@ func (v *HistoryView) Newest(most int) iter.Seq[Left] {
 	}
 }
 
-// LeftSince returns the jobs of the blocks that hold those that left since an instant, in Unix milliseconds, the newest
-// first: others are among them.
+// LeftSince returns the jobs of all blocks with jobs that left since an instant (Unix milliseconds), newest first. Some
+// older jobs are among them.
 func (v *HistoryView) LeftSince(oldest int64) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {
@@ -308,10 +308,10 @@ func (v *HistoryView) LeftSince(oldest int64) iter.Seq[Left] {
 	}
 }
 
-// Left is a job that left, as the history has it.
+// Left is a job in the history.
 type Left struct {
 	Queue string
-	// User is his number, 0 if it is not known.
+	// User is the number of the user, 0 if unknown.
 	User uint64
 	// Submit is in Unix milliseconds.
 	Submit int64
@@ -324,7 +324,7 @@ func (v *HistoryView) left(r *record) Left {
 	return Left{v.queues[r.queue], uint64(r.user), r.submit, int(r.procs), limit}
 }
 
-// Began returns since when the history has all jobs that left; false where it has forgotten none.
+// Began returns the time since which the history has all jobs that left; false if it has forgotten no job.
 func (v *HistoryView) Began() (time.Time, bool) {
 	if len(v.blocks) == 0 || !v.forgot {
 		return time.Time{}, false
@@ -334,5 +334,5 @@ func (v *HistoryView) Began() (time.Time, bool) {
 	return time.UnixMilli(r.submit + int64(seconds*1000)).UTC(), true
 }
 
-// unnumbered marks the hash of a user's name of whom no job has left yet.
+// unnumbered marks the hash of a user without any job that left.
 const unnumbered = 1 << 63

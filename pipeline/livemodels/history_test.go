@@ -15,15 +15,15 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// leave puts a job into a history, or a job that never ran where seconds is negative.
+// leave adds a job to a history, or a job that never ran if seconds is negative.
 func leave(h *history, user, queue string, submit, seconds float64) {
 	j := &cluster.Job{Order: at(submit)}
 	j.User, j.Queue, j.Procs, j.TimeLimit = user, queue, 4, time.Hour
 	h.add(j, 30*time.Second, seconds)
 }
 
-// A history keeps the newest jobs, no more than asked for, forgets users with their last job, and never has a name of
-// one.
+// TestHistoryIsBounded proves that a history keeps at most the configured number of newest jobs, forgets users with
+// their last job, and never stores the name of a user.
 func TestHistoryIsBounded(t *testing.T) {
 	const limit = 5000
 	h := newHistory(limit)
@@ -49,7 +49,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// A view does not change, whatever comes after it; a restored history goes on as the one that was saved.
+// TestHistoryViewAndRestart proves that later jobs do not change a view, and that a restored history continues like the
+// saved one.
 func TestHistoryViewAndRestart(t *testing.T) {
 	h := newHistory(3000)
 	rng := rand.New(rand.NewPCG(3, 3))

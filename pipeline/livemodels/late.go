@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/cluster/changes"
 )
 
-// lateEnd is a job that ended before its size or its queue was known. Its lifetime is learnt once they are.
+// lateEnd is a job that ended before its size or its queue was known. Its lifetime is learnt once both are known.
 type lateEnd struct {
 	Job     *cluster.Job `json:"job"`
 	At      time.Time    `json:"at"`
@@ -16,12 +16,12 @@ type lateEnd struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// finished records an end. In a log that is read as it is written, a source that knows more of the job may be a moment
-// behind; history is learnt as it comes.
+// finished records an end. When logs are followed live, another source with more attributes of the job may be slightly
+// behind, so learning waits for it; history is learnt at once.
 func (m *Models) finished(c *changes.Change) error {
 	start, end := c.Event.Times.Start, c.Event.Times.End
 	seconds := end.Sub(start).Seconds()
-	if j := c.Before; j.Switched != (time.Time{}) { // the time of its suspensions is no part of its life
+	if j := c.Before; j.Switched != (time.Time{}) { // suspensions do not count as lifetime
 		began := *j
 		began.Start = start
 		seconds = began.Age(end).Seconds()
@@ -50,7 +50,7 @@ func (m *Models) completed(j *cluster.Job) error {
 	return nil
 }
 
-// expireLate learns what has waited long enough as it is: by the guesses.
+// expireLate learns the lifetimes that have waited too long, with the guessed size and queue.
 func (m *Models) expireLate() error {
 	var errs error
 	for len(m.late) > 0 && m.now.Sub(m.late[0].At) > cluster.DetailsGrace {

@@ -11,11 +11,11 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// lifetimes is one class's window with its newest fit, and the competition of the laws.
+// lifetimes has one class's window with its newest fit, and the competition of the laws.
 type lifetimes struct {
 	window    *uniformlog.Window
 	selection *lifetimeSelection
-	fitted    bool // fit or err is of the window's present content
+	fitted    bool // fit or err belongs to the present content of the window
 	law       predictor.Law
 	err       error
 	sample    *uniformlog.Sample
@@ -36,7 +36,7 @@ func (l *lifetimes) add(start time.Time, seconds float64) error {
 	return l.window.Add(start, seconds)
 }
 
-// expire drops what is too old at an instant.
+// expire drops lifetimes that are too old at an instant.
 func (l *lifetimes) expire(now time.Time) {
 	before := l.window.N()
 	l.window.Expire(now)
@@ -45,7 +45,7 @@ func (l *lifetimes) expire(now time.Time) {
 	}
 }
 
-// refit brings one class's law up to date: the chosen one, and Downey's fit beside it.
+// refit updates one class's chosen law, and Downey's fit in addition.
 func (l *lifetimes) refit(now time.Time) {
 	if l.expire(now); l.fitted {
 		return
@@ -59,24 +59,25 @@ func (l *lifetimes) refit(now time.Time) {
 	l.fitted, l.sample = true, nil
 }
 
-// usable reports whether the newest law may stand behind forecasts.
+// usable reports whether forecasts may use the newest law.
 func (l *lifetimes) usable(least int) bool {
 	return (l.err == nil || l.selection.law != nil) && l.law.N >= least
 }
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// The most lifetimes that a competing law is fitted to, and the part of them after which it is fitted again.
+// The maximum number of lifetimes to which a competing law is fitted, and the share of them after which it is fitted
+// again.
 const (
 	selectionWindow = 4000
 	selectionRefits = 4
 )
 
-// lifetimeSelection selects the law of lifetimes for one class of jobs of a queue: each is scored on every lifetime
-// before it learns it, and at every refit the best so far is chosen.
+// lifetimeSelection selects the law of lifetimes for one class of jobs of a queue. Each law is scored on every lifetime
+// before it learns it, and at every refit the best law so far is chosen.
 type lifetimeSelection struct {
 	selector *lifetime.Selector
-	longest  float64 // time limit told so far, seconds
+	longest  float64 // longest time limit so far, seconds
 	limit    float64 // the same at the newest refit
 
 	name string // of the chosen law; empty before the first refit
@@ -89,7 +90,7 @@ var errNoLimit = errors.New("no job has told a time limit")
 
 func newLifetimeSelection(cfg Config) *lifetimeSelection {
 	c := new(lifetimeSelection)
-	candidates := lifetime.Candidates(1) // of that limit only the name stays
+	candidates := lifetime.Candidates(1) // only the name of the law is kept above that limit
 	for i := range candidates {
 		if candidates[i].Name == lifetime.NameAtLimit {
 			candidates[i].Fit = c.fitAtLimit
@@ -134,20 +135,20 @@ func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(
 
 // SelectionView holds the scores of the competing laws of one class.
 type SelectionView struct {
-	// Standings are the laws with their scores, the best first.
+	// Standings are the laws with their scores, best first.
 	Standings []lifetime.Standing
-	// Chosen is the name of the law that forecasts use, since the newest refit; empty before the first choice: then
-	// they use Downey's fit of the window.
+	// Chosen is the name of the law that forecasts use since the newest refit. It is empty before the first choice:
+	// then they use Downey's fit of the window.
 	Chosen string
-	// Law is that law, nil before.
+	// Law is the chosen law, nil before the first choice.
 	Law lifetime.Law
 	// Seen is the number of lifetimes observed.
 	Seen int
 }
 
-// FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted, and
-// scored, from 64 on; a choice by fewer scores than these 192 would be chance, and the laws, which are fitted again
-// when their lifetimes have doubled, behind.
+// FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted and
+// scored from 64 lifetimes on. With fewer than the 192 scores between, the choice would be random, and the laws, which
+// are fitted again when the number of lifetimes has doubled, would be out of date.
 const FirstChoice = 256
 
 func (c *lifetimeSelection) view() *SelectionView {
@@ -159,7 +160,7 @@ func (c *lifetimeSelection) view() *SelectionView {
 	return c.published
 }
 
-// code passes the scores and the chosen law.
+// code reads or writes the scores and the chosen law.
 func (c *lifetimeSelection) code(s *codec.Codec) {
 	s.Real(&c.longest, &c.limit)
 	s.Text(&c.name)
@@ -171,7 +172,7 @@ func (c *lifetimeSelection) code(s *codec.Codec) {
 	c.law, c.published = piecewise(law), nil
 }
 
-// ages returns how long the jobs of a queue and class have lived that began since an instant, in Unix seconds, and run.
+// ages returns the ages of the running jobs of a queue and class that started since an instant (Unix seconds).
 func (m *Models) ages(queue string, class int) func(since float64) []float64 {
 	return func(since float64) []float64 {
 		if m.site.Running == nil {

@@ -27,8 +27,8 @@ func newModels(t testing.TB, cfg Config) *Models {
 	return m
 }
 
-// lawsOf are one law of every kind. The hyper-Gamma is DESIGN's independent fit of KTH-SP2, the uniform-log law
-// Downey's example (1996, section 4).
+// lawsOf returns one law of every kind. The hyper-Gamma is DESIGN's independent fit of KTH-SP2, and the uniform-log law
+// is Downey's example (1996, section 4).
 func lawsOf(t testing.TB) map[string]lifetime.Law {
 	t.Helper()
 	downey := uniformlog.Model{B0: -.183, B1: .104}
@@ -54,8 +54,8 @@ func lawsOf(t testing.TB) map[string]lifetime.Law {
 	}
 }
 
-// A drawn law is the law within half a percent, the steps of one without a form within two, falls everywhere and keeps
-// its jumps.
+// TestDrawnLawIsTheLaw proves that the stepwise form of a law is within half a percent of the law, and within two if
+// the law itself has steps. It falls everywhere and keeps the law's jumps.
 func TestDrawnLawIsTheLaw(t *testing.T) {
 	for name, law := range lawsOf(t) {
 		d := piecewise(law)
@@ -88,7 +88,7 @@ func TestDrawnLawIsTheLaw(t *testing.T) {
 	}
 }
 
-// stream hands lifetimes drawn from a law to models, one job after the other, and returns the models.
+// stream passes lifetimes drawn from a law to models, one job after the other, and returns the models.
 func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duration) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(7, 7))
@@ -108,8 +108,8 @@ func stream(t testing.TB, m *Models, law lifetime.Law, n int, limit time.Duratio
 	}
 }
 
-// Forecasts use the law that fits the queue: Downey's where jobs live by it, cut at the limit where a limit cuts them,
-// another where they live by another; the choice is visible, and stays over a restart.
+// TestBestLawIsUsed proves that forecasts use the law that fits the queue: Downey's if the jobs follow it, cut at the
+// limit if a limit cuts them, and another law otherwise. The choice is visible, and survives a restart.
 func TestBestLawIsUsed(t *testing.T) {
 	laws := lawsOf(t)
 	for name, allowed := range map[string][]string{
@@ -155,7 +155,7 @@ func TestBestLawIsUsed(t *testing.T) {
 	}
 }
 
-// With few lifetimes the law is Downey's, and the choice is open.
+// TestFewLifetimesHaveDowneysLaw proves that with few lifetimes the law is Downey's, and that no choice has been made.
 func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 	m := newModels(t, Config{MinSamples: 30})
 	stream(t, m, lawsOf(t)[lifetime.NameHyperGamma], FirstChoice-1, 0)
@@ -165,7 +165,8 @@ func TestFewLifetimesHaveDowneysLaw(t *testing.T) {
 	}
 }
 
-// All lifetimes equal: Downey's law has no slope, but another one may be chosen; no answer is a number that is none.
+// TestEqualLifetimes proves that if all lifetimes are equal, Downey's law has no slope, but another law may be chosen,
+// and no answer is NaN.
 func TestEqualLifetimes(t *testing.T) {
 	m := newModels(t, Config{MinSamples: 30})
 	// 3 s is before the law begins

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// lateSubmit is how far back a submission may lie behind the newest of its queue to be counted as an arrival: logs
-// differ by seconds. What comes later, as from a log in the order of ends, has no gap to the one before.
+// lateSubmit is by how much a submission may lie before the newest of its queue and still count as an arrival, because
+// logs differ by seconds. Older submissions, as from a log in the order of ends, give no gap between arrivals.
 const lateSubmit = time.Minute
 
 // lublin is the live model of Lublin and Feitelson of one queue.
@@ -36,7 +36,7 @@ func (l *lublin) ended(procs int, seconds float64) error {
 	return l.live.Ended(procs, seconds)
 }
 
-// view returns a copy that is fitted when it is first asked, for a machine of so many processors.
+// view returns a copy that is fitted at its first use, for a machine with the given number of processors.
 func (l *lublin) view(machine int) *LublinView {
 	if l.published == nil || l.published.machine != machine {
 		l.published = &LublinView{live: l.live.Clone(), machine: machine}
@@ -44,7 +44,7 @@ func (l *lublin) view(machine int) *LublinView {
 	return l.published
 }
 
-// code passes the model.
+// code reads or writes the model.
 func (l *lublin) code(c *codec.Codec) {
 	c.Time(&l.newest)
 	if l.live.Code(c); c.Reading {
@@ -52,8 +52,8 @@ func (l *lublin) code(c *codec.Codec) {
 	}
 }
 
-// LublinView is the model of Lublin and Feitelson of one queue at one moment. A fit takes milliseconds, and views come
-// by the dozen a second: it is made when somebody asks.
+// LublinView is the model of Lublin and Feitelson of one queue at one moment. A fit takes milliseconds, and there are
+// dozens of views per second, so it is made only on demand.
 type LublinView struct {
 	machine int
 	once    sync.Once
@@ -61,14 +61,14 @@ type LublinView struct {
 	fit     LublinFit
 }
 
-// LublinFit is a fitted model, part by part.
+// LublinFit is a fitted model with the result for each part.
 type LublinFit struct {
 	hypergamma.ModelFit
 	// NoSizes, NoRuntimes and NoArrivals are the reasons why a part is not fitted; empty if it is.
 	NoSizes, NoRuntimes, NoArrivals string
 }
 
-// Err reports why jobs cannot be drawn from the whole model, nil if they can.
+// Err is the reason why jobs cannot be drawn from the whole model, nil if they can.
 func (f *LublinFit) Err() error {
 	var errs []error
 	for _, part := range [...]struct{ name, why string }{
@@ -91,7 +91,7 @@ func (v *LublinView) Fit() LublinFit {
 	return v.fit
 }
 
-// explain takes apart the joined errors of a fit, each of which begins with the name of its part.
+// explain splits the joined errors of a fit, each of which begins with the name of its part.
 func (f *LublinFit) explain(err error) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, e := range joined.Unwrap() {
@@ -113,7 +113,7 @@ func (f *LublinFit) explain(err error) {
 	}
 }
 
-// OneLine makes joined errors one sentence, without the names of packages.
+// OneLine returns joined errors as one sentence, without package names.
 func OneLine(text string) string {
 	text = strings.ReplaceAll(text, "\n", "; ")
 	for _, name := range [...]string{"hypergamma: ", "lifetime: ", "uniformlog: ", "markov: "} {

@@ -27,43 +27,43 @@ type Config struct {
 	WindowAge  time.Duration
 	// MinSamples is the number of lifetimes below which a queue's model is not used.
 	MinSamples int
-	// Forget is the share of their weight that the Markov chains, the model of Lublin and Feitelson and the scores of
-	// the competing laws of lifetimes lose with every job, 0 up to but not including 1.
+	// Forget is the share of their weight that three models lose with every job: the Markov chains, the model of Lublin
+	// and Feitelson and the scores of the competing laws of lifetimes. It is at least 0 and below 1.
 	Forget float64
 	// HistoryJobs is the number of jobs that left that are kept for resampling users; 0 keeps none.
 	HistoryJobs int
-	// Plain keeps Downey's windows and the Markov chains of the queues alone, for a report at the end of the logs.
+	// Plain keeps only Downey's windows and the Markov chains of the queues, for a report at the end of the logs.
 	Plain bool
 }
 
-// AllQueues names the models over all queues together, which stand in for a queue that has too few lifetimes yet.
+// AllQueues is the name of the models over all queues together, which replace those of a queue with too few lifetimes.
 const AllQueues = ""
 
 var classes = [...]string{job.Sequential, job.Parallel}
 
-// Models are the workload models of one cluster. One writer learns, readers get a published copy.
+// Models are the workload models of one cluster. One writer updates them, readers get a published copy.
 type Models struct {
 	cfg    Config
 	queues map[string]*QueueModels
 	now    time.Time
 	late   []lateEnd // in the order of their ends
-	// history is of all queues.
+	// history has the jobs of all queues.
 	history *history
 	site    Site
-	// chains and lublin are empty. The models of a new queue are made from them, so that no configuration can be
-	// refused after New.
+	// chains and lublin are empty models. The models of a new queue are copies of them, so that New is the only place
+	// where a configuration can be refused.
 	chains  *markov.Model
 	lublin  *hypergamma.Live
 	refused int64 // changes from which a model could not learn, since the start of the process
 }
 
-// Site is what the models know of the cluster that they are of. The zero Site is one of UTC of which nothing is known.
+// Site gives the models access to their cluster. The zero Site is in UTC and unknown otherwise.
 type Site struct {
 	// Zone is the zone of the cluster: its daily cycle follows the clock there.
 	Zone *time.Location
-	// Pool returns the pool that a queue's jobs compete for; nil: sizes are processors.
+	// Pool returns the pool that a queue's jobs compete for; if it is nil, sizes are numbers of processors.
 	Pool func(queue string) *cluster.Pool
-	// Running returns the jobs that run; nil: none are known.
+	// Running returns the running jobs; if it is nil, none are known.
 	Running func() []*cluster.Job
 }
 
@@ -72,11 +72,11 @@ type QueueModels struct {
 	windows [len(classes)]*lifetimes
 	lublin  *lublin
 	chains  *markov.Model
-	// published is the newest immutable copy of the chains, nil if they learnt something since.
+	// published is the newest immutable copy of the chains, nil if they have changed since then.
 	published *markov.Chains
 }
 
-// New returns models that have learnt nothing. A Forget outside [0, 1) is an error, which names its configuration key.
+// New returns empty models. A Forget outside [0, 1) is an error, which names its configuration key.
 func New(cfg Config, site Site) (*Models, error) {
 	chains, err := markov.New(cfg.Forget)
 	if err != nil {
@@ -94,13 +94,13 @@ func New(cfg Config, site Site) (*Models, error) {
 	return m, nil
 }
 
-// clear forgets all that was learnt.
+// clear resets the models to empty ones.
 func (m *Models) clear() {
 	m.queues, m.history, m.now, m.late = map[string]*QueueModels{}, newHistory(m.cfg.HistoryJobs), time.Time{}, nil
 	m.Queue(AllQueues)
 }
 
-// Queue returns the models of a queue, which are made where there are none yet.
+// Queue returns the models of a queue, which it creates if there are none yet.
 func (m *Models) Queue(name string) *QueueModels {
 	q := m.queues[name]
 	if q == nil {
@@ -113,7 +113,7 @@ func (m *Models) Queue(name string) *QueueModels {
 	return q
 }
 
-// ClassIndex returns the place of a size in classes.
+// ClassIndex returns the index of the class of a size.
 func ClassIndex(procs int) int {
 	if job.Class(procs) == job.Sequential {
 		return 0
@@ -134,8 +134,8 @@ func (m *Models) Observe(c *changes.Change, _ *cluster.State) {
 // Refused returns the number of changes from which the models could not learn, since the start of the process.
 func (m *Models) Refused() int64 { return m.refused }
 
-// Learn learns from one change. The error is of a value that a model refused. Lifetimes of attempts that were requeued
-// are not lifetimes of jobs; a job that never ran, or whose end was lost, leaves the sequence of the chains.
+// Learn learns from one change. The error reports a value that a model refused. Requeued attempts give no lifetimes. A
+// job that never ran, or whose end was lost, is removed from the sequence of the chains.
 func (m *Models) Learn(c changes.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
@@ -174,15 +174,15 @@ func (m *Models) submitted(j *cluster.Job) error {
 		q.lublin.submitted(j.Submit, m.site.Zone), all.lublin.submitted(j.Submit, m.site.Zone))
 }
 
-// moved puts a job into the sequence of the queue that it was submitted to, where that is learnt late. There it comes
-// after the jobs that are known by then.
+// moved adds a job to the sequence of the queue to which it was submitted, if that queue becomes known late. The job
+// comes after the jobs known by then.
 func (m *Models) moved(c *changes.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
 		return nil
 	}
 	switch err := m.Queue(c.Before.FirstQueue).without(c.Before); {
 	case errors.Is(err, markov.ErrUnknown):
-		return nil // it has ended, and counts where it was
+		return nil // the job has ended, and stays in its old sequence
 	case err != nil:
 		return err
 	}
@@ -191,7 +191,7 @@ func (m *Models) moved(c *changes.Change) error {
 	return q.chains.Submitted(key(c.After))
 }
 
-// without takes a job out of the sequences.
+// without removes a job from the sequences.
 func (m *Models) without(j *cluster.Job) error {
 	err := m.Queue(j.FirstQueue).without(j)
 	if m.cfg.Plain {
@@ -230,8 +230,8 @@ func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
-// LearnWhole learns from the lifetime of a job of the queue that ran, from a log in order of submissions that has each
-// job once.
+// LearnWhole learns the lifetime of a job of the queue that ran, from a log in order of submission with one record per
+// job.
 func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) error {
 	if err := q.windows[ClassIndex(procs)].window.Add(start, seconds); err != nil {
 		return err
@@ -239,11 +239,11 @@ func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) er
 	return q.chains.Append(procs, seconds)
 }
 
-// Reached moves the instant that the models are of.
+// Reached sets the instant of the models.
 func (m *Models) Reached(at time.Time) { m.now = at }
 
-// size returns a job's size as the chains count it: in what binds in its pool. Where that changes the chains forget the
-// old sizes as they forget all that is old.
+// size returns a job's size in the binding dimension of its pool. After a change of that dimension the chains forget
+// the old sizes gradually, like all old data.
 func (m *Models) size(j *cluster.Job) int {
 	size := j.Procs
 	if m.site.Pool != nil {
@@ -253,12 +253,12 @@ func (m *Models) size(j *cluster.Job) int {
 	return max(1, size)
 }
 
-// key names a submission in the sequence of the chains: a requeued job is still the same submission.
+// key identifies a submission in the sequence of the chains: a requeued job is the same submission.
 func key(j *cluster.Job) string { return strconv.FormatUint(j.Seq, 36) }
 
 // QueueView is the published state of one queue's models.
 type QueueView struct {
-	// Lifetimes holds the classes in the order sequential, parallel.
+	// Lifetimes has the classes in the order sequential, parallel.
 	Lifetimes [len(classes)]LifetimeView
 	// Lublin is the model of Lublin and Feitelson.
 	Lublin *LublinView
@@ -266,39 +266,39 @@ type QueueView struct {
 	Chains *markov.Chains
 }
 
-// LifetimeView is one class's law, Downey's fit and the sample that was made from, and how the competing laws stand.
+// LifetimeView has one class's law, Downey's fit with its sample, and the scores of the competing laws.
 type LifetimeView struct {
-	// Law is what forecasts use if Usable: of the chosen law the lifetime, and Downey's fit beside it.
+	// Law is what forecasts use if Usable is true: the lifetime of the chosen law, and Downey's fit.
 	Law    predictor.Law
 	Usable bool
-	// Err reports why there is no fit of Downey's.
+	// Err is the reason why there is no Downey fit.
 	Err error
 	// Selection holds the scores of the competing laws.
 	Selection *SelectionView
-	// Sample is what KS distances are computed from.
+	// Sample is the sample for KS distances.
 	Sample *uniformlog.Sample
 }
 
 // View is an immutable copy of all models of a cluster.
 type View struct {
 	queues map[string]*QueueView
-	// History is what is kept of the jobs that left.
+	// History has the jobs that left.
 	History *HistoryView
 	zone    *time.Location
 }
 
-// machine returns the processors that a queue's jobs compete for, 0 where that is not known.
+// machine returns the number of processors that a queue's jobs compete for, 0 if unknown.
 func (m *Models) machine(queue string) int {
 	if m.site.Pool == nil || queue == AllQueues {
-		return 0 // that of the largest job
+		return 0 // then the size of the largest job is used
 	}
 	return m.site.Pool(queue).Capacity(cluster.Procs)
 }
 
-// View publishes the models as they are now.
+// View returns an immutable copy of the models.
 func (m *Models) View() *View {
 	v := &View{queues: make(map[string]*QueueView, len(m.queues)), History: m.history.view(), zone: m.site.Zone}
-	named := len(m.queues) > 2 // beside all queues together and the default
+	named := len(m.queues) > 2 // other than AllQueues and the default queue
 	for name, q := range m.queues {
 		if q.published == nil {
 			q.published = q.chains.Chains()
@@ -316,7 +316,7 @@ func (m *Models) View() *View {
 			empty = empty && l.window.N() == 0
 		}
 		if name == cluster.DefaultQueue && empty && named {
-			continue // where jobs are until their queue is known
+			continue // jobs are in the default queue until theirs is known
 		}
 		v.queues[name] = qv
 	}
@@ -361,7 +361,7 @@ func (v *View) Law(queue string, procs int) (predictor.Law, bool) {
 // kind and version are those of the saved state.
 const kind, version = "models", 5
 
-// fields passes the models, queues in order of their names.
+// fields reads or writes the models, with queues in order of their names.
 func (m *Models) fields(c *codec.Codec) {
 	if c.Reading {
 		m.clear()
@@ -378,7 +378,7 @@ func (m *Models) fields(c *codec.Codec) {
 	})
 }
 
-// code passes the models of a queue. When they were last asked is no part of the state.
+// code reads or writes the models of a queue.
 func (q *QueueModels) code(c *codec.Codec, now time.Time) {
 	for _, l := range q.windows {
 		if !c.Reading {
@@ -394,8 +394,8 @@ func (q *QueueModels) code(c *codec.Codec, now time.Time) {
 // MarshalBinary saves the models.
 func (m *Models) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
-// UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration. The error is a
-// *codec.Error; after it the models are as they were.
+// UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration. An error is a
+// *codec.Error and leaves the models unchanged.
 func (m *Models) UnmarshalBinary(data []byte) error {
 	return codec.Restore(m, kind, version, data, (*Models).fields)
 }

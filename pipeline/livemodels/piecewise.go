@@ -8,20 +8,21 @@ import (
 	"github.com/waitcast/waitcast/workload/lifetime"
 )
 
-// piecewiseSurvival is the survival function of a law of lifetimes as straight lines over ln t, which is fast to
-// evaluate. At a jump two knots have one X. It never changes.
+// piecewiseSurvival is a survival function of lifetimes that is piecewise linear in ln t, which is fast to evaluate. At
+// a jump two knots have the same X. It is immutable.
 type piecewiseSurvival struct {
 	X []float64 // ln seconds, never falling
 	S []float64 // Pr{lifetime > t}, never rising
 }
 
 const (
-	// shortest is what a lifetime below it counts as, in seconds: logs are not more precise.
+	// shortest is the minimum lifetime in seconds; shorter ones count as this long, because logs are not more precise.
 	shortest = .01
-	// survivalSteps is the number of equal shares of jobs between the knots of a law without a form; less is no jump.
+	// survivalSteps is the number of equal shares of jobs between the knots of a law without a formula; a smaller step
+	// is not a jump.
 	survivalSteps = 256
-	// survivalWidth is the distance of the knots of a smooth law in ln t: by its curvature a straight line is less than
-	// .002 off where the law is as wide as any fitted one.
+	// survivalWidth is the distance of the knots of a smooth law in ln t. Even for the narrowest laws that are fitted,
+	// the error of linear interpolation is below 0.002.
 	survivalWidth = .05
 	// survivalEnd is the survival below which a smooth law ends.
 	survivalEnd = 1e-6
@@ -32,7 +33,7 @@ func piecewise(law lifetime.Law) *piecewiseSurvival {
 	switch l := law.(type) {
 	case nil:
 		return nil
-	case lifetime.UniformLog: // straight between its bounds
+	case lifetime.UniformLog: // its cdf is linear in ln t between its bounds
 		return newPiecewiseSurvival([]float64{math.Log(l.TMin()), math.Log(l.TMax())}, []float64{1, 0})
 	case lifetime.AtLimit:
 		end := math.Log(l.Limit)
@@ -56,7 +57,7 @@ func newPiecewiseSurvival(x, s []float64) *piecewiseSurvival {
 // piecewiseSmooth approximates a law of ln lifetimes above 0, with a share of jobs of at most 1 s.
 func piecewiseSmooth(l lifetime.HyperGamma) *piecewiseSurvival {
 	x, s := []float64{0, 0}, []float64{1, 1 - l.Short}
-	end := math.Log(math.Exp2(31)) // where lifetimes are not told apart any more
+	end := math.Log(math.Exp2(31)) // lifetimes above this are not distinguished
 	if q := quantileBound(l.Log); q < end {
 		end = q
 	}
@@ -67,7 +68,7 @@ func piecewiseSmooth(l lifetime.HyperGamma) *piecewiseSurvival {
 	return newPiecewiseSurvival(append(x, last+survivalWidth), append(s, 0))
 }
 
-// quantileBound returns an x beyond which next to nothing of the law lies: 12 standard deviations above the larger
+// quantileBound returns an x beyond which the law has negligible probability: 12 standard deviations above the larger
 // mean.
 func quantileBound(l hypergamma.Law) float64 {
 	bound := 0.0
@@ -77,7 +78,7 @@ func quantileBound(l hypergamma.Law) float64 {
 	return bound
 }
 
-// piecewiseSteps approximates a law without a form by its quantiles, with its jumps.
+// piecewiseSteps approximates a law without a formula by its quantiles, including its jumps.
 func piecewiseSteps(law lifetime.Law) *piecewiseSurvival {
 	var x, s []float64
 	for i := range survivalSteps + 1 {

@@ -3,11 +3,12 @@ package livemodels
 import (
 	"hash/fnv"
 	"slices"
+	"time"
 
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// program identifies the jobs of one user with one name; 0 if either is not known.
+// program returns the hash that identifies the jobs of one user with one name; 0 if either is unknown.
 func program(user, name string) uint64 {
 	if user == "" || name == "" {
 		return 0
@@ -19,11 +20,11 @@ func program(user, name string) uint64 {
 	return max(1, hash.Sum64())
 }
 
-// mostRuns is how many runs of one program are looked at, the newest.
+// mostRuns is the maximum number of runs of one program that are used; the newest ones are.
 const mostRuns = 1000
 
-// Runs returns sizes and runtimes of a user's newest jobs of a name that ran, in order of their ends, the newest last:
-// none where the history does not reach them.
+// Runs returns sizes and runtimes of a user's newest jobs with the given name that ran, in order of their ends, newest
+// last. Jobs older than the history are missing.
 func (v *HistoryView) Runs(user, name string) []speedup.Point {
 	want := program(user, name)
 	if want == 0 {
@@ -40,4 +41,59 @@ func (v *HistoryView) Runs(user, name string) []speedup.Point {
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// Run is a job that ran and left.
+type Run struct {
+	Procs   int
+	Limit   time.Duration // 0 for none
+	Seconds float64
+}
+
+// ReachedLimit reports whether the run lasted at least 99 % of its time limit, so that it may have been killed.
+func (r *Run) ReachedLimit() bool { return r.Limit > 0 && r.Seconds >= .99*r.Limit.Seconds() }
+
+// Programs are the runs of one user by the names of the jobs. The history has hashes in place of names.
+type Programs struct {
+	user string
+	runs map[uint64][]Run
+}
+
+// Programs returns the newest runs of a user's named jobs, by name.
+func (v *HistoryView) Programs(user string) *Programs {
+	out := &Programs{user, map[uint64][]Run{}}
+	number, ok := v.numbers[userHash(user)]
+	if !ok || user == "" {
+		return out
+	}
+	for _, block := range slices.Backward(v.blocks) {
+		for _, r := range slices.Backward(block) {
+			if r.user != number || r.program == 0 || r.runtime <= 0 || len(out.runs[r.program]) == mostRuns {
+				continue
+			}
+			limit := time.Duration(float64(r.estimate) * float64(time.Second))
+			out.runs[r.program] = append(out.runs[r.program], Run{int(r.procs), limit, toMillis(r.runtime)})
+		}
+	}
+	return out
+}
+
+// Of returns the runs of jobs of a name, the newest first. Callers must not change them.
+func (p *Programs) Of(name string) []Run { return p.runs[program(p.user, name)] }
+
+// Others returns the number of programs with at least the given number of runs whose names are not among the given
+// ones.
+func (p *Programs) Others(least int, names []string) int {
+	n := 0
+	for _, runs := range p.runs {
+		if len(runs) >= least {
+			n++
+		}
+	}
+	for _, name := range names {
+		if len(p.Of(name)) >= least {
+			n--
+		}
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package livemodels
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// The history tells the runs of one user's jobs of one name, in order of their ends, without those that never ran, of
-// others, or of another name; and after it was saved and restored too.
+// TestHistoryTellsRuns proves that the history gives the runs of one user's jobs of one name, in the order of their
+// ends. It leaves out jobs that never ran, other users' jobs and other names. It also holds after saving and restoring.
 func TestHistoryTellsRuns(t *testing.T) {
 	h := newHistory(5000)
 	add := func(user, name string, procs int, runtime float64) {
@@ -47,6 +48,48 @@ func TestHistoryTellsRuns(t *testing.T) {
 			if got := h.view().Runs(nobody[0], nobody[1]); len(got) != 0 {
 				t.Errorf("%s: runs of %q: %v", name, nobody, got)
 			}
+		}
+	}
+}
+
+// TestProgramsOfAUser proves that runs are given by program with the requested limits, the newest first, and only those
+// of one user. It also proves the number of programs with enough runs and without any name.
+func TestProgramsOfAUser(t *testing.T) {
+	h := newHistory(5000)
+	add := func(user, name string, limit time.Duration, runtime float64) {
+		j := cluster.Job{Attributes: job.Attributes{Queue: "q", User: user, Name: name, Procs: 4, TimeLimit: limit},
+			Order: time.Unix(1000, 0)}
+		h.add(&j, time.Second, runtime)
+	}
+	for i := range 3 {
+		add("me", "solver", time.Hour, 600*float64(i+1))
+		add("me", "other", time.Hour, 60)
+		add("you", "solver", time.Hour, 60)
+	}
+	add("me", "solver", time.Hour, 3590)
+	add("me", "solver", 0, neverRan)
+	add("me", "", time.Hour, 60)
+	p := h.view().Programs("me")
+	want := []Run{{4, time.Hour, 3590}, {4, time.Hour, 1800}, {4, time.Hour, 1200}, {4, time.Hour, 600}}
+	got := p.Of("solver")
+	if !slices.Equal(got, want) || !got[0].ReachedLimit() || got[1].ReachedLimit() {
+		t.Errorf("runs %+v, want %+v, the first at its limit", got, want)
+	}
+	if unlimited := (Run{4, 0, 1e9}); unlimited.ReachedLimit() {
+		t.Error("a run without a limit has reached it")
+	}
+	for _, c := range []struct {
+		least, want int
+		names       []string
+	}{{3, 2, nil}, {4, 1, nil}, {3, 1, []string{"solver"}}, {3, 0, []string{"solver", "other"}},
+		{4, 0, []string{"solver", "other"}}, {5, 0, nil}, {3, 2, []string{"unknown"}}} {
+		if got := p.Others(c.least, c.names); got != c.want {
+			t.Errorf("%d others with %d runs beside %q, want %d", got, c.least, c.names, c.want)
+		}
+	}
+	for _, nobody := range []string{"", "them"} {
+		if p := h.view().Programs(nobody); len(p.Of("solver")) != 0 || p.Others(1, nil) != 0 {
+			t.Errorf("%q has runs", nobody)
 		}
 	}
 }

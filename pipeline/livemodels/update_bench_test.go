@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// learner hands submissions and ends of a long stream of jobs to models with the daemon's defaults, without a picture.
+// learner passes submissions and ends of a long stream of jobs to models with the daemon's defaults, without a picture.
 type learner struct {
 	models *Models
 	rng    *rand.Rand
@@ -48,8 +48,8 @@ func (l *learner) job(b testing.TB) {
 	}
 }
 
-// BenchmarkUpdate is what one job costs, from submission to end, that all models of its queue and all those of all
-// queues together learn, refits of the competing laws included. The aim is 20 us.
+// BenchmarkUpdate measures one job, from submission to end, which all models of its queue and all models over all
+// queues learn, including refits of the competing laws. It should take at most 20 us.
 func BenchmarkUpdate(b *testing.B) {
 	l := newLearner(b)
 	for range 1 << 15 {
@@ -61,7 +61,7 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
-// BenchmarkPublish is what a view of all models costs after each job.
+// BenchmarkPublish measures the cost of a view of all models after each job.
 func BenchmarkPublish(b *testing.B) {
 	l := newLearner(b)
 	for range 1 << 15 {
@@ -74,7 +74,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 }
 
-// BenchmarkSave is what a saved state costs of the models of one queue with full windows and history.
+// BenchmarkSave measures a saved state of the models of one queue with full windows and history.
 func BenchmarkSave(b *testing.B) {
 	l := newLearner(b)
 	for range 120_000 {
@@ -89,7 +89,7 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// BenchmarkFitLublin is what a fit of Lublin and Feitelson's model costs.
+// BenchmarkFitLublin measures a fit of Lublin and Feitelson's model.
 func BenchmarkFitLublin(b *testing.B) {
 	l := newLearner(b)
 	for range 120_000 {

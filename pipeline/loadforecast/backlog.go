@@ -1,18 +1,22 @@
 package loadforecast
 
 import (
+	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
 )
 
 const (
-	// maxNotifications bounds the notifications that wait. Beyond it all are dropped, and the model is reconciled with
-	// the next sample.
-	maxNotifications = 1 << 18
-	// maxSamples and maxSampledJobs bound the samples that wait, and the jobs in them. Beyond them samples are left out
-	// until half of those are done, since learning needs samples that follow each other. Samples for which a forecast
-	// is wanted are taken all the same, up to twice as many.
+	// maxNotifications bounds the waiting notifications, each with a job of about 1 KB. If there are more, the older
+	// half is dropped, and the model is reconciled with the next sample. So if a history is read faster than the load
+	// is learnt, the newest jobs are learnt.
+	maxNotifications = 1 << 16
+	// batchSize is the number of notifications that are taken at a time. Taken notifications do not count as waiting.
+	batchSize = 1 << 13
+	// maxSamples and maxSampledJobs bound the waiting samples, and the jobs in them. Beyond these bounds samples are
+	// left out until half of the waiting ones are done, since learning needs consecutive samples. Samples for which a
+	// forecast is wanted are still accepted up to twice the bounds.
 	maxSamples     = 64
 	maxSampledJobs = 400_000
 )
@@ -35,55 +39,61 @@ const (
 type notification struct {
 	kind          notificationKind
 	before, after *cluster.Job
-	at            time.Time // of an end
+	at            time.Time // time of an end
 	sample        *sample
 	saved         *restored
-	seq           int64 // of the newest event that it includes
+	seq           int64 // number of the newest event that it includes
 }
 
 // sample is the cluster at one instant.
 type sample struct {
 	view *cluster.View
 	at   time.Time
-	// reconcile reports that the model may differ from the cluster.
+	// reconcile is set if the model may differ from the cluster.
 	reconcile bool
-	// observe is set if the sample must be learned from, forecast if a forecast is wanted, live if the sample is of
-	// now.
+	// observe is set if the sample must be learned from, forecast if a forecast is wanted, live if the sample is of the
+	// present.
 	observe, forecast, live bool
 }
 
 func (k *sample) jobs() int { return len(k.view.Running) + len(k.view.Queued) }
 
-// backlog holds the notifications that wait, in their order.
+// backlog is the queue of waiting notifications.
 type backlog struct {
 	list    []notification
-	samples int  // that wait or are in work
+	samples int  // samples waiting or in work
 	jobs    int  // in those samples
-	full    bool // samples are left out
+	full    bool // further samples are left out, as too many wait
 	dropped bool // a notification was dropped: the model is reconciled with the next sample
 }
 
-// add appends a notification that is no sample. If there are too many, those before are dropped.
+// add appends a notification that is no sample. If there are too many, the older half is dropped.
 func (b *backlog) add(n notification) {
 	if len(b.list) >= maxNotifications {
-		b.drop()
+		b.drop(maxNotifications / 2)
 	}
 	b.list = append(b.list, n)
 }
 
-// drop forgets all that waits.
-func (b *backlog) drop() {
-	for i := range b.list {
+// drop removes the given number of the oldest waiting notifications. The model is reconciled with the next sample.
+func (b *backlog) drop(n int) {
+	for i := range b.list[:n] {
 		if k := b.list[i].sample; k != nil {
 			b.done(k)
 		}
 	}
-	clear(b.list)
-	b.list, b.dropped = b.list[:0], true
+	b.list = slices.Delete(b.list, 0, n)
+	b.dropped = true
+	for i := range b.list {
+		if k := b.list[i].sample; k != nil {
+			k.reconcile, b.dropped = true, false
+			return
+		}
+	}
 }
 
-// addSample appends a sample unless there are too many, and reports whether it did. seq is the number of the newest
-// event that the sample includes.
+// addSample appends a sample unless there are too many, and reports whether it was appended. seq is the number of the
+// newest event that the sample includes.
 func (b *backlog) addSample(k *sample, seq int64) bool {
 	b.full = b.full && (b.samples > maxSamples/2 || b.jobs > maxSampledJobs/2)
 	if b.full && !k.reconcile && !k.forecast || b.samples >= 2*maxSamples {
@@ -99,18 +109,26 @@ func (b *backlog) addSample(k *sample, seq int64) bool {
 	return true
 }
 
-// done counts a sample that waits no more.
+// done counts down a sample that is processed.
 func (b *backlog) done(k *sample) {
 	b.samples--
 	b.jobs -= k.jobs()
 }
 
-// takeAll returns all that waits. Its samples count until they are done.
+// take returns the oldest waiting notifications. Their samples count until they are done.
+func (b *backlog) take() []notification {
+	n := min(len(b.list), batchSize)
+	list := slices.Clone(b.list[:n])
+	b.list = slices.Delete(b.list, 0, n)
+	return list
+}
+
+// takeAll returns all waiting notifications.
 func (b *backlog) takeAll() []notification {
 	list := b.list
 	b.list = nil
 	return list
 }
 
-// giveBack puts notifications that were taken ahead of those that came since.
+// giveBack returns notifications that were taken, in front of those that came since.
 func (b *backlog) giveBack(list []notification) { b.list = append(list, b.list...) }

@@ -1,10 +1,11 @@
 // Package loadforecast forecasts the load of a cluster, learns from the events of the writer in the background, and
 // saves what it has learned.
 //
-// The load is forecast beside the writer, not by it: a [Learner] appends job changes and samples of the cluster to a
-// list, and a goroutine processes them. Readers get a [Published], which holds the newest forecast and nothing else.
+// The load is forecast outside the writer's goroutine: a [Learner] appends job changes and samples of the cluster to a
+// list, and another goroutine processes them. Readers get a [Published], which holds the newest forecast and nothing
+// else.
 //
-// The saved state may be of another instant than the writer's: it is large, so that it is saved every few minutes only,
+// The saved state may be of another instant than the writer's: because it is large, it is saved only every few minutes,
 // and a kill loses the newest part. After a restart the model is reconciled with the restored cluster.
 package loadforecast
 
@@ -20,13 +21,14 @@ import (
 )
 
 const (
-	// sampleInterval is the event time between two samples of the cluster. Every third is learned from (observeEvery).
+	// sampleInterval is the event time between two samples of the cluster. Every third is used for learning
+	// (observeEvery).
 	sampleInterval = 5 * time.Minute
 	observeEvery   = 3 * sampleInterval
-	// historyEvery is the event time between two samples while history is read. Each of them is learned from; nothing
-	// is forecast, since what follows is known already.
+	// historyEvery is the event time between two samples while history is read. All of them are used for learning; no
+	// forecasts are made, because the future of history is known already.
 	historyEvery = 6 * time.Hour
-	// maxBehind bounds the samples that are made up for at once after a long time without events.
+	// maxBehind bounds the number of missed samples that are taken at once after a long time without events.
 	maxBehind = 16
 )
 
@@ -37,14 +39,17 @@ type Config struct {
 	// Zone is the zone of its clock, in which arrivals have their daily cycle; nil is UTC.
 	Zone *time.Location
 	Log  *zap.Logger
+	// Users and ForgetAfter are the options of outlook.Options; 0 means its default.
+	Users       int
+	ForgetAfter time.Duration
 }
 
-// Learner learns the load of one cluster and forecasts it in the background. One goroutine at a time calls its methods,
-// in the order of the cluster's events; only Finish, Stop and Wait take longer than an append to a list.
+// Learner learns the load of one cluster and forecasts it in the background. Its methods must be called from one
+// goroutine at a time, in the order of the cluster's events. All methods except Finish, Stop and Wait return at once.
 type Learner struct {
 	worker *worker
-	seq    int64 // of the newest event
-	// paused is true while a journal is replayed whose jobs the saved state knows.
+	seq    int64 // number of the newest event
+	// paused is true while a journal is replayed whose jobs are in the saved state.
 	paused bool
 	// replays is true while a journal is replayed.
 	replays bool
@@ -55,15 +60,16 @@ type Learner struct {
 	history bool
 }
 
-// New returns a Learner that knows nothing.
+// New returns an empty Learner.
 func New(cfg Config) (*Learner, error) {
 	zone := cfg.Zone
 	if zone == nil {
 		zone = time.UTC
 	}
-	o := outlook.Options{Seed: 1, Every: observeEvery.Seconds(), Local: func(at float64) float64 {
-		return hypergamma.LocalSeconds(time.Unix(int64(at), 0).In(zone))
-	}}
+	o := outlook.Options{Seed: 1, Every: observeEvery.Seconds(), Users: cfg.Users,
+		ForgetAfter: cfg.ForgetAfter.Seconds(), Local: func(at float64) float64 {
+			return hypergamma.LocalSeconds(time.Unix(int64(at), 0).In(zone))
+		}}
 	w, err := newWorker(o, cfg.Log.With(zap.String("cluster", cfg.Cluster)))
 	if err != nil {
 		return nil, err
@@ -71,11 +77,11 @@ func New(cfg Config) (*Learner, error) {
 	return &Learner{worker: w}, nil
 }
 
-// Published returns the handle by which readers get the newest forecast.
+// Published returns the handle from which readers get the newest forecast.
 func (l *Learner) Published() *Published { return l.worker.published }
 
-// InstantOver implements changes.Observer. If a sample is due before the next event, all changes before the sample are
-// known by now.
+// InstantOver implements changes.Observer. A sample that is due before the next event is taken here, because all
+// changes before it are known now.
 func (l *Learner) InstantOver(at time.Time, live bool, s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() {
@@ -147,7 +153,7 @@ func (l *Learner) notify(n notification) {
 	l.worker.notify(n)
 }
 
-// CaughtUp takes a sample once history is read, which may end hours after the newest sample.
+// CaughtUp takes a sample when all of the history has been read. The history may end hours after the newest sample.
 func (l *Learner) CaughtUp(s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() || !l.last.IsZero() && (!l.history || now.Sub(l.last) < sampleInterval) {
@@ -165,8 +171,8 @@ func (l *Learner) BeginReplay(saved []byte) {
 	l.paused = len(saved) > 0 && l.worker.restore(saved)
 }
 
-// SampleFrom leaves out the samples before an instant. The jobs before it are learnt all the same: their lifetimes and
-// how they arrive. It saves most of the time of a long replay.
+// SampleFrom skips the samples before an instant. The lifetimes and arrivals of earlier jobs are still learned. This
+// saves most of the time of a long replay.
 func (l *Learner) SampleFrom(at time.Time) { l.from = at }
 
 // EndReplay must be called after the replay with the number of the newest event. It reconciles the model with the
@@ -179,16 +185,16 @@ func (l *Learner) EndReplay(seq int64, s *cluster.State) {
 	}
 }
 
-// TakeSaved returns the newest state to be stored, nil if none was saved since the last call. States are saved every
-// five minutes or less often, the larger the less.
+// TakeSaved returns the newest state to be stored, nil if none was saved since the last call. States are saved at most
+// every five minutes, and large ones less often.
 func (l *Learner) TakeSaved() *Saved { return l.worker.takeSaved() }
 
-// Finish ends the work under way for good, processes the notifications that wait, and saves the state at an orderly
-// end. Events after it have no effect.
+// Finish is called at an orderly end. It ends the current work for good, processes the waiting notifications, and saves
+// the state. Later events have no effect.
 func (l *Learner) Finish() { l.worker.finish() }
 
-// Stop ends the work under way for good. Events after it have no effect.
+// Stop ends the current work for good. Later events have no effect.
 func (l *Learner) Stop() { l.worker.stop() }
 
-// Wait returns once the learner has processed its notifications, as far as it has begun to.
+// Wait returns once the running goroutine, if any, has processed its notifications.
 func (l *Learner) Wait() { l.worker.wait() }

@@ -35,7 +35,7 @@ func newLearner(t testing.TB, log *zap.Logger) *Learner {
 	return l
 }
 
-// silent returns a learner that never begins: its notifications wait.
+// silent returns a learner that never begins, so that its notifications wait.
 func silent(t testing.TB) *Learner {
 	t.Helper()
 	l := newLearner(t, zap.NewNop())
@@ -202,11 +202,61 @@ func TestReconcile(t *testing.T) {
 		if i%50 == 20 {
 			drain(l)
 		}
-		if i%50 == 40 { // too much waited
-			l.worker.backlog.drop()
+		if i%50 == 40 { // too many notifications waited
+			l.worker.backlog.drop(len(l.worker.backlog.list))
 			l.worker.model.reconcile(s.View())
 			compareLive(t, l, s)
 		}
+	}
+}
+
+// TestTooMuchWaits proves that of too many notifications the newest ones stay. The first sample among them reconciles
+// the model with the cluster, or the next sample if there is none among them.
+func TestTooMuchWaits(t *testing.T) {
+	view := cluster.New("c", 8).View()
+	for _, c := range []struct {
+		name      string
+		sampled   bool // a sample is among the newer half
+		reconcile bool // a later sample also reconciles
+	}{{"a sample waits", true, false}, {"no sample waits", false, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			var b backlog
+			b.addSample(&sample{view: view, observe: true}, 1) // this sample is dropped
+			for i := 1; i < maxNotifications; i++ {
+				if i == maxNotifications*3/4 && c.sampled {
+					b.addSample(&sample{view: view, observe: true}, int64(i))
+				} else {
+					b.add(notification{kind: notifyStarted, seq: int64(i)})
+				}
+			}
+			if n := len(b.list); n != maxNotifications || b.dropped {
+				t.Fatalf("%d wait, want %d", n, maxNotifications)
+			}
+			b.add(notification{kind: notifyEnded})
+			later := &sample{view: view, observe: true}
+			b.addSample(later, maxNotifications)
+			first := b.list[0].seq
+			if n := len(b.list); n != maxNotifications/2+2 || first != maxNotifications/2 {
+				t.Errorf("%d wait from %d on, want the newer half", n, first)
+			}
+			var all []bool
+			for _, n := range b.list {
+				if n.sample != nil {
+					all = append(all, n.sample.reconcile)
+				}
+			}
+			if later.reconcile != c.reconcile || c.sampled && !all[0] || b.samples != len(all) {
+				t.Errorf("of %d samples, counted as %d, these reconcile: %v", len(all), b.samples, all)
+			}
+			for seq := first; len(b.list) > 0; {
+				for _, n := range b.take() {
+					if n.kind == notifyStarted && n.seq != seq {
+						t.Fatalf("notification %d comes after %d", n.seq, seq)
+					}
+					seq++
+				}
+			}
+		})
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// model is what is learned of the load. It belongs to one goroutine at a time.
+// model is the learned model of the load. It belongs to one goroutine at a time.
 //
-// The forecaster knows each task of an array as a job. A task keeps its name there when it gets a record of its own,
-// though its id in the cluster's state changes then.
+// In the forecaster each task of an array is a job with its own name. A task keeps this name when it gets its own
+// record, although its id in the cluster's state changes then.
 type model struct {
 	options    outlook.Options
 	forecaster *outlook.Forecaster
@@ -33,7 +33,8 @@ func (m *model) name(id uint64) uint64 {
 	return id
 }
 
-// submitted reports the tasks of a job from one on. A job of unknown size is reported once its size is known.
+// submitted reports the tasks of a job, from the given one on. A job of unknown size is reported once its size is
+// known.
 func (m *model) submitted(j *cluster.Job, from int) {
 	for task := from; task < tasks(j) && j.Procs > 0; task++ {
 		id := taskID(j, task)
@@ -44,7 +45,7 @@ func (m *model) submitted(j *cluster.Job, from int) {
 	}
 }
 
-// split notes that a task has a record of its own now: it goes on as the last of the tasks that the array still has.
+// split handles a task that gets its own record: it continues as the last of the array's remaining tasks.
 func (m *model) split(whole, task *cluster.Job) {
 	last, id := taskID(whole, max(1, whole.Tasks)-1), taskID(task, 0)
 	name, known := m.names[last]
@@ -56,7 +57,7 @@ func (m *model) split(whole, task *cluster.Job) {
 	m.names[id] = name
 }
 
-// updated reports the request of a job as it is now, and tasks that came or went.
+// updated reports the new request of a job, and added or removed tasks.
 func (m *model) updated(before, after *cluster.Job) {
 	for task := tasks(after); task < tasks(before); task++ {
 		m.left(taskID(before, task), m.forecaster.Gone)
@@ -81,7 +82,7 @@ func (m *model) updated(before, after *cluster.Job) {
 	m.submitted(after, from)
 }
 
-// differ reports whether two states of a job differ in what the forecaster takes.
+// differ reports whether two states of a job differ in attributes that the forecaster uses.
 func differ(a, b *cluster.Job) bool {
 	return a.Queue != b.Queue || a.User != b.User || a.Name != b.Name || a.Procs != b.Procs ||
 		a.TimeLimit != b.TimeLimit
@@ -89,7 +90,7 @@ func differ(a, b *cluster.Job) bool {
 
 // started reports the start of the job after, whose request may have become known with it.
 func (m *model) started(before, after *cluster.Job) {
-	// an array that starts as one record: the log has no more of its tasks
+	// an array that starts as one record: the log has no records of its tasks
 	for task := 1; task < tasks(before); task++ {
 		m.left(taskID(before, task), m.forecaster.Lost)
 	}
@@ -113,7 +114,7 @@ func (m *model) ended(j *cluster.Job, at time.Time) {
 	m.left(taskID(j, 0), func(name uint64) { m.forecaster.Ended(name, seconds(at)) })
 }
 
-// left forgets a task that neither waits nor runs any more, and reports it.
+// left removes a task that neither waits nor runs, and reports it.
 func (m *model) left(id uint64, report func(name uint64)) {
 	if name, known := m.names[id]; known {
 		report(name)
@@ -127,8 +128,8 @@ func (m *model) leftAll(j *cluster.Job, report func(name uint64)) {
 	}
 }
 
-// reconcile makes the known jobs those of the cluster: a job that is only known here is lost, one that is only there is
-// reported.
+// reconcile adapts the known jobs to the cluster: jobs that are missing in the cluster are reported as lost, jobs that
+// are missing here as submitted.
 func (m *model) reconcile(v *cluster.View) {
 	there := make(map[uint64]bool, len(v.Running)+len(v.Queued))
 	for _, jobs := range [...][]*cluster.Job{v.Running, v.Queued} {
@@ -138,7 +139,7 @@ func (m *model) reconcile(v *cluster.View) {
 			}
 		}
 	}
-	for id, name := range m.names { // the order makes no difference to what is lost
+	for id, name := range m.names { // the set of lost jobs does not depend on the order
 		if !there[id] {
 			m.forecaster.Lost(name)
 			delete(m.names, id)
@@ -163,9 +164,9 @@ func (m *model) reconcile(v *cluster.View) {
 	}
 }
 
-// The numbers of simulations by size. The cost of a forecast grows with the jobs in the cluster, and with each arrival
-// of a week a quarter as much. At fullSize the full number takes some 4 s of one core (BenchmarkLoad); beyond it there
-// are fewer in proportion.
+// These are the numbers of simulations by the size of the cluster. The cost of a forecast grows with the number of jobs
+// in the cluster; an arrival of the last week counts a quarter. With fullSize jobs the full number takes about 4 s on
+// one core (BenchmarkLoad). For larger clusters the number is reduced in proportion.
 const (
 	fullReplicas, fullLessons, fullProbes = 64, 24, 16
 	minReplicas, minLessons, minProbes    = 16, 8, 2
@@ -173,7 +174,8 @@ const (
 	sizePerArrival                        = 0.25
 )
 
-// resize sets the numbers of simulations for a cluster of that many jobs, and returns the number of replicas.
+// resize sets the numbers of simulations for a cluster with the given number of jobs, and returns the number of
+// replicas.
 func (m *model) resize(jobs int) (replicas int, err error) {
 	part := min(1, fullSize/max(1, float64(jobs)+sizePerArrival*m.forecaster.PerWeek()))
 	scaled := func(full, least int) int { return max(least, int(part*float64(full))) }

@@ -7,21 +7,23 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// Outlook is one forecast of a cluster's load. It does not change; readers must not change it either.
+// Outlook is one forecast of a cluster's load. It is immutable.
 type Outlook struct {
 	// Number counts the forecasts of the process from 1.
 	Number int64
 	// At is the event time for which it was made and from which its horizons count.
 	At time.Time
 	*outlook.Forecast
-	// Saturation was found at SaturationAt. It is zero until a model of arrivals is known.
+	// Futures are the simulated futures, from which the wait of any job can be computed.
+	Futures *outlook.Futures
+	// Saturation is the result of the test at SaturationAt. It is zero until a model of arrivals is known.
 	Saturation   outlook.Saturation
 	SaturationAt time.Time
-	// Scores are those of earlier forecasts: of the cluster first, then of all queues together.
+	// Scores are the scores of earlier forecasts: first of the whole cluster, then of all queues together.
 	Scores []outlook.Score
 	// ArrivalLosses are by model of arrivals, as in outlook.ArrivalModels; NaN before they are known.
 	ArrivalLosses []float64
-	// Outcomes are the numbers of outcomes that were learned from, by horizon.
+	// Outcomes are the numbers of learned outcomes by horizon.
 	Outcomes []int
 	// Replicas is the number of simulations.
 	Replicas int
@@ -31,7 +33,7 @@ type Outlook struct {
 	ObserveTook, ForecastTook time.Duration
 }
 
-// Published gives readers the newest forecast and nothing else of the learner. Any goroutine may use it.
+// Published gives readers access to the newest forecast only. It is safe for concurrent use.
 type Published struct {
 	newest         atomic.Pointer[Outlook]
 	made, failures atomic.Int64
@@ -41,7 +43,7 @@ type Published struct {
 // view of the cluster.
 func (p *Published) Newest() *Outlook { return p.newest.Load() }
 
-// Counts returns the number of forecasts since the start of the process, and of failed attempts to observe or forecast.
+// Counts returns the number of forecasts since the start of the process, and of failed observations and forecasts.
 func (p *Published) Counts() (made, failures int64) { return p.made.Load(), p.failures.Load() }
 
 func (p *Published) publish(o *Outlook) {

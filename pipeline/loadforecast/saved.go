@@ -47,8 +47,8 @@ func (m *model) marshal() ([]byte, error) {
 // savedModel is the saved state of a model.
 type savedModel struct {
 	names      map[uint64]uint64
-	packed     []byte // the forecaster, compressed
-	forecaster []byte // where it is read
+	packed     []byte // the compressed forecaster
+	forecaster []byte // the forecaster after decompression
 }
 
 func (s *savedModel) fields(c *codec.Codec) {
@@ -69,7 +69,7 @@ func unpack(packed []byte) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(unpacker, maxSaved))
 }
 
-// unmarshal returns the saved model. The error is a *codec.Error, or that of an option that cannot be.
+// unmarshal returns the saved model. The error is a *codec.Error, or reports an invalid option.
 func unmarshal(o outlook.Options, data []byte) (*model, error) {
 	var in savedModel
 	if err := codec.Load(kind, version, data, in.fields); err != nil {

@@ -10,25 +10,27 @@ import (
 )
 
 const (
-	// maxTasks bounds the tasks of an array that count one by one; the others are left out until they start.
+	// maxTasks bounds the number of waiting tasks of an array that are included; the others are left out until they
+	// start.
 	maxTasks = 1000
-	// maxWaiting bounds the waiting jobs of a state, each task of an array one. The last in the order are left out.
+	// maxWaiting bounds the waiting jobs of a state, where each task of an array counts as one. Jobs at the end of the
+	// order are left out.
 	maxWaiting = 50_000
 )
 
 // seconds returns an instant in seconds since 1970, the clock of the forecasts.
 func seconds(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
-// tasks returns the number of tasks for which a job counts.
+// tasks returns the number of tasks that a job represents, 1 if it is not an array.
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
-// taskID returns the id of a task of an attempt of a job in the cluster's state. Task 0 is the first, or a job that is
-// no array.
+// taskID returns the id of a task of an attempt of a job in the cluster's state. Task 0 is the first task, or a job
+// that is not an array.
 func taskID(j *cluster.Job, task int) uint64 {
 	return j.Seq<<20 | uint64(j.Attempt&0xff)<<12 | uint64(task&0xfff)
 }
 
-// jobOf returns a job as the forecaster takes it, under a name.
+// jobOf converts a job to the forecaster's form, with the given name.
 func jobOf(name uint64, j *cluster.Job) outlook.Job {
 	return outlook.Job{
 		ID: name, Queue: j.Queue, User: j.User, App: j.Name, Procs: max(1, j.Procs),
@@ -36,16 +38,16 @@ func jobOf(name uint64, j *cluster.Job) outlook.Job {
 	}
 }
 
-// stateOf returns the cluster at an instant as the forecaster takes it, and the number of jobs that were too many. name
-// returns the forecaster's name of a task.
+// stateOf converts the cluster at an instant to the forecaster's form, and returns the number of jobs that were left
+// out. name returns the forecaster's name of a task.
 func stateOf(v *cluster.View, at time.Time, name func(uint64) uint64) (_ outlook.State, leftOut int) {
 	s := outlook.State{Now: seconds(at), Pools: poolsOf(v, at), Running: make([]outlook.Job, 0, len(v.Running))}
 	for _, j := range v.Running {
-		if !j.Holds() { // it is suspended: nobody knows until when
+		if !j.Holds() { // suspended for an unknown time
 			continue
 		}
 		r := jobOf(name(taskID(j, 0)), j)
-		r.Start = s.Now - j.Age(at).Seconds() // suspensions are no part of its lifetime
+		r.Start = s.Now - j.Age(at).Seconds() // suspensions do not count as lifetime
 		s.Running = append(s.Running, r)
 	}
 	waiting := v.Queued
@@ -87,7 +89,7 @@ func poolsOf(v *cluster.View, at time.Time) []outlook.Pool {
 			if away.Until <= seconds(at) || away.From >= away.Until || away.Procs < 1 {
 				continue
 			}
-			if !o.From.After(v.At) && (o.Until.IsZero() || o.Until.After(v.At)) { // the pool's capacity is without it
+			if !o.From.After(v.At) && (o.Until.IsZero() || o.Until.After(v.At)) { // the capacity excludes it already
 				pool.Procs += o.Procs
 			}
 			pool.Outages = append(pool.Outages, away)

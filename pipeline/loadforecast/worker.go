@@ -16,20 +16,20 @@ const (
 	// wakeAt is the number of waiting notifications at which the worker begins without a sample.
 	wakeAt = 8192
 	// loadShare is the share of a processor that forecasts may take while the daemon follows its logs, if one forecast
-	// takes longer than cheap: each is followed by a pause.
+	// takes longer than cheap. A pause after each forecast enforces it.
 	loadShare = 0.25
 	cheap     = time.Second
 	// saturationEvery is the event time between two tests of saturation.
 	saturationEvery = 6 * time.Hour
-	// saveEvery is the least time between two savings, and saveRate the mean number of bytes a second that may be
-	// saved; both by the machine's clock.
+	// saveEvery is the minimum time between two saves, saveRate the maximum mean rate of saved bytes per second. Both
+	// use the machine's clock.
 	saveEvery = 5 * time.Minute
 	saveRate  = 16 << 10
 )
 
-// worker learns the load and forecasts it in a goroutine that lives as long as notifications wait. Its work follows
-// from the notifications in their order. Only the choice of samples depends on the machine's speed. The newest sample
-// has a forecast at the latest when the pause after the forecast before is over, even if no event follows it.
+// worker learns the load and forecasts it in a goroutine that lives as long as notifications wait. Its results depend
+// on the order of the notifications. Only the choice of samples depends on the machine's speed. The newest sample gets
+// a forecast at the latest when the pause after the previous forecast has ended, even if no event follows.
 type worker struct {
 	log       *zap.Logger
 	published *Published
@@ -40,17 +40,17 @@ type worker struct {
 	working chan struct{}      // closed when the goroutine ends; nil if there is none
 	cancel  context.CancelFunc // of the goroutine's work
 	closed  bool
-	fresh   *Saved // that nobody has fetched yet
+	fresh   *Saved // not fetched yet
 	// postponed is the newest sample whose forecast waits until timer fires; both are nil if there is none.
 	postponed *sample
 	timer     *time.Timer
 
 	// The fields below belong to the goroutine.
 	model    *model
-	seq      int64         // of the newest event that the model has taken in
+	seq      int64         // number of the newest event in the model
 	next     Outlook       // the next forecast is made from it
 	ended    time.Time     // when the newest forecast was made, by the machine's clock
-	took     time.Duration // to make it
+	took     time.Duration // duration of making it
 	savedAt  time.Time     // by the machine's clock
 	size     int           // of the newest saved state
 	refused  bool          // an error was logged
@@ -105,7 +105,7 @@ func (w *worker) work(ctx context.Context, done chan struct{}) {
 			w.mu.Unlock()
 			return
 		}
-		batch := w.backlog.takeAll()
+		batch := w.backlog.take()
 		w.mu.Unlock()
 		for i := range batch {
 			if ctx.Err() != nil {
@@ -115,6 +115,7 @@ func (w *worker) work(ctx context.Context, done chan struct{}) {
 				break
 			}
 			w.process(ctx, &batch[i])
+			batch[i] = notification{} // its job is no longer needed
 		}
 	}
 }
@@ -151,12 +152,12 @@ func (w *worker) sampleDone(k *sample) {
 	w.backlog.done(k)
 }
 
-// takeSample learns from a sample of the cluster, and forecasts from it.
+// takeSample learns from a sample of the cluster, and makes a forecast from it.
 func (w *worker) takeSample(ctx context.Context, k *sample) {
 	if k.reconcile {
 		w.model.reconcile(k.view)
 	}
-	if k.view.Capacity < 1 { // nothing has run yet, and the size of the machine is unknown
+	if k.view.Capacity < 1 { // no job has run yet, and the size of the machine is unknown
 		return
 	}
 	s, leftOut := stateOf(k.view, k.at, w.model.name)
@@ -199,8 +200,8 @@ func (w *worker) pauseLeft(k *sample) time.Duration {
 	return time.Duration(float64(w.took)/loadShare) - time.Since(w.ended)
 }
 
-// postpone has the forecast from a sample made after a pause. It replaces the sample that was postponed before. The
-// model may know later events by then; a forecast takes the jobs from its sample.
+// postpone schedules the forecast from a sample after the pause. It replaces the previously postponed sample. The model
+// may include later events by then; a forecast takes the jobs from its sample.
 func (w *worker) postpone(k *sample, pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -236,7 +237,7 @@ func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
 	w.dropPostponed()
 	w.mu.Unlock()
 	begun, f := time.Now(), w.model.forecaster
-	forecast, err := f.Forecast(ctx, s)
+	forecast, futures, err := f.ForecastFutures(ctx, s)
 	if w.failed(err) {
 		return
 	}
@@ -249,6 +250,7 @@ func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
 	}
 	w.next.Number++
 	w.next.At, w.next.Forecast, w.next.Scores, w.next.Outcomes = k.at, forecast, f.Scores(), f.Outcomes()
+	w.next.Futures = futures
 	losses, _ := f.ArrivalScores()
 	w.next.ArrivalLosses = losses[:]
 	w.next.ForecastTook = time.Since(begun)
@@ -289,14 +291,14 @@ func (w *worker) keep(atOnce bool) {
 	w.mu.Unlock()
 }
 
-// restored is a model that was saved, in so many bytes.
+// restored is a saved model with its size in bytes.
 type restored struct {
 	model *model
 	size  int
 }
 
-// restore notifies the worker of the saved model. If it cannot be used it reports false: the load is learned from the
-// journal.
+// restore passes the saved model to the worker. It returns false if the model cannot be used; then the load is learned
+// from the journal.
 func (w *worker) restore(data []byte) bool {
 	m, err := unmarshal(w.options, data)
 	switch {
@@ -322,8 +324,7 @@ func (w *worker) takeSaved() *Saved {
 	return saved
 }
 
-// finish ends the work for good and saves the model. It processes the notifications that wait, but learns from no
-// sample.
+// finish ends the work for good and saves the model. It processes the waiting notifications, but learns from no sample.
 func (w *worker) finish() {
 	w.stop()
 	w.mu.Lock()
@@ -346,7 +347,7 @@ func (w *worker) finish() {
 	}
 }
 
-// stop ends the work for good. Notifications that wait stay where they are.
+// stop ends the work for good. Waiting notifications are not processed.
 func (w *worker) stop() {
 	w.mu.Lock()
 	w.closed = true
@@ -359,7 +360,7 @@ func (w *worker) stop() {
 	}
 }
 
-// wait returns once nothing is under way.
+// wait returns once the goroutine has ended.
 func (w *worker) wait() {
 	for {
 		w.mu.Lock()

@@ -21,8 +21,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/eventtest"
 )
 
-// TestFailuresAreCounted proves that every failure counts, though only the first is logged, and that a cancellation is
-// none.
+// TestFailuresAreCounted proves that every failure counts, although only the first is logged, and that a cancellation
+// does not count.
 func TestFailuresAreCounted(t *testing.T) {
 	l := newLearner(t, zap.NewNop())
 	defer l.Stop()
@@ -94,7 +94,7 @@ func TestRestore(t *testing.T) {
 			core, logs := observer.New(zapcore.WarnLevel)
 			l, s := newLearner(t, zap.New(core)), cluster.New("c", 128)
 			defer l.Stop()
-			play(newLearner(t, zap.NewNop()), s, events[:len(events)/2]...) // a snapshot has it
+			play(newLearner(t, zap.NewNop()), s, events[:len(events)/2]...) // a snapshot has this sample
 			l.BeginReplay(c.saved)
 			play(l, s, events[len(events)/2:]...)
 			l.EndReplay(1000, s)
@@ -213,14 +213,14 @@ func expensiveForecast(t *testing.T, took time.Duration) (*Learner, *cluster.Sta
 	return l, s
 }
 
-// elapse lets time of a synctest bubble pass, and waits for the work that is due by then.
+// elapse lets time pass in a bubble of testing/synctest, and waits for the work that is due by then.
 func elapse(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// TestForecastAfterThePause proves that an expensive forecast is followed by a pause of loadShare, and that the newest
-// sample in it has its forecast at its end, and only that one, though the log has gone silent.
+// TestForecastAfterThePause proves that an expensive forecast is followed by a pause of loadShare. At its end the
+// newest sample in the pause has its forecast, and only that sample, even if the log has gone silent.
 func TestForecastAfterThePause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const took, pause = 10 * time.Second, 40 * time.Second
@@ -254,7 +254,7 @@ func TestNoForecastBehindANewer(t *testing.T) {
 		defer l.Stop()
 		play(l, s, sized(event(job.Submit, "2", 210), 4))
 		synctest.Wait()
-		l.EndReplay(l.seq, s) // its sample waits for no pause
+		l.EndReplay(l.seq, s) // this sample waits for no pause
 		synctest.Wait()
 		elapse(time.Hour)
 		made, _ := l.Published().Counts()

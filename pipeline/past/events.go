@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Chunks gives the chunks of histories: a store.
+// Chunks is the part of a store that returns the chunks of histories.
 type Chunks interface {
 	HistoryChunk(ctx context.Context, cluster, id, part string, n int) ([]byte, error)
 }
@@ -30,8 +30,8 @@ func NewEvents(from Chunks, cluster string, of *History) *Events {
 	return &Events{from: from, cluster: cluster, id: of.ID, chunk: of.First}
 }
 
-// Peek returns the next event, nil after the last. The event is valid until the next call of Peek. An error is the
-// store's; one of a damaged chunk wraps modelstore.ErrCorrupt.
+// Peek returns the next event, nil after the last. The event is valid until the next call of Peek. Errors are those of
+// the store; the error for a damaged chunk wraps modelstore.ErrCorrupt.
 func (e *Events) Peek(ctx context.Context) (*job.Event, error) {
 	for e.next == len(e.loaded) && !e.over {
 		if err := e.load(ctx); err != nil {
@@ -44,7 +44,7 @@ func (e *Events) Peek(ctx context.Context) (*job.Event, error) {
 	return &e.loaded[e.next], nil
 }
 
-// Pass goes on to the event behind the one that Peek returned.
+// Pass advances to the event after the one that Peek returned.
 func (e *Events) Pass() { e.next++ }
 
 func (e *Events) load(ctx context.Context) error {
@@ -70,11 +70,11 @@ func (e *Events) load(ctx context.Context) error {
 	return nil
 }
 
-// EmptyChunk returns a chunk without events. It takes the place of a chunk whose events are dropped.
+// EmptyChunk returns a chunk without events, which replaces a chunk whose events are dropped.
 func EmptyChunk() ([]byte, error) { return history.EncodeChunk(nil) }
 
-// Trim returns the description of a history without the leading chunks all of whose events are before an instant, at
-// most so many of them. It is h itself if there are none.
+// Trim returns the description of a history without its leading chunks whose events are all before an instant. It
+// removes at most the given number of chunks, and returns h itself if there are none to remove.
 func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before time.Time, most int) (*History, error) {
 	kept := *h
 	for range most {
@@ -83,7 +83,7 @@ func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before 
 		if err != nil {
 			return nil, err
 		}
-		if first == nil { // nothing is left
+		if first == nil { // no events are left
 			break
 		}
 		if last := &e.loaded[len(e.loaded)-1]; !last.Time.Before(before) {

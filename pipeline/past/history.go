@@ -1,10 +1,10 @@
-// Package past holds what a cluster's history is to the writer: what is known of it as a whole, its events as the store
-// keeps them, and which jobs it tells of.
+// Package past has the writer's types for a cluster's history: its description, its events as stored, and the jobs in
+// it.
 //
-// History is recorded logs that were imported, sorted by the times of their events (package history). The state of a
-// cluster with a history is the fold of its events and of the journal, merged by time up to the import (History.After),
-// and of the rest of both. So it depends on the history, its mode and the journal alone: not on when, how fast and how
-// often interrupted it was learnt.
+// A history consists of the events of imported logs, sorted by time (package history). The state of a cluster with a
+// history is the fold of the history's events and the journal, merged by time up to the import (History.After),
+// followed by the rest of the journal. So it depends on the history, its mode and the journal only, not on when and how
+// fast it was learnt or how often that was interrupted.
 package past
 
 import (
@@ -13,30 +13,31 @@ import (
 	"time"
 )
 
-// Mode is how a history is replayed.
+// Mode is the way in which a history is replayed.
 type Mode string
 
 const (
-	// Exact replays forecast every job as if it had been followed.
+	// Exact replays forecast every job as if it had been followed live.
 	Exact Mode = "exact"
 	// Fast replays forecast the newest jobs and a sample of the older ones (engine.Replay).
 	Fast Mode = "fast"
 )
 
-// FastAbove is the number of jobs above which a history is replayed fast unless somebody decides otherwise.
+// FastAbove is the number of jobs above which a history is replayed fast by default.
 const FastAbove = 100_000
 
-// History describes the history of a cluster. Its JSON is what is stored.
+// History describes the history of a cluster. Its JSON is stored.
 type History struct {
-	// ID names the history in the store.
+	// ID identifies the history in the store.
 	ID string `json:"id"`
-	// Hash is that of the events that were imported, hexadecimal. Histories of the same events have the same.
+	// Hash is the hash of the imported events, hexadecimal. Histories with equal events have equal hashes.
 	Hash string `json:"hash"`
 	Mode Mode   `json:"mode"`
-	// First is the number of the first chunk of its events. Those before it were older than the retention.
+	// First is the number of the first chunk of its events. Chunks before it were older than the retention and are
+	// deleted.
 	First int `json:"first,omitempty"`
-	// Events is the number of its events, Submissions that of the jobs that were submitted in it, tries and tasks of
-	// arrays included.
+	// Events is the number of its events. Submissions is the number of submitted jobs, including repeated attempts and
+	// tasks of arrays.
 	Events      int64 `json:"events"`
 	Submissions int64 `json:"submissions"`
 	// From and To are the instants of its first and last event.
@@ -47,7 +48,7 @@ type History struct {
 	After int64 `json:"after"`
 }
 
-// Check returns an error if the history cannot be one.
+// Check returns an error if the description is invalid.
 func (h *History) Check() error {
 	switch {
 	case h.ID == "":
@@ -62,24 +63,24 @@ func (h *History) Check() error {
 
 // Parts of a history in the store.
 const (
-	// EventsPart is that of the events, as history.EncodeChunk writes them.
+	// EventsPart has the events, as history.EncodeChunk writes them.
 	EventsPart = "events"
-	// JobsPart is that of the jobs, see Jobs.
+	// JobsPart has the jobs, see Jobs.
 	JobsPart = "jobs"
 )
 
-// InForceKey is the key under which the store has the history of a cluster that is in force.
+// InForceKey returns the key under which the current history of a cluster is stored.
 func InForceKey(cluster string) string { return "history/" + cluster }
 
-// LearntKey is the key under which the store has the Learnt of a cluster's published state.
+// LearntKey returns the key under which the Learnt of a cluster's published state is stored.
 func LearntKey(cluster string) string { return "learnt/" + cluster }
 
-// Learnt says which history a state has learnt. Its JSON is what is stored.
+// Learnt identifies the history that a state has learnt. Its JSON is stored.
 type Learnt struct {
-	// ID is that of the history.
+	// ID is the id of the history.
 	ID string `json:"id"`
-	// Seq is the number of the journal's newest entry that was journaled by a state without that history: events that
-	// such a state derived are derived again.
+	// Seq is the number of the newest journal entry written by a state without that history. Derived events up to it
+	// are derived again, because they came from that state.
 	Seq int64 `json:"seq"`
 }
 

@@ -15,22 +15,22 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// buckets is the number of chunks in which the jobs of a history are stored. A look at a job reads one of them: with a
-// million jobs some 150 KB.
+// buckets is the number of chunks in which the jobs of a history are stored. The lookup of a job reads one of them:
+// about 150 KB with a million jobs.
 const buckets = 256
 
 func bucketOf(hash uint64) int { return int(hash >> 56) }
 
-// Gathering collects the jobs of a history that left, while it is replayed, and tells of them already.
+// Gathering collects the jobs that left while a history is replayed, and answers lookups meanwhile.
 type Gathering struct {
 	records [buckets][]byte
-	at      map[uint64]int // by the hash of the id, where its newest record begins in its bucket
+	at      map[uint64]int // offset of the newest record in its bucket, by the hash of the id
 }
 
-// NewGathering returns a gathering of no jobs.
+// NewGathering returns an empty Gathering.
 func NewGathering() *Gathering { return &Gathering{at: map[uint64]int{}} }
 
-// Add takes in that a job left. Of a job that left before, the newest life counts.
+// Add adds a job that left. If its id left before, the newest attempt counts.
 func (g *Gathering) Add(l *cluster.Left) {
 	hash := xxhash.Sum64String(l.ID)
 	b := &g.records[bucketOf(hash)]
@@ -38,7 +38,7 @@ func (g *Gathering) Add(l *cluster.Left) {
 	*b = appendLeft(*b, l)
 }
 
-// Known returns what is known of a job that left.
+// Known looks up a job that left.
 func (g *Gathering) Known(id string) (cluster.Left, bool) {
 	hash := xxhash.Sum64String(id)
 	at, ok := g.at[hash]
@@ -70,14 +70,14 @@ func (g *Gathering) Save(put func(n int, data []byte) error) error {
 	return nil
 }
 
-// Jobs tells of the jobs of a stored history that left.
+// Jobs answers lookups of jobs of a stored history that left.
 type Jobs struct {
 	from        Chunks
 	cluster, id string
-	hashes      []uint64 // of the ids, rising: most ids that are asked for are new
+	hashes      []uint64 // hashes of the ids, sorted: most lookups are for new ids, which this answers
 }
 
-// Jobs returns the same jobs as a reader of the stored chunks has them, which takes less memory.
+// Jobs returns the same jobs as a Jobs, which reads the stored chunks and takes less memory.
 func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
 	j := &Jobs{from: from, cluster: of, id: id, hashes: make([]uint64, 0, len(g.at))}
 	for hash := range g.at {
@@ -101,7 +101,7 @@ func LoadJobs(ctx context.Context, from Chunks, of, id string) (*Jobs, error) {
 	return j, nil
 }
 
-// Known returns what is known of a job that left. An error is the store's; one of a damaged chunk wraps
+// Known looks up a job that left. Errors are those of the store; the error for a damaged chunk wraps
 // modelstore.ErrCorrupt.
 func (j *Jobs) Known(ctx context.Context, id string) (left cluster.Left, ok bool, err error) {
 	hash := xxhash.Sum64String(id)
@@ -110,7 +110,7 @@ func (j *Jobs) Known(ctx context.Context, id string) (left cluster.Left, ok bool
 	}
 	err = j.each(ctx, bucketOf(hash), func(l *cluster.Left) {
 		if l.ID == id {
-			left, ok = *l, true // the newest comes last
+			left, ok = *l, true // the newest record comes last
 		}
 	})
 	return left, ok, err
@@ -126,7 +126,7 @@ func (j *Jobs) each(ctx context.Context, n int, fn func(*cluster.Left)) error {
 		return fmt.Errorf("history of cluster %s, chunk %d of its jobs: %w: %w", j.cluster, n, modelstore.ErrCorrupt,
 			err)
 	}
-	if data == nil { // it has no jobs
+	if data == nil { // the bucket is empty
 		return nil
 	}
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
@@ -149,8 +149,8 @@ func (j *Jobs) each(ctx context.Context, n int, fn func(*cluster.Left)) error {
 	return nil
 }
 
-// appendLeft appends a record: the id behind its length, then attempt and instants as varints; an instant is its
-// nanoseconds since 1970, the least of all if it is unknown.
+// appendLeft appends a record: the length of the id, the id, then attempt and times as varints. A time is in
+// nanoseconds since 1970, the minimum int64 if unknown.
 func appendLeft(b []byte, l *cluster.Left) []byte {
 	w := codec.Writer(b)
 	w.Text(l.ID)

@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// Names that share Other are remembered by their hashes, so that a question about one of them can be answered: the
-// newest hashBlocks full blocks of hashBlock names. Older ones are forgotten.
+// Names that share Other are remembered by their hashes, so that requests about them can be answered: up to hashBlocks
+// full blocks of hashBlock names. Older ones are forgotten.
 const (
 	hashBlock  = 1024
 	hashBlocks = 64
 )
 
-// hashes is a set of hashes in blocks, the oldest first. A copy of it stays as it was when it was made: full blocks
-// never change, and the last one is only appended to.
+// hashes is a set of hashes in blocks, the oldest first. A copy is unaffected by later additions: full blocks never
+// change, and the last one is only appended to.
 type hashes struct {
-	full [][]uint64 // each sorted
+	full [][]uint64 // each block is sorted
 	last []uint64
 }
 
@@ -43,7 +43,7 @@ func (s *hashes) add(hash uint64) bool {
 	return true
 }
 
-// hashOf stands for the name of a queue.
+// hashOf returns the hash of a queue's name.
 func hashOf(name string) uint64 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name)) // never fails

@@ -1,5 +1,6 @@
-// Package queuenames says under which queue the jobs of a cluster are counted. A cluster may have any number of queue
-// names, as where each reservation makes one; models, metrics and figures must stay bounded.
+// Package queuenames maps the queues of a cluster to the queues under which their jobs are counted. A cluster may have
+// any number of queue names, for example one for each reservation, but the number of models, metrics and figures must
+// stay bounded.
 package queuenames
 
 import (
@@ -12,25 +13,26 @@ import (
 // Other is the queue that the jobs of all queues beyond the limit share.
 const Other = "other"
 
-// detailedQueues is the number of queues that have all metrics: a queue has some 370 series. The figures of all further
-// queues are summed up under Other. 64 queues are 2 MB of text.
+// detailedQueues is the number of queues that have all metrics. A queue has about 370 series. The figures of all
+// further queues are added up under Other. 64 queues give 2 MB of text.
 const detailedQueues = 64
 
-// Names gives every queue of a cluster its place. The first names of the journal get places of their own, up to a
-// limit; all later ones share Other. A name never changes its place. Only names that reach the journal count, so that a
-// replay of the journal gives every name the same place. Names is for one goroutine; readers have a View.
+// Names assigns every queue of a cluster the queue under which it is counted. The first names in the journal are
+// counted separately, up to a limit; all later ones share Other. The assignment of a name never changes. Only names
+// that reach the journal count, so that a replay of the journal gives the same assignment. Names is not safe for
+// concurrent use; readers use a View.
 type Names struct {
-	limit    int             // 0: no limit
-	reserved map[string]bool // configured names: they have a place before their first job
-	own      map[string]bool // names that came first, in addition to the reserved ones
+	limit    int             // 0 means no limit
+	reserved map[string]bool // configured names: counted separately even before their first job
+	own      map[string]bool // the first names, in addition to the reserved ones
 	order    []string        // the keys of own, in the order of the journal
-	detailed map[string]bool // names that have all metrics, at most detailedQueues; replaced where it grows; nil: all
+	detailed map[string]bool // names with all metrics, at most detailedQueues; copied when it grows; nil means all
 	sharing  hashes          // names that share Other
-	met      uint64          // how many names were added to sharing
+	met      uint64          // number of names added to sharing
 }
 
-// New returns the names of a cluster of which no event is known. reserved names have a place of their own in any case.
-// At most limit names have one, 0 means no limit.
+// New returns the Names of a cluster without events. reserved names are always counted separately. At most limit names
+// are, 0 means no limit.
 func New(reserved []string, limit int) *Names {
 	n := &Names{limit: limit, reserved: map[string]bool{}, own: map[string]bool{}}
 	if limit > 0 {
@@ -43,15 +45,15 @@ func New(reserved []string, limit int) *Names {
 	return n
 }
 
-// Limit returns the largest number of names with a place of their own, 0 if there is no limit.
+// Limit returns the maximum number of names that are counted separately, 0 if there is no limit.
 func (n *Names) Limit() int { return n.limit }
 
-// has reports whether a name has a place of its own already.
+// has reports whether a name is counted separately already.
 func (n *Names) has(name string) bool {
 	return name == "" || name == cluster.DefaultQueue || name == Other || n.reserved[name] || n.own[name]
 }
 
-// Place returns the queue under which the jobs of a queue are counted. It changes nothing.
+// Place returns the queue under which the jobs of a queue are counted. It does not change n.
 func (n *Names) Place(name string) string {
 	if n.limit == 0 || n.has(name) || len(n.reserved)+len(n.own) < n.limit {
 		return name
@@ -74,17 +76,17 @@ func (n *Names) Note(name string) (first bool) {
 	return false
 }
 
-// detail gives a queue all metrics if there is room.
+// detail gives a queue all metrics if the limit allows it.
 func (n *Names) detail(name string) {
-	const unnamed = 2 // the default and the other queue
+	const unnamed = 2 // the default queue and Other
 	if n.detailed == nil || n.detailed[name] || len(n.detailed) >= detailedQueues+unnamed {
 		return
 	}
-	n.detailed = maps.Clone(n.detailed) // views have the old one
+	n.detailed = maps.Clone(n.detailed) // views share the old map
 	n.detailed[name] = true
 }
 
-// View returns what is known now. Later names do not change it.
+// View returns an immutable copy of the present assignment.
 func (n *Names) View() View {
 	return View{Named: len(n.reserved) + len(n.own), Folded: n.met, sharing: n.sharing, detailed: n.detailed}
 }
@@ -98,10 +100,10 @@ type View struct {
 	detailed map[string]bool
 }
 
-// Shares reports whether a name shares Other. Of very many such names the oldest are forgotten.
+// Shares reports whether a name shares Other. If there are very many such names, the oldest are forgotten.
 func (v View) Shares(name string) bool { return v.sharing.has(hashOf(name)) }
 
-// Metric returns the queue under which detailed metrics count a queue: itself, or Other for one of too many queues.
+// Metric returns the queue under which detailed metrics count a queue: itself, or Other if it has no detailed metrics.
 func (v View) Metric(queue string) string {
 	if v.detailed == nil || v.detailed[queue] {
 		return queue
@@ -112,7 +114,7 @@ func (v View) Metric(queue string) string {
 // kind and version are those of the saved state.
 const kind, version = "queuenames", 1
 
-// fields passes the names. Configured names and limit stay those of n.
+// fields reads or writes the names. Configured names and limit of n are kept.
 func (n *Names) fields(c *codec.Codec) {
 	codec.List(c, &n.order, func(name *string) { c.Text(name) })
 	c.Uint(&n.met)
@@ -128,7 +130,7 @@ func (n *Names) fields(c *codec.Codec) {
 	}
 }
 
-// codeHashes passes a block of hashes.
+// codeHashes reads or writes a block of hashes.
 func codeHashes(c *codec.Codec, block *[]uint64) {
 	codec.List(c, block, func(hash *uint64) { c.Hash(hash) })
 	c.Check(len(*block) <= hashBlock, "a block of %d hashes", len(*block))
@@ -137,8 +139,8 @@ func codeHashes(c *codec.Codec, block *[]uint64) {
 // MarshalBinary saves the names.
 func (n *Names) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, n.fields) }
 
-// UnmarshalBinary restores names that MarshalBinary saved. Configured names and limit stay those of n. The error is a
-// *codec.Error; after it the names are as they were.
+// UnmarshalBinary restores names that MarshalBinary saved. Configured names and limit of n are kept. An error is a
+// *codec.Error and leaves n unchanged.
 func (n *Names) UnmarshalBinary(data []byte) error {
 	return codec.Restore(n, kind, version, data, (*Names).fields)
 }

@@ -10,7 +10,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// The names that share a queue are remembered within bounds, the newest ones, and a copy does not change.
+// TestHashes proves that the newest names that share a queue are remembered within bounds, and that a copy does not
+// change.
 func TestHashes(t *testing.T) {
 	var s hashes
 	const all = (hashBlocks + 3) * hashBlock
@@ -39,7 +40,7 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// What is saved of the names is the same after it was restored, and damaged bytes are an error.
+// TestCodec proves that the saved names are the same after restoring, and that damaged bytes are an error.
 func TestCodec(t *testing.T) {
 	n := New([]string{"a"}, 3)
 	for i := range 3000 {

@@ -17,21 +17,21 @@ const weekSeconds = 7 * 86400
 type Analysis struct {
 	// Origin is the instant of time 0, the first submission.
 	Origin time.Time
-	// Jobs is the number of jobs kept, NeverRan of those that left the queue without a start, Sessions of the users'
-	// sessions.
+	// Jobs is the number of jobs kept, NeverRan the number of those that left the queue without a start, Sessions the
+	// number of the users' sessions.
 	Jobs, NeverRan, Sessions int
-	// Pools are the users by the time that they stay; nil if NoPools has the reason why they are not known.
+	// Pools are the groups of users by the length of their stay; nil if NoPools has the reason why they are unknown.
 	Pools   *users.Pools
 	NoPools string
 	// Findings are the flurries and daily robots. They are nil if there are none, or if NoFindings has the reason why
-	// none were looked for.
+	// none were searched.
 	Findings   []clean.Finding
 	NoFindings string
-	// Flurry is the number of jobs of one user within a day that make a flurry.
+	// Flurry is the number of jobs of one user within a day that count as a flurry.
 	Flurry float64
 }
 
-// Analyze analyzes the history of a queue (empty: of all queues). It takes a pass over all of it, some 100 ms for
+// Analyze analyzes the history of a queue (empty: of all queues). It takes one pass over the history, about 100 ms for
 // 100,000 jobs.
 func (v *View) Analyze(queue string) *Analysis {
 	jobs, origin := v.Models.History.Jobs(queue)

@@ -18,7 +18,8 @@ import (
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
-// busy is a view of a year of 12 users who submit in working hours, one daily robot and one flurry, all on one queue.
+// busy returns a view of a year with 12 users who submit in working hours, one daily robot and one flurry, all on one
+// queue.
 func busy(t testing.TB) *View {
 	t.Helper()
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
@@ -47,14 +48,14 @@ func busy(t testing.TB) *View {
 	return l.view()
 }
 
-// submitted is the submission of a job to queue q, in a year that begins with a Monday.
+// submitted returns the submission of a job to queue q, in a year that begins with a Monday.
 func submitted(id int, user string, second float64, procs int) job.Event {
 	ev := eventtest.Sized(event(job.Submit, fmt.Sprint(id), second), procs)
 	ev.Queue, ev.User = "q", user
 	return ev
 }
 
-// The history tells users, sessions, robots and flurries in numbers.
+// TestAnalyze proves the numbers of users, sessions, robots and flurries that the history gives.
 func TestAnalyze(t *testing.T) {
 	v := busy(t)
 	a, growth := v.Analyze("q"), v.Growth("q")
@@ -78,7 +79,8 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
-// Every model draws jobs that can be, in order of submission, the same for one seed and others for another.
+// TestSynthetic proves that every model draws possible jobs in order of submission, the same for the same seed and
+// different ones for another.
 func TestSynthetic(t *testing.T) {
 	v := busy(t)
 	for _, queue := range []string{"q", ""} {
@@ -101,7 +103,7 @@ func TestSynthetic(t *testing.T) {
 					t.Fatalf("%s: user %d", model, j.User)
 				}
 			}
-			// 13 jobs a day, and a flurry of 400 within 50 weeks.
+			// The view has 13 jobs a day, and a flurry of 400 within 50 weeks.
 			if days := last / 86400; model != ModelUsers && (days < 10 || days > 120) {
 				t.Errorf("%s: 500 jobs within %.0f days", model, days)
 			}
@@ -129,14 +131,14 @@ func drawn500(t *testing.T, v *View, model, queue string, seed uint64) []Synthet
 	return out
 }
 
-// What has not been seen enough says so, and how many jobs it needs.
+// TestSyntheticSaysWhatIsMissing proves that a model with too few jobs says so, and says how many it needs.
 func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 12 {
 		ev := submitted(i, "", float64(i)*60, 2)
 		l.take(ev)
 		if i == 11 {
-			break // one waits
+			break // one job waits
 		}
 		for k, kind := range []job.Kind{job.Start, job.End} {
 			l.take(event(kind, fmt.Sprint(i), float64(i)*60+1+float64(k)))
@@ -161,7 +163,8 @@ func TestSyntheticSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A job that left the queue without a start is kept as such: it is no lifetime, no size and no runtime of any model.
+// TestNeverRanIsNeverARuntime proves that a job that left the queue without a start is kept as such. No model uses it
+// as a lifetime, a size or a runtime.
 func TestNeverRanIsNeverARuntime(t *testing.T) {
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100})
 	for i := range 30 {

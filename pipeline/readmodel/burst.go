@@ -8,21 +8,23 @@ import (
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
-// burstAge is how long ago the newest submission of a burst may be for it to be under way. Ours.
+// burstAge is the maximum age of the newest submission of a burst that is still in progress. The value was chosen
+// freely.
 const burstAge = time.Hour
 
-// burstTasks is the number of tasks of one array that count at most, which bounds the work of a view. Ours.
+// burstTasks is the number of tasks of one array that count at most, which bounds the work of a view. The value was
+// chosen freely.
 const burstTasks = 1000
 
-// submitter is a user in a queue: his number where the history has one, else the hash of his name.
+// submitter is a user in a queue: the user's number if the history has one, else the hash of the name.
 type submitter struct {
 	queue string
 	user  uint64
 }
 
-// Bursts returns the jobs of the largest burst of one user that is under way in each queue that has one. A burst is as
-// many submissions of a user to a queue as make a flurry, within a day up to the newest, which is at most an hour old.
-// least returns the number of jobs that make a flurry in a queue, see Analysis.Flurry.
+// Bursts returns, for each queue with a burst in progress, the number of jobs of its largest one. A burst is at least
+// as many submissions of one user to a queue as a flurry has, within a day up to the newest, which is at most an hour
+// old. least returns the number of jobs that count as a flurry in a queue, see Analysis.Flurry.
 func (v *View) Bursts(least func(queue string) float64) map[string]int {
 	out := map[string]int{}
 	oldest := v.At.Add(-burstAge - clean.FlurryWindow).UnixMilli()

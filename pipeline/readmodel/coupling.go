@@ -24,15 +24,16 @@ func materially(shorter, than float64) bool {
 	return gain >= leastGain && gain >= leastShare*than
 }
 
-// coupling is how the waits of a request and of an option go together in the simulation: pairs that are equally likely.
+// coupling is the dependence between the waits of a request and of an option in the simulation. It has pairs of levels
+// of equal probability.
 type coupling struct {
 	request, option []float64 // the levels, in (0, 1), of the two waits in their own distributions
-	sooner          []bool    // whether the option starts sooner than the request there
+	sooner          []bool    // whether the option starts sooner than the request
 }
 
-// sameFutures couples two requests that compete for one pool. Number i of both simulated waits is of the same future.
-// Only the order of the waits counts. Futures in which one starts at the same time are put in the order in which the
-// other one starts.
+// sameFutures couples two requests that compete for one pool. Element i of both lists of simulated waits belongs to the
+// same future. Only the order of the waits counts. Futures with equal waits of one request are ordered by the waits of
+// the other.
 func sameFutures(request, option []float64) coupling {
 	c := coupling{levelsByRank(request, option), levelsByRank(option, request), make([]bool, len(request))}
 	for i := range c.sooner {
@@ -41,8 +42,8 @@ func sameFutures(request, option []float64) coupling {
 	return c
 }
 
-// independent couples two requests that compete for different pools, whose futures have nothing to do with each other:
-// every future of one goes with every future of the other.
+// independent couples two requests that compete for different pools, whose futures are independent: every future of one
+// is combined with every future of the other.
 func independent(request, option []float64) coupling {
 	var c coupling
 	a, b := levelsByRank(request, request), levelsByRank(option, option)
@@ -66,7 +67,7 @@ func (c *coupling) probability() float64 {
 	return jeffreys(n, len(c.sooner))
 }
 
-// served returns the joint distribution of two served waits, given by their quantiles, that go together like that: each
+// served returns the joint distribution of two served waits, given by their quantiles, with this dependence. Each wait
 // keeps its own distribution.
 func (c *coupling) served(request, option []float64) waitPairs {
 	return waitPairs{readAt(c.request, request), readAt(c.option, option), c.sooner}
@@ -79,8 +80,8 @@ type waitPairs struct {
 	sooner          []bool
 }
 
-// levelsByRank returns the rank of each wait as a level: the middles of n equal parts of (0, 1). Equal waits are in the
-// order of others, then of their index.
+// levelsByRank returns the rank of each wait as a level: the middles of n equal parts of (0, 1). Equal waits are
+// ordered by others, then by index.
 func levelsByRank(waits, others []float64) []float64 {
 	order := make([]int, len(waits))
 	for i := range order {
@@ -96,8 +97,8 @@ func levelsByRank(waits, others []float64) []float64 {
 	return levels
 }
 
-// readAt returns the waits at levels of a served distribution, given by its quantiles. It is +Inf where these make no
-// distribution.
+// readAt returns the waits at levels of a served distribution, given by its quantiles. It is +Inf if these do not form
+// a distribution.
 func readAt(levels, quantiles []float64) []float64 {
 	d, err := waittime.NewDistribution(waittime.Levels(), waittime.Rising(quantiles))
 	out := make([]float64, len(levels))
@@ -109,9 +110,9 @@ func readAt(levels, quantiles []float64) []float64 {
 	return out
 }
 
-// probability returns that of a materially shorter wait of the option, in (0, 1): the Bayes estimate with Jeffreys's
-// prior from the number of pairs, so that no finite number of futures makes it certain. Where the simulation starts the
-// option no sooner, it gains nothing, whatever the two distributions say.
+// probability returns the probability, in (0, 1), of a materially shorter wait of the option: the Bayes estimate with
+// Jeffreys's prior from the number of pairs, so that no finite number of futures makes it certain. Pairs in which the
+// simulation does not start the option sooner count as no gain, even if the two distributions differ.
 func (c *waitPairs) probability() float64 {
 	n := 0
 	for i := range c.request {
@@ -126,8 +127,8 @@ func (c *waitPairs) probability() float64 {
 // with the prior Beta(1/2, 1/2).
 func jeffreys(successes, n int) float64 { return (float64(successes) + .5) / (float64(n) + 1) }
 
-// gain returns the median of the difference in seconds, positive where the option starts sooner: +Inf where it starts
-// and the request never does, NaN where that and the opposite are as likely.
+// gain returns the median of the difference in seconds, positive if the option starts sooner: +Inf if it starts and the
+// request never does, NaN if that and the opposite are equally likely.
 func (c *waitPairs) gain() float64 {
 	d := make([]float64, len(c.request))
 	for i := range d {
@@ -138,7 +139,7 @@ func (c *waitPairs) gain() float64 {
 	return median(d)
 }
 
-// median sorts values and returns their median: the middle between two where their number is even.
+// median sorts values and returns their median: the mean of the middle two if their number is even.
 func median(values []float64) float64 {
 	slices.Sort(values)
 	n := len(values)

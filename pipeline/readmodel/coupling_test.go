@@ -12,7 +12,8 @@ import (
 
 func near(a, b, tolerance float64) bool { return a == b || math.Abs(a-b) <= tolerance }
 
-// The levels are the ranks, by hand: of equal waits, the one in whose future the other request waits less comes first.
+// TestLevelsByRank proves that the levels are the ranks, worked out by hand. Of equal waits, the one in whose future
+// the other request waits less comes first.
 func TestLevelsByRank(t *testing.T) {
 	for _, c := range []struct{ waits, others, want []float64 }{
 		{[]float64{30, 10, 20, 40}, []float64{0, 0, 0, 0}, []float64{.625, .125, .375, .875}},
@@ -26,14 +27,15 @@ func TestLevelsByRank(t *testing.T) {
 	}
 }
 
-// between returns the wait at a level between two others, of waits low and high in seconds with 60 added: ln(wait + 60)
-// is linear in the normal quantile.
+// between returns the wait at a level between two others, whose waits low and high are in seconds with 60 added:
+// ln(wait + 60) is linear in the normal quantile.
 func between(level, lowLevel, highLevel, low, high float64) float64 {
 	z := distuv.UnitNormal.Quantile
 	return low*math.Pow(high/low, (z(level)-z(lowLevel))/(z(highLevel)-z(lowLevel))) - 60
 }
 
-// A served distribution is read as waittime.Distribution has it; above the levels that are reached there is no start.
+// TestReadAt proves that a served distribution is read as waittime.Distribution reads it, and that above the highest
+// level that is reached there is no start.
 func TestReadAt(t *testing.T) {
 	quantiles := []float64{0, 60, 540, 1000, 2000, 4000}
 	got := readAt([]float64{.25, .375, .5, .95}, quantiles)
@@ -56,9 +58,9 @@ func TestReadAt(t *testing.T) {
 	}
 }
 
-// A coupling by hand. Of four futures the option starts materially sooner in two, as soon in one, and at the same level
-// in the last: 2.5 of 5 by Jeffreys. The differences are worked out from the served quantiles at the levels .125, .375,
-// .625 and .875.
+// TestCouplingByHand checks a coupling worked out by hand. Of four futures the option starts materially sooner in two,
+// equally soon in one, and at the same level in the last: 2.5 of 5 by Jeffreys. The differences come from the served
+// quantiles at the levels .125, .375, .625 and .875.
 func TestCouplingByHand(t *testing.T) {
 	// the request's wait + 60 s is 60, 120, 600, 600, 600, 600, the option's half of that from .5 on
 	request, option := []float64{0, 60, 540, 540, 540, 540}, []float64{0, 0, 240, 240, 240, 240}
@@ -85,7 +87,7 @@ func TestCouplingByHand(t *testing.T) {
 	}
 }
 
-// materially: a minute and a fifth, and a start at all.
+// TestMaterially proves what is materially sooner: by a minute and by a fifth, or a start instead of none.
 func TestMaterially(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {
@@ -130,8 +132,9 @@ func paired(request, option, servedRequest, servedOption []float64) waitPairs {
 	return c.served(servedRequest, servedOption)
 }
 
-// Laws of the coupling: a probability is one; either start is sooner or neither is; only the order of the simulated
-// waits counts; exchanging the two requests turns the differences round; each served distribution is as it was.
+// TestCouplingLaws proves the laws of the coupling. A probability lies between 0 and 1. Either one start is sooner or
+// neither is. Only the order of the simulated waits counts. An exchange of the two requests changes the signs of the
+// differences. Each served distribution stays the same.
 func TestCouplingLaws(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -173,8 +176,9 @@ func TestCouplingLaws(t *testing.T) {
 	}
 }
 
-// Where both waits are in the same order and the difference rises with the wait, its median is the difference of the
-// medians, up to the distance of two levels. Where the option starts at once, it is the request's median.
+// TestGainIsTheDifferenceOfMedians proves the median of the difference if both waits are in the same order and the
+// difference rises with the wait: it is the difference of the medians, up to the distance of two levels. If the option
+// starts at once, it is the request's median.
 func TestGainIsTheDifferenceOfMedians(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
@@ -204,14 +208,15 @@ func TestGainIsTheDifferenceOfMedians(t *testing.T) {
 	}
 }
 
-// What is proposed agrees with the two forecasts: in none of many random cases is there a gain beside a median that is
-// not earlier by a minute and a fifth, or one that is not from half to twice their difference.
+// TestProposedAgrees proves that a proposed option agrees with the two forecasts. In many random cases, none has a gain
+// although the option's median is not earlier by a minute and a fifth, and no gain is outside half to twice the
+// difference of the medians.
 func TestProposedAgrees(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	n := 0
 	for range 20000 {
 		a, b, than, q := world(rng)
-		if rng.IntN(2) == 0 { // as a good model would have it
+		if rng.IntN(2) == 0 { // as for a good model
 			for i := range q {
 				q[i] = than[i] * rng.Float64() * .8
 			}
@@ -242,26 +247,26 @@ func TestProposedAgrees(t *testing.T) {
 	}
 }
 
-// In independent pools every wait of one goes with every wait of the other, by hand: in 4 of 2 x 4 pairs the simulation
-// starts the option sooner.
+// TestIndependent checks by hand that in independent pools every wait of one goes with every wait of the other: in 4 of
+// 2 x 4 pairs the simulation starts the option sooner.
 func TestIndependent(t *testing.T) {
 	request, option := []float64{20, 10}, []float64{1, 30, 15, 16}
 	c := independent(request, option)
 	if got := c.probability(); !near(got, 4.5/9, 1e-12) { // 20 > 1, 15, 16 and 10 > 1
 		t.Errorf("sooner at all with %v, want 4 of 8", got)
 	}
-	// levels .25 and .75 of the request, .125, .375, .625 and .875 of the option
+	// the levels are .25 and .75 of the request, and .125, .375, .625 and .875 of the option
 	pairs := c.served([]float64{0, 1000, 1000, 1000, 1000, 1000}, []float64{0, 0, 0, 900, 900, 900})
 	middle := between(.625, .5, .75, 60, 960)
 	want := []float64{0, 900, 0, middle, 0, 900, 0, middle}
 	if !slices.EqualFunc(pairs.option, want, func(a, b float64) bool { return near(a, b, 1e-9) }) {
 		t.Errorf("the option's waits are %v, want %v", pairs.option, want)
 	}
-	// the four that are sooner, 0 s three times and some 180 s instead of 1000 s, are so materially
+	// The four pairs with a sooner start, 0 s three times and about 180 s instead of 1000 s, are materially sooner.
 	if got := pairs.probability(); !near(got, 4.5/9, 1e-12) {
 		t.Errorf("materially sooner with %v, want 4 of 8", got)
 	}
-	// the differences are 100 s twice, those of the middle twice, and four times 1000 s
+	// The differences are 100 s twice, the two middle ones, and four times 1000 s.
 	if got := pairs.gain(); !near(got, 1000-middle/2, 1e-9) {
 		t.Errorf("gain %v", got)
 	}

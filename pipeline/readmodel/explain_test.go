@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// What is proposed asks for less, from the mildest to the boldest, down to a sixteenth; nodes keep their processors,
-// and what cannot be scaled is left alone.
+// TestCandidates proves that the proposed changes ask for less, from the mildest to the boldest, down to a sixteenth.
+// The processors per node stay the same, and what cannot be scaled does not change.
 func TestCandidates(t *testing.T) {
 	sizes := func(a job.Attributes) (out [][2]int) {
 		for _, o := range smaller(&a, 1./16) {
@@ -46,7 +46,8 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// An option must gain a minute and a fifth in the median, and lose nothing at the levels above.
+// TestMaterial proves that an option must gain a minute and a fifth in the median, and lose nothing at the levels
+// above.
 func TestMaterial(t *testing.T) {
 	than := []float64{0, 100, 1000, 2000, 4000, 8000}
 	for _, c := range []struct {
@@ -65,7 +66,8 @@ func TestMaterial(t *testing.T) {
 	}
 }
 
-// A queue admits what its own bounds do; without a word from the scheduler, what it holds as large and as long.
+// TestElsewhere proves that a queue admits what its own bounds allow. Without a report of the scheduler it admits what
+// it has seen: a job as large and as long.
 func TestElsewhere(t *testing.T) {
 	view := func() *View {
 		return &View{Models: &livemodels.View{}, Declared: []string{"a", "b", "c"},
@@ -106,14 +108,14 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// The main reason is the delay that concerns most processors; a job that ran before the submission and has outlived
-// nine in ten counts, one that came later does not.
+// TestMove proves that the main reason is the delay that concerns most processors. A job that ran before the submission
+// and has outlived nine in ten counts, and one that started later does not.
 func TestMove(t *testing.T) {
 	now := time.Unix(10_000, 0).UTC()
 	v := &View{View: &cluster.View{Pools: []*cluster.Pool{{Has: cluster.Vector{90}}}}}
 	e, _ := engine.New(engine.Config{Capacity: 90})
 	t.Cleanup(e.Close)
-	e.Submit(1, 1, engine.Request{Queue: "q", Procs: 20, Limit: 5000}) // with no history its law ends at the limit
+	e.Submit(1, 1, engine.Request{Queue: "q", Procs: 20, Limit: 5000}) // without history, its law ends at the limit
 	e.Start(1, 1, true)
 	overdue := Pivot{Pivot: e.View(10_000).Pivots(&engine.Request{Queue: "q", Procs: 90})[0],
 		Job: &cluster.Job{ID: "1"}}

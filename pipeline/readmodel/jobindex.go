@@ -7,19 +7,25 @@ import (
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/joblimits"
 )
 
-// jobIndex indexes a view's jobs for the requests to it. It is built at the first request; beyond alone grows
-// afterwards.
+// jobIndex indexes a view's jobs for the requests to it. It is built at the first request; what is computed for
+// some requests only is added by these.
 type jobIndex struct {
 	once sync.Once
 	// running are the running jobs by EngineID.
 	running map[uint64]*cluster.Job
-	// takes are the largest jobs of each queue: none is as large and as long as another. The widest comes first, the
-	// longest last.
+	// takes has the maximal jobs of each queue: no other job of the queue is at least as large and as long. The widest
+	// comes first, the longest last.
 	takes map[string][]shape
-	// beyond are the corrections of the rules' priorities by owner, as far as they were asked for.
+	// beyond caches the corrections of the rules' priorities by owner.
 	beyond sync.Map
+	// rests caches simulated rests of waits by EngineID.
+	rests sync.Map
+	// submissions are the limits on running and waiting jobs.
+	submissionsOnce sync.Once
+	submissions     *joblimits.Set
 }
 
 // shape is a size and a time limit.
@@ -33,8 +39,8 @@ func (c *jobIndex) build(v *cluster.View) {
 	for _, j := range v.Running {
 		c.running[EngineID(j)] = j
 	}
-	// By queue and processors. There are few sizes, so that this takes a third of the time of sorting all jobs, for
-	// which requests would wait.
+	// Grouped by queue and processors. There are few sizes, so this takes a third of the time of sorting all jobs,
+	// during which requests would wait.
 	longest := map[string]map[int]time.Duration{}
 	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range jobs {
@@ -54,8 +60,7 @@ func (c *jobIndex) build(v *cluster.View) {
 	}
 }
 
-// largest returns the sizes with their longest limits of which none is as large and as long as another, the widest
-// first.
+// largest returns the maximal pairs of size and time limit, the widest first.
 func largest(sizes map[int]time.Duration) []shape {
 	var out []shape
 	longest := time.Duration(-1)
@@ -68,7 +73,7 @@ func largest(sizes map[int]time.Duration) []shape {
 	return out
 }
 
-// took reports whether a queue has a job of at least so many processors and at least so long a limit.
+// took reports whether a queue has a job with at least the given number of processors and the given limit.
 func (c *jobIndex) took(queue string, procs int, limit time.Duration) bool {
 	for _, s := range c.takes[queue] {
 		if s.procs < procs {

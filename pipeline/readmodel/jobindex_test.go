@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// The index of a view's jobs says what looking at each of them does: which run, and whether a queue has one that is as
-// large and as long.
+// TestCrowd proves that the index of a view's jobs agrees with a look at each job: which jobs run, and whether a queue
+// has a running or waiting job at least as large and as long as a given one.
 func TestCrowd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := func(name string, from uint64) []*cluster.Job {

@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// MetricQueue returns the queue under which detailed metrics count a queue: itself, or queuenames.Other for one of too
-// many queues.
+// MetricQueue returns the queue under which detailed metrics count a queue: itself, or queuenames.Other if it has no
+// detailed metrics.
 func (v *View) MetricQueue(queue string) string { return v.Names.Metric(queue) }
 
 // MetricQueues returns the queues of detailed metrics, sorted.
@@ -20,14 +20,14 @@ func (v *View) MetricQueues() []string {
 	return slices.Compact(queues)
 }
 
-// MetricScores returns the scores by the queues of detailed metrics. Of errors queuenames.Other has its own alone.
+// MetricScores returns the scores by the queues of detailed metrics. The errors of queuenames.Other are only its own.
 // Readers must not change them.
 func (v *View) MetricScores() map[accuracy.Key]*accuracy.Score {
 	rename := func(k accuracy.Key) accuracy.Key { return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size} }
 	return pooled(v.Scores, rename, accuracy.Sum)
 }
 
-// MetricRecent returns how the newest forecasts turned out by the queues of detailed metrics. Readers must not change
+// MetricRecent returns the figures of the newest forecasts by the queues of detailed metrics. Readers must not change
 // them.
 func (v *View) MetricRecent() map[string]*accuracy.Figures {
 	return pooled(v.Recent, v.MetricQueue, accuracy.SumFigures)
@@ -41,8 +41,8 @@ func (v *View) MetricDecided() (map[accuracy.Key]*accuracy.DecidedCounts, map[st
 		pooled(v.Decided.Newest, v.MetricQueue, accuracy.SumNewest)
 }
 
-// MetricWaiting returns the jobs that wait with a forecast by the queues of detailed metrics, live and replayed apart
-// (index 1), with those that have waited past their quantile as of the view's instant by level.
+// MetricWaiting counts the waiting jobs with a forecast by the queues of detailed metrics, live ones (index 0) and
+// replayed ones (index 1), and by level those that have waited longer than their quantile at the view's instant.
 func (v *View) MetricWaiting() map[string]*[2]accuracy.WaitingPast {
 	out := map[string]*[2]accuracy.WaitingPast{}
 	for i := range v.OpenForecasts {
@@ -56,7 +56,7 @@ func (v *View) MetricWaiting() map[string]*[2]accuracy.WaitingPast {
 	return out
 }
 
-// pooled returns the values under new keys: several under one key are summed, a single one is kept as it is.
+// pooled returns the values under new keys: several values under one key are added up, a single one is kept.
 func pooled[K comparable, V any](values map[K]V, rename func(K) K, sum func([]V) V) map[K]V {
 	groups := make(map[K][]V, len(values))
 	for key, value := range values {

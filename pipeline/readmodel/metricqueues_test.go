@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/queuenames"
 )
 
-// The figures of queues without detailed metrics are summed up, and nothing is lost.
+// TestMetricScores proves that the figures of queues without detailed metrics are summed up without a loss.
 func TestMetricScores(t *testing.T) {
 	v := &View{Names: queuenames.New([]string{"a"}, 1).View(), Scores: map[accuracy.Key]*accuracy.Score{},
 		Recent: map[string]*accuracy.Figures{}}

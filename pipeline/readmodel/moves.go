@@ -29,17 +29,18 @@ const (
 	MovedTime MoveCause = "time"
 )
 
-// Move is what changed for a job between its submission and now. Amounts are processors.
+// Move has the changes for a job between its submission and now. Amounts are processors.
 type Move struct {
 	Cause MoveCause
-	// Lost is what the pool has less, Passed what goes before the job more.
+	// Lost is the reduction of the pool's capacity, Passed the increase of the work ahead of the job.
 	Lost, Passed int
 	// Overrun are the jobs that were running at the submission and that would have ended since with a probability of at
-	// least .9, by what was known of them.
+	// least .9, by the data known then.
 	Overrun []Pivot
 }
 
-// surprise is the probability from which on an end that did not come makes a job an overrun. Our choice.
+// surprise is the minimum probability of an earlier end for a running job to count as an overrun. The value was chosen
+// freely.
 const surprise = .9
 
 // Move compares the view at the submission of a waiting job with the present one. The largest of the delays is the
@@ -51,7 +52,7 @@ func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Mov
 	}
 	waited, over := now.Sub(w.Job.Submit).Seconds(), 0
 	for _, p := range pivots {
-		// what a view cannot know (NaN) is no surprise
+		// NaN (unknown) does not count
 		if ran := p.Age - waited; ran >= 0 && p.Outlived(math.Max(0, waited)) >= surprise {
 			m.Overrun, over = append(m.Overrun, p), over+p.Procs
 		}

@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -10,35 +11,51 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// EngineID names an attempt of a job to the engine. It is even; the next odd number names the tasks of an array but the
-// first.
+// EngineID returns the engine's id of an attempt of a job. It is even; the next odd number is the id of the tasks of an
+// array other than the first.
 func EngineID(j *cluster.Job) uint64 { return j.Seq<<12 | uint64(j.Attempt&0x7ff)<<1 }
 
-// EngineRequest returns a request as the engine takes it.
+// EngineRequest converts a request to the engine's type.
 func EngineRequest(a *job.Attributes) engine.Request {
 	return engine.Request{
 		Queue: a.Queue, User: a.User, App: a.Name, Procs: max(1, a.Procs),
 		Limit: a.TimeLimit.Seconds(), Priority: float64(a.Priority),
-		Account: a.Account, QOS: a.QOS, Nodes: a.Nodes, GPUs: a.GPUs, GPUType: a.GPUType, Memory: a.Memory,
+		Account: a.Account, QOS: a.QOS, Group: a.Group, Nodes: a.Nodes, GPUs: a.GPUs, GPUType: a.GPUType,
+		Memory: a.Memory, Whole: a.Whole,
 	}
 }
 
-// PrioritizedRequest returns a request as the engine takes it, with the priority that the scheduler's rules give it.
-// The rules do not know everything: fair shares may have moved since the scheduler reported them. So the priorities
-// that it reported for the user's other jobs correct them.
+// BeginTime returns the time before which a job may not start, as known at an instant; zero for none. A listing of the
+// queue reports it from the submission on, with the reason BeginTime, or with a limit that the scheduler noticed first.
+// An eligible time alone is not a begin time: for a job that waited for another one, it is the end of that job.
+func BeginTime(j *cluster.Job, at time.Time) time.Time {
+	byLimit := job.CauseOf(j.Reason) == job.LimitReached && j.Eligible.After(at)
+	if j.Held && (j.Reason == "BeginTime" || byLimit) && j.Eligible.After(j.Submit) {
+		return j.Eligible
+	}
+	return time.Time{}
+}
+
+// PrioritizedRequest converts a request to the engine's type, with the priority by the scheduler's rules. The rules are
+// incomplete: fair shares may have changed since the scheduler reported them. So they are corrected by the reported
+// priorities of the user's other jobs.
 func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 	r := EngineRequest(a)
+	if r.Group == "" && r.User != "" && v.Engine != nil { // users rarely name a group: use that of the newest job
+		last, _ := v.Engine.LastRequest(r.User)
+		r.Group = last.Group
+	}
 	if r.Priority == 0 && v.Rules != nil {
 		r.Priority = float64(max(1, v.Rules.Priority(a, 0)+v.beyondRules(a)))
 	}
 	return r
 }
 
-// owner is whose fair share counts.
+// owner is the user and account whose fair share counts.
 type owner struct{ user, account string }
 
 // beyondRules returns by how much the priorities that the scheduler reported exceed those of the rules, for jobs of a
-// user and account. It works that out once for each.
+// user and account. It computes that once for each owner.
 func (v *View) beyondRules(a *job.Attributes) int64 {
 	if a.User == "" {
 		return 0
@@ -53,12 +70,15 @@ func (v *View) beyondRules(a *job.Attributes) int64 {
 	return beyond
 }
 
-// reportedBeyond returns the median over the owner's jobs that wait, since one of them may have a nice value of its
-// own. If none waits it is that of the job that started last, else of the one that came last.
+// reportedBeyond returns the median correction over the owner's waiting jobs, because one of them may have its own nice
+// value. If none waits, it takes the job that started last, else the one submitted last. The priorities of these
+// include an earlier fair share. If that alone explains the correction, it uses the fair share projected to now
+// instead.
 func (v *View) reportedBeyond(of owner) int64 {
 	alike := func(j *cluster.Job) bool {
 		return j.User == of.user && (of.account == "" || j.Account == of.account) &&
-			j.Priority > 0 && !j.Held && j.Procs > 0 && j.Queue != "" // what the rules need is known
+			j.Priority > 0 && !j.Held && j.Procs > 0 && j.Queue != "" && // all inputs of the rules are known
+			(j.Priority > 1 || j.Lowered() <= 0) // lower than that Slurm does not make it
 	}
 	var beyond []int64
 	for _, j := range v.Queued {
@@ -70,6 +90,15 @@ func (v *View) reportedBeyond(of owner) int64 {
 		slices.SortFunc(beyond, cmp.Compare)
 		return beyond[len(beyond)/2]
 	}
+	reported := v.earlierBeyond(of, alike)
+	if projected, known := v.projectedBeyond(of, reported); known {
+		return projected
+	}
+	return reported
+}
+
+// earlierBeyond does the same for the owner's jobs that no longer wait.
+func (v *View) earlierBeyond(of owner, alike func(*cluster.Job) bool) int64 {
 	for _, j := range slices.Backward(v.Running) { // ordered by their starts
 		if alike(j) {
 			return j.Priority - v.Rules.Priority(&j.Attributes, j.Start.Sub(eligibleAt(j)))
@@ -78,7 +107,29 @@ func (v *View) reportedBeyond(of owner) int64 {
 	return v.endedBeyond(of.user)
 }
 
-// endedBeyond returns the same of the user's newest job, which may have ended; 0 where its priority was never told.
+// projectedBeyond returns by how much the owner's present fair share exceeds that of the rules; false if it is unknown,
+// or if the reported priorities show that fair share does not explain the difference.
+func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
+	if v.Engine == nil {
+		return 0, false
+	}
+	factor, weight := v.Engine.ShareFactor(of.account, of.user), float64(v.Facts.Weights.FairShare)
+	if math.IsNaN(factor) {
+		return 0, false
+	}
+	share := weight * v.Rules.Share(of.account, of.user)
+	if implied := share + float64(reported); implied < -shareError*weight || implied > (1+shareError)*weight {
+		return 0, false
+	}
+	return int64(math.Round(weight*factor - share)), true
+}
+
+// shareError is by how much a computed fair-share factor may lie outside 0 to 1: it is reported in hundredths, and the
+// age factor is rounded too.
+const shareError = .03
+
+// endedBeyond does the same for the user's newest job, which may have ended. It returns 0 if the priority was never
+// reported.
 func (v *View) endedBeyond(user string) int64 {
 	if v.Engine == nil {
 		return 0
@@ -90,7 +141,7 @@ func (v *View) endedBeyond(user string) int64 {
 	return int64(last.Priority) - v.Rules.Priority(&job.Attributes{Queue: last.Queue, User: user, Procs: last.Procs}, 0)
 }
 
-// eligibleAt returns since when a job's age counts.
+// eligibleAt returns the time from which a job's age counts.
 func eligibleAt(j *cluster.Job) time.Time {
 	if !j.Eligible.IsZero() {
 		return j.Eligible

@@ -8,9 +8,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline/livemodels"
 )
 
-// ruled is a cluster of 4 nodes of 16 processors whose scheduler orders jobs by its rules. By the manual of Slurm's
-// multifactor plugin, with these weights, a job has 2000 times its user's share, 1000 times its queue's factor as a
-// part of the largest one, 500 times its part of the processors and 10000 for a day of waiting.
+// ruled returns a view of a cluster of 4 nodes of 16 processors whose scheduler orders jobs by its rules. By the manual
+// of Slurm's multifactor plugin, with these weights, a job's priority has four summands: 2000 times its user's share,
+// 1000 times its queue's factor as a part of the largest one, 500 times its part of the processors, and 10000 per day
+// of waiting.
 func ruled(t *testing.T, jobs ...job.Event) *View {
 	t.Helper()
 	f := newFolded(t, livemodels.Config{})
@@ -33,7 +34,7 @@ func ruled(t *testing.T, jobs ...job.Event) *View {
 	return f.view()
 }
 
-// prioritized is a job of ann's with a priority of the scheduler's, which it has at the second of the event.
+// prioritized returns an event of one of ann's jobs, with the scheduler's priority at the second of the event.
 func prioritized(kind job.Kind, id string, second float64, queue string, procs int, priority int64) job.Event {
 	ev := event(kind, id, second)
 	ev.Attributes = job.Attributes{
@@ -42,18 +43,20 @@ func prioritized(kind job.Kind, id string, second float64, queue string, procs i
 	return ev
 }
 
-// TestRequestsHaveReportedShares: fair shares move faster than they are asked for. The priorities that the scheduler
-// reports with jobs tell what they are, so a request of the same user has the priority that the scheduler would give
-// it.
+// TestRequestsHaveReportedShares proves that a request uses shares that the scheduler's reported priorities imply,
+// because fair shares change faster than they are queried. A request of the same user has the priority that the
+// scheduler would give it.
 func TestRequestsHaveReportedShares(t *testing.T) {
-	// Of 16 processors in short without waiting: 1000 + 125 + 2000 x share.
-	submitted := prioritized(job.Submit, "1", 10, "short", 16, 1525) // a share of 0.2, not 1
-	nice := prioritized(job.Submit, "2", 11, "short", 16, 525)       // and a nice value of 1000
+	// 16 processors in short without any wait: 1000 + 125 + 2000 x share.
+	submitted := prioritized(job.Submit, "1", 10, "short", 16, 1525) // a share of 0.2 instead of 1
+	nice := prioritized(job.Submit, "2", 11, "short", 16, 525)       // with a nice value of 1000
+	known, lowest := nice, prioritized(job.Submit, "2", 11, "short", 16, 1)
+	known.Nice, lowest.Nice = 1000, 5000
 	again := prioritized(job.Submit, "3", 11, "short", 16, 1525)
 	held := event(job.Hold, "1", 12)
 	start := event(job.Start, "1", 874) // after 864 s, a hundredth of a day
 	waited := prioritized(job.Update, "1", 874, "short", 16, 1625)
-	// What is asked for: 32 processors in long, 100 + 250 + 2000 x share.
+	// The request: 32 processors in long, 100 + 250 + 2000 x share.
 	ask := job.Attributes{Queue: "long", Procs: 32, User: "ann", TimeLimit: time.Hour}
 	for _, c := range []struct {
 		name string
@@ -73,9 +76,11 @@ func TestRequestsHaveReportedShares(t *testing.T) {
 		{name: "one that has waited", jobs: []job.Event{submitted, waited}, want: 750},
 		{name: "a held one", jobs: []job.Event{submitted, held}, want: 2350},
 		{name: "one of three with a nice value", jobs: []job.Event{submitted, nice, again}, want: 750},
+		{name: "one that is known to have one", jobs: []job.Event{known}, want: 750},
+		{name: "one whose priority says nothing", jobs: []job.Event{lowest}, want: 2350},
 		{name: "a priority of its own", jobs: []job.Event{submitted}, want: 7,
 			as: func(a *job.Attributes) { a.Priority = 7 }},
-		// 100 + 250 + 2000 - 3000 would be no priority
+		// 100 + 250 + 2000 - 3000 is below any priority
 		{name: "below the least", jobs: []job.Event{prioritized(job.Submit, "1", 10, "short", 16, 125)}, want: 1},
 	} {
 		v := ruled(t, c.jobs...)
@@ -83,7 +88,7 @@ func TestRequestsHaveReportedShares(t *testing.T) {
 		if c.as != nil {
 			c.as(&request)
 		}
-		for range 2 { // the second time from what was worked out
+		for range 2 { // the second round uses the cached shares
 			// The scheduler cuts each summand to a whole number.
 			if got := v.PrioritizedRequest(&request).Priority; got < c.want-3 || got > c.want+3 {
 				t.Errorf("%s: a priority of %g, want %g", c.name, got, c.want)

@@ -13,13 +13,13 @@ import (
 )
 
 // Saturation reports whether jobs come to a queue, or to the cluster, faster than they are run. All answers, metrics
-// and the page use this definition. The test is that of Zakay and Feitelson (simulator.Saturation) on the outstanding
-// jobs, submitted and not left, at the beginning of each week: once on the weeks that the history knows, once on
+// and the page use this definition. The test is that of Zakay and Feitelson (simulator.Saturation) on the number of
+// outstanding jobs (submitted and not left) at the beginning of each week: once on the weeks in the history, once on
 // simulated futures of some weeks.
 type Saturation struct {
 	// History is the growth in the history.
 	History Growth
-	// Future is the growth in the simulated futures of FutureWeeks, simulated at At. FutureWeeks is 0 where none were
+	// Future is the growth in the simulated futures of FutureWeeks, simulated at At. FutureWeeks is 0 if none were
 	// simulated.
 	Future      outlook.Growth
 	FutureWeeks int
@@ -29,22 +29,22 @@ type Saturation struct {
 // Growth is the growth of the outstanding jobs in the history.
 type Growth struct {
 	PerWeek float64 // jobs
-	Weeks   int     // weekly counts; the week in which the history begins is left out, since the machine is empty there
+	Weeks   int     // number of weekly counts; the first week of the history is left out, since its machine is empty
 }
 
-// Grew reports whether the history is long enough for the test and the test finds it saturated.
+// Grew reports whether the history is long enough for the test and the test finds saturation.
 func (g Growth) Grew() bool { return g.Weeks >= outlook.LeastSaturationWeeks && g.PerWeek > 1 }
 
-// SaturatedFutures is the share of simulated futures from which on a queue that has grown is called saturated.
+// SaturatedFutures is the minimum share of growing futures for a queue that has grown to count as saturated.
 const SaturatedFutures = 0.5
 
-// Saturated reports whether the outstanding jobs have grown and, where futures were simulated, grow in at least half of
-// them. So no answer calls a queue saturated beside a low probability.
+// Saturated reports whether the outstanding jobs have grown in the history and, if futures were simulated, grow in at
+// least half of them. So no answer reports saturation together with a low probability.
 func (s *Saturation) Saturated() bool {
 	return s.History.Grew() && (s.FutureWeeks == 0 || s.Future.Probability >= SaturatedFutures)
 }
 
-// Saturation returns the saturation of a queue (empty: of the cluster) whose history has grown so.
+// Saturation returns the saturation of a queue (empty: of the cluster) with the given growth in its history.
 func (v *View) Saturation(queue string, history Growth) Saturation {
 	s := Saturation{History: history}
 	o := v.Outlook()
@@ -57,7 +57,8 @@ func (v *View) Saturation(queue string, history Growth) Saturation {
 	return s
 }
 
-// Growth returns the growth of the outstanding jobs of a queue (empty: of all queues): a pass over its history.
+// Growth returns the growth of the outstanding jobs of a queue (empty: of all queues): it takes one pass over the
+// history.
 func (v *View) Growth(queue string) Growth {
 	jobs, origin := v.Models.History.Jobs(queue)
 	if len(jobs) == 0 {
@@ -71,9 +72,9 @@ func (v *View) Growth(queue string) Growth {
 	return Growth{PerWeek: slope, Weeks: len(weekly)}
 }
 
-// outstanding returns how many jobs of a queue were submitted and had not left at the beginning of each week for which
-// the history knows all of them, from the second on: the first begins with an empty machine where the history begins
-// with the log.
+// outstanding returns the number of a queue's outstanding jobs at the beginning of each week for which the history is
+// complete, from the second week on. It leaves out the first week, which begins with an empty machine if the history
+// begins with the log.
 func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
 	since := 0.0
 	if first, ok := v.Models.History.Began(); ok {

@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// weeklyQueue is a view of a queue in whose week w (from 0) load(w) jobs are in the system: each is submitted an hour
-// after a week's beginning, starts at once, and leaves two hours before the week's end unless it is one of those that
-// stay(w) for good.
+// weeklyQueue returns a view of a queue in whose week w (from 0) come(w) jobs arrive. Each is submitted an hour after a
+// week's beginning and starts at once. It leaves two hours before the week's end unless it is one of the stay(w) jobs
+// that stay for good.
 func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 	t.Helper()
 	l := newFolded(t, livemodels.Config{MinSamples: 30, HistoryJobs: 100_000})
@@ -38,8 +38,8 @@ func weeklyQueue(t *testing.T, weeks int, come, stay func(week int) int) *View {
 	return l.view()
 }
 
-// TestAFilledMachineIsNotSaturated: a log begins with an empty machine. That the machine is full a week later, and
-// stays so, is no growth.
+// TestAFilledMachineIsNotSaturated proves that a queue does not count as growing because a log begins with an empty
+// machine, which is full a week later and stays full.
 func TestAFilledMachineIsNotSaturated(t *testing.T) {
 	none := func(int) int { return 0 }
 	for _, c := range []struct {
@@ -59,8 +59,8 @@ func TestAFilledMachineIsNotSaturated(t *testing.T) {
 	}
 }
 
-// TestSaturatedNeedsHistoryAndFutures: a queue that grew is saturated only where at least half of the simulated futures
-// agree, once there are any.
+// TestSaturatedNeedsHistoryAndFutures proves that a queue that grew is saturated only if at least half of the simulated
+// futures agree, once there are any.
 func TestSaturatedNeedsHistoryAndFutures(t *testing.T) {
 	grew, steady := Growth{PerWeek: 4, Weeks: 9}, Growth{PerWeek: 0.5, Weeks: 9}
 	for _, c := range []struct {

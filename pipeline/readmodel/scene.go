@@ -37,8 +37,8 @@ func (v *View) outside(pool *cluster.Pool) func(*cluster.Job) bool {
 	return func(j *cluster.Job) bool { return v.Pool(j.Queue) != pool }
 }
 
-// Scene returns what a request that is submitted at the given instant sees of the pool that it competes for: what runs
-// there, and what goes before it.
+// Scene returns the pool that a request submitted at the given instant competes for, with its running jobs and the
+// waiting jobs ahead of the request.
 func (v *View) Scene(now time.Time, request job.Attributes) *predictor.Scene {
 	scene := v.Pooled(now, request)
 	scene.Ahead = v.Queued

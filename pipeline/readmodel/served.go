@@ -2,6 +2,7 @@ package readmodel
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/waitcast/waitcast/cluster"
@@ -9,13 +10,13 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Served is the forecast of a waiting job as it was made at its submission. It does not change.
+// Served is the forecast of a waiting job as it was made at its submission. It is immutable.
 type Served struct {
 	// At is the instant it was made for.
 	At time.Time
-	// Levels and Quantiles, in seconds, are the forecast; nil where there is none.
+	// Levels and Quantiles, in seconds, are the forecast; nil if there is none.
 	Levels, Quantiles []float64
-	// Reason is the reason why there is none.
+	// Reason is the reason for a missing forecast.
 	Reason string
 	// Ahead is the number of jobs that were ahead, AheadProcs the processors that they asked for.
 	Ahead, AheadProcs int
@@ -27,8 +28,8 @@ type Served struct {
 	Peers []modelstore.Peer
 }
 
-// Rest returns the quantiles, at waittime.Levels, of what is left of the wait of a job that has waited so many seconds;
-// +Inf is never, and all that is known where there is no forecast.
+// Rest returns the quantiles, at waittime.Levels, of the remaining wait of a job that has waited for the given number
+// of seconds. +Inf means never; without a forecast all are +Inf.
 func (s *Served) Rest(waited float64) []float64 {
 	d, err := waittime.NewDistribution(s.Levels, waittime.Rising(s.Quantiles))
 	if err != nil {
@@ -40,6 +41,65 @@ func (s *Served) Rest(waited float64) []float64 {
 	}
 	return d.Rest(waited)
 }
+
+// RestOf returns the same for a job at an instant. If the job has a future begin time that became known only after its
+// forecast was made, the forecast counts from the begin time.
+func (s *Served) RestOf(j *cluster.Job, now time.Time) []float64 {
+	begin := BeginTime(j, now)
+	ahead := begin.Sub(now).Seconds()
+	known := s.Quantiles == nil || s.Quantiles[0] >= begin.Sub(j.Submit).Seconds()-beginError
+	if ahead <= 0 || known {
+		return s.Rest(math.Max(0, now.Sub(j.Submit).Seconds()))
+	}
+	rest := slices.Clone(s.Quantiles)
+	for i := range rest {
+		rest[i] += ahead
+	}
+	return rest
+}
+
+// RestOf returns the same, except for a job that was held when by its forecast it should have started. That forecast no
+// longer applies, so the rest is that of the view's simulated futures, in which the job has its place in the queue. In
+// large pools, and for an array, which has forecasts of its last task, the rest is still that of the forecast.
+func (v *View) RestOf(s *Served, j *cluster.Job, now time.Time) []float64 {
+	if v.Engine == nil || j.Held || j.Tasks > 1 || s.Quantiles == nil ||
+		s.Quantiles[0] >= j.Eligible.Sub(j.Submit).Seconds()-beginError {
+		return s.RestOf(j, now)
+	}
+	simulated := v.simulatedRest(j)
+	if simulated == nil {
+		return s.RestOf(j, now)
+	}
+	rest := slices.Clone(simulated)
+	for i := range rest {
+		rest[i] = math.Max(0, rest[i]-math.Max(0, now.Sub(v.At).Seconds()))
+	}
+	return rest
+}
+
+// simulatedRest returns the quantiles, at waittime.Levels, of the wait of a job from the view's instant on, in the
+// simulated futures; nil if they are not known. It computes that once for each job.
+func (v *View) simulatedRest(j *cluster.Job) []float64 {
+	id := EngineID(j)
+	known := &v.index().rests
+	if rest, ok := known.Load(id); ok {
+		return rest.([]float64)
+	}
+	var rest []float64
+	if waits := v.Engine.WaitsOfJob(j.Queue, id); len(waits) > 0 {
+		slices.Sort(waits)
+		rest = waittime.Levels()
+		for i, level := range rest {
+			rest[i] = waits[min(len(waits)-1, int(level*float64(len(waits))))]
+		}
+	}
+	known.Store(id, rest)
+	return rest
+}
+
+// beginError is by how many seconds the first quantile of a forecast that includes a begin time may lie before it:
+// listings have whole seconds.
+const beginError = 1
 
 // Forecasts are the forecasts of waiting jobs. A published map never changes.
 type Forecasts map[JobKey]*Served
@@ -55,7 +115,7 @@ func KeyOf(j *cluster.Job) JobKey { return JobKey{j.Seq, j.Attempt} }
 
 // Reasons why a job that waits has no forecast yet.
 const (
-	// NotYet: the instant of its submission is not over.
+	// NotYet: the instant of its submission is not over yet.
 	NotYet = "pending"
 	// NotKnown: its size or its queue is not known yet.
 	NotKnown = "unknown"

@@ -18,7 +18,7 @@ type Option struct {
 	job.Attributes
 	// Quantiles is the forecast in seconds, at waittime.Levels.
 	Quantiles []float64
-	// Probability is that of a materially sooner start, from LeastProbability up to but not 1.
+	// Probability is the probability of a materially sooner start, at least LeastProbability and below 1.
 	Probability float64
 	// Gain is the median of the difference in seconds; +Inf if the request itself never starts. It is between half and
 	// twice the difference of the medians.
@@ -33,23 +33,23 @@ const (
 )
 
 const (
-	// LeastProbability is the probability of a materially sooner start from which on an option is proposed.
+	// LeastProbability is the minimum probability of a materially sooner start for an option to be proposed.
 	LeastProbability = .9
-	// DefaultKeep is the part of a request's size and time limit that an option keeps at least.
+	// DefaultKeep is the default of SoonerQuery.Keep.
 	DefaultKeep = .25
-	// mostQueues is the maximum number of queues that are tried, mostForecasts that of candidates of a kind that are
-	// forecast.
+	// mostQueues is the maximum number of queues that are tried, mostForecasts the maximum number of candidates of each
+	// kind that are forecast.
 	mostQueues, mostForecasts = 8, 4
 )
 
-// SoonerQuery asks for requests that would start materially sooner than another one.
+// SoonerQuery is a query for requests that would start materially sooner than a given one.
 type SoonerQuery struct {
 	Request *job.Attributes
 	// Wait is the forecast of the request in seconds, at waittime.Levels.
 	Wait []float64
-	// Job is the request's job if it waits already; an option is submitted in its stead. Nil for none.
+	// Job is the job of the request if it waits already; an option would replace it. Nil for none.
 	Job *cluster.Job
-	// Keep is the part of the processors and of the time limit that an option keeps at least, in (0, 1].
+	// Keep is the minimum part of the processors and of the time limit that an option keeps, in (0, 1].
 	Keep float64
 	// Takes reports whether a request could ever start.
 	Takes func(*job.Attributes) bool
@@ -57,8 +57,8 @@ type SoonerQuery struct {
 
 // Sooner returns requests that would start materially sooner than the given one, at most one of each kind: a smaller
 // one, one with a shorter time limit, one to another queue that takes such jobs. The simulation plays all of them in
-// the same futures, see coupling. Of those that gain about as much it returns the one that gives up least. Whether the
-// job can do with less is not known here.
+// the same futures, see coupling. Of options with about equal gain it returns the one with the smallest reduction.
+// Whether the job can run with less is unknown here.
 func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
 		return nil
@@ -79,22 +79,41 @@ func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	return out
 }
 
+// WithLimit compares a request with the same one under another time limit, even if it does not start sooner; false if
+// that is impossible. Keep and Takes of the query do not count.
+func (v *View) WithLimit(now time.Time, q *SoonerQuery, limit time.Duration) (Option, bool) {
+	if v.Engine == nil || len(q.Wait) <= waittime.Median {
+		return Option{}, false
+	}
+	c := comparison{View: v, SoonerQuery: q, now: now}
+	if !c.play() {
+		return Option{}, false
+	}
+	o := Option{Changes: ChangeLimit, Attributes: *q.Request}
+	o.TimeLimit = limit
+	one, ok := c.simulate(o)
+	if !ok || !c.forecast(&one) {
+		return Option{}, false
+	}
+	return one.Option, true
+}
+
 // comparison compares a request with options.
 type comparison struct {
 	*View
 	*SoonerQuery
 	now     time.Time
-	futures *engine.Futures // of the options
-	waits   []float64       // of the request, by future
+	futures *engine.Futures // futures of the options
+	waits   []float64       // waits of the request, by future
 }
 
-// play plays the request; false where that is not possible.
+// play simulates the request; false if that is impossible.
 func (c *comparison) play() bool {
 	c.futures = c.Engine.Futures()
 	if c.Job != nil {
 		c.futures, c.waits = c.Engine.FuturesWithout(EngineID(c.Job)), c.Engine.WaitsOfJob(c.Job.Queue, EngineID(c.Job))
 	}
-	if c.waits == nil { // no job, or one in a large pool: as if it were submitted now
+	if c.waits == nil { // no such job, or a job in a large pool: simulate as if it was submitted now
 		r := c.PrioritizedRequest(c.Request)
 		c.waits = c.Engine.Futures().Waits(&r)
 	}
@@ -108,27 +127,17 @@ type candidate struct {
 	gain float64 // of the simulated medians
 }
 
-// best returns one of the options, which are ordered from the mildest to the boldest, if its forecast is material. The
-// simulation alone, which is cheap, orders them: first those whose median gains at least half of the largest gain, from
-// the mildest on, then milder ones.
+// best returns one of the options, which are sorted from the smallest change to the largest, if its forecast is
+// material. The cheap simulation decides the order in which they are forecast: first those whose median gains at least
+// half of the largest gain, from the smallest change on, then smaller changes.
 func (c *comparison) best(options []Option) (Option, bool) {
 	var all []candidate
 	most := 0.
 	for _, o := range options {
-		r := c.PrioritizedRequest(&o.Attributes)
-		waits := c.futures.Waits(&r)
-		if waits == nil {
+		one, ok := c.simulate(o)
+		if !ok || one.probability() < LeastProbability {
 			continue
 		}
-		couple := independent
-		if c.Engine.SamePool(o.Queue, c.Request.Queue) && len(waits) == len(c.waits) {
-			couple = sameFutures
-		}
-		one := candidate{Option: o, coupling: couple(c.waits, waits)}
-		if one.probability() < LeastProbability {
-			continue
-		}
-		one.gain = median(slices.Clone(c.waits)) - median(waits)
 		most = max(most, one.gain)
 		all = append(all, one)
 	}
@@ -139,15 +148,30 @@ func (c *comparison) best(options []Option) (Option, bool) {
 	slices.Reverse(all[:mild])
 	all = append(all[mild:], all[:mild]...)
 	for i := range all[:min(len(all), mostForecasts)] {
-		if c.forecast(&all[i]) {
+		if c.forecast(&all[i]) && proposed(&all[i].Option, c.Wait) {
 			return all[i].Option, true
 		}
 	}
 	return Option{}, false
 }
 
-// forecast forecasts a candidate like any request, couples it with the request, and reports whether it is to be
-// proposed.
+// simulate simulates an option in the futures of the request; false if that is impossible.
+func (c *comparison) simulate(o Option) (candidate, bool) {
+	r := c.PrioritizedRequest(&o.Attributes)
+	waits := c.futures.Waits(&r)
+	if waits == nil {
+		return candidate{}, false
+	}
+	couple := independent
+	if c.Engine.SamePool(o.Queue, c.Request.Queue) && len(waits) == len(c.waits) {
+		couple = sameFutures
+	}
+	one := candidate{Option: o, coupling: couple(c.waits, waits)}
+	one.gain = median(slices.Clone(c.waits)) - median(waits)
+	return one, true
+}
+
+// forecast forecasts a candidate like any request and couples it with the request; false if there is no forecast.
 func (c *comparison) forecast(o *candidate) bool {
 	r := c.PrioritizedRequest(&o.Attributes)
 	if o.Quantiles = c.Engine.Forecast(&r).Quantiles; o.Quantiles == nil {
@@ -158,17 +182,18 @@ func (c *comparison) forecast(o *candidate) bool {
 	}
 	pairs := o.served(c.Wait, o.Quantiles)
 	o.Probability, o.Gain = pairs.probability(), pairs.gain()
-	return proposed(&o.Option, c.Wait)
+	return true
 }
 
-// proposed reports whether an option is worth proposing beside the forecast of the request: probable enough, and in
-// accord with both forecasts.
+// proposed reports whether an option should be proposed: its gain is probable enough and consistent with both
+// forecasts.
 func proposed(o *Option, than []float64) bool {
 	return o.Probability >= LeastProbability && material(than, o.Quantiles) &&
 		agrees(o.Gain, than[waittime.Median]-o.Quantiles[waittime.Median])
 }
 
-// material reports whether quantiles are materially sooner than others: the median is, and .75 and .9 are not later.
+// material reports whether quantiles are materially sooner than others: the median is sooner, and the quantiles at 0.75
+// and 0.9 are not later.
 func material(than, q []float64) bool {
 	for i := waittime.Median + 1; i < len(q) && i <= waittime.Median+2; i++ {
 		if q[i] > than[i] {
@@ -178,13 +203,13 @@ func material(than, q []float64) bool {
 	return materially(q[waittime.Median], than[waittime.Median])
 }
 
-// agrees reports whether the median of a difference and the difference of the medians, which is positive, say the same:
-// neither is more than twice the other. Two such numbers may differ, since a wait may gain most where it is long.
+// agrees reports whether the median of the difference and the (positive) difference of the medians are consistent:
+// neither is more than twice the other. They may differ because long waits may gain more than short ones.
 func agrees(gain, ofMedians float64) bool { return gain >= ofMedians/2 && gain/2 <= ofMedians }
 
-// smaller returns smaller sizes: powers of two and simple parts, the largest first, that keep at least a part of the
-// processors. A job of several nodes keeps the processors of each. A job that asks for GPUs or memory keeps its size,
-// since it is not known how they would shrink with it.
+// smaller returns smaller sizes that keep at least the given part of the processors: powers of two and simple
+// fractions, largest first. A job on several nodes keeps its processors per node. A job that requests GPUs or memory
+// keeps its size, since it is unknown how these would shrink with it.
 func smaller(a *job.Attributes, keep float64) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
 		return nil
@@ -216,15 +241,20 @@ func smaller(a *job.Attributes, keep float64) []Option {
 	return out
 }
 
-// shorter returns shorter time limits that users round to, the longest first, that keep at least a part of the limit;
-// of a request without one: from an hour on.
-func shorter(a *job.Attributes, keep float64) []Option {
+// RoundLimits returns the time limits that users round to, the longest first.
+func RoundLimits() []time.Duration {
 	const day = 24 * time.Hour
-	var out []Option
-	for _, limit := range []time.Duration{
+	return []time.Duration{
 		7 * day, 4 * day, 2 * day, day, 12 * time.Hour, 8 * time.Hour, 4 * time.Hour, 2 * time.Hour, time.Hour,
 		30 * time.Minute, 15 * time.Minute, 10 * time.Minute, 5 * time.Minute,
-	} {
+	}
+}
+
+// shorter returns shorter time limits that users round to, longest first, that keep at least the given part of the
+// limit; for a request without a limit, at least an hour.
+func shorter(a *job.Attributes, keep float64) []Option {
+	var out []Option
+	for _, limit := range RoundLimits() {
 		if a.TimeLimit > 0 && (limit >= a.TimeLimit || limit.Seconds() < keep*a.TimeLimit.Seconds()) ||
 			a.TimeLimit == 0 && limit < time.Hour {
 			continue
@@ -236,8 +266,8 @@ func shorter(a *job.Attributes, keep float64) []Option {
 	return out
 }
 
-// elsewhere returns the same request to other queues that take such jobs: by the rules of the scheduler if it reports
-// them, else because a job as large and as long waits or runs there now.
+// elsewhere returns the same request for other queues that accept such jobs. If the scheduler reports its rules, they
+// decide. Otherwise a queue accepts it if a job at least as large and as long waits or runs there now.
 func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool) []Option {
 	reported := map[string]bool{}
 	if v.Facts != nil {
@@ -269,7 +299,7 @@ func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool)
 	return out
 }
 
-// admits reports whether a queue lets a request start, by its own bounds.
+// admits reports whether the limits of a queue allow a request to start.
 func admits(q *job.QueueFacts, a *job.Attributes) bool {
 	switch {
 	case q.Down, q.Closed:

@@ -27,7 +27,7 @@ const (
 // NotFittedError is the error of a live model that has not learned enough to draw jobs from it.
 type NotFittedError struct {
 	Model, Queue string
-	// Why is what is missing.
+	// Why is the missing part.
 	Why string
 }
 
@@ -42,7 +42,7 @@ func (e *NotFittedError) Error() string {
 
 // SyntheticJob is one drawn job.
 type SyntheticJob struct {
-	Submit  float64 // seconds since the workload's start, never falling
+	Submit  float64 // seconds since the workload's start, nondecreasing
 	Procs   int     // at least 1
 	Runtime float64 // seconds, at least 0
 	Limit   float64 // time limit in seconds, 0 if the model has none
@@ -50,10 +50,10 @@ type SyntheticJob struct {
 	Queue   int64   // number in Synthetic.Queues; -1 if the model has none
 }
 
-// Synthetic is a workload drawn from the live models. It is for one goroutine.
+// Synthetic is a workload drawn from the live models. It is not safe for concurrent use.
 type Synthetic struct {
-	// Start is the instant of time 0. It is later than the view: a midnight of the cluster's zone or, with users, whole
-	// weeks after their history began.
+	// Start is the instant of time 0. It is after the view: a midnight of the cluster's zone or, for the model of
+	// users, whole weeks after the history began.
 	Start time.Time
 	// Machine is the number of processors of the cluster, 0 if it is not known.
 	Machine int
@@ -65,15 +65,15 @@ type Synthetic struct {
 // Next draws the next job; false if no more come.
 func (s *Synthetic) Next() (SyntheticJob, bool) { return s.next() }
 
-// The streams of random numbers that one seed gives.
+// The streams of random numbers of one seed.
 const (
 	streamJobs = iota + 1
 	streamArrivals
 	streamSizes
 )
 
-// Synthetic returns a workload drawn from a model of a queue (empty: of all queues together). It is the same for the
-// same seed and view. The error is a *NotFittedError if the model has not learned enough.
+// Synthetic returns a workload drawn from a model of a queue (empty: of all queues together). Equal seeds and views
+// give the same workload. The error is a *NotFittedError if the model has not learned enough.
 func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
 	if v.At.IsZero() || v.Models.Of(queue) == nil {
 		return nil, &NotFittedError{model, queue, "no job of it has been seen yet"}
@@ -121,7 +121,7 @@ func (v *View) drawLublin(s *Synthetic, queue string, rng func(uint64) *rand.Ran
 	return nil
 }
 
-// arrivals returns the submissions, by Lublin and Feitelson, for models that have none of their own.
+// arrivals returns submissions by the model of Lublin and Feitelson, for models without arrivals of their own.
 func arrivals(fit *livemodels.LublinFit, rng *rand.Rand) (func() float64, error) {
 	if fit.NoArrivals != "" {
 		return nil, errors.New("arrivals: " + fit.NoArrivals)
@@ -140,7 +140,7 @@ func (v *View) drawMarkov(s *Synthetic, queue string, rng func(uint64) *rand.Ran
 	if err != nil {
 		return err
 	}
-	g, err := markov.NewGenerator(v.Models.Of(queue).Chains, rng(streamJobs))
+	g, err := markov.NewGenerator(v.Models.Of(queue).Chains, rng(streamJobs), markov.WithJointSizes())
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (v *View) downey(queue string, serial float64) ([]uniformlog.Model, error) 
 			errs = append(errs, fmt.Errorf("%s jobs: %w", livemodels.Classes()[i], l.Err))
 		}
 	}
-	const few = .05 // a share of jobs that may live by another class's law
+	const few = .05 // share of jobs that may use another class's law
 	share := [...]float64{serial, 1 - serial}
 	if len(missing) == len(laws) || len(missing) > 0 && share[missing[0]] > few {
 		return laws, errors.Join(errs...)

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// TestTeachingConditions proves that the condition of a history says whether it is learnt, or whether forecasts go on
-// without it, and how far the state is that replaces the one that is lacking.
+// TestTeachingConditions proves that the condition of a history says whether the history is being learnt or forecasts
+// continue without it, and how far the replacing state is.
 func TestTeachingConditions(t *testing.T) {
 	for _, c := range []struct {
 		teaching readmodel.Teaching

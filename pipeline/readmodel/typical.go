@@ -11,7 +11,7 @@ import (
 )
 
 // typicalHistory is the number of newest jobs that left from which typical jobs are computed: some days of a busy
-// cluster. Our choice.
+// cluster. The value was chosen freely.
 const typicalHistory = 5000
 
 // Typical is a typical job of one queue and size class.
@@ -19,7 +19,7 @@ type Typical struct {
 	accuracy.Key
 	// Jobs is the number of jobs from which it was computed.
 	Jobs int
-	// Procs and TimeLimit are the medians, of an even number the lower of the two. TimeLimit is 0 if no job has one.
+	// Procs and TimeLimit are medians, the lower one if the number is even. TimeLimit is 0 if no job has one.
 	Procs     int
 	TimeLimit time.Duration
 }
@@ -37,8 +37,8 @@ func (p *sizeSample) add(procs int, limit time.Duration) {
 	}
 }
 
-// Typical returns a typical job of each queue and size class, from the jobs that run, wait, or were among the newest
-// 5000 of the cluster that left. It returns at most so many, those with the most jobs first.
+// Typical returns a typical job of each queue and size class, computed from running and waiting jobs and the newest
+// 5000 of the cluster that left. It returns at most the given number, those with the most jobs first.
 func (v *View) Typical(most int) []Typical {
 	samples := map[accuracy.Key]*sizeSample{}
 	add := func(queue string, procs int, limit time.Duration) {

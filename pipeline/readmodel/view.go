@@ -1,5 +1,5 @@
-// Package readmodel holds the immutable picture of one cluster that readers get, and the questions that can be asked of
-// it. It has no writer, no learner and no lock: any goroutine may use a View for any time.
+// Package readmodel has the immutable view of one cluster that readers get, and the queries on it. It has no writer, no
+// learner and no lock: a View is safe for concurrent use and can be kept for any time.
 package readmodel
 
 import (
@@ -24,67 +24,70 @@ import (
 	"github.com/waitcast/waitcast/predictor/ruletext"
 )
 
-// View is the immutable picture of one cluster that readers get: nothing in it changes once it is published.
+// View is the immutable view of one cluster that readers get.
 type View struct {
 	*cluster.View
-	// Seq is the number of the newest journal entry behind the view.
+	// Seq is the number of the newest journal entry that the view includes.
 	Seq int64
 	// Published is the wall-clock time of publication.
 	Published time.Time
 	Models    *livemodels.View
 	// Engine forecasts a request as if it were submitted at the newest instant; nil if no forecasts are made.
 	Engine *engine.View
-	// RuleTexts are the rules by which the engine's view plays its pools, in words. Readers must not change them.
-	RuleTexts map[pools.StartRules]*ruletext.Rules
-	// Learning reports what the engine does beside answering; zero if no forecasts are made.
-	Learning engine.Stats
-	// Forecasts are those of the waiting jobs, as they were made at their submissions.
-	Forecasts Forecasts
-	// Load gives the newest forecast of the load, which is made beside the views; nil if the load is not forecast.
-	Load *loadforecast.Published
-	jobs *jobIndex // of its jobs
-	// Drifts are the changes that the engine noticed: of all jobs first, then of each queue. Readers must not change
+	// RuleTexts describe in words the rules by which the engine's view simulates its pools. Readers must not change
 	// them.
+	RuleTexts map[pools.StartRules]*ruletext.Rules
+	// Learning reports the state of the engine's learning; zero if no forecasts are made.
+	Learning engine.Stats
+	// Forecasts are the forecasts of the waiting jobs, as made at their submissions.
+	Forecasts Forecasts
+	// Load gives access to the newest forecast of the load, which is not part of the view; nil if the load is not
+	// forecast.
+	Load *loadforecast.Published
+	jobs *jobIndex // index of its jobs
+	// Drifts are the changes of behaviour that the engine noticed: first of all jobs, then of each queue. Readers must
+	// not change them.
 	Drifts []ensemble.Drift
 	// Scores are those of the forecasts so far, per queue and size class. Readers must not change them.
 	Scores map[accuracy.Key]*accuracy.Score
 	// Recent has the scores of the newest forecasts per queue, up to 1000 of them. Readers must not change it.
 	Recent map[string]*accuracy.Figures
-	// Decided is what became of the quantiles of forecasts, as of the view's instant. Readers must not change it.
+	// Decided has the outcomes of the quantiles of forecasts, as of the view's instant. Readers must not change it.
 	Decided accuracy.Decided
-	// OpenForecasts are those of the jobs that wait, tasks of arrays too, in no order. Readers must not change them.
+	// OpenForecasts are the forecasts of the waiting jobs, including tasks of arrays, in no particular order. Readers
+	// must not change them.
 	OpenForecasts []accuracy.Waiting
 	// Refused is the number of changes from which the models could not learn, since the start of the process.
 	Refused int64
 	// Open is the number of forecasts whose jobs still wait.
 	Open int
-	// Sources are the states of the readings of the cluster's logs. Readers must not change them.
+	// Sources are the states of the cluster's sources. Readers must not change them.
 	Sources []SourceStatus
 	// Declared are the configured queues, whether a job has been seen there or not.
 	Declared []string
-	// Names reports which queues have a place of their own and which share queuenames.Other.
+	// Names reports which queues are counted separately and which share queuenames.Other.
 	Names queuenames.View
-	// Teaching is how far the cluster's history is learnt that the view does not know yet; nil if there is none.
+	// Teaching is the progress of learning a history that the view does not include yet; nil if there is none.
 	Teaching *Teaching
 }
 
-// Teaching is how far a history is learnt, beside the view that is published meanwhile.
+// Teaching is the progress of learning a history in the background.
 type Teaching struct {
-	// Began is when it began.
+	// Began is the time at which it began.
 	Began time.Time
-	// Done is the number of events of history and journal that were replayed, of Total.
+	// Done is the number of replayed events of history and journal, Total the number of all.
 	Done, Total int64
-	// Remaining is about how long it takes still, by what it took so far; 0 while nothing can be said.
+	// Remaining is the estimated remaining time; 0 while there is no estimate.
 	Remaining time.Duration
-	// Usable is false while there is no other state to answer from, because a changed configuration or a newer program
-	// shapes the state anew.
+	// Usable is false while no other state can serve answers, because the configuration or the program version has
+	// changed.
 	Usable bool
-	// Failure is why it cannot be learnt; empty while it can. If no other state is usable either, one is built from the
-	// journal alone, and the numbers above are of that.
+	// Failure is the reason why it cannot be learnt; empty if it can. If no other state is usable either, one is built
+	// from the journal alone, and the numbers above refer to that.
 	Failure string
 }
 
-// New returns a view with the given contents, which must not change any more.
+// New returns a view with the given contents, which must not be changed afterwards.
 func New(contents View) *View {
 	contents.jobs = &jobIndex{}
 	return &contents
@@ -93,7 +96,7 @@ func New(contents View) *View {
 // index returns the index of the view's jobs. It builds the index at the first call.
 func (v *View) index() *jobIndex {
 	c := v.jobs
-	if c == nil { // a view that New did not make
+	if c == nil { // a view that was not made by New
 		c = &jobIndex{}
 	}
 	c.once.Do(func() { c.build(v.View) })
@@ -105,9 +108,9 @@ func (v *View) HasQueue(name string) bool {
 	return slices.Contains(v.Declared, name) || v.Models.Queue(name) != nil
 }
 
-// QueueOf returns the queue under which the jobs of a named queue are counted: the queue itself, queuenames.Other where
-// the limit of queues gave the name no place, or that of collector.ReservationQueue for the queue of a reservation. ok
-// is false for a name that was never seen.
+// QueueOf returns the queue under which the jobs of a named queue are counted: the queue itself, queuenames.Other if
+// the limit of queues was reached, or that of collector.ReservationQueue for the queue of a reservation. ok is false
+// for a name that was never seen.
 func (v *View) QueueOf(name string) (queue string, ok bool) {
 	switch {
 	case v.HasQueue(name):
@@ -122,13 +125,13 @@ func (v *View) QueueOf(name string) (queue string, ok bool) {
 	return "", false
 }
 
-// listed reports whether the scheduler lists the queue among its own, though no job of it may have been seen.
+// listed reports whether the scheduler lists the queue, even if no job was seen there.
 func (v *View) listed(name string) bool {
 	return v.Facts != nil && slices.ContainsFunc(v.Facts.Queues, func(q job.QueueFacts) bool { return q.Name == name })
 }
 
-// LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of queues
-// and have a name that has no place now.
+// LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of
+// queues, so that its name is not counted separately now.
 func (v *View) LedgerQueue(name string) string {
 	if v.Names.Folded == 0 || v.HasQueue(name) {
 		return name
@@ -185,13 +188,13 @@ func (v *View) Scored() (scored int64, median float64) {
 	return scored, accuracy.MedianError(v.Scores)
 }
 
-// ScoredLive returns, over all queues, the number of scored forecasts that were made as it happened.
+// ScoredLive returns, over all queues, the number of scored forecasts that were made live.
 func (v *View) ScoredLive() int64 {
 	_, live := accuracy.Counts(v.Scores)
 	return live
 }
 
-// Policy returns the policy by which the forecasts simulate the pool of a queue, and where that is known from.
+// Policy returns the policy by which the forecasts simulate the pool of a queue, and the origin of that policy.
 func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	if v.Engine == nil {
 		return forward.EASY, pools.PolicyAssumed
@@ -199,7 +202,7 @@ func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	return v.Engine.Policy(queue)
 }
 
-// StartRules returns what is known of the rules by which the jobs of a queue start, nil if no forecasts are made.
+// StartRules returns the known rules by which the jobs of a queue start, nil if no forecasts are made.
 func (v *View) StartRules(queue string) *ruletext.Rules {
 	if v.Engine == nil {
 		return nil
@@ -233,11 +236,11 @@ func (v *View) LoadForecasts() (made, failures int64) {
 	return v.Load.Counts()
 }
 
-// Served returns the forecast of a waiting job. It is nil if there will be none because the submission became known
-// afterwards.
+// Served returns the forecast of a waiting job. It is nil if there is none because the submission became known too
+// late.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts[KeyOf(j)] }
 
-// Conditions returns what is wrong with the cluster's sources.
+// Conditions returns the conditions of the cluster's sources.
 func (v *View) Conditions() []Condition {
 	var out []Condition
 	for i := range v.Sources {
@@ -263,9 +266,9 @@ func (v *View) Conditions() []Condition {
 	return out
 }
 
-// StandIn returns the source that is followed in the place of one that cannot be read, nil if there is none: both are
-// logs that the hosts of a scheduler's servers write in turn, and the other has spoken since this one could not be read
-// any more, or at all if this one never was.
+// StandIn returns the source that replaces an unreadable one, or nil if there is none. Both are logs that the servers
+// of a scheduler write in turn. The replacing log must have delivered lines after the other one became unreadable, or
+// at any time if the other one was never readable.
 func (v *View) StandIn(s *SourceStatus) *SourceStatus {
 	hidden := s.Unreadable()
 	if !s.InTurn || hidden == nil {
@@ -319,7 +322,7 @@ func (t *Teaching) condition() *Condition {
 	return c
 }
 
-// ShareDone says how much of some work is done, in percent, and about how long the rest takes; 0 is not known.
+// ShareDone formats progress: the done part in percent, and the estimated remaining time; 0 means unknown.
 func ShareDone(done, total int64, remaining time.Duration) string {
 	text := fmt.Sprintf("%d %% done", 100*done/total)
 	switch {

@@ -4,15 +4,16 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// Waiting is a waiting job of a view with what is ahead of it now.
+// Waiting is a waiting job of a view with the number of jobs ahead of it now.
 type Waiting struct {
 	Job *cluster.Job
-	// Ahead are the jobs that go before it in its pool, each task of an array one, and AheadProcs what they ask for.
+	// Ahead is the number of jobs that go before it in its pool, where each task of an array counts as one. AheadProcs
+	// is the sum of their requested processors.
 	Ahead, AheadProcs int
 }
 
-// Waiting returns the waiting jobs in the order of their submissions, held ones too. What is ahead of each follows the
-// rules of the scheduler where those are known.
+// Waiting returns the waiting jobs in the order of their submissions, held ones too. The jobs ahead follow from the
+// rules of the scheduler if those are known.
 func (v *View) Waiting() []Waiting {
 	out := make([]Waiting, len(v.Queued))
 	place := make(map[*cluster.Job]int, len(v.Queued))

@@ -11,12 +11,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// nanLaw is a law that is none.
+// nanLaw is a law whose results are NaN.
 type nanLaw struct{ advice.Fixed }
 
 func (nanLaw) Quantile(float64) float64 { return math.NaN() }
 
-// Each bad candidate is refused by name, place and field.
+// TestBadCandidates proves that each bad candidate is refused with its name, place and field.
 func TestBadCandidates(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for field, changes := range map[string][]func(c *advice.Candidate){
@@ -68,7 +68,8 @@ func TestBadCandidates(t *testing.T) {
 	}
 }
 
-// Each bad objective is refused by its field, a deadline in the past by itself.
+// TestBadObjectives proves that each bad objective is refused with its field, and a deadline in the past with an error
+// of its own.
 func TestBadObjectives(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	for field, objectives := range map[string][]advice.Objective{
@@ -101,8 +102,8 @@ func TestBadObjectives(t *testing.T) {
 	}
 }
 
-// Whatever numbers there are, NaN and infinity among them, a choice is an error or free of NaN where it says so, with
-// probabilities between 0 and 1.
+// TestNoNaN proves that for any numbers, including NaN and infinity, a choice is an error or free of NaN where it
+// promises that, with probabilities between 0 and 1.
 func TestNoNaN(t *testing.T) {
 	any := rapid.OneOf(rapid.Float64(), rapid.Float64Range(0, 1e5),
 		rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, 1}))

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// benchCandidates are sizes of one job in so many pools, with waits that grow with the size.
+// benchCandidates returns sizes of one job in that many pools, with waits that grow with the size.
 func benchCandidates(b *testing.B, n, pools int, spread float64, futures bool) []advice.Candidate {
 	rng := rand.New(rand.NewPCG(1, 1))
 	common := make([]float64, 100)
@@ -41,7 +41,7 @@ func benchCandidates(b *testing.B, n, pools int, spread float64, futures bool) [
 	return c
 }
 
-// 256 or 64 candidates with 100 replicas each, or with six quantiles.
+// BenchmarkChoose measures 256 or 64 candidates with 100 replicas each, or with six quantiles.
 func BenchmarkChoose(b *testing.B) {
 	for _, c := range []struct {
 		name     string
@@ -63,7 +63,7 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// The law of six quantiles.
+// BenchmarkNewDistribution measures making the law of six quantiles.
 func BenchmarkNewDistribution(b *testing.B) {
 	for b.Loop() {
 		must[*waittime.Distribution](b)(waittime.NewDistribution(waittime.Levels(),

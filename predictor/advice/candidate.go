@@ -8,41 +8,42 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Candidate is one thing that could be asked for: a size in a queue of a cluster.
+// Candidate is one possible request: a size in a queue of a cluster.
 type Candidate struct {
 	// Name identifies it, in errors and for Steady.
 	Name string
-	// Pool names the processors that it competes for. Candidates of one pool wait in the same futures, those of
-	// different pools in independent ones.
+	// Pool is the name of the pool that it competes for. Waits of candidates of one pool belong to the same futures;
+	// those of different pools are independent.
 	Pool  string
 	Procs int
 	// MaxProcs is the largest size that its queue or machine takes, 0 for unknown.
 	MaxProcs int
 	Wait     Wait
-	// Run is the law of its runtime, finite and above 0. It is the same job at any size, so that one that runs long for
-	// its size on one candidate does so on all of them.
+	// Run is the law of its runtime, finite and above 0. The job is the same at any size, so if it runs long for its
+	// size on one candidate, it does so on all of them.
 	Run Law
 	// Billing is a factor on the objective's price of a processor-hour, 0 for 1.
 	Billing float64
 }
 
-// Wait is what is known of a wait, one or the other; neither is a start at once.
+// Wait is a wait, given by one of its fields; without either the job starts at once.
 type Wait struct {
-	// Law is its law. The candidates of one pool are then taken to be comonotone: what delays one delays all of them.
+	// Law is its law. Waits of the candidates of one pool are then assumed to be comonotone: a delay of one delays all
+	// of them.
 	Law Law
 	// Futures is the wait in each of a set of futures, such as the replicas of a simulation, in seconds; +Inf for
 	// never. All candidates of a pool have the same futures.
 	Futures []float64
 }
 
-// ErrNoCandidates is returned where there is nothing to choose from.
+// ErrNoCandidates is returned if there are no candidates.
 var ErrNoCandidates = errors.New("no candidate to choose from: name at least one size")
 
-// ErrNever is returned where the objective is infinite for all candidates: each may never start or finish.
+// ErrNever is returned if the objective is infinite for all candidates: each may never start or finish.
 var ErrNever = errors.New(
 	"no candidate is sure to start: ask for a quantile or a deadline's probability, or for fewer processors")
 
-// CandidateError is a candidate that cannot be.
+// CandidateError reports an invalid candidate.
 type CandidateError struct {
 	Candidate string
 	Place     int // among the candidates, or sizes, from 1; 0 for a running job as it is
@@ -59,7 +60,7 @@ func (e *CandidateError) Error() string {
 // Unwrap returns the cause.
 func (e *CandidateError) Unwrap() error { return e.Err }
 
-// TooLargeError is a candidate of a size that its queue or machine never takes.
+// TooLargeError reports a candidate whose size its queue or machine never allows.
 type TooLargeError struct {
 	Candidate string
 	Procs     int
@@ -72,14 +73,28 @@ func (e *TooLargeError) Error() string {
 		e.Procs, e.MaxProcs)
 }
 
+// stepCandidates is the number of candidates per step: about the work of one forecast.
+const stepCandidates = 16
+
+// stepAfter calls step where the work of some candidates is done.
+func stepAfter(i int, step func() error) error {
+	if i%stepCandidates != stepCandidates-1 {
+		return nil
+	}
+	return step()
+}
+
 // check checks the candidates of a choice.
-func check(candidates []Candidate) error {
+func check(candidates []Candidate, step func() error) error {
 	if len(candidates) == 0 {
 		return ErrNoCandidates
 	}
 	place := make(map[string]int, len(candidates))
-	firsts := map[string]int{} // of a pool: its first candidate whose wait is not certain
+	firsts := map[string]int{} // by pool: index of its first candidate whose wait is not certain
 	for i := range candidates {
+		if err := stepAfter(i, step); err != nil {
+			return err
+		}
 		c := &candidates[i]
 		if first, twice := place[c.Name]; twice {
 			return c.fail(i, "name", fmt.Sprintf("candidate %d has it already", first), nil)
@@ -143,7 +158,7 @@ func (c *Candidate) check(i int) error {
 	return nil
 }
 
-// rises returns a *LawError if the quantiles of a law at the levels of answers are not rising numbers from 0.
+// rises returns a *LawError unless the quantiles of a law at the levels of answers are not negative and rise.
 func rises(l Law) error {
 	last := 0.
 	for i, p := range waittime.Levels() {

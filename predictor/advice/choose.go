@@ -9,37 +9,35 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// NoRequest means that no candidate is what the user asked for.
+// NoRequest means that no candidate is the user's own request.
 const NoRequest = -1
 
-// Answer is what a candidate comes to. Times are in seconds from now.
+// Answer is the result for a candidate. Times are in seconds from now.
 type Answer struct {
 	Name, Pool string
 	Procs      int
 
-	// Score is what the objective makes of it, the less the better: seconds, the probability to miss the deadline, or a
-	// cost.
+	// Score is the value of the objective, lower is better: seconds, the probability to miss the deadline, or a cost.
 	Score float64
-	// Best is the probability that it turns out best of all candidates: that it finishes first, or costs least, or
-	// makes the deadline. Candidates that come out the same share that, so that the probabilities of all sum to 1.
+	// Best is the probability that it is the best of all candidates: that it finishes first, costs least, or makes the
+	// deadline. Ties are shared, so that the probabilities of all candidates sum to 1.
 	Best float64
-	// Gain over the request, nil where there is none.
+	// Gain over the request, nil without one.
 	Gain *Gain
 
 	// Quantiles at Levels. Those of the finish are exact where the wait or the runtime is certain; else they are those
 	// of some 2,000 combinations, which meets them to 2 %.
 	Wait, Run, Finish             []float64
 	MeanWait, MeanRun, MeanFinish float64
-	// MeanBefore and MeanAfter are the two parts of the mean finish of a running job: what it runs on at the size that
-	// it has, and what follows the change, the change itself included. They are NaN for a job that is to be submitted.
+	// MeanBefore and MeanAfter are the two parts of the mean finish of a running job: the time before the change of
+	// size, and the time after it, including the change itself. They are NaN for a job that is to be submitted.
 	MeanBefore, MeanAfter float64
-	InTime                float64 // probability to finish by the deadline, NaN where there is none
+	InTime                float64 // probability to finish by the deadline, NaN without a deadline
 	ProcHours             float64 // mean processor-hours
 	Cost                  float64 // mean, NaN without prices
 }
 
-// Gain is by how much a candidate is better than the request: less than 0 where it is worse, NaN where both are
-// infinite.
+// Gain is by how much a candidate is better than the request: below 0 if it is worse, NaN if both are infinite.
 type Gain struct {
 	Score      float64 // in units of the score
 	MeanFinish float64 // seconds earlier on the average
@@ -48,24 +46,33 @@ type Gain struct {
 	Worse      float64 // and worse
 }
 
-// Result is a choice.
+// Result is the result of a choice.
 type Result struct {
 	Objective Objective
 	Answers   []Answer // in the order of the candidates
 	Order     []int    // indexes of Answers, the best first
 }
 
-// Best returns the answer that is advised.
+// Best returns the best answer.
 func (r *Result) Best() *Answer { return &r.Answers[r.Order[0]] }
 
-// Choose ranks candidates by an objective; request is the index of what the user asked for, or NoRequest. Of equal
-// scores the earlier mean finish is better, then the smaller size, then the one that was named before. Errors are
-// ErrNoCandidates, a *CandidateError, *TooLargeError, *DeadlineError or *ObjectiveError, and ErrNever.
+// Choose ranks candidates by an objective; request is the index of the user's own request, or NoRequest. At equal
+// scores the earlier mean finish is better, then the smaller size, then the lower index. Errors are ErrNoCandidates, a
+// *CandidateError, *TooLargeError, *DeadlineError or *ObjectiveError, and ErrNever.
 func Choose(candidates []Candidate, request int, objective Objective) (*Result, error) {
+	return ChooseInSteps(candidates, request, objective, noStep)
+}
+
+// noStep does nothing, for Choose.
+func noStep() error { return nil }
+
+// ChooseInSteps is Choose with a callback: step is called at intervals, after the work for some candidates. If it
+// returns an error, the work ends with that error.
+func ChooseInSteps(candidates []Candidate, request int, objective Objective, step func() error) (*Result, error) {
 	if err := objective.check(); err != nil {
 		return nil, err
 	}
-	if err := check(candidates); err != nil {
+	if err := check(candidates, step); err != nil {
 		return nil, err
 	}
 	if request != NoRequest && (request < 0 || request >= len(candidates)) {
@@ -73,8 +80,12 @@ func Choose(candidates []Candidate, request int, objective Objective) (*Result, 
 			&ObjectiveError{"request", float64(request), fmt.Sprintf("the index of a candidate, or %d", NoRequest)}
 	}
 	s := newScene(candidates, objective)
+	s.step = step
 	answers := make([]Answer, len(candidates))
 	for i := range candidates {
+		if err := stepAfter(i, step); err != nil {
+			return nil, err
+		}
 		a, err := s.answer(i)
 		if err != nil {
 			return nil, candidates[i].fail(i, "wait", err.Error(), err)
@@ -84,7 +95,7 @@ func Choose(candidates []Candidate, request int, objective Objective) (*Result, 
 	return s.rank(answers, request)
 }
 
-// answer reports what a candidate comes to by itself.
+// answer computes the figures of a candidate that do not depend on other candidates.
 func (s *scene) answer(i int) (Answer, error) {
 	c := s.courses[i].candidate
 	wait, err := c.Wait.law()
@@ -127,7 +138,7 @@ func (s *scene) inTime(i int, wait Law, deadline float64) float64 {
 	return sum / float64(len(c.runs))
 }
 
-// score fills in what the objective makes of an answer; finish is the quantile function of its finish.
+// score sets the score of an answer; finish is the quantile function of its finish.
 func (s *scene) score(a *Answer, billing float64, finish func(p float64) float64) {
 	o := &s.objective
 	a.Cost = math.NaN()
@@ -146,7 +157,7 @@ func (s *scene) score(a *Answer, billing float64, finish func(p float64) float64
 	}
 }
 
-// rank puts the answers in order and returns how certain the order is.
+// rank sorts the answers and computes the probabilities of the order.
 func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 	r := &Result{Objective: s.objective, Answers: answers, Order: make([]int, len(answers))}
 	for i := range r.Order {
@@ -160,7 +171,10 @@ func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 	if math.IsInf(r.Best().Score, 1) {
 		return nil, ErrNever
 	}
-	odds := s.compare(request)
+	odds, err := s.compare(request)
+	if err != nil {
+		return nil, err
+	}
 	for i := range answers {
 		a := &answers[i]
 		a.Best = odds[i].best

@@ -14,19 +14,19 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// three are candidates whose answers can be worked by hand, in two futures.
+// three returns candidates whose answers can be worked out by hand, in two futures.
 func three() []advice.Candidate {
 	return []advice.Candidate{
-		// 1200, 2800
+		// finishes at 1200 and 2800
 		{Name: "asked", Pool: "p", Procs: 8, Run: advice.Fixed(1000), Wait: advice.Wait{Futures: []float64{200, 1800}}},
-		// 2000, 2100
+		// finishes at 2000 and 2100
 		{Name: "small", Pool: "p", Procs: 2, Run: advice.Fixed(2000), Wait: advice.Wait{Futures: []float64{0, 100}}},
-		// 800, 3000
+		// finishes at 800 and 3000
 		{Name: "large", Pool: "p", Procs: 32, Run: advice.Fixed(400), Wait: advice.Wait{Futures: []float64{400, 2600}}},
 	}
 }
 
-// Every objective picks what it does by hand.
+// TestObjectives proves that every objective picks the same candidate as by hand.
 func TestObjectives(t *testing.T) {
 	for _, c := range []struct {
 		o      advice.Objective
@@ -36,10 +36,11 @@ func TestObjectives(t *testing.T) {
 		{advice.Objective{}, []int{2, 0, 1}, []float64{2000, 2050, 1900}},
 		{advice.Objective{Kind: advice.FinishQuantile}, []int{2, 0, 1}, []float64{1200, 2000, 800}},
 		{advice.Objective{Kind: advice.FinishQuantile, Level: .9}, []int{1, 0, 2}, []float64{2800, 2100, 3000}},
-		// the same chance: the earlier mean
+		// the probability is equal, so the earlier mean decides
 		{advice.Objective{Kind: advice.ByDeadline, Deadline: 1200}, []int{2, 0, 1}, []float64{.5, 1, .5}},
 		{advice.Objective{Kind: advice.ByDeadline, Deadline: 2100}, []int{1, 2, 0}, []float64{.5, 0, .5}},
-		// 8000, 4000 and 12800 processor-seconds at 1 an hour, and 1 or 9 an hour of the mean finish.
+		// The candidates use 8000, 4000 and 12800 processor-seconds at 1 per hour, and their mean finish costs 1 or 9
+		// per hour.
 		{advice.Objective{Kind: advice.Cost, ProcHour: 1, Hour: 1}, []int{1, 0, 2},
 			[]float64{10000. / 3600, 6050. / 3600, 14700. / 3600}},
 		{advice.Objective{Kind: advice.Cost, Hour: 9}, []int{2, 0, 1}, []float64{5, 5.125, 4.75}},
@@ -55,7 +56,8 @@ func TestObjectives(t *testing.T) {
 	}
 }
 
-// What an answer holds, by hand: quantiles, probabilities in the two futures, and the gain over the request.
+// TestAnswer checks the parts of an answer by hand: quantiles, probabilities in the two futures, and the gain over the
+// request.
 func TestAnswer(t *testing.T) {
 	r := choose(t, three(), 0, advice.Objective{Deadline: 1200, ProcHour: 2})
 	a := r.Answers[2]
@@ -87,9 +89,9 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// For a deadline all that make it in a future share that, and where nobody does all share it. At 1000 s the large one
-// alone makes it in the first future and nobody in the second; at 2500 s all in the first, the small one alone in the
-// second.
+// TestBestByDeadline proves that for a deadline all candidates that meet it in a future share that future, and that all
+// candidates share a future in which none does. At 1000 s only the large one meets it in the first future, and none in
+// the second. At 2500 s all do in the first, and only the small one in the second.
 func TestBestByDeadline(t *testing.T) {
 	third := 1. / 3
 	for deadline, want := range map[float64][]float64{
@@ -103,7 +105,7 @@ func TestBestByDeadline(t *testing.T) {
 	}
 }
 
-// A billing factor is one on the price of processors only.
+// TestBilling proves that a billing factor multiplies only the price of processors.
 func TestBilling(t *testing.T) {
 	c := three()
 	c[1].Billing = 3
@@ -112,8 +114,8 @@ func TestBilling(t *testing.T) {
 	near(t, "of another", r.Answers[0].Cost, 10000./3600, 1e-12)
 }
 
-// genPools draws candidates with certain runtimes in a few pools of a few futures each, on a coarse grid so that ties
-// occur.
+// genPools draws candidates with certain runtimes in a few pools of a few futures each. The times are on a coarse grid
+// so that ties occur.
 func genPools(t *rapid.T) []advice.Candidate {
 	futures := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 3).Draw(t, "futures")
 	var out []advice.Candidate
@@ -131,8 +133,8 @@ func genPools(t *rapid.T) []advice.Candidate {
 	return out
 }
 
-// eachFuture calls f with the loss of every candidate in each combination of the pools' futures, all of which are as
-// probable.
+// eachFuture calls f with the loss of every candidate in each combination of the pools' futures. All combinations are
+// equally probable.
 func eachFuture(c []advice.Candidate, loss func(c *advice.Candidate, finish float64) float64,
 	f func(losses []float64)) (combinations float64) {
 	n := map[string]int{}
@@ -160,7 +162,7 @@ func eachFuture(c []advice.Candidate, loss func(c *advice.Candidate, finish floa
 	return combinations
 }
 
-// countOf returns how many values of a list equal one.
+// countOf returns how many values of a list equal x.
 func countOf(list []float64, x float64) int {
 	n := 0
 	for _, y := range list {
@@ -171,8 +173,8 @@ func countOf(list []float64, x float64) int {
 	return n
 }
 
-// The probabilities are those counted over all combinations of the futures of independent pools, whatever the
-// objective.
+// TestOddsByEnumeration proves that the probabilities equal the counts over all combinations of the futures of
+// independent pools, for any objective.
 func TestOddsByEnumeration(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := genPools(t)
@@ -225,8 +227,9 @@ func TestOddsByEnumeration(t *testing.T) {
 	})
 }
 
-// The runtime's deviation is common: at start-at-once, 100 s z on one candidate against 50 s + 60 s z on another cross
-// where z = 1.25, which a log-normal of spread .5 is below with probability Phi(ln 1.25/.5), in one pool or two.
+// TestCommonRuntime proves that candidates share the runtime's deviation z. If they start at once, 100 s z for one
+// candidate and 50 s + 60 s z for another cross where z = 1.25. A log-normal of spread .5 is below that with
+// probability Phi(ln 1.25/.5), in one pool or two.
 func TestCommonRuntime(t *testing.T) {
 	want := distuv.UnitNormal.CDF(math.Log(1.25) / .5)
 	for _, pool := range []string{"a", "b"} {
@@ -242,10 +245,11 @@ func TestCommonRuntime(t *testing.T) {
 	}
 }
 
-// Where both are uncertain, the finish is the sum of independent ones: here exp(7 + Z) - 60, at least 0, and 2000
-// exp(.4 Z'), Z and Z' normal, Z' cut at .001 and .999. The reference is the convolution by numeric integration in
-// Python (statistics.NormalDist, 20,000 middles of Z'). Of the mean it is that by the rules of a waittime.Distribution:
-// from .95 on the wait + 60 is a power, and beyond .975 it stays what it is there (the same, 400,000 middles of each).
+// TestSumOfUncertain proves that the finish is the sum of two independent variables if both are uncertain: here exp(7 +
+// Z) - 60, at least 0, and 2000 exp(.4 Z'), with Z and Z' normal and Z' cut at .001 and .999. The reference is the
+// convolution by numeric integration in Python (statistics.NormalDist, 20,000 middles of Z'). For the mean, the wait
+// follows the rules of a waittime.Distribution: from .95 on the wait + 60 is a power, and beyond .975 it stays constant
+// (the same integration with 400,000 middles of each).
 func TestSumOfUncertain(t *testing.T) {
 	var seconds []float64
 	for _, p := range waittime.Levels() {
@@ -263,8 +267,8 @@ func TestSumOfUncertain(t *testing.T) {
 	near(t, "mean", a.MeanFinish, 3816.58, .1)
 }
 
-// The finish of an uncertain wait and an uncertain runtime is the quantile of all sums of them, as a sort of these has
-// it; infinite where too many futures never start.
+// TestFinishOfFutures proves that the finish of an uncertain wait and an uncertain runtime is the quantile of all their
+// sums, compared with a sort of these. It is infinite if too many futures never start.
 func TestFinishOfFutures(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		waits := rapid.SliceOfN(rapid.OneOf(rapid.Float64Range(0, 1e6),
@@ -290,9 +294,9 @@ func TestFinishOfFutures(t *testing.T) {
 	})
 }
 
-// Waits of one pool known by quantiles only are compared at the same level: who is behind at every level is never
-// ahead. In pools of their own each has its chances: of two normal laws, Phi of the difference of the means by that of
-// the spreads.
+// TestDependence proves that waits of one pool that are known by quantiles only are compared at the same level: a
+// candidate that is behind at every level is never ahead. In separate pools each has its chances: for two normal laws,
+// Phi of the difference of the means divided by that of the spreads.
 func TestDependence(t *testing.T) {
 	law := func(shift float64) advice.Law {
 		var seconds []float64
@@ -310,7 +314,7 @@ func TestDependence(t *testing.T) {
 	}
 }
 
-// A wait that never ends makes the expected finish infinite, and only that: a deadline still ranks it.
+// TestNever proves that a wait that may never end makes only the expected finish infinite: a deadline still ranks it.
 func TestNever(t *testing.T) {
 	inf := math.Inf(1)
 	c := []advice.Candidate{

@@ -1,39 +1,38 @@
 package advice
 
-// The weights of Considerate, chosen by the study of size advice (package sizestudy, research/docs/size-advice.md) on
-// the first halves of KTH-SP2, CTC-SP2 and SDSC-SP2, with waits as waitcast could have forecast them. Of those tried
-// whose median regret stays below a tenth of the turnaround, and whose mean turnaround is within 1 % of the least, they
-// have the least regret.
+// These are the weights of Considerate. The study of size advice (package sizestudy, research/docs/size-advice.md)
+// chose them on the first halves of KTH-SP2, CTC-SP2 and SDSC-SP2, with waits as waitcast could have forecast them.
+// Candidates were the weights with a median regret below a tenth of the turnaround, and a mean turnaround within 1 % of
+// the least. Of these they have the least regret.
 const (
 	considerateBase    = 10
 	considerateWaiting = 4
 )
 
-// Considerate is the least finish in hours that also counts what the job takes from others: an objective of the kind
-// Cost for a machine, or pool, of so many processors in whose queue so many other jobs wait. A processor-hour has the
-// price
+// Considerate returns an objective of the kind Cost that minimizes the time to the finish in hours plus the delay that
+// the job causes to others, for a machine, or pool, with the given numbers of processors and of other waiting jobs. A
+// processor-hour has the price
 //
 //	(10 + 4 waiting) / machine
 //
-// in hours of the job's own.
+// in hours of the job's own time.
 //
-// A job that holds n of P processors for R seconds puts the work of the machine off by n R/P seconds. Every job that
-// waits starts, and so ends, so much later; and so do those that are yet to come, for as long as the queue does not run
-// empty. Each of these is a second of somebody's turnaround, as good as one of the job's own. So the price of a
-// processor-second is the number of jobs that it puts off, over P.
+// A job that holds n of P processors for R seconds delays the work of the machine by n R/P seconds. Every waiting job
+// starts and ends that much later, and so do later jobs until the queue is empty. Each such second counts like a second
+// of the job's own turnaround. So the price of a processor-second is the number of delayed jobs divided by P.
 //
-// That number grows with those who wait now: where the work that comes takes a share rho of the machine, a queue of W
-// has been joined by some W rho/(1-rho) more by the time it is gone, so that W/(1-rho) are put off: 2 W at a load of
-// .5, 10 W at .9. Fitted is 4. What remains without a queue, 10, is for those who come while the job runs. The form is
-// reasoned, the weights are fitted, and the optimum is flat: half or twice as much costs a few per cent.
+// That number grows with the waiting jobs: if arriving work takes a share rho of the machine, about W rho/(1-rho) jobs
+// join a queue of W jobs before it is empty, so that W/(1-rho) jobs are delayed: 2 W at a load of 0.5, 10 W at 0.9. The
+// fitted factor is 4. The constant 10 stands for jobs that arrive while this one runs. The form follows from this
+// argument, the weights are fitted, and the optimum is flat: half or double the weights cost a few per cent.
 //
-// So on an idle machine an hour on all processors costs ten hours beside its own, and a wide size has to pay for
-// itself; as the queue grows without bound the advice tends to the size of the fewest processor-seconds.
+// So on an idle machine an hour on all processors costs ten hours in addition to its own, so a large size must shorten
+// the job enough. As the queue grows without bound, the advice tends to the size with the fewest processor-seconds.
 //
 // Users who each minimize their own finish alone take more processors than the machine can spare, as K. Sevcik,
 // "Application scheduling and processor allocation in multiprogrammed parallel processing systems", Performance
-// Evaluation 19, 1994, says they must not; Downey 1996, sec. 8.1, left open what becomes of the system. In the study
-// mean turnaround is then longer than by the users' requests, and with this price a quarter shorter and more.
+// Evaluation 19, 1994, warns; Downey 1996, sec. 8.1, left the effect on the system open. In the study their mean
+// turnaround is then longer than with the users' own requests; with this price it is shorter by a quarter or more.
 func Considerate(waiting, machine int) Objective {
 	price := (considerateBase + considerateWaiting*float64(max(0, waiting))) / float64(max(1, machine))
 	return Objective{Kind: Cost, Hour: 1, ProcHour: price}

@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// By hand: of 100 processors, with 10 jobs waiting, a processor-hour is worth (10 + 40)/100 of an hour. A job of 8 h on
-// 1 processor then costs 8 + .5 x 8 = 12; one of 2 h on 8 costs 2 + .5 x 16 = 10, one of 3 h 3 + .5 x 24 = 15. On its
-// own it would take the 8 either way.
+// TestConsiderateByHand proves the price by hand: of 100 processors, with 10 jobs waiting, a processor-hour is worth
+// (10 + 40)/100 of an hour. A job of 8 h on 1 processor then costs 8 + .5 x 8 = 12, one of 2 h on 8 costs 2 + .5 x 16 =
+// 10, and one of 3 h 3 + .5 x 24 = 15. Without the price it would always take the 8 processors.
 func TestConsiderateByHand(t *testing.T) {
 	o := advice.Considerate(10, 100)
 	near(t, "price", o.ProcHour, .5, 1e-12)
@@ -36,7 +36,8 @@ func TestConsiderateByHand(t *testing.T) {
 	}
 }
 
-// The more jobs wait, the fewer processor-hours the advised size takes, whatever the job and the waits.
+// TestConsiderateGivesWay proves that the more jobs wait, the fewer processor-hours the advised size takes, for any job
+// and waits.
 func TestConsiderateGivesWay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := speedup.Profile{A: rapid.Float64Range(1, 64).Draw(t, "A"),
@@ -58,8 +59,8 @@ func TestConsiderateGivesWay(t *testing.T) {
 	})
 }
 
-// As the queue grows, the advised size never takes more processor-hours, and under a queue without bound it takes the
-// fewest that there are.
+// TestConsiderateEndsThrifty proves that as the queue grows the advised size never takes more processor-hours, and that
+// with an unbounded queue it takes the fewest possible.
 func TestConsiderateEndsThrifty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := speedup.Profile{A: rapid.Float64Range(1, 64).Draw(t, "A"),
@@ -87,7 +88,8 @@ func TestConsiderateEndsThrifty(t *testing.T) {
 	})
 }
 
-// A machine of no size or a negative queue give no price that a choice would refuse.
+// TestConsiderateBounds proves that a machine without a size or a negative queue never give a price that a choice would
+// refuse.
 func TestConsiderateBounds(t *testing.T) {
 	for _, o := range []advice.Objective{
 		advice.Considerate(0, 0), advice.Considerate(-5, 10), advice.Considerate(1e9, 1),

@@ -10,26 +10,27 @@ import (
 )
 
 const (
-	// strata is how many futures stand for a law of which only quantiles are known: the middles of as many equal parts
+	// strata is the number of futures that represent a law given by quantiles: the midpoints of that many equal parts
 	// of its probability.
 	strata = 100
-	// A runtime that is not certain has at least leastNodes values, the middles of equal parts too, and as many as make
-	// some mostAtoms combinations with the futures, up to mostNodes.
+	// A random runtime is represented by at least leastNodes values (midpoints of equal parts of the probability), and
+	// by as many as give about mostAtoms combinations with the futures, up to mostNodes.
 	leastNodes, mostNodes = 20, 400
 	mostAtoms             = 2000
 )
 
-// scene is the candidates in their futures.
+// scene has the candidates in their futures.
 type scene struct {
 	objective Objective
 	courses   []course
 	pools     []pool
 	nodes     int
+	step      func() error // called at intervals during long computations
 	// points and weights integrate polynomials from 0 to 1.
 	points, weights []float64
 }
 
-// pool is the candidates that share their futures.
+// pool is a group of candidates that share their futures.
 type pool struct {
 	members []int // indexes of courses
 	futures int
@@ -39,9 +40,9 @@ type pool struct {
 type course struct {
 	candidate *Candidate
 	pool      int
-	waits     []float64 // one where it is certain
+	waits     []float64 // by future; one value if the wait is certain
 	runs      []float64
-	now       *holding // what the job holds while it waits, nil for nothing
+	now       *holding // the job's present processors while it waits; nil if it does not run
 }
 
 func (c *Candidate) billing() float64 {
@@ -51,9 +52,9 @@ func (c *Candidate) billing() float64 {
 	return c.Billing
 }
 
-// newScene makes candidates ready that have been checked.
+// newScene prepares checked candidates.
 func newScene(candidates []Candidate, objective Objective) *scene {
-	s := &scene{objective: objective, courses: make([]course, len(candidates)), nodes: 1,
+	s := &scene{objective: objective, step: noStep, courses: make([]course, len(candidates)), nodes: 1,
 		points: make([]float64, points), weights: make([]float64, points)}
 	quad.Legendre{}.FixedLocations(s.points, s.weights, 0, 1)
 	index := map[string]int{}
@@ -84,7 +85,7 @@ func newScene(candidates []Candidate, objective Objective) *scene {
 	return s
 }
 
-// futures returns the wait in every future, one where it is certain.
+// futures returns the wait in every future, one value if it is certain.
 func (w *Wait) futures() []float64 {
 	switch {
 	case w.Futures != nil:
@@ -113,7 +114,7 @@ func middles(l Law, n int) []float64 {
 	return q
 }
 
-// outcome returns when the candidate finishes in a future, and what it uses until then.
+// outcome returns when the candidate finishes in a future, and its processor-seconds until then.
 func (c *course) outcome(future, node int) (finish, procSeconds float64) {
 	wait := c.waits[0]
 	if len(c.waits) > 1 {
@@ -140,8 +141,8 @@ func (s *scene) finishes(i int) []float64 {
 	return all
 }
 
-// sumQuantile returns the least time that a share p of all sums of a wait and a runtime does not exceed, to a
-// millionth; both lists rise. Counting along the staircase of the sums takes no sorting of them.
+// sumQuantile returns the p-quantile of all sums of a wait and a runtime, to a relative precision of a millionth. Both
+// lists are sorted; counting along the staircase avoids sorting the sums.
 func sumQuantile(waits, runs []float64, p float64) float64 {
 	need := int(math.Ceil(p*float64(len(waits)*len(runs)) - 1e-9))
 	last := len(waits)
@@ -174,21 +175,24 @@ func sumQuantile(waits, runs []float64, p float64) float64 {
 
 // odds are probabilities of one candidate against others.
 type odds struct {
-	best          float64 // of all; equal ones share it
-	better, worse float64 // than the request
+	best          float64 // over all candidates; equally good ones share it
+	better, worse float64 // compared with the request
 }
 
-// compare compares all candidates in all futures: one by one within a pool; the futures of different pools combine in
-// all ways. Candidates that come out the same share the future, so that the probabilities to be best sum to 1.
-func (s *scene) compare(request int) []odds {
+// compare compares all candidates in all futures: future by future within a pool; futures of different pools are
+// combined in all ways. Ties share the future, so that the probabilities of being best sum to 1.
+func (s *scene) compare(request int) ([]odds, error) {
 	out := make([]odds, len(s.courses))
 	losses := make([][]float64, len(s.courses))
 	for i := range losses {
 		losses[i] = make([]float64, s.pools[s.courses[i].pool].futures)
 	}
-	least := make([][]winners, len(s.pools))  // of a pool, by future
-	sorted := make([][]winners, len(s.pools)) // the same, sorted
+	least := make([][]winners, len(s.pools))  // by pool and future
+	sorted := make([][]winners, len(s.pools)) // the same, sorted by loss
 	for node := range s.nodes {
+		if err := s.step(); err != nil {
+			return nil, err
+		}
 		s.play(node, losses)
 		for p := range s.pools {
 			least[p] = s.winners(p, losses, least[p])
@@ -215,10 +219,10 @@ func (s *scene) compare(request int) []odds {
 		out[i].better /= n
 		out[i].worse /= n
 	}
-	return out
+	return out, nil
 }
 
-// winners are the candidates of a pool that lose least in one of its futures: how much, and how many they are.
+// winners are the candidates of a pool with the lowest loss in one of its futures: the loss and their number.
 type winners struct {
 	loss float64
 	n    int
@@ -246,9 +250,9 @@ func (s *scene) winners(p int, losses [][]float64, out []winners) []winners {
 	return out
 }
 
-// share returns the part of a future of a pool that each of its winners gets, over all futures of the other pools: 0 in
-// those with less loss, and in those with as much one part in the number of all that are best. Given how many these are
-// in the other pools,
+// share returns the probability that a winner of one future of a pool is best, averaged over all futures of the other
+// pools: 0 in those with a lower loss, and 1 divided by the number of all best candidates at equal loss. Given the
+// numbers n_1, n_2, ... of best candidates in the other pools,
 //
 //	1/(n + n_1 + n_2 + ...) = integral from 0 to 1 of t^(n-1) t^n_1 t^n_2 ... dt,
 //
@@ -286,15 +290,15 @@ func (s *scene) share(own int, w winners, sorted [][]winners) float64 {
 // points is the number of points at which polynomials are integrated: exact for up to 64 winners of a future.
 const points = 32
 
-// tie is a pool whose winners lose as much as others in some of its futures.
+// tie is a pool whose winners have equal loss in some of its futures.
 type tie struct {
-	more    float64   // part of its futures in which they lose more
-	equal   []winners // of the others, sorted
+	more    float64   // share of its futures in which they have a higher loss
+	equal   []winners // winners of the other futures, sorted
 	futures float64
 }
 
-// at returns the mean over the pool's futures of t to the power of the number of winners that are as good, 0 where its
-// winners lose less.
+// at returns the mean, over the pool's futures, of t to the power of the number of equally good winners; 0 for futures
+// whose winners have a lower loss.
 func (e *tie) at(t float64) float64 {
 	sum, power := e.more, 0.
 	for i, w := range e.equal {
@@ -306,7 +310,7 @@ func (e *tie) at(t float64) float64 {
 	return sum
 }
 
-// play fills in what every candidate loses in every future, at one node of the runtimes.
+// play computes the loss of every candidate in every future, at one node of the runtimes.
 func (s *scene) play(node int, losses [][]float64) {
 	for i := range s.courses {
 		c := &s.courses[i]

@@ -11,20 +11,20 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// Law is the distribution of a wait or a runtime, in seconds; that of a wait of which quantiles are known is a
-// *waittime.Distribution. A law never changes and may be used by any number of goroutines.
+// Law is the distribution of a wait or a runtime, in seconds; the law of a wait with known quantiles is a
+// *waittime.Distribution. A law is immutable and safe for concurrent use.
 type Law interface {
-	// Quantile returns the least time that a share p, 0 to 1, does not exceed. It never falls with p, and is +Inf where
-	// so many never start.
+	// Quantile returns the p-quantile, p from 0 to 1. It does not decrease with p, and is +Inf if the job never starts
+	// with a probability above 1-p.
 	Quantile(p float64) float64
-	// CDF returns the probability of at most so many seconds.
+	// CDF returns the probability of at most the given number of seconds.
 	CDF(seconds float64) float64
-	// Mean returns the mean, +Inf if a part of the probability below 1 is beyond all time.
+	// Mean returns the mean; +Inf if a quantile below level 1 is infinite.
 	Mean() float64
 }
 
-// Cut is the level beyond which no law of a runtime is believed: above it, and below 1-Cut, quantiles stay what they
-// are there. It keeps means finite and from being ruled by a tail of which nobody has seen anything.
+// Cut is the level at which laws of runtimes are truncated: above it, and below 1-Cut, quantiles are constant. This
+// keeps means finite, and independent of a tail that was never observed.
 const Cut = .999
 
 // Fixed is a time that is certain.
@@ -50,7 +50,8 @@ type LogNormal struct {
 	Spread float64 // standard deviation of ln seconds, 0 or more
 }
 
-// RunOf returns the law of the runtime on so many processors by a curve. The error is the curve's *speedup.SizeError.
+// RunOf returns the law of the runtime on the given number of processors, from a speedup curve. The error is the
+// curve's *speedup.SizeError.
 func RunOf(curve speedup.Curve, procs int) (Law, error) {
 	median, err := curve.Runtime(procs)
 	if err != nil {
@@ -65,7 +66,7 @@ func RunOf(curve speedup.Curve, procs int) (Law, error) {
 // Quantile returns Median exp(Spread z).
 func (l LogNormal) Quantile(p float64) float64 { return l.Median * math.Exp(l.Spread*normal(p)) }
 
-// CDF returns the probability of at most so many seconds.
+// CDF returns the probability of at most the given number of seconds.
 func (l LogNormal) CDF(seconds float64) float64 {
 	switch {
 	case seconds < l.Quantile(1-Cut):
@@ -76,7 +77,7 @@ func (l LogNormal) CDF(seconds float64) float64 {
 	return distuv.UnitNormal.CDF(math.Log(seconds/l.Median) / l.Spread)
 }
 
-// Mean returns the mean of the law as it is cut.
+// Mean returns the mean of the truncated law.
 func (l LogNormal) Mean() float64 {
 	s, z := l.Spread, normal(Cut)
 	phi := distuv.UnitNormal.CDF
@@ -84,10 +85,10 @@ func (l LogNormal) Mean() float64 {
 	return l.Median * (body + (1-Cut)*(math.Exp(s*z)+math.Exp(-s*z)))
 }
 
-// normal returns the normal quantile at p, kept in Cut.
+// normal returns the normal quantile at p. p is limited to Cut.
 func normal(p float64) float64 { return distuv.UnitNormal.Quantile(min(max(p, 1-Cut), Cut)) }
 
-// Samples is the empirical law of a sample. NewSamples makes one.
+// Samples is the empirical law of a sample. Use NewSamples to create one.
 type Samples struct{ sorted []float64 }
 
 // NewSamples returns the law of a sample of times, 0 or more; +Inf is never. The error is a *LawError.
@@ -105,18 +106,18 @@ func NewSamples(seconds []float64) (*Samples, error) {
 	return &Samples{sorted}, nil
 }
 
-// Quantile returns the least of the sample that a share p of it does not exceed.
+// Quantile returns the p-quantile of the sample.
 func (s *Samples) Quantile(p float64) float64 { return quantile(s.sorted, p) }
 
-// quantile returns the least value of a sorted sample that a share p of it does not exceed.
+// quantile returns the p-quantile of a sorted sample.
 func quantile(sorted []float64, p float64) float64 {
 	n := len(sorted)
-	// Levels such as .35 times 20 come out a little above the whole number that they are.
+	// Products such as 0.35 times 20 are slightly above the exact integer.
 	k := int(math.Ceil(p*float64(n) - 1e-9))
 	return sorted[min(max(k-1, 0), n-1)]
 }
 
-// CDF returns the share of the sample up to so many seconds.
+// CDF returns the share of the sample up to the given number of seconds.
 func (s *Samples) CDF(seconds float64) float64 {
 	n := sort.Search(len(s.sorted), func(i int) bool { return s.sorted[i] > seconds })
 	return float64(n) / float64(len(s.sorted))
@@ -133,7 +134,7 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// LawError is a sample, or a list of quantiles, that is no law.
+// LawError reports a sample, or a list of quantiles, that does not form a law.
 type LawError struct {
 	Place   int // in the list, from 1; 0 for the list as a whole
 	Value   float64

@@ -32,7 +32,7 @@ func checkLaw(t *rapid.T, l advice.Law) {
 		largest = l.Quantile((float64(i) + .5) / n)
 		sum += largest / n
 	}
-	// The middles see every step of the quantiles to half a part.
+	// The middles meet every step of the quantiles to half a part.
 	if m := l.Mean(); !math.IsInf(sum, 1) || !math.IsInf(m, 1) {
 		near(t, "mean", m, sum, 3e-3*m+largest/n)
 	}
@@ -42,7 +42,7 @@ func genSeconds() *rapid.Generator[float64] {
 	return rapid.OneOf(rapid.Float64Range(0, 1e6), rapid.SampledFrom([]float64{0, 0, 1, 60, math.Inf(1)}))
 }
 
-// Every law keeps the laws of distributions.
+// TestLaws proves that every law has the properties of a distribution.
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		checkLaw(t, advice.Fixed(rapid.Float64Range(0, 1e6).Draw(t, "fixed")))
@@ -53,7 +53,8 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// The mean of a log-normal runtime, by the textbook: median exp(s^2/2), but for the cut.
+// TestLogNormal compares the mean of a log-normal runtime with the textbook, exp(s^2/2) times the median, except for
+// the cut.
 func TestLogNormal(t *testing.T) {
 	l := advice.LogNormal{Median: 100, Spread: .5}
 	near(t, "mean", l.Mean(), 100*math.Exp(.125), .2)
@@ -61,7 +62,8 @@ func TestLogNormal(t *testing.T) {
 	near(t, "cdf", l.CDF(100), .5, 1e-12)
 }
 
-// A curve's runtimes become laws: certain for a model, log-normal with the curve's spread for a history.
+// TestRunOf proves which law a curve's runtimes become: a certain one for a model, and a log-normal one with the
+// curve's spread for a history.
 func TestRunOf(t *testing.T) {
 	amdahl := must[*speedup.Amdahl](t)(speedup.NewAmdahl(.1, 100))
 	if l := must[advice.Law](t)(advice.RunOf(amdahl, 10)); l != advice.Fixed(19) {
@@ -80,7 +82,7 @@ func TestRunOf(t *testing.T) {
 	}
 }
 
-// A sample that is no law is refused with the place.
+// TestBadLaws proves that a sample that is no law is refused with the place.
 func TestBadLaws(t *testing.T) {
 	for _, sample := range [][]float64{nil, {-1}, {math.NaN()}} {
 		var bad *advice.LawError

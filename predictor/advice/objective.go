@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// Kind is what a choice is to be best in.
+// Kind is the kind of an objective.
 type Kind uint8
 
 // The kinds of objectives.
@@ -32,19 +32,19 @@ func (k Kind) String() string {
 }
 
 // Objective is the criterion of a choice. All answers have the mean finish; figures that need a deadline or prices are
-// there if these are set, for every kind.
+// set if these are given, for every kind.
 type Objective struct {
 	Kind Kind
 	// Level of FinishQuantile, above 0 and below 1; 0 for .5.
 	Level float64
-	// Deadline is in how many seconds the job must have finished, 0 for none.
+	// Deadline is the number of seconds within which the job must have finished, 0 for none.
 	Deadline float64
 	// ProcHour is the price of a processor for an hour, and Hour that of an hour until the finish, waiting and running,
 	// in the same unit, each 0 or more. With ProcHour alone the cheapest is almost always the smallest.
 	ProcHour, Hour float64
 }
 
-// DeadlineError is a deadline that is over.
+// DeadlineError reports a deadline in the past.
 type DeadlineError struct {
 	Seconds float64 // until the deadline
 }
@@ -54,7 +54,7 @@ func (e *DeadlineError) Error() string {
 	return fmt.Sprintf("the deadline is %v s away; it must lie in the future", e.Seconds)
 }
 
-// ObjectiveError is an objective that cannot be.
+// ObjectiveError reports an invalid objective.
 type ObjectiveError struct {
 	Field string
 	Value float64
@@ -90,17 +90,17 @@ func (o *Objective) check() error {
 	return nil
 }
 
-// cost returns what processor-seconds and a time to the finish cost.
+// cost returns the cost of processor-seconds and a time to the finish.
 func (o *Objective) cost(billing, procSeconds, finish float64) float64 {
 	const hour = 3600
 	cost := billing * procSeconds / hour * o.ProcHour
-	if o.Hour > 0 { // else an infinite finish would cost NaN
+	if o.Hour > 0 { // otherwise an infinite finish would give NaN
 		cost += finish / hour * o.Hour
 	}
 	return cost
 }
 
-// loss is what is suffered in one future; the best of that future has the least.
+// loss returns the loss in one future; the best candidate of a future has the lowest.
 func (o *Objective) loss(billing, procSeconds, finish float64) float64 {
 	switch o.Kind {
 	case ByDeadline:

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Running is a malleable job that runs.
+// Running is a running malleable job.
 type Running struct {
-	Procs int // that it holds now
+	Procs int // the processors that it holds now
 	Left  Law // of the seconds until its end, if it keeps its size; finite and above 0
 	// Billing is as in Candidate.
 	Billing float64
@@ -19,17 +19,17 @@ type Running struct {
 // Size is a size that a running job could have.
 type Size struct {
 	Procs    int
-	MaxProcs int // that its queue or machine gives to one job, 0 for unknown
-	// Wait is until the processors that it lacks are there, for a size above the present one; it runs on meanwhile.
-	// Shrinking needs no wait. All sizes wait in the same futures.
+	MaxProcs int // maximum of its queue or machine for one job, 0 for unknown
+	// Wait is the wait for the additional processors of a larger size; the job keeps running meanwhile. Shrinking needs
+	// no wait. The waits of all sizes belong to the same futures.
 	Wait Wait
-	// Left is the law of the seconds until its end, if it had the size from now on: of the work that is left.
+	// Left is the law of the remaining runtime, in seconds, if the job had the size from now on.
 	Left Law
-	// Overhead is the seconds it stands still while it changes to the size.
+	// Overhead is the time in seconds for which the job pauses while it changes to the size.
 	Overhead float64
 }
 
-// Action is what to do with a running job.
+// Action is the recommended action for a running job.
 type Action uint8
 
 // The actions.
@@ -50,7 +50,7 @@ func (a Action) String() string {
 	return "keep"
 }
 
-// ActionOf reports what takes a job from a size to another.
+// ActionOf returns the action that changes a job from one size to another.
 func ActionOf(from, to int) Action {
 	switch {
 	case to > from:
@@ -61,15 +61,16 @@ func ActionOf(from, to int) Action {
 	return Keep
 }
 
-// holding is what a running job does while it waits for more processors: it goes on with what it has.
+// holding describes a running job that waits for more processors: it continues with those that it has.
 type holding struct {
 	procs    float64
-	left     []float64 // seconds until its end as it is, by node
+	left     []float64 // by node: seconds until its end at its present size
 	overhead float64
 }
 
-// outcome returns when a job finishes that gets its new size after the wait, and what it uses. By then a share
-// wait/left of the work is done; the rest takes as much less of the time that the new size would need for all of it.
+// outcome returns the finish of a job that gets its new size after the wait, and its processor-seconds. After the wait
+// a share wait/left of the work is done; the rest takes the remaining share of the time that the new size would need
+// for all of it.
 func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSeconds float64) {
 	left := h.left[node]
 	if wait >= left {
@@ -79,9 +80,9 @@ func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSecon
 	return wait + rest, wait*h.procs + rest*procs
 }
 
-// before returns how long a running job goes on at the size that it has: until it changes, or until its end.
+// before returns how long a running job continues at its present size: until it changes, or until its end.
 func (c *course) before(future, node int) float64 {
-	if c.now == nil { // it keeps its size: nothing changes
+	if c.now == nil { // it keeps its size, so that nothing changes
 		return 0
 	}
 	wait := c.waits[0]
@@ -91,11 +92,11 @@ func (c *course) before(future, node int) float64 {
 	return min(wait, c.now.left[node])
 }
 
-// Resize compares what a running job could do: the first answer is to keep its size, and the request that gains are
-// over; one follows for each size, named by SizeName. Wait of an answer is until the change, Run what keeping or the
-// new size would need for all that is left. Processor-hours and costs are of what is left. The job gains from more
-// processors only as far as its runtimes fall with them, and from fewer only under the objective Cost: there ProcHour
-// is how much others want the processors. Errors are those of Choose.
+// Resize compares the options of a running job. The first answer is to keep its size; gains are relative to it. One
+// answer follows for each size, named by SizeName. The Wait of an answer is the time until the change; Run is the time
+// that the present or the new size would need for all of the remaining work. Processor-hours and costs are of the
+// remaining work. The job gains from more processors only as far as its runtimes decrease with them, and from fewer
+// only under the objective Cost, in which ProcHour expresses the demand of others. Errors are those of Choose.
 func Resize(job Running, sizes []Size, objective Objective) (*Result, error) {
 	if err := objective.check(); err != nil {
 		return nil, err
@@ -113,10 +114,10 @@ func Resize(job Running, sizes []Size, objective Objective) (*Result, error) {
 		}
 		candidates = append(candidates, c)
 	}
-	if err := check(candidates); err != nil {
+	if err := check(candidates, noStep); err != nil {
 		var bad *CandidateError
 		if errors.As(err, &bad) {
-			bad.Place-- // keeping the size is not among the caller's
+			bad.Place-- // the caller's list does not have the candidate that keeps the size
 		}
 		return nil, err
 	}
@@ -135,10 +136,10 @@ func Resize(job Running, sizes []Size, objective Objective) (*Result, error) {
 	return s.rank(answers, 0)
 }
 
-// SizeName is the name of the answer of a size.
+// SizeName returns the name of the answer for a size.
 func SizeName(procs int) string { return fmt.Sprintf("%d processors", procs) }
 
-// resized reports what a size comes to, by all of its outcomes.
+// resized computes the answer for a size from all of its outcomes.
 func (s *scene) resized(i int) (Answer, error) {
 	c := &s.courses[i]
 	wait, err := c.candidate.Wait.law()

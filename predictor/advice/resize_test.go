@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// A job on 10 processors has 100 s to go; on 20 it would be 50 s. By hand, with 5 s to change: after a wait of 20 s a
-// fifth is done, so it finishes at 20 + 5 + .8 x 50, and has used 20 x 10 + 45 x 20 processor-seconds. A wait longer
-// than the job itself changes nothing.
+// TestResizeByHand checks a job that has 100 s to go on 10 processors, and would have 50 s on 20. It takes 5 s to
+// change. After a wait of 20 s a fifth is done, so it finishes at 20 + 5 + .8 x 50, and has used 20 x 10 + 45 x 20
+// processor-seconds. A wait longer than the job itself changes nothing.
 func TestResizeByHand(t *testing.T) {
 	job := advice.Running{Procs: 10, Left: advice.Fixed(100)}
 	for _, c := range []struct{ wait, finish, procSeconds float64 }{
@@ -43,8 +43,8 @@ func TestResizeByHand(t *testing.T) {
 	}
 }
 
-// What others would give for the processors decides whether to shrink: 1000 processor-seconds and 100 s, or 925 and
-// 185.
+// TestShrinkByPrice proves that the value of the processors to others decides whether to shrink: 1000 processor-seconds
+// and 100 s, or 925 and 185.
 func TestShrinkByPrice(t *testing.T) {
 	job := advice.Running{Procs: 10, Left: advice.Fixed(100)}
 	sizes := []advice.Size{{Procs: 5, Left: advice.Fixed(180), Overhead: 5}}
@@ -64,8 +64,8 @@ func TestShrinkByPrice(t *testing.T) {
 	}
 }
 
-// Without overhead, a size that is faster never makes the finish later, whatever the wait; nothing finishes sooner than
-// the new size from the start; and the longer the wait, the later.
+// TestResizeLaws proves that without overhead a faster size never makes the finish later, for any wait. Nothing
+// finishes sooner than the new size from the start. The longer the wait, the later the finish.
 func TestResizeLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := rapid.Float64Range(1, 1e5).Draw(t, "left")
@@ -92,7 +92,7 @@ func TestResizeLaws(t *testing.T) {
 	})
 }
 
-// Bad input is refused with the size's place; the job itself is place 0.
+// TestBadResize proves that bad input is refused with the size's place. The job itself has place 0.
 func TestBadResize(t *testing.T) {
 	good := advice.Running{Procs: 10, Left: advice.Fixed(100)}
 	for _, c := range []struct {
@@ -125,9 +125,9 @@ func TestBadResize(t *testing.T) {
 	}
 }
 
-// The two parts of the mean finish, by hand. The job has 1000 s left; with twice the processors it would need 500 s for
-// all of that, and it stands still for 10 s. After 200 s four fifths of the work are left: 410 s more. In the other
-// future the processors come too late: it has ended after 1000 s.
+// TestPartsOfTheFinish checks the two parts of the mean finish by hand. The job has 1000 s left. With twice the
+// processors it would need 500 s for all of that, and it stands still for 10 s. After 200 s four fifths of the work are
+// left: 410 s more. In the other future the processors come too late: the job has ended after 1000 s.
 func TestPartsOfTheFinish(t *testing.T) {
 	r := must[*advice.Result](t)(advice.Resize(advice.Running{Procs: 4, Left: advice.Fixed(1000)}, []advice.Size{
 		{Procs: 8, Left: advice.Fixed(500), Overhead: 10, Wait: advice.Wait{Futures: []float64{200, 2000}}},

@@ -5,25 +5,25 @@ import (
 	"math"
 )
 
-// Steady keeps advice that is renewed with every forecast from flapping. An advice stands until another candidate is
-// better than it by more than Gain, and for at least Hold. To go back the other has to be better by as much again, so
-// under noise that moves gains by less than Gain no advice comes back that was left; and no noise changes it more often
-// than once in Hold.
+// Steady keeps advice that is renewed with every forecast from changing too often. Advice stands until another
+// candidate is better by more than Gain, and for at least Hold. To return, the old candidate must be better by Gain in
+// turn, so noise that changes gains by less than Gain cannot make advice alternate, and no noise changes it more often
+// than once per Hold.
 type Steady struct {
-	// Gain is the least share by which the score must fall, at least 0 and below 1; under ByDeadline the least rise of
-	// the probability.
+	// Gain is the minimum relative decrease of the score, at least 0 and below 1; under ByDeadline the minimum increase
+	// of the probability.
 	Gain float64
-	// Hold is how long an advice stands at least, in seconds, 0 or more.
+	// Hold is the minimum time for which advice stands, in seconds, 0 or more.
 	Hold float64
 }
 
-// Standing is an advice that stands. The zero Standing is none.
+// Standing is the standing advice. The zero value means none.
 type Standing struct {
 	Name  string  // of the candidate
 	Since float64 // seconds, from the caller's origin
 }
 
-// ClockError is an instant before the one at which the standing advice was given.
+// ClockError reports an instant before that of the standing advice.
 type ClockError struct{ Now, Since float64 }
 
 // Error names both.
@@ -31,9 +31,9 @@ func (e *ClockError) Error() string {
 	return fmt.Sprintf("the time is %v s, before the standing advice of %v s", e.Now, e.Since)
 }
 
-// Settle returns the advice that stands after a new result, with Since = now where it has changed. An advice changes at
-// once if there was none, if its candidate is not among the answers any more, or if it has become infinitely bad. The
-// error is an *ObjectiveError for settings that cannot be, or a *ClockError.
+// Settle returns the standing advice after a new result, with Since = now if it has changed. Advice changes at once if
+// there was none, if its candidate is no longer among the answers, or if its score has become infinite. The error is an
+// *ObjectiveError for invalid settings, or a *ClockError.
 func (s Steady) Settle(standing Standing, now float64, r *Result) (Standing, error) {
 	switch {
 	case !(s.Gain >= 0 && s.Gain < 1):
@@ -60,7 +60,7 @@ func (s Steady) Settle(standing Standing, now float64, r *Result) (Standing, err
 	return standing, nil
 }
 
-// unit returns what the least gain is a share of.
+// unit returns the value to which the minimum gain is relative.
 func unit(r *Result, old *Answer) float64 {
 	if r.Objective.Kind == ByDeadline {
 		return 1

@@ -12,14 +12,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// expand is the result of a job that finishes in an hour as it is, and sooner by a share when it expands.
+// expand returns the result for a job that finishes in an hour as it is, and sooner by a share gain if it expands.
 func expand(t interface{ Fatal(...any) }, gain float64) *advice.Result {
 	return must[*advice.Result](t)(advice.Resize(advice.Running{Procs: 8, Left: advice.Fixed(3600)},
 		[]advice.Size{{Procs: 16, Left: advice.Fixed(3600 * (1 - gain))}}, advice.Objective{}))
 }
 
-// changes counts how often advice changes over forecasts a minute apart, each with a gain drawn anew; the job has its
-// size when the first comes.
+// changes returns how often advice changes over forecasts a minute apart, each with a newly drawn gain. The job has its
+// present size when the first forecast comes.
 func changes(t interface{ Fatal(...any) }, s advice.Steady, steps int, gain func() float64) int {
 	standing, n := advice.Standing{Name: advice.SizeName(8)}, 0
 	for step := range steps {
@@ -32,9 +32,9 @@ func changes(t interface{ Fatal(...any) }, s advice.Steady, steps int, gain func
 	return n
 }
 
-// A forecast that is noisy around the threshold does not flap: at a gain of .1, give or take .09, advice that wants .1
-// changes once, in 5,000 forecasts. Around 0 it does not change at all. Without hysteresis the latter flaps every other
-// time.
+// TestNoiseDoesNotFlap proves that a noisy forecast around the threshold does not flap. With a gain of .1 +- .09,
+// advice with a least gain of .1 changes once in 5,000 forecasts. Around 0 it does not change at all. Without
+// hysteresis it changes every other time around 0.
 func TestNoiseDoesNotFlap(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	around := func(middle float64) func() float64 {
@@ -51,8 +51,8 @@ func TestNoiseDoesNotFlap(t *testing.T) {
 	}
 }
 
-// Noise of any size changes advice at most once in Hold, and that is reached: with a hold of an hour, forecasts that
-// turn around every minute, over 5,000 minutes, change it 84 times at most.
+// TestHold proves that noise of any size changes advice at most once per Hold, and that this bound is reached: with a
+// hold of an hour, forecasts that turn around every minute, over 5,000 minutes, change it at most 84 times.
 func TestHold(t *testing.T) {
 	sign := 1.
 	n := changes(t, advice.Steady{Gain: .1, Hold: 3600}, 5000, func() float64 { sign = -sign; return sign * .5 })
@@ -61,16 +61,15 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// Whatever the scores of several candidates and their noise, as long as it moves scores by less than half of what the
-// threshold asks, no advice comes back that was left; and advice that changes has always gained what the threshold
-// asks.
+// TestNoReturn proves that no former advice comes back as long as the noise moves scores by less than half of the
+// threshold, for any candidates. Advice that changes has always gained at least the threshold.
 func TestNoReturn(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gain := rapid.Float64Range(.02, .5).Draw(t, "gain")
 		s := advice.Steady{Gain: gain}
 		truth := rapid.SliceOfN(rapid.Float64Range(100, 1e4), 2, 5).Draw(t, "truth")
-		// Scores are off by a factor of at most 1 + noise either way: of two, by (1 + noise)^2, whose inverse is above
-		// 1 - gain.
+		// Scores are off by a factor of at most 1 + noise either way. Two scores are off by (1 + noise)^2, whose
+		// inverse is above 1 - gain.
 		noise := 1/math.Sqrt(1-gain) - 1
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		standing, left := advice.Standing{}, map[string]bool{}
@@ -93,7 +92,8 @@ func TestNoReturn(t *testing.T) {
 	})
 }
 
-// An advice that is gone, infinitely bad, or none yet is replaced at once, whatever the hold.
+// TestReplacedAtOnce proves that advice that is no longer possible, infinitely bad, or missing is replaced at once,
+// whatever the hold.
 func TestReplacedAtOnce(t *testing.T) {
 	s := advice.Steady{Gain: .5, Hold: 1e6}
 	r := expand(t, .01)
@@ -112,7 +112,8 @@ func TestReplacedAtOnce(t *testing.T) {
 	}
 }
 
-// Under a deadline the least gain is of the probability: from .5 to .7 is enough for .15, not for .25.
+// TestSteadyDeadline proves that under a deadline the least gain applies to the probability: from .5 to .7 is enough
+// for .15, not for .25.
 func TestSteadyDeadline(t *testing.T) {
 	futures := func(late int) advice.Wait {
 		w := make([]float64, 10)
@@ -133,7 +134,7 @@ func TestSteadyDeadline(t *testing.T) {
 	}
 }
 
-// Settings and times that cannot be are refused, and the advice stays.
+// TestBadSteady proves that impossible settings and times are refused, and that the advice stays.
 func TestBadSteady(t *testing.T) {
 	r := expand(t, .5)
 	standing := advice.Standing{Name: advice.SizeName(8), Since: 100}

@@ -10,8 +10,8 @@ import (
 
 const minute = 60.
 
-// twoNodes is the example of Downey 1996, sec. 1.1: a machine of two nodes, one of them busy; the program takes an hour
-// on one node, which is free, and 35 minutes on both, for which the other job has to end first.
+// twoNodes returns the example of Downey 1996, sec. 1.1: a machine of two nodes, one of them busy. The program takes an
+// hour on the free node, and 35 minutes on both, but then it must wait for the end of the other job.
 func twoNodes(remaining advice.Wait) []advice.Candidate {
 	return []advice.Candidate{
 		{Name: "one node", Procs: 1, MaxProcs: 2, Run: advice.Fixed(60 * minute)},
@@ -19,8 +19,8 @@ func twoNodes(remaining advice.Wait) []advice.Candidate {
 	}
 }
 
-// Where it is certain when the other job ends, the advice flips at 25 minutes; at them both finish at the same time,
-// and the smaller size is advised.
+// TestTwoNodesCertain proves that if the end of the other job is certain, the advice changes at 25 minutes. At exactly
+// 25 minutes both finish at the same time, and the smaller size is advised.
 func TestTwoNodesCertain(t *testing.T) {
 	for _, c := range []struct {
 		remaining float64
@@ -34,8 +34,8 @@ func TestTwoNodesCertain(t *testing.T) {
 	}
 }
 
-// Whatever the law of the remaining time, it is its mean that must cross 25 minutes. Here it is exponential, whose
-// median is then 17 minutes.
+// TestTwoNodesExponential proves that for any law of the remaining time its mean decides, and must cross 25 minutes.
+// Here the law is exponential, whose median is then 17 minutes.
 func TestTwoNodesExponential(t *testing.T) {
 	for mean, want := range map[float64]string{24.8: "two nodes", 25.2: "one node"} {
 		const n = 20_000
@@ -49,15 +49,16 @@ func TestTwoNodesExponential(t *testing.T) {
 		if r.Best().Name != want {
 			t.Errorf("%v minutes on the average: %s, want %s", mean, r.Best().Name, want)
 		}
-		// Pr{remaining < 25 min} = 1 - e^(-25/mean) decides how often two nodes would have been right.
+		// Pr{remaining < 25 min} = 1 - e^(-25/mean) is how often two nodes would have been right.
 		near(t, "two nodes turn out right", r.Answers[1].Best, -math.Expm1(-25/mean), 1e-3)
 	}
 }
 
-// By the paper's law of lifetimes the mean remaining time first rises with the age of the job that runs, and falls
-// towards the longest lifetime: the advice changes where it crosses 25 minutes, twice.
+// TestTwoNodesByAge proves the changes of advice by the paper's law of lifetimes. The mean remaining time first rises
+// with the running job's age, and then falls towards the longest lifetime. The advice changes twice, each time where
+// this mean crosses 25 minutes.
 func TestTwoNodesByAge(t *testing.T) {
-	m := uniformlog.Model{B0: 0, B1: 1 / math.Log(3*3600)} // 1 s to 3 h
+	m := uniformlog.Model{B0: 0, B1: 1 / math.Log(3*3600)} // from 1 s to 3 h
 	flips, before := 0, ""
 	for age := 2.; age < m.TMax(); age *= 1.02 {
 		const n = 2000
@@ -84,9 +85,9 @@ func TestTwoNodesByAge(t *testing.T) {
 	}
 }
 
-// By the heuristic that the past repeats, Pr{remaining > x} = a/(a+x) at age a: the median remaining time is the age.
-// (Its mean is infinite.) So by the median the user waits up to an age of 25 minutes, as the paper has it. Where all
-// jobs take 3 h that is the wrong way round, as it also says.
+// TestTwoNodesPastRepeats uses the heuristic that the past repeats: Pr{remaining > x} = a/(a+x) at age a, so the median
+// remaining time is the age. (Its mean is infinite.) By the median the user waits up to an age of 25 minutes, as in the
+// paper. If all jobs take 3 h this is the wrong choice, as the paper also says.
 func TestTwoNodesPastRepeats(t *testing.T) {
 	median := advice.Objective{Kind: advice.FinishQuantile}
 	for age, want := range map[float64]string{5: "two nodes", 24: "two nodes", 26: "one node", 170: "one node"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// replicates is how many samples of the days are drawn, and seed starts their generator: the same log gives the same
+// replicates is the number of bootstrap samples of days, seed the seed of their generator: the same log gives the same
 // intervals.
 const (
 	replicates = 1000
@@ -57,8 +57,8 @@ func (c *collector) compare(out *DetailResult, constant Constant) {
 	draw(rows, present, layout, out)
 }
 
-// constants returns the best constant forecast of each level in hindsight, by day, and the constants in seconds: the
-// quantile of all waits has the least pinball loss.
+// constants returns the best constant forecast of each level in hindsight, by day, and the constants in seconds. That
+// is the quantile of all waits, because it has the least pinball loss.
 func (c *collector) constants(days int) (r *rival, seconds map[string]float64) {
 	r = &rival{name: BestConstant, days: make([]rivalDay, days)}
 	seconds = map[string]float64{}
@@ -81,8 +81,9 @@ func (c *collector) constants(days int) (r *rival, seconds map[string]float64) {
 	return r, seconds
 }
 
-// columns is how the sums of a day stand in a row: for each rival the number of jobs, the losses of waitcast and its
-// own by level; then the number of scored jobs, and by level how many waits were below q- and up to q+.
+// columns is the layout of the sums of a day. For each rival it has the number of jobs, and by level the losses of
+// waitcast and of the rival. Then follow the number of scored jobs, and by level the numbers of waits below the
+// quantile and at most the quantile.
 type columns struct{ rivals int }
 
 func (c columns) rival(k int) int { return k * 9 }
@@ -140,7 +141,8 @@ func addRows(sum []float64, rows [][]float64, which []int) {
 	}
 }
 
-// comparison returns the k-th rival's comparison, from the sums of all days; they are nil without a scored job.
+// comparison returns the comparison of the k-th rival from the sums of all days. Its values are nil if no job was
+// scored.
 func (r *rival) comparison(total []float64, layout columns, k int) Comparison {
 	out := Comparison{Method: r.name, N: r.n, Levels: map[string]LossRatio{}}
 	if r.n == 0 {
@@ -157,9 +159,9 @@ func (r *rival) comparison(total []float64, layout columns, k int) Comparison {
 	return out
 }
 
-// draw draws samples of the days, with replacement, jobs of a day together (the block bootstrap, H. Kunsch, "The
-// jackknife and the bootstrap for general stationary observations", Annals of Statistics 17, 1989), and fills in the
-// 95 % intervals.
+// draw draws samples of the days, with replacement, keeping the jobs of a day together (the block bootstrap, H. Kunsch,
+// "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17, 1989), and fills in
+// the 95 % intervals.
 func draw(rows [][]float64, present []int, layout columns, out *DetailResult) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	sample, sum := make([]int, len(present)), make([]float64, layout.width())

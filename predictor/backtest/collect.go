@@ -9,21 +9,21 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// scoredJob is what is kept of a job with a wait and a forecast, all in seconds.
+// scoredJob has the kept data of a job with a wait and a forecast, all in seconds.
 type scoredJob struct {
 	since  float64    // from the trace's first submission
 	wait   float64    //
 	served [4]float64 // at the scored levels
-	qbets  float64    // its median, NaN where it has none
-	queue  int32      // place among the names
-	class  int32      // place among the size classes
+	qbets  float64    // median of QBETS, NaN if it has none
+	queue  int32      // index among the names
+	class  int32      // index among the size classes
 }
 
 // day is the time of a block of the bootstrap and the shortest span of a report, in seconds.
 const day = 86400
 
-// collector collects what a report shows of a trace beyond the scores of the methods. It keeps 72 bytes for each scored
-// job and sums for each day.
+// collector collects the details of a trace that a report shows beyond the scores of the methods. It keeps 72 bytes for
+// each scored job and sums for each day.
 type collector struct {
 	trace      *Trace
 	from       int
@@ -33,22 +33,22 @@ type collector struct {
 	names      []string
 	users      map[string]bool
 	jobs       []scoredJob
-	qbets      int // its place among the methods
+	qbets      int // index of QBETS among the methods
 	rivals     []*rival
 	steps      []stepSums
 }
 
-// rival is a method that waitcast is compared with: sums for each day, from the first submission on.
+// rival is a method that waitcast is compared with. It has sums for each day from the first submission on.
 type rival struct {
 	name            string
-	place           int // among the methods
+	place           int // index among the methods
 	days            []rivalDay
 	n               int
-	within, against int // medians within a factor 2: of the rival, of waitcast
+	within, against int // number of medians within a factor 2 of the wait: of the rival, of waitcast
 	ratios          ratioHistogram
 }
 
-// rivalDay is the losses of one day by level.
+// rivalDay has the losses of one day by level.
 type rivalDay struct {
 	n               int
 	waitcast, other [4]float64
@@ -108,7 +108,7 @@ func (p *Population) leaveOut(j *Job) {
 	}
 }
 
-// describe counts what the log knows of a submission.
+// describe counts the attributes that the log has for a submission.
 func (c *collector) describe(j *Job) {
 	p := &c.population
 	if _, known := c.queues[j.Queue]; !known {
@@ -131,7 +131,7 @@ func (c *collector) since(j *Job) float64 { return j.Submit - c.trace.Jobs[0].Su
 
 func (c *collector) day(j *Job) int { return int(c.since(j) / day) }
 
-// score keeps a job for the groups.
+// score keeps a job's data for the groups.
 func (c *collector) score(j *Job, served, qbets []float64) {
 	s := scoredJob{since: c.since(j), wait: j.Wait(), qbets: math.NaN(), queue: c.queues[j.Queue],
 		class: int32(slices.Index(waittime.SizeClasses(), waittime.SizeClass(j.Procs)))} //nolint:gosec // six classes
@@ -177,7 +177,7 @@ func finite(q []float64) bool {
 	return q != nil && !slices.ContainsFunc(q, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// add compares the forecasts of a job, unless one of both has no answer at some level.
+// add compares the forecasts of a job, unless one of the two methods has no answer at some level.
 func (r *rival) add(day int, wait float64, served, other []float64) {
 	if !finite(other) || !finite(served) {
 		return
@@ -227,7 +227,7 @@ func (h *ratioHistogram) median() float64 {
 	return math.NaN()
 }
 
-// result works out the details.
+// result computes the details.
 func (c *collector) result(constant Constant) *DetailResult {
 	t := c.trace
 	out := &DetailResult{Population: c.population, Period: Period{Dated: t.Dated,
@@ -247,7 +247,7 @@ func (c *collector) result(constant Constant) *DetailResult {
 		func(i int, g *Group) { g.Name = classes[i] })
 	ends := waittime.Horizons()
 	out.Lengths = groups(c.jobs, len(ends)+1, func(s *scoredJob) int {
-		i, _ := slices.BinarySearch(ends, s.served[medianLevel]) // the first end that is not below it
+		i, _ := slices.BinarySearch(ends, s.served[medianLevel]) // the first end that is not below the median
 		return i
 	}, func(i int, g *Group) {
 		if i > 0 {
@@ -268,14 +268,14 @@ func (c *collector) result(constant Constant) *DetailResult {
 	return out
 }
 
-// spans groups the jobs by their time, in spans of a whole multiple of unit, at most so many.
+// spans groups the jobs by time, in at most the given number of spans, each a whole multiple of unit.
 func (c *collector) spans(first, length, unit float64, most int) []Group {
 	span := unit * math.Max(1, math.Ceil((math.Floor(length/unit)+1)/float64(most)))
 	return groups(c.jobs, int(length/span)+1, func(s *scoredJob) int { return int(s.since / span) },
 		func(i int, g *Group) { g.From, g.To = first+float64(i)*span, first+float64(i+1)*span })
 }
 
-// byQueue groups the jobs by their queues: those with the most jobs by themselves, the others together.
+// byQueue groups the jobs by queue: the queues with the most jobs separately, the others together.
 func (c *collector) byQueue() []Group {
 	counts := make([]int, len(c.names))
 	for i := range c.jobs {
@@ -304,7 +304,7 @@ func (c *collector) byQueue() []Group {
 		})
 }
 
-// group scores some jobs, nil if there is none.
+// group scores the jobs that has selects; it returns nil if there is none.
 func (c *collector) group(has func(*scoredJob) bool) *Group {
 	var members []int32
 	for i := range c.jobs {
@@ -368,7 +368,7 @@ func answersOf(f *engine.Forecast) func(method int) []float64 {
 		case 1:
 			return f.Combined
 		}
-		if f.Experts == nil { // a fast replay did not forecast it
+		if f.Experts == nil { // a fast replay has no forecasts for it
 			return nil
 		}
 		return f.Experts[method-2]

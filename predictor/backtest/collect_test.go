@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// fixed is a forecast of waitcast and of QBETS; other methods have none.
+// fixed returns forecasts of waitcast and of QBETS. Other methods have none.
 func fixed(served, qbets []float64) func(int) []float64 {
 	return func(method int) []float64 {
 		switch method {
@@ -26,18 +26,18 @@ func fixed(served, qbets []float64) func(int) []float64 {
 	}
 }
 
-// methodsOfTest are the places that fixed speaks of.
+// methodsOfTest returns the methods, in the order that fixed uses.
 func methodsOfTest() []string { return []string{Waitcast, Uncorrected, "qbets", "limits", "recent"} }
 
 func flat(v float64) []float64 { return []float64{v, v, v, v} }
 
-// started is a job that was submitted, and started after a wait, in seconds.
+// started returns a job that was submitted and started after a wait, in seconds.
 func started(submit, wait float64, queue string, procs int) Job {
 	return Job{Submit: submit, Starts: true, Recorded: true, Start: submit + wait,
 		Request: engine.Request{Queue: queue, Procs: procs}}
 }
 
-// TestPopulation: every submission is counted once, for the reason by which it is scored or not.
+// TestPopulation proves that every submission is counted once, under the reason why it is scored or not.
 func TestPopulation(t *testing.T) {
 	never := started(5, 1, "a", 1)
 	never.NeverRan = true
@@ -72,7 +72,7 @@ func TestPopulation(t *testing.T) {
 	}
 }
 
-// TestGroups: the figures of queues, sizes and lengths of forecasts, worked out by hand.
+// TestGroups checks the figures of queues, sizes and lengths of forecasts, worked out by hand.
 func TestGroups(t *testing.T) {
 	trace := &Trace{Name: "test", Dated: true, Epoch: 1000, Jobs: []Job{
 		started(0, 100, "long", 4), started(10, 300, "long", 4), started(20, 200, "long", 16),
@@ -88,10 +88,10 @@ func TestGroups(t *testing.T) {
 		t.Fatalf("queues are %+v, want long and short", got.Queues)
 	}
 	near(t, "median wait of long", long.Wait[1], 200)
-	near(t, "median error of long", *long.MedianAbsError, 50)          // of 50, 150, 50
-	near(t, "median error of QBETS of long", *long.QBETSAbsError, 160) // of 260, 60, 160
+	near(t, "median error of long", *long.MedianAbsError, 50)          // the errors are 50, 150, 50
+	near(t, "median error of QBETS of long", *long.QBETSAbsError, 160) // the errors are 260, 60, 160
 	near(t, "covered of long", long.Coverage["0.5"][1], 1./3)
-	near(t, "within a factor 2 of long", long.Within2, 1) // of 210: 160, 360, 260
+	near(t, "within a factor 2 of long", long.Within2, 1) // the forecast is 210, and the waits are 160, 360, 260
 	near(t, "median error of short", *short.MedianAbsError, 30)
 	if len(got.Sizes) != 3 || got.Sizes[1].Name != "2-8" || got.Sizes[1].N != 2 {
 		t.Errorf("sizes are %+v, want 1, 2-8 with two jobs, and 9-64", got.Sizes)
@@ -103,13 +103,13 @@ func TestGroups(t *testing.T) {
 	if got.All.N != 4 || len(got.Spans) != 1 || got.Spans[0].From != 1000 || got.Spans[0].To != 1000+86400 {
 		t.Errorf("all %+v, spans %+v; want 4 jobs on one day from 1000", got.All, got.Spans)
 	}
-	// QBETS' bound is (420, 420, 420, 180) with 60 s added, that of waitcast (210, 210, 210, 90): twice as long.
+	// QBETS' bound is (420, 420, 420, 180) with 60 s added, and that of waitcast (210, 210, 210, 90): the ratio is 2.
 	if r := *got.Comparisons[0].BoundRatio; math.Abs(r-2) > .02 {
 		t.Errorf("QBETS' bound is %v times as long, want 2 to 1 %%", r)
 	}
 }
 
-// TestSteps: steps end at 100, 300, 1000, 3000, and have jobs of the warm-up.
+// TestSteps proves that steps end at 100, 300, 1000 and 3000, and include the jobs of the warm-up.
 func TestSteps(t *testing.T) {
 	trace := &Trace{Name: "test"}
 	for i := range 3500 {
@@ -137,10 +137,10 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestManyQueues: the twenty queues with the most jobs are shown, the others together.
+// TestManyQueues proves that the report shows the twenty queues with the most jobs, and all others together.
 func TestManyQueues(t *testing.T) {
 	trace := &Trace{Name: "test"}
-	for i := range 300 { // queue k has jobs i with k <= i % 25: the first the most
+	for i := range 300 { // queue k has the jobs i with k <= i % 25, so that the first has the most
 		for k := range i%25 + 1 {
 			trace.Jobs = append(trace.Jobs, started(float64(i), 1, string(rune('a'+k)), 1))
 		}
@@ -161,8 +161,8 @@ func TestManyQueues(t *testing.T) {
 	}
 }
 
-// randomTrace is a collector that has seen jobs of some days: waits are log-normal with a state of the day. The
-// forecast of waitcast knows the day's median, that of QBETS does not.
+// randomTrace returns a collector that has seen jobs of some days. The waits are log-normal with a state of the day.
+// The forecast of waitcast knows the day's median, and that of QBETS does not.
 func randomTrace(days, jobs int, seed uint64) *collector {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	trace := &Trace{Name: "test"}
@@ -187,8 +187,8 @@ func randomTrace(days, jobs int, seed uint64) *collector {
 	return c
 }
 
-// TestChance: the interval of the bootstrap over days holds the estimate, and the truth in nearly all of many samples;
-// the same log gives the same interval, and a log of few days none.
+// TestChance proves that the bootstrap's interval over days contains the estimate, and contains the truth in nearly all
+// of many samples. The same log gives the same interval, and a log of few days gives none.
 func TestChance(t *testing.T) {
 	held, samples := 0, 40
 	for seed := range samples {
@@ -214,7 +214,7 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// TestBestConstantHasTheLeastLoss: no other constant loses less, at any level.
+// TestBestConstantHasTheLeastLoss proves that no other constant has a lower loss, at any level.
 func TestBestConstantHasTheLeastLoss(t *testing.T) {
 	c := randomTrace(20, 30, 7)
 	got := c.result(Constant{})
@@ -237,8 +237,8 @@ func TestBestConstantHasTheLeastLoss(t *testing.T) {
 	}
 }
 
-// TestMillionJobs: of a million jobs over 35 years a report has no more groups than of a few, and a job takes at most
-// 100 bytes.
+// TestMillionJobs proves that a report of a million jobs over 35 years has no more groups than one of a few jobs, and
+// that a job takes at most 100 bytes.
 func TestMillionJobs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a million jobs; left out by -short")

@@ -1,11 +1,12 @@
 package backtest
 
-// Population says which submissions of a log are scored, and why the others are not. The counts from WarmUp to NoStart
-// add up to Jobs of the trace.
+// Population counts the scored submissions of a log, and the others by reason. The counts from WarmUp to NoStart add up
+// to Jobs of the trace.
 type Population struct {
-	// WarmUp is the number of the first submissions, which are learnt from only.
+	// WarmUp is the number of the first submissions, which are only learnt from.
 	WarmUp int `json:"warm_up"`
-	// Scored have a wait in the log and a forecast; NoForecast a wait, but nothing was learnt yet when they came.
+	// Scored have a wait in the log and a forecast; NoForecast have a wait, but nothing was learnt yet at their
+	// submission.
 	Scored     int `json:"scored"`
 	NoForecast int `json:"no_forecast"`
 	// Cancelled left the queue before their start. They count in the coverage with cancelled jobs only.
@@ -13,8 +14,8 @@ type Population struct {
 	// WaitUnknown ran, but no record has their wait. NoStart waited to the end of the log, or it has no instant at all.
 	WaitUnknown int `json:"wait_unknown"`
 	NoStart     int `json:"no_start"`
-	// WithLimit, WithUser and WithPriority are the submissions of which the log knows the time limit, the user and the
-	// priority; Users is the number of different users, Queues of queues.
+	// WithLimit, WithUser and WithPriority count the submissions for which the log has the time limit, the user and the
+	// priority. Users and Queues are the numbers of different users and queues.
 	WithLimit    int `json:"with_time_limit"`
 	WithUser     int `json:"with_user"`
 	WithPriority int `json:"with_priority"`
@@ -24,20 +25,20 @@ type Population struct {
 
 // Period is the time between the first and the last submission of a trace, in seconds.
 type Period struct {
-	// Dated is true if First and Last count from 1970, false if the log does not say from when they count.
+	// Dated is true if First and Last count from 1970, false if the log has no start time.
 	Dated bool    `json:"dated"`
 	First float64 `json:"first_submit"`
 	Last  float64 `json:"last_submit"`
 }
 
-// Group is the scores of the served forecasts of some scored jobs: those of a queue, a size class, a time, or of
-// forecasts of about one length.
+// Group has the scores of the served forecasts of a group of scored jobs: of a queue, a size class, a time span, or a
+// range of forecast lengths.
 type Group struct {
-	// Name is that of the queue or the class; empty for a time.
+	// Name is the name of the queue or the class; empty for a time span.
 	Name string `json:"name,omitempty"`
-	// Queues is how many queues are taken together, where they are more than one.
+	// Queues is the number of queues in the group, if there is more than one.
 	Queues int `json:"queues,omitempty"`
-	// From and To are the time, in seconds as in Period. Only groups of a time have them.
+	// From and To are the time span, in seconds as in Period. Only groups of a time span have them.
 	From float64 `json:"from,omitempty"`
 	To   float64 `json:"to,omitempty"`
 	Figures
@@ -51,8 +52,8 @@ type Group struct {
 	QBETSAbsError  *float64 `json:"qbets_median_abs_error_seconds"`
 }
 
-// Step is the scores of the jobs whose places among the submissions of the log are From to To, counted from 1, whether
-// they belong to the warm-up or not: it shows how quickly the forecasts became good.
+// Step has the scores of the submissions number From to To of the log, counted from 1, including the warm-up: it shows
+// how quickly the forecasts became good.
 type Step struct {
 	From int `json:"from"`
 	To   int `json:"to"`
@@ -65,7 +66,7 @@ type Step struct {
 	QBETS  Figures `json:"qbets"`
 }
 
-// Comparison sets waitcast beside another method, on the scored jobs for which both had a forecast.
+// Comparison compares waitcast with another method, on the scored jobs for which both had a forecast.
 type Comparison struct {
 	Method string `json:"method"`
 	N      int    `json:"n"`
@@ -74,31 +75,31 @@ type Comparison struct {
 	// BoundRatio is the median over the jobs of the method's .95 quantile over that of waitcast, both with 60 s added,
 	// to 1 %; null for a method without a bound.
 	BoundRatio *float64 `json:"bound_ratio"`
-	// Within2 is the share of the method's medians within a factor 2 of the wait, 60 s added to both; Within2Waitcast
-	// that of waitcast on the same jobs.
+	// Within2 is the share of the method's medians within a factor 2 of the wait, with 60 s added to both.
+	// Within2Waitcast is that of waitcast on the same jobs.
 	Within2         float64 `json:"within_factor_2"`
 	Within2Waitcast float64 `json:"waitcast_within_factor_2"`
 	// Seconds is the forecast itself of the best constant, by level.
 	Seconds map[string]float64 `json:"seconds,omitempty"`
 }
 
-// LossRatio is the mean pinball loss of ln(wait + 60 s) of waitcast and of another method on the same jobs.
+// LossRatio has the mean pinball losses of ln(wait + 60 s) of waitcast and of another method on the same jobs.
 type LossRatio struct {
 	Waitcast float64 `json:"waitcast"`
 	Other    float64 `json:"other"`
-	// Ratio is Waitcast over Other: below 1 waitcast was better. Null where Other is 0. Chance is the 95 % interval of
-	// the day-block bootstrap, nil where the scored jobs are of fewer than MinimumDays days.
+	// Ratio is Waitcast over Other: below 1 waitcast was better. Null if Other is 0. Chance is the 95 % interval of the
+	// day-block bootstrap, nil where the scored jobs are of fewer than MinimumDays days.
 	Ratio  *float64    `json:"ratio"`
 	Chance *[2]float64 `json:"ratio_95,omitempty"`
 }
 
-// DetailResult is what a report shows of a trace beyond the scores of the methods.
+// DetailResult has the details of a trace that a report shows beyond the scores of the methods.
 type DetailResult struct {
 	Period     Period     `json:"period"`
 	Population Population `json:"population"`
-	// All is all scored jobs, nil where there is none.
+	// All is the group of all scored jobs, nil if there are none.
 	All *Group `json:"all"`
-	// Long is those whose median forecast is above a minute, nil where there is none.
+	// Long is the group of jobs with a median forecast above a minute, nil if there are none.
 	Long *Group `json:"forecast_above_60s"`
 	// Queues are the queues with the most scored jobs, the most first, then the others together; Sizes the classes of
 	// processors; Lengths the jobs by the length of their median forecast. Groups without a scored job are left out.
@@ -116,24 +117,24 @@ type DetailResult struct {
 	// CoverageChance is the 95 % interval of the day-block bootstrap of the coverage by level: of P(W < q) its lower
 	// end, of P(W <= q) its upper one, q rounded to the log's resolution. Empty for fewer than MinimumDays days.
 	CoverageChance map[string][2]float64 `json:"coverage_95,omitempty"`
-	// Days is how many days have scored jobs.
+	// Days is the number of days with scored jobs.
 	Days int `json:"days"`
 }
 
-// MinimumDays is how many days with scored jobs the bootstrap over days needs.
+// MinimumDays is the minimum number of days with scored jobs for the bootstrap over days.
 const MinimumDays = 10
 
-// BestConstant names the forecast that is the same for every job, and the best such one in hindsight, among the
-// comparisons.
+// BestConstant is the name, among the comparisons, of the best constant forecast in hindsight: the same quantiles for
+// every job.
 const BestConstant = "best_constant"
 
-// Learning steps end at these places among the submissions, and beyond them at three and ten times a power of ten.
+// Learning steps end after these numbers of submissions, and later at one and three times a power of ten.
 const firstStep = 100
 
-// shownQueues is how many queues are groups of their own.
+// shownQueues is the number of queues that have groups of their own.
 const shownQueues = 20
 
-// The most spans of Times and of Spans.
+// The maximum numbers of spans of Times and of Spans.
 const (
 	mostTimes = 400
 	mostSpans = 40

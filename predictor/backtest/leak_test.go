@@ -38,8 +38,8 @@ func records(t *testing.T, path string, most int) (*swf.Header, []swf.Record) {
 	return f.Header(), out
 }
 
-// cutAt is the log as it was known when the last job at an instant was submitted: starts and ends at the instant or
-// later are unknown.
+// cutAt returns the log as it was known when the last job at an instant was submitted: starts and ends at the instant
+// or later are unknown.
 func cutAt(all []swf.Record, at int64) []swf.Record {
 	var out []swf.Record
 	for _, r := range all {
@@ -81,7 +81,8 @@ func traceOf(t *testing.T, h *swf.Header, all []swf.Record) *Trace {
 	return trace
 }
 
-// forecasts replays records and returns every forecast of each job, by its number; groups of features may be left out.
+// forecasts replays records and returns every forecast of each job, by the job's number. The named groups of features
+// are left out.
 func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) map[int64][]float64 {
 	t.Helper()
 	out := map[int64][]float64{}
@@ -89,9 +90,9 @@ func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) 
 		out[j.Number] = append(out[j.Number], q...)
 		return nil
 	}
-	growth := .3 // trees of every training see the features, those of a few as well as those of many
+	growth := .3 // trees of every training use the features, whether it has few rows or many
 	if os.Getenv("WAITCAST_LONG") != "" {
-		growth = 0 // the daemon's
+		growth = 0 // as in the daemon
 	}
 	options := Options{Engine: engine.Config{First: 200, Growth: growth, Without: without}, Predict: predict}
 	if _, err := Run(traceOf(t, h, all), options); err != nil {
@@ -100,11 +101,11 @@ func forecasts(t *testing.T, h *swf.Header, all []swf.Record, without []string) 
 	return out
 }
 
-// TestNoLeakage: what happens at an instant or later changes no forecast made up to it. The instants are submits of
-// jobs that started at once: their own starts must not be known to themselves. The trees see all features, and then
-// each group alone, so that they cannot do without one that knows too much.
+// TestNoLeakage proves that nothing that happens at an instant or later changes a forecast made up to that instant. The
+// instants are submissions of jobs that started at once: a forecast must not know its own job's start. The trees first
+// use all features, and then each group alone, so that they must use a feature that knows too much.
 func TestNoLeakage(t *testing.T) {
-	jobs, cuts, traces := 2500, 2, []string{"SDSC-SP2-1998-4.2-cln"}
+	jobs, cuts, traces := 1500, 2, []string{"SDSC-SP2-1998-4.2-cln"}
 	if os.Getenv("WAITCAST_LONG") != "" {
 		jobs, cuts, traces = 8000, 10, append(traces, "KTH-SP2-1996-2.1-cln", "SDSC-Par-1996-3.1-cln")
 	}
@@ -125,8 +126,8 @@ func TestNoLeakage(t *testing.T) {
 	}
 }
 
-// checkRulesInForce proves that a log is played by a fitted priority, and with gates that are shut at times where it
-// has some: else their leaks would not be seen.
+// checkRulesInForce proves that a log is replayed with a fitted priority, and with gates that are sometimes shut if it
+// has any. Otherwise their leaks would not be seen.
 func checkRulesInForce(t *testing.T, h *swf.Header, all []swf.Record, gated bool) {
 	t.Helper()
 	e, err := engine.New(engine.Config{First: 1 << 40, Synchronous: true}) // trees do not matter here
@@ -175,7 +176,7 @@ func checkLeakage(t *testing.T, h *swf.Header, all []swf.Record, cuts int, witho
 	}
 }
 
-// soonest returns the job that started soonest of so many from one on.
+// soonest returns the job with the shortest wait among count jobs from one on.
 func soonest(all []swf.Record, from, count int) int {
 	best := from
 	for i := from; i < from+count; i++ {

@@ -9,9 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// FromLives returns the lives of a log's jobs as a trace: each try of a job is a job of its own, as it is to the
-// daemon's engine. Instants are Unix seconds, as the daemon counts them: forecasts know the time of day and of the
-// week.
+// FromLives returns the lives of a log's jobs as a trace: each attempt of a job is a separate job, as in the daemon's
+// engine. Times are Unix seconds, as in the daemon, because forecasts use the time of day and of the week.
 func FromLives(name string, l *lives.Lives) (*Trace, error) {
 	if len(l.Jobs) == 0 {
 		return nil, fmt.Errorf("%s: no job to replay", name)
@@ -26,10 +25,10 @@ func FromLives(name string, l *lives.Lives) (*Trace, error) {
 // clock returns an instant in Unix seconds.
 func clock(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecond())/1e9 }
 
-// jobOfLife turns a life into a job.
+// jobOfLife converts a life to a job.
 func jobOfLife(l *lives.Life, number int64) Job {
 	var key uint64
-	if l.Seq > 0 { // readmodel.EngineID: the draws of simulations depend on it
+	if l.Seq > 0 { // as in readmodel.EngineID, because the draws of simulations depend on it
 		key = l.Seq<<12 | uint64(l.Attempt&0x7ff)<<1
 	}
 	j := Job{Number: number, Name: l.ID, Key: key, Submit: clock(l.Submit), Request: requestOf(&l.Asked),
@@ -52,7 +51,7 @@ func jobOfLife(l *lives.Life, number int64) Job {
 	return j
 }
 
-// requestOf returns what a job asks for as the daemon passes it to the engine (readmodel.EngineRequest).
+// requestOf returns the request of a job as the daemon passes it to the engine (readmodel.EngineRequest).
 func requestOf(a *job.Attributes) engine.Request {
 	return engine.Request{Queue: a.Queue, User: a.User, App: a.Name, Procs: max(1, a.Procs),
 		Limit: a.TimeLimit.Seconds(), Priority: float64(a.Priority)}

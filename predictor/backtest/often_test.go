@@ -11,9 +11,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// TestHowOften answers Downey's question of 1996, how often models should be brought up to date, for the trees and on
-// the first halves of three logs: it writes the table of docs/predictions.md, and fails where trees that are never
-// trained again are not the worst. That takes an hour of processor time.
+// TestHowOften answers Downey's question of 1996, how often models should be updated, for the trees and on the first
+// halves of three logs. It writes the table of docs/predictions.md, and fails unless trees that are never trained again
+// are the worst. It takes an hour of processor time.
 func TestHowOften(t *testing.T) {
 	if os.Getenv("WAITCAST_OFTEN") == "" {
 		t.Skip("trains trees some hundred times: set WAITCAST_OFTEN=1")

@@ -20,16 +20,16 @@ type Replayed interface {
 	Update(now float64, id uint64, r engine.Request)
 }
 
-// happening is an event of a trace: a job's submission, its start, that it left, or a change of a job that waits.
+// happening is an event of a trace: the submission, start or departure of a job, or a change while it waits.
 type happening struct {
 	at     float64
 	kind   changes.Kind
 	job    int32
-	change int32 // its place among the job's changes
+	change int32 // index among the job's changes
 }
 
-// happenings returns the events of a trace by their instants, and of one instant by the course of a job's life. A
-// Sequencer puts those of one instant into the order in which they take effect.
+// happenings returns the events of a trace ordered by time, and within an instant by the stage of a job's life. A
+// Sequencer sorts the events of an instant into the order in which they take effect.
 func (t *Trace) happenings() []happening {
 	out := make([]happening, 0, 3*len(t.Jobs))
 	for i := range t.Jobs {
@@ -62,7 +62,7 @@ func (j *Job) leaves() changes.Kind {
 	return changes.Ended
 }
 
-// stage returns the place of an event in the course of a job's life.
+// stage returns the stage of an event in a job's life.
 func stage(k changes.Kind) int {
 	switch k {
 	case changes.Submitted:
@@ -75,7 +75,7 @@ func stage(k changes.Kind) int {
 	return 3
 }
 
-// Replay sends the trace's events to f, and calls tell with each submission's forecast.
+// Replay sends the trace's events to f, and calls tell with the forecast of each submission.
 func (t *Trace) Replay(f Replayed, tell func(job int, fc engine.Forecast)) {
 	order := changes.NewSequencer(func(h happening) (uint64, changes.Kind) { return t.key(h.job), h.kind })
 	apply := func(h happening) { t.apply(h, f, tell) }
@@ -91,7 +91,7 @@ func (t *Trace) Replay(f Replayed, tell func(job int, fc engine.Forecast)) {
 	order.EndInstant(apply)
 }
 
-// key returns the number by which the engine knows a job.
+// key returns the engine's id of a job.
 func (t *Trace) key(job int32) uint64 {
 	if key := t.Jobs[job].Key; key != 0 {
 		return key
@@ -117,7 +117,7 @@ func (t *Trace) apply(h happening, f Replayed, tell func(job int, fc engine.Fore
 	}
 }
 
-// change sends the k-th change of a job that waits.
+// change passes the k-th change of a waiting job to the engine.
 func (j *Job) change(k int, now float64, id uint64, f Replayed) {
 	c := &j.Changes[k]
 	held, before := false, j.Request

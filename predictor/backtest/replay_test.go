@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// recorder writes down what it is told.
+// recorder records the calls that it gets.
 type recorder struct{ told []string }
 
 func (r *recorder) note(what string, now float64, id uint64) {
@@ -50,28 +50,28 @@ func read(t *testing.T, lines ...string) *Trace {
 	return trace
 }
 
-// line is a record: number, submit, wait, runtime, allocated, limit and status; the rest is unknown, 2 processors are
-// asked for.
+// line returns a record with number, submit, wait, runtime, allocated, limit and status. It asks for 2 processors, and
+// everything else is unknown.
 func line(number, submit, wait, runtime, allocated, limit, status int) string {
 	return fmt.Sprintf("%d %d %d %d %d -1 -1 2 %d -1 %d 7 1 -1 1 -1 -1 -1", number, submit, wait, runtime, allocated,
 		limit, status)
 }
 
-// TestOrderOfAnInstant: ends are told first, then submits in the order of the file, then starts; a job without a
-// duration ends after its start.
+// TestOrderOfAnInstant proves the order within an instant: first ends, then submissions in the order of the file, then
+// starts. A job without a duration ends after its start.
 func TestOrderOfAnInstant(t *testing.T) {
 	trace := read(t,
 		line(1, 0, 0, 100, 2, 600, 1),   // ends at 100
 		line(2, 50, 50, 10, 2, 600, 1),  // starts at 100
 		line(3, 100, 0, 0, 2, 600, 1),   // is submitted, starts and ends at 100
-		line(4, 100, -1, 20, 2, 600, 1), // its wait is not in the log: starts at its submit
+		line(4, 100, -1, 20, 2, 600, 1), // its wait is not in the log: it starts at its submission
 		line(5, 60, 40, -1, -1, 600, 5), // cancelled at 100
-		line(6, 100, -1, -1, 2, 600, 1), // never seen to start
-		line(7, 100, 0, -1, 2, 600, 1),  // never seen to end
+		line(6, 100, -1, -1, 2, 600, 1), // without a recorded start
+		line(7, 100, 0, -1, 2, 600, 1),  // without a recorded end
 	)
 	var r recorder
 	trace.Replay(&r, func(int, engine.Forecast) {})
-	// The trace is sorted by submit: numbers 1, 2, 5, 3, 4, 6, 7 become 0 to 6.
+	// The trace is sorted by submission: the numbers 1, 2, 5, 3, 4, 6, 7 become 0 to 6.
 	want := []string{
 		"submit 0 at 0", "start 0 at 0", "submit 1 at 50", "submit 2 at 60",
 		"end 0 at 100", "gone 2 at 100",
@@ -84,8 +84,8 @@ func TestOrderOfAnInstant(t *testing.T) {
 	}
 }
 
-// TestScoredJobs: cancelled jobs and those whose waits are not in the log are not scored; nor is a job that never ran
-// though it has processors.
+// TestScoredJobs proves that three kinds of jobs are not scored: cancelled ones, those whose waits are not in the log,
+// and a job that never ran although it has processors.
 func TestScoredJobs(t *testing.T) {
 	trace := read(t,
 		line(1, 0, 5, 100, 2, 600, 1),
@@ -103,7 +103,8 @@ func TestScoredJobs(t *testing.T) {
 	}
 }
 
-// TestQueues: where a log has queues they are the queues; where it only has partitions these are, as in Slurm.
+// TestQueues proves that the queues of a log are its queues, or, in a log with partitions only, its partitions, as in
+// Slurm.
 func TestQueues(t *testing.T) {
 	record := "1 0 0 10 2 -1 -1 2 600 -1 1 7 1 -1 1 3 -1 -1"
 	for header, want := range map[string][2]string{
@@ -118,7 +119,7 @@ func TestQueues(t *testing.T) {
 	}
 }
 
-// TestNoJobs: a log without a job that can be replayed is an error, which names it.
+// TestNoJobs proves that a log without a job that can be replayed is an error that names the log.
 func TestNoJobs(t *testing.T) {
 	_, err := Read(swf.NewReader(strings.NewReader("1 0 0 10 -1 -1 -1 -1 600 -1 1 7 1 -1 1 3 -1 -1\n")), "log.swf")
 	if err == nil || !strings.Contains(err.Error(), "log.swf") {

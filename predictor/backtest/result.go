@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// Result is what a backtest found, as it is written in JSON.
+// Result is the result of a backtest; its JSON is the output of the command.
 type Result struct {
 	Traces []TraceResult `json:"traces"`
 }
 
-// TraceResult is the scores of all methods on one trace.
+// TraceResult has the scores of all methods on one trace.
 type TraceResult struct {
 	Trace string `json:"trace"`
 	// Files are the files of the log.
@@ -18,13 +18,13 @@ type TraceResult struct {
 	// Jobs is the number of jobs replayed, BadRecords of records left out, Resolution the log's in seconds.
 	Jobs       int `json:"jobs"`
 	BadRecords int `json:"bad_records"`
-	// ForecastJobs is how many of the last jobs were forecast by a fast replay, 0 where all were.
+	// ForecastJobs is the number of last jobs that a fast replay forecast, 0 if all were forecast.
 	ForecastJobs int            `json:"forecast_jobs,omitempty"`
 	Resolution   float64        `json:"resolution_seconds"`
 	Methods      []MethodResult `json:"methods"`
 	// Constant is the best constant forecast in hindsight: the largest share of waits within a factor 2 of one number.
 	Constant Constant `json:"best_constant"`
-	// Importance is each feature's part of what the trees of the median gained, in falling order.
+	// Importance is each feature's share of the gain of the median's trees, in decreasing order.
 	Importance []Importance `json:"feature_importance,omitempty"`
 	*DetailResult
 	// Seconds is how long it took.
@@ -56,7 +56,7 @@ type Importance struct {
 	Gain    float64 `json:"gain"`
 }
 
-// Figures are the scores of some jobs. Levels are keys: "0.5", "0.75", "0.9", "0.95".
+// Figures are the scores of a group of jobs. Levels are keys: "0.5", "0.75", "0.9", "0.95".
 type Figures struct {
 	N int `json:"n"`
 	// Coverage is [P(W < q), P(W <= q)].
@@ -68,13 +68,13 @@ type Figures struct {
 	Within3 float64 `json:"within_factor_3"`
 }
 
-// MethodResult is the scores of one method.
+// MethodResult has the scores of one method.
 type MethodResult struct {
 	Method string `json:"method"`
 	Figures
 	Strata Strata `json:"strata"`
-	// R is the correlation of waits and medians in seconds, RLog that of their logarithms (60 s added); null where one
-	// of them never varies.
+	// R is the correlation of waits and medians in seconds, RLog that of their logarithms (60 s added); null if one of
+	// them is constant.
 	R    *float64 `json:"r"`
 	RLog *float64 `json:"r_log"`
 	// MedianAbsError is the median of |wait - median forecast|; Interval the mean of the .95 quantile less the median.
@@ -85,7 +85,7 @@ type MethodResult struct {
 	Calibration   Calibration   `json:"calibration"`
 }
 
-// Strata are the scores by the true wait.
+// Strata are the scores by classes of the true wait.
 type Strata struct {
 	UpToMinute Figures `json:"le_1m"`
 	UpToHour   Figures `json:"le_1h"`
@@ -105,7 +105,7 @@ type WithCancelled struct {
 	Unweighted map[string][2]float64 `json:"coverage_unweighted"`
 }
 
-// Calibration reports whether levels cover the waits that they promise: over the whole trace and over the jobs with a
+// Calibration reports whether levels cover the promised shares of waits: over the whole trace and over the jobs with a
 // median above 60 s the interval [P(W < q-), P(W <= q+)], q rounded down and up to the log's resolution, must come
 // within .02 of the level; month by month (30 days, 500 jobs or more) 95 % of the pairs of month and level within .05
 // or two day-block bootstrap errors.
@@ -117,7 +117,7 @@ type Calibration struct {
 	MonthsHeld float64               `json:"month_pairs_held"`
 }
 
-// CoverageOf is one level's interval, how far it lies from the level, and whether that is allowed.
+// CoverageOf has one level's interval, its distance from the level, and whether that is allowed.
 type CoverageOf struct {
 	Interval [2]float64 `json:"interval"`
 	Miss     float64    `json:"miss"`

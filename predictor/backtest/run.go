@@ -11,25 +11,25 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// Waitcast names the served forecast among the methods.
+// Waitcast is the name of the served forecast among the methods.
 const Waitcast = "waitcast"
 
-// Uncorrected names the combination before its correction.
+// Uncorrected is the name of the combination before its correction.
 const Uncorrected = "uncorrected"
 
 // Options define how a trace is replayed. The zero value scores every job and learns the capacity.
 type Options struct {
-	// Warmup is the part of the jobs, in [0, 1), that are only learnt from.
+	// Warmup is the share of first jobs, in [0, 1), that are only learnt from.
 	Warmup float64
-	// Engine is how the engine works; its levels are set here.
+	// Engine configures the engine; its levels are set here.
 	Engine engine.Config
-	// Fast, if not nil, is a plan to replay by: only the last jobs are forecast and scored, the others count as
+	// Fast, if not nil, is the plan of a fast replay: only the last jobs are forecast and scored, the others count as
 	// warm-up. Its number of submissions is set here.
 	Fast *engine.Replay
-	// Predict is called with every forecast after the warm-up, also of jobs never seen to start: the job, the method's
-	// name, and the quantiles in seconds.
+	// Predict is called with every forecast after the warm-up, including those of jobs that never start: the job, the
+	// method's name, and the quantiles in seconds.
 	Predict func(j *Job, method string, quantiles []float64) error
-	// Progress is called now and then with the number of jobs done.
+	// Progress is called at intervals with the number of jobs done.
 	Progress func(done int)
 }
 
@@ -42,7 +42,7 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	o.Engine.Levels, o.Engine.Downey = waittime.ScoredLevels(), true
 	o.Engine.Resolution = t.Resolution()
 	if o.Engine.Prior == nil {
-		prior, err := ensemble.MeasuredPrior(t.Name) // a log must not be forecast from its own errors
+		prior, err := ensemble.MeasuredPrior(t.Name) // a log must not be forecast with priors from its own errors
 		if err != nil {
 			return nil, err
 		}
@@ -79,13 +79,13 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	}
 	out.DetailResult = r.details.result(out.Constant)
 	if r.forecasts > 0 {
-		out.Learning = nil // there were no forecasts while it learnt
+		out.Learning = nil // there were no forecasts during the learning
 	}
 	out.Seconds = time.Since(begin).Seconds()
 	return out, nil
 }
 
-// run is one replay as it is scored.
+// run is the state of one replay.
 type run struct {
 	trace   *Trace
 	options Options
@@ -96,7 +96,7 @@ type run struct {
 	waits   []float64
 	err     error
 
-	forecasts int // jobs, of a fast replay
+	forecasts int // number of jobs that a fast replay forecasts
 }
 
 // begin begins a plan.
@@ -108,7 +108,7 @@ func (r *run) begin(e *engine.Engine, plan engine.Replay) {
 	}
 }
 
-// take scores the forecasts of one submission. Their outcome is in the trace already, but nobody who forecasts sees it.
+// take scores the forecasts of one submission. The trace already has their outcome, but the forecasts cannot use it.
 func (r *run) take(job int, f engine.Forecast) {
 	if r.options.Progress != nil && job%1000 == 0 {
 		r.options.Progress(job)
@@ -144,8 +144,8 @@ func (r *run) take(job int, f engine.Forecast) {
 	}
 }
 
-// Resolution returns the unit of the log's waits in seconds: 60 where the first ten waits above 0 are whole minutes,
-// else 1. The first ten, so that a log that is cut off later is read alike.
+// Resolution returns the unit of the log's waits in seconds: 60 if the first ten waits above 0 are whole minutes, else
+// 1. Only the first ten count, so that a truncated log gives the same result.
 func (t *Trace) Resolution() float64 {
 	seen := 0
 	for i := range t.Jobs {
@@ -163,8 +163,8 @@ func (t *Trace) Resolution() float64 {
 	return 1
 }
 
-// bestConstant returns the forecast that is within a factor 2 of the most waits, 60 s added to both: on the scale of
-// logarithms the best place of a window of width 2 ln 2.
+// bestConstant returns the constant forecast that is within a factor 2 of the largest number of waits, after 60 s are
+// added to both. On the logarithmic scale this is the best position of a window of width 2 ln 2.
 func bestConstant(waits []float64) Constant {
 	z := make([]float64, len(waits))
 	for i, w := range waits {

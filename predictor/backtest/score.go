@@ -33,11 +33,11 @@ func stratumOf(wait float64) int {
 	return longStratum
 }
 
-// sums add up what forecasts of some jobs lost and covered.
+// sums has sums of losses and of covered waits of forecasts.
 type sums struct {
 	n           int
-	loss        []float64 // of the pinball loss of ln(wait + 60 s), by level
-	below, upTo []int     // waits below, and at most, the quantile
+	loss        []float64 // by level: pinball loss of ln(wait + 60 s)
+	below, upTo []int     // by level: number of waits below the quantile, and at most the quantile
 	factor2     int
 	factor3     int
 }
@@ -81,7 +81,7 @@ type methodScore struct {
 	calibration    *coverage.Score
 	cancelledJobs  int
 	resolution     float64
-	everybody      []coverage.OutcomeHistogram // of the jobs that started and of those that were cancelled, by level
+	everybody      []coverage.OutcomeHistogram // by level: outcomes of started and cancelled jobs
 }
 
 func newMethodScore(name string, resolution float64) (*methodScore, error) {
@@ -97,7 +97,8 @@ func newMethodScore(name string, resolution float64) (*methodScore, error) {
 	return m, err
 }
 
-// add scores the forecast of a job that waited, submitted so many seconds after the first of the trace.
+// add scores the forecast of a job that waited. since is the time of its submission in seconds after the first of the
+// trace.
 func (m *methodScore) add(since, wait float64, q []float64) error {
 	m.all.add(q, wait)
 	m.strata[stratumOf(wait)].add(q, wait)
@@ -107,21 +108,21 @@ func (m *methodScore) add(since, wait float64, q []float64) error {
 	return m.calibration.Add(since, wait, q)
 }
 
-// cancelled scores a job that was cancelled after it had waited so long: that is a miss of each quantile that it had
-// outlived, and censored for the others.
+// cancelled scores a job that was cancelled after waiting for a time. It is a miss of each quantile below that time,
+// and censored for the others.
 func (m *methodScore) cancelled(waited float64, q []float64) {
 	m.cancelledJobs++
 	m.judge(coverage.Submission{Age: math.Inf(1), Waited: waited}, q)
 }
 
-// judge counts a job whose wait is over.
+// judge scores a job whose wait has ended.
 func (m *methodScore) judge(s coverage.Submission, q []float64) {
 	for i, v := range q {
 		m.everybody[i].Add(s.Judge(v, m.resolution))
 	}
 }
 
-// result works out the figures; NaN, which JSON has not, becomes null.
+// result computes the figures; NaN becomes null, because JSON lacks it.
 func (m *methodScore) result() MethodResult {
 	r := MethodResult{Method: m.name, Figures: m.all.figures(), Strata: Strata{
 		UpToMinute: m.strata[shortStratum].figures(), UpToHour: m.strata[hourStratum].figures(),
@@ -176,7 +177,7 @@ func (s *sums) figures() Figures {
 	return f
 }
 
-// withCancelled is the coverage over the jobs that started and those that were cancelled, as it is published.
+// withCancelled returns the published coverage over jobs that started and jobs that were cancelled.
 func (m *methodScore) withCancelled() WithCancelled {
 	out := WithCancelled{Cancelled: m.cancelledJobs, Coverage: map[string][2]float64{},
 		Unweighted: map[string][2]float64{}, Censored: map[string]int64{}}

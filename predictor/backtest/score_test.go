@@ -12,7 +12,7 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// TestScores: the figures of four forecasts, worked out by hand from their definitions.
+// TestScores checks the figures of four forecasts, worked out by hand from their definitions.
 func TestScores(t *testing.T) {
 	m, err := newMethodScore("test", 1)
 	if err != nil {
@@ -24,19 +24,19 @@ func TestScores(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	m.cancelled(100, q) // outlived the median only
+	m.cancelled(100, q) // the wait was longer than the median only
 	r := m.result()
 	if r.N != 4 {
 		t.Fatalf("n is %d, want 4", r.N)
 	}
-	// ln(wait + 60): of 60, 120, 240, 3660; the median's is ln 120.
+	// With 60 s added the waits are 60, 120, 240, 3660, and the median is 120. The loss is of their logarithms.
 	near(t, "loss of the median", r.LogPinball["0.5"], (.5*math.Log(2)+0+.5*math.Log(2)+.5*math.Log(3660./120))/4)
 	near(t, "loss at .95", r.LogPinball["0.95"],
 		(.05*math.Log(10)+.05*math.Log(5)+.05*math.Log(2.5)+.95*math.Log(3660./600))/4)
 	if got, want := r.Coverage["0.5"], [2]float64{.25, .5}; got != want {
 		t.Errorf("coverage of the median is %v, want %v", got, want)
 	}
-	near(t, "within a factor 2", r.Within2, .75) // 60 and 240 are half of and twice 120
+	near(t, "within a factor 2", r.Within2, .75) // 60 and 240 are half and twice 120
 	near(t, "within a factor 3", r.Within3, .75)
 	near(t, "median of the errors", *r.MedianAbsError, 60)
 	near(t, "width", *r.Interval, 480)
@@ -50,7 +50,8 @@ func TestScores(t *testing.T) {
 		t.Errorf("with the cancelled job coverage of the median is %v of %d, want %v of 1", got,
 			r.WithCancelled.Cancelled, want)
 	}
-	// Of the three that waited 100 s one was cancelled then, so that each of the two misses of 120 s counts 3/2 times.
+	// Of the three that waited for 100 s one was cancelled then, so that each of the two misses at 120 s counts 3/2
+	// times.
 	high := r.WithCancelled.Coverage["0.75"]
 	near(t, "coverage at .75 with the cancelled job", high[1], 2./(2+3))
 	if got, want := r.WithCancelled.Unweighted["0.75"], [2]float64{.5, .5}; got != want ||
@@ -60,10 +61,10 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestBestConstant: the constant that is within a factor 2 of the most waits, 60 s added.
+// TestBestConstant checks the constant that is within a factor 2 of the most waits, with 60 s added.
 func TestBestConstant(t *testing.T) {
-	// With 60 s added: 60, 100, 240, 241, 10000. From 60 to 240 is a factor 4, so 120 is near three of them; 241 is
-	// out.
+	// With 60 s added the waits are 60, 100, 240, 241, 10000. From 60 to 240 is a factor 4, so 120 is near three of
+	// them, and 241 is not.
 	got := bestConstant([]float64{0, 40, 180, 181, 9940})
 	near(t, "share", got.Within2, .6)
 	if c := got.Seconds + 60; math.Abs(c-120) > 1e-6 && !(c >= 120.5 && c <= 200) {

@@ -13,15 +13,15 @@ import (
 // target is what waitcast must reach on a trace.
 type target struct {
 	name string
-	// less5 and less95 are by what part its loss at .5 and .95 must be below that of QBETS.
+	// less5 and less95 are the least relative amounts by which its loss at .5 and .95 must be below that of QBETS.
 	less5, less95 float64
-	// qbets5 and qbets95 are the losses of an independent QBETS: ours must not be more than 5 % worse, else the
-	// comparison is void.
+	// qbets5 and qbets95 are the losses of an independent QBETS. If ours is more than 5 % worse, the comparison is
+	// void.
 	qbets5, qbets95 float64
-	// within2 is the share of medians within a factor 2.
+	// within2 is the least share of medians within a factor 2.
 	within2 float64
-	// loss5 and loss95 are the most that waitcast may lose, simulated5 the median of the simulation alone (0: not
-	// promised): chosen before this was measured.
+	// loss5 and loss95 are the highest losses that waitcast may have, and simulated5 that of the simulation's median
+	// alone (0: no bound). They were chosen before they were measured.
 	loss5, loss95, simulated5 float64
 }
 
@@ -35,9 +35,9 @@ func targets() []target {
 	}
 }
 
-// TestTargets: on recorded waits waitcast beats QBETS by as much as is promised, is at most 2 % worse than any single
-// expert at any level, covers what it says over the whole trace, over the longer forecasts and month by month, and is
-// within a factor 2 as often as is promised.
+// TestTargets proves the targets on recorded waits. waitcast beats QBETS by the promised amounts, and is at most 2 %
+// worse than any single expert at any level. Its coverage is that of its levels over the whole trace, over the longer
+// forecasts and month by month. It is within a factor 2 as often as promised.
 func TestTargets(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("replays five traces in some minutes: set WAITCAST_LONG=1")
@@ -86,7 +86,7 @@ func (want *target) check(t *testing.T, r *TraceResult) {
 	for i := range r.Methods {
 		m := &r.Methods[i]
 		if m.Method == Waitcast || m.Method == Uncorrected || m.N < served.N*99/100 {
-			continue // an expert that leaves jobs out is scored on others
+			continue // an expert without a forecast for some jobs is scored on other jobs
 		}
 		for _, level := range waittime.ScoredLevels() {
 			if l := LevelName(level); served.LogPinball[l] > 1.02*m.LogPinball[l] {
@@ -107,14 +107,14 @@ func (want *target) check(t *testing.T, r *TraceResult) {
 	}
 }
 
-// TestBeatsQBETSEarly: already on the first 5,000 jobs of a log waitcast loses a fifth less than QBETS and covers what
-// it says.
+// TestBeatsQBETSEarly proves that on the first 3,000 jobs of a log waitcast already has a fifth less loss than QBETS
+// and the coverage of its levels.
 func TestBeatsQBETSEarly(t *testing.T) {
 	trace, err := Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), "KTH")
 	if err != nil {
 		t.Fatal(err)
 	}
-	trace.Jobs = trace.Jobs[:5000]
+	trace.Jobs = trace.Jobs[:3000]
 	r, err := Run(trace, Options{Warmup: .2, Engine: engine.Config{Growth: .3}})
 	if err != nil {
 		t.Fatal(err)

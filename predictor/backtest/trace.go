@@ -1,5 +1,5 @@
 // Package backtest replays recorded logs through the predictors as if they had happened live, and scores every method
-// on the same jobs. A forecast sees only what was known at the submission: at one instant ends come first, then submits
+// on the same jobs. A forecast uses only data known at the submission: at one instant ends come first, then submissions
 // in the order of the file, then starts.
 package backtest
 
@@ -18,10 +18,10 @@ import (
 
 // Job is one job of a trace. Instants are in seconds since the start of a workload file; of other logs since 1970.
 type Job struct {
-	// Number is the job's in the log, or its place in it where a Name identifies the job.
+	// Number is the job's number in the log, or its index if a Name identifies the job.
 	Number int64
 	Name   string
-	// Key is the number by which the engine knows the job; 0 is its place in the trace.
+	// Key is the engine's id of the job; 0 means its index in the trace.
 	Key    uint64
 	Submit float64
 	engine.Request
@@ -29,18 +29,18 @@ type Job struct {
 	// the log's end.
 	Starts, Ends, Cancelled bool
 	Start, End              float64
-	// Lost is true where it started and its end is not in the log: it is given up a day after its limit.
+	// Lost is true if it started and its end is not in the log: then it is assumed to end a day after its limit.
 	Lost bool
 	// NeverRan is true if the log's status shows it; such a job is not scored.
 	NeverRan bool
-	// Recorded is true where the wait stands in the log, so that it is learnt and scored. Cancelled jobs have one until
-	// their cancellation.
+	// Recorded is true if the log has the wait, so that it is learnt and scored. Cancelled jobs have one until their
+	// cancellation.
 	Recorded bool
-	// Changes are what happened to the job while it waited, in order.
+	// Changes are the changes of the job while it waited, in order.
 	Changes []Change
 }
 
-// Change is one change of a job that waits: it competes no more, or again, or asks for something else.
+// Change is one change of a waiting job: it stops or resumes competing, or its request changes.
 type Change struct {
 	At   float64
 	Held bool
@@ -66,12 +66,12 @@ func (j *Job) Wait() float64 {
 // Scored reports whether the job's wait is known to the scorer: it ran, and the log has its start.
 func (j *Job) Scored() bool { return j.Starts && j.Recorded && !j.NeverRan }
 
-// Trace is a log as it is replayed.
+// Trace is a log in the form for a replay.
 type Trace struct {
 	Name  string
 	Procs int // the header's MaxProcs, 0 if it does not tell
 	Jobs  []Job
-	// Dated is true if instants count from Epoch, in Unix seconds; else nobody knows from when they count.
+	// Dated is true if instants count from Epoch, in Unix seconds; else their origin is unknown.
 	Dated bool
 	Epoch float64
 	// Bad is how many records were left out because they have no size or no submit time.
@@ -120,8 +120,8 @@ func Read(r *swf.Reader, name string) (*Trace, error) {
 	return t, nil
 }
 
-// jobOf turns a record into a job; false if it has no size. The size is the one asked for if the log has it: what was
-// allocated is known at the start only.
+// jobOf converts a record to a job; false if it has no size. The size is the requested one if the log has it, because
+// the allocated one is known only at the start.
 func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 	procs := rec.RequestedProcs
 	if procs < 1 {
@@ -151,12 +151,12 @@ func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 	return j, true
 }
 
-// grace is how long after its time limit a job is taken to run whose end is not in the log, in seconds.
+// grace is how many seconds after its time limit a job without a recorded end counts as running.
 const grace = 86400
 
-// fate reports what became of a job. A job with status 5 and no runtime never ran; that is the log's last word, though,
-// and one that has processors and a wait, but no runtime, may be one that still runs where the log was cut off. So it
-// counts as started, and is not scored.
+// fate sets the outcome of a job. A job with status 5 and no runtime never ran. But the status is the one at the end of
+// the log: a job with processors and a wait but no runtime may still have been running then. So it counts as started,
+// and is not scored.
 func fate(j *Job, rec *swf.Record) {
 	wait := float64(rec.Wait)
 	j.NeverRan = rec.Status == swf.StatusCancelled && rec.Runtime <= 0
@@ -181,8 +181,8 @@ func fate(j *Job, rec *swf.Record) {
 	}
 }
 
-// Runtime returns the runtime in seconds of a job by the number under which the engine knows it, NaN where the log does
-// not tell: what an oracle knows while the job runs.
+// Runtime returns the runtime in seconds of a job by its engine id, NaN if the log does not have it. An oracle uses it
+// while the job runs.
 func (t *Trace) Runtime(id uint64) float64 {
 	if id >= uint64(len(t.Jobs)) || t.Jobs[id].Key != 0 {
 		return math.NaN()

@@ -1,5 +1,6 @@
 // Package blend combines the quantile forecasts of several experts into one that is, in the long run, not much worse
-// than the best fixed convex combination of them, for every level apart, by the pinball loss of z = ln(wait + 60 s).
+// than the best fixed convex combination of them. Each level is treated separately, by the pinball loss of z = ln(wait
+// + 60 s).
 //
 // Each level has a Bernstein Online Aggregation with one rate per expert (O. Wintenberger, "Optimal learning with
 // Bernstein online aggregation", Machine Learning 106, 2017, sec. 3) on linearized losses: with g a subgradient of the
@@ -41,13 +42,13 @@ type Config struct {
 	// Priors are the weights of the experts before anything is learnt, relative to each other, all above 0; their
 	// number is that of the experts.
 	Priors []float64
-	// Share is the part of the weights that is given back to the prior after each outcome: 1/2000 by default; it must
-	// be below 1.
+	// Share is the part of the weights that returns to the prior after each outcome: 1/2000 by default; it must be
+	// below 1.
 	Share float64
-	// Memory is the number of outcomes over which the rates look back: 10,000 by default.
+	// Memory is the number of past outcomes that determine the rates: 10,000 by default.
 	Memory float64
-	// MaxGroups is how many groups have weights of their own, 256 by default: those first seen. Others get the common
-	// weights.
+	// MaxGroups is the maximum number of groups with weights of their own, 256 by default: the first ones. Others use
+	// the common weights.
 	MaxGroups int
 }
 
@@ -97,7 +98,7 @@ type Blend struct {
 	chosen []int                       // scratch: the groups of a job
 }
 
-// MaxGroupsOfJob is the most groups that one forecast may belong to; more are ignored.
+// MaxGroupsOfJob is the maximum number of groups of one forecast; more are ignored.
 const MaxGroupsOfJob = 3
 
 // group is the weights of one group.
@@ -125,8 +126,8 @@ func (b *Blend) scratch() { b.grown = make([]float64, max(2, len(b.cfg.Priors)))
 // Experts returns the number of experts.
 func (b *Blend) Experts() int { return len(b.cfg.Priors) }
 
-// Grow adds an expert, the last, with a prior weight relative to the first priors; in every group it begins with its
-// prior's part of the whole.
+// Grow adds an expert after the existing ones, with a prior weight relative to the initial priors. In every group its
+// first weight is the share of its prior in the sum of all priors.
 func (b *Blend) Grow(prior float64) error {
 	if !goodPrior(prior) {
 		return fmt.Errorf("blend: prior %g of a new expert: give a positive number", prior)
@@ -149,9 +150,9 @@ func (b *Blend) Grow(prior float64) error {
 }
 
 // Combine combines the experts' forecasts x into out and reports whether it could: x[l*K + k] is expert k's quantile of
-// level l as z = ln(wait + 60 s), NaN where it has none; out has one number per level and rises. groups name what the
-// job belongs to; a group that was never learnt counts as the common one. It is false, and out is left alone, where
-// some level has no expert or x has not the length levels x experts.
+// level l as z = ln(wait + 60 s), NaN if it has none; out gets one number per level, in rising order. groups are the
+// names of the job's groups; an unknown group counts as the common one. It returns false, with out unchanged, if a
+// level has no expert or the length of x is not levels x experts.
 func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || len(out) != len(b.cfg.Levels) {
 		return false
@@ -170,8 +171,8 @@ func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	return true
 }
 
-// Learn learns from the outcome y = ln(wait + 60 s) of a forecast made from x in groups, as they were given to Combine.
-// Outcomes that are not finite, and slices of a wrong length, are ignored.
+// Learn learns from the outcome y = ln(wait + 60 s) of a forecast made from x in groups, as passed to Combine. Outcomes
+// that are not finite, and slices of a wrong length, are ignored.
 func (b *Blend) Learn(groups []string, x []float64, y float64) {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || !awake(y) {
 		return
@@ -198,9 +199,10 @@ func (b *Blend) Learn(groups []string, x []float64, y float64) {
 	}
 }
 
-// Forget gives back a part of the weights, 0 to 1, to the prior, those of a group to the common ones and its choice
-// between these to even, and makes the rates look back on as much less, so that the weights move as after fewer
-// outcomes. group "" is the common weights; another that was never learnt is ignored, as is another number.
+// Forget moves the weights by a part, 0 to 1, towards the prior; those of a group towards the common ones, and its
+// choice between both towards even. It shortens the memory of the rates by the same part, so that the weights then
+// change as fast as after fewer outcomes. group "" means the common weights. Unknown groups and other values of part
+// are ignored.
 func (b *Blend) Forget(group string, part float64) {
 	if !(part > 0 && part <= 1) {
 		return
@@ -221,8 +223,8 @@ func (b *Blend) Forget(group string, part float64) {
 	}
 }
 
-// Weights writes the common weights of the experts at the level of the given number into w: a share each, sum 1, not
-// yet multiplied by their rates.
+// Weights writes the common weights of the experts at level number l into w. They sum to 1 and are not multiplied by
+// the rates.
 func (b *Blend) Weights(level int, w []float64) {
 	if level < 0 || level >= len(b.common) || len(w) < len(b.cfg.Priors) {
 		return

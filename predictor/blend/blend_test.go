@@ -24,8 +24,8 @@ func must(t testing.TB, cfg Config) *Blend {
 
 func pinball(p, y, q float64) float64 { return max(p*(y-q), (p-1)*(y-q)) }
 
-// play combines and learns n rounds of one level and returns the losses of the blend and of each expert, where x gives
-// the forecasts and the outcome of a round. Outcomes are learnt late rounds later, in pairs in reverse order.
+// play makes n rounds of one level and returns the losses of the blend and of each expert. x gives the forecasts and
+// the outcome of a round. Outcomes are learnt late rounds later, in pairs in reverse order.
 func play(b *Blend, p float64, n, late int, groups func(i int) []string,
 	round func(i int) (x []float64, y float64)) (blend float64, expert []float64) {
 	type told struct {
@@ -60,10 +60,10 @@ func play(b *Blend, p float64, n, late int, groups func(i int) []string,
 	return blend, expert
 }
 
-// The loss over T rounds exceeds that of the best fixed convex combination (found here by trying all in steps of .02)
-// by at most the stated order: 2 sqrt(V ln K) + 4 E ln K with V <= T E^2, E the largest linearised regret, here max(p,
-// 1-p) times the largest distance of two experts. Random biases and noise, levels and delays; also where that best is
-// no single expert.
+// TestRegretBound proves that the loss over T rounds exceeds that of the best fixed convex combination (found by trying
+// all in steps of .02) by at most 2 sqrt(V ln K) + 4 E ln K. Here V <= T E^2, and E is the largest linearised regret:
+// max(p, 1-p) times the largest distance of two experts. The cases have random biases and noise, levels and delays, and
+// also a best combination that is no single expert.
 func TestRegretBound(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := rapid.SampledFrom([]float64{.1, .5, .9}).Draw(rt, "p")
@@ -94,7 +94,7 @@ func TestRegretBound(t *testing.T) {
 	})
 }
 
-// noisy gives the outcome with an error of its own for each expert.
+// noisy returns the outcome and, for each expert, the outcome with an independent error.
 func noisy(rng *rand.Rand, sd ...float64) ([]float64, float64) {
 	y := 2 * rng.NormFloat64()
 	x := make([]float64, len(sd))
@@ -107,8 +107,9 @@ func noisy(rng *rand.Rand, sd ...float64) ([]float64, float64) {
 	return x, y
 }
 
-// The expert that is far best but sleeps for the first half (the trees) takes over within a few outcomes of waking: the
-// loss after it wakes is at most 2 % above its own, with outcomes 200 rounds late.
+// TestLateBestExpertTakesOver proves that the by far best expert, which gives no forecasts in the first half (like the
+// trees), takes over within a few outcomes after it begins. From then on the loss is at most 2 % above its own, with
+// outcomes 200 rounds late.
 func TestLateBestExpertTakesOver(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{8, 1, 1, 1}})
@@ -119,7 +120,8 @@ func TestLateBestExpertTakesOver(t *testing.T) {
 	}
 }
 
-// After the best expert has gone wrong, the second takes over, however long the first was best: fixed share.
+// TestChangeOfRegime proves that after the best expert has become bad, the second takes over, however long the first
+// was best, because of fixed share.
 func TestChangeOfRegime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{1, 1}})
@@ -131,8 +133,8 @@ func TestChangeOfRegime(t *testing.T) {
 	}
 }
 
-// Where each group has another best expert, groups halve the loss of common weights; a group never seen is served by
-// the common ones.
+// TestGroups proves that if the best expert differs between groups, weights per group halve the loss of common weights.
+// A new group gets the common weights.
 func TestGroups(t *testing.T) {
 	loss := map[bool]float64{}
 	for _, grouped := range []bool{false, true} {
@@ -165,7 +167,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// A new expert begins with its prior's part, and an expert that sleeps neither gains nor loses weight.
+// TestGrowAndSleep proves that a new expert begins with the share that its prior has, and that an expert without
+// forecasts neither gains nor loses weight.
 func TestGrowAndSleep(t *testing.T) {
 	b := must(t, Config{Levels: []float64{.5}, Priors: []float64{1, 1}})
 	b.Learn([]string{"a"}, []float64{1, 5}, 1)
@@ -189,8 +192,8 @@ func TestGrowAndSleep(t *testing.T) {
 	}
 }
 
-// Whatever is learnt, a combination lies within the awake experts' forecasts of all levels and rises; a level without
-// an expert gives false. A restored Blend goes on as the one it was saved from.
+// TestAnyInputAndRestore proves that after any input a combination rises and lies within the forecasts of the experts
+// that have one. A level without an expert gives false. A restored Blend continues like the saved one.
 func TestAnyInputAndRestore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		b := must(t, Config{Levels: []float64{.25, .5, .9}, Priors: []float64{3, 1}, Share: .01, MaxGroups: 2})
@@ -236,7 +239,7 @@ func restored(t *rapid.T, b *Blend) *Blend {
 	return &out
 }
 
-// Saved state is refused where it is damaged or of another version.
+// TestEnvelope proves that damaged saved state, and that of another version, is refused.
 func TestEnvelope(t *testing.T) {
 	data, err := learnt(t).MarshalBinary()
 	if err != nil {
@@ -253,7 +256,7 @@ func learnt(t testing.TB) *Blend {
 	return b
 }
 
-// Damaged fields give an error or a Blend that combines, never a panic.
+// FuzzUnmarshal proves that damaged fields give an error or a Blend that combines, and never a panic.
 func FuzzUnmarshal(f *testing.F) {
 	data, err := learnt(f).MarshalBinary()
 	if err != nil {
@@ -269,7 +272,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// A configuration that cannot be meant is refused.
+// TestBadConfig proves that a senseless configuration is refused.
 func TestBadConfig(t *testing.T) {
 	for _, c := range []Config{{}, {Levels: []float64{.5}}, {Levels: []float64{.5, .4}, Priors: []float64{1}},
 		{Levels: []float64{.5}, Priors: []float64{0}}, {Levels: []float64{.5}, Priors: []float64{1}, Share: 1},
@@ -292,7 +295,7 @@ func stepper(t testing.TB) func() {
 	}
 }
 
-// What the package is asked for every job does not allocate.
+// TestHotPathDoesNotAllocate proves that the calls made for every job do not allocate.
 func TestHotPathDoesNotAllocate(t *testing.T) {
 	step := stepper(t)
 	step()
@@ -309,9 +312,9 @@ func BenchmarkJob(b *testing.B) {
 	}
 }
 
-// After the best expert has gone wrong a blend that was told to forget loses less in the next 300 rounds than one that
-// was not, whether what forgets is the common weights or a group's; weights stay weights, and a part that is none
-// changes nothing.
+// TestForget proves that after the best expert has become bad, a blend with forgetting has a lower loss in the next 300
+// rounds than one without. This holds for forgetting in the common weights and in a group's. Weights stay weights, and
+// an invalid part changes nothing.
 func TestForget(t *testing.T) {
 	after := func(name string, part float64) float64 {
 		rng := rand.New(rand.NewPCG(8, 8))

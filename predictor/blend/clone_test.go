@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/blend"
 )
 
-// TestClone: a copy saves the same bytes, and goes its own way.
+// TestClone proves that a copy saves the same bytes, and then changes independently.
 func TestClone(t *testing.T) {
 	b, err := blend.New(blend.Config{Levels: []float64{.5, .9}, Priors: []float64{1, 2, 3}})
 	if err != nil {
@@ -59,7 +59,7 @@ func TestCloneGrows(t *testing.T) {
 	}
 }
 
-// BenchmarkClone measures the copy of the weights of as many groups as have their own.
+// BenchmarkClone measures a copy of the weights for the maximum number of groups.
 func BenchmarkClone(b *testing.B) {
 	x, err := blend.New(blend.Config{Levels: []float64{.1, .25, .5, .75, .9, .95},
 		Priors: []float64{8, 2, 1, 1, 1, 1, 1, 1, 1, 1}})

@@ -9,7 +9,7 @@ import (
 // kind and version are those of the saved state.
 const kind, version = "blend", 3
 
-// fields passes all that is saved.
+// fields reads or writes the saved state.
 func (b *Blend) fields(c *codec.Codec) {
 	o := &b.cfg
 	c.Reals(&o.Levels)
@@ -53,8 +53,8 @@ func codeMixers(c *codec.Codec, all *[]mixer, levels, experts int) {
 	c.Check(len(*all) == levels, "weights of %d levels, not of %d", len(*all), levels)
 }
 
-// Clone returns an independent copy. All its numbers lie in one piece of memory: with hundreds of groups the time of a
-// copy is that of its allocations.
+// Clone returns an independent copy. All its numbers are in one allocation, because with hundreds of groups the time of
+// a copy is that of its allocations.
 func (b *Blend) Clone() *Blend {
 	levels, experts := len(b.cfg.Levels), len(b.cfg.Priors)
 	mixers := levels * (1 + 2*len(b.groups))
@@ -81,13 +81,13 @@ func (b *Blend) Share() *Blend {
 	return c
 }
 
-// Code passes the weights as a part of other saved state.
+// Code reads or writes the weights as a part of other saved state.
 func (b *Blend) Code(c *codec.Codec) { c.Part(kind, version, b.fields) }
 
 // MarshalBinary saves the state; the same history gives the same bytes, in every process.
 func (b *Blend) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, b.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. The error is a *codec.Error; after it the Blend is as it was.
+// UnmarshalBinary restores what MarshalBinary saved. An error is a *codec.Error and leaves the Blend unchanged.
 func (b *Blend) UnmarshalBinary(data []byte) error {
 	return codec.Restore(b, kind, version, data, (*Blend).fields)
 }

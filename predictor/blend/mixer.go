@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// mixer holds the weights of K experts for one level: BOA with a rate of its own for each expert, sleeping experts and
-// fixed share. See the package comment for the sources.
+// mixer holds the weights of K experts for one level. It implements BOA with a separate rate for each expert, sleeping
+// experts and fixed share. See the package comment for the sources.
 type mixer struct {
 	w     []float64 // weights; their sum over all experts is 1, but for rounding
 	scale []float64 // E: largest |r| seen
@@ -48,8 +48,8 @@ func (m *memory) copy(numbers []float64) []float64 {
 	return slices.Clip(m.numbers[from:])
 }
 
-// grow adds an expert whose weight is p relative to the others' together being 1 (or to other priors while they are
-// added).
+// grow adds an expert of weight p, relative to a total weight of 1 of the others. While several are added, their priors
+// are relative to each other.
 func (m *mixer) grow(p float64) {
 	m.w = append(m.w, p)
 	m.scale = append(m.scale, 0)
@@ -111,7 +111,7 @@ func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, g
 		sum += grown[k]
 		priors += prior[k]
 	}
-	// The awake experts share the mass they had before: what sleeps neither gains nor loses.
+	// The awake experts share the mass that they had before, so that sleeping experts neither gain nor lose.
 	for k, z := range x {
 		if awake(z) {
 			m.w[k] = max(mass*((1-cfg.Share)*grown[k]/sum+cfg.Share*prior[k]/priors), least)
@@ -119,8 +119,8 @@ func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, g
 	}
 }
 
-// forget moves the weights towards the prior by a part, and lets the rates rise as they would had as much of the losses
-// never been.
+// forget moves the weights towards the prior by a share. It raises the rates as if that share of the losses had never
+// occurred.
 func (m *mixer) forget(prior []float64, part float64) {
 	total, sum := 0.0, 0.0
 	for k := range m.w {
@@ -134,12 +134,12 @@ func (m *mixer) forget(prior []float64, part float64) {
 	}
 }
 
-// most is by how much the logarithm of a weight falls at most in one step, for the first steps, whose scale is not
-// known yet.
+// most is the maximum by which the logarithm of a weight falls in one step. It matters for the first steps, whose scale
+// is not known yet.
 const most = 5
 
-// rate is BOA's adaptive rate, min(1/(2E), sqrt(ln(K)/V)) (Wintenberger 2017, sec. 3), at most 1, with e^2 for fewer
-// experts than that.
+// rate is BOA's adaptive rate, min(1/(2E), sqrt(ln(K)/V)) (Wintenberger 2017, section 3), at most 1. For fewer than e^2
+// experts K is e^2.
 func (m *mixer) rate(k, experts int) float64 {
 	if m.v[k] <= 0 {
 		return 1
@@ -147,7 +147,7 @@ func (m *mixer) rate(k, experts int) float64 {
 	return max(min(1, 1/(2*m.scale[k]), math.Sqrt(math.Log(max(float64(experts), math.E*math.E))/m.v[k])), least)
 }
 
-// gradient is a subgradient of the pinball loss in f; 0 in its kink.
+// gradient returns a subgradient of the pinball loss at f; 0 at its kink.
 func gradient(p, y, f float64) float64 {
 	switch {
 	case y > f:
@@ -158,6 +158,5 @@ func gradient(p, y, f float64) float64 {
 	return 0
 }
 
-// awake reports whether a forecast counts: z is ln(wait + 60 s), and what is no number, infinite or absurd is not
-// there.
+// awake reports whether a forecast z = ln(wait + 60 s) counts. NaN, infinite and absurd values count as missing.
 func awake(z float64) bool { return math.Abs(z) < 1e100 }

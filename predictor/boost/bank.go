@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// Bank is models of the same features that predict for the same rows, to the last bit as each of them does, in half of
-// the time. It replaces the values of a row by their ranks among the thresholds of all models, once for all. The nodes
-// of the trees then take half of the memory, and a step on the way through them compares small integers. A Bank is
-// immutable.
+// Bank evaluates several models of the same features on the same rows in half of the time, with bit-identical results.
+// It replaces the values of a row by their ranks among the thresholds of all models, once for all models. The nodes of
+// the trees then take half of the memory, and a step through a tree compares small integers. A Bank is immutable.
 type Bank struct {
 	models []*Model
 	cuts   [][]float64 // by feature: the thresholds of all models, rising
@@ -20,15 +19,15 @@ type Bank struct {
 // is its own child.
 type rankNode struct {
 	next  int32
-	split uint16 // twice the feature, and one more where a missing value goes right
-	rank  uint16 // ranks up to it go left; mostCuts in a leaf
+	split uint16 // twice the feature; plus one if a missing value goes right
+	rank  uint16 // values with a rank up to it go left; mostCuts in a leaf
 }
 
 // mostCuts bounds the thresholds of a feature, so that the ranks of its values fit into a rankNode.
 const mostCuts = math.MaxUint16
 
-// NewBank returns a bank of models, nil of none. The error names the features that are too many or not the same, or
-// have too many thresholds: of models that were trained on the same Data they have few.
+// NewBank returns a bank of models, nil of none. The error names features that are too many, differ, or have too many
+// thresholds; models trained on the same Data have few.
 func NewBank(models ...*Model) (*Bank, error) {
 	if len(models) == 0 {
 		return nil, nil
@@ -72,8 +71,8 @@ func (b *Bank) rank(nodes []node) []rankNode {
 	return out
 }
 
-// Predict writes the quantile of each model for a row of features, NaN for a missing one, into out. It works in ranks,
-// which it returns to be given to it again.
+// Predict writes the quantile of each model for a row of features, NaN for a missing one, into out. ranks is scratch
+// memory, which it returns for the next call.
 func (b *Bank) Predict(row, out []float64, ranks []uint16) []uint16 {
 	ranks = b.ranks(row, ranks[:0])
 	for i, m := range b.models {
@@ -91,7 +90,7 @@ func (b *Bank) ranks(row []float64, ranks []uint16) []uint16 {
 			continue
 		}
 		v = min(v, math.MaxFloat64)
-		for n > 0 { // a binary search without a branch that hangs on the value
+		for n > 0 { // a binary search without a data-dependent branch
 			half := n / 2
 			from += (n - half) * one(cuts[from+half] < v)
 			n = half
@@ -101,12 +100,12 @@ func (b *Bank) ranks(row []float64, ranks []uint16) []uint16 {
 	return ranks
 }
 
-// step returns the node after this one on the way of a row, see node.step.
+// step returns the next node for a row, see node.step.
 func (n *rankNode) step(ranks []uint16) int32 {
 	return n.next + int32(one(ranks[n.split] > n.rank)) //nolint:gosec // 0 or 1
 }
 
-// sumByRank is sum of a row of ranks. Since its nodes are smaller, it walks two groups of trees at once.
+// sumByRank is forest.sum for a row of ranks. Because its nodes are smaller, it walks two groups of trees at once.
 func (f *forest) sumByRank(sum float64, nodes []rankNode, r []uint16) float64 {
 	v, roots, steps := f.values, f.roots, f.steps
 	for ; len(roots) >= 2*abreast; roots, steps = roots[2*abreast:], steps[2:] {

@@ -1,11 +1,10 @@
 // Package boost trains gradient-boosted regression trees for quantiles: histogram trees grown leaf by leaf on the
-// gradient of the pinball loss, whose leaves are then set to the quantile of what is left to explain there (Friedman,
-// "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29, 2001, algorithm 4 with the
-// quantile in place of the median; histograms and leaf-wise growth as in Ke et al., "LightGBM", NIPS 2017, sections 2.1
-// and 3).
+// gradient of the pinball loss, whose leaves are then set to the quantile of the residuals in them (Friedman, "Greedy
+// function approximation: a gradient boosting machine", Annals of Statistics 29, 2001, algorithm 4 with the quantile in
+// place of the median; histograms and leaf-wise growth as in Ke et al., "LightGBM", NIPS 2017, sections 2.1 and 3).
 //
-// Features are float64 in the caller's order; NaN is a missing value, which each split sends to the side where it does
-// less harm. Training is deterministic: the same data and parameters give the same model, whatever the number of cores.
+// Features are float64 in the caller's order; NaN is a missing value, which each split sends to the better side.
+// Training is deterministic: the same data and parameters give the same model, whatever the number of cores.
 package boost
 
 import (
@@ -15,27 +14,28 @@ import (
 
 // Params define how a model is trained. The zero value of a field means its default.
 type Params struct {
-	// Trees is the number of trees, 200 by default; Leaves the most leaves of one, 20 by default, at least 2.
+	// Trees is the number of trees, 200 by default; Leaves the maximum number of leaves of a tree, 20 by default, at
+	// least 2.
 	Trees, Leaves int
-	// Rate is by what part of its fit each tree counts, in (0, 1]; .05 by default.
+	// Rate is the learning rate: the part of its fit by which each tree counts, in (0, 1]; 0.05 by default.
 	Rate float64
-	// MinLeaf is the least number of rows in a leaf, 20 by default.
+	// MinLeaf is the minimum number of rows in a leaf, 20 by default.
 	MinLeaf int
-	// Bins is the most ranges that a feature is cut into, 2 to 255, 255 by default.
+	// Bins is the maximum number of bins of a feature, 2 to 255, 255 by default.
 	Bins int
 	// RowShare and FeatureShare are the parts of the rows and of the features that each tree is grown on, drawn again
-	// for each tree, in (0, 1]; 1 by default. Less is faster, and mostly better: trees that see different parts correct
-	// each other (Friedman, "Stochastic gradient boosting", Computational Statistics & Data Analysis 38, 2002).
-	// A row with a weight is drawn so much less often; once drawn it counts as any other.
+	// for each tree, in (0, 1]; 1 by default. Smaller parts are faster and mostly better: trees from different parts
+	// correct each other (Friedman, "Stochastic gradient boosting", Computational Statistics & Data Analysis 38, 2002).
+	// A row is drawn in proportion to its weight; once drawn, it counts like any other.
 	RowShare, FeatureShare float64
 	// Focus is the part of the drawing of features, in [0, 1), that prefers those that gained more in the trees before.
 	// Of n features, one whose splits gained g is drawn with the chance
 	//	FeatureShare (1 - Focus + Focus n sqrt(g) / (sum of sqrt(g))),
-	// at most 1; all alike while there is no tree, and with 0, the default. Of many features few tell much, and trees
-	// that see those need not see the rest (after Amaratunga, Cabrera and Lee, "Enriched random forests",
-	// Bioinformatics 24, 2008, who weight features by tests).
+	// at most 1; all with equal chance before the first tree, and with 0, the default. Of many features only a few are
+	// informative, and trees with those need not use the rest (after Amaratunga, Cabrera and Lee, "Enriched random
+	// forests", Bioinformatics 24, 2008, who weight features by tests).
 	Focus float64
-	// Seed is where the drawing starts.
+	// Seed is the seed of the random numbers.
 	Seed uint64
 }
 
@@ -91,7 +91,7 @@ type Model struct {
 	Level float64
 	// Features is the number of features of a row.
 	Features int
-	// Base is what is predicted before the first tree: the quantile of all targets.
+	// Base is the prediction before the first tree: the quantile of all targets.
 	Base  float64
 	trees forest
 	gain  []float64
@@ -101,7 +101,7 @@ type Model struct {
 func (m *Model) Trees() int { return len(m.trees.roots) }
 
 // Importance returns, for each feature, its part of all gain in the squared gradient that splits brought; the parts sum
-// to 1, or are all 0 where nothing was split.
+// to 1, or are all 0 if nothing was split.
 func (m *Model) Importance() []float64 {
 	out := make([]float64, m.Features)
 	total := 0.0

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// uneven draws rows of y = a step of x0, plus noise whose width grows with x1; x2 says nothing. Its quantiles are
+// uneven draws rows of y = a step of x0, plus noise whose width grows with x1. x2 has no effect. The quantiles are
 // known.
 func uneven(n int, seed uint64) (columns [][]float64, y []float64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -37,7 +37,7 @@ func step(a float64) float64 {
 	return 0
 }
 
-// truth is the quantile that uneven's rows have at a level.
+// truth returns the quantile at a level of uneven's rows.
 func truth(level, a, b float64) float64 { return step(a) - (1+4*b)*math.Log(1-level) }
 
 func row(columns [][]float64, i int) []float64 {
@@ -61,7 +61,7 @@ func mustTrain(t testing.TB, columns [][]float64, y, weight []float64, level flo
 	return m
 }
 
-// pinball is the mean loss of predictions over fresh rows.
+// pinball returns the mean loss of predictions over fresh rows.
 func pinball(level float64, y []float64, predict func(i int) float64) float64 {
 	sum := 0.0
 	for i := range y {
@@ -71,8 +71,9 @@ func pinball(level float64, y []float64, predict func(i int) float64) float64 {
 	return sum / float64(len(y))
 }
 
-// On rows that were not trained on, the loss comes within 5 % of that of the true quantiles, far below that of the best
-// constant; as many rows as the level says lie below; and the features that matter are found.
+// TestFindsConditionalQuantiles proves that on fresh rows the loss is within 5 % of that of the true quantiles, far
+// below that of the best constant. The share of rows below a prediction is its level, and the important features are
+// found.
 func TestFindsConditionalQuantiles(t *testing.T) {
 	columns, y := uneven(8000, 1)
 	fresh, freshY := uneven(8000, 2)
@@ -99,7 +100,7 @@ func TestFindsConditionalQuantiles(t *testing.T) {
 	}
 }
 
-// One tree of two leaves is the best of all splits, found by trying each.
+// TestStumpIsTheBestSplit proves that one tree of two leaves is the best of all splits, each of which the test tries.
 func TestStumpIsTheBestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(4, 40).Draw(t, "rows")
@@ -169,7 +170,7 @@ func bestGain(columns [][]float64, y []float64, level, base float64) float64 {
 	return best
 }
 
-// The quantile by halving is the one by sorting.
+// TestQuantile proves that the quantile by halving equals the one by sorting.
 func TestQuantile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		y := rapid.SliceOfN(rapid.Float64Range(-9, 9), 1, 60).Draw(t, "y")
@@ -191,7 +192,7 @@ func TestQuantile(t *testing.T) {
 	})
 }
 
-// A value that is missing where it tells something is used as such.
+// TestMissingValues proves that the model uses a missing value where it carries information.
 func TestMissingValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	columns, y := [][]float64{make([]float64, 2000)}, make([]float64, 2000)
@@ -209,9 +210,9 @@ func TestMissingValues(t *testing.T) {
 	}
 }
 
-// TestFocus: of 40 features one moves the target, so that nearly all gain is of its splits. Of 300 trees that draw a
-// tenth of the features about 30 see it; with a focus of .8 its chance is above .9 from the tree on that split by it
-// first. The others are drawn still: .1 (1 - .8) of 40 features is one in every tree or two.
+// TestFocus uses 40 features of which one moves the target, so that nearly all gain comes from its splits. Of 300 trees
+// that draw a tenth of the features about 30 see it. With a focus of .8 its chance is above .9 from the first tree that
+// splits by it. The others are still drawn: .1 (1 - .8) of 40 features is about one per tree.
 func TestFocus(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	columns, y := make([][]float64, 40), make([]float64, 2000)
@@ -247,9 +248,9 @@ func TestFocus(t *testing.T) {
 	}
 }
 
-// TestWeights: a row counts by its weight. The base is the quantile of the weights, and of two kinds of rows with the
-// same features that of the heavier ones is learnt: at the median the rows of weight 1, though three times as many have
-// another target and a quarter of their weight; and the other way round at .4 of the weight.
+// TestWeights proves that a row counts by its weight. The base is the quantile of the weights. Of two kinds of rows
+// with the same features the heavier kind is learnt at the median: the rows of weight 1, although three times as many
+// rows have another target and a quarter of the weight. At .4 of the weight it is the other way round.
 func TestWeights(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for other, want := range map[float64]float64{.25: 1, .4: 0} {
@@ -275,7 +276,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// More trees never fit the training rows worse, and the prediction is within the targets.
+// TestTrainingLossFalls proves that more trees never fit the training rows worse, and that the prediction is within the
+// targets.
 func TestTrainingLossFalls(t *testing.T) {
 	columns, y := uneven(1500, 5)
 	last := math.Inf(1)
@@ -289,7 +291,8 @@ func TestTrainingLossFalls(t *testing.T) {
 	}
 }
 
-// The same data give the same bytes; a saved model predicts as before; damaged bytes are refused or harmless.
+// TestCodec proves that the same data give the same bytes, that a saved model predicts as before, and that damaged
+// bytes are refused or harmless.
 func TestCodec(t *testing.T) {
 	columns, y := uneven(1000, 6)
 	columns[1][7] = math.NaN()
@@ -326,7 +329,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// What cannot be trained on is refused with a word of what is wrong.
+// TestRefusals proves that data that cannot be trained on is refused with the reason.
 func TestRefusals(t *testing.T) {
 	good := [][]float64{{1, 2}}
 	for name, err := range map[string]error{
@@ -382,8 +385,8 @@ func year() (columns [][]float64, y []float64) {
 	return columns, y
 }
 
-// BenchmarkTrain trains 200 trees of 20 leaves on 60,000 rows of 40 features, the budget of one training: 2 s. On all
-// rows and features, and on half of both for each tree.
+// BenchmarkTrain trains 200 trees of 20 leaves on 60,000 rows of 40 features, the budget of one training: 2 s. It uses
+// all rows and features, and half of both for each tree.
 func BenchmarkTrain(b *testing.B) {
 	columns, y := year()
 	d, err := NewData(columns, y, nil, 0)
@@ -407,8 +410,8 @@ func BenchmarkTrain(b *testing.B) {
 	}
 }
 
-// BenchmarkLevels cuts the same columns, made one by one, and trains a few trees for each of six levels by one worker:
-// what a training takes of memory, and what the data cost of time.
+// BenchmarkLevels cuts the same columns, made one by one, and trains a few trees for each of six levels with one
+// worker. It measures the memory of a training, and the time that the data cost.
 func BenchmarkLevels(b *testing.B) {
 	columns, y := year()
 	b.ReportAllocs()
@@ -427,8 +430,8 @@ func BenchmarkLevels(b *testing.B) {
 	}
 }
 
-// A model's walks of four trees at once give what a walk by the definition gives in each: also for missing and infinite
-// values, and a number of trees that four does not divide.
+// TestPredictWalks proves that walking four trees at once gives the result of a walk by definition in each tree. This
+// holds for missing and infinite values, and for a number of trees that four does not divide.
 func TestPredictWalks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	value := func() float64 {
@@ -468,8 +471,8 @@ func TestPredictWalks(t *testing.T) {
 	}
 }
 
-// A bank predicts to the last bit what its models do: also for missing and infinite values, values that are thresholds,
-// models of different numbers of trees, and after they were restored.
+// TestBankPredictsAsItsModels proves that a bank predicts to the last bit like its models. This holds for missing and
+// infinite values, for values equal to thresholds, for models of different numbers of trees, and after restoring.
 func TestBankPredictsAsItsModels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	columns, y := uneven(600, 6)
@@ -522,7 +525,7 @@ func TestBankPredictsAsItsModels(t *testing.T) {
 	}
 }
 
-// A bank refuses models that it cannot predict by.
+// TestBankRefuses proves that a bank refuses models that it cannot use.
 func TestBankRefuses(t *testing.T) {
 	columns, y := uneven(60, 3)
 	three := mustTrain(t, columns, y, nil, .5, Params{Trees: 1, MinLeaf: 5})
@@ -548,7 +551,7 @@ func TestBankRefuses(t *testing.T) {
 	}
 }
 
-// BenchmarkBank is the models of twelve levels for one row, each by itself and in a bank.
+// BenchmarkBank evaluates the models of twelve levels for one row, each by itself and in a bank.
 func BenchmarkBank(b *testing.B) {
 	columns, y := uneven(3000, 9)
 	var models []*Model
@@ -584,7 +587,7 @@ func BenchmarkPredict(b *testing.B) {
 	columns, y := uneven(3000, 9)
 	m := mustTrain(b, columns, y, nil, .5, Params{})
 	var rows []Row
-	for i := range 1000 { // of one row a processor knows the way after a while
+	for i := range 1000 { // with one row only, the processor would learn its branches
 		rows = append(rows, NewRow(row(columns, i)))
 	}
 	b.ReportAllocs()

@@ -7,11 +7,10 @@ import (
 	"slices"
 )
 
-// maxBins is the most bins of a feature: with the one of the missing values, they fit into one byte.
+// maxBins is the maximum number of bins of a feature: with the bin of the missing values they fit into one byte.
 const maxBins = 255
 
-// Data is a set of rows with their features cut into bins, ready to train on. It may be trained on for several levels
-// at once.
+// Data is a set of rows with binned features, ready for training. Several trainings may use it concurrently.
 type Data struct {
 	rows   int
 	bins   [][]uint8   // by feature, then row; the missing values' bin is the last
@@ -22,9 +21,9 @@ type Data struct {
 }
 
 // NewData cuts columns, one for each feature and all as long as target, into bins: each bin has about as many rows as
-// the others, equal values are in one. weight is nil or has the weight of each row, more than 0 and at most 1: by it a
-// row is less often among those that a tree is grown on, see Params.RowShare. An error names the column or row that
-// cannot be used. The columns are not kept, target and weight are.
+// the others, equal values are in one. weight is nil or has the weight of each row, above 0 and at most 1, by which
+// rows are drawn for a tree (see Params.RowShare). An error names the invalid column or row. target and weight are
+// kept, the columns are not.
 func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, error) {
 	for f, column := range columns {
 		if len(column) != len(target) && len(target) > 0 {
@@ -34,8 +33,8 @@ func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, er
 	return newData(len(columns), func(f int, _ []float64) []float64 { return columns[f] }, target, weight, bins)
 }
 
-// NewDataFrom is NewData of columns that are made one after the other: column writes those of feature f into one as
-// long as target, which is used again for the next.
+// NewDataFrom is NewData with columns that are generated one after the other: column writes the values of feature f
+// into a slice as long as target, which is reused.
 func NewDataFrom(features int, column func(f int, into []float64), target, weight []float64, bins int) (*Data, error) {
 	return newData(features, func(f int, into []float64) []float64 {
 		if into == nil {
@@ -46,7 +45,7 @@ func NewDataFrom(features int, column func(f int, into []float64), target, weigh
 	}, target, weight, bins)
 }
 
-// newData cuts the columns that column returns, which is given the last one, nil first.
+// newData bins the columns that column returns. column receives the previous slice, nil at first.
 func newData(features int, column func(f int, last []float64) []float64, target, weight []float64,
 	bins int) (*Data, error) {
 	if bins == 0 {
@@ -70,8 +69,8 @@ func newData(features int, column func(f int, last []float64) []float64, target,
 	return d, nil
 }
 
-// With returns the same rows with another target and other weights, which are checked as by NewData. It shares the
-// features with d.
+// With returns the same rows with another target and other weights, checked as in NewData. It shares the features with
+// d.
 func (d *Data) With(target, weight []float64) (*Data, error) {
 	switch {
 	case len(target) == 0:
@@ -96,8 +95,8 @@ func (d *Data) With(target, weight []float64) (*Data, error) {
 	return &Data{rows: d.rows, bins: d.bins, upper: d.upper, target: target, weight: weight, signed: signed}, nil
 }
 
-// Newest returns the last rows, with other weights, which are checked as by NewData. It shares features, their bins and
-// targets with d.
+// Newest returns the last rows, with other weights, checked as in NewData. It shares features, their bins and targets
+// with d.
 func (d *Data) Newest(rows int, weight []float64) (*Data, error) {
 	if rows < 1 || rows > d.rows {
 		return nil, fmt.Errorf("boost: the newest %d of %d rows: want 1 to %d", rows, d.rows, d.rows)
@@ -114,7 +113,7 @@ func (d *Data) Newest(rows int, weight []float64) (*Data, error) {
 // room for them.
 func edges(column, values []float64, bins int) []float64 {
 	values = values[:0]
-	signed := false // -0 and 0 are equal: which of them is where hangs on how they are sorted
+	signed := false // -0 and 0 are equal: their order depends on the sorting
 	for _, v := range column {
 		if !math.IsNaN(v) {
 			values = append(values, v)
@@ -163,7 +162,7 @@ func (c *cutter) cut(column []float64) []uint8 {
 	out := make([]uint8, len(column))
 	for i, v := range column {
 		b := 0
-		for s := step; s > 0; s /= 2 { // no branch hangs on the value: half of those would be foretold wrongly
+		for s := step; s > 0; s /= 2 { // no data-dependent branch: half of them would be mispredicted
 			b += s & -one(c.padded[uint8(b+s-1)] < v)
 		}
 		if math.IsNaN(v) {

@@ -13,16 +13,17 @@ func begun(d *Data, level float64, p Params) *trainer {
 	return t
 }
 
-// plainCell has the numbers of the rows of one bin: all, and those whose target is not above the prediction.
+// plainCell counts the rows of one bin: all, and those whose target is not above the prediction.
 type plainCell struct{ rows, below int32 }
 
 func (c plainCell) and(d plainCell) plainCell  { return plainCell{c.rows + d.rows, c.below + d.below} }
 func (c plainCell) less(d plainCell) plainCell { return plainCell{c.rows - d.rows, c.below - d.below} }
 
-// gradient sums the gradients of the rows: the level of those above, the level less 1 of the others.
+// gradient sums the gradients of the rows: the level for each target above the prediction, and the level less 1 for the
+// others.
 func (c plainCell) gradient(level float64) float64 { return level*float64(c.rows) - float64(c.below) }
 
-// score is the square of the summed gradient over the rows.
+// score returns the square of the summed gradient divided by the number of rows.
 func (c plainCell) score(level float64) float64 {
 	if c.rows == 0 {
 		return 0
@@ -30,7 +31,7 @@ func (c plainCell) score(level float64) float64 {
 	return c.gradient(level) * c.gradient(level) / float64(c.rows)
 }
 
-// plainFind is find as it is defined, without regard to time. sums has the cells of each drawn feature, those of the
+// plainFind is find by its definition, without regard to time. sums has the cells of each drawn feature, those of the
 // missing values last.
 func (t *trainer) plainFind(sums [][]plainCell) (best split) {
 	least := int32(t.params.MinLeaf)
@@ -51,7 +52,7 @@ func (t *trainer) plainFind(sums [][]plainCell) (best split) {
 				if missingLeft {
 					part = part.and(none)
 				}
-				rest := all.gradient(t.level) - part.gradient(t.level) // as find has it, to the last bit
+				rest := all.gradient(t.level) - part.gradient(t.level) // as in find, to the last bit
 				others := all.less(part).rows
 				if part.rows < least || others < least {
 					continue
@@ -82,8 +83,8 @@ func (t *trainer) plainSums(rows []int32) [][]plainCell {
 	return out
 }
 
-// TestFindExact proves that the search for splits finds what its definition says, to the last bit of the gain: the
-// ledger's forecasts depend on it. The data have few and many bins, missing values, and weights.
+// TestFindExact proves that the search for splits finds what its definition says, to the last bit of the gain, because
+// the ledger's forecasts depend on it. The data have few and many bins, missing values, and weights.
 func TestFindExact(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -123,7 +124,7 @@ func TestFindExact(t *testing.T) {
 	}
 }
 
-// checkTree grows a tree as grow does, and looks at every search.
+// checkTree grows a tree as grow does, and checks every search.
 func checkTree(t *testing.T, tr *trainer) {
 	t.Helper()
 	for tr.root(); len(tr.leaves) < tr.params.Leaves; {
@@ -154,7 +155,8 @@ func checkTree(t *testing.T, tr *trainer) {
 	}
 }
 
-// checkCells compares a leaf's packed histogram, counted or what another leaves of it, with plain counts.
+// checkCells compares a leaf's packed histogram with plain counts. The histogram was counted, or is what another leaf's
+// leaves of the whole.
 func checkCells(t *testing.T, tr *trainer, l *leaf, want [][]plainCell) {
 	t.Helper()
 	for i, d := range tr.features {

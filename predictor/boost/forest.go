@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// forest is the trees of a model in one piece.
+// forest has the trees of a model in contiguous slices.
 type forest struct {
-	nodes  []node    // of all trees, those of one together, parents before their children
-	values []float64 // of the leaves, by node
-	roots  []int32   // where each tree begins
-	steps  []int32   // for each group of abreast trees, from its root to the farthest leaf of all
+	nodes  []node    // nodes of all trees; those of a tree are contiguous, parents before their children
+	values []float64 // by node: values of the leaves
+	roots  []int32   // index of each tree's root
+	steps  []int32   // by group of abreast trees: steps from the root to the deepest leaf of the group
 }
 
-// abreast is how many trees are walked at once: each step of a walk waits for the one before, and a processor goes on
-// with others in the meantime.
+// abreast is the number of trees that are walked at once: each step of a walk depends on the one before, and the
+// processor works on other trees meanwhile.
 const abreast = 4
 
 // node is an inner node of a tree or a leaf.
 type node struct {
 	threshold float64 // values up to it go left; NaN in a leaf
-	next      int32   // the left child of an inner node, after which comes the right one; a leaf itself
+	next      int32   // index of the left child, before the right one; of a leaf its own index
 	split     uint32  // of an inner node: twice its feature, and one more where a missing value goes right
 }
 
-// leafAt returns a leaf that stands at a place.
+// leafAt returns a leaf with the given index.
 func leafAt(place int32) node { return node{threshold: math.NaN(), next: place} }
 
 // inner returns an inner node.
@@ -37,10 +37,11 @@ func (n *node) leaf() bool        { return n.threshold != n.threshold }
 func (n *node) feature() int      { return int(n.split >> 1) }
 func (n *node) missingLeft() bool { return n.split&1 == 0 }
 
-// Row is a row of features as models look at it: each value twice, a missing one as less than all others, then as more.
+// Row is a row of features for prediction: each value is stored twice, and a missing value is less than all others in
+// the first copy and greater in the second.
 type Row []float64
 
-// NewRow returns a row for models of so many features, NaN for a missing one.
+// NewRow returns a row from feature values, with NaN for missing ones.
 func NewRow(values []float64) Row {
 	r := make(Row, 0, 2*len(values))
 	for _, v := range values {
@@ -54,8 +55,8 @@ func NewRow(values []float64) Row {
 	return r
 }
 
-// step returns the node after this one on the way of a row; a leaf stays. No branch hangs on the way: a processor
-// foretells half of those wrongly, which costs more than all else.
+// step returns the next node for a row; a leaf returns itself. There is no data-dependent branch: the processor would
+// mispredict half of them, which would dominate the cost.
 func (n *node) step(row Row) int32 {
 	return n.next + int32(one(row[n.split] > n.threshold)) //nolint:gosec // 0 or 1
 }
@@ -66,12 +67,12 @@ type tree struct {
 	leafValues []float64
 }
 
-// plant begins a tree with its root, a leaf.
+// plant starts a tree with a leaf as its root.
 func (t *tree) plant() {
 	t.nodes, t.leafValues = append(t.nodes[:0], leafAt(0)), append(t.leafValues[:0], 0)
 }
 
-// split gives a leaf two leaves, and returns the number of the left one.
+// split replaces a leaf by an inner node with two leaves, and returns the index of the left one.
 func (t *tree) split(at int32, feature int, missingLeft bool, threshold float64) int32 {
 	left := int32(len(t.nodes)) //nolint:gosec // a tree has some dozens
 	t.nodes[at] = inner(feature, missingLeft, threshold, left)
@@ -86,7 +87,7 @@ func (f *forest) add(t *tree) {
 	}
 	base := int32(len(f.nodes)) //nolint:gosec // a model has some thousands
 	f.roots = append(f.roots, base)
-	var room [128]int32 // enough but for unusual parameters
+	var room [128]int32 // enough unless the parameters are unusual
 	depth := append(room[:0], make([]int32, len(t.nodes))...)
 	for i, n := range t.nodes {
 		if !n.leaf() {
@@ -100,13 +101,13 @@ func (f *forest) add(t *tree) {
 	f.values = append(f.values, t.leafValues...)
 }
 
-// grow makes room for so many more trees as large as those that there are on average.
+// grow reserves memory for the given number of further trees of average size.
 func (f *forest) grow(trees int) {
 	n := min(trees, mostAhead) * len(f.nodes) / max(1, len(f.roots))
 	f.nodes, f.values = slices.Grow(f.nodes, n), slices.Grow(f.values, n)
 }
 
-// mostAhead bounds the trees for which there is room ahead: not all may come.
+// mostAhead bounds the number of trees for which memory is reserved.
 const mostAhead = 500
 
 // trees returns each tree by itself.
@@ -125,7 +126,7 @@ func (f *forest) trees() []tree {
 	return out
 }
 
-// sum adds the value of the leaf that a row comes to in each tree, in their order.
+// sum adds up the leaf values of a row over all trees, in their order.
 func (f *forest) sum(sum float64, row Row) float64 {
 	nodes, values, roots := f.nodes, f.values, f.roots
 	for _, steps := range f.steps {

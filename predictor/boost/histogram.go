@@ -1,8 +1,8 @@
 package boost
 
 // cell counts the rows of one bin in its upper half, and in its lower half those whose target is not above the
-// prediction. All that is known of a gradient follows from these: it is the level where the target is above, else the
-// level less 1. One addition counts a row, and counts are exact in any order.
+// prediction. The sum of gradients follows from both counts: the gradient is the level if the target is above, else the
+// level minus 1. One addition counts a row, and counts are exact in any order.
 type cell uint64
 
 // oneRow is a cell with one row, whose target is above the prediction.
@@ -14,29 +14,29 @@ func (c cell) parts(level float64) (rows int32, gradient float64) {
 	return rows, level*float64(rows) - float64(uint32(c))
 }
 
-// histogram has the cells of every drawn feature, one after the other, at the places in trainer.cells; those of the
-// missing values are a feature's last.
+// histogram has the cells of every drawn feature, one after the other, in the order of trainer.features; a feature's
+// last cell is that of the missing values.
 type histogram []cell
 
-// window is the most cells of a feature. Each feature's are looked at through one of this size, which spares the test
-// whether a bin lies within; there are so many more cells at the end.
+// window is the maximum number of cells of a feature. Access goes through an array of this size, which avoids bounds
+// checks; histograms have that many extra cells at the end.
 const window = maxBins + 1
 
-// block is how many rows' gradients are gathered before they are summed: they stay in the processor's first cache
-// meanwhile.
+// block is the number of rows whose gradients are gathered before they are summed, so that they stay in the processor's
+// first-level cache.
 const block = 1024
 
 // sampledFeature is one of the features that a tree is grown on.
 type sampledFeature struct {
 	feature int
-	at      int // its first cell in a histogram
-	bins    int // without that of the missing values
+	at      int // index of its first cell in a histogram
+	bins    int // number of bins, without that of missing values
 }
 
 // cellsOf returns a feature's cells, those of the missing values last.
 func (h histogram) cellsOf(d sampledFeature) []cell { return h[d.at : d.at+d.bins+1] }
 
-// take returns a histogram that is to be filled.
+// take returns an empty histogram.
 func (t *trainer) take() histogram {
 	need := t.cells + window
 	if n := len(t.spare); n > 0 {
@@ -58,7 +58,7 @@ func (t *trainer) put(h histogram) {
 // fill counts a leaf's rows.
 func (t *trainer) fill(l *leaf) {
 	clear(l.hist[:t.cells])
-	t.work += 8*t.cells + (l.to-l.from)*len(t.features) // with the search that follows
+	t.work += 8*t.cells + (l.to-l.from)*len(t.features) // includes the search that follows
 	for from := l.from; from < l.to; from += block {
 		rows := t.order[from:min(l.to, from+block)]
 		t.gather(rows)
@@ -72,7 +72,7 @@ func (t *trainer) fill(l *leaf) {
 	}
 }
 
-// gather puts what rows add to their cells in order.
+// gather collects the contributions of rows to their cells, in order.
 func (t *trainer) gather(rows []int32) {
 	counts := t.counts[:len(rows)]
 	for i, r := range rows {
@@ -89,7 +89,7 @@ func (t *trainer) addOne(h histogram, rows []int32, d sampledFeature) {
 	}
 }
 
-// addFour adds rows to the cells of four features: one's need not wait for the other's.
+// addFour adds rows to the cells of four features: their additions are independent.
 func (t *trainer) addFour(h histogram, rows []int32, d *[4]sampledFeature) {
 	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
 	c, e := t.bins[d[2].feature], t.bins[d[3].feature]
@@ -114,7 +114,7 @@ func (t *trainer) subtract(h, part histogram) {
 	}
 }
 
-// score is what a part of the rows brings: the square of its summed gradient over their number.
+// score returns the gain of a part of the rows: the square of their summed gradients, divided by their number.
 func score(gradient float64, rows int32) float64 {
 	if rows <= 0 {
 		return 0
@@ -122,7 +122,7 @@ func score(gradient float64, rows int32) float64 {
 	return gradient * gradient / float64(rows)
 }
 
-// find finds the best split of a leaf. Of equal ones the first counts.
+// find finds the best split of a leaf. Of equal splits it takes the first.
 func (t *trainer) find(l *leaf) {
 	l.best = split{}
 	if !t.divisible(l) {
@@ -133,10 +133,10 @@ func (t *trainer) find(l *leaf) {
 	}
 }
 
-// divisible reports whether a leaf has rows enough for two.
+// divisible reports whether a leaf has enough rows for two leaves.
 func (t *trainer) divisible(l *leaf) bool { return l.to-l.from >= 2*t.params.MinLeaf }
 
-// findIn finds a better split by one feature. Much of all training is spent here.
+// findIn finds a better split by one feature. Much of the training time is spent here.
 func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	least := int32(t.params.MinLeaf)
 	all := l.hist.cellsOf(d)
@@ -151,10 +151,10 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	left := cell(0)
 	for i, c := range cells {
 		if c == 0 && i > 0 {
-			continue // the same as before
+			continue // the same split as before
 		}
 		left += c
-		// to the left of the last bin all would be left, and nothing right
+		// At the last bin all rows would be on the left, and none on the right.
 		if n := int32((left + none) >> 32); i < len(cells)-1 && n >= least && rows-n >= least {
 			_, a := (left + none).parts(t.level)
 			if b, m := gradient-a, rows-n; !under(bar, a, b, n, m) {
@@ -164,7 +164,7 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 				}
 			}
 		}
-		if n := int32(left >> 32); none != 0 && n >= least && rows-n >= least { // else the same as before
+		if n := int32(left >> 32); none != 0 && n >= least && rows-n >= least { // otherwise the same split as before
 			_, a := left.parts(t.level)
 			if b, m := gradient-a, rows-n; !under(bar, a, b, n, m) {
 				if gain := score(a, n) + score(b, m) - had; gain > l.best.gain+1e-12 {
@@ -176,12 +176,12 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	}
 }
 
-// barOf returns what two parts' scores must come to together, if they are to be better than the best yet; less by a
-// part that is far more than what rounding takes or gives.
+// barOf returns the sum of two parts' scores that a better split must exceed, reduced by a margin far above rounding
+// errors.
 func barOf(whole, best float64) float64 { return (whole + best + 1e-12) * (1 - 1e-12) }
 
-// under reports that two parts' scores do not come to the bar, without dividing: most splits need not be looked at any
-// closer. False has no meaning.
+// under reports, without a division, that two parts' scores do not reach the bar: most splits need no closer check. A
+// result of false is inconclusive.
 func under(bar, a, b float64, rowsA, rowsB int32) bool {
 	w, v := float64(rowsA), float64(rowsB)
 	return w > 0 && v > 0 && a*a*v+b*b*w < bar*w*v

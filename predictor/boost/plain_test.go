@@ -10,8 +10,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// plain trains as Train is defined, without regard to time and memory: edges by sorting, histograms of every feature by
-// row, every split tried by its division, and the rows that a tree is not grown on sent down it one by one.
+// plain trains by the definition of Train, without regard to time and memory: it finds edges by sorting, counts
+// histograms of every feature by row, tries every split by its division, and sends the rows that a tree is not grown on
+// down the tree one by one.
 type plain struct {
 	*trainer // for its data, level and parameters, its search for quantiles with weights, and plainFind
 	rng      *rand.Rand
@@ -65,7 +66,7 @@ func plainTrain(columns [][]float64, target, weight []float64, level float64, p 
 	return m
 }
 
-// chance returns how likely a feature is drawn, by what the trees before gained.
+// chance returns the probability that a feature is drawn, by the gains of the trees before.
 func (t *plain) chance(f int, gain []float64) float64 {
 	all := 0.0
 	for _, g := range gain {
@@ -164,7 +165,7 @@ func (t *plain) tree(gain []float64) tree {
 	return grown
 }
 
-// walk returns the leaf that a row comes to.
+// walk returns the leaf that a row reaches.
 func walk(tree []node, row []float64) int32 {
 	at := int32(0)
 	for n := &tree[at]; !n.leaf(); n = &tree[at] {
@@ -176,7 +177,7 @@ func walk(tree []node, row []float64) int32 {
 	return at
 }
 
-// share sums the smaller of two parts, and takes it from the whole for the larger one; both are searched.
+// share sums the smaller of two parts, and subtracts it from the whole for the larger one. Both are searched.
 func (t *plain) share(whole, left, right *plainLeaf) {
 	small, large := left, right
 	if len(left.rows) > len(right.rows) {
@@ -202,7 +203,7 @@ func (t *plain) search(l *plainLeaf) {
 	}
 }
 
-// messy draws columns of many kinds, with few and many values, some missing, and a target that hangs on them.
+// messy draws columns of many kinds, with few and many values, some of them missing, and a target that depends on them.
 func messy(rng *rand.Rand, rows, features int) (columns [][]float64, y []float64) {
 	columns, y = make([][]float64, features), make([]float64, rows)
 	kinds := [...]func(i int) float64{
@@ -230,15 +231,15 @@ func messy(rng *rand.Rand, rows, features int) (columns [][]float64, y []float64
 	round := rng.IntN(2) == 0
 	for i := range y {
 		if y[i] += .3 * rng.NormFloat64(); round {
-			y[i] = math.Round(4 * y[i]) // 0 and -0 too
+			y[i] = math.Round(4 * y[i]) // this also gives 0 and -0
 		}
 	}
 	return columns, y
 }
 
-// TestTrainExact proves that training gives what its definition says to the last bit, whatever is done for time and
-// memory: with and without weights, missing values, ties and shares, by a trainer that has trained others before, on
-// columns that are made one by one.
+// TestTrainExact proves that training gives the result of its definition to the last bit, although it is fast and uses
+// little memory. The cases have weights or not, missing values, ties and shares, a trainer that has trained others
+// before, and columns that are made one by one.
 func TestTrainExact(t *testing.T) {
 	var trainer Trainer
 	for seed := range uint64(36) {
@@ -276,7 +277,7 @@ func TestTrainExact(t *testing.T) {
 	}
 }
 
-// The same features with another target are trained on as if they were cut anew.
+// TestWith proves that training the same features with another target equals training on newly cut data.
 func TestWith(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))
 	columns, y := messy(rng, 900, 6)
@@ -301,7 +302,8 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// The newest rows with weights of their own are trained on as if only they had been cut, where the same values occur.
+// TestNewest proves that training on the newest rows with weights of their own equals training on only those rows cut
+// anew, if the same values occur.
 func TestNewest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 2))
 	columns, y := make([][]float64, 4), make([]float64, 2000)
@@ -350,7 +352,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// No split that is better than the best is passed over.
+// TestUnder proves that no split better than the best one is skipped.
 func TestUnder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		gradient, rows := rapid.Float64Range(-1e6, 1e6), rapid.Int32Range(-1, 1e6)
@@ -359,7 +361,7 @@ func TestUnder(t *testing.T) {
 		whole := rapid.Float64Range(0, 1).Draw(t, "whole") * gain
 		gain -= whole
 		best := gain - 1e-12
-		for range rapid.IntRange(1, 3).Draw(t, "steps") { // just less than the split's
+		for range rapid.IntRange(1, 3).Draw(t, "steps") { // just below that of the split
 			best = math.Nextafter(best, 0)
 		}
 		if best >= 0 && gain > best+1e-12 && under(barOf(whole, best), a, b, w, v) {
@@ -368,7 +370,7 @@ func TestUnder(t *testing.T) {
 	})
 }
 
-// The values at some ranks are those that sorting puts there, also where the halves are uneven.
+// TestPlace proves that the values at some ranks are those that sorting puts there, even if the halves are uneven.
 func TestPlace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 200), func(v int) float64 { return float64(v) }), 1,
@@ -386,7 +388,7 @@ func TestPlace(t *testing.T) {
 	})
 }
 
-// Where no row is drawn there is nothing to grow.
+// TestNoRowDrawn proves that nothing is grown if no row is drawn.
 func TestNoRowDrawn(t *testing.T) {
 	m := mustTrain(t, [][]float64{{1, 2, 3}}, []float64{1, 2, 3}, nil, .5, Params{RowShare: 1e-9})
 	if m.Trees() != 0 || m.Base != 2 {

@@ -9,11 +9,11 @@ import (
 // pair is a residual with its row's weight.
 type pair struct{ value, weight float64 }
 
-// few is how many values are sorted rather than parted further.
+// few is the number of values up to which they are sorted instead of partitioned.
 const few = 12
 
-// quantile returns the quantile of what is left to explain in some rows: the least value at which the rows up to it are
-// at least the level's part; 0 of no rows.
+// quantile returns the quantile of the residuals of some rows: the smallest value such that the share of rows up to it
+// is at least the level; 0 without rows.
 func (t *trainer) quantile(rows []int32) float64 {
 	switch {
 	case len(rows) == 0:
@@ -28,7 +28,7 @@ func (t *trainer) quantile(rows []int32) float64 {
 	return smallest(t.values, max(1, int(math.Ceil(t.level*float64(len(rows)))))-1)
 }
 
-// smallest returns the value that has k before it when they are in order (quickselect). It changes the order.
+// smallest returns the value with index k in sorted order (quickselect). It reorders the values.
 func smallest(values []float64, k int) float64 {
 	for len(values) > few {
 		pivot := pivotOf(values)
@@ -48,8 +48,8 @@ func smallest(values []float64, k int) float64 {
 	return values[k]
 }
 
-// place puts at some ranks, which rise, the values that are there when all are in order; from is the rank of the first
-// value. After so many turns it sorts what is left: the parts were uneven.
+// place moves to the given rising ranks the values that have these ranks in sorted order; from is the rank of the first
+// value. After the given number of rounds with uneven partitions it sorts the rest.
 func place(values []float64, ranks []int, from, turns int) {
 	for len(ranks) > 0 {
 		if len(values) <= few || turns == 0 {
@@ -72,17 +72,17 @@ func pivotOf(values []float64) float64 {
 	return medianOfThree(values[0], values[len(values)/2], values[len(values)-1])
 }
 
-// lower puts the values below a pivot first, and returns how many they are.
+// lower moves the values below a pivot to the front, and returns their number.
 func lower(values []float64, pivot float64) int {
 	n := 0
-	for i, v := range values { // no branch hangs on the value: half of those would be foretold wrongly
+	for i, v := range values { // no data-dependent branch: half of them would be mispredicted
 		values[i], values[n] = values[n], v
 		n += one(v < pivot)
 	}
 	return n
 }
 
-// lowest puts the values up to a pivot first, and returns how many they are.
+// lowest moves the values up to a pivot to the front, and returns their number.
 func lowest(values []float64, pivot float64) int {
 	n := 0
 	for i, v := range values {
@@ -92,7 +92,7 @@ func lowest(values []float64, pivot float64) int {
 	return n
 }
 
-// one returns 1 for what is true, which the compiler makes without a branch.
+// one converts true to 1 and false to 0; the compiler makes it branch-free.
 func one(is bool) int {
 	n := 0
 	if is {
@@ -101,8 +101,8 @@ func one(is bool) int {
 	return n
 }
 
-// weighted is quantile of rows with weights, nil: all 1. These are summed in an order that must stay as it is: another
-// one rounds differently.
+// weighted returns the same as quantile for rows with weights; nil means that all weights are 1. It adds weights in a
+// fixed order, because another order rounds differently.
 func (t *trainer) weighted(rows []int32, weight []float64) float64 {
 	t.residuals = resize(t.residuals, len(rows))
 	rest := t.residuals
@@ -125,7 +125,7 @@ func (t *trainer) weighted(rows []int32, weight []float64) float64 {
 		case below+same >= want:
 			return pivot
 		case less+equal == len(rest):
-			return pivot // only rounding keeps it from being reached
+			return pivot // only rounding prevents the sum from reaching it
 		default:
 			rest, want = rest[less+equal:], want-below-same
 		}
@@ -140,8 +140,8 @@ func (t *trainer) weighted(rows []int32, weight []float64) float64 {
 	return rest[len(rest)-1].value
 }
 
-// partition puts the values below the pivot first, then those equal to it, and returns how many they are and what they
-// weigh.
+// partition moves the values below the pivot to the front, then those equal to it. It returns their numbers and
+// weights.
 func partition(all []pair, pivot float64) (less, equal int, below, same float64) {
 	high := len(all)
 	for i := 0; i < high; {

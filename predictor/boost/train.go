@@ -7,11 +7,11 @@ import (
 	"runtime"
 )
 
-// Trainer trains models one after the other in the same memory: some 40 bytes for each row, and the sums of a tree's
-// leaves. Its zero value is ready. It is not safe for concurrent use.
+// Trainer trains models one after the other and reuses its memory: about 40 bytes per row, and the histograms of a
+// tree's leaves. The zero value is ready. It is not safe for concurrent use.
 type Trainer struct{ t trainer }
 
-// Train trains a model of the quantile at a level in (0, 1). What was trained before makes no difference.
+// Train trains a model of the quantile at a level in (0, 1). Earlier trainings do not influence the result.
 func (r *Trainer) Train(d *Data, level float64, p Params) (*Model, error) {
 	p = p.withDefaults()
 	if err := p.check(); err != nil {
@@ -32,7 +32,7 @@ func (r *Trainer) Train(d *Data, level float64, p Params) (*Model, error) {
 	}
 	for range p.Trees {
 		if !t.grow(m.gain) {
-			break // no split is left that gains anything
+			break // no remaining split reduces the loss
 		}
 		if m.trees.add(&t.tree); m.Trees() == 1 {
 			m.trees.grow(p.Trees - 1)
@@ -41,7 +41,7 @@ func (r *Trainer) Train(d *Data, level float64, p Params) (*Model, error) {
 	return m, nil
 }
 
-// trainer is what one training needs besides the data.
+// trainer is the working state of one training.
 type trainer struct {
 	*Data
 	level      float64
@@ -49,26 +49,26 @@ type trainer struct {
 	prediction []float64
 	below      []uint8 // 1 for the rows whose target is not above the prediction
 	all        []int32 // the rows: first order, then rest
-	order      []int32 // the rows that the tree is grown on, those of one leaf together
-	rest       []int32 // the other rows, those of one leaf together
+	order      []int32 // the rows that the tree is grown on; those of a leaf are contiguous
+	rest       []int32 // the other rows; those of a leaf are contiguous
 	scratch    []int32
-	shares     []float64        // each feature's chance to be drawn
-	features   []sampledFeature // those that the tree is grown on
-	cells      int              // in a histogram
-	room       int              // for the cells of nearly every draw
+	shares     []float64        // by feature: the chance to be drawn
+	features   []sampledFeature // the features that the tree is grown on
+	cells      int              // number of cells in a histogram
+	room       int              // number of cells that suffices for nearly every draw
 	spare      []histogram
 	leaves     []leaf
 	tree
-	values    []float64 // of the rows of one leaf: what is left to explain
-	residuals []pair    // the same, with weights
-	counts    []cell    // of a block of rows
-	chances   []uint64  // of each row to be drawn, in 2^-53; nil where they are all the same
-	work      int       // sums since others last had the processor
+	values    []float64 // residuals of the rows of one leaf
+	residuals []pair    // the same residuals, with weights
+	counts    []cell    // contributions of a block of rows
+	chances   []uint64  // by row: the chance to be drawn, in 2^-53; nil if all are equal
+	work      int       // number of additions since the goroutine last yielded
 	source    *rand.PCG
 	rng       *rand.Rand
 }
 
-// begin makes the trainer ready for a training; the slices of the one before are used again.
+// begin prepares the trainer for a training; it reuses the slices of the previous one.
 func (t *trainer) begin(d *Data, level float64, p Params) {
 	t.Data, t.level, t.params = d, level, p
 	t.prediction, t.below = resize(t.prediction, d.rows), resize(t.below, d.rows)
@@ -87,10 +87,10 @@ func (t *trainer) begin(d *Data, level float64, p Params) {
 		mean += share * n
 		variance += share * (1 - share) * n * n
 	}
-	t.room = int(mean + 4*math.Sqrt(variance)) // one draw in 30,000 has more, as the normal law goes
+	t.room = int(mean + 4*math.Sqrt(variance)) // by the normal law, one draw in 30,000 has more
 }
 
-// resize returns a slice of n, in the same memory where it has room. Its contents are not defined.
+// resize returns a slice of length n, in the same memory if possible. Its contents are undefined.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -109,12 +109,12 @@ func (t *trainer) base() float64 {
 	return t.quantile(t.all)
 }
 
-// leaf is a leaf of the tree that grows: a range of t.order, and one of t.rest.
+// leaf is a leaf of the growing tree: a range of t.order, and one of t.rest.
 type leaf struct {
 	from, to         int
 	restFrom, restTo int
 	node             int32
-	hist             histogram // nil where it is not to be divided
+	hist             histogram // nil if the leaf will not be divided
 	best             split
 }
 
@@ -145,7 +145,7 @@ func (t *trainer) grow(gain []float64) bool {
 		}
 		gain[l.best.feature] += l.best.gain
 		t.leaves = append(t.leaves, t.divide(l))
-		if len(t.leaves) < t.params.Leaves { // the last ones are not divided any more
+		if len(t.leaves) < t.params.Leaves { // the last leaves are not divided any more
 			t.measure(&t.leaves[best], &t.leaves[len(t.leaves)-1])
 		}
 		t.rested()
@@ -166,11 +166,11 @@ func (t *trainer) grow(gain []float64) bool {
 	return len(t.leaves) > 1
 }
 
-// turn is after how many sums another goroutine may have the processor, some .2 ms.
+// turn is the number of sums, about 0.2 ms, after which the goroutine yields.
 const turn = 1 << 17
 
-// rested lets others have the processor now and then: who answers requests must not wait for the scheduler's 10 ms
-// slice to be over.
+// rested yields the processor at intervals, so that goroutines that answer requests need not wait for the end of the Go
+// scheduler's 10 ms time slice.
 func (t *trainer) rested() {
 	if t.work >= turn {
 		t.work = 0
@@ -187,7 +187,7 @@ func (t *trainer) root() {
 	t.find(root)
 }
 
-// focus sets the chance of each feature to be drawn by what it has gained, see Params.Focus.
+// focus sets each feature's chance to be drawn by its gain so far, see Params.Focus.
 func (t *trainer) focus(gain []float64) {
 	t.shares = resize(t.shares, len(gain))
 	all := 0.0
@@ -230,15 +230,15 @@ func (t *trainer) draw() {
 	}
 }
 
-// chanceBits is the bits of rand's Float64.
+// chanceBits is the number of bits of rand's Float64.
 const chanceBits = 53
 
-// chance returns a probability as the number of values of rand's Float64 that are less.
+// chance converts a probability to an integer: the number of possible values of rand's Float64 below it.
 func chance(p float64) uint64 { return uint64(math.Ceil(p * (1 << chanceBits))) }
 
-// drawRows puts the rows that are drawn first, in their order, and returns how many they are. A row is drawn where
-// rand's Float64 would be less than its chance: computed with whole numbers, and without a branch, half of which would
-// be predicted wrongly.
+// drawRows moves the drawn rows to the front, in their order, and returns their number. A row is drawn if rand's
+// Float64 would be below its chance. This is computed with integers and without a branch, which would often be
+// mispredicted.
 func (t *trainer) drawRows() int {
 	const bits = chanceBits
 	limit := chance(t.params.RowShare)
@@ -248,15 +248,15 @@ func (t *trainer) drawRows() int {
 			limit = t.chances[i]
 		}
 		is := one(t.source.Uint64()<<(64-bits)>>(64-bits) < limit)
-		t.all[n], t.all[last] = int32(i), int32(i) // one of the two is written over by the next
+		t.all[n], t.all[last] = int32(i), int32(i) // the next iteration overwrites one of the two
 		n += is
 		last += is - 1
 	}
 	return n
 }
 
-// compare records on which side of its prediction each target is. The negative gradient of the pinball loss is the
-// level where it is above, else the level less 1.
+// compare records on which side of its prediction each target lies. The negative gradient of the pinball loss is the
+// level if the target is above, else the level minus 1.
 func (t *trainer) compare() {
 	prediction, below := t.prediction[:len(t.target)], t.below[:len(t.target)]
 	for i, y := range t.target {
@@ -264,7 +264,7 @@ func (t *trainer) compare() {
 	}
 }
 
-// divide cuts a leaf by its best split; the leaf becomes the left part, the right part is returned.
+// divide divides a leaf by its best split. The leaf becomes the left part; divide returns the right part.
 func (t *trainer) divide(l *leaf) leaf {
 	s := l.best
 	left := t.part(t.order[l.from:l.to], s)
@@ -275,17 +275,17 @@ func (t *trainer) divide(l *leaf) leaf {
 	return other
 }
 
-// part puts the rows that a split sends left first, and returns how many they are. The order of either part stays, so
-// that the result depends on the data alone.
+// part moves the rows that a split sends left to the front, and returns their number. It keeps the order within both
+// parts, so that the result depends only on the data.
 func (t *trainer) part(rows []int32, s split) int {
 	bins, scratch := t.bins[s.feature], t.scratch[:len(rows)]
 	var shift uint8
-	if s.missingLeft { // makes the missing values' bin, the last, the first
+	if s.missingLeft { // shifts the bins so that the last one, of missing values, becomes the first
 		shift = -uint8(t.missing(s.feature))
 	}
 	limit := uint8(s.bin) + shift
 	left := 0
-	for i, r := range rows { // no branch hangs on the bin: half of those would be foretold wrongly
+	for i, r := range rows { // no data-dependent branch: half of them would be mispredicted
 		rows[left], scratch[i-left] = r, r
 		left += one(bins[r]+shift <= limit)
 	}
@@ -293,14 +293,13 @@ func (t *trainer) part(rows []int32, s split) int {
 	return left
 }
 
-// measure finds the best splits of the two parts of a leaf that was divided, of which the left one has the histogram of
-// both.
+// measure finds the best splits of the two parts of a divided leaf. l, the left part, still has the histogram of both.
 func (t *trainer) measure(l, other *leaf) {
 	small, large := l, other
 	if l.to-l.from > other.to-other.from {
 		small, large = other, l
 	}
-	whole := l.hist // the large one's is what the small one's leaves
+	whole := l.hist // the histogram of the large part is the difference
 	l.hist, l.best, other.best = nil, split{}, split{}
 	if !t.divisible(large) {
 		t.put(whole)
@@ -322,5 +321,5 @@ func (t *trainer) threshold(feature, bin int) float64 {
 	if upper := t.upper[feature]; bin < len(upper) {
 		return upper[bin]
 	}
-	return math.Inf(1) // all values left, the missing ones right
+	return math.Inf(1) // all values go left, and missing ones go right
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Each level's account is, in the end and on the way, what the package comment says: worked by hand for the levels .5
-// and .9 served as 100 s and 1,000 s.
+// TestAccountsByHand proves that each level's account is, during and after the wait, what the package comment says. The
+// levels .5 and .9, served as 100 s and 1,000 s, were worked out by hand.
 func TestAccountsByHand(t *testing.T) {
 	const started, cancelled = 's', 'c'
 	half := .5 * math.Log(160./60) / math.Log(160./60) // all of .5 has passed at 100 s
@@ -57,14 +57,14 @@ func TestAccountsByHand(t *testing.T) {
 	}
 }
 
-// censored400 is D of level .9 at 400 s: of the .4 between 100 and 1,000 s the part ln(460/160)/ln(1060/160) = .5585
+// censored400 is D of level .9 at 400 s. Of the .4 between 100 and 1,000 s the part ln(460/160)/ln(1060/160) = .5585
 // has passed, so F = .7234 and D = -.1 F/(1-F).
 const censored400 = -.2615
 
-// forecaster reports how far off a raw forecast is at a job.
+// forecaster returns the error of a raw forecast for a job.
 type forecaster func(i int, w *world, p float64) float64
 
-// serve runs n jobs through a calibrator and returns the judgment of the raw forecasts and of those served.
+// serve runs n jobs through a calibrator and returns the judgment of the raw forecasts and of the served ones.
 func serve(t *testing.T, w *world, n int, patience float64, say forecaster) (raw, served coverage.Report) {
 	t.Helper()
 	c := mustNew(t, Config{})
@@ -109,8 +109,9 @@ func serve(t *testing.T, w *world, n int, patience float64, say forecaster) (raw
 	return scores[0].Report(), scores[1].Report()
 }
 
-// Forecasts that are biased, too sure, wrong the other way round after a change, or about other jobs than those that
-// start are brought to cover what they say, in bursts and with late outcomes; uncorrected each of them fails.
+// TestServedForecastsCover proves that wrong forecasts are corrected until they cover their levels, in bursts and with
+// late outcomes. They are biased, too narrow, wrong in the opposite direction after a change, or judged by other jobs
+// than those that start. Uncorrected, each of them fails.
 func TestServedForecastsCover(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -149,8 +150,8 @@ func TestServedForecastsCover(t *testing.T) {
 	}
 }
 
-// A perfect forecast of waits most of which are 0 is left alone: what it says starts at once is served as 0, and the
-// rest moves by less than a tenth of z in the mean.
+// TestPerfectForecastIsLeftAlone proves that a perfect forecast of waits, most of which are 0, hardly changes. A
+// forecast of an immediate start is served as 0, and the others move by less than a tenth of z in the mean.
 func TestPerfectForecastIsLeftAlone(t *testing.T) {
 	w := newWorld(5)
 	w.atom = .7
@@ -183,8 +184,8 @@ func TestPerfectForecastIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Whatever is given, what comes out rises, is not below 0 and is a number; and a restored Calibrator goes on as the one
-// it was saved from.
+// TestAnyInputAndRestore proves that for any input the served quantiles rise, are numbers and not below 0, and that a
+// restored Calibrator continues like the one that was saved.
 func TestAnyInputAndRestore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		c := mustNew(t,
@@ -230,7 +231,7 @@ func restored(t *rapid.T, c *Calibrator) *Calibrator {
 	return &out
 }
 
-// Saved state is refused where it is damaged or of another version.
+// TestEnvelope proves that damaged saved state, and that of another version, is refused.
 func TestEnvelope(t *testing.T) {
 	data, err := watching(t).MarshalBinary()
 	if err != nil {
@@ -247,7 +248,7 @@ func watching(t testing.TB) *Calibrator {
 	return c
 }
 
-// Damaged fields give an error or a Calibrator that serves numbers, never a panic.
+// FuzzUnmarshal proves that damaged fields give an error or a Calibrator that serves numbers, and never a panic.
 func FuzzUnmarshal(f *testing.F) {
 	data, err := watching(f).MarshalBinary()
 	if err != nil {
@@ -265,7 +266,8 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// What the package is asked for every job does not allocate once it has seen as many jobs pending.
+// TestHotPathDoesNotAllocate proves that the calls made for every job do not allocate once that many jobs have been
+// pending.
 func TestHotPathDoesNotAllocate(t *testing.T) {
 	c := mustNew(t, Config{})
 	step := stepper(c)
@@ -277,7 +279,7 @@ func TestHotPathDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// stepper returns one job's life: corrected, watched, a start of an earlier job, time passing.
+// stepper returns a function that plays one job's life: corrected, watched, a start of an earlier job, time passing.
 func stepper(c *Calibrator) func() {
 	groups := []string{"long", "queue 1"}
 	raw, out := []float64{0, 30, 600, 4000, 20000, 50000}, make([]float64, 6)

@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// At returns a Calibrator that corrects as c will once event time has come to now, to be asked only: of the pending
-// jobs it has none but those that are due by then. It costs what the accounts and those jobs do, not what all pending
-// jobs would.
+// At returns a read-only Calibrator that corrects like c will at event time now. It copies only the pending jobs that
+// are due by then, so its cost depends on the accounts and those jobs, not on all pending jobs.
 func (c *Calibrator) At(now float64) *Calibrator {
 	out := &Calibrator{cfg: c.cfg, index: make(map[string]int, len(c.index)), clock: c.clock, logit: c.logit,
 		step: c.step, z: make([]float64, len(c.z))}
@@ -23,8 +22,8 @@ func (c *Calibrator) At(now float64) *Calibrator {
 	return out
 }
 
-// copyDue copies the jobs of the heap from a place on that are due before now: what stands below a job in the heap is
-// due no sooner.
+// copyDue copies the jobs of the heap from an index on that are due before now. The children of a job in the heap are
+// not due before the job.
 func (c *Calibrator) copyDue(place int, now float64, to *Calibrator) {
 	if place >= len(c.jobs.order) {
 		return
@@ -44,7 +43,7 @@ func (c *Calibrator) copyDue(place int, now float64, to *Calibrator) {
 	c.copyDue(2*place+2, now, to)
 }
 
-// Clone returns an independent copy, with the same pending jobs, to which nobody listens.
+// Clone returns an independent copy, with the same pending jobs and without an observer.
 func (c *Calibrator) Clone() *Calibrator {
 	out := &Calibrator{cfg: c.cfg, index: maps.Clone(c.index), clock: c.clock, logit: c.logit, step: c.step,
 		z: make([]float64, len(c.z))}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestAt proves that what At returns corrects as a whole copy brought to the instant does, and that the original goes
-// on as if it had not been asked.
+// TestAt proves that the result of At corrects like a whole copy brought to the instant, and that the original is not
+// changed.
 func TestAt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	cfg := Config{Levels: []float64{.1, .5, .9}}

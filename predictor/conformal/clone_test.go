@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/conformal"
 )
 
-// TestClone: a copy saves the same bytes with its pending jobs, and goes its own way.
+// TestClone proves that a copy saves the same bytes, including its pending jobs, and then changes independently.
 func TestClone(t *testing.T) {
 	c, err := conformal.New(conformal.Config{Levels: []float64{.5, .9}})
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // kind and version are those of the saved state.
 const kind, version = "conformal", 3
 
-// fields passes all that is saved, pending jobs too.
+// fields reads or writes the saved state, including pending jobs.
 func (c *Calibrator) fields(s *codec.Codec) {
 	o := &c.cfg
 	s.Reals(&o.Levels)
@@ -85,7 +85,7 @@ func (c *Calibrator) checkAccounts(s *codec.Codec) {
 	}
 }
 
-// resume puts a pending job that was read where it belongs.
+// resume adds a decoded pending job.
 func (c *Calibrator) resume(s *codec.Codec, j *pending) {
 	n := len(c.cfg.Levels)
 	bad := len(j.Q) != n || len(j.Earned) != n || j.Next < 0 || j.Next > n || math.IsNaN(j.Submit) || j.NGroups < 1 ||
@@ -107,13 +107,13 @@ func (c *Calibrator) resume(s *codec.Codec, j *pending) {
 	c.jobs.schedule(slot)
 }
 
-// Code passes the corrections and the pending jobs as a part of other saved state.
+// Code reads or writes the corrections and the pending jobs as a part of other saved state.
 func (c *Calibrator) Code(s *codec.Codec) { s.Part(kind, version, c.fields) }
 
 // MarshalBinary saves the state, pending jobs too; the same history gives the same bytes, in every process.
 func (c *Calibrator) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, c.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. The error is a *codec.Error; after it the Calibrator is as it was.
+// UnmarshalBinary restores what MarshalBinary saved. An error is a *codec.Error and leaves the Calibrator unchanged.
 func (c *Calibrator) UnmarshalBinary(data []byte) error {
 	return codec.Restore(c, kind, version, data, (*Calibrator).fields)
 }

@@ -1,19 +1,19 @@
 // Package conformal corrects quantile forecasts of waits as they are served, so that each level covers the share of
-// waits that it promises, overall and in each group of jobs, and goes on doing so when the forecasts' errors change.
+// waits that it promises, overall and in each group of jobs, even when the forecasts' errors change.
 //
 // A correction moves the level: level p is served as the raw forecast's quantile of another level, with logit
-// ln(p/(1-p)) + shift, interpolated in z = ln(wait + 60 s), and z itself a little (Config.Slope). So a forecast that is
-// sure of itself is moved little and one that is not much, and one that expects a start at once keeps its 0. The shift
-// is the sum of one number beta per group the job belongs to (all jobs are one). Each outcome moves beta by a step: up
-// by rate p after a miss, down by rate (1-p) after a hit: adaptive conformal inference (I. Gibbs and E. Candes,
-// "Adaptive conformal inference under distribution shift", NeurIPS 2021, eq. 2, there on p itself); that several
-// groups, which may overlap, are served by a sum follows I. Gibbs, J. Cherian and E. Candes, "Conformal prediction with
-// conditional guarantees", JRSS B 2025. Summing the steps, at a steady rate and with no forgetting, the share of hits
-// among the N decided jobs of a group differs from p by |beta| / (rate N), whatever the data. What is served is
-// bounded, Bound tanh(sum/Bound) (a saturation as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID
-// control for time series prediction", NeurIPS 2023, sec. 2.2): jobs that wait together miss together, and the sum of
-// their steps overshoots. For the same reason beta fades, with Config.Memory, towards its own running mean m, which
-// lets the share differ by the mean of |beta - m| / (rate Memory) more.
+// ln(p/(1-p)) + shift, interpolated in z = ln(wait + 60 s), and z itself a little (Config.Slope). So a narrow forecast
+// is moved little and a wide one much, and a forecast of an immediate start stays 0. The shift is the sum of one number
+// beta per group the job belongs to (all jobs are one). Each outcome moves beta by a step: up by rate p after a miss,
+// down by rate (1-p) after a hit: adaptive conformal inference (I. Gibbs and E. Candes, "Adaptive conformal inference
+// under distribution shift", NeurIPS 2021, eq. 2, there on p itself); that several groups, which may overlap, are
+// served by a sum follows I. Gibbs, J. Cherian and E. Candes, "Conformal prediction with conditional guarantees", JRSS
+// B 2025. Summing the steps, at a steady rate and with no forgetting, the share of hits among the N decided jobs of a
+// group differs from p by |beta| / (rate N), whatever the data. The served shift is bounded by Bound tanh(sum/Bound) (a
+// saturation as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID control for time series prediction",
+// NeurIPS 2023, sec. 2.2): jobs that wait together miss together, and the sum of their steps overshoots. For the same
+// reason beta fades, with Config.Memory, towards its own running mean m, which lets the share differ by the mean of
+// |beta - m| / (rate Memory) more.
 //
 // # Delay
 //
@@ -59,17 +59,17 @@ import (
 // zeroZ is z of a wait of 0: ln(60 s).
 const zeroZ = 4.0943445622221004
 
-// MaxWait is the longest quantile that is served, in seconds: ten years.
+// MaxWait is the longest served quantile, in seconds: ten years.
 const MaxWait = 10 * 365.25 * 86400
 
-// MaxGroupsOfJob is the most groups that one job may belong to besides that of all jobs; more are ignored.
+// MaxGroupsOfJob is the maximum number of groups of one job besides that of all jobs; more are ignored.
 const MaxGroupsOfJob = 3
 
-// Config defines what a Calibrator corrects. The zero value of a field means its default.
+// Config configures a Calibrator. The zero value of a field means its default.
 type Config struct {
 	// Levels are the quantile levels, rising within (0, 1); there is no default.
 	Levels []float64
-	// Resolution is that of the waits, in seconds: 1 by default.
+	// Resolution is the resolution of the waits, in seconds: 1 by default.
 	Resolution float64
 	// Rate is the lasting step, in logits, of the level .5, .005 by default; that of level p is sqrt(.25/(p (1-p))) as
 	// much, and all are five times that at first.
@@ -79,17 +79,17 @@ type Config struct {
 	Memory float64
 	// Bound is the largest shift of the logit of a level, 2 by default: from .5 to .88.
 	Bound float64
-	// Slope is how far a shift of 1 moves z besides, .1 by default: without it forecasts whose quantiles are all equal
+	// Slope is by how much a shift of 1 moves z in addition, 0.1 by default. Without it, forecasts with equal quantiles
 	// could not be corrected.
 	Slope float64
-	// Dead is how much a level forecast as 0 must be in arrears, in logits, before it is served as more: .2 by default.
+	// Dead is the shift, in logits, that a level forecast as 0 must reach before it is served above 0: 0.2 by default.
 	Dead float64
 	// KeepCancelled is the part of its account that a job cancelled before its start leaves behind, 0 to 1: 1 counts
-	// its misses as misses, with 0 (the default) the levels cover the waits of the jobs that start, by which forecasts
-	// are scored.
+	// its misses as misses, with 0 (the default) the levels cover the waits of the jobs that start, which are the
+	// scored ones.
 	KeepCancelled float64
-	// MaxGroups and MaxPending bound the memory: groups beyond the first 256, and jobs that are served while 200,000
-	// are undecided, are not followed.
+	// MaxGroups and MaxPending bound the memory: further groups after the first 256, and jobs served while 200,000 are
+	// undecided, are not followed.
 	MaxGroups, MaxPending int
 }
 
@@ -133,7 +133,8 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// account is what one group owes: its shifts by level, for levels forecast above 0 and as 0, and the jobs decided.
+// account has the corrections of one group: its shifts by level, for levels forecast above 0 and as 0, and the number
+// of decided jobs.
 type account struct {
 	Name        string
 	Above, Zero []shift
@@ -141,23 +142,23 @@ type account struct {
 
 // shift is the correction of one level of a group.
 type shift struct {
-	Beta float64 // the sum of the steps, fading towards Mean
+	Beta float64 // sum of the steps; it decays towards Mean
 	Mean float64 // its running mean
-	N    float64 // jobs decided
+	N    float64 // number of decided jobs
 }
 
 // Calibrator corrects forecasts and learns from their outcomes. It is not safe for concurrent use.
 type Calibrator struct {
 	cfg      Config
-	accounts []account // the first is of all jobs
+	accounts []account // the first is the account of all jobs
 	index    map[string]int
 	jobs     ledger
 	clock    float64
 
-	observe func(group string, earned float64, decided bool) // nil where nobody listens
+	observe func(group string, earned float64, decided bool) // nil without an observer
 
-	logit []float64 // of the levels
-	step  []float64 // of the levels: the lasting step
+	logit []float64 // by level
+	step  []float64 // by level: the lasting step
 	z     []float64 // scratch: the raw forecast
 }
 
@@ -177,7 +178,8 @@ func New(cfg Config) (*Calibrator, error) {
 	return c, nil
 }
 
-// account returns the number of the group's account, made if there is room; 0, that of all jobs, if there is none.
+// account returns the index of the group's account, which it creates if the limit allows it; else 0, the account of all
+// jobs.
 func (c *Calibrator) account(name string) int {
 	if a, ok := c.index[name]; ok {
 		return a
@@ -195,9 +197,9 @@ func (c *Calibrator) account(name string) int {
 func isZero(raw float64) bool { return !(raw >= .5) }
 
 // Correct writes the corrected quantiles of raw into out: both in seconds, one for each level. groups are the names of
-// the groups of the job besides that of all jobs; names not yet known have no correction of their own. What is written
-// rises, lies within [0, MaxWait] and is never NaN (a raw NaN counts as 0). out may be raw. It is false, with nothing
-// written, for wrong lengths.
+// the groups of the job besides that of all jobs; unknown groups have no correction of their own. The results are in
+// rising order, within [0, MaxWait] and never NaN (a raw NaN counts as 0). out and raw may be the same slice. It
+// returns false, with nothing written, for wrong lengths.
 func (c *Calibrator) Correct(groups []string, raw, out []float64) bool {
 	if len(raw) != len(c.cfg.Levels) || len(out) != len(raw) {
 		return false
@@ -224,8 +226,8 @@ func (c *Calibrator) Correct(groups []string, raw, out []float64) bool {
 	return true
 }
 
-// uncross makes q rise from the level nearest to the median outwards: each level gives way to those within. Sorting
-// would serve one level's correction as another's, and neither account would ever learn of it.
+// uncross makes q monotone, starting from the level nearest to the median: the levels closer to the median limit each
+// level. Sorting would serve one level's correction as another's, and neither account would learn from it.
 func (c *Calibrator) uncross(q []float64) {
 	m := 0
 	for l, at := range c.logit {
@@ -241,7 +243,7 @@ func (c *Calibrator) uncross(q []float64) {
 	}
 }
 
-// shifted is the quantile of level l, corrected, in seconds; c.z is the raw forecast.
+// shifted returns the corrected quantile of level l in seconds. c.z is the raw forecast.
 func (c *Calibrator) shifted(in []int, l int) float64 {
 	by := 0.0
 	zero := c.z[l] <= zeroZ
@@ -266,8 +268,8 @@ func (c *Calibrator) shifted(in []int, l int) float64 {
 	return min(max(math.Exp(z)-waittime.Shift, 0), MaxWait)
 }
 
-// curve is the raw forecast at another level, given as ln(p/(1-p)): interpolated, and beyond the lowest and highest
-// level continued as between the two next to it.
+// curve returns the raw forecast at another level, given as ln(p/(1-p)). It interpolates. Beyond the lowest and the
+// highest level it extends the line through the two nearest levels.
 func (c *Calibrator) curve(at float64) float64 {
 	n := len(c.logit)
 	if n == 1 {
@@ -284,12 +286,13 @@ func (c *Calibrator) curve(at float64) float64 {
 	return max(c.z[i-1]+(at-c.logit[i-1])*slope, zeroZ)
 }
 
-// steepest is how far z goes up at most for each unit of logit beyond the highest level, where the forecast has no
-// quantiles. It was set, as the defaults of Config were, on the first halves of five real logs.
+// steepest is the maximum slope of z over logit above the highest level, where the forecast has no quantiles. It was
+// tuned, like the defaults of Config, on the first halves of five real logs.
 const steepest = .4
 
-// rate is the step of an account of level l that has decided n jobs: five times the lasting one at first, twice that
-// after 3,000; and larger far from the median, where an error in p is a larger one in its logit.
+// rate returns the step of an account of level l with n decided jobs: at first five times the lasting one, and twice
+// the lasting one after 3,000 jobs. It is larger far from the median, where an error in p is a larger error in the
+// logit.
 func (c *Calibrator) rate(l int, n float64) float64 {
 	const fast, jobs = 4, 1000
 	return c.step[l] * (1 + fast*jobs/(jobs+n))
@@ -309,11 +312,12 @@ func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	j.Earned[l] = d
 }
 
-// Observe has f called with what a level of a job has earned in a group ("" is that of all jobs), in deviations of a
-// right forecast, sqrt(p (1-p)): above 0 waits are shorter than forecast, below 0 longer; a tie earns what a hit does.
-// It comes as the accounts do (see Delay in the package comment), so that its expectation under right forecasts without
-// ties is 0 at every instant. decided is true where the level is decided by it. f is called within the other methods,
-// and must call none; it is neither saved nor restored, but stays in force when the Calibrator is restored.
+// Observe sets a function f, which is called with the amount that a level of a job has earned in a group ("" is that of
+// all jobs), in deviations of a right forecast, sqrt(p (1-p)): above 0 waits are shorter than forecast, below 0 longer;
+// a tie earns what a hit does. It comes as the accounts do (see Delay in the package comment), so that its expectation
+// under right forecasts without ties is 0 at every instant. decided is true where the level is decided by it. f is
+// called within the other methods, and must not call any. It is not saved, and stays set when the Calibrator is
+// restored.
 func (c *Calibrator) Observe(f func(group string, earned float64, decided bool)) { c.observe = f }
 
 func (c *Calibrator) notify(account, l int, step float64, decided bool) {
@@ -323,9 +327,9 @@ func (c *Calibrator) notify(account, l int, step float64, decided bool) {
 	}
 }
 
-// Hasten makes a group ("" is that of all jobs) learn as fast again as after so many decided jobs, where it has decided
-// more: five times the lasting step after none, three times after 1,000, and falling from there as at first. What has
-// been learnt stays. Groups that are not known are ignored.
+// Hasten makes a group ("" is that of all jobs) learn as fast as after the given number of decided jobs, if it has
+// decided more: with five times the lasting step after none, three times after 1,000, and decreasing as at first.
+// Learned corrections are kept. Unknown groups are ignored.
 func (c *Calibrator) Hasten(group string, jobs float64) {
 	a, ok := c.index[group]
 	if !ok || !(jobs >= 0) {
@@ -338,7 +342,7 @@ func (c *Calibrator) Hasten(group string, jobs float64) {
 	}
 }
 
-// tie decides level l of job j as whatever between miss and hit brings each account nearest to 0.
+// tie decides level l of job j. Each account takes the value from miss to hit that brings it nearest to 0.
 func (c *Calibrator) tie(j *pending, l int) {
 	p := c.cfg.Levels[l]
 	for _, a := range j.Groups[:j.NGroups] {
@@ -350,7 +354,7 @@ func (c *Calibrator) tie(j *pending, l int) {
 	}
 }
 
-// decide counts a decided job and forgets a little of what is not lasting.
+// decide counts a decided job and fades the correction a little towards its running mean.
 func (c *Calibrator) decide(s *shift) {
 	s.N++
 	s.Mean += (s.Beta - s.Mean) / c.cfg.Memory

@@ -12,7 +12,7 @@ import (
 
 func levels() []float64 { return []float64{.1, .25, .5, .75, .9, .95} }
 
-// world draws waits whose law given the state at the submit is known: an atom at 0, else ln(wait) normal.
+// world draws waits from a known law given the state at the submission: an atom at 0, and otherwise ln(wait) is normal.
 type world struct {
 	rng           *rand.Rand
 	now, mu, atom float64
@@ -28,8 +28,8 @@ func newWorld(seed uint64) *world {
 		served: make([]float64, 6)}
 }
 
-// next moves to the next submit. Submits come in bursts of an hour each day in which the queue grows: ten times as
-// many, and the law of waits rises in the burst and falls after it.
+// next moves to the next submission. Submissions come in a burst of an hour each day, ten times as many, in which the
+// queue grows. The law of waits rises in the burst and falls after it.
 func (w *world) next() {
 	gap := 600.0
 	w.mu, w.burst = 7, false
@@ -56,14 +56,14 @@ func (w *world) wait() float64 {
 	return math.Ceil(w.waitLaw.Quantile(w.rng.Float64()))
 }
 
-// ending is a start or a cancellation to come.
+// ending is a future start or cancellation.
 type ending struct {
 	at     float64
 	id     int64
 	cancel bool
 }
 
-// agenda is the endings to come, by instant (small: a slice kept in order is enough).
+// agenda holds the future endings in order of time. It is small, so a sorted slice is enough.
 type agenda []ending
 
 func (a *agenda) add(e ending) {
@@ -99,10 +99,10 @@ func mustNew(t testing.TB, cfg Config) *Calibrator {
 	return c
 }
 
-// Under forecasts that are right, the correction does not move, on average, from the start of a burst of submits to the
-// submits within it, though outcomes come late and short waits first: nothing narrows as a queue grows. An account that
-// counts hits and misses as they come is shown beside it to fail the same test. What is served is the right forecast:
-// the account is watched, not used.
+// TestNoBiasWhereQueuesGrow proves that nothing narrows as a queue grows. Under right forecasts the correction does not
+// move, on average, from the start of a burst of submissions to the submissions within it, although outcomes come late
+// and short waits come first. An account that counts hits and misses as they come fails the same test. The served
+// forecasts are the right ones: the account is observed but not used.
 func TestNoBiasWhereQueuesGrow(t *testing.T) {
 	for _, patience := range []float64{0, 3e4} {
 		c := mustNew(t, Config{Rate: .01, Memory: 1e9, KeepCancelled: 1})
@@ -153,7 +153,7 @@ func TestNoBiasWhereQueuesGrow(t *testing.T) {
 	}
 }
 
-// drift averages, over days, how far a shift is from what it was at the day's first submit.
+// drift averages, over days, the distance of a shift from its value at the day's first submission.
 type drift struct {
 	first, sum, n    float64
 	days, total, sqr float64
@@ -209,8 +209,8 @@ func (a *naiveAccount) until(now float64) {
 	}
 }
 
-// TestObserve: what levels earn is 0 on average where the forecast is right, also when it is summed while half of the
-// jobs wait; it is below 0 where waits are longer. Every decided level is told once a group.
+// TestObserve proves that what levels earn is 0 on average if the forecast is right, also when it is summed while half
+// of the jobs wait, and below 0 if waits are longer. Every decided level is reported once per group.
 func TestObserve(t *testing.T) {
 	for _, longer := range []float64{1, 1.5} {
 		rng := rand.New(rand.NewPCG(21, 21))
@@ -233,7 +233,7 @@ func TestObserve(t *testing.T) {
 		var coming []starting
 		const jobs, mean = 20_000, 1000.
 		q := make([]float64, len(levels))
-		for i, p := range levels { // of an exponential wait
+		for i, p := range levels { // quantiles of an exponential wait
 			q[i] = -mean * math.Log(1-p)
 		}
 		for i := range jobs {
@@ -246,7 +246,7 @@ func TestObserve(t *testing.T) {
 			c.Watch(int64(i), now, []string{"a"}, q, q)
 			coming = append(coming, starting{now + mean*longer*rng.ExpFloat64(), int64(i)})
 		}
-		// the deviation of the sum of three levels' scores of a job, fully correlated, is 3 at most
+		// the deviation of the sum of a job's scores at three fully correlated levels is at most 3
 		if limit := 4 * 3 * math.Sqrt(jobs); longer == 1 && (math.Abs(sums[""]) > limit || sums[""] != sums["a"]) {
 			t.Errorf("right forecasts earn %v in %d jobs, want less than %.0f to either side", sums, jobs, limit)
 		} else if longer > 1 && sums[""] > -limit {
@@ -258,8 +258,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestHasten: a miss moves the correction of a group that has decided many jobs five times as far once it is hastened
-// to 0 jobs (less what the first one decided takes away).
+// TestHasten proves the effect of hastening to 0 jobs on a group that has decided many jobs: a miss moves the
+// correction five times as far, less what the first decided one takes away.
 func TestHasten(t *testing.T) {
 	step := func(hasten bool) float64 {
 		c, err := New(Config{Levels: []float64{.5}})

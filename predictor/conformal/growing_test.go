@@ -16,9 +16,9 @@ type growingJob struct {
 	raw                    []float64 // the forecast
 }
 
-// growingJobs returns jobs a minute apart, 30 s at first and 20 h in the end. lag is by how much the forecast lags
-// behind the growth, in seconds; without a lag it is right. With patience (its mean, in seconds) jobs are cancelled
-// whatever they would have waited.
+// growingJobs returns jobs a minute apart, which wait 30 s at first and 20 h in the end. The forecast lags behind the
+// growth by lag seconds, and is right with a lag of 0. With a patience (its mean, in seconds) jobs are cancelled
+// independently of their waits.
 func growingJobs(seed uint64, n int, lag, patience float64) []growingJob {
 	rng := rand.New(rand.NewPCG(seed, 11))
 	out, now := make([]growingJob, n), 0.0
@@ -39,7 +39,7 @@ func growingJobs(seed uint64, n int, lag, patience float64) []growingJob {
 	return out
 }
 
-// corrector corrects a forecast and learns of the outcomes.
+// corrector corrects a forecast and learns from the outcomes.
 type corrector interface {
 	correct(raw, out []float64)
 	watch(id int64, submit float64, raw, served []float64)
@@ -58,8 +58,7 @@ func (c calibrating) advance(now float64)            { c.Advance(now) }
 func (c calibrating) started(id int64, at float64)   { c.Started(id, at) }
 func (c calibrating) cancelled(id int64, at float64) { c.Cancelled(id, at) }
 
-// atStart is the same correction that learns hits and misses when jobs start, as they come: a job that waits tells
-// nothing yet.
+// atStart is the same correction, but it learns hits and misses only when jobs start: a waiting job says nothing yet.
 type atStart struct {
 	*Calibrator
 	jobs map[int64]growingJob
@@ -85,16 +84,16 @@ func (c atStart) started(id int64, at float64) {
 }
 func (c atStart) cancelled(id int64, _ float64) { delete(c.jobs, id) }
 
-// grown is how what was served turned out, of the last two thirds of the submissions up to an instant.
+// grown holds how the served forecasts turned out, for the last two thirds of the submissions up to an instant.
 type grown struct {
-	truth     []float64 // once all waits are over, of the submissions that were decided
-	everybody []float64 // the same of all submissions
+	truth     []float64 // once all waits are over, for the decided submissions
+	everybody []float64 // the same for all submissions
 	published []float64 // as of the instant
-	naive     []float64 // of the jobs that had started by then
+	naive     []float64 // for the jobs that had started by then
 }
 
-// run passes jobs through a corrector, in the order of events, and judges what was served as of the last submission but
-// a third.
+// run passes jobs through a corrector, in the order of events, and judges the served forecasts as of the submission
+// after two thirds of the jobs.
 func run(jobs []growingJob, c corrector) grown {
 	served := make([][]float64, len(jobs))
 	var todo agenda
@@ -179,10 +178,11 @@ func averaged(t *testing.T, lag, patience float64, fresh func() corrector) grown
 	return out
 }
 
-// While waits grow steadily, the correction does not move a right forecast, because it learns at instants that are
-// fixed at the submission; one that learns from starts as they come tightens it. It takes away more than half of what a
-// forecast misses that lags behind. The published coverage is the truth of the decided submissions in each case,
-// whatever the coverage of the started jobs says.
+// TestServedAndPublishedCoverageWhereWaitsGrow proves that while waits grow steadily the correction does not move a
+// right forecast, because it learns at instants that are fixed at the submission. A correction that learns from starts
+// as they come tightens the forecast. The correction removes more than half of the misses of a forecast that lags
+// behind. The published coverage is the true one of the decided submissions in each case, although the coverage of the
+// started jobs differs.
 func TestServedAndPublishedCoverageWhereWaitsGrow(t *testing.T) {
 	ours := func() corrector { return calibrating{mustNew(t, Config{KeepCancelled: 1})} }
 	right := averaged(t, 0, 0, ours)
@@ -213,9 +213,10 @@ func TestServedAndPublishedCoverageWhereWaitsGrow(t *testing.T) {
 	}
 }
 
-// The same where jobs are cancelled: the published coverage, weighted, is that of the waits there would be. The
-// correction holds that if it keeps the misses of cancelled jobs; if it takes them back, as it does by default, it
-// covers the jobs that start, which waited less. Of .95 hardly a quantile has passed by then.
+// TestPublishedCoverageOfCancelledJobsWhereWaitsGrow proves the same for jobs that are cancelled: the published
+// coverage, which is weighted, is that of the waits without cancellations. The correction reaches this coverage if it
+// keeps the misses of cancelled jobs. If it takes them back, which is the default, it covers the jobs that start, which
+// waited less. By then hardly any quantile of .95 has passed.
 func TestPublishedCoverageOfCancelledJobsWhereWaitsGrow(t *testing.T) {
 	whole := averaged(t, 0, 1.5e5, func() corrector { return calibrating{mustNew(t, Config{KeepCancelled: 1})} })
 	started := averaged(t, 0, 1.5e5, func() corrector { return calibrating{mustNew(t, Config{})} })

@@ -7,24 +7,24 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// pending is a job some of whose levels are not decided.
+// pending is a job with undecided levels.
 type pending struct {
 	ID      int64
-	Seq     uint64 // order of serving: decides between equal instants
+	Seq     uint64 // order of serving; decides between jobs that are due at the same instant
 	Submit  float64
 	Groups  [1 + MaxGroupsOfJob]int
 	NGroups int
 	Zero    uint64    // bit l: level l was forecast as 0
-	Q       []float64 // as served
+	Q       []float64 // the served quantiles
 	Earned  []float64 // by level
-	Next    int       // the first level not decided
-	Start   float64   // NaN while it waits
+	Next    int       // the first undecided level
+	Start   float64   // NaN while the job waits
 	Cancel  float64   // NaN unless it was cancelled
-	due     float64   // when Next is to be looked at
-	at      int       // place in the heap, -1 if in none
+	due     float64   // instant at which Next must be checked
+	at      int       // index in the heap, -1 if the job is not in it
 }
 
-// ledger keeps the pending jobs: slots that are used again, and a heap of them by what is due first.
+// ledger keeps the pending jobs: reusable slots, and a heap of them by due time.
 type ledger struct {
 	slots []*pending
 	free  []int
@@ -74,7 +74,7 @@ func (g *ledger) take(id int64, levels int) *pending {
 	return j
 }
 
-// schedule puts the job where its due instant belongs.
+// schedule moves the job to its place in the heap.
 func (g *ledger) schedule(j *pending) {
 	if j.at < 0 {
 		j.at = len(g.order)
@@ -104,16 +104,16 @@ func (g *ledger) drop(j *pending) {
 	delete(g.index, j.ID)
 }
 
-// linger is for how long, in seconds, a job is kept after its last quantile has passed, so that its misses can be taken
-// back when it is cancelled.
+// linger is how long, in seconds, a job is kept after its last quantile has passed, so that its misses can be reverted
+// if it is cancelled.
 const linger = 30 * 86400
 
 func known(at float64) bool { return !math.IsNaN(at) }
 
-// Watch follows a job that was served: id names it until it starts or is cancelled, submit is its instant in seconds on
-// the caller's event clock, groups and raw (rising) are as given to Correct, and served are the quantiles as the user
-// saw them, in seconds. It is false for wrong lengths or a submit that is no number, and where too many jobs are
-// pending; such a job is not learnt from. A known id is replaced.
+// Watch follows a job that was served: id identifies it until it starts or is cancelled, submit is the time of
+// submission in seconds on the caller's event clock, groups and raw (rising) are as passed to Correct, and served are
+// the served quantiles in seconds. It returns false for wrong lengths or a NaN submit, and if too many jobs are
+// pending; such a job is not learnt from. A job with the same id is replaced.
 func (c *Calibrator) Watch(id int64, submit float64, groups []string, raw, served []float64) bool {
 	n := len(c.cfg.Levels)
 	if len(raw) != n || len(served) != n || math.IsNaN(submit) || math.IsInf(submit, 0) {
@@ -139,7 +139,7 @@ func (c *Calibrator) Watch(id int64, submit float64, groups []string, raw, serve
 		if isZero(raw[l]) {
 			j.Zero |= 1 << l
 		}
-		if q > least { // false for NaN; what is served rises
+		if q > least { // false for NaN; served quantiles rise
 			least = min(q, MaxWait)
 		}
 		j.Q[l] = least
@@ -192,7 +192,7 @@ func (c *Calibrator) Cancelled(id int64, at float64) {
 	}
 }
 
-// leave drops a cancelled job, with the part of its account that is to be taken back.
+// leave drops a cancelled job, and reverts the configured part of its account.
 func (c *Calibrator) leave(j *pending) {
 	for l := range j.Q {
 		if j.Earned[l] != 0 && c.cfg.KeepCancelled < 1 {
@@ -202,9 +202,9 @@ func (c *Calibrator) leave(j *pending) {
 	c.jobs.drop(j)
 }
 
-// censor settles a job that was cancelled at the age, between two of its quantiles: how much of its probability had
-// passed by then is interpolated in z. It is done at the later quantile, as for jobs that started in between. Without
-// that, the hits of jobs that would have been cancelled between two quantiles weigh too much.
+// censor settles a job that was cancelled at an age between two of its quantiles. It interpolates in z how much of its
+// probability had passed by then. This happens at the later quantile, as for jobs that started in between. Otherwise
+// the hits of jobs that would have been cancelled between two quantiles would have too much weight.
 func (c *Calibrator) censor(j *pending, age float64) {
 	before, passed := 0.0, 0.0
 	if j.Next > 0 {
@@ -220,12 +220,12 @@ func (c *Calibrator) censor(j *pending, age float64) {
 	}
 }
 
-// Pending returns the number of jobs that are followed.
+// Pending returns the number of followed jobs.
 func (c *Calibrator) Pending() int { return len(c.jobs.index) }
 
 // Advance records that event time has come to now, in seconds: quantiles that have passed before it are decided, in the
-// order of their instants. A start at the very instant of a quantile still counts as covered by it. Time that goes back
-// is ignored.
+// order of their instants. A start at the very instant of a quantile still counts as covered by it. Earlier times are
+// ignored.
 func (c *Calibrator) Advance(now float64) {
 	if !(now > c.clock) {
 		return
@@ -275,9 +275,10 @@ func (c *Calibrator) updateAccount(j *pending) {
 	}
 }
 
-// settle returns the first level that it did not decide. It decides the levels of a job that started by the knot: all
-// that are left; at a knot of 0 only those forecast to start at once, because how much more probable than its level
-// that was is not known, and what still waits has not earned for the others.
+// settle decides the levels of a job that started by the knot, and returns the first level that it did not decide. It
+// decides all remaining levels, except at a knot of 0: there it decides only the levels that were forecast to start at
+// once. For the others it is not known by how much the start was more probable than the level, and jobs that still wait
+// have not been counted for them.
 func (c *Calibrator) settle(j *pending, wait, knot float64, end int) int {
 	last := len(j.Q)
 	if knot == 0 {
@@ -293,7 +294,7 @@ func (c *Calibrator) settle(j *pending, wait, knot float64, end int) int {
 	return last
 }
 
-// endure records that a job waited past the knot: a miss for the levels before end, a part of one for the others.
+// endure records that a job waited past the knot: a miss for the levels before end, and a partial miss for the others.
 func (c *Calibrator) endure(j *pending, knot float64, end int) {
 	for l := j.Next; l < end; l++ {
 		c.earn(j, l, -c.cfg.Levels[l], true)

@@ -10,15 +10,15 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// outcome is what a trace's run gave.
+// outcome holds the results of a run over a trace.
 type outcome struct {
 	n               float64
-	expert          [experts][]float64 // mean log-pinball by level
+	expert          [experts][]float64 // by expert and level: the mean log-pinball loss
 	blended, served []float64
 	raw, calibrated coverage.Report
 }
 
-// run blends and calibrates the rows of a trace and scores what comes of it after a tenth of the jobs.
+// run blends and calibrates the rows of a trace and scores the results after a tenth of the jobs.
 func run(t testing.TB, rows []row, res float64, bc blend.Config, cc conformal.Config) outcome {
 	t.Helper()
 	bc.Levels, cc.Levels, cc.Resolution = levels(), levels(), res
@@ -97,7 +97,7 @@ func learn(b *blend.Blend, c *conformal.Calibrator, r *row, at float64) {
 	b.Learn(r.groups, r.z, math.Log(r.wait+60))
 }
 
-// add scores one job; an expert that has no forecast gets the blend's.
+// add scores one job. An expert without a forecast gets the blend's.
 func (o *outcome) add(r *row, z, q []float64) {
 	o.n++
 	y := math.Log(r.wait + 60)
@@ -115,9 +115,9 @@ func (o *outcome) add(r *row, z, q []float64) {
 	}
 }
 
-// On real waits, with simple experts and trees that are trained as the waits come, the blend is at most 2 % above the
-// best single expert at every level, and what is served after calibration covers what it says, at no more than 2 %
-// above the blend's loss.
+// TestRealWaits proves on real waits, with simple experts and trees that are trained as the waits come, that the blend
+// is at most 2 % above the best single expert at every level. The calibrated forecasts cover their levels, at no more
+// than 2 % above the blend's loss.
 func TestRealWaits(t *testing.T) {
 	if testing.Short() {
 		t.Skip("real waits: left out of short runs")

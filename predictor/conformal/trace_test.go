@@ -18,7 +18,7 @@ import (
 
 func levels() []float64 { return []float64{.1, .25, .5, .75, .9, .95} }
 
-// Simple experts, enough to see whether blending and calibration do on real waits what they promise.
+// These experts are simple, but enough to test on real waits what blending and calibration promise.
 const (
 	byTrees = iota
 	byLinear
@@ -30,17 +30,17 @@ const (
 
 func expertNames() []string { return []string{"trees", "linear", "qbets", "recent", "user"} }
 
-// row is one job with what each expert said at its submit.
+// row is one job with each expert's forecast at its submission.
 type row struct {
 	id           int64
 	submit, wait float64
 	ran          bool
 	groups       []string
-	z            []float64 // level*experts + expert
+	z            []float64 // index: level*experts + expert
 	x            []float64 // features
 }
 
-// event is a start, cancellation (both: leaves the queue) or end.
+// event is a start, a cancellation (both: leaves the queue) or an end.
 type event struct {
 	at  float64
 	end bool
@@ -60,7 +60,7 @@ func (e *events) Pop() any {
 	return x
 }
 
-// replay makes the rows of a trace. Everything is learnt at the start of a job, never before.
+// replay makes the rows of a trace. It learns about a job at the job's start, never before.
 type replay struct {
 	recs    []swf.Record
 	rows    []row
@@ -166,7 +166,7 @@ func (p *replay) features(r *swf.Record, now, procs float64, key string) []float
 		float64(r.Queue), float64(r.Partition)}
 }
 
-// say lets every expert speak.
+// say makes every expert forecast.
 func (p *replay) say(row *row, r *swf.Record, key string) []float64 {
 	z := make([]float64, experts*len(levels()))
 	for i := range z {

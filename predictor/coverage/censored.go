@@ -6,24 +6,25 @@ import (
 	"slices"
 )
 
-// Submission is what an instant knows of a job that was forecast at its submission. Times are seconds from the
+// Submission is the state, at some instant, of a job that was forecast at its submission. Times are seconds from the
 // submission.
 type Submission struct {
-	// Age is how long ago the job was submitted.
+	// Age is the time since the submission.
 	Age float64
-	// Waited is when the job left the queue. The job still waits where that is later than Age; +Inf means not yet.
+	// Waited is the time at which the job left the queue. The job still waits if Waited is above Age; +Inf means that
+	// it has not left.
 	Waited float64
 	// Started is true if it left by a start, false if it was cancelled.
 	Started bool
 }
 
-// StillWaiting returns a submission of so many seconds ago whose job waits.
+// StillWaiting returns the Submission of a waiting job of the given age in seconds.
 func StillWaiting(age float64) Submission { return Submission{Age: age, Waited: math.Inf(1)} }
 
 // Waits reports whether the job still waits at the instant.
 func (s Submission) Waits() bool { return !(s.Waited <= s.Age) }
 
-// Outcome is what became of one quantile of one submission.
+// Outcome is the outcome of one quantile of one submission.
 type Outcome uint8
 
 const (
@@ -34,15 +35,15 @@ const (
 	Below
 	// Tied means that it started between the quantile rounded down and the quantile rounded up.
 	Tied
-	// Missed means that it had not started when the quantile rounded up had passed. Whether it started later, was
-	// cancelled later or still waits makes no difference.
+	// Missed means that the job had not started when the quantile, rounded up, had passed. It does not matter whether
+	// the job started later, was cancelled later or still waits.
 	Missed
-	// Censored means that it was cancelled before the quantile had passed, so that nobody knows.
+	// Censored means that it was cancelled before the quantile had passed, so that the outcome is unknown.
 	Censored
 )
 
-// Judge returns what became of the quantile q, and the age at which that was known: that of the start or the
-// cancellation, or the quantile's for a miss. q and the resolution are in seconds; a q that is not finite is never
+// Judge returns the outcome of the quantile q, and the age at which it was known: that of the start or the
+// cancellation, or for a miss the quantile itself. q and the resolution are in seconds; a q that is not finite is never
 // decided.
 func (s Submission) Judge(q, resolution float64) (o Outcome, age float64) {
 	passed := math.Ceil(q/resolution) * resolution
@@ -60,13 +61,13 @@ func (s Submission) Judge(q, resolution float64) (o Outcome, age float64) {
 	return Tied, s.Waited
 }
 
-// leastKept is the least probability of not having been cancelled by which an outcome is weighted: no outcome counts
-// more than 20 times. That trades a little bias for a bounded variance (S. Cole and M. Hernan, "Constructing inverse
+// leastKept is the lower bound of the probability of not having been cancelled in weights, so that no outcome counts
+// more than 20 times. That accepts a small bias for a bounded variance (S. Cole and M. Hernan, "Constructing inverse
 // probability weights for marginal structural models", American Journal of Epidemiology 168, 2008).
 const leastKept = 0.05
 
 // OutcomeHistogram counts the outcomes of one level over many submissions, by the age at which they were known, and
-// estimates the level's coverage from them. The zero value is empty. Its JSON is what is saved.
+// estimates the level's coverage from them. The zero value is empty. Its JSON is stored.
 //
 // A submission that was cancelled before its quantile had passed is censored. Leaving it out would favour the outcomes
 // that are known early. Each other outcome is therefore weighted by the inverse of the probability that a job is not
@@ -103,7 +104,7 @@ func ageClass(age float64) uint8 {
 	return uint8(min(1+math.Floor(8*math.Log2(age)), math.MaxUint8))
 }
 
-// at returns the count of a class, which is made if it is missing.
+// at returns the count of a class, which it creates if it is missing.
 func (h *OutcomeHistogram) at(class uint8) *AgeCount {
 	i, ok := slices.BinarySearchFunc(h.Ages, class, func(a AgeCount, c uint8) int { return int(a.Class) - int(c) })
 	if !ok {
@@ -169,7 +170,7 @@ func (c OutcomeCounts) Known() int64 { return c.Below + c.Tied + c.Missed }
 // UpTo returns the number of those that started by their quantile rounded up.
 func (c OutcomeCounts) UpTo() int64 { return c.Below + c.Tied }
 
-// Interval returns the shares of the known outcomes, unweighted; [0, 1] where there are none.
+// Interval returns the shares of the known outcomes, unweighted; [0, 1] if there are none.
 func (c OutcomeCounts) Interval() Interval {
 	n := float64(c.Known())
 	if n == 0 {
@@ -190,10 +191,10 @@ func (h *OutcomeHistogram) Counts() OutcomeCounts {
 	return c
 }
 
-// Interval returns [P(W < q-), P(W <= q+)] with the censored submissions accounted for; [0, 1] where no outcome is
-// known. Without censored ones it is that of Counts.
+// Interval returns [P(W < q-), P(W <= q+)] with the censored submissions accounted for; [0, 1] if no outcome is known.
+// Without censored ones it is that of Counts.
 func (h *OutcomeHistogram) Interval() Interval {
-	atRisk, kept := float64(h.Counts().Decided()), 1.0 // kept is G
+	atRisk, kept := float64(h.Counts().Decided()), 1.0 // kept is G of the formula
 	var below, tied, all float64
 	for _, a := range h.Ages {
 		weight := 1 / max(kept, leastKept)

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Each kind of submission is judged as its definition says, worked by hand: resolution 1 s.
+// TestJudgeByHand proves that each kind of submission is judged by its definition, worked out by hand with a resolution
+// of 1 s.
 func TestJudgeByHand(t *testing.T) {
 	never := math.Inf(1)
 	for _, c := range []struct {
@@ -49,9 +50,10 @@ func TestJudgeByHand(t *testing.T) {
 	}
 }
 
-// The weighted shares of a small table, worked by hand. Of ten submissions one starts at 10 s, then one is cancelled at
-// 20 s (9 at risk), two start at 40 s, two are cancelled at 80 s (6 at risk), one starts at 160 s within its quantile's
-// second, and three have not started when their quantile passes, at 320 s. G is 1, then 8/9, then 8/9 x 4/6.
+// TestIntervalByHand checks the weighted shares of a small table, worked out by hand. Of ten submissions one starts at
+// 10 s, then one is cancelled at 20 s (9 at risk), two start at 40 s, two are cancelled at 80 s (6 at risk), and one
+// starts at 160 s within its quantile's second. Three have not started when their quantile passes, at 320 s. G is 1,
+// then 8/9, then 8/9 x 4/6.
 func TestIntervalByHand(t *testing.T) {
 	var h OutcomeHistogram
 	add := func(n int, o Outcome, age float64) {
@@ -85,14 +87,15 @@ func TestIntervalByHand(t *testing.T) {
 	}
 }
 
-// Weights are bounded, nothing known is the whole interval, and who is cancelled last leaves no weight undefined.
+// TestIntervalAtItsEdges proves three special cases. Weights are bounded. Without any knowledge the interval is the
+// whole one. If the last job of all is cancelled, no weight is undefined.
 func TestIntervalAtItsEdges(t *testing.T) {
 	var none OutcomeHistogram
 	none.Add(Censored, 7)
 	if got := none.Interval(); got != (Interval{0, 1}) {
 		t.Errorf("of cancelled jobs only: %v, want [0, 1]", got)
 	}
-	var rare OutcomeHistogram // one of a hundred survives the cancelling: it counts 20 times, not 100 times
+	var rare OutcomeHistogram // one in a hundred is not cancelled: it counts 20 times, not 100 times
 	for range 99 {
 		rare.Add(Censored, 10)
 	}
@@ -111,18 +114,18 @@ func TestIntervalAtItsEdges(t *testing.T) {
 	}
 }
 
-// listed is a job as a list has it, with one quantile.
+// listed is a job in a list, with one quantile.
 type listed struct {
-	submit, q, leave float64 // leave: +Inf for ever
+	submit, q, leave float64 // leave is +Inf if the job never leaves
 	started          bool
 }
 
-// oracle returns the coverage as its definition says, from the full list of jobs: every job is looked at, and each
-// weight is a product over all cancellations before it.
+// oracle returns the coverage by its definition, from the full list of jobs. It looks at every job, and each weight is
+// a product over all cancellations before it.
 func oracle(jobs []listed, asOf float64) (weighted, plain Interval, counts OutcomeCounts) {
 	type known struct {
 		class  uint8
-		kind   int // 0: start, 1: cancellation, 2: miss, their order within a class
+		kind   int // 0: start, 1: cancellation, 2: miss; this is their order within a class
 		lo, hi float64
 	}
 	var all []known
@@ -130,7 +133,7 @@ func oracle(jobs []listed, asOf float64) (weighted, plain Interval, counts Outco
 		up, down := math.Ceil(j.q), math.Floor(j.q)
 		wait := j.leave - j.submit
 		switch {
-		case j.submit+up > asOf: // to come
+		case j.submit+up > asOf: // still to come
 		case j.leave <= asOf && wait <= up && j.started:
 			k := known{class: ageClass(wait), hi: 1}
 			if wait < down {
@@ -180,8 +183,8 @@ func oracle(jobs []listed, asOf float64) (weighted, plain Interval, counts Outco
 	return Interval{lo / sum, hi / sum}, Interval{low / n, high / n}, counts
 }
 
-// At random instants the histogram agrees with a recomputation from the full list of jobs, however it was cut into
-// parts and saved in between.
+// TestHistogramAgreesWithTheList proves that at random instants the histogram agrees with a computation from the full
+// list of jobs, however it was cut into parts and saved in between.
 func TestHistogramAgreesWithTheList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
@@ -233,7 +236,7 @@ func TestHistogramAgreesWithTheList(t *testing.T) {
 	})
 }
 
-// A damaged histogram is noticed, and a copy is one.
+// TestHistogramCheckAndClone proves that a damaged histogram is noticed, and that a clone is independent.
 func TestHistogramCheckAndClone(t *testing.T) {
 	bad := OutcomeHistogram{Ages: []AgeCount{{Class: 4}, {Class: 4}}}
 	if bad.Check() == nil {

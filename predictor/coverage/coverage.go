@@ -4,8 +4,8 @@
 //
 // As of an instant, the coverage of a level is over all submissions whose quantile has passed by then: submit + q is
 // not later. Each of them is decided: its job has started by its quantile, or it has not, whether it starts later, is
-// cancelled later or still waits. A job that starts before its quantile passes is not counted until that passes, or
-// short waits would be counted before long ones, and a queue that grows would look well covered.
+// cancelled later or still waits. A job that starts before its quantile passes is not counted until the quantile
+// passes. Otherwise short waits would be counted before long ones, and a growing queue would look well covered.
 //
 // Waits come in whole units of the log's resolution and many are exactly 0, so that P(W <= q) of even a perfect
 // forecast may lie far above the level. A forecast q of level p is therefore judged by the interval [P(W < q-), P(W <=
@@ -25,11 +25,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Config defines how coverage is judged. The zero value of a field means its default.
+// Config configures how coverage is judged. The zero value of a field means its default.
 type Config struct {
 	// Levels are the quantile levels of the forecasts, rising within (0, 1); there is no default.
 	Levels []float64
-	// Resolution is that of the waits in the log, in seconds, 1 by default.
+	// Resolution is the resolution of the waits in the log, in seconds, 1 by default.
 	Resolution float64
 	// Tolerance is how far the interval may lie from its level over a whole trace and over the long forecasts, .02 by
 	// default.
@@ -39,7 +39,7 @@ type Config struct {
 	MonthTolerance, MonthErrors float64
 	// MonthSeconds is the length of a month, 30 days by default, and DaySeconds that of a block, one day.
 	MonthSeconds, DaySeconds float64
-	// MonthJobs is how many scored jobs a month must have to be judged, 500 by default.
+	// MonthJobs is the minimum number of scored jobs of a month to be judged, 500 by default.
 	MonthJobs int
 	// Share is the part of all pairs of month and level that must hold, .95 by default.
 	Share float64
@@ -98,8 +98,8 @@ func (c *Config) fill() error {
 // Interval is [P(W < q-), P(W <= q+)] over some jobs.
 type Interval struct{ Low, High float64 }
 
-// Miss returns how far the interval lies from the level: 0 where it holds it, above 0 where too few waits are covered,
-// below 0 where too many are.
+// Miss returns the distance of the interval from the level: 0 if it contains the level, above 0 if too few waits are
+// covered, below 0 if too many are.
 func (i Interval) Miss(level float64) float64 {
 	switch {
 	case level > i.High:
@@ -161,7 +161,7 @@ type Score struct {
 	median int // index of the level nearest to .5
 	all    Counts
 	long   Counts
-	days   []Counts // by day from the first submit
+	days   []Counts // by day since the first submission
 }
 
 // New returns an empty Score.
@@ -178,11 +178,11 @@ func New(cfg Config) (*Score, error) {
 	return s, nil
 }
 
-// Add adds one job: since is its submit in seconds from the trace's first submit, wait what it waited, and q the
-// quantiles that were served, one for each level, all in seconds. The error names what is out of range; such a job is
-// not counted.
+// Add adds one job. since is its submission in seconds from the trace's first submission, wait is its wait, and q has
+// the served quantiles, one for each level, all in seconds. The error names a value out of range. Such a job is not
+// counted.
 func (s *Score) Add(since, wait float64, q []float64) error {
-	const most = 1e11 // 3,000 years of days are a mistake
+	const most = 1e11 // more than 3,000 years of days are an error
 	if len(q) != len(s.cfg.Levels) {
 		return fmt.Errorf("coverage: %d quantiles: give one for each of %d levels", len(q), len(s.cfg.Levels))
 	}
@@ -206,7 +206,7 @@ func (s *Score) Add(since, wait float64, q []float64) error {
 	return nil
 }
 
-// Pair is the judgment of one level over some jobs.
+// Pair is the judgment of one level over a group of jobs.
 type Pair struct {
 	Month    int // from 0; -1 for what is not a month
 	Level    float64
@@ -224,13 +224,13 @@ func (p Pair) Holds() bool { return math.Abs(p.Miss) <= p.Allowed+1e-12 }
 type Report struct {
 	All, Long []Pair // by level
 	Months    []Pair // by month, then level
-	// Share is the part of Months that holds; 1 where no month has enough jobs.
+	// Share is the part of Months that holds; 1 if no month has enough jobs.
 	Share float64
 	// Pass reports whether All and Long hold at every level, and Share is at least what is asked.
 	Pass bool
 }
 
-// Report judges what was added. The same jobs and seed give the same report.
+// Report judges the added jobs. The same jobs and seed give the same report.
 func (s *Score) Report() Report {
 	r := Report{Share: 1, Pass: true}
 	for l := range s.cfg.Levels {
@@ -258,7 +258,7 @@ func (s *Score) pair(c *Counts, l int) Pair {
 		Allowed: s.cfg.Tolerance}
 }
 
-// months judges the months with jobs enough.
+// months evaluates the months with enough jobs.
 func (s *Score) months() []Pair {
 	var out []Pair
 	rng := rand.New(rand.NewPCG(s.cfg.Seed, 0x6d6f6e7468))

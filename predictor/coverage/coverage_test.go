@@ -12,9 +12,9 @@ import (
 
 func levels() []float64 { return []float64{.5, .75, .9, .95} }
 
-// stream adds jobs whose wait has a known law given what is known at the submit: an atom at 0 of weight between .1 and
-// .9, else ln(wait) normal around a state that all jobs of some hours share. The forecast is the law's quantile, its z
-// moved by bias.
+// stream adds jobs whose wait has a known law given the state at the submission: an atom at 0 of weight between .1 and
+// .9, and otherwise ln(wait) is normal around a state that all jobs of some hours share. The forecast is the law's
+// quantile, whose z is moved by bias.
 func stream(t *testing.T, seed uint64, jobs int, bias float64) Report {
 	t.Helper()
 	s, err := New(Config{Levels: levels()})
@@ -47,7 +47,8 @@ func stream(t *testing.T, seed uint64, jobs int, bias float64) Report {
 	return s.Report()
 }
 
-// A perfect forecast of waits with atoms passes, whatever the seed; forecasts half as long, or twice as long, fail.
+// TestPerfectPassesBiasedFails proves that a perfect forecast of waits with atoms passes for every seed, and that
+// forecasts half or twice as long fail.
 func TestPerfectPassesBiasedFails(t *testing.T) {
 	for seed := range uint64(10) {
 		if r := stream(t, seed, 40000, 0); !r.Pass {
@@ -62,8 +63,8 @@ func TestPerfectPassesBiasedFails(t *testing.T) {
 	}
 }
 
-// A forecast that is right over the whole trace, but too long in one half and too short in the other, fails by its
-// months.
+// TestMonthsSeeWhatTheWholeHides proves that a forecast that is right over the whole trace, but too long in one half
+// and too short in the other, fails in its months.
 func TestMonthsSeeWhatTheWholeHides(t *testing.T) {
 	s, err := New(Config{Levels: []float64{.5}})
 	if err != nil {
@@ -86,7 +87,7 @@ func TestMonthsSeeWhatTheWholeHides(t *testing.T) {
 	}
 }
 
-// The interval follows its definition, worked by hand: resolution 60 s.
+// TestCoveredByHand proves that the interval follows its definition, worked out by hand with a resolution of 60 s.
 func TestCoveredByHand(t *testing.T) {
 	for _, c := range []struct {
 		wait, q, res float64
@@ -110,8 +111,8 @@ func TestCoveredByHand(t *testing.T) {
 	}
 }
 
-// The bootstrap error of independent days of one job each is that of the binomial, sqrt(p(1-p)/n); that of days of 20
-// equal jobs is sqrt(20) times what the jobs alone would give.
+// TestBootstrapErrorOfDays proves that for independent days of one job each the bootstrap error is that of the
+// binomial, sqrt(p(1-p)/n). For days of 20 equal jobs it is sqrt(20) times the error of as many independent jobs.
 func TestBootstrapErrorOfDays(t *testing.T) {
 	for _, perDay := range []int{1, 20} {
 		s, err := New(Config{Levels: []float64{.9}, MonthSeconds: 600 * 86400, Replicates: 4000})
@@ -136,7 +137,8 @@ func TestBootstrapErrorOfDays(t *testing.T) {
 	}
 }
 
-// Only months of enough jobs are judged, and the long forecasts are those with a median above the minute.
+// TestWhatIsJudged proves that only months with enough jobs are judged, and that the long forecasts are those with a
+// median above one minute.
 func TestWhatIsJudged(t *testing.T) {
 	s, err := New(Config{Levels: levels(), MonthJobs: 3})
 	if err != nil {
@@ -156,7 +158,7 @@ func TestWhatIsJudged(t *testing.T) {
 	}
 }
 
-// What is out of range is refused and not counted, and no report holds NaN.
+// TestBadInput proves that a value out of range is refused and not counted, and that no report has NaN.
 func TestBadInput(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := New(Config{Levels: []float64{.5, .9}, MonthJobs: 1, Replicates: 2})

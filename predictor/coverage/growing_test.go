@@ -8,15 +8,15 @@ import (
 
 // forecastJob is one job of a simulated queue with its forecast.
 type forecastJob struct {
-	submit, wait float64 // wait is what it waits if nobody cancels it
-	patience     float64 // after which it would be cancelled; +Inf: never
+	submit, wait float64 // wait is the wait if nobody cancels the job
+	patience     float64 // the wait after which the job would be cancelled; +Inf: never
 	q            float64
 }
 
-// growing simulates a queue that outgrows its capacity: jobs come at random, a fifth more than the machine can run, and
-// the next job is any of the waiting ones, so that some start early and others are overtaken again and again. The
-// forecast is a fixed multiple of the time that the machine needs for the jobs that wait. Cancellations are
-// independent of the waits; the queue does not notice them, so that every wait is known in the end.
+// growing simulates a queue that outgrows its capacity. Jobs come at random, a fifth more than the machine can run. The
+// next job to start is any of the waiting ones, so some start early and others are overtaken again and again. The
+// forecast is a fixed multiple of the time that the machine needs for the waiting jobs. Cancellations are independent
+// of the waits and do not change the queue, so every wait is known in the end.
 func growing(seed uint64, jobs int, patience float64) []forecastJob {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	const between, service = 50., 60.
@@ -50,9 +50,9 @@ func growing(seed uint64, jobs int, patience float64) []forecastJob {
 	return out
 }
 
-// judge returns the published coverage as of an instant with its counts, that of the jobs that had started by then
-// (naive), and what is known once all waits are over: the coverage of the decided submissions (truth), and that of
-// every submission up to then (all).
+// judge returns the published coverage as of an instant with its counts, and that of the jobs that had started by then
+// (naive). It also returns what is known once all waits are over: the coverage of the decided submissions (truth), and
+// that of every submission up to the instant (all).
 func judge(jobs []forecastJob, asOf float64) (published Interval, plain OutcomeCounts, naive, truth, all float64) {
 	var h OutcomeHistogram
 	var of, hits, due, dueHits, submitted, allHits float64
@@ -78,8 +78,9 @@ func judge(jobs []forecastJob, asOf float64) (published Interval, plain OutcomeC
 	return h.Interval(), h.Counts(), hits / of, dueHits / due, allHits / submitted
 }
 
-// While waits grow steadily, the coverage of the jobs that have started flatters: those that will wait long have not
-// started. The published coverage is exactly the truth of the decided submissions, and close to that of all.
+// TestGrowingQueueFlattersTheNaiveCoverage proves that while waits grow steadily the coverage of the started jobs is
+// too high, because jobs with long waits have not started. The published coverage is exactly the truth of the decided
+// submissions, and close to that of all.
 func TestGrowingQueueFlattersTheNaiveCoverage(t *testing.T) {
 	var naiveBias, bias float64
 	const seeds = 20
@@ -110,8 +111,8 @@ func mean(jobs []forecastJob) float64 {
 	return sum / float64(len(jobs))
 }
 
-// Where jobs are cancelled whatever they would have waited, leaving the cancelled out flatters too, and the weighted
-// coverage is that of the waits that would have been.
+// TestCancelledJobsAreWeighted proves that if jobs are cancelled independently of their waits, leaving out the
+// cancelled ones also gives too high a coverage. The weighted coverage is that of the waits without cancellations.
 func TestCancelledJobsAreWeighted(t *testing.T) {
 	var plainBias, bias, censored float64
 	const seeds = 20

@@ -1,10 +1,10 @@
-// Package drift notices that a stream of losses, or of anything else, has changed its level: after a downtime, with new
-// limits or partitions, what was learnt before is worth less.
+// Package drift detects changes of the level of a stream of losses or other values: after a downtime, or with new
+// limits or partitions, earlier learning is worth less.
 //
 // It is a two-sided cumulative sum of the standardized means of blocks (E. S. Page, "Continuous inspection schemes",
-// Biometrika 41, 1954): jobs that wait together lose together, so single values would alarm at every burst. The level
-// and the spread that the sum is measured against are running ones; while the sum stands high they learn nothing, so
-// that a slow change is not swallowed.
+// Biometrika 41, 1954): jobs that wait together have correlated losses, so single values would cause an alarm at every
+// burst. The sum is relative to a running level and spread; while the sum is high these are not updated, so that a slow
+// change is not absorbed.
 package drift
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Config defines how sensitive a Detector is. The zero value of a field means its default.
+// Config configures the sensitivity of a Detector. The zero value of a field means its default.
 type Config struct {
-	// Block is how many values make a block, 100 by default.
+	// Block is the number of values per block, 100 by default.
 	Block int
-	// Memory is over how many blocks the level and the spread look back, 150 by default; before half of them there is
-	// no alarm.
+	// Memory is the number of blocks over which the level and the spread are averaged, 150 by default. There is no
+	// alarm before half of them have passed.
 	Memory float64
-	// Slack is the change that is let pass, in deviations of a block's mean, .5 by default; Height the sum at which it
+	// Slack is the change that is tolerated, in deviations of a block's mean, .5 by default; Height the sum at which it
 	// is an alarm, 10 by default. If blocks were independent and normal there would be a false alarm to either side
 	// once in about (exp(2 s b) - 2 s b - 1)/(2 s^2) blocks, b = h + 1.166 (D. Siegmund, "Sequential Analysis", 1985,
 	// equation 2.57): 141,000.
@@ -58,29 +58,29 @@ type Detector struct {
 	s   state
 }
 
-// state is all that is saved.
+// state is the saved state.
 type state struct {
-	Sum, N       float64 // of the open block
-	Mean, Square float64 // of the means of blocks, and of their squared distances
-	Blocks       float64 // how many they rest on, up to the memory
-	High, Low    float64 // the sums
+	Sum, N       float64 // sum and number of values of the open block
+	Mean, Square float64 // mean of the block means, and of their squared distances from it
+	Blocks       float64 // number of blocks in Mean and Square, up to the memory
+	High, Low    float64 // the two cumulative sums
 	Alarms       uint64
 
-	HighFor, LowFor float64 // blocks since each sum rose from 0
-	Began           float64 // values since the newest change is thought to have begun, when it was noticed
+	HighFor, LowFor float64 // by sum: number of blocks since it rose from 0
+	Began           float64 // estimated number of values from the beginning of the newest change to its detection
 }
 
-// New returns a Detector that has seen nothing.
+// New returns a Detector without values.
 func New(cfg Config) *Detector { return &Detector{cfg: cfg.withDefaults()} }
 
-// Alarms returns how many changes there were.
+// Alarms returns the number of detected changes.
 func (d *Detector) Alarms() int { return int(d.s.Alarms) }
 
-// Began returns how many values before the newest change was noticed it is thought to have begun: when the sum that
-// showed it last rose from 0 (Page 1954). It is 0 before there is one.
+// Began returns the estimated begin of the newest change, as the number of values before its detection: when the sum
+// that showed it last rose from 0 (Page 1954). It is 0 before there is one.
 func (d *Detector) Began() int { return int(d.s.Began) }
 
-// Level returns the running mean that new values are held against; false before there is one.
+// Level returns the running mean with which new values are compared; false before there is one.
 func (d *Detector) Level() (float64, bool) { return d.s.Mean, d.s.Blocks > 0 }
 
 // Add adds a value and reports whether the level has changed. After a change the level is learnt from scratch. Values
@@ -106,7 +106,7 @@ func (d *Detector) Add(v float64) Change {
 	} else if mean != s.Mean {
 		z = math.Copysign(d.cfg.Height, mean-s.Mean)
 	}
-	z = math.Max(-4, math.Min(4, z)) // one block alone is no change
+	z = math.Max(-4, math.Min(4, z)) // so that one block alone is no change
 	s.High, s.Low = math.Max(0, s.High+z-d.cfg.Slack), math.Max(0, s.Low-z-d.cfg.Slack)
 	s.HighFor, s.LowFor = rising(s.High, s.HighFor), rising(s.Low, s.LowFor)
 	switch {
@@ -122,7 +122,7 @@ func (d *Detector) Add(v float64) Change {
 	return None
 }
 
-// learn takes a block into the level and the spread.
+// learn adds a block to the level and the spread.
 func (d *Detector) learn(mean float64) {
 	s := &d.s
 	s.Blocks = math.Min(s.Blocks+1, d.cfg.Memory)
@@ -139,7 +139,7 @@ func rising(sum, blocks float64) float64 {
 	return 0
 }
 
-// restart begins again at a new level, which began so many blocks ago.
+// restart resets the detector to a new level that began the given number of blocks ago.
 func (d *Detector) restart(mean, blocks float64) {
 	d.s = state{Alarms: d.s.Alarms + 1, Began: blocks * float64(d.cfg.Block)}
 	d.learn(mean)
@@ -148,7 +148,7 @@ func (d *Detector) restart(mean, blocks float64) {
 // kind and version are those of the saved state.
 const kind, version = "drift", 3
 
-// fields passes all that is saved.
+// fields reads or writes the saved state.
 func (d *Detector) fields(c *codec.Codec) {
 	s := &d.s
 	c.Finite(&s.Sum, &s.Mean, &s.High, &s.Low)
@@ -157,13 +157,13 @@ func (d *Detector) fields(c *codec.Codec) {
 	c.Uint(&s.Alarms)
 }
 
-// Code passes the detector as a part of other saved state.
+// Code reads or writes the detector as a part of other saved state.
 func (d *Detector) Code(c *codec.Codec) { c.Part(kind, version, d.fields) }
 
 // MarshalBinary saves the state.
 func (d *Detector) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, d.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. The error is a *codec.Error; after it the Detector is as it was.
+// UnmarshalBinary restores what MarshalBinary saved. An error is a *codec.Error and leaves the Detector unchanged.
 func (d *Detector) UnmarshalBinary(data []byte) error {
 	return codec.Restore(d, kind, version, data, (*Detector).fields)
 }

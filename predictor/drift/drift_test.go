@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec/codectest"
 )
 
-// run feeds values until the first change or the end.
+// run feeds values to a detector until the first change or the end.
 func run(d *Detector, n int, next func() float64) (Change, int) {
 	for i := range n {
 		if c := d.Add(next()); c != None {
@@ -19,8 +19,8 @@ func run(d *Detector, n int, next func() float64) (Change, int) {
 	return None, n
 }
 
-// TestQuiet: a level that stays raises hardly any alarm: were blocks independent and normal, one in 70,000 blocks;
-// losses are neither, so that some more are let pass where values are skewed and neighbors alike.
+// TestQuiet proves that a constant level raises hardly any alarm. For independent normal blocks it is one in 70,000
+// blocks. Losses are neither, so the test allows some more for skewed values and correlated neighbors.
 func TestQuiet(t *testing.T) {
 	for name, rho := range map[string]float64{"independent": 0, "neighbors alike": .8} {
 		alarms := 0
@@ -39,8 +39,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestNoticesChange: a level that moves by one deviation of a block's mean is noticed, to the right side, within 60
-// blocks on average: a sum gains .5 a block on its way to 10.
+// TestNoticesChange proves that a move of the level by one deviation of a block's mean is noticed, with the right
+// direction, within 60 blocks on average: a sum gains .5 per block on its way to 10.
 func TestNoticesChange(t *testing.T) {
 	for _, want := range []Change{Up, Down} {
 		total := 0
@@ -65,7 +65,7 @@ func TestNoticesChange(t *testing.T) {
 	}
 }
 
-// TestOutlier: one block, however wild, is no change; nor are values that are no numbers.
+// TestOutlier proves that neither one extreme block nor values that are not numbers are a change.
 func TestOutlier(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	d := New(Config{})
@@ -80,7 +80,7 @@ func TestOutlier(t *testing.T) {
 	}
 }
 
-// TestConstant: a stream without any spread does not divide by 0, and its change is noticed.
+// TestConstant proves that a stream without any spread causes no division by 0, and that its change is noticed.
 func TestConstant(t *testing.T) {
 	d := New(Config{})
 	if c, _ := run(d, 20_000, func() float64 { return 3 }); c != None {
@@ -91,7 +91,7 @@ func TestConstant(t *testing.T) {
 	}
 }
 
-// TestCodec: a restored detector goes on as the saved one; what is not a saved one is refused.
+// TestCodec proves that a restored detector continues like the saved one, and that other bytes are refused.
 func TestCodec(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	a := New(Config{})
@@ -113,7 +113,7 @@ func TestCodec(t *testing.T) {
 	codectest.Check(t, data, func() codec.Savable { return New(Config{}) })
 }
 
-// TestBegan: where a change began is found within two blocks, also by a restored detector.
+// TestBegan proves that the beginning of a change is found within two blocks, also by a restored detector.
 func TestBegan(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	d := New(Config{})
@@ -136,7 +136,7 @@ func TestBegan(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal proves that damaged state gives an error or a detector that goes on.
+// FuzzUnmarshal proves that damaged state gives an error or a detector that continues.
 func FuzzUnmarshal(f *testing.F) {
 	d := New(Config{})
 	run(d, 5000, rand.New(rand.NewPCG(4, 4)).NormFloat64)

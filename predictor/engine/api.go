@@ -6,20 +6,38 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Request is the request of a job, as package track knows it.
+// Request is the request of a job (track.Request).
 type Request = track.Request
 
-// Hold is what is known of why a job does not compete, as package track knows it.
+// Hold is the known reason why a job does not compete (track.Hold).
 type Hold = track.Hold
 
-// Prior is the errors of simulations elsewhere, which forecasts start from, as package ensemble knows it.
+// Prior has the errors of simulations of other clusters, from which forecasts start (ensemble.Prior).
 type Prior = ensemble.Prior
 
-// PoolConfig is a pool as it is configured, as package pools knows it.
+// PoolConfig is the configuration of a pool (pools.PoolConfig).
 type PoolConfig = pools.PoolConfig
 
-// Outage is processors of a pool that are away for a time.
+// Outage is a time during which processors of a pool are unavailable.
 type Outage = pools.Outage
 
-// Pivot is a running job whose end a start hangs on.
+// Access defines who may use the nodes of an outage.
+type Access = pools.Access
+
+// Nodes are the nodes of a pool (pools.Nodes).
+type Nodes = pools.Nodes
+
+// NodeGroup is a group of equal nodes of a pool.
+type NodeGroup = pools.NodeGroup
+
+// QueueRules are the default use of nodes by jobs of a queue.
+type QueueRules = pools.QueueRules
+
+// Pivot is a running job whose end a start depends on.
 type Pivot = pools.Pivot
+
+// Kept is the limit that keeps a request from starting at once, (pools.Kept).
+type Kept = pools.Kept
+
+// Freed is the amount of a limit that must come free (pools.Freed).
+type Freed = pools.Freed

@@ -4,14 +4,16 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// cluster is an engine with so many jobs that run and wait, and trees.
+// cluster returns an engine with that many running and waiting jobs, and trees.
 func cluster(t testing.TB, runs, waits, users int, cfg Config) (*Engine, float64) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -48,7 +50,7 @@ func cluster(t testing.TB, runs, waits, users int, cfg Config) (*Engine, float64
 	if runs+waits < 5000 {
 		tell()
 	}
-	for range runs + waits { // from a kept view: a submission of its own each would take long
+	for range runs + waits { // forecast from one kept view, because a submission for each would take long
 		id++
 		clock += .01
 		e.SubmitAt(view, clock, clock, id, request())
@@ -66,7 +68,7 @@ var sizes = []struct {
 	runs, waits, users int
 }{{"Small", 100, 50, 200}, {"Large", 10_000, 20_000, 2000}}
 
-// BenchmarkView is a view after an event: one start, one submission.
+// BenchmarkView takes a view after an event: one start and one submission.
 func BenchmarkView(b *testing.B) {
 	for _, c := range sizes {
 		b.Run(c.name, func(b *testing.B) {
@@ -89,7 +91,7 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// BenchmarkEvent is a submission with its forecast, its start and its end.
+// BenchmarkEvent measures a submission with its forecast, its start and its end.
 func BenchmarkEvent(b *testing.B) {
 	for _, c := range sizes {
 		b.Run(c.name, func(b *testing.B) {
@@ -108,7 +110,37 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkForecast is a request answered from a view by every core.
+// BenchmarkSteady measures a submission with its forecast, its start and its end, a second apart, in a cluster of
+// 10,000 running and 1,000 waiting jobs. Simulations become due as in a daemon, and are included. The metric is the CPU
+// time of an event, which does not depend on other work on the machine.
+func BenchmarkSteady(b *testing.B) {
+	e, clock := cluster(b, 10_000, 1000, 2000, Config{First: 1e9, Cores: 2, Synchronous: true})
+	r := track.Request{Queue: "batch", User: "u1", Procs: 4, Limit: 3600}
+	id, events := uint64(1e9), 0
+	simulations, begun := e.pools.Simulations, processor(b)
+	for b.Loop() {
+		id++
+		for _, event := range []func(float64){
+			func(now float64) { e.Submit(now, id, r) }, func(now float64) { e.Start(now, id, true) },
+			func(now float64) { e.End(now, id) },
+		} {
+			clock++
+			event(clock)
+			events++
+		}
+	}
+	b.ReportMetric(float64(processor(b)-begun)/float64(events), "cpu-ns/event")
+	b.ReportMetric(float64(events)/float64(e.pools.Simulations-simulations), "events/simulation")
+}
+
+// processor returns the CPU time that the process has used, getrusage(2).
+func processor(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	check(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkForecast measures requests that a view answers on every core.
 func BenchmarkForecast(b *testing.B) {
 	for _, c := range append(sizes, struct {
 		name               string
@@ -122,7 +154,7 @@ func BenchmarkForecast(b *testing.B) {
 			b.RunParallel(func(p *testing.PB) {
 				r := track.Request{Queue: "batch", User: "u1", Limit: 3600}
 				for p.Next() {
-					r.Procs = 1 + r.Procs%64 // as many are asked
+					r.Procs = 1 + r.Procs%64 // that many different sizes
 					if v.Forecast(&r).Quantiles == nil {
 						b.Error("it says nothing")
 					}
@@ -132,7 +164,7 @@ func BenchmarkForecast(b *testing.B) {
 	}
 }
 
-// BenchmarkSave is the engine as it is saved.
+// BenchmarkSave measures saving the engine.
 func BenchmarkSave(b *testing.B) {
 	for _, c := range sizes {
 		b.Run(c.name, func(b *testing.B) {
@@ -154,7 +186,7 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// saved measures a way of saving, and how much it saves.
+// saved measures a way of saving, and the saved bytes.
 func saved(b *testing.B, name string, marshal func() ([]byte, error)) {
 	b.Run(name, func(b *testing.B) {
 		for b.Loop() {
@@ -165,7 +197,7 @@ func saved(b *testing.B, name string, marshal func() ([]byte, error)) {
 	})
 }
 
-// BenchmarkCopy is a copy of the engine in memory, which a view of the newest instant is made from.
+// BenchmarkCopy measures a copy of the engine in memory, from which a view of the newest instant is made.
 func BenchmarkCopy(b *testing.B) {
 	for _, c := range sizes {
 		b.Run(c.name, func(b *testing.B) {
@@ -180,8 +212,8 @@ func BenchmarkCopy(b *testing.B) {
 	}
 }
 
-// BenchmarkPivots is what it costs to say what a request waits for, on a view that nobody has asked yet and on one that
-// somebody has, and to say it of a job that waits; and to ask the simulation alone.
+// BenchmarkPivots measures the cost of the pivots of a request, on a view without earlier questions and on one with
+// them, and of the pivots of a waiting job. It also measures the simulation alone.
 func BenchmarkPivots(b *testing.B) {
 	for _, c := range append(sizes[:1:1], append([]struct {
 		name               string
@@ -205,7 +237,7 @@ func BenchmarkPivots(b *testing.B) {
 	}
 }
 
-// BenchmarkRow is the features of a request, without the experts that some of them are of.
+// BenchmarkRow measures the features of a request, without the experts on which some of them depend.
 func BenchmarkRow(b *testing.B) {
 	for _, c := range append(sizes, struct {
 		name               string

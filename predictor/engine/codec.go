@@ -13,24 +13,24 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// kind and viewKind are the kinds of saved state, version is that of both.
+// kind and viewKind are the kinds of saved state. Both have the same version.
 const (
 	kind     = "engine"
 	viewKind = "view"
-	version  = 14
+	version  = 23
 )
 
-// MarshalBinary saves the engine: the same history gives the same bytes. It waits for a simulation in the background; a
-// training goes on, and is begun again where the engine is restored.
+// MarshalBinary saves the engine: the same history gives the same bytes. It waits for a background simulation. A
+// training continues, and is started again when the engine is restored.
 func (e *Engine) MarshalBinary() ([]byte, error) {
 	data, err := codec.Save(kind, version, e.savedBytes, e.fields)
 	e.savedBytes = len(data)
 	return data, err
 }
 
-// UnmarshalBinary restores into an engine of the same configuration, just made by New, what MarshalBinary saved: it
-// then answers as the saved one would. The error is a *codec.Error, with codec.ErrConfig for state of other levels or
-// features; after it the engine is as it was.
+// UnmarshalBinary restores state from MarshalBinary into a new engine of the same configuration, which then gives the
+// same answers. An error is a *codec.Error, with codec.ErrConfig for state with other levels or features, and leaves
+// the engine unchanged.
 func (e *Engine) UnmarshalBinary(data []byte) error {
 	fresh, err := New(e.cfg)
 	if err != nil {
@@ -45,12 +45,12 @@ func (e *Engine) UnmarshalBinary(data []byte) error {
 		fresh.learner.Begin(t.From, t.Due, t.Changes)
 	}
 	e.Close()
-	// not *e = *fresh: the learner's goroutine looks at its own learner only
+	// not *e = *fresh, because the learner's goroutine uses its own learner only
 	*e = *fresh
 	return nil
 }
 
-// fields passes all that is saved.
+// fields reads or writes the saved state.
 func (e *Engine) fields(s *codec.Codec) {
 	levels, features := e.cfg.Levels, len(e.features.names)
 	if e.codeShape(s); s.Bad {
@@ -77,6 +77,7 @@ func (e *Engine) fields(s *codec.Codec) {
 		e.learner.Code(s, features)
 		e.tracker.Past.Code(s)
 		e.tracker.CodeLimits(s)
+		e.pools.CodePriorities(s)
 	}
 	e.ensemble.CodeExperts(s)
 	e.tracker.Laws.Code(s)
@@ -90,7 +91,7 @@ func (e *Engine) fields(s *codec.Codec) {
 	}
 }
 
-// codeShape passes the levels, the experts and the features. State of others is refused.
+// codeShape reads or writes the levels, the experts and the features. It refuses state with different ones.
 func (e *Engine) codeShape(s *codec.Codec) {
 	levels, without := e.cfg.Levels, e.features.without
 	experts, features := ensemble.Count, len(e.features.names)
@@ -159,7 +160,7 @@ func codeFitted(s *codec.Codec, all *map[class]uniformlog.Model) {
 		codeClass(s, c)
 		m := (*all)[*c]
 		s.Finite(&m.B0, &m.B1)
-		if s.Reading { // views read the map that is saved
+		if s.Reading { // views may be reading the map that is saved
 			(*all)[*c] = m
 		}
 	})

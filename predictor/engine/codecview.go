@@ -21,8 +21,8 @@ func (v *View) MarshalBinary() ([]byte, error) {
 	return codec.Save(viewKind, version, 0, v.fields)
 }
 
-// RestoreView restores a view that was made by this engine, or by the one that this was restored from, and saved by
-// View.MarshalBinary: it gives the same answers. The error is a *codec.Error.
+// RestoreView restores a view saved by View.MarshalBinary, which must come from this engine or the one that it was
+// restored from. It gives the same answers. The error is a *codec.Error.
 func (e *Engine) RestoreView(data []byte) (*View, error) {
 	v := &View{}
 	if err := codec.Load(viewKind, version, data, v.fields); err != nil {
@@ -30,19 +30,22 @@ func (e *Engine) RestoreView(data []byte) (*View, error) {
 	}
 	for _, f := range v.pools {
 		f.Attach(&e.tracker.Past)
+		f.AttachPriorities(e.pools)
 	}
 	if v.whole != nil {
 		v.whole.Attach(&e.tracker.Past)
+		v.whole.AttachPriorities(e.pools)
 	}
-	v.Limits = e.tracker.Limits() // a facts' change within the few minutes that views are kept is not told apart
+	v.Limits = e.tracker.Limits() // a change of facts within the few minutes for which views are kept is ignored
 	return v, nil
 }
 
-// fields passes all of a view.
+// fields reads or writes all fields of a view.
 func (v *View) fields(s *codec.Codec) {
 	experts := ensemble.Count
 	s.Reals(&v.Levels)
 	s.Int(&experts, &v.median, &v.Capacity, &v.learnt, &v.Queues.Codes)
+	s.Uint(&v.entered)
 	v.codeFeatures(s)
 	if experts != ensemble.Count {
 		s.Differs("it has %d experts, not %d", experts, ensemble.Count)
@@ -91,7 +94,7 @@ func (v *View) fields(s *codec.Codec) {
 	ensemble.CodeTemplate(s, v.template)
 }
 
-// codeFeatures passes the number of features, and which groups are left out.
+// codeFeatures reads or writes the number of features, and which groups are left out.
 func (v *View) codeFeatures(s *codec.Codec) {
 	count, without := 0, []string(nil)
 	if !s.Reading {
@@ -133,7 +136,7 @@ func (v *View) codeUsers(s *codec.Codec) {
 	}
 }
 
-// codePools goes through the pools: each once, with the numbers of the queues' pools behind; the whole machine first.
+// codePools reads or writes each pool once, the whole machine first, followed by the pool numbers of the queues.
 func (v *View) codePools(s *codec.Codec) {
 	all := []*pools.Facts{v.whole}
 	number := map[*pools.Facts]int{}

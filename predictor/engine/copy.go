@@ -6,9 +6,9 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Copy returns an engine that continues as this one would: events of the copy change nothing here. The rows of waits,
-// most of an engine's memory, the trees, and a training under way are shared, where a restored engine has its own, and
-// trains again; so a copy is for a few events, after which it is discarded. It must be closed, and before that one is.
+// Copy returns an engine that continues like this one; events of the copy do not change the original. Unlike a restored
+// engine, it shares the rows of waits (most of the memory), the trees and a running training. So a copy is meant for a
+// few events, after which it is discarded. It must be closed before the original.
 func (e *Engine) Copy() (*Engine, error) {
 	c, err := New(e.cfg)
 	if err != nil {

@@ -2,11 +2,15 @@ package engine
 
 import (
 	"bytes"
+	"math/rand/v2"
 	"testing"
+
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// TestCopy proves that a copy is saved in the same bytes, that it goes on to the last bit as the original does, also
-// beyond the end of a training that was under way, and that nothing that copies are told changes the original.
+// TestCopy proves that a copy is saved in the same bytes and continues to the last bit like the original, also beyond
+// the end of a running training. Events that copies get do not change the original.
 func TestCopy(t *testing.T) {
 	type goes struct {
 		e    *Engine
@@ -66,5 +70,57 @@ func TestCopy(t *testing.T) {
 		}
 		plain.Close()
 		e.Close()
+	}
+}
+
+// TestViewsChangeNothing proves that an engine forecasts the same, however often views are taken in between. Its queues
+// compete in two pools, so that one of them changes while the other does not. In both a job can be delayed by later
+// ones. The policy is learnt in one of the cases. There users have jobs in both pools, and their usage counts in the
+// situations from which the order of starts is learnt.
+func TestViewsChangeNothing(t *testing.T) {
+	t.Run("policy known", func(t *testing.T) { viewsChangeNothing(t, true) })
+	t.Run("policy learnt", func(t *testing.T) { viewsChangeNothing(t, false) })
+}
+
+func viewsChangeNothing(t *testing.T, known bool) {
+	t.Helper()
+	plain, viewed := quick(t, Config{}), quick(t, Config{})
+	for _, e := range []*Engine{plain, viewed} {
+		e.SetPool("short", pools.PoolConfig{Name: "a", Procs: 32, PolicyKnown: known, Policy: forward.EASY})
+		for _, queue := range []string{"long", "wide"} {
+			e.SetPool(queue, pools.PoolConfig{Name: "b", Procs: 64, PolicyKnown: known, Policy: forward.EASY})
+		}
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	compared := 0
+	events := happenings(7, 1200)
+	for i, h := range events {
+		h.at = events[0].at + (h.at-events[0].at)/6 // one day: arrivals are drawn from the newest of all pools
+		if !known && h.kind == submitted {
+			h.r.Queue = []string{"short", "long", "wide"}[h.id%3]
+		}
+		if rng.IntN(3) == 0 {
+			viewed.View(h.at) // later than its last event
+		}
+		want, got := h.tell(plain), h.tell(viewed)
+		if !same(want, got) {
+			t.Fatalf("event %d: not looked at %+v, looked at %+v", i, want, got)
+		}
+		if want.Quantiles != nil {
+			compared++
+		}
+		if rng.IntN(3) == 0 {
+			viewed.View(h.at)
+		}
+	}
+	if compared < 800 {
+		t.Errorf("only %d forecasts were compared", compared)
+	}
+	want, err := plain.MarshalBinary()
+	check(t, err)
+	got, err := viewed.MarshalBinary()
+	check(t, err)
+	if !bytes.Equal(want, got) {
+		t.Error("views have changed the engine")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// TestErrorsOfTheSimulation: quantiles of the errors are Kaplan and Meier's. Of 20 errors 1 to 20 with jobs that still
-// wait at 10.5 (ten of them) the survival after 10 is 20/30; each further start then takes a tenth of it.
+// TestErrorsOfTheSimulation proves that quantiles of the errors are those of Kaplan and Meier. Of 20 errors 1 to 20,
+// with ten jobs that still wait at 10.5, the survival after 10 is 20/30. Each further start then takes a tenth of it.
 func TestErrorsOfTheSimulation(t *testing.T) {
 	var s ensemble.SimulationErrors
 	for i := range 19 {
@@ -27,8 +27,8 @@ func TestErrorsOfTheSimulation(t *testing.T) {
 	}
 	levels := []float64{.1, .3, .5, .9, 1}
 	got := s.Quantiles(1000, levels)
-	// Survival: after error k up to 10 it is 1 - k/30; after 10 + m it is 2/3 (1 - m/10). So .1 is reached at 3, .3 at
-	// 9, .5 at 10 + 3 (2/3 x .7 = .467), .9 at 10 + 9 (2/3 x .1), 1 at 20.
+	// After error k up to 10 the survival is 1 - k/30, and after 10 + m it is 2/3 (1 - m/10). So .1 is reached at 3, .3
+	// at 9, .5 at 10 + 3 (2/3 x .7 = .467), .9 at 10 + 9 (2/3 x .1), 1 at 20.
 	for i, want := range []float64{3, 9, 13, 19, 20} {
 		if math.Abs(got[i]-want) > 1e-9 {
 			t.Errorf("the quantile at %v is %v, want %v", levels[i], got[i], want)
@@ -36,7 +36,7 @@ func TestErrorsOfTheSimulation(t *testing.T) {
 	}
 }
 
-// TestErrorsAreBounded: the newest jobs count, and what left without a start is forgotten.
+// TestErrorsAreBounded proves that the newest jobs count, and that a job that left without a start is forgotten.
 func TestErrorsAreBounded(t *testing.T) {
 	var s ensemble.SimulationErrors
 	for i := range 1000 {
@@ -57,7 +57,8 @@ func TestErrorsAreBounded(t *testing.T) {
 	}
 }
 
-// TestPriorities: where jobs have priorities the pool is played in their order, and a change of one moves its job.
+// TestPriorities proves that the pool is simulated in the order of the jobs' priorities if they have some, and that a
+// change of a priority moves its job.
 func TestPriorities(t *testing.T) {
 	e, err := New(Config{Capacity: 4, Synchronous: true})
 	if err != nil {
@@ -77,7 +78,7 @@ func TestPriorities(t *testing.T) {
 		f := e.View(10).Forecast(&r)
 		return f.Experts[ensemble.Limits][0], f.JobsAhead
 	}
-	// By the limits the running job ends at 1000, 990 from now, and each job ahead takes 1000 more.
+	// By the limits the running job ends at 1000, which is 990 from now, and each job ahead takes another 1000.
 	for _, tc := range []struct {
 		priority, wait float64
 		ahead          int

@@ -18,20 +18,20 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// told is how a forecast did, by the number of its submission.
+// told holds the scores of a forecast, by the number of its submission.
 type told struct {
 	loss    float64 // the mean of the log pinball losses at .5 and .95
 	covered float64 // by the .9 quantile
 	known   bool
 }
 
-// follow replays a history and returns how the forecasts did, and what the engine noticed.
+// follow replays a history and returns the scores of the forecasts and the changes that the engine noticed.
 func follow(t testing.TB, all []happening, submits int, cfg Config) ([]told, *Engine) {
 	t.Helper()
 	return watched(t, all, submits, cfg, nil)
 }
 
-// watched is follow that looks after every event.
+// watched does the same and calls a function after every event.
 func watched(t testing.TB, all []happening, submits int, cfg Config, look func(*Engine)) ([]told, *Engine) {
 	t.Helper()
 	cfg.Levels, cfg.Synchronous = []float64{.1, .25, .5, .75, .9, .95}, true
@@ -68,7 +68,7 @@ func watched(t testing.TB, all []happening, submits int, cfg Config, look func(*
 	return out, e
 }
 
-// drawn is a history of jobs whose waits are drawn by user, 20 times as long from one submission on.
+// drawn returns a history of jobs whose waits are drawn by user, and are 20 times as long from one submission on.
 func drawn(seed uint64, submits, from int) []happening {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	var out []happening
@@ -98,7 +98,7 @@ func inOrder(all []happening) {
 	})
 }
 
-// halves are means over so many submissions, over some histories.
+// halves holds means over a number of submissions, averaged over some histories.
 type halves struct{ loss, covered []float64 }
 
 const pane = 400
@@ -119,7 +119,7 @@ func panes(runs [][]told, from int) halves {
 	return h
 }
 
-// since returns after how many submissions all later panes are as they should be.
+// since returns the number of submissions after which all later panes are good.
 func since(v []float64, good func(float64) bool) int {
 	for i := len(v) - 1; i >= 0; i-- {
 		if !good(v[i]) {
@@ -129,9 +129,10 @@ func since(v []float64, good func(float64) bool) int {
 	return 0
 }
 
-// TestRecovers: waits become 20 times as long for good. Until the loss has come within a tenth of what it comes to in
-// the long run takes an engine that learns faster after the change at most half as many jobs as one that learns at one
-// pace, and its .9 quantile covers within .05 of that not later. Trees are trained as rarely as with 16,000 waits.
+// TestRecovers proves how fast an engine adapts after waits become 20 times as long for good. An engine that learns
+// faster after the change needs at most half as many jobs as one with a constant speed until its loss is within a tenth
+// of the final loss. Its .9 quantile is within .05 of its coverage no later than the other's. Trees are trained as
+// rarely as with 16,000 waits.
 func TestRecovers(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("replays 30,000 jobs: set WAITCAST_LONG=1")
@@ -164,9 +165,9 @@ func TestRecovers(t *testing.T) {
 	}
 }
 
-// TestNoticesScores: waits become 20 times as long; within 600 waits the whole has an alarm for its scores, its
-// beginning is thought to be within 200 waits of where it was, and trees are trained again long before their turn. (An
-// engine that is to learn at one pace counts the alarm, and that is all: TestRecovers.)
+// TestNoticesScores proves the alarm when waits become 20 times as long. Within 600 waits there is an alarm for the
+// scores of all jobs, whose estimated beginning is within 200 waits of the true one, and trees are trained long before
+// their turn. (An engine with a constant speed of learning only counts the alarm: see TestRecovers.)
 func TestNoticesScores(t *testing.T) {
 	const before, after = 3500, 900
 	var at, trained, next int
@@ -189,8 +190,8 @@ func TestNoticesScores(t *testing.T) {
 	}
 }
 
-// TestQuiet: scores and losses whose law stays, neighbors alike, raise less than an alarm in 10,000 jobs, by all
-// detectors together.
+// TestQuiet proves that scores and losses with a constant law and correlated neighbors raise less than one alarm in
+// 10,000 jobs, by all detectors together.
 func TestQuiet(t *testing.T) {
 	for name, rho := range map[string]float64{"independent": 0, "neighbors alike": .8} {
 		alarms, jobs := 0, 0
@@ -213,7 +214,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestQuietEngine: waits whose law stays raise less than an alarm in 10,000 jobs.
+// TestQuietEngine proves that waits with a constant law raise less than one alarm in 10,000 jobs.
 func TestQuietEngine(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("replays 20,000 jobs: set WAITCAST_LONG=1")
@@ -229,7 +230,7 @@ func TestQuietEngine(t *testing.T) {
 	}
 }
 
-// alarmsOf returns the alarms of a queue; "" is the whole.
+// alarmsOf returns the alarms of a queue, or of all jobs for "".
 func alarmsOf(all []ensemble.Drift, queue string) [4]int {
 	for _, d := range all {
 		if d.Queue == queue {
@@ -239,7 +240,8 @@ func alarmsOf(all []ensemble.Drift, queue string) [4]int {
 	return [4]int{}
 }
 
-// TestNews: what is told of pools, limits and queues is news where it changes by much; in its queue, and in the whole.
+// TestNews proves that reports of pools, limits and queues are changes if the values change by much, both in their
+// queue and for all jobs.
 func TestNews(t *testing.T) {
 	e := quick(t, Config{})
 	id, now := uint64(0), 1e9
@@ -305,8 +307,8 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestRestoredAfterChange: an engine that is restored while trees are trained after a change goes on, to the last bit,
-// as one that was not disturbed, and views answer as submissions.
+// TestRestoredAfterChange proves that an engine that is restored while trees are trained after a change continues to
+// the last bit like an undisturbed one, and that views answer like submissions.
 func TestRestoredAfterChange(t *testing.T) {
 	cfg := Config{Growth: 5}
 	plain, e := quick(t, cfg), quick(t, cfg)
@@ -354,11 +356,14 @@ func TestRestoredAfterChange(t *testing.T) {
 	}
 }
 
-// TestTrainsAfterChange: after a change trees are trained when there are 200 waits since then, 400, 800, and so on,
-// until a part of the rows is sooner.
+// TestTrainsAfterChange proves that after a change trees are trained at 200 waits since then, 400, 800, and so on,
+// until the usual growth of the rows comes sooner.
 func TestTrainsAfterChange(t *testing.T) {
 	l := training.NewLearner(training.Config{Growth: .1})
-	l.Rows, l.Seen, l.Trained = make([][]float32, 10_000), 10_000, 9_900
+	for range 10_000 {
+		l.Rows.Append([]float32{1})
+	}
+	l.Seen, l.Trained = 10_000, 9_900
 	l.Changed(0)
 	var got []int
 	for range 5 {
@@ -370,7 +375,7 @@ func TestTrainsAfterChange(t *testing.T) {
 	}
 }
 
-// TestWeights: a row before a change counts half of one after it, one before two a quarter.
+// TestWeights proves that a row before a change counts half of one after it, and one before two changes a quarter.
 func TestWeights(t *testing.T) {
 	if w := training.Weights(6, 106, 0, nil); w != nil {
 		t.Errorf("without a change: %v", w)
@@ -379,7 +384,7 @@ func TestWeights(t *testing.T) {
 		want) {
 		t.Errorf("got %v, want %v", w, want)
 	}
-	// and with a half-life of two waits the newest but two half of the newest
+	// with a half-life of two waits, the row two before the newest one also counts half
 	if w, want := training.Weights(5, 105, 2, []int{102}), []float64{.125, math.Sqrt2 / 8, .5, math.Sqrt2 / 2,
 		1}; !slices.EqualFunc(w, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-15 }) {
 		t.Errorf("got %v, want %v", w, want)

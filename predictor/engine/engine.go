@@ -6,7 +6,9 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/waitcast/waitcast/cluster/fairshare"
 	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/boost"
@@ -19,54 +21,63 @@ import (
 
 // Config has the settings of an Engine. The zero value of a field means its default.
 type Config struct {
-	// Capacity is the number of processors; 0: it is estimated from how many were in use for how long.
+	// Capacity is the number of processors; if it is 0, it is estimated from use.
 	Capacity int
-	// Policy is by which jobs are started where PolicyKnown and no pool is told another, else it is learnt; Order is
-	// the queues, the one preferred most first, for policies by priority where the jobs' priorities are not told.
+	// Policy is the scheduling policy of pools without a configured one. It is used only if PolicyKnown is set, else
+	// the policy is learnt. Order lists the queues, most preferred first, for priority policies if the jobs' own
+	// priorities are unknown.
 	Policy      forward.Policy
 	PolicyKnown bool
 	Order       []string
-	// Levels are the quantile levels that are forecast, in order.
+	// Levels are the quantile levels of forecasts, in rising order.
 	Levels []float64
-	// Rows is how many of the newest waits the trees are trained on, 60,000 by default.
+	// Rows is the number of newest waits on which trees are trained, 60,000 by default.
 	Rows int
-	// First is after how many waits the trees are trained first, 300 by default; Growth by what part of the rows they
-	// must have grown to be trained again, .1 by default.
+	// First is the number of waits after which trees are first trained, 300 by default. Growth is the relative growth
+	// of the rows after which they are trained again, 0.1 by default.
 	First  int
 	Growth float64
 	// Every is the number of waits after which trees are trained again, for experiments; 0: by Growth, and sooner after
 	// a change.
 	Every int
-	// HalfLife is after how many newer waits a row counts half; 0: never.
+	// HalfLife is the number of newer waits after which a row counts half; 0 means never.
 	HalfLife float64
 	// Recent has the settings of the second set of trees, see training.Recent; 30,000 rows with a half-life of 8,000 by
 	// default.
 	Recent training.Recent
-	// Resolution is that of the log's waits in seconds, 1 by default.
+	// Resolution is the resolution of the log's waits in seconds, 1 by default.
 	Resolution float64
-	// Steady learns at one pace: changes are counted as ever, see Drift, but nothing is forgotten faster after one.
+	// If Steady is true, the engine learns at a constant rate: changes are still counted (see Drift), but have no
+	// effect.
 	Steady bool
 	// Rate is the step of the correction, see conformal.Config.
 	Rate float64
 	Cold float64
-	// Downey asks Downey's predictors too: they cost a millisecond behind a hundred waiting jobs.
+	// Downey enables Downey's predictors, which take about 1 ms with a hundred waiting jobs.
 	Downey bool
-	// Synchronous trains and simulates while the caller waits, with every core; else both are done in the background,
-	// with all cores but one, and with that too while the caller has to wait for them. The forecasts are the same.
+	// If Synchronous is true, training and simulation run while the caller waits, on all cores. Else both run in the
+	// background on all cores but one, and on that one too while the caller waits for them. The forecasts are the same.
 	Synchronous bool
-	// Cores is how many processors there are for the engine and its caller, runtime.GOMAXPROCS by default. It changes
-	// no forecast.
+	// Cores is the number of processors for the engine and its caller, runtime.GOMAXPROCS by default. It does not
+	// change forecasts.
 	Cores int
-	// Prior is the simulation's errors elsewhere, which forecasts start from; by default those of all logs at hand.
+	// Prior has the errors of the simulation on other clusters, from which forecasts start; by default those of all
+	// logs in the package.
 	Prior *ensemble.Prior
-	// Without names the groups of features that are unknown (NaN) in all rows, see FeatureGroups: for experiments.
+	// Without lists groups of features to set to unknown (NaN) in all rows, see FeatureGroups; for experiments.
 	Without []string
-	// WithoutExperts names the experts that forecasts are not combined from, see ensemble.Names: for experiments.
+	// WithoutExperts lists experts to leave out of the combination, see ensemble.Names; for experiments.
 	WithoutExperts []string
-	// Oracle returns the true runtime, in seconds, of a job that runs, by its id: features then show what it would gain
-	// to know it. For research; no configuration of the product sets it, and it is not saved.
+	// Oracle returns the true runtime, in seconds, of a running job by its id, to measure the gain of knowing it. It is
+	// for research only: no configuration of the product sets it, and it is not saved.
 	Oracle func(id uint64) float64
-	// Trees has the settings of their training.
+	// Users is the maximum number of users that are remembered, and of pairs of user and queue whose runs are, 8192 by
+	// default. Of those without a waiting or running job, the least recently seen are forgotten.
+	Users int
+	// ForgetAfter is the event time without a job after which a user, or the runs of a user in a queue, are forgotten;
+	// 0 means never.
+	ForgetAfter time.Duration
+	// Trees has the settings of the training of trees.
 	Trees boost.Params
 }
 
@@ -99,34 +110,37 @@ func (c *Config) training() training.Config {
 	}
 }
 
-// Engine follows one cluster. It is not safe for concurrent use; the views that it gives are. Close ends what it does
-// in the background.
+func (c *Config) memory() track.Memory {
+	return track.Memory{Users: c.Users, Age: c.ForgetAfter.Seconds()}
+}
+
+// Engine follows one cluster. It is not safe for concurrent use; its views are. Close ends background work.
 type Engine struct {
 	cfg      Config
 	features *features
 	median   int // the level nearest .5
 	events   uint64
 	replay   replay
-	// withoutRow is how many waits were learnt of jobs without a row of features.
+	// withoutRow is the number of learnt waits of jobs without a row of features.
 	withoutRow int
 
 	tracker *track.Tracker
 
 	learner   *training.Learner
 	pools     *pools.Machine
-	heads     *headLaws // nil where they are not asked
+	heads     *headLaws // nil if they are not used
 	ensemble  *ensemble.Ensemble
 	scratch   scratch
-	scratches *sync.Pool // of *scratch, for views
+	scratches *sync.Pool // a pool of *scratch, for views
 
-	savedBytes int // the length of what was saved last
+	savedBytes int // the length of the last saved state
 }
 
-// submitWorkers is the most cores that play the futures of one submission: what more would take is small beside what
-// handing it over costs.
+// submitWorkers is the maximum number of cores that simulate the futures of one submission; with more, the overhead
+// would exceed the gain.
 const submitWorkers = 4
 
-// New returns an engine that has seen nothing. The error names what is wrong with the configuration.
+// New returns an engine without events. The error names the invalid part of the configuration.
 func New(cfg Config) (*Engine, error) {
 	cfg = cfg.withDefaults()
 	features, err := newFeatures(cfg.Without, cfg.Oracle)
@@ -138,7 +152,7 @@ func New(cfg Config) (*Engine, error) {
 	}
 	e := &Engine{
 		scratches: &sync.Pool{},
-		cfg:       cfg, features: features, tracker: track.NewTracker(cfg.Levels, cfg.Capacity),
+		cfg:       cfg, features: features, tracker: track.NewTracker(cfg.Levels, cfg.Capacity, cfg.memory()),
 		learner: training.NewLearner(cfg.training()),
 	}
 	e.scratch.Workers = min(cfg.Cores, submitWorkers)
@@ -172,57 +186,76 @@ func New(cfg Config) (*Engine, error) {
 
 // Forecast has the experts' forecasts of a wait, and the served one.
 type Forecast struct {
-	// Quantiles are the served ones in seconds, in the order of the levels: rising, at least 0; nil if no forecast is
-	// possible yet.
+	// Quantiles are the served quantiles in seconds, in the order of the levels: rising, at least 0; nil if no forecast
+	// is possible yet.
 	Quantiles []float64
-	// Experts holds each expert's quantiles in seconds, by the number of the expert (ensemble.Names); nil for one that
+	// Experts has each expert's quantiles in seconds, by the number of the expert (ensemble.Names); nil for one that
 	// has no forecast.
 	Experts [][]float64
 	// Combined are the quantiles before they are corrected.
 	Combined []float64
-	// Basis is the expert that the forecast mostly rests on: "trees", "linear", "simulation", "recent" or "limits", any
-	// other only if these have none; empty if no forecast is possible.
+	// Basis is the name of the main expert behind the forecast: "trees", "linear", "simulation", "recent" or "limits",
+	// another one only if these have no forecast; empty if no forecast is possible.
 	Basis string
-	// Learnt is how many waits had been learnt, Similar how many of them of jobs of the same queue and size class.
+	// Learnt is the number of waits learnt before, Similar the number of those from jobs of the same queue and size
+	// class.
 	Learnt, Similar int
-	// JobsAhead and ProcsAhead are the jobs that compete for the pool's processors and go before the request, and what
-	// they ask for; Free is what the pool has free, and Needed how many more processors must become free for the
-	// request and all ahead of it.
+	// JobsAhead is the number of competing jobs that go before the request, ProcsAhead the sum of their requested
+	// processors. Free is the number of free processors of the pool, Needed how many more must become free for the
+	// request and all jobs ahead of it.
 	JobsAhead, ProcsAhead, Free, Needed int
-	// SimulationAge is how old the simulation is that was looked up, in seconds; 0 where the request was played itself,
-	// NaN where there is none.
+	// SimulationAge is the age of the looked-up simulation in seconds; 0 if the request itself was simulated, NaN
+	// without a simulation.
 	SimulationAge float64
-	// Blocked has the quantiles, in seconds, of the part of the simulated wait for which limits on what runs at once
-	// keep the request from starting; nil where no limit holds for it. Kept is the limit that does so now, nil for
-	// none.
-	Blocked []float64
-	Kept    *pools.Kept
+	// Blocked has the quantiles, in seconds, of the part of the wait for which limits on running jobs keep the request
+	// from starting, and Eligible those of the rest; both are nil if no limit applies, so that no part is blocked. Each
+	// is at most the served wait. Kept is the limit that keeps it now, nil for none.
+	Blocked, Eligible []float64
+	Kept              *pools.Kept
+	// begins (there is a future begin time), waitsForOthers, keptSoon and mostlyBlocked are further inputs of Cause.
+	begins, waitsForOthers, keptSoon, mostlyBlocked bool
+	// Nodes is true if the simulation includes nodes with their resources other than processors. NoRoom is true if jobs
+	// are placed on nodes and no nodes have room for the request now, by the time limits.
+	Nodes, NoRoom bool
 }
 
-// pendingForecast is the forecast made at a submission; answers, groups and the row are kept until the wait is known.
+// pendingForecast is the forecast made at a submission; its answers, groups and row are kept until the wait is known.
 type pendingForecast struct {
 	Forecast
 	track.PendingForecast
-	kinds    []string // the groups of the correction
+	kinds    []string  // the groups of the correction
+	learnt   []float64 // the quantiles for learning; the served ones may be later, see notBefore
 	features expertFeatures
 }
 
-// Close waits for what is done in the background, and ends a training. The engine can still be saved, but not be used
-// further.
+// Close waits for background work, and ends a training. Afterwards the engine can still be saved, but not be used
+// otherwise.
 func (e *Engine) Close() {
 	e.learner.Close()
 	e.pools.Close()
 }
 
-// SetPool sets the pool of a queue from now on; the zero PoolConfig lets it be learned.
+// SetPool sets the pool of a queue from now on; with the zero PoolConfig the pool is learned.
 func (e *Engine) SetPool(queue string, p pools.PoolConfig) { e.pools.SetPool(queue, p) }
 
-// SetLimits sets the limits on what runs at once that hold from now on; nil for none.
+// SetLimits sets the limits on running jobs from now on; nil for none.
 func (e *Engine) SetLimits(s *joblimits.Set) {
 	e.tracker.SetLimits(s)
 	e.pools.TouchAll()
 }
 
+// SetPriorities sets, at an instant, the rules by which priorities of waiting jobs change from now on; nil for none.
+func (e *Engine) SetPriorities(now float64, p *fairshare.Priorities) {
+	if now = math.Min(now, track.Farthest); !(now >= e.tracker.Clock) {
+		now = math.Max(e.tracker.Clock, -track.Farthest)
+	}
+	e.pools.SetPriorities(now, p)
+}
+
 // SetOutages sets all outages of a pool, by the name in PoolConfig, in place of those set before. Impossible ones are
 // left out.
 func (e *Engine) SetOutages(name string, outages []pools.Outage) { e.pools.SetOutages(name, outages) }
+
+// SetNodes sets the nodes of a pool, by the name in PoolConfig; nil if unknown. Simulations place jobs on nodes if a
+// resource other than processors may run short.
+func (e *Engine) SetNodes(name string, n *pools.Nodes) { e.pools.SetNodes(name, n) }

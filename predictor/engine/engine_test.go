@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A view answers, to the last bit, as a submission at its instant is answered: also after the engine went on, when it
-// was saved and restored, and from several goroutines.
+// TestViewIsTheSubmission proves that a view answers to the last bit like a submission at its instant. This also holds
+// after the engine has continued, after the view was saved and restored, and from several goroutines.
 func TestViewIsTheSubmission(t *testing.T) {
 	for _, downey := range []bool{false, true} {
 		e := quick(t, Config{Downey: downey})
@@ -81,8 +81,8 @@ func TestViewIsTheSubmission(t *testing.T) {
 	}
 }
 
-// A restored engine goes on, to the last bit, as one that was not disturbed, wherever it is saved: also while trees are
-// trained.
+// TestRestoredEngineGoesOn proves that a restored engine continues to the last bit like an undisturbed one, wherever it
+// is saved, also while trees are trained.
 func TestRestoredEngineGoesOn(t *testing.T) {
 	all := happenings(2, 1200)
 	for _, downey := range []bool{false, true} {
@@ -116,8 +116,8 @@ func TestRestoredEngineGoesOn(t *testing.T) {
 	}
 }
 
-// The same events give the same forecasts, whether trees are trained in the background or not, and whether or not views
-// are taken.
+// TestBackgroundAndViewsChangeNothing proves that the same events give the same forecasts, whether trees are trained in
+// the background or not, and whether or not views are taken.
 func TestBackgroundAndViewsChangeNothing(t *testing.T) {
 	a, b := quick(t, Config{Synchronous: true}), quick(t, Config{})
 	for i, h := range happenings(3, 1000) {
@@ -132,7 +132,8 @@ func TestBackgroundAndViewsChangeNothing(t *testing.T) {
 	}
 }
 
-// A submission that is told late is forecast as from its instant, and then is as if it had been there since.
+// TestLateSubmission proves that a submission that is reported late is forecast as of its instant, and then counts as
+// if it had been known since.
 func TestLateSubmission(t *testing.T) {
 	e := quick(t, Config{})
 	var last happening
@@ -155,14 +156,14 @@ func TestLateSubmission(t *testing.T) {
 		t.Errorf("the late one has place %d, a later submission %d", i, k)
 	}
 	before := e.learner.Seen
-	e.Start(at+12, 9000, true) // it had started before it was told
+	e.Start(at+12, 9000, true) // it had started before it was reported
 	if s := e.tracker.Queues["long"].Of(track.SizeClass(5)); e.learner.Seen != before+1 ||
 		s.LastWait != waittime.Log(12) {
 		t.Errorf("learnt a wait of %v s, want 12", waittime.Unlog(s.LastWait))
 	}
 }
 
-// What is not known yet changes no forecast: with another future the earlier forecasts are the same.
+// TestNoLeak proves that the future changes no forecast: with another future the earlier forecasts are the same.
 func TestNoLeak(t *testing.T) {
 	all := happenings(5, 600)
 	a, b := quick(t, Config{}), quick(t, Config{})
@@ -178,8 +179,8 @@ func TestNoLeak(t *testing.T) {
 			t.Fatalf("event %d: %+v and %+v", i, x, y)
 		}
 	}
-	// A start at the very instant of a submission is not known at it: with the start told after it, or never, it is
-	// forecast alike.
+	// A start at the instant of a submission is not known to that submission: whether the start is reported later or
+	// never, the forecast is the same.
 	c, d := quick(t, Config{}), quick(t, Config{})
 	for _, e := range []*Engine{c, d} {
 		e.Submit(100, 1, track.Request{Procs: 4})
@@ -194,7 +195,8 @@ func TestNoLeak(t *testing.T) {
 	}
 }
 
-// While nothing is known nothing is said, and what a forecast rests on grows with what was learnt.
+// TestColdStart proves that an engine without knowledge gives no forecast, and that the basis of a forecast improves
+// with what was learnt.
 func TestColdStart(t *testing.T) {
 	e := quick(t, Config{})
 	if f := e.View(0).Forecast(&track.Request{Procs: 1}); f.Quantiles != nil || f.Basis != "" || f.Learnt != 0 {
@@ -221,8 +223,8 @@ func TestColdStart(t *testing.T) {
 	}
 }
 
-// A held job does not compete, but is its user's; a request that never fits has no simulation; outages take processors
-// away.
+// TestHeldAndAway proves that a held job does not compete but counts as its user's, that a request that never fits has
+// no simulation, and that outages take processors away.
 func TestHeldAndAway(t *testing.T) {
 	e := quick(t, Config{Capacity: 10})
 	e.SetPool("q", pools.PoolConfig{Name: "p", Procs: 10, PolicyKnown: true})
@@ -254,7 +256,7 @@ func TestHeldAndAway(t *testing.T) {
 	}
 }
 
-// savableView is a view that is restored by an engine.
+// savableView is a view that an engine restores.
 type savableView struct {
 	e *Engine
 	*View
@@ -268,9 +270,8 @@ func (v *savableView) UnmarshalBinary(data []byte) error {
 	return err
 }
 
-// TestSavedState proves that saved engines and views come back to the same bytes; that they are refused, and leave what
-// was there, where they are damaged, of another version or of another configuration; and that a view that no engine
-// made is neither asked nor saved.
+// TestSavedState proves that saved engines and views come back to the same bytes. Damaged ones, and those of another
+// version or configuration, are refused and change nothing. A view that no engine made can neither be asked nor saved.
 func TestSavedState(t *testing.T) {
 	e := quick(t, Config{})
 	for _, h := range happenings(7, 300) {
@@ -293,7 +294,7 @@ func TestSavedState(t *testing.T) {
 	}
 }
 
-// The sampled law is the law it was taken from.
+// TestSampledLaw proves that the sampled law equals its original.
 func TestSampledLaw(t *testing.T) {
 	e := quick(t, Config{})
 	for _, h := range happenings(8, 200) {
@@ -307,7 +308,7 @@ func TestSampledLaw(t *testing.T) {
 			for _, u := range []float64{0, 1e-6, .1, .5, .9, .999, 1} {
 				a, b := want.Residual(age, u), got.Residual(age, u)
 				near := math.Abs(a-b) <= 1e-2*(1+a+age*1e-3)
-				// where hardly any job ends a quantile says little
+				// where hardly any job ends, a quantile is not exact
 				alike := math.Abs(want.Survival(age+b)/want.Survival(age)-(1-u)) < 1e-3
 				if !(b >= 0) || !near && !alike {
 					t.Errorf("limit %v, age %v, u %v: %v, want %v", limit, age, u, b, a)
@@ -317,8 +318,8 @@ func TestSampledLaw(t *testing.T) {
 	}
 }
 
-// TestFeatureGroups proves that each group of features writes as many values as it has names, and nothing but NaN where
-// it is left out, that names are unique, and that a row, of which tens of thousands are kept, is made in one piece.
+// TestFeatureGroups proves that each group of features writes as many values as it has names, and only NaN if it is
+// left out, and that names are unique. A row is allocated in one piece, because tens of thousands are kept.
 func TestFeatureGroups(t *testing.T) {
 	e := quick(t, Config{First: 1e9})
 	defer e.Close()
@@ -326,7 +327,7 @@ func TestFeatureGroups(t *testing.T) {
 		h.tell(e)
 	}
 	r := track.Request{Queue: "short", User: "u1", Procs: 3, Limit: 600}
-	for i := range 40 { // that have waited: a clock of their limit class needs twenty
+	for i := range 40 { // jobs that have waited: a clock of their limit class needs twenty
 		at, id := e.tracker.Clock+10, uint64(10_000+i)
 		e.Submit(at, id, r)
 		e.Start(at+3000, id, true)
@@ -368,8 +369,8 @@ func TestFeatureGroups(t *testing.T) {
 	}
 }
 
-// TestUnknownFeatureGroup proves that a group that does not exist is refused, and that state is of the groups that it
-// was saved with.
+// TestUnknownFeatureGroup proves that an unknown group is refused, and that saved state requires the groups with which
+// it was saved.
 func TestUnknownFeatureGroup(t *testing.T) {
 	if _, err := New(Config{Without: []string{"user", "nonsense"}}); err == nil ||
 		!strings.Contains(err.Error(), `"nonsense"`) {
@@ -391,8 +392,8 @@ func TestUnknownFeatureGroup(t *testing.T) {
 	check(t, quick(t, Config{First: 40, Without: []string{"ages", "user"}}).UnmarshalBinary(data))
 }
 
-// TestCapacityBoundsLearntPools: pools that are learnt have at most the processors of the machine where these are told,
-// and where they are not at most what was used.
+// TestCapacityBoundsLearntPools proves that learnt pools have at most the processors of the machine if these are
+// reported, and otherwise at most those that were used.
 func TestCapacityBoundsLearntPools(t *testing.T) {
 	for capacity, want := range map[int]int{0: 64, 40: 40} { // the histories' machine has 64
 		e := quick(t, Config{Capacity: capacity})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"slices"
 
 	"github.com/waitcast/waitcast/job/waittime"
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
@@ -9,10 +10,11 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// tick advances the time to an instant, and returns it: time never goes back, and NaN is the last instant again.
+// tick advances the time to an instant and returns the time. Time never goes back, and NaN leaves it unchanged.
 func (e *Engine) tick(now float64) float64 {
-	if now > e.tracker.Clock { // false for NaN
+	if before := e.tracker.Clock; now > before { // false for NaN
 		e.tracker.Clock = math.Max(-track.Farthest, math.Min(now, track.Farthest))
+		e.tracker.Expire(before)
 		e.pools.Advance(e.tracker.Clock)
 	}
 	if math.IsInf(e.tracker.Clock, -1) {
@@ -21,7 +23,7 @@ func (e *Engine) tick(now float64) float64 {
 	return e.tracker.Clock
 }
 
-// done ends an event of a pool's: what comes into force after so many events does so now, before anything is asked.
+// done ends an event of a pool: results that are due after a number of events take effect now, before any forecast.
 func (e *Engine) done(p *pools.Pool) {
 	e.events++
 	e.checkCapacity(p)
@@ -31,8 +33,8 @@ func (e *Engine) done(p *pools.Pool) {
 	e.ensemble.RefreshTemplate(len(e.tracker.InOrder)+track.SizeClasses/2, e.tracker.Clock, e.events, e.learner.Seen)
 }
 
-// Submit records a submission and returns its forecast. A job of that id that waits or runs is lost. The forecast is
-// the zero Forecast where a plan has none for the submission, see Replay.
+// Submit records a submission and returns its forecast. An existing waiting or running job with this id counts as lost.
+// The forecast is the zero Forecast if a replay plan has none for the submission, see Replay.
 func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	e.Lost(now, id)
 	now = e.tick(now)
@@ -46,15 +48,19 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	g.keepRow(&e.scratch)
 	e.enter(now, now, id, r, g)
 	e.observe(v, id, &r)
-	return g.Forecast
+	return g.delayed(r.Delay(now))
 }
 
-// SubmitAt records a submission that comes late, because the job's size or queue became known only at now: it is
-// forecast from the view of its instant, which was kept, and is then as one that has waited since. It may have started
-// meanwhile; Start records that afterwards.
+// SubmitAt records a late submission of a job whose size or queue became known only at now. It is forecast from the
+// kept view of its instant, and is then like a job that has waited since. It may have started meanwhile; call Start
+// afterwards to record that.
 func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Request) Forecast {
 	if v == nil {
 		return e.Submit(now, id, r)
+	}
+	var earlier *View
+	if v.plain != nil {
+		v, earlier = v.plain, v
 	}
 	e.Lost(now, id)
 	now = e.tick(now)
@@ -66,21 +72,46 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 	if e.submitInPlan(submitted, now, id, r, func() *View { return v }) {
 		return Forecast{}
 	}
-	g := v.newPendingForecast(&r, true)
+	g := v.withLinked(e.tracker, &r).newPendingForecast(&r, true)
 	e.enter(submitted, now, id, r, g)
 	e.observe(v, id, &r)
-	return g.Forecast
+	if earlier != nil {
+		g = earlier.withLinked(e.tracker, &r).newPendingForecast(&r, false)
+	}
+	return g.delayed(r.Delay(submitted))
 }
 
-// observe notes the pool of a submission as it was before it, to learn the order of starts.
+// WithEarlier returns a view in which further jobs wait: those that were submitted by an instant but became known only
+// after the view was made. It is for the forecast of the job with the given id, which is submitted to a queue by
+// SubmitAt.
+func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string) *View {
+	if v == nil || v.entered == e.tracker.Entered {
+		return v
+	}
+	earlier := slices.DeleteFunc(e.tracker.EnteredAfter(v.entered), func(j *track.Job) bool {
+		return j.Submit > submitted || j.ID|1 == id|1 || !v.SamePool(j.Queue, queue)
+	})
+	beside := v.poolOf(queue).Beside(earlier)
+	if len(beside) == 0 {
+		return v
+	}
+	w := *v
+	w.plain, w.beside, w.memo = v, beside, nil
+	return &w
+}
+
+// observe records the state of the pool before a submission, to learn the order of starts.
 func (e *Engine) observe(v *View, id uint64, r *track.Request) {
 	e.pools.Submitted(v.Instant, id, v.poolOf(r.Queue), v.resolve(r).ranked())
 }
 
-// enter adds a job that waits since it was submitted. Without a forecast its start teaches facts only.
+// enter adds a job that has been waiting since its submission. Without a forecast only facts are learnt from its start.
+// Nothing is learnt from a job with a future begin time, because it does not wait for processors.
 func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pendingForecast) {
+	later := r.Delay(submitted) > 0
+	r.Begin = 0
 	j := e.tracker.Enter(id, submitted, r, e.queue(r.Queue))
-	if j.FactsOnly = g == nil; !j.FactsOnly {
+	if j.FactsOnly = g == nil && !later; g != nil && !later {
 		e.follow(j, g)
 	}
 	e.tracker.Wait(j)
@@ -93,10 +124,10 @@ func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pe
 // follow keeps a forecast until its outcome is known.
 func (e *Engine) follow(j *track.Job, g *pendingForecast) {
 	if g.Quantiles != nil {
-		e.ensemble.Served(j.ID, j.Submit, g.kinds, g.Combined, g.Quantiles)
+		e.ensemble.Served(j.ID, j.Submit, g.kinds, g.Combined, g.learnt)
 	}
-	g.Said = logAll(g.Quantiles)
-	pending := g.PendingForecast // a copy: the rest of the forecast is not needed any more
+	g.Said = logAll(g.learnt)
+	pending := g.PendingForecast // a copy, so that the rest of the forecast is freed
 	j.Pending = &pending
 	if len(g.Experts) > ensemble.Simulation && g.Experts[ensemble.Simulation] != nil {
 		said := waittime.Log(g.Experts[ensemble.Simulation][e.median])
@@ -105,7 +136,7 @@ func (e *Engine) follow(j *track.Job, g *pendingForecast) {
 	}
 }
 
-// queue returns the queue of a name. A new one is news to those who look for changes.
+// queue returns the queue of a name. A new queue is reported to the detector of changes.
 func (e *Engine) queue(name string) *track.Queue {
 	q, fresh, forgotten := e.tracker.Queue(name)
 	for _, name := range forgotten {
@@ -113,28 +144,28 @@ func (e *Engine) queue(name string) *track.Queue {
 	}
 	if fresh {
 		q.Pool = e.pools.NumberOf(name)
-		if e.learner.Models != nil { // before, all are new
+		if e.learner.Models != nil { // before the first training, all queues are new
 			e.ensemble.QueueAppeared(name)
 		}
 	}
 	return q
 }
 
-// compete puts a job among those that compete.
+// compete adds a job to the competing ones.
 func (e *Engine) compete(now float64, j *track.Job) {
 	e.tracker.Compete(j)
 	e.pools.LearnSubmit(now, j)
 	e.pools.Touch(j.QueueState)
 }
 
-// retire takes a job from those that compete.
+// retire removes a job from the competing ones.
 func (e *Engine) retire(j *track.Job, to track.JobState) {
 	e.tracker.Retire(j, to)
 	e.pools.Touch(j.QueueState)
 }
 
-// Hold records that a waiting job does not compete for now: it is held, blocked or not eligible yet; or what is known
-// of that of one that is held.
+// Hold records that a waiting job does not compete for now: it is held, blocked or not eligible yet. For a job that is
+// held already it updates the reason.
 func (e *Engine) Hold(now float64, id uint64, h track.Hold) {
 	now = e.tick(now)
 	if h.Until = math.Min(h.Until, track.Farthest); !(h.Until > 0) {
@@ -175,7 +206,7 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 	e.pools.LearnEvent(pools.StartEvent, now, j)
 	e.retire(j, track.Running)
 	j.UserState.Waiting.Add(j, -1)
-	j.Start = math.Max(at, j.Submit) // a start that is told late was when it was
+	j.Start = math.Max(at, j.Submit) // a late report of a start has the true time
 	e.pools.LearnStart(now, j)
 	e.run(now, j)
 	e.ensemble.Advance(now)
@@ -196,14 +227,14 @@ func (e *Engine) Start(now float64, id uint64, learn bool) {
 	e.done(e.pools.At(j.QueueState))
 }
 
-// run puts a job among those that run.
+// run adds a job to the running ones.
 func (e *Engine) run(now float64, j *track.Job) {
 	e.tracker.Run(now, j)
 	e.pools.TouchLimited(j)
 	e.pools.Started(j.QueueState)
 }
 
-// learnFacts learns from a wait what needs no forecast, and returns its logarithm.
+// learnFacts learns those facts from a wait that need no forecast, and returns the logarithm of the wait.
 func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 	wait := now - j.Submit
 	z := waittime.Log(wait)
@@ -213,7 +244,7 @@ func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 	return z
 }
 
-// learnt returns how many waits have been learnt from.
+// learnt returns the number of waits that have been learnt from.
 func (e *Engine) learnt() int { return e.learner.Seen + e.withoutRow }
 
 // learn learns from a wait.
@@ -233,7 +264,7 @@ func (e *Engine) learn(now float64, j *track.Job) {
 	e.ensemble.Learn(j.Queue, j.Pending, row, z)
 }
 
-// stop takes a job from those that run.
+// stop removes a job from the running ones.
 func (e *Engine) stop(j *track.Job, to track.JobState) {
 	e.tracker.Stop(j, to)
 	e.pools.TouchLimited(j)
@@ -261,6 +292,8 @@ func (e *Engine) End(now float64, id uint64) {
 	}
 	e.tracker.Ended(now, j)
 	j.UserState.Used(now, j)
+	e.pools.TouchUser(j)
+	e.pools.Used(now, j)
 	e.stop(j, track.Left)
 	e.forget(j)
 }
@@ -273,7 +306,7 @@ func (e *Engine) Gone(now float64, id uint64) {
 	}
 }
 
-// drop takes out a job that waits.
+// drop removes a waiting job.
 func (e *Engine) drop(now float64, j *track.Job) {
 	e.pools.LearnEvent(pools.EndEvent, now, j)
 	e.retire(j, track.Left)
@@ -285,7 +318,7 @@ func (e *Engine) drop(now float64, j *track.Job) {
 	e.forget(j)
 }
 
-// Lost records that a waiting or running job is gone, and that its lifetime is unknown.
+// Lost records that a waiting or running job is gone with an unknown lifetime.
 func (e *Engine) Lost(now float64, id uint64) {
 	j := e.tracker.Jobs[id]
 	if j == nil {
@@ -298,12 +331,13 @@ func (e *Engine) Lost(now float64, id uint64) {
 	}
 	e.pools.LearnEvent(pools.EndEvent, now, j)
 	e.tracker.Laws.Lost(int64(id))
+	e.pools.Used(now, j)
 	e.stop(j, track.Left)
 	e.forget(j)
 }
 
-// Requeued records that a running job waits again. It waits since it was submitted first; its next start is not learnt
-// from.
+// Requeued records that a running job waits again. Its wait counts from its first submission; its next start is not
+// learnt from.
 func (e *Engine) Requeued(now float64, id uint64) {
 	now = e.tick(now)
 	j := e.tracker.Jobs[id]
@@ -312,11 +346,13 @@ func (e *Engine) Requeued(now float64, id uint64) {
 	}
 	e.pools.LearnEvent(pools.EndEvent, now, j)
 	e.tracker.Laws.Lost(int64(id))
+	j.NodeNames = ""
+	e.pools.Used(now, j)
 	e.stop(j, track.Held)
 	for _, l := range [...]*track.SubmissionQueue{
 		&e.tracker.Line, &j.QueueState.Line, &j.QueueState.Of(j.SizeClass).Waiting, &j.UserState.Line,
 	} {
-		l.Remove(j) // where it was not passed over yet
+		l.Remove(j) // unless it was passed over already
 	}
 	j.UserState.Waiting.Add(j, 1)
 	j.UserState.Line.Push(j)
@@ -325,7 +361,17 @@ func (e *Engine) Requeued(now float64, id uint64) {
 	e.done(e.pools.At(j.QueueState))
 }
 
-// Update changes what a job asks for. The forecast of its submission stands.
+// Place records on which nodes a job runs, by their names between commas.
+func (e *Engine) Place(now float64, id uint64, nodes string) {
+	e.tick(now)
+	if j := e.tracker.Jobs[id]; j != nil && j.NodeNames != nodes {
+		j.NodeNames = nodes
+		e.pools.Touch(j.QueueState)
+		e.done(e.pools.At(j.QueueState))
+	}
+}
+
+// Update changes the request of a job. The forecast of its submission is kept.
 func (e *Engine) Update(now float64, id uint64, r track.Request) {
 	now = e.tick(now)
 	j := e.tracker.Jobs[id]
@@ -333,9 +379,12 @@ func (e *Engine) Update(now float64, id uint64, r track.Request) {
 	if j == nil || j.Request == r {
 		return
 	}
+	if r.Priority > 0 && j.Priority > 0 && r.Priority != j.Priority && j.Waits() {
+		e.pools.Reprioritized(now)
+	}
 	if only := j.Request; r.Priority != only.Priority {
-		if only.Priority = r.Priority; only == r { // schedulers change the priorities of all that wait, again and again
-			j.Priority = r.Priority
+		if only.Priority = r.Priority; only == r { // schedulers change the priorities of all waiting jobs repeatedly
+			j.Priority, j.Prioritized = r.Priority, now
 			e.tracker.Prioritize(j)
 			e.pools.Touch(j.QueueState)
 			e.done(e.pools.At(j.QueueState))
@@ -364,7 +413,7 @@ func (e *Engine) Update(now float64, id uint64, r track.Request) {
 			e.pools.LearnSubmit(now, j)
 			e.pools.LearnEvent(pools.StartEvent, now, j)
 		}
-		e.pools.Starts-- // it is no new one
+		e.pools.Starts-- // run counts a start, but this job had started already
 		e.run(now, j)
 	} else {
 		j.UserState.Waiting.Add(j, 1)

@@ -7,14 +7,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// addUnknown adds so many unknown features.
+// addUnknown adds n unknown features.
 func (r *featureRow) addUnknown(n int) {
 	for range n {
 		r.add(math.NaN())
 	}
 }
 
-// vacancy adds when the request would fit in, and what is free then.
+// vacancy adds the time at which the request would fit, and the free processors then.
 func (r *featureRow) vacancy() {
 	v := r.pool.Vacancy(r.Instant, &r.Request, &r.scratch.Scratch)
 	for _, by := range [...]pools.VacancyBy{v.ByLimits, v.ByExpected} {
@@ -34,15 +34,15 @@ func (r *featureRow) waitersBySize() {
 	r.add(w.Larger.Jobs, logOf(w.Larger.Oldest), logOf(w.Smaller.Oldest), logOf(w.Smaller.Newest), logOf(w.MeanAge))
 }
 
-// newestKind is the starts of a day that a request can be compared with.
+// newestKind has the starts of the last day with which a request can be compared.
 type newestKind struct {
 	last        *track.StartRecord // the newest one
-	submit      float64            // the latest submission of them
-	starts      float64            // of the last six hours
-	least, most float64            // waits of these, as logarithms
+	submit      float64            // the latest submission among them
+	starts      float64            // the starts of the last six hours
+	least, most float64            // the extreme waits among these, as logarithms
 }
 
-// add adds a start; recent is whether it is of the last six hours. The newest one comes first.
+// add adds a start. recent says whether the start is of the last six hours. The starts come newest first.
 func (k *newestKind) add(s *track.StartRecord, recent bool) {
 	if k.last == nil {
 		*k = newestKind{last: s, submit: s.Submit, least: s.Wait, most: s.Wait}
@@ -54,7 +54,7 @@ func (k *newestKind) add(s *track.StartRecord, recent bool) {
 	}
 }
 
-// newest is about the starts of a day that were at least as large as the request, at least as long, and both.
+// newest adds features of the last day's starts that were at least as large as the request, at least as long, or both.
 func (r *featureRow) newest() {
 	var large, long, both newestKind
 	limit := r.Limit

@@ -13,23 +13,25 @@ import (
 	"github.com/waitcast/waitcast/predictor/qbets"
 )
 
-// expertFeatures holds the outputs of experts that are features of others, on the logarithmic scale; NaN for unknown.
+// expertFeatures has the outputs of experts that are features for others, on the logarithmic scale; NaN for unknown.
 type expertFeatures struct {
 	qbetsMedian, qbetsHigh, plan float64
 	simulated                    [6]float64
-	orders                       []float64 // see pools.Facts.PlayOrders; nil where they were not played
+	orders                       []float64 // see pools.Facts.PlayOrders; nil if they were not simulated
+	shares                       []float64 // see pools.Simulated.Shares
+	blocked                      []float64 // see pools.Simulated.Blocked
 }
 
-// scratch is memory that forecasts share, one at a time.
+// scratch is memory that consecutive forecasts reuse.
 type scratch struct {
 	pools.Scratch
 	heads heads
 	row   []float32 // the features of the newest request
-	wide  []float64 // the same
-	ranks []uint16  // of them
+	wide  []float64 // the same as float64
+	ranks []uint16  // the ranks of these
 }
 
-// forecast collects the forecasts of all experts. The most informed of them is its basis. The row of features is in the
+// forecast collects the forecasts of all experts. The most informed expert is its basis. The row of features is in the
 // scratch memory, see keepRow.
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
 	j, g := v.resolve(r), unasked()
@@ -52,6 +54,8 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 		g.Experts[ensemble.LinearOnline] = unlogAll(out)
 	}
 	v.serve(j, g, w)
+	g.notBefore(g.features.blocked)
+	g.split(v.Levels, g.features.shares)
 	g.Learnt = v.learnt
 	if s := j.queue.Sizes[j.size]; s != nil {
 		g.Similar = s.Learnt
@@ -62,18 +66,19 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	return g
 }
 
-// unasked is a forecast before any expert was asked.
+// unasked returns a forecast before any expert was asked.
 func unasked() *pendingForecast {
 	nan := math.NaN()
-	return &pendingForecast{features: expertFeatures{nan, nan, nan, [6]float64{nan, nan, nan, nan, nan, nan}, nil},
+	return &pendingForecast{features: expertFeatures{qbetsMedian: nan, qbetsHigh: nan, plan: nan,
+		simulated: [6]float64{nan, nan, nan, nan, nan, nan}},
 		Forecast: Forecast{Experts: make([][]float64, ensemble.Count)}}
 }
 
-// rowReplicas is how many futures are played for a row that nothing is forecast from: on the first halves of CTC,
-// SDSC-SP2 and LANL, trees that had two thirds of their rows from so few lost nothing against those from 24.
+// rowReplicas is the number of futures that are simulated for a row without a forecast. On the first halves of CTC,
+// SDSC-SP2 and LANL, trees with two thirds of such rows were as good as with 24 futures.
 const rowReplicas = 8
 
-// rowOf collects the features of a request that is not forecast, and what they need of the experts.
+// rowOf collects the features of a request without a forecast, and the answers of experts that they need.
 func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 	j, g := v.resolve(r), unasked()
 	c.Replicas = rowReplicas
@@ -85,13 +90,14 @@ func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 	return g
 }
 
-// keepRow takes the row of features out of the scratch memory that a forecast was made with.
+// keepRow copies the row of features of a forecast out of the scratch memory.
 func (g *pendingForecast) keepRow(c *scratch) {
 	g.Row = make([]float32, len(c.row)) // slices.Clone would leave room for more: there are tens of thousands
 	copy(g.Row, c.row)
 }
 
-// basis names the expert that a forecast mostly rests on: the first that speaks, in the order of how far they see.
+// basis returns the name of the main expert behind a forecast: the first with an answer, in the order of how much they
+// know.
 func (g *pendingForecast) basis() string {
 	order := [...]int{ensemble.Trees, ensemble.Corrected, ensemble.LinearOnline, ensemble.Simulation,
 		ensemble.RecentWaits, ensemble.Limits}
@@ -110,10 +116,10 @@ func (g *pendingForecast) basis() string {
 	return ""
 }
 
-// linearLeast is from how many waits on a forecast without trees is said to rest on the linear quantiles.
+// linearLeast is the number of waits from which on the basis of a forecast without trees is the linear quantiles.
 const linearLeast = 30
 
-// askTrees asks the trees of all levels.
+// askTrees evaluates the trees of all levels.
 func (v *View) askTrees(row []float64, g *pendingForecast, c *scratch) {
 	if v.trees.Models == nil {
 		return
@@ -160,7 +166,7 @@ func (v *View) serve(j *resolvedRequest, g *pendingForecast, w *ensemble.OnlineE
 	}
 }
 
-// askBounds asks QBETS.
+// askBounds evaluates QBETS.
 func (v *View) askBounds(j *resolvedRequest, g *pendingForecast) {
 	out := make([]float64, len(v.Levels))
 	for i, level := range v.Levels {
@@ -186,7 +192,7 @@ func (v *View) askBounds(j *resolvedRequest, g *pendingForecast) {
 	g.Experts[ensemble.QbetsBound] = out
 }
 
-// askRecent asks what the newest waits of such jobs were, and the user's last.
+// askRecent adds the quantiles of the newest waits of similar jobs, and the user's last wait.
 func (v *View) askRecent(j *resolvedRequest, g *pendingForecast) {
 	if s := j.queue.Sizes[j.size]; s != nil && len(s.Lately) > 0 {
 		out := make([]float64, len(v.Levels))
@@ -200,7 +206,7 @@ func (v *View) askRecent(j *resolvedRequest, g *pendingForecast) {
 	}
 }
 
-// askFuture plays the pool forward, or looks up what was played of a large one.
+// askFuture simulates the pool, or looks up the simulation of a large one.
 func (v *View) askFuture(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	f := v.poolOf(j.Queue)
 	ranked := j.ranked()
@@ -212,15 +218,18 @@ func (v *View) askFuture(j *resolvedRequest, g *pendingForecast, c *scratch) {
 		return
 	}
 	g.Experts[ensemble.Simulation], g.features.simulated = slices.Clone(s.Quantiles), s.Features
-	g.features.orders, g.Blocked = s.Orders, slices.Clone(s.Blocked)
-	g.Kept = f.KeptByLimit(v.Instant, ranked)
+	g.features.orders, g.features.shares, g.features.blocked = s.Orders, s.Shares, s.Blocked
+	g.Blocked = slices.Clone(s.Blocked)
+	g.keptSoon = s.KeptSoon
+	g.waitsForOthers = f.WaitsForOthers(ranked)
+	g.Kept, g.Nodes, g.NoRoom = s.Kept, s.Nodes, s.NoRoom
 	if !math.IsNaN(s.Plan) {
 		g.Experts[ensemble.Limits] = slices.Repeat([]float64{s.Plan}, len(v.Levels))
 		g.features.plan = waittime.Log(s.Plan)
 	}
 }
 
-// askHeads asks Downey's methods.
+// askHeads evaluates Downey's methods.
 func (v *View) askHeads(j *resolvedRequest, g *pendingForecast, c *scratch) {
 	if v.laws == nil {
 		return

@@ -12,16 +12,17 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// featureGroup is features that are computed together, and that an ablation leaves out together (Config.Without).
+// featureGroup is a group of features that are computed together, and that an ablation leaves out together
+// (Config.Without).
 type featureGroup struct {
 	name     string
 	features []string
-	linear   bool // linear quantiles get them too
+	linear   bool // linear quantiles also use them
 	// write adds the features of a request to its row, in their order.
 	write func(*featureRow)
 }
 
-// The groups that are no features, but the rules that simulations are played by.
+// These groups are no features but rules of the simulations.
 const (
 	withoutGates    = "gates"
 	withoutPriority = "priority"
@@ -97,7 +98,7 @@ func featureGroups() []featureGroup {
 			"until_peak", "peak_share", "until_half_of_starts", "until_tenth_of_starts",
 		}, false, (*featureRow).clock},
 		{"orders", orderNames(), false, (*featureRow).orders},
-		// no features: what simulations know of the scheduler's rules
+		// these are no features but rules of the scheduler in simulations
 		{withoutGates, nil, false, func(*featureRow) {}},
 		{withoutPriority, nil, false, func(*featureRow) {}},
 	}
@@ -115,14 +116,14 @@ func FeatureGroups() []string {
 // features describes a row. It is immutable.
 type features struct {
 	groups  []featureGroup
-	names   []string // of the features, in the order of a row
-	linear  int      // so many features from the first on are those of linear quantiles
+	names   []string // the names of the features, in the order of a row
+	linear  int      // number of leading features that linear quantiles use
 	without []string // the groups that are NaN, sorted
 	silent  []bool   // the experts that are left out, nil for none; not saved
 	oracle  func(id uint64) float64
 }
 
-// newFeatures returns the features, of which some groups are left out. The error names a group that does not exist.
+// newFeatures returns the features without the given groups. The error names an unknown group.
 func newFeatures(without []string, oracle func(id uint64) float64) (*features, error) {
 	f := &features{groups: featureGroups(), without: slices.Compact(slices.Sorted(slices.Values(without))),
 		oracle: oracle}
@@ -144,14 +145,14 @@ func newFeatures(without []string, oracle func(id uint64) float64) (*features, e
 	return f, nil
 }
 
-// featureRow is the row of a request in the making.
+// featureRow builds the row of a request.
 type featureRow struct {
 	*View
 	*resolvedRequest
 	experts  *expertFeatures
 	capacity float64             // see unitCapacity
 	similar  *track.SimilarFacts // the jobs of its queue and size class
-	// queueSmaller is what waits in its queue and is not larger.
+	// queueSmaller is the sum of waiting jobs in its queue that are not larger.
 	queueSmaller track.Amount
 	scratch      *scratch
 	pool         *pools.Facts
@@ -166,13 +167,13 @@ func (r *featureRow) add(values ...float64) {
 	}
 }
 
-// unitCapacity stands for the machine's capacity in features: free processors are counted down from it, and work is in
-// processor-seconds. Where the capacity is told it does not change, so that nothing is lost. Where it is estimated, the
-// rows from before a better estimate could not be compared with later ones: so the loss on the first half of SDSC-SP2
-// was 3 to 4 % more.
+// unitCapacity is the machine's capacity for features, in place of the real one: free processors are counted down from
+// it, and work is in processor-seconds. A known capacity is constant, so no information is lost. With an estimated
+// capacity, rows from before a better estimate would not be comparable with later ones, which increased the loss on the
+// first half of SDSC-SP2 by 3 to 4 %.
 const unitCapacity = 1.0
 
-// row returns the features of a request at the view's instant, in the scratch memory of the last one.
+// row returns the features of a request at the view's instant, in the scratch memory.
 func (v *View) row(j *resolvedRequest, h *expertFeatures, c *scratch) []float32 {
 	r := &featureRow{View: v, resolvedRequest: j, experts: h, capacity: unitCapacity,
 		similar: j.queue.Sizes[j.size], out: slices.Grow(c.row[:0], len(v.features.names)), scratch: c,
@@ -279,7 +280,7 @@ func (r *featureRow) orders() {
 	}
 }
 
-// favored returns what waits in the queue itself and in all whose jobs have lately waited less.
+// favored returns the sum of waiting jobs in the queue itself and in all queues with shorter recent waits.
 func (v *View) favored(q *track.QueueFacts) track.Amount {
 	mine := q.Recent.Slow.Value()
 	out := q.WaitingCounts.Total

@@ -39,7 +39,8 @@ func rises(t *testing.T, v *View, queue string, sizes []int, limits []float64) {
 	}
 }
 
-// All requests are played in the same futures: those that ask for less start no later in any of them.
+// TestFuturesAreTheSame proves that all requests are simulated in the same futures: those that ask for less start no
+// later in any of them.
 func TestFuturesAreTheSame(t *testing.T) {
 	e := small(t, false)
 	e.Submit(1100, 7, track.Request{Queue: "q", User: "v", Procs: 8, Limit: 600})
@@ -47,7 +48,7 @@ func TestFuturesAreTheSame(t *testing.T) {
 	rises(t, e.View(1300), "q", []int{1, 2, 4, 6, 10}, []float64{60, 600, 3600, 86400})
 }
 
-// So they are in a large pool, also after it was saved and restored.
+// TestFuturesOfALargePool proves the same for a large pool, also after saving and restoring.
 func TestFuturesOfALargePool(t *testing.T) {
 	e, clock := crowd(t, Config{First: 450, Synchronous: true})
 	sizes, limits := []int{1, 16, 64, 256, 1200}, []float64{60, 3600, 43200, 86400}
@@ -67,8 +68,8 @@ func TestFuturesOfALargePool(t *testing.T) {
 	}
 }
 
-// The last job that waits, at its place in the queue, waits in each future as long as the same request, submitted in
-// its stead. The first one waits less than that.
+// TestFuturesOfAWaitingJob proves that the last waiting job, at its place in the queue, waits in each future as long as
+// the same request submitted in its place. The first one waits less.
 func TestFuturesOfAWaitingJob(t *testing.T) {
 	e := small(t, false)
 	first := track.Request{Queue: "q", User: "v", Procs: 9, Limit: 600}

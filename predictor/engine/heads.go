@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// heads asks Downey's methods, extended to the jobs that wait ahead: uniform-log laws of each queue's sequential and
+// heads evaluates Downey's methods, extended to the waiting jobs ahead: uniform-log laws of each queue's sequential and
 // parallel jobs, and strict first come, first served.
 type heads struct {
 	calc   headqueue.Calc
@@ -20,30 +20,31 @@ type heads struct {
 	result headqueue.Result
 }
 
-// headLaws are the laws that they need.
+// headLaws holds the laws of lifetimes for Downey's methods.
 type headLaws struct {
 	classes map[class]*classLaw
 	fitted  map[class]uniformlog.Model // never changed
 }
 
-// class is Downey's: a queue's jobs, those on one processor apart (1996, section 3); the zero queue is all queues.
+// class is a class of jobs as in Downey 1996, section 3: a queue's sequential or parallel jobs. The empty queue means
+// all queues.
 type class struct {
 	queue      string
 	sequential bool
 }
 
-// classLaw is the law of a class and how many have ended since it was fitted.
+// classLaw is the law of a class, with the number of jobs that have ended since it was fitted.
 type classLaw struct {
 	window *uniformlog.Window
 	stale  int
 }
 
 const (
-	lawWindow = 5000 // lifetimes that a law is fitted to
-	lawStale  = 50   // how many may have ended since
-	lawLeast  = 20   // lifetimes
-	// headsAhead bounds the jobs that are played: behind so many the wait is far from what Downey asked, and its cost
-	// grows with them.
+	lawWindow = 5000 // the number of lifetimes to which a law is fitted
+	lawStale  = 50   // the number of jobs that may have ended since the fit
+	lawLeast  = 20   // the least number of lifetimes
+	// headsAhead bounds the number of simulated jobs: with more jobs the case is far from Downey's, and the cost grows
+	// with them.
 	headsAhead = 100
 )
 
@@ -60,7 +61,7 @@ func instant(seconds float64) time.Time {
 	return time.Unix(0, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// ended adds a lifetime, and fits stale laws again.
+// ended adds a lifetime, and fits outdated laws again.
 func (h *headLaws) ended(j *track.Job, now float64) {
 	for _, c := range classesOf(j.Queue, j.Procs) {
 		l := h.classes[c]
@@ -89,7 +90,7 @@ func (h *headLaws) ended(j *track.Job, now float64) {
 	}
 }
 
-// lawOf returns the law of a job's class, that of all queues where its own is not known well enough.
+// lawOf returns the law of a job's class, or that of all queues if its own has too few jobs.
 func (v *View) lawOf(queue string, procs int) (headqueue.Lifetime, bool) {
 	for _, c := range classesOf(queue, procs) {
 		if m, ok := v.laws[c]; ok {
@@ -99,13 +100,13 @@ func (v *View) lawOf(queue string, procs int) (headqueue.Lifetime, bool) {
 	return nil, false
 }
 
-// headAnswer is the combined predictor's median and the quantiles of strict first come, first served.
+// headAnswer holds the combined predictor's median and the quantiles of strict first come, first served.
 type headAnswer struct {
 	combined  float64 // NaN for none
 	quantiles []float64
 }
 
-// ask asks the methods about a request to a pool; nil where they cannot say, as in a large one.
+// ask evaluates the methods for a request to a pool. It returns nil if they have no answer, as in a large pool.
 func (h *heads) ask(v *View, f *pools.Facts, j *resolvedRequest) *headAnswer {
 	s := &h.state
 	if f.Large {

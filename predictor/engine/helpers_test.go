@@ -19,7 +19,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// quick is an engine that trains often, on little.
+// quick returns an engine that trains often, on few rows.
 func quick(t testing.TB, cfg Config) *Engine {
 	t.Helper()
 	if cfg.First == 0 {
@@ -32,7 +32,7 @@ func quick(t testing.TB, cfg Config) *Engine {
 	return e
 }
 
-// happening is one thing that an engine is told.
+// happening is one event for an engine.
 type happening struct {
 	at   float64
 	kind byte
@@ -52,7 +52,7 @@ const (
 	updated
 )
 
-// tell tells it, and returns the forecast of a submission.
+// tell passes the event to an engine, and returns the forecast of a submission.
 func (h *happening) tell(e *Engine) Forecast {
 	switch h.kind {
 	case ended:
@@ -90,8 +90,8 @@ func (h *endings) Pop() any {
 	return v
 }
 
-// stream is what happens on a machine of 64 processors that starts jobs strictly in order, with so many submissions;
-// now and then one is held, cancelled, changed, requeued or lost.
+// happenings returns the events on a machine of 64 processors that starts jobs strictly in order, with that many
+// submissions. Now and then a job is held, cancelled, changed, requeued or lost.
 func happenings(seed uint64, submits int) []happening {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var out []happening

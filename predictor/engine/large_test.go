@@ -10,19 +10,20 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// crowd is an engine whose pool is too large for every request to be played.
+// crowd returns an engine whose pool is too large to simulate every request.
 func crowd(t *testing.T, cfg Config) (*Engine, float64) {
 	t.Helper()
 	return cluster(t, 120, 700, 50, cfg)
 }
 
-// In large pools, which are looked up, and with so many queues that the experts are copied now and then, a view is
-// still the submission, and an engine that is saved and restored, or that works in the background, says the same.
+// TestLargePools proves the same properties for large pools, in which requests are looked up, and for so many queues
+// that the experts are copied now and then. A view answers like a submission, and an engine that is saved and restored,
+// or that works in the background, gives the same forecasts.
 func TestLargePools(t *testing.T) {
 	cfg := Config{First: 450}
 	plain, clock := crowd(t, Config{First: 450, Synchronous: true})
 	e, _ := crowd(t, cfg)
-	// queues enough that the experts are copied now and then
+	// enough queues that the experts are copied now and then
 	for i := range ensemble.TemplateHeavy / ensemble.GroupWeights {
 		for _, x := range []*Engine{e, plain} {
 			x.Submit(clock, uint64(2e6+i), track.Request{Queue: fmt.Sprint("rare", i), Procs: 1, Limit: 60})

@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// limited is an engine of 100 processors on which each user may run two jobs and the account "lab" 8 processors, with
-// two jobs of ann's that end after 1,000 s at most, one of them in another pool.
+// limited returns an engine of 100 processors on which each user may run two jobs and the account "lab" 8 processors.
+// Two jobs of ann's run that end after at most 1,000 s, one of them in another pool.
 func limited(t *testing.T) *Engine {
 	e := quick(t, Config{Capacity: 200})
 	for _, q := range []string{"q", "r"} {
@@ -42,7 +42,38 @@ func simulated(t *testing.T, f *Forecast) float64 {
 	return q[len(q)/2]
 }
 
-// A limit on what runs at once keeps a request waiting beside free processors, and those that it does not hold for not.
+// TestJobsCountBesidePrecedence proves that jobs count in the limit of their account even if a limit of their QOS takes
+// precedence for them: they keep other jobs of the account waiting, but not each other.
+func TestJobsCountBesidePrecedence(t *testing.T) {
+	e := quick(t, Config{Capacity: 100})
+	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 100, PolicyKnown: true})
+	e.SetLimits(joblimits.New(&job.Facts{Enforced: job.Enforced{Limits: true}, Limits: []job.Limit{
+		{QOS: "normal", Procs: 50}, {Account: "lab", Procs: 8}}}))
+	in := func(qos string) track.Request {
+		r := of("ann", "q", 4)
+		r.Account, r.QOS = "lab", qos
+		return r
+	}
+	for id := range uint64(3) {
+		e.Submit(0, id+1, in("normal"))
+		e.Start(0, id+1, true)
+	}
+	ask := in("normal")
+	if f := e.View(10).Forecast(&ask); simulated(t, &f) != 0 || f.Kept != nil {
+		t.Errorf("of the QOS: %v s, kept by %+v; want to start at once", simulated(t, &f), f.Kept)
+	}
+	ask = in("other")
+	f := e.View(10).Forecast(&ask)
+	if k := f.Kept; k == nil || k.Limit != 1 || k.Most != 8 || k.Used != 12 || simulated(t, &f) < 1 {
+		t.Errorf("of the account alone: %v s, kept by %+v; want by 12 processors of 8", simulated(t, &f), f.Kept)
+	}
+	if freed := e.View(10).Freed("q", f.Kept); freed == nil || freed.Jobs != 2 || freed.Amount != 8 {
+		t.Errorf("%+v comes free, want the 8 processors of two jobs", freed)
+	}
+}
+
+// TestLimitsKeepRequests proves that a limit on running jobs keeps a request waiting although processors are free, and
+// does not keep requests to which it does not apply.
 func TestLimitsKeepRequests(t *testing.T) {
 	e := limited(t)
 	ask := func(r track.Request) Forecast { return e.View(10).Forecast(&r) }
@@ -54,8 +85,12 @@ func TestLimitsKeepRequests(t *testing.T) {
 		k.Wants != 1 {
 		t.Errorf("kept by %+v, want by ann's 2 jobs", k)
 	}
-	if own.Blocked == nil || own.Blocked[len(own.Blocked)/2] != simulated(t, &own) {
-		t.Errorf("blocked for %v, want for the whole wait: processors are free", own.Blocked)
+	if !slices.Equal(own.Blocked, own.Quantiles) || slices.Max(own.Eligible) != 0 || own.Cause() != job.LimitReached {
+		t.Errorf("blocked for %v of %v and eligible for %v, because of %v; want for the whole wait, because of a "+
+			"limit: processors are free", own.Blocked, own.Quantiles, own.Eligible, own.Cause())
+	}
+	if other.Blocked != nil && slices.Max(other.Blocked) != 0 {
+		t.Errorf("a job of bob's is blocked for %v, want not at all", other.Blocked)
 	}
 	if w := simulated(t, &other); w != 0 || other.Kept != nil {
 		t.Errorf("a job of bob's waits for %v s, kept by %+v; want a start at once", w, other.Kept)
@@ -67,7 +102,8 @@ func TestLimitsKeepRequests(t *testing.T) {
 	}
 }
 
-// What a kept request waits for, what would start sooner and what starts at once follow from the limits too.
+// TestLimitsInHints proves that limits also decide what a kept request waits for, what would start sooner and what
+// starts at once.
 func TestLimitsInHints(t *testing.T) {
 	e := limited(t)
 	v := e.View(10)
@@ -104,7 +140,8 @@ func TestLimitsInHints(t *testing.T) {
 	}
 }
 
-// A job that a limit keeps goes before a later one of the same user, and delays nobody else.
+// TestKeptJobsArePlayed proves that a job kept by a limit goes before a later one of the same user, and delays no other
+// user.
 func TestKeptJobsArePlayed(t *testing.T) {
 	e := limited(t)
 	before := e.View(10).Forecast(new(of("ann", "q", 1)))
@@ -112,7 +149,7 @@ func TestKeptJobsArePlayed(t *testing.T) {
 		e.Submit(10, id, of("ann", "q", 90))
 		e.Hold(11, id, Hold{Limit: true})
 	}
-	e.Update(11, 4, of("ann", "q", 91)) // it goes on being kept
+	e.Update(11, 4, of("ann", "q", 91)) // it is still kept
 	kept := 0
 	e.tracker.KeptJobs(func(*track.Job) bool { kept++; return true })
 	if kept != 4 {
@@ -125,6 +162,17 @@ func TestKeptJobsArePlayed(t *testing.T) {
 	if w := simulated(t, &other); w != 0 {
 		t.Errorf("another user's job waits for %v s behind jobs that a limit keeps", w)
 	}
+	for i, w := range e.View(12).WaitsOfJob("q", 3) {
+		if w <= 0 {
+			t.Fatalf("future %d: the first kept job starts at once", i)
+		}
+	}
+	if n := len(e.View(12).WaitsOfJob("q", 3)); n == 0 {
+		t.Error("no futures of the first kept job")
+	}
+	if pivots := e.View(12).PivotsOf("q", 3); len(pivots) != 2 {
+		t.Errorf("the first kept job waits for %+v, want ann's jobs 1 and 2", pivots)
+	}
 	e.Submit(12, 9, of("cy", "q", 99))
 	e.Hold(12, 9, Hold{Until: 5000})
 	if f := e.View(13).Forecast(new(of("bob", "q", 90))); simulated(t, &f) != 0 {
@@ -132,7 +180,7 @@ func TestKeptJobsArePlayed(t *testing.T) {
 	}
 }
 
-// What is restored forecasts as before, also from a view that was kept.
+// TestLimitsAreSaved proves that a restored engine forecasts as before, also from a view that was kept.
 func TestLimitsAreSaved(t *testing.T) {
 	e := limited(t)
 	e.Submit(10, 3, of("ann", "q", 4))
@@ -156,6 +204,84 @@ func TestLimitsAreSaved(t *testing.T) {
 			*got.Kept != *want.Kept {
 			t.Errorf("%s: %v blocked for %v, want %v for %v", name, got.Quantiles, got.Blocked, want.Quantiles,
 				want.Blocked)
+		}
+	}
+}
+
+// TestFreedOfLimits proves that a request waits for the amounts of the jobs that end first, as much as needed and no
+// more.
+func TestFreedOfLimits(t *testing.T) {
+	e := quick(t, Config{Capacity: 200})
+	e.SetPool("q", pools.PoolConfig{Name: "q", Procs: 100, PolicyKnown: true})
+	e.SetPool("r", pools.PoolConfig{Name: "r", Procs: 100, PolicyKnown: true})
+	e.SetLimits(joblimits.New(&job.Facts{Enforced: job.Enforced{Limits: true},
+		Limits: []job.Limit{{Account: "lab", Procs: 32}}}))
+	run := func(id uint64, queue string, procs int, limit float64) {
+		r := of("ann", queue, procs)
+		r.Account, r.Limit = "lab", limit
+		e.Submit(0, id, r)
+		e.Start(0, id, true)
+	}
+	run(1, "q", 16, 30_000)
+	run(2, "r", 8, 3_000) // in another pool
+	run(3, "q", 4, 300)
+	view := e.View(10)
+	for _, c := range []struct {
+		procs  int
+		amount int64
+		last   uint64
+		jobs   int
+	}{{8, 4, 3, 1}, {9, 12, 2, 2}, {16, 12, 2, 2}, {17, 28, 1, 3}} { // 28 of 32 are in use
+		r := of("bob", "q", c.procs)
+		r.Account = "lab"
+		k := view.Kept(&r)
+		if k == nil || k.Used != 28 || k.Wants != int64(c.procs) {
+			t.Fatalf("%d processors are kept by %+v", c.procs, k)
+		}
+		f := view.Freed("q", k)
+		if f == nil || f.Amount != c.amount || f.ID != c.last || f.Jobs != c.jobs {
+			t.Errorf("%d processors wait for %+v, want %d of %d jobs, of which %d is the last", c.procs, f, c.amount,
+				c.jobs, c.last)
+			continue
+		}
+		left := map[uint64]float64{1: 29_990, 2: 2_990, 3: 290}[c.last]
+		if !(f.Seconds > 0) || f.Seconds > left {
+			t.Errorf("job %d ends after %v s, want within its time limit, %v s from now", c.last, f.Seconds, left)
+		}
+	}
+	free := of("bob", "q", 4)
+	free.Account = "lab"
+	if k := view.Kept(&free); k != nil || view.Freed("q", k) != nil {
+		t.Errorf("what is within the limit is kept by %+v", k)
+	}
+}
+
+// TestKeptBeside proves that jobs that wait ahead and that the engine does not know yet count in the limits that they
+// share with a request.
+func TestKeptBeside(t *testing.T) {
+	v := limited(t).View(10)
+	bob, ann, lab := of("bob", "q", 1), of("ann", "q", 1), of("bob", "q", 5)
+	lab.Account = "lab"
+	ofLab := func(procs int) []Request {
+		r := lab
+		r.Procs, r.User = procs, "eve"
+		return []Request{r}
+	}
+	for name, c := range map[string]struct {
+		r      Request
+		others []Request
+		want   bool
+	}{
+		"nobody":                        {bob, nil, false},
+		"one of his own, of two":        {bob, []Request{bob}, false},
+		"two of his own":                {bob, []Request{bob, bob}, true},
+		"two of ann's":                  {bob, []Request{ann, ann}, false},
+		"ann has two already":           {ann, nil, true},
+		"four processors of an account": {lab, ofLab(4), true},
+		"three":                         {lab, ofLab(3), false},
+	} {
+		if got := v.KeptBeside(&c.r, c.others); got != c.want {
+			t.Errorf("%s: kept %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// full returns a view of an EASY pool of 1000 processors on which so many jobs of so many processors each run since
-// their instants, with a limit of 4 h, and one for all of them waits.
+// full returns a view of an EASY pool of 1000 processors. The given number of jobs of the given size run, with a limit
+// of 4 h, and one job for all processors waits.
 func full(t *testing.T, jobs, procs int) *engine.View {
 	t.Helper()
 	e, err := engine.New(engine.Config{Synchronous: true})
@@ -26,7 +26,7 @@ func full(t *testing.T, jobs, procs int) *engine.View {
 		e.Start(now, id, true)
 	}
 	e.Submit(500, 1000, track.Request{Queue: "q", Procs: 1000, Limit: 3600})
-	for i := range 40 { // by when tables are made anew
+	for i := range 40 { // enough events for new tables
 		id, now := uint64(2000+i), 600+2*float64(i)
 		e.Submit(now, id, track.Request{Queue: "q", Procs: 1, Limit: 60})
 		e.Start(now, id, true)
@@ -35,8 +35,9 @@ func full(t *testing.T, jobs, procs int) *engine.View {
 	return e.View(700)
 }
 
-// What would start at once behind a job for the whole pool is what is free, for as long as the others' limits last: to
-// the second where the pool is played, and in steps of the table where it is looked up, never more than is free now.
+// TestOpenings proves that behind a job for the whole pool the free processors can start at once, for as long as the
+// others' limits last. This is exact to the second if the pool is simulated. In a table it goes in the table's steps,
+// and never exceeds the free processors.
 func TestOpenings(t *testing.T) {
 	small := full(t, 45, 20).Openings(&track.Request{Queue: "q", Procs: 1})
 	if len(small.Holes) != 1 || small.Holes[0] != (forward.Opening{Procs: 100, Limit: 4*3600 - 700 + 44}) ||

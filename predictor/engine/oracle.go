@@ -9,9 +9,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// What only research uses: engines that lack something, or that know what nobody can.
+// This file is for research only: engines without some parts, or with information that is unavailable in practice.
 
-// oracleGroup is the features that need an oracle.
+// oracleGroup returns the group of features that need an oracle.
 func oracleGroup() featureGroup {
 	g := featureGroup{name: "oracle", write: (*featureRow).oracleFeatures,
 		features: []string{"oracle_fits_in", "oracle_free_in_1h", "oracle_free_in_4h"}}
@@ -28,7 +28,7 @@ func (r *featureRow) oracleFeatures() {
 	r.add(known.PlayOrders(r.Instant, r.resolvedRequest.ranked(), &r.scratch.Scratch)[:pools.OrderCount()]...)
 }
 
-// silentExperts returns which experts are left out, nil for none. The error names one that does not exist.
+// silentExperts returns which experts are left out, or nil for none. The error names an unknown expert.
 func silentExperts(without []string) ([]bool, error) {
 	if len(without) == 0 {
 		return nil, nil

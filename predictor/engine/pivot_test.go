@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// small is an engine of a pool of 10 processors, all of which one job holds if alone; else one has 6 and another 4.
+// small returns an engine of a pool of 10 processors. If alone is true one job holds all of them, and otherwise one has
+// 6 and another 4.
 func small(t testing.TB, alone bool) *Engine {
 	t.Helper()
 	e := quick(t, Config{Capacity: 10})
@@ -37,8 +38,8 @@ func sum(all []pools.Pivot) float64 {
 	return s
 }
 
-// A job that alone holds the machine is what everybody waits for, also those behind somebody; and what is told of it is
-// its law's.
+// TestPivotAlone proves that a job that alone holds the machine is what every request waits for, also behind other
+// jobs, and that its reported remaining time is that of its law.
 func TestPivotAlone(t *testing.T) {
 	e := small(t, true)
 	e.Submit(1100, 7, track.Request{Queue: "q", User: "v", Procs: 10, Limit: 600})
@@ -68,8 +69,8 @@ func TestPivotAlone(t *testing.T) {
 	}
 }
 
-// Of two jobs with 6 and 4 of 10 processors, one who needs 5 waits for the first, one who needs 7 for whichever ends
-// last: the shares are the futures in which that is so.
+// TestPivotsOfTwo covers two jobs with 6 and 4 of 10 processors. A request for 5 waits for the first, and one for 7 for
+// the job that ends last. The shares are those of the futures in which this is so.
 func TestPivotsOfTwo(t *testing.T) {
 	v := small(t, false).View(1300)
 	five, seven := track.Request{Queue: "q", Procs: 5, Limit: 60}, track.Request{Queue: "q", Procs: 7, Limit: 60}
@@ -90,8 +91,8 @@ func TestPivotsOfTwo(t *testing.T) {
 	}
 }
 
-// In a large pool pivots are at most five, their shares sum to at most 1, and a restored engine tells the same, in the
-// same bytes.
+// TestPivotsLarge proves that in a large pool there are at most five pivots, whose shares sum to at most 1, and that a
+// restored engine gives the same ones, in the same bytes.
 func TestPivotsLarge(t *testing.T) {
 	e, clock := crowd(t, Config{First: 450, Synchronous: true})
 	data, err := e.MarshalBinary()
@@ -140,7 +141,7 @@ func TestPivotsLarge(t *testing.T) {
 	}
 }
 
-// pivotText is pivots as text.
+// pivotText returns pivots as text.
 func pivotText(all []pools.Pivot) string {
 	text := ""
 	for _, p := range all {
@@ -149,8 +150,8 @@ func pivotText(all []pools.Pivot) string {
 	return text
 }
 
-// What is told of the policy of the machine or a pool is played; the jobs' priorities count only where it is one by
-// priority.
+// TestPolicyTold proves that the reported policy of the machine or a pool is simulated, and that the jobs' priorities
+// count only under a policy by priority.
 func TestPolicyTold(t *testing.T) {
 	fill := func(e *Engine) *View {
 		for i, r := range []track.Request{{Queue: "q", Procs: 6, Limit: 3600}, {Queue: "q", Procs: 8, Limit: 3600}} {
@@ -165,7 +166,7 @@ func TestPolicyTold(t *testing.T) {
 		tell   func(cfg *Config) pools.PoolConfig
 		policy forward.Policy
 		source pools.PolicySource
-		sooner bool // it may pass the job that waits
+		sooner bool // true if it may pass the waiting job
 	}{
 		{"nothing", func(*Config) pools.PoolConfig { return pools.PoolConfig{Name: "p", Procs: 10} }, forward.EASY,
 			pools.PolicyAssumed, true},
@@ -207,7 +208,7 @@ func TestPolicyTold(t *testing.T) {
 	}
 }
 
-// Stats count trainings, and say since when the trees are in force, also after a restart.
+// TestStats proves that Stats counts trainings and says since when the trees are in force, also after a restart.
 func TestStats(t *testing.T) {
 	e := quick(t, Config{Synchronous: true})
 	if s := e.Stats(); s.Learnt != 0 || s.Trainings != 0 || !math.IsNaN(s.TreesAt) || s.SimulationAge != 0 {

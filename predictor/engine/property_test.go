@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"bytes"
 	"math"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/waitcast/waitcast/cluster/fairshare"
 	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/internal/codec/codectest"
@@ -14,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// recounted is what is counted of jobs, counted anew.
+// recounted compares the engine's counts of jobs with new counts.
 func recounted(t *rapid.T, e *Engine) {
 	all, running := track.JobCounts{}, track.Amount{}
 	queues, users := map[string]*track.JobCounts{}, map[string][2]track.Amount{}
@@ -84,28 +87,53 @@ func requests() *rapid.Generator[track.Request] {
 				rapid.SampledFrom([]int{-1, 0, 1 << 40, math.MaxInt})).Draw(t, "procs"),
 			Limit: rapid.OneOf(rapid.Float64Range(0, 5000),
 				rapid.SampledFrom([]float64{math.NaN(), math.Inf(1), -1, 1e300})).Draw(t, "limit"),
-			Account: rapid.SampledFrom([]string{"lab", "", "other"}).Draw(t, "account"),
-			QOS:     rapid.SampledFrom([]string{"normal", "", "odd"}).Draw(t, "qos"),
-			Nodes:   rapid.SampledFrom([]int{0, 1, -7, math.MaxInt}).Draw(t, "nodes"),
-			GPUs:    rapid.SampledFrom([]int{0, 1, 3, -7, math.MaxInt}).Draw(t, "gpus"),
-			Memory:  rapid.SampledFrom([]int64{0, 1 << 30, -7, math.MaxInt64}).Draw(t, "memory"),
+			Priority: rapid.SampledFrom([]float64{0, 0, 1, 500, 900, 1e300, math.NaN()}).Draw(t, "priority"),
+			Account:  rapid.SampledFrom([]string{"lab", "", "other"}).Draw(t, "account"),
+			QOS:      rapid.SampledFrom([]string{"normal", "", "odd"}).Draw(t, "qos"),
+			Nodes:    rapid.SampledFrom([]int{0, 1, -7, math.MaxInt}).Draw(t, "nodes"),
+			GPUs:     rapid.SampledFrom([]int{0, 1, 3, -7, math.MaxInt}).Draw(t, "gpus"),
+			Memory:   rapid.SampledFrom([]int64{0, 1 << 30, -7, math.MaxInt64}).Draw(t, "memory"),
+			Name:     rapid.SampledFrom([]string{"", "1", "2", "9", "9_1", "9_2"}).Draw(t, "name"),
+			Array:    rapid.SampledFrom([]string{"", "", "9"}).Draw(t, "array"),
+			After: rapid.SampledFrom([]string{"", "", "", "1", "2,1", "9_*", "9_1,7", "9_3", ",_,"}).
+				Draw(t, "after"),
+			Throttle: rapid.SampledFrom([]int{0, 0, 1, 2, -7, math.MaxInt}).Draw(t, "throttle"),
+			Tasks:    rapid.SampledFrom([]int{0, 0, 1, 5, 300, -7, math.MaxInt}).Draw(t, "tasks"),
 		}
 	})
 }
 
-// drawLimits draws limits on what runs at once, nil for none.
+// drawLimits draws limits on running jobs, or nil for none.
 func drawLimits(t *rapid.T) *joblimits.Set {
 	some := rapid.SampledFrom([]int{0, 1, 2, 20, job.NoneAllowed, math.MaxInt})
 	enforced := job.Enforced{Limits: rapid.Bool().Draw(t, "enforced")}
-	return joblimits.New(&job.Facts{Enforced: enforced, Limits: []job.Limit{
+	preemption := rapid.SampledFrom([]*job.Preemption{nil, {By: "qos", Modes: []string{"CANCEL"}}}).
+		Draw(t, "preemption")
+	rules := []job.QOSRules{{Name: "normal", Preempts: []string{"odd"}}, {Name: "odd", GraceTime: 30e9}}
+	return joblimits.New(&job.Facts{Enforced: enforced, Preemption: preemption, QOSRules: rules, Limits: []job.Limit{
 		{QOS: "normal", PerUser: true, Jobs: some.Draw(t, "most jobs"), GPUs: some.Draw(t, "most GPUs")},
 		{Account: "lab", Procs: some.Draw(t, "most procs"), Memory: int64(some.Draw(t, "most memory")),
 			RunMinutes: job.Amounts{Procs: int64(some.Draw(t, "most minutes"))}},
 	}})
 }
 
-// Whatever happens in whatever order and with whatever numbers, nothing fails, quantiles rise from 0, what is counted
-// is what there is, and a restored engine says the same.
+// drawPriorities draws what changes priorities, or nil for nothing.
+func drawPriorities(t *rapid.T) *fairshare.Priorities {
+	shares := rapid.IntRange(0, 3)
+	return fairshare.NewPriorities(&job.Facts{
+		Weights: &job.Weights{Age: rapid.IntRange(0, 1000).Draw(t, "age"), MaxAge: time.Hour,
+			FairShare: rapid.SampledFrom([]int{0, 1000}).Draw(t, "fair share"), HalfLife: 5 * time.Minute,
+			Period: time.Duration(rapid.IntRange(0, 100).Draw(t, "period")) * time.Second,
+			Flags:  rapid.SampledFrom([][]string{nil, {"NO_FAIR_TREE"}, {"INCR_ONLY"}}).Draw(t, "flags")},
+		AccountShares: []job.Share{{Account: "lab", Raw: shares.Draw(t, "raw"), Usage: 70}, {Account: "other", Raw: 1}},
+		Shares: []job.Share{{Account: "lab", User: "x", Raw: 1, Usage: 70, Factor: .5},
+			{Account: "lab", User: "y", Raw: shares.Draw(t, "raw"), Factor: 1}, {Account: "other", User: "x", Raw: 1}},
+		Enforced: job.Enforced{Limits: rapid.Bool().Draw(t, "limits enforced")},
+	})
+}
+
+// TestAnyEvents proves for any events in any order with any numbers that nothing fails, quantiles rise from 0, counts
+// are right, and a restored engine gives the same forecasts.
 func TestAnyEvents(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := Config{First: 40, Downey: rapid.Bool().Draw(t, "downey")}
@@ -128,8 +156,8 @@ func TestAnyEvents(t *testing.T) {
 			}
 			id := rapid.Uint64Range(0, 30).Draw(t, "id")
 			r := requests().Draw(t, "request")
-			fresh := 1000 + e.tracker.Entered // no job has it
-			switch rapid.IntRange(0, 16).Draw(t, "kind") {
+			fresh := 1000 + e.tracker.Entered // no job has this id
+			switch rapid.IntRange(0, 17).Draw(t, "kind") {
 			default:
 				view = e.View(now)
 				if got := view.Forecast(&r); view.Instant == e.tracker.Clock {
@@ -149,7 +177,8 @@ func TestAnyEvents(t *testing.T) {
 			case 8:
 				e.Gone(now, id)
 			case 9:
-				e.Hold(now, id, Hold{Limit: rapid.Bool().Draw(t, "by a limit"), Until: times.Draw(t, "held until")})
+				e.Hold(now, id, Hold{Limit: rapid.Bool().Draw(t, "by a limit"), Until: times.Draw(t, "held until"),
+					After: rapid.SampledFrom([]string{"", "1", "2,9", "9_*"}).Draw(t, "held after")})
 			case 10:
 				e.Release(now, id)
 			case 11:
@@ -179,6 +208,8 @@ func TestAnyEvents(t *testing.T) {
 				e = other
 			case 16:
 				e.SetLimits(drawLimits(t))
+			case 17:
+				e.SetPriorities(now, drawPriorities(t))
 			}
 			recounted(t, e)
 			if view != nil {
@@ -188,21 +219,22 @@ func TestAnyEvents(t *testing.T) {
 	})
 }
 
-// What is remembered is bounded, and a user or queue that has jobs is not forgotten.
+// TestBounded proves that memory is bounded, and that a user or queue with jobs is not forgotten.
 func TestBounded(t *testing.T) {
-	e := quick(t, Config{First: 1e9})
+	const users = 1000
+	e := quick(t, Config{First: 1e9, Users: users})
 	e.Submit(0, 0, track.Request{Queue: "stays", User: "stays", Procs: 1})
-	for i := range uint64(3 * track.MostUsers) {
+	for i := range uint64(3 * users) {
 		name := string(rune('a'+i%26)) + string(rune('a'+i/26%26)) + string(rune('a'+i/676%26)) +
 			string(rune('a'+i/17576%26))
 		r := track.Request{Queue: name, User: name, Procs: 1 + int(i%7)}
 		e.tracker.Law(&track.Job{Request: r}, 0)
 		now := float64(i)
-		e.enter(now, now, i+1, r, &pendingForecast{}) // not asked, which would take long
+		e.enter(now, now, i+1, r, &pendingForecast{}) // not forecast, which would take long
 		e.Start(now, i+1, false)
 		e.End(now+1, i+1)
 	}
-	if len(e.tracker.Users) > track.MostUsers || len(e.tracker.Queues) > track.MostQueues ||
+	if len(e.tracker.Users) > users || len(e.tracker.Queues) > track.MostQueues ||
 		len(e.tracker.InOrder) != len(e.tracker.Queues) || len(e.tracker.Jobs) != 1 ||
 		len(e.pools.PolicyLearner.Old.Queues) > pools.MaxLearntQueues {
 		t.Errorf("%d users, %d queues, %d jobs, %d queues heard of", len(e.tracker.Users), len(e.tracker.Queues),
@@ -222,7 +254,63 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// fuzzed returns an engine whose state is fuzzed.
+// TestForgetsByAge proves that what has not been seen for longer than configured is forgotten, once per day of event
+// time, and that a user with a job is not. An engine that is saved and restored at any event forgets the same at the
+// same instants. What a copy forgets stays in its original.
+func TestForgetsByAge(t *testing.T) {
+	const day = 86400.
+	cfg := Config{First: 1e9, ForgetAfter: 10 * 24 * time.Hour}
+	e, witness := quick(t, cfg), quick(t, cfg)
+	run := func(at float64, id uint64, user string, ends bool) {
+		for _, of := range []*Engine{e, witness} {
+			of.Submit(at, id, track.Request{Queue: "q", User: user, Procs: 2, Limit: 600})
+			of.Start(at+5, id, true)
+			if ends {
+				of.End(at+60, id)
+			}
+		}
+	}
+	run(0, 1, "runs on", false)
+	run(0, 2, "gone", true)
+	run(100, 3, "other", true)
+	for d := 1.; d < 15; d++ {
+		run(d*day+100, 100+uint64(d), "daily", true)
+		other := quick(t, cfg)
+		data, err := witness.MarshalBinary()
+		check(t, err)
+		check(t, other.UnmarshalBinary(data))
+		witness.Close()
+		witness = other
+		copied, err := e.Copy()
+		check(t, err)
+		copied.Submit((d+30)*day, 1000, track.Request{Queue: "q", User: "later", Procs: 1}) // only the copy forgets
+		copied.Close()
+		// what is 10 days old at the beginning of a day is forgotten then
+		if kept := e.tracker.Users["gone"] != nil; kept != (d <= 10) {
+			t.Errorf("day %v: a user who was seen on day 0 is kept: %v", d, kept)
+		}
+	}
+	for _, name := range []string{"runs on", "daily"} {
+		if e.tracker.Users[name] == nil {
+			t.Errorf("user %q was forgotten", name)
+		}
+	}
+	if f := e.Stats().Forgotten; f.UsersByAge != 2 || f.UsersForRoom != 0 || f.Laws.HistoriesByAge != 2 {
+		t.Errorf("counted as forgotten: %+v", f)
+	}
+	if v := e.View(15 * day); v.Users.Find("gone") != nil || v.Users.Find("daily") == nil {
+		t.Error("a view knows a user who was forgotten, or does not know one who was not")
+	}
+	one, err := e.MarshalBinary()
+	check(t, err)
+	two, err := witness.MarshalBinary()
+	check(t, err)
+	if !bytes.Equal(one, two) {
+		t.Error("an engine that was restored again and again ends elsewhere")
+	}
+}
+
+// fuzzed returns an engine for fuzzing its saved state.
 func fuzzed(t testing.TB) *Engine {
 	e, err := New(Config{First: 40, Downey: true})
 	check(t, err)
@@ -233,7 +321,7 @@ func fuzzed(t testing.TB) *Engine {
 	return e
 }
 
-// FuzzEngine proves that an engine refuses saved state that was changed, or goes on with it.
+// FuzzEngine proves that an engine refuses changed saved state, or continues with it.
 func FuzzEngine(f *testing.F) {
 	e := fuzzed(f)
 	defer e.Close()
@@ -253,7 +341,7 @@ func FuzzEngine(f *testing.F) {
 	})
 }
 
-// FuzzView proves that an engine refuses a saved view that was changed, or can ask it.
+// FuzzView proves that an engine refuses a changed saved view, or can ask it.
 func FuzzView(f *testing.F) {
 	e := fuzzed(f)
 	defer e.Close()

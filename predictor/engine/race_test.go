@@ -8,7 +8,7 @@ import (
 )
 
 // TestSavedWhileItIsRead proves, under the race detector, that engine and views can be saved and copied while others
-// ask the views: they share maps, to which saving wrote.
+// ask the views: they share maps, and saving used to write to these.
 func TestSavedWhileItIsRead(t *testing.T) {
 	e := quick(t, Config{Downey: true})
 	defer e.Close()

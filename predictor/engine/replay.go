@@ -7,10 +7,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Replay is the plan of a replay of recorded jobs. Nearly all forecasts of a long replay would be worth nothing at its
-// end: trees are as good if they are trained on the newest waits and a sample of older ones, and weights and
-// corrections remember the newest jobs only. So within a plan the place of a submission among the others decides what
-// is learned from its job:
+// Replay is the plan of a fast replay of recorded jobs. Most forecasts of a long replay have no effect at its end:
+// trees trained on the newest waits and a sample of older ones are as good, and weights and corrections remember only
+// the newest jobs. So the index of a submission in the plan decides what is learned from its job:
 //
 //   - of the newest ones all, as ever;
 //   - of a sample of the older ones their row of features, for the trees and the linear quantiles, and the error of the
@@ -20,27 +19,27 @@ import (
 //
 // Only the newest ones have forecasts. Trees are trained when they begin, and when the rows have grown by a quarter.
 type Replay struct {
-	// Submissions is how many submissions are to come. If more come, they count as the newest too; if fewer do, fewer
-	// are the newest.
+	// Submissions is the number of submissions to come. If more come, they count as newest too; if fewer come, fewer
+	// count as newest.
 	Submissions int
-	// Newest is how many of the last submissions are forecast, 6,000 by default. A plan of no more submissions changes
-	// nothing: the replay is exact.
+	// Newest is the number of last submissions that are forecast, 6,000 by default. With at most this many submissions
+	// the replay is exact.
 	Newest int
 	// Older is about how many of the submissions before are in the sample, 12,000 by default, drawn evenly by a hash of
 	// their places out of the last ones, as many as an exact replay trains trees on (Config.Rows).
 	Older int
 }
 
-// Chosen on the first halves of CTC, SDSC-SP2, LANL and KTH-SP2, see docs/predictions.md.
+// These values were chosen on the first halves of CTC, SDSC-SP2, LANL and KTH-SP2, see docs/predictions.md.
 const (
 	newestSubmissions = 6_000
 	olderSubmissions  = 12_000
-	// replayGrowth is by what part the rows must have grown within the newest submissions for trees to be trained
+	// replayGrowth is the relative growth of the rows, within the newest submissions, after which trees are trained
 	// again.
 	replayGrowth = .25
 )
 
-// Forecasts returns how many of the last submissions have forecasts.
+// Forecasts returns the number of last submissions with forecasts.
 func (r Replay) Forecasts() int {
 	r = r.withDefaults()
 	return min(r.Submissions, r.Newest)
@@ -56,14 +55,14 @@ func (r Replay) withDefaults() Replay {
 	return r
 }
 
-// replay is a plan and how far it has come. The zero value is no plan.
+// replay is a plan with its progress. The zero value means no plan.
 type replay struct {
 	Replay
 	sampled int // the place of the first submission that may be in the sample
 	at      int // submissions so far
 }
 
-// fidelity is what is learned from a job.
+// fidelity is the level of detail at which a job is learned.
 type fidelity uint8
 
 const (
@@ -72,13 +71,13 @@ const (
 	factsOnly
 )
 
-// active reports whether there is a plan by which not all jobs are forecast.
+// active reports whether a plan is in force under which not all jobs are forecast.
 func (r *replay) active() bool { return r.Submissions > r.Newest }
 
-// early reports whether the next submission is not one of the newest.
+// early reports whether the next submission is not yet one of the newest.
 func (r *replay) early() bool { return r.at < r.Submissions-r.Newest }
 
-// next counts a submission, and returns what is learned from it; first is true of the first of the newest.
+// next counts a submission, and returns what is learnt from it. first is true for the first of the newest submissions.
 func (r *replay) next() (f fidelity, first bool) {
 	if !r.active() {
 		return full, false
@@ -108,8 +107,7 @@ func (r *replay) code(s *codec.Codec) {
 	s.Int(&r.Submissions, &r.Newest, &r.Older, &r.sampled, &r.at)
 }
 
-// BeginReplay begins a plan, in place of one that is under way. It is saved with the engine and goes on where that is
-// restored.
+// BeginReplay begins a plan; it replaces a current one. The plan is saved and restored with the engine.
 func (e *Engine) BeginReplay(r Replay) {
 	r = r.withDefaults()
 	r = Replay{max(0, r.Submissions), max(0, r.Newest), max(0, r.Older)}
@@ -132,13 +130,13 @@ func (e *Engine) EndReplay() {
 // EndReplay was not.
 func (e *Engine) Replaying() bool { return e.replay.active() }
 
-// setGrowth sets by the plan how often trees are trained.
+// setGrowth sets, by the plan, how often trees are trained.
 func (e *Engine) setGrowth() {
 	e.pools.Priorities.Paused = e.replay.early()
 	switch r := &e.replay; {
 	case !r.active():
 		e.learner.Growth = 0
-	case r.early(): // nobody asks them
+	case r.early(): // nobody uses the trees
 		e.learner.Growth = math.Inf(1)
 	default:
 		e.learner.Growth = replayGrowth
@@ -151,7 +149,8 @@ func (e *Engine) trainNow() {
 	e.learner.TrainNow()
 }
 
-// submitInPlan records a submission that is not forecast, or returns false. ask returns the row of its job.
+// submitInPlan records a submission without a forecast, or returns false if the job needs one. ask returns the row of
+// the job.
 func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request, ask func() *View) bool {
 	what, first := e.replay.next()
 	if first {

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// replayed passes events to an engine within a plan, and returns the forecasts.
+// replayed passes events to an engine under a plan, and returns the forecasts.
 func replayed(e *Engine, all []happening, plan Replay, after func(i int)) []Forecast {
 	var out []Forecast
 	e.BeginReplay(plan)
@@ -34,8 +34,8 @@ func stateOf(t *testing.T, e *Engine) []byte {
 	return data
 }
 
-// TestReplayOfFewIsExact proves that a plan of no more submissions than are followed in full changes nothing, to the
-// last bit.
+// TestReplayOfFewIsExact proves that a plan changes nothing, to the last bit, if all its submissions are followed in
+// full.
 func TestReplayOfFewIsExact(t *testing.T) {
 	const submissions = 700
 	all := happenings(3, submissions)
@@ -61,7 +61,7 @@ func TestReplayOfFewIsExact(t *testing.T) {
 }
 
 // TestReplayIsDeterministic proves that saving and restoring at random events, which also cuts trainings short, changes
-// neither a forecast nor a byte of what is saved, within a plan, at its end and after it.
+// neither a forecast nor a byte of the saved state, within a plan, at its end and after it.
 func TestReplayIsDeterministic(t *testing.T) {
 	all := happenings(4, 1500)
 	const in = 3000 // events within the plan
@@ -107,7 +107,7 @@ func TestReplayIsDeterministic(t *testing.T) {
 	}
 }
 
-// facts are what an engine learns that needs no forecast.
+// facts returns what an engine learns without forecasts.
 func facts(t *testing.T, e *Engine) []byte {
 	t.Helper()
 	s := &codec.Codec{}
@@ -121,9 +121,9 @@ func facts(t *testing.T, e *Engine) []byte {
 }
 
 // TestReplayLearnsFactsFromAll proves that within a plan queues, users, lifetimes, arrivals, pools and the histories of
-// waits are as in an exact replay, byte for byte; that the newest jobs alone have forecasts; and that the rows that
-// trees are trained on are, but for the simulation, rows of the exact replay, in its order, and as many as asked for,
-// within four standard deviations.
+// waits are as in an exact replay, byte for byte. Only the newest jobs have forecasts. Except for the simulation, the
+// rows for training are rows of the exact replay, in its order, and as many as requested, within four standard
+// deviations.
 func TestReplayLearnsFactsFromAll(t *testing.T) {
 	const submissions, newest, older = 2000, 300, 400
 	all := happenings(6, submissions)
@@ -147,26 +147,27 @@ func TestReplayLearnsFactsFromAll(t *testing.T) {
 	if n := e.learnt(); n != plain.learner.Seen || n != e.View(math.Inf(1)).learnt || e.Stats().Learnt != n {
 		t.Errorf("%d waits learnt, %d in an exact replay", n, plain.learner.Seen)
 	}
-	at := 0
-	for k, row := range e.learner.Rows {
-		for at < len(plain.learner.Rows) && !sameRow(e.features, plain.learner.Rows[at], row) {
+	at, rows, exact := 0, e.learner.Rows.Len(), plain.learner.Rows.Len()
+	for k := range rows {
+		row := e.learner.Rows.Row(k, nil)
+		for at < exact && !sameRow(e.features, plain.learner.Rows.Row(at, nil), row) {
 			at++
 		}
-		if at == len(plain.learner.Rows) {
-			t.Fatalf("row %d of %d is none of an exact replay", k, len(e.learner.Rows))
+		if at == exact {
+			t.Fatalf("row %d of %d is none of an exact replay", k, rows)
 		}
 		at++
 	}
-	waits, part := float64(len(plain.learner.Rows))/submissions, older/float64(submissions-newest)
+	waits, part := float64(exact)/submissions, older/float64(submissions-newest)
 	want := waits * (newest + older)
-	off := float64(len(e.learner.Rows)) - want
+	off := float64(rows) - want
 	if math.Abs(off) > 4*math.Sqrt(older*(1-part)+submissions*waits*(1-waits)) {
-		t.Errorf("%d rows, want about %.0f", len(e.learner.Rows), want)
+		t.Errorf("%d rows, want about %.0f", rows, want)
 	}
 }
 
-// sameRow reports whether two rows are the same but for what simulations say, which are shorter in a plan, and for what
-// follows from the fitted priority, which is learnt from fewer jobs.
+// sameRow reports whether two rows are the same, except for two kinds of features: those of simulations, which have
+// fewer futures in a plan, and those that follow from the fitted priority, which is learnt from fewer jobs.
 func sameRow(f *features, a, b []float32) bool {
 	for i, name := range f.names {
 		same := a[i] == b[i] || a[i] != a[i] && b[i] != b[i]
@@ -177,7 +178,7 @@ func sameRow(f *features, a, b []float32) bool {
 	return len(a) == len(f.names) && len(b) == len(f.names)
 }
 
-// TestEndReplayTrains proves that a plan ends with trees trained on all rows, and that without one nothing happens.
+// TestEndReplayTrains proves that a plan ends with trees trained on all rows, and that without a plan nothing happens.
 func TestEndReplayTrains(t *testing.T) {
 	e := quick(t, Config{First: 60})
 	all := happenings(7, 900)
@@ -195,9 +196,9 @@ func TestEndReplayTrains(t *testing.T) {
 	}
 }
 
-// TestReplaySample proves what a place among the submissions means: all of the newest are in full, as many as asked for
-// of the others are in the sample, within four standard deviations, and none from before the rows that an exact replay
-// would have; nothing is light after the plan's number or without a plan.
+// TestReplaySample proves the meaning of a place among the submissions. All of the newest are followed in full. The
+// requested number of the others is in the sample, within four standard deviations, and none from before the rows that
+// an exact replay would have. Nothing is reduced after the plan's number or without a plan.
 func TestReplaySample(t *testing.T) {
 	const submissions, newest, older = 300_000, 5_000, 9_000
 	e := quick(t, Config{})
@@ -223,7 +224,8 @@ func TestReplaySample(t *testing.T) {
 	}
 }
 
-// TestReplayOfLargePools proves that tables of a large pool are made only where a row needs them, and are there then.
+// TestReplayOfLargePools proves that tables of a large pool are made only when a row needs them, and are then
+// available.
 func TestReplayOfLargePools(t *testing.T) {
 	e, clock := crowd(t, Config{First: 450})
 	made := e.Stats().Simulations
@@ -242,7 +244,7 @@ func TestReplayOfLargePools(t *testing.T) {
 			t.Fatalf("submission %d has a row without a simulation", i)
 		}
 	}
-	if n := e.Stats().Simulations - made; rows < 10 || n == 0 || n > rows+1 { // one was under way
+	if n := e.Stats().Simulations - made; rows < 10 || n == 0 || n > rows+1 { // one was being made
 		t.Errorf("%d simulations for %d rows", n, rows)
 	}
 }

@@ -4,10 +4,11 @@ import (
 	"math"
 	"time"
 
+	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// Stats counts an engine's work beside answering: what it learnt from, and the cost of its work in the background.
+// Stats has statistics of an engine: its training data, and the cost of its background work.
 type Stats struct {
 	// Learnt is how many waits were learnt, Rows how many of them trees can be trained on.
 	Learnt, Rows int
@@ -23,18 +24,25 @@ type Stats struct {
 	// SimulationTook what the newest took.
 	Simulations    int
 	SimulationTook time.Duration
-	// SimulationAge is how old the oldest table in force is, in seconds of event time; 0 where there is none: each
-	// request is played itself.
+	// SimulationAge is the age of the oldest table in force, in seconds of event time. It is 0 if there is no table,
+	// because each request is then simulated by itself.
 	SimulationAge float64
+	// Users is the number of users that are remembered. Histories is the number of remembered histories, each of which
+	// has the runs of one user in one queue.
+	Users, Histories int
+	// Forgotten counts what was forgotten since the engine was made or restored.
+	Forgotten track.Forgotten
 }
 
-// Stats returns what the engine does as it is.
+// Stats returns the present figures of the engine.
 func (e *Engine) Stats() Stats {
 	l, b := e.learner, &e.learner.Record
 	s := Stats{
-		Learnt: e.learnt(), Rows: len(l.Rows), Trainings: b.Trainings, Failures: b.Failures, TrainingTook: b.Took,
+		Learnt: e.learnt(), Rows: l.Rows.Len(), Trainings: b.Trainings, Failures: b.Failures, TrainingTook: b.Took,
 		TreesAt: math.NaN(), Simulations: e.pools.Simulations, SimulationTook: e.pools.SimulationTook,
 	}
+	s.Users, s.Forgotten = len(e.tracker.Users), e.tracker.Forgotten()
+	s.Histories, _ = e.tracker.Laws.Remembered()
 	if l.Models != nil {
 		s.TreesAt, s.TreesBehind = b.Trees, l.Seen-b.From
 	}

@@ -12,25 +12,30 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// View is what can be known of the cluster at one instant, frozen: it answers any request as the engine would have
-// then. It does not change and is safe for use by many goroutines.
+// View is the frozen state of the engine at one instant: it forecasts any request as the engine would have then. It is
+// immutable and safe for concurrent use.
 type View struct {
 	track.Facts
 	features *features
 	median   int // the index of the level nearest 0.5
 	learnt   int
 	pools    map[string]*pools.Facts           // by queue
-	whole    *pools.Facts                      // the whole machine, for queues whose pool is not known
+	whole    *pools.Facts                      // the whole machine, for queues whose pool is unknown
 	start    map[*pools.Facts]pools.StartRules // the rules of starts; nil in a view that was saved
+	moves    *pools.PriorityMoves              // what changes priorities; nil for nothing, and in a view that was saved
 	trees    training.Trees
-	laws     map[class]uniformlog.Model // Downey's; nil where they are not asked
+	laws     map[class]uniformlog.Model // for Downey's methods; nil if these are not used
 
-	errors    []float64 // of the simulation at the levels, nil where too few are known
+	errors    []float64 // of the simulation, at the levels; nil if too few are known
 	early     [ensemble.EarlyClasses]ensemble.EarlyForecast
 	drifts    []ensemble.Drift
 	template  *ensemble.ExpertTemplate
-	scratches *sync.Pool  // of *scratch
-	memo      *pools.Memo // nil where nobody else asks
+	scratches *sync.Pool     // a pool of *scratch
+	memo      *pools.Memo    // nil if nobody else asks the view
+	linked    []pools.Member // the jobs that a request waits for, see withLinked
+	plain     *View          // a view without the jobs of beside; nil for this view itself
+	beside    []pools.Member // submitted before a request, see WithEarlier
+	entered   uint64         // the number of jobs that the engine had taken in
 }
 
 // resolvedRequest is a request with the classes and indices that follow from it.
@@ -41,13 +46,16 @@ type resolvedRequest struct {
 	queue       *track.QueueFacts
 	user        *track.UserFacts
 	bounds      []joblimits.Bound
+	preempts    *joblimits.Set // nil if the request may preempt no job
+	linked      []pools.Member // see pools.RankedRequest
+	beside      []pools.Member // see there, too
 }
 
 // At returns the view's instant.
 func (v *View) At() float64 { return v.Instant }
 
-// LastRequest returns what a user submitted last, with the newest priority that the scheduler gave that job; false for
-// a user without jobs.
+// LastRequest returns the last request of a user, with the newest reported priority of that job; false for a user
+// without jobs.
 func (v *View) LastRequest(user string) (track.Request, bool) {
 	u := v.Users.Find(user)
 	if u == nil || math.IsNaN(u.LastSubmit) {
@@ -55,6 +63,10 @@ func (v *View) LastRequest(user string) (track.Request, bool) {
 	}
 	return u.LastRequest, true
 }
+
+// ShareFactor returns the factor of fair share that the scheduler computed last for a user in an account (for an empty
+// account: in the one that the user has used most), NaN if unknown.
+func (v *View) ShareFactor(account, user string) float64 { return v.moves.ShareFactor(account, user) }
 
 // resolve looks up the classes and indices of a request.
 func (v *View) resolve(r *track.Request) *resolvedRequest {
@@ -70,17 +82,33 @@ func (v *View) resolve(r *track.Request) *resolvedRequest {
 		j.user = &u
 	}
 	j.expected = track.Expected(r, j.queue, j.user)
-	j.bounds = v.BoundsOf(r)
+	j.bounds, j.linked, j.beside = v.BoundsOf(r), v.linked, v.beside
+	if r.MayPreempt(v.Limits) {
+		j.preempts = v.Limits
+	}
 	return j
 }
 
-// ranked returns a request with what orders of starts can depend on.
-func (j *resolvedRequest) ranked() *pools.RankedRequest {
-	return &pools.RankedRequest{Request: j.Request, User: j.user.Number, Expected: j.expected,
-		QueueWait: j.queue.Recent.Slow.Value(), Use: j.user.Use, Bounds: j.bounds}
+// withLinked returns a view that includes the jobs on which a request depends, if these became known after the view was
+// made.
+func (v *View) withLinked(t *track.Tracker, r *track.Request) *View {
+	linked := v.poolOf(r.Queue).Linked(t, r.After)
+	if len(linked) == 0 {
+		return v
+	}
+	w := *v
+	w.linked = linked
+	return &w
 }
 
-// ranked resolves a request.
+// ranked returns a request with the inputs of orders of starts.
+func (j *resolvedRequest) ranked() *pools.RankedRequest {
+	return &pools.RankedRequest{Request: j.Request, User: j.user.Number, Expected: j.expected,
+		QueueWait: j.queue.Recent.Slow.Value(), Use: j.user.Use, Bounds: j.bounds, Preempts: j.preempts,
+		Linked: j.linked, Beside: j.beside}
+}
+
+// ranked resolves a request and returns it with the inputs of orders of starts.
 func (v *View) ranked(r *track.Request) *pools.RankedRequest {
 	clean := r.Clean()
 	return v.resolve(&clean).ranked()
@@ -97,7 +125,7 @@ func (v *View) poolOf(queue string) *pools.Facts {
 // baseView returns the engine's state at an instant, without pools and experts.
 func (e *Engine) baseView(now float64) *View {
 	v := &View{Facts: e.tracker.Facts(now), features: e.features, median: e.median, learnt: e.learnt(),
-		trees: e.learner.Trees, scratches: e.scratches}
+		trees: e.learner.Trees, scratches: e.scratches, entered: e.tracker.Entered}
 	v.errors = e.ensemble.Errors.Quantiles(now, e.cfg.Levels)
 	v.early = e.ensemble.Early.Forecast(now, e.cfg.Prior, e.cfg.Levels)
 	if e.heads != nil {
@@ -106,7 +134,7 @@ func (e *Engine) baseView(now float64) *View {
 	return v
 }
 
-// View returns the engine's state at an instant, at the earliest that of its last event.
+// View returns a view of the engine at an instant, at the earliest at its last event.
 func (e *Engine) View(now float64) *View {
 	if !(now > e.tracker.Clock) {
 		now = math.Max(e.tracker.Clock, -track.Farthest)
@@ -123,12 +151,13 @@ func (e *Engine) View(now float64) *View {
 	}
 	v.whole = e.pools.Freeze(nil)
 	v.start[v.whole] = e.pools.StartRules(nil, v.whole)
+	v.moves = e.pools.Moves()
 	v.template, v.memo, v.drifts = e.ensemble.Template(v.Instant, e.tracker.Clock, e.events, e.learner.Seen),
 		&pools.Memo{}, e.ensemble.Monitor.Drifts()
 	return v
 }
 
-// queueView is baseView with the pool of a queue.
+// queueView returns baseView with the pool of a queue.
 func (e *Engine) queueView(now float64, queue string) *View {
 	v := e.baseView(now)
 	if p := e.pools.Of[queue]; p != nil {
@@ -139,15 +168,13 @@ func (e *Engine) queueView(now float64, queue string) *View {
 	return v
 }
 
-// Forecast forecasts a request that is submitted at the view's instant. It is the zero Forecast where the view is
-// damaged.
+// Forecast forecasts a request that is submitted at the view's instant. It is the zero Forecast if the view is damaged.
 func (v *View) Forecast(r *track.Request) Forecast {
 	clean := r.Clean()
-	return v.newPendingForecast(&clean, false).Forecast
+	return v.newPendingForecast(&clean, false).delayed(clean.Delay(v.Instant))
 }
 
-// newPendingForecast forecasts a request in scratch memory of the views, and keeps its row of features if that is
-// wanted.
+// newPendingForecast forecasts a request in scratch memory of the views, and keeps its row of features if row is true.
 func (v *View) newPendingForecast(r *track.Request, row bool) *pendingForecast {
 	if v.template == nil {
 		return &pendingForecast{}
@@ -162,7 +189,7 @@ func (v *View) newPendingForecast(r *track.Request, row bool) *pendingForecast {
 	return g
 }
 
-// borrowScratch returns memory for one forecast, to be given back to v.scratches.
+// borrowScratch returns memory for one forecast, which must be returned to v.scratches.
 func (v *View) borrowScratch() *scratch {
 	if c, ok := v.scratches.Get().(*scratch); ok {
 		return c

@@ -5,12 +5,13 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/cluster/joblimits"
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 	"github.com/waitcast/waitcast/predictor/engine/track"
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Openings returns what would start at once in a queue, for a request of such a kind: its size and limit do not count.
+// Openings returns the openings of a queue for requests like the given one, whose size and limit are ignored.
 func (v *View) Openings(r *track.Request) pools.Openings {
 	ranked := v.ranked(r)
 	f := v.poolOf(ranked.Queue)
@@ -20,24 +21,54 @@ func (v *View) Openings(r *track.Request) pools.Openings {
 	return f.Openings(v.Instant, ranked)
 }
 
-// Pivots returns the running jobs whose ends the start of a request hangs on that is submitted at the view's instant:
-// at most five, those with the largest share first, and none that is one in a single future only. It is nil where the
-// simulation is not possible. In a large pool they are those of the newest simulation (see Forecast.SimulationAge), and
-// one may have ended since.
+// Pivots returns the running jobs whose ends the start of a request at the view's instant depends on: at most five,
+// largest share first, without those that are pivots in a single future only. It is nil if the simulation is
+// impossible. In a large pool they are those of the newest simulation (see Forecast.SimulationAge), and one may have
+// ended since.
 func (v *View) Pivots(r *track.Request) []pools.Pivot {
 	ranked := v.ranked(r)
 	return v.poolOf(ranked.Queue).PivotsOfRequest(v.Instant, ranked, v.memo)
 }
 
-// PivotsOf returns the same of a job of a queue that waits, by its id. It is nil where the job does not wait there, or
-// is not among the first 256 of a large pool.
+// Kept returns the limit that keeps a request from starting at the view's instant; nil for none.
+func (v *View) Kept(r *track.Request) *pools.Kept {
+	ranked := v.ranked(r)
+	return v.poolOf(ranked.Queue).KeptByLimit(v.Instant, ranked)
+}
+
+// KeptBeside reports whether a limit keeps a request from starting at the view's instant beside the running jobs and
+// others that go before it.
+func (v *View) KeptBeside(r *track.Request, others []track.Request) bool {
+	ranked := v.ranked(r)
+	if len(ranked.Bounds) == 0 {
+		return false
+	}
+	have := map[joblimits.Key]joblimits.Amounts{}
+	for i := range others {
+		other := others[i].Clean()
+		pools.AddBounds(have, v.BoundsOf(&other), other.Limit)
+	}
+	return v.poolOf(ranked.Queue).KeptBeside(v.Instant, ranked, have)
+}
+
+// Freed returns the amount that must come free of the limit that keeps a request to a queue; nil if unknown.
+func (v *View) Freed(queue string, k *pools.Kept) *pools.Freed {
+	freed, ok := v.poolOf(queue).Freed(v.Instant, k)
+	if !ok {
+		return nil
+	}
+	return &freed
+}
+
+// PivotsOf returns the same for a waiting job of a queue, by its id. It is nil if the job does not wait there, or is
+// not among the first 256 of a large pool.
 func (v *View) PivotsOf(queue string, id uint64) []pools.Pivot {
 	c := v.borrowScratch()
 	defer v.scratches.Put(c)
 	return v.poolOf(queue).PivotsOfJob(v.Instant, queue, id, &c.Scratch)
 }
 
-// Futures are what the simulation plays of a view: all requests in the same futures.
+// Futures are the simulated futures of a view, the same ones for all requests.
 type Futures struct {
 	view   *View
 	played *pools.Futures
@@ -51,23 +82,26 @@ func (v *View) FuturesWithout(id uint64) *Futures {
 	return &Futures{v, pools.NewFuturesWithout(v.Instant, id)}
 }
 
-// Waits returns the waits of a request that is submitted now, in seconds, by future: number i of any two requests of
-// one pool is of the same future. It is nil where the simulation is not possible.
+// Waits returns the waits of a request that is submitted now, in seconds, by future: element i for any two requests of
+// one pool belongs to the same future. It is nil if the simulation is impossible.
 func (f *Futures) Waits(r *track.Request) []float64 {
 	ranked := f.view.ranked(r)
 	return f.played.Waits(f.view.poolOf(ranked.Queue), ranked)
 }
 
-// WaitsOfJob returns the waits in the same futures of a job that waits, from now on, at its place in the queue. It is
-// nil where the job does not wait there, and in large pools.
+// WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is nil
+// if the job does not wait there, and in large pools.
 func (v *View) WaitsOfJob(queue string, id uint64) []float64 {
 	return v.poolOf(queue).WaitsOfJob(v.Instant, id)
 }
 
+// LeftOfJob returns the median of what is left of the runtime of a running job of a queue, in seconds; +Inf if unknown.
+func (v *View) LeftOfJob(queue string, id uint64) float64 { return v.poolOf(queue).Left(v.Instant, id) }
+
 // SamePool reports whether the jobs of two queues compete for the same processors.
 func (v *View) SamePool(a, b string) bool { return v.poolOf(a) == v.poolOf(b) }
 
-// Policy returns the policy that a queue's pool is played by, and how it is known.
+// Policy returns the policy used in simulations of a queue's pool, and its origin.
 func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	f := v.poolOf(queue)
 	if f == nil {
@@ -76,8 +110,8 @@ func (v *View) Policy(queue string) (forward.Policy, pools.PolicySource) {
 	return f.PolicyInForce()
 }
 
-// StartRules returns the rules by which the pool of a queue is played, and what was learnt of those of the scheduler. A
-// view that was saved does not have them.
+// StartRules returns the rules used in simulations of a queue's pool, with the learnt rules of the scheduler. A
+// restored view does not have them.
 func (v *View) StartRules(queue string) pools.StartRules { return v.start[v.poolOf(queue)] }
 
 // AllStartRules returns the rules of all pools.

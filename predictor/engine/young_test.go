@@ -7,8 +7,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// TestFirstForecastsAreWide: an engine that has learnt nothing gives no point, on an empty machine as on a full one,
-// and once so many jobs have started at once its forecast for the next one is narrow.
+// TestFirstForecastsAreWide proves that an engine that has learnt nothing gives no single value as forecast, on an
+// empty machine or a full one. Once enough jobs have started at once, its forecast for the next one is narrow.
 func TestFirstForecastsAreWide(t *testing.T) {
 	e, err := New(Config{Capacity: 64, Synchronous: true})
 	if err != nil {

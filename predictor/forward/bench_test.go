@@ -10,13 +10,13 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// part is the law of a job that ends at some part of what its limit leaves.
+// part is the law of a job that ends after a given part of the time that its limit leaves.
 type part float64
 
 func (p part) Residual(age, u float64) float64 { return max(0, float64(p)-age) * u }
 
-// large is a pool with so many jobs; sizes are about 10 on average, a few in the hundreds and thousands, limits any
-// from 10 minutes to a day.
+// large returns a pool with that many jobs. Sizes are about 10 on average, a few are in the hundreds and thousands, and
+// limits are anything from 10 minutes to a day.
 func large(capacity, running, queued int, round bool) *forward.State {
 	rng := rand.New(rand.NewPCG(1, 1))
 	job := func() (int, float64) {
@@ -51,7 +51,7 @@ func large(capacity, running, queued int, round bool) *forward.State {
 	return s
 }
 
-// BenchmarkWaits is one request at a submit of a backtest: 16 replicas.
+// BenchmarkWaits forecasts one request at a submission of a backtest, with 16 replicas.
 func BenchmarkWaits(b *testing.B) {
 	for _, c := range []struct{ running, waiting int }{{20, 0}, {40, 20}, {60, 200}} {
 		b.Run(fmt.Sprintf("%d+%d", c.running, c.waiting), func(b *testing.B) {
@@ -69,8 +69,8 @@ func BenchmarkWaits(b *testing.B) {
 	}
 }
 
-// BenchmarkSurface is a refresh of the daemon's: 100 replicas of a pool of 100,000 processors with 10,000 running and
-// 20,000 queued jobs, and the grid.
+// BenchmarkSurface makes what the daemon makes at a refresh: 100 replicas of a pool of 100,000 processors with 10,000
+// running and 20,000 queued jobs, and the grid.
 func BenchmarkSurface(b *testing.B) {
 	for _, c := range []struct {
 		name    string
@@ -95,7 +95,7 @@ func BenchmarkSurface(b *testing.B) {
 	}
 }
 
-// BenchmarkQuantile is one forecast from a surface.
+// BenchmarkQuantile makes one forecast from a surface.
 func BenchmarkQuantile(b *testing.B) {
 	s, err := forward.NewSurface(context.Background(), large(100_000, 1_000, 2_000, true), forward.SurfaceOptions{})
 	if err != nil {
@@ -106,5 +106,30 @@ func BenchmarkQuantile(b *testing.B) {
 		if _, err := s.Quantile(1000, 10_000, .95); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkNodes forecasts a request of GPUs in a pool of 300 jobs, with 24 replicas, by node.
+func BenchmarkNodes(b *testing.B) {
+	for _, nodes := range []int{16, 128, forward.MostNodes} {
+		b.Run(fmt.Sprint(nodes), func(b *testing.B) {
+			s := large(8*nodes, 150, 150, true)
+			s.Nodes = gpuNodes(nodes)
+			for i := range s.Waiting {
+				if s.Waiting[i].Procs = min(s.Waiting[i].Procs, 8*nodes); i%2 == 0 {
+					s.Waiting[i].Needs = takes(1+s.Waiting[i].Procs/8, i%4*(1+s.Waiting[i].Procs/8), 0)
+				}
+			}
+			var sim forward.Sim
+			var dst []float64
+			b.ReportAllocs()
+			for b.Loop() {
+				var err error
+				r := forward.Request{Procs: 8, Limit: 7200, Needs: takes(1, 4, 0)}
+				if dst, err = sim.Waits(s, r, 24, 1, dst); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// job draws a job of the machine, which runs for a part of its limit, all parts equally likely.
+// job draws a job of the machine. It runs for a uniformly distributed part of its limit.
 func job(rng *rand.Rand, load float64) forward.Arrival {
 	limit := math.Ceil(math.Exp(5 + 4*rng.Float64()))
 	return forward.Arrival{
@@ -21,11 +21,11 @@ func job(rng *rand.Rand, load float64) forward.Arrival {
 	}
 }
 
-const procs = 64 // of the machine
+const procs = 64 // the processors of the machine
 
-// Where the laws and the policy are right, so are the forecasts: the quantiles of the waits cover what they say. Under
-// EASY later arrivals may hold up a job; where forecasts do not know of them they cover a little less. (Of 60 waits the
-// .9 quantile covers 54/61 = .885.)
+// TestForecastsOfARightModelCover proves that with the right laws and the right policy the quantiles of the waits cover
+// their levels. Under EASY later arrivals may delay a job, and forecasts that do not know them cover a little less. (Of
+// 60 waits the .9 quantile covers 54/61 = .885.)
 func TestForecastsOfARightModelCover(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -70,7 +70,7 @@ func TestForecastsOfARightModelCover(t *testing.T) {
 	}
 }
 
-// watched forecasts every job of a simulated machine.
+// watched makes a forecast for every job of a simulated machine.
 type watched struct {
 	policy           forward.Policy
 	arrivals         forward.Arrivals

@@ -5,25 +5,44 @@ import (
 	"slices"
 )
 
-// step reports that from an instant on, a request for up to most processors and within seconds could have started.
+// step says that from an instant on a request for up to most processors and within seconds could have started.
 type step struct {
 	at, within float64
 	most       int32
 	root       int32 // see Pivots
 }
 
-// envelope is what could have started up to now in one replica, and when it first could: the steps that let something
-// start that could not before, by time.
+// envelope has the requests that could have started so far in one replica, with their first possible starts. These are
+// the steps, by time, at which further requests could start.
 type envelope struct {
 	steps []step
-	now   []stair // the most for every limit: within rises, most falls
-	most  int     // nobody asks for more
-	root  int32   // of the instant
+	now   []stair // the largest request for every limit: within rises, most falls
+	most  int     // no request is larger
+	sizes []int   // the requested sizes, rising, the last is most; nil for all
+	root  int32   // the root of this instant
 }
 
-func (e *envelope) reset(most int) { e.steps, e.now, e.most = e.steps[:0], e.now[:0], most }
+func (e *envelope) reset(most int, sizes []int) {
+	e.steps, e.now, e.most, e.sizes = e.steps[:0], e.now[:0], most, sizes
+}
 
-// least returns the most processors that a request without a limit could have had.
+// floor returns the largest requested size up to procs, or 0 if there is none.
+func (e *envelope) floor(procs int) int {
+	procs = min(procs, e.most)
+	if e.sizes == nil {
+		return max(0, procs)
+	}
+	i, found := slices.BinarySearch(e.sizes, procs)
+	switch {
+	case found:
+		return procs
+	case i == 0:
+		return 0
+	}
+	return e.sizes[i-1]
+}
+
+// least returns the largest size for which a request without a limit could have started.
 func (e *envelope) least() int {
 	if n := len(e.now); n > 0 && math.IsInf(e.now[n-1].within, 1) {
 		return e.now[n-1].most
@@ -31,19 +50,21 @@ func (e *envelope) least() int {
 	return 0
 }
 
-// take notes what may start at an instant.
+// take records the requests that may start at an instant.
 func (e *envelope) take(at float64, stairs []stair) {
 	floor := e.least()
 	for _, s := range stairs {
 		if s.most <= floor {
 			return
 		}
-		e.raise(at, stair{s.within, min(s.most, e.most)})
+		if most := e.floor(s.most); most > floor {
+			e.raise(at, stair{s.within, most})
+		}
 	}
 }
 
 func (e *envelope) raise(at float64, s stair) {
-	i := 0 // the first that holds for such limits
+	i := 0 // the first stair for such limits
 	for i < len(e.now) && e.now[i].within < s.within {
 		i++
 	}
@@ -54,14 +75,14 @@ func (e *envelope) raise(at float64, s stair) {
 	if i < len(e.now) && e.now[i].within == s.within {
 		i++
 	}
-	from := i // those before i that give less are covered
+	from := i // earlier steps that allow less are covered
 	for from > 0 && e.now[from-1].most <= s.most {
 		from--
 	}
 	e.now = slices.Replace(e.now, from, i, s)
 }
 
-// wait returns when a request of a size and limit could start first; false for never.
+// wait returns when a request of a size and limit could first start, or false for never.
 func wait(steps []step, procs int32, plan float64) (float64, bool) {
 	s := admits(steps, procs, plan)
 	if s == nil {
@@ -70,7 +91,7 @@ func wait(steps []step, procs int32, plan float64) (float64, bool) {
 	return s.at, true
 }
 
-// admits returns the first step that lets such a request start; nil for none.
+// admits returns the first step that lets such a request start, or nil.
 func admits(steps []step, procs int32, plan float64) *step {
 	for i := range steps {
 		if steps[i].most >= procs && steps[i].within >= plan {

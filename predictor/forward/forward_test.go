@@ -12,14 +12,14 @@ import (
 var small = world{capacity: 12, running: 6, waiting: 7, most: 12, limits: 20,
 	policies: []forward.Policy{forward.FCFS, forward.EASY}}
 
-// A request's wait is that of package simulator, an independent simulation of the same policies, with the request in
-// the queue.
+// TestWaitsAreTheSimulators proves that a request's wait is that of package simulator, an independent simulation of the
+// same policies, with the request in the queue.
 func TestWaitsAreTheSimulators(t *testing.T) {
 	large := small
 	large.capacity, large.running, large.waiting, large.most, large.limits = 3000, 150, 300, 400, 5000
 	away, far := small, large
 	away.outages, far.outages = true, true
-	// where it has outages to come, the simulator gives a job that by the limits never starts no reservation at all
+	// with future outages the simulator gives no reservation to a job that never starts by the limits
 	away.known, far.known = true, true
 	for name, w := range map[string]world{
 		"small": small, "large": large, "small with outages": away, "large with outages": far,
@@ -39,8 +39,8 @@ func TestWaitsAreTheSimulators(t *testing.T) {
 	}
 }
 
-// A request's wait is that of a simulation that works everything out anew at every second, also with jobs that become
-// eligible later, outages, gates, and a place in the middle of the queue.
+// TestWaitsAreTheNaiveOnes compares a request's wait with a simulation that computes everything again at every second,
+// with jobs that become eligible later, outages, gates, and a place in the middle of the queue.
 func TestWaitsAreTheNaiveOnes(t *testing.T) {
 	w := small
 	w.outages, w.past, w.blocked, w.ranks, w.gates = true, true, true, true, true
@@ -61,7 +61,8 @@ func TestWaitsAreTheNaiveOnes(t *testing.T) {
 	})
 }
 
-// One set of replicas without the request answers every size and limit as if the request had been in the queue.
+// TestSurfaceIsTheRequestInTheQueue proves that one set of replicas without the request answers for every size and
+// limit as if the request had been in the queue.
 func TestSurfaceIsTheRequestInTheQueue(t *testing.T) {
 	w := small
 	w.outages, w.past, w.blocked, w.gates = true, true, true, true

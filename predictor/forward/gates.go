@@ -10,8 +10,8 @@ const Week = 7 * 86400.
 
 // Gate closes a pool to jobs of long limits at times of the week: many sites let long jobs start at night only.
 type Gate struct {
-	// Over is the time limit, in seconds, above which the gate holds, up to that of the next gate. It holds for jobs
-	// without a limit if it is the last gate.
+	// Over is the time limit, in seconds, above which the gate applies, up to that of the next gate. The last gate also
+	// applies to jobs without a limit.
 	Over float64
 	// Shut reports whether no such job starts now. Flips are the instants at which that changes, in seconds from now:
 	// rising, above 0 and up to Week; after that they recur. Their number is even.
@@ -28,7 +28,16 @@ func (g *Gate) flip(k int) float64 {
 	return g.Flips[k%n] + Week*float64(k/n)
 }
 
-// check reports whether a gate makes sense.
+// weeks returns the number of flips in the whole weeks of a time in seconds. After that many flips the gate is in the
+// same state.
+func (g *Gate) weeks(time float64) int {
+	if len(g.Flips) == 0 || time < Week {
+		return 0
+	}
+	return len(g.Flips) * int(time/Week)
+}
+
+// check reports whether a gate is valid.
 func (g *Gate) check(i int) error {
 	rising := sort.SliceIsSorted(g.Flips, func(a, b int) bool { return g.Flips[a] <= g.Flips[b] })
 	ok := len(g.Flips)%2 == 0 && (len(g.Flips) == 0 || rising && g.Flips[0] > 0 && g.Flips[len(g.Flips)-1] <= Week)
@@ -42,10 +51,10 @@ func (g *Gate) check(i int) error {
 // noGate is the gate of jobs that may always start.
 const noGate int8 = -1
 
-// mostGates is the largest number of gates that a state may have.
+// mostGates is the maximum number of gates of a state.
 const mostGates = 64
 
-// gateOf returns the index of the gate that holds for a job of a planned runtime.
+// gateOf returns the index of the gate that applies to a job of a planned runtime.
 func (s *State) gateOf(plan float64) int8 {
 	g := noGate
 	for i := range s.Gates {
@@ -56,7 +65,7 @@ func (s *State) gateOf(plan float64) int8 {
 	return g
 }
 
-// limitsOf returns the limits that a gate holds for: above the first, up to the second.
+// limitsOf returns the time limits to which a gate applies: above the first, up to the second.
 func (s *State) limitsOf(gate int8) (over, upTo float64) {
 	upTo = math.Inf(1)
 	if gate != noGate {
@@ -68,15 +77,15 @@ func (s *State) limitsOf(gate int8) (over, upTo float64) {
 	return over, upTo
 }
 
-// gateState is what a replica keeps of a gate.
+// gateState is the state of a gate in a replica.
 type gateState struct {
 	shut   bool
-	active bool    // there is a job that it holds for, so that its flips matter
-	next   int     // number of the next flip
-	parked []int32 // positions of the jobs that would compete if it were open
+	active bool    // true if the gate applies to a job, so that its flips matter
+	next   int     // the number of the next flip
+	parked []int32 // the positions of the jobs that would compete if the gate were open
 }
 
-// prepareGates finds the gates of the jobs that wait, before they are put into the lanes.
+// prepareGates finds the gates of the waiting jobs, before these are put into the lanes.
 func (c *scene) prepareGates() {
 	c.gateOf, c.gates = c.gateOf[:0], resize(c.gates, len(c.state.Gates))
 	for i := range c.gates {
@@ -93,7 +102,7 @@ func (c *scene) prepareGates() {
 	}
 }
 
-// park puts a job that competes aside if its gate is shut, and reports whether it did.
+// park sets aside a competing job if its gate is shut, and reports whether it did.
 func park(gates []gateState, of []int8, at int) bool {
 	if len(gates) == 0 || of[at] == noGate || !gates[of[at]].shut {
 		return false
@@ -103,7 +112,7 @@ func park(gates []gateState, of []int8, at int) bool {
 	return true
 }
 
-// resetGates puts the gates into the scene's state.
+// resetGates resets the gates to the scene's state.
 func (m *machine) resetGates() {
 	m.gateNow = resize(m.gateNow, len(m.scene.gates))
 	m.flips, m.idle = math.Inf(1), 0
@@ -117,7 +126,7 @@ func (m *machine) resetGates() {
 	}
 }
 
-// isShut reports whether no job of a gate starts now.
+// isShut reports whether a gate is shut, so that none of its jobs starts now.
 func (m *machine) isShut(gate int8) bool { return gate != noGate && m.gateNow[gate].shut }
 
 // flipGates opens and closes the gates that are due.
@@ -138,13 +147,14 @@ func (m *machine) flipGates() {
 	}
 }
 
-// activate makes the flips of a gate matter from now on: there is a job that it holds for.
+// activate makes the flips of a gate count from now on, because the gate applies to a job.
 func (m *machine) activate(gate int8) {
 	if gate == noGate || m.gateNow[gate].active {
 		return
 	}
 	g, of := &m.gateNow[gate], &m.state.Gates[gate]
 	g.active = true
+	g.next += of.weeks(m.now - of.flip(g.next))
 	for ; of.flip(g.next) <= m.now; g.next++ {
 		g.shut = !g.shut
 	}
@@ -169,8 +179,8 @@ func (m *machine) turn(gate int8, g *gateState) {
 	}
 }
 
-// idleFlips returns how many flips in a row, with nothing else between, show that nothing will ever start: those of two
-// weeks.
+// idleFlips returns the number of flips in two weeks. After so many in a row, with no other event between, no flip will
+// start a job.
 func (m *machine) idleFlips() int {
 	n := 0
 	for i := range m.state.Gates {
@@ -179,15 +189,37 @@ func (m *machine) idleFlips() int {
 	return n
 }
 
-// orFlip returns the next instant at which something happens, given the one of everything but the gates. It is +Inf
-// once the gates alone have gone on for two weeks.
+// orFlip returns the time of the next event, given that of all events except flips. After two weeks with nothing but
+// flips, no flip starts a job: then orFlip returns +Inf if no other event comes, and skips the whole weeks before one
+// that does. Jobs without a limit are planned to run for centuries.
 func (m *machine) orFlip(at float64) float64 {
 	if at <= m.flips {
 		m.idle = 0
 		return at
 	}
-	if m.idle++; math.IsInf(at, 1) && m.idle > m.idleFlips() {
-		return at
+	if m.idle++; m.idle > m.idleFlips() {
+		if math.IsInf(at, 1) {
+			return at
+		}
+		m.skipWeeks(at)
 	}
 	return m.flips
+}
+
+// skipWeeks skips the flips of the whole weeks before an instant, or before ranks change.
+func (m *machine) skipWeeks(at float64) {
+	if m.moves() {
+		at = min(at, m.ranks.Next())
+	}
+	skipped := at - m.flips
+	if skipped < Week {
+		return
+	}
+	m.flips = math.Inf(1)
+	for i := range m.gateNow {
+		if g, of := &m.gateNow[i], &m.state.Gates[i]; g.active {
+			g.next += of.weeks(skipped)
+			m.flips = min(m.flips, of.flip(g.next))
+		}
+	}
 }

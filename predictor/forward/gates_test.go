@@ -9,7 +9,7 @@ import (
 
 const day = 86400.
 
-// nights is a gate for limits above four hours that is shut in the daytime, seen from six in the morning on.
+// nights returns a gate for limits above four hours that is shut in the daytime, seen from six in the morning on.
 func nights() forward.Gate {
 	g := forward.Gate{Over: 4 * 3600}
 	for d := range 7 {
@@ -18,8 +18,8 @@ func nights() forward.Gate {
 	return g
 }
 
-// A gate recurs week after week: a long job that cannot start in the first night starts in the first one in which there
-// is room, a short one as soon as there is.
+// TestGatesRecur proves that a gate recurs every week. A long job that cannot start in the first night starts in the
+// first night with room, and a short one as soon as there is room.
 func TestGatesRecur(t *testing.T) {
 	s := &forward.State{Capacity: 8, Policy: forward.EASY, Gates: []forward.Gate{nights()},
 		Running: []forward.Running{{Procs: 8, Limit: 20 * day, Law: sure(8*day + 3*3600)}}}
@@ -34,7 +34,37 @@ func TestGatesRecur(t *testing.T) {
 	}
 }
 
-// A job that is passed over because its gate is shut delays nobody: a shorter one behind it starts.
+// TestGatesOfDecades proves that skipping weeks of flips changes nothing: a job behind one that runs for decades starts
+// at the right instant for its gate. A gate that applies to a job only from then on is also in the right state.
+func TestGatesOfDecades(t *testing.T) {
+	for _, end := range []float64{3*forward.Week + 3*3600, 50*forward.Week + 3*3600, 5000*forward.Week + 3*3600} {
+		s := &forward.State{Capacity: 8, Policy: forward.EASY, Gates: []forward.Gate{nights()},
+			Running: []forward.Running{{Procs: 8, Law: sure(end)}}, Waiting: []forward.Waiting{
+				{Procs: 8, Limit: 5 * 3600, Law: sure(3600)}, {Procs: 1, Limit: 3600, Law: sure(3600)}}}
+		for _, c := range []struct{ limit, want float64 }{{4 * 3600, end}, {0, end + 10*3600}} {
+			var sim forward.Sim
+			got, err := sim.Waits(s, forward.Request{Procs: 1, Limit: c.limit}, 1, 0, nil)
+			if w := one(t, got, err); w != c.want {
+				t.Errorf("until %v, limit %v: wait %v, want %v", end, c.limit, w, c.want)
+			}
+		}
+	}
+}
+
+// BenchmarkGatesOfDecades plays a future in which a job behind a gate waits for one that runs for almost a century.
+func BenchmarkGatesOfDecades(b *testing.B) {
+	s := &forward.State{Capacity: 8, Policy: forward.EASY, Gates: []forward.Gate{nights()},
+		Running: []forward.Running{{Procs: 8, Law: sure(5000 * forward.Week)}}}
+	var sim forward.Sim
+	for b.Loop() {
+		if _, err := sim.Waits(s, forward.Request{Procs: 1}, 1, 0, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestShutGateDelaysNobody proves that a job that is passed over because its gate is shut delays no other job: a
+// shorter one behind it starts.
 func TestShutGateDelaysNobody(t *testing.T) {
 	g := nights()
 	g.Shut, g.Flips = true, append(g.Flips[1:], forward.Week)
@@ -51,7 +81,7 @@ func TestShutGateDelaysNobody(t *testing.T) {
 	}
 }
 
-// A gate that never opens is an error, and does not hang.
+// TestGateThatNeverOpens proves that a gate that never opens is an error and does not hang the simulation.
 func TestGateThatNeverOpens(t *testing.T) {
 	s := &forward.State{Capacity: 8, Policy: forward.EASY, Gates: []forward.Gate{{Over: 60, Shut: true}, nights()}}
 	var sim forward.Sim
@@ -61,7 +91,7 @@ func TestGateThatNeverOpens(t *testing.T) {
 	}
 }
 
-// Gates that make no sense are refused by their field.
+// TestBadGates proves that invalid gates are refused with their field.
 func TestBadGates(t *testing.T) {
 	for name, gates := range map[string][]forward.Gate{
 		"odd":        {{Over: 1, Flips: []float64{5}}},

@@ -17,12 +17,13 @@ func (s sure) Residual(float64, float64) float64 { return float64(s) }
 
 // world draws states.
 type world struct {
-	capacity, running, waiting, most int // the largest of each
-	limits                           int // seconds
+	capacity, running, waiting, most int // the largest value of each
+	limits                           int // in seconds
 	policies                         []forward.Policy
-	known                            bool // all limits are
-	outages, past, blocked, ranks    bool // past: outages may go on already
+	known                            bool // all limits are known
+	outages, past, blocked, ranks    bool // past: outages may have begun already
 	gates, caps                      bool
+	after                            bool // some jobs wait for the ends of others
 }
 
 func (w world) draw(t *rapid.T) forward.State {
@@ -77,10 +78,36 @@ func (w world) draw(t *rapid.T) forward.State {
 	if w.caps {
 		w.drawLimits(t, &s)
 	}
+	if w.after {
+		drawAfter(t, &s)
+	}
 	return s
 }
 
-// drawLimits draws up to three limits, what the jobs have of them, and jobs that run elsewhere and count in them.
+// drawAfter gives the jobs keys and makes some wait for the ends of jobs that run, wait ahead or wait behind, and of
+// one that does not exist.
+func drawAfter(t *rapid.T, s *forward.State) {
+	for i := range s.Running {
+		s.Running[i].Key = uint64(i) + 1
+	}
+	for i := range s.Waiting {
+		s.Waiting[i].Key = uint64(len(s.Running)+i) + 1
+	}
+	for i := range s.Waiting {
+		s.Waiting[i].After = keys(t, s)
+	}
+}
+
+// keys draws keys of jobs.
+func keys(t *rapid.T, s *forward.State) []uint64 {
+	if rapid.IntRange(0, 2).Draw(t, "waits for others") > 0 {
+		return nil
+	}
+	all := rapid.Uint64Range(1, uint64(len(s.Running)+len(s.Waiting))+1)
+	return rapid.SliceOfN(all, 0, 3).Draw(t, "after")
+}
+
+// drawLimits draws up to three limits, the jobs' amounts in them, and jobs in other pools that count in them.
 func (w world) drawLimits(t *rapid.T, s *forward.State) {
 	for range rapid.IntRange(0, 3).Draw(t, "limits") {
 		l := forward.Limit{Most: forward.NoBounds()}
@@ -105,7 +132,7 @@ func (w world) drawLimits(t *rapid.T, s *forward.State) {
 	}
 }
 
-// holds draws what a job of a size has of the limits of a state.
+// holds draws the amounts of a job of a size in the limits of a state.
 func (w world) holds(t *rapid.T, s *forward.State, procs int) (out []forward.Holding) {
 	gpus := int64(rapid.IntRange(0, 2).Draw(t, "gpus"))
 	for l := range s.Limits {
@@ -117,7 +144,7 @@ func (w world) holds(t *rapid.T, s *forward.State, procs int) (out []forward.Hol
 	return out
 }
 
-// drawGates draws up to two gates; the one of longer limits is shut where the other is. Those that are shut open once.
+// drawGates draws up to two gates. The gate of longer limits is shut whenever the other one is. A shut gate opens once.
 func (w world) drawGates(t *rapid.T) []forward.Gate {
 	var out []forward.Gate
 	over, shut := 0, false
@@ -190,7 +217,7 @@ func check(t testing.TB, err error) {
 
 type fataler interface{ Fatalf(string, ...any) }
 
-// one returns the single wait of a state without chance.
+// one returns the single wait of a state without random lifetimes.
 func one(t fataler, waits []float64, err error) float64 {
 	if err != nil || len(waits) != 1 {
 		t.Fatalf("got waits %v, error %v; want one wait", waits, err)

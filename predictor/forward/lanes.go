@@ -5,48 +5,48 @@ import (
 	"math/bits"
 )
 
-// layout is the waiting jobs by size, as no replica changes it: jobs of one size, or of a narrow range of sizes, are a
-// lane, in the order of the queue, in blocks of 64.
+// layout has the waiting jobs by size, and replicas do not change it. Jobs of one size, or of a narrow range of sizes,
+// form a lane, in the order of the queue, in blocks of 64.
 type layout struct {
 	procs  []int32 // by position in the queue
 	plan   []float64
 	lanes  []span  // by size
-	slots  []int32 // position of the job in each slot; -1 where a lane's last block is not full
-	place  []int32 // slot by position
-	lane   []uint8 // by position
+	slots  []int32 // the position of the job in each slot; -1 in the unused slots of a lane's last block
+	place  []int32 // the slot, by position
+	lane   []uint8 // the lane, by position
 	counts [sizes]int32
 }
 
-// span is what a lane has: sizes from lo to hi, blocks from first up to, not with, end.
+// span is the range of a lane: sizes from lo to hi, blocks from first to end (exclusive).
 type span struct {
 	lo, hi     int32
 	first, end int32
 }
 
-// lanes is which of the layout's jobs still wait, and what the smallest of them ask for.
+// lanes has the layout's jobs that still wait, and the minimum requests among them.
 type lanes struct {
-	words []uint64  // by position: waits and may compete
+	words []uint64  // by position: the job waits and may compete
 	head  int       // no word before it has a bit
-	lane  []minimum // of all of a lane
-	block []minimum // of its blocks
+	lane  []minimum // of each lane
+	block []minimum // of each block
 }
 
-// minimum is the least that any of some jobs asks for.
+// minimum is the smallest request among some jobs.
 type minimum struct {
-	mask  uint64 // of a block: the jobs that wait
+	mask  uint64 // of a block: the waiting jobs
 	plan  float64
 	procs int32
-	alive int32 // jobs that wait
-	from  int32 // of a lane: no block before it has a job that waits
+	alive int32 // the number of waiting jobs
+	from  int32 // of a lane: no block before this one has a waiting job
 }
 
 const (
-	// sizes up to this have a lane of their own, above there are four for each power of two
+	// each size up to this one has its own lane; above it each power of two has four
 	exact = 16
-	sizes = exact + 1 + 4*(31-4) // kinds of lanes
+	sizes = exact + 1 + 4*(31-4) // the number of kinds of lanes
 )
 
-// kind returns the lane's kind of a size; larger sizes have larger kinds.
+// kind returns the kind of the lane for a size. Larger sizes have larger kinds.
 func kind(procs int32) int {
 	if procs <= exact {
 		return int(procs)
@@ -55,7 +55,7 @@ func kind(procs int32) int {
 	return exact + 1 + 4*(n-5) + int(uint32(procs)>>(n-3)&3)
 }
 
-// build lays out the jobs whose procs and plan are set.
+// build lays out the jobs, whose procs and plan must be set.
 func (l *layout) build() {
 	n := len(l.procs)
 	l.place, l.lane = resize(l.place, n), resize(l.lane, n)
@@ -97,7 +97,7 @@ func resize[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// none makes it have no job of the layout.
+// none empties the lanes.
 func (q *lanes) none(l *layout) {
 	q.words = resize(q.words, (len(l.procs)+63)/64)
 	clear(q.words)
@@ -121,7 +121,7 @@ func (q *lanes) copyFrom(src *lanes) {
 	q.head = src.head
 }
 
-// add lets a job of the layout wait.
+// add adds a waiting job of the layout.
 func (q *lanes) add(l *layout, at int) {
 	q.words[at/64] |= 1 << (at % 64)
 	q.head = min(q.head, at/64)
@@ -138,7 +138,7 @@ func (q *lanes) add(l *layout, at int) {
 // has reports whether a job waits and may compete.
 func (q *lanes) has(at int) bool { return q.words[at/64]>>(at%64)&1 == 1 }
 
-// remove takes a job out that waits.
+// remove removes a waiting job.
 func (q *lanes) remove(l *layout, at int) {
 	q.words[at/64] &^= 1 << (at % 64)
 	slot := l.place[at]
@@ -164,7 +164,7 @@ func (q *lanes) remove(l *layout, at int) {
 	}
 }
 
-// first returns the position of the first job that waits, -1 if none does.
+// first returns the position of the first waiting job, or -1.
 func (q *lanes) first() int {
 	for ; q.head < len(q.words); q.head++ {
 		if w := q.words[q.head]; w != 0 {
@@ -184,17 +184,17 @@ func (q *lanes) smallest(l *layout) int {
 	return math.MaxInt
 }
 
-// stair is what may start now: jobs of up to most processors, of up to within seconds.
+// stair describes jobs that may start now: up to most processors, and up to within seconds.
 type stair struct {
 	within float64
 	most   int
 }
 
-// fits reports whether a job of such a size and limit may start by one of the stairs.
+// fits reports whether a job of the given size and limit may start by one of the stairs.
 func fits(stairs []stair, procs int32, plan float64) bool {
 	for i := range stairs {
 		if int(procs) > stairs[i].most {
-			return false // the later ones are lower
+			return false // the later stairs are lower
 		}
 		if plan <= stairs[i].within {
 			return true
@@ -203,8 +203,7 @@ func fits(stairs []stair, procs int32, plan float64) bool {
 	return false
 }
 
-// search returns the position of the first job, before the position bound, that may start by the stairs; -1 if none
-// may.
+// search returns the position of the first job before the position bound that may start by the stairs, or -1.
 func (q *lanes) search(l *layout, stairs []stair, bound int) int {
 	best := bound
 	for i := range l.lanes {

@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The lanes find the first job that may start, and the smallest, whatever has come and gone, as looking at every job
-// does.
+// TestLanesFindTheFirst proves that, after any additions and removals, the lanes find the same first job that may
+// start, and the same smallest job, as a look at every job.
 func TestLanesFindTheFirst(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var l layout

@@ -14,12 +14,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// shaky is the law of a job that runs for up to so many seconds more, all equally likely.
+// shaky is the law of a job that runs for up to that many more seconds, uniformly distributed.
 type shaky float64
 
 func (s shaky) Residual(_, u float64) float64 { return math.Floor(float64(s) * u) }
 
-// busy is a pool with some chance in it.
+// busy returns a pool with some random lifetimes.
 func busy() *forward.State {
 	s := &forward.State{Capacity: 64, Policy: forward.EASY}
 	rng := rand.New(rand.NewPCG(3, 3))
@@ -35,8 +35,8 @@ func busy() *forward.State {
 	return s
 }
 
-// The same input gives the same waits, whatever the number of workers and whatever the scratch memory was used for
-// before; another seed gives others.
+// TestDeterminism proves that the same input gives the same waits, whatever the number of workers and the earlier use
+// of the scratch memory, and that another seed gives other waits.
 func TestDeterminism(t *testing.T) {
 	s := busy()
 	var used, fresh forward.Sim
@@ -64,7 +64,8 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// A job has the same luck in every forecast that has its key, whoever else is there.
+// TestLuckBelongsToTheJob proves that a job has the same random numbers in every forecast that has its key, whatever
+// other jobs there are.
 func TestLuckBelongsToTheJob(t *testing.T) {
 	s := &forward.State{Capacity: 8, Running: []forward.Running{{Procs: 8, Law: shaky(1e6), Key: 7}}}
 	var sim forward.Sim
@@ -78,7 +79,8 @@ func TestLuckBelongsToTheJob(t *testing.T) {
 	}
 }
 
-// Waits for one job have its residual law: by Kolmogorov and Smirnov at the level .001.
+// TestWaitsHaveTheLaw proves that waits for one job follow its residual law, by Kolmogorov and Smirnov at the level
+// .001.
 func TestWaitsHaveTheLaw(t *testing.T) {
 	const n = 5000
 	for name, s := range map[string]*forward.State{
@@ -98,8 +100,8 @@ func TestWaitsHaveTheLaw(t *testing.T) {
 	}
 }
 
-// Jobs of one group end together more often: the time until four of them have ended spreads more, as the latest of four
-// does less above their mean.
+// TestGroupsShareTheirFate proves that jobs of one group tend to end together. The median of the latest of four ends is
+// therefore lower than for independent jobs.
 func TestGroupsShareTheirFate(t *testing.T) {
 	s := &forward.State{Capacity: 4}
 	for i := range 4 {
@@ -112,15 +114,15 @@ func TestGroupsShareTheirFate(t *testing.T) {
 		check(t, err)
 		return w[len(w)/2]
 	}
-	// The median of the latest of four is 2^(-1/4) if they are independent, 1/2 if they are one.
+	// The median of the latest of four is 2^(-1/4) if they are independent, and 1/2 if they are one.
 	apart, close := median(0), median(.99)
 	if math.Abs(apart-math.Pow(.5, .25)) > .02 || math.Abs(close-.5) > .1 {
 		t.Errorf("median of the latest of four %v alone, %v together; want .84 and about .5", apart, close)
 	}
 }
 
-// A larger request, or one with a longer limit, never waits less; quantiles rise with the level and lie among the
-// waits.
+// TestOrder proves that a larger request, or one with a longer limit, never waits less, and that quantiles rise with
+// the level and lie among the waits.
 func TestOrder(t *testing.T) {
 	surface, err := forward.NewSurface(context.Background(), busy(), forward.SurfaceOptions{Replicas: 40})
 	check(t, err)
@@ -143,8 +145,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// The plan takes every job to last to its limit, an unknown one to the default, and is what the simulation gives where
-// jobs do.
+// TestPlan proves that the plan assumes that every job runs to its limit, or to the default if the limit is unknown,
+// and that it equals the simulation if jobs do so.
 func TestPlan(t *testing.T) {
 	s := &forward.State{
 		Capacity: 10, Policy: forward.EASY, DefaultLimit: 500,
@@ -152,16 +154,16 @@ func TestPlan(t *testing.T) {
 		Waiting: []forward.Waiting{{Procs: 8, Limit: 50, Law: sure(1)}},
 	}
 	var sim forward.Sim
-	// 6 processors come free at 60, the other 4 at 400, when the 8 of the job ahead start.
+	// 6 processors become free at 60, and the other 4 at 400, when the 8 of the job ahead start.
 	for _, c := range []struct {
 		procs       int
 		limit, want float64
 	}{
-		{6, 340, 60},  // ends just when the job ahead starts
-		{6, 341, 450}, // would not
-		{2, 1000, 60}, // is beside it
-		{2, 0, 60},    // so is the default
-		{10, 10, 450}, // after it
+		{6, 340, 60},  // ends exactly when the job ahead starts
+		{6, 341, 450}, // would end one second too late
+		{2, 1000, 60}, // fits beside the job ahead
+		{2, 0, 60},    // the default fits, too
+		{10, 10, 450}, // after the job ahead
 	} {
 		got, err := sim.Plan(s, forward.Request{Procs: c.procs, Limit: c.limit})
 		check(t, err)
@@ -169,14 +171,14 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%d processors for %v s: plan %v, want %v", c.procs, c.limit, got, c.want)
 		}
 	}
-	s.Running[0].Age = 100 // past its limit: another minute
+	s.Running[0].Age = 100 // past its limit: one more minute is assumed
 	if got, err := sim.Plan(s, forward.Request{Procs: 6, Limit: 340}); err != nil || got != 60 {
 		t.Errorf("plan %v, error %v; want 60", got, err)
 	}
 }
 
-// Who comes later goes behind the request, but for those of better rank under a policy by priority; and the surface
-// knows.
+// TestArrivals proves that later jobs go behind the request, except those with a better rank under a policy by
+// priority, and that the surface takes them into account.
 func TestArrivals(t *testing.T) {
 	s := &forward.State{
 		Capacity: 4, Policy: forward.PriorityEASY,
@@ -195,7 +197,8 @@ func TestArrivals(t *testing.T) {
 		if got := one(t, w, err); got != want {
 			t.Errorf("rank %d: wait %v, want %v", rank, got, want)
 		}
-		surface, err := forward.NewSurface(context.Background(), s, forward.SurfaceOptions{Replicas: 1, Rank: rank})
+		surface, err := forward.NewSurface(context.Background(), s,
+			forward.SurfaceOptions{Replicas: 1, Ranked: forward.Ranked{Rank: rank}})
 		check(t, err)
 		w, err = surface.Waits(4, 50, nil)
 		if got := one(t, w, err); got != want {
@@ -220,8 +223,8 @@ func TestArrivals(t *testing.T) {
 	}
 }
 
-// The surface of a place before some that wait is exact while somebody ahead waits, and never later than with the
-// request in the queue.
+// TestSurfaceBeforeOthers proves that a surface for a place ahead of some waiting jobs is exact while a job ahead
+// waits, and never later than with the request in the queue.
 func TestSurfaceBeforeOthers(t *testing.T) {
 	w := small
 	w.known = true
@@ -250,7 +253,7 @@ func TestSurfaceBeforeOthers(t *testing.T) {
 	}
 }
 
-// Bad laws and numbers are errors of their types, for every way to ask.
+// TestBadInput proves that bad laws and numbers are errors of their types, for every way to ask.
 func TestBadInput(t *testing.T) {
 	type edit func(*forward.State, *forward.Request)
 	nan, inf := math.NaN(), math.Inf(1)
@@ -306,8 +309,8 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// A law that is asked for the impossible is cut, a job that can never start blocks nobody, and the end of a context
-// ends a refresh.
+// TestEdges proves three special cases: the result of a law for impossible arguments is limited, a job that can never
+// start blocks no other, and the end of a context ends a refresh.
 func TestEdges(t *testing.T) {
 	var sim forward.Sim
 	s := &forward.State{Capacity: 4, Running: []forward.Running{{Procs: 4, Law: sure(math.Inf(1))}}}
@@ -344,12 +347,13 @@ func TestEdges(t *testing.T) {
 	}
 }
 
-// An outage that begins just when a reserved job is planned to end does not meet it.
+// TestOutageAfterAReservation proves that an outage that begins exactly at the planned end of a reserved job does not
+// affect it.
 func TestOutageAfterAReservation(t *testing.T) {
 	s := &forward.State{
 		Capacity: 6, Policy: forward.EASY,
 		Running: []forward.Running{{Procs: 2, Limit: 10, Law: sure(10)}},
-		Waiting: []forward.Waiting{{Procs: 5, Limit: 10, Law: sure(10)}}, // from 10 to 20, leaving 1
+		Waiting: []forward.Waiting{{Procs: 5, Limit: 10, Law: sure(10)}}, // from 10 to 20, which leaves 1
 		Outages: []forward.Outage{{From: 20, Until: 30, Procs: 3}},
 	}
 	var sim forward.Sim
@@ -359,4 +363,46 @@ func TestOutageAfterAReservation(t *testing.T) {
 			t.Errorf("%d processors: wait %v, want %v", procs, got, want)
 		}
 	}
+}
+
+// aging is a law whose part that depends only on the age can be computed beforehand, like that of track.Law.
+type aging float64
+
+func (a aging) Residual(age, u float64) float64 { return a.ResidualOfAged(age, a.Aged(age), u) }
+func (a aging) Aged(age float64) float64        { return math.Exp(-age / float64(a)) }
+func (a aging) ResidualOfAged(age, part, u float64) float64 {
+	return -float64(a)*math.Log(part*(1-u)) - age
+}
+
+// whole is the same law without that separation.
+type whole struct{ law aging }
+
+func (w whole) Residual(age, u float64) float64 { return w.law.Residual(age, u) }
+
+// TestAgingLawsChangeNothing proves that the part of a law that depends only on the age is computed once for all
+// replicas, and that this changes no wait.
+func TestAgingLawsChangeNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := busy()
+		s.Rho = rapid.SampledFrom([]float64{0, .3}).Draw(rt, "rho")
+		group := rapid.SliceOfN(rapid.Uint64Range(0, 3), 38, 38).Draw(rt, "groups")
+		plain := *s
+		plain.Running, plain.Waiting = slices.Clone(s.Running), slices.Clone(s.Waiting)
+		for i := range s.Running {
+			law := aging(500 + 100*i)
+			s.Running[i].Law, plain.Running[i].Law = law, whole{law}
+			s.Running[i].Group, plain.Running[i].Group = group[i], group[i]
+		}
+		for i := range s.Waiting {
+			s.Waiting[i].Group, plain.Waiting[i].Group = group[8+i], group[8+i]
+		}
+		r := forward.Request{Procs: 16, Limit: 1800}
+		var sim forward.Sim
+		got, err := sim.Futures(s, r, 12, 1, nil)
+		check(t, err)
+		want, err := new(forward.Sim).Futures(&plain, r, 12, 1, nil)
+		if check(t, err); !slices.Equal(got, want) {
+			rt.Fatalf("%v, of laws as a whole %v", got, want)
+		}
+	})
 }

@@ -4,28 +4,26 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/waitcast/waitcast/cluster/joblimits"
 )
 
-// Amounts are what jobs have, or may have, of what limits bound.
-type Amounts [amountKinds]int64
+// Amounts are the amounts of limited resources that jobs have, or may have. Work decreases while a job runs, at the
+// rate of its processors.
+type Amounts = joblimits.Amounts
 
-// The kinds of amounts.
+// The kinds of amounts, see package joblimits.
 const (
-	Jobs = iota
-	Procs
-	Nodes
-	GPUs
-	Memory // bytes
-	// Work is the processor-seconds that running jobs may still use by their time limits (Slurm's GrpTRESRunMins). That
-	// of a job that runs falls by the second. What a Holding has of it is its processors.
-	Work
-	amountKinds
+	Jobs      = joblimits.Jobs
+	Procs     = joblimits.Procs
+	Nodes     = joblimits.Nodes
+	GPUs      = joblimits.GPUs
+	Memory    = joblimits.Memory
+	Work      = joblimits.Work
+	Unbounded = joblimits.Unbounded
 )
 
-// Unbounded stands for an amount that is not bounded.
-const Unbounded = math.MaxInt64
-
-// NoBounds returns amounts none of which is bounded.
+// NoBounds returns amounts without any bound.
 func NoBounds() (out Amounts) {
 	for i := range out {
 		out[i] = Unbounded
@@ -33,17 +31,20 @@ func NoBounds() (out Amounts) {
 	return out
 }
 
-// Limit is what some jobs may have at once: those of a user, of an account, of a quality of service. A job that would
-// bring them over it does not start and keeps nobody else from starting: it has no reservation, as in Slurm.
+// Limit is the maximum of the running jobs of a user, an account or a quality of service. A job that would exceed it
+// does not start and does not block others: as in Slurm, it has no reservation.
 type Limit struct{ Most Amounts }
 
-// Holding is what a job has of what one limit bounds while it runs.
+// Holding has the amounts of a job in one limit, while it runs.
 type Holding struct {
 	Limit   int32 // index in State.Limits
 	Amounts Amounts
+	// Exempt are the kinds of amounts that count in the limit, but do not keep the job from starting: another limit
+	// takes precedence for them.
+	Exempt joblimits.Kinds
 }
 
-// checkHoldings reports whether what a job has of some limits makes sense; who names the job.
+// checkHoldings reports whether a job's amounts in some limits are valid. who names the job in the error.
 func checkHoldings(all []Holding, limits int, who string) error {
 	for i := range all {
 		h := &all[i]
@@ -60,34 +61,35 @@ func checkHoldings(all []Holding, limits int, who string) error {
 	return nil
 }
 
-// limitState is what a replica keeps of a limit.
+// limitState holds the state of a limit in a replica.
 type limitState struct {
 	used   Amounts
 	work   float64 // processor-seconds, at the instant at
 	at     float64
-	parked []int32 // positions of waiting jobs that it kept from starting
+	parked []int32 // positions of the waiting jobs that the limit kept from starting
 }
 
-// workAt returns the processor-seconds that the jobs that run may still use.
+// workAt returns the processor-seconds that the running jobs may still use.
 func (l *limitState) workAt(now float64) float64 {
 	return math.Max(0, l.work-float64(l.used[Work])*(now-l.at))
 }
 
-// add adds what a job has, or takes it away; left is what is left of its time limit.
+// add adds the amounts of a job, or subtracts them (sign -1). left is the rest of the job's time limit.
 func (l *limitState) add(now float64, a *Amounts, sign int64, left float64) {
 	l.work, l.at = l.workAt(now)+float64(sign)*float64(a[Work])*left, now
 	for k := range l.used {
 		l.used[k] += sign * a[k]
 	}
 	if l.used[Work] == 0 {
-		l.work = 0 // without the errors of sums
+		l.work = 0 // so that errors of sums do not add up
 	}
 }
 
-// admits reports whether a job may start beside those that count.
-func (l *limitState) admits(most, a *Amounts, now, plan float64) bool {
+// admits reports whether a job may start beside the jobs that count.
+func (l *limitState) admits(most *Amounts, h *Holding, now, plan float64) bool {
+	a := &h.Amounts
 	for k := range most {
-		if most[k] == Unbounded || a[k] == 0 {
+		if most[k] == Unbounded || a[k] == 0 || h.Exempt[k] {
 			continue
 		}
 		if k == Work {
@@ -103,8 +105,8 @@ func (l *limitState) admits(most, a *Amounts, now, plan float64) bool {
 	return true
 }
 
-// prepareLimits counts what runs in the state.
-func (c *scene) prepareLimits() {
+// countLimits adds up the amounts of the state's running jobs in its limits.
+func (c *scene) countLimits() {
 	c.limits = resize(c.limits, len(c.state.Limits))
 	for i := range c.limits {
 		c.limits[i] = limitState{}
@@ -121,10 +123,10 @@ func (c *scene) prepareLimits() {
 	}
 }
 
-// finite returns the seconds that a job without a limit counts for in the work of a limit.
+// finite returns the seconds for which a job counts in the work of a limit, also without a time limit.
 func finite(plan float64) float64 { return math.Min(plan, longest) }
 
-// resetLimits puts the limits into the scene's state.
+// resetLimits resets the limits to the scene's state.
 func (m *machine) resetLimits() {
 	m.limitNow = resize(m.limitNow, len(m.scene.limits))
 	for i := range m.limitNow {
@@ -132,10 +134,10 @@ func (m *machine) resetLimits() {
 		m.limitNow[i] = limitState{used: from.used, work: from.work, at: from.at,
 			parked: m.limitNow[i].parked[:0]}
 	}
-	m.opens, m.shutFor, m.shutSince = math.Inf(1), 0, math.NaN()
+	m.opens, m.shutFor, m.shutSoon, m.shutSince = math.Inf(1), 0, 0, math.NaN()
 }
 
-// holds returns what a job has of what limits bound.
+// holds returns the amounts of a job in limits.
 func (m *machine) holds(id int32) []Holding {
 	s := m.state
 	switch {
@@ -151,18 +153,18 @@ func (m *machine) holds(id int32) []Holding {
 	return nil
 }
 
-// stopper returns the first of its limits that keeps a job from starting now; nil if there is none.
+// stopper returns the first of the job's limits that keeps it from starting now, or nil.
 func (m *machine) stopper(holds []Holding, plan float64) *Holding {
 	for i := range holds {
 		h := &holds[i]
-		if !m.limitNow[h.Limit].admits(&m.state.Limits[h.Limit].Most, &h.Amounts, m.now, finite(plan)) {
+		if !m.limitNow[h.Limit].admits(&m.state.Limits[h.Limit].Most, h, m.now, finite(plan)) {
 			return h
 		}
 	}
 	return nil
 }
 
-// admitted reports whether the limits let a job of the state that waits start now, and puts it aside where they do not.
+// admitted reports whether the limits let a waiting job of the state start now, and sets the job aside if not.
 func (m *machine) admitted(at int) bool {
 	if len(m.limitNow) == 0 {
 		return true
@@ -179,8 +181,8 @@ func (m *machine) admitted(at int) bool {
 	return false
 }
 
-// opensAt returns the instant at which the work of a limit has fallen so far that a job may start, if no job ends
-// before; +Inf where another amount keeps it.
+// opensAt returns the instant at which the work of a limit has fallen so far that a job may start, if no other job ends
+// before. It is +Inf if another amount keeps the job.
 func (m *machine) opensAt(h *Holding, plan float64) float64 {
 	l, most := &m.limitNow[h.Limit], &m.state.Limits[h.Limit].Most
 	if most[Work] == Unbounded || l.used[Work] == 0 {
@@ -194,7 +196,7 @@ func (m *machine) opensAt(h *Holding, plan float64) float64 {
 	return m.now + math.Max(over/float64(l.used[Work]), 1e-3)
 }
 
-// count adds what a job has to its limits as it starts, or takes it away as it ends.
+// count adds a job's amounts to its limits as it starts, or subtracts them as it ends.
 func (m *machine) count(id int32, sign int64) {
 	holds := m.holds(id)
 	for i := range holds {
@@ -210,7 +212,7 @@ func (m *machine) count(id int32, sign int64) {
 	}
 }
 
-// planOf returns the planned runtime of a job that runs.
+// planOf returns the planned runtime of a running job.
 func (m *machine) planOf(id int32) float64 {
 	s := m.state
 	switch {
@@ -222,7 +224,7 @@ func (m *machine) planOf(id int32) float64 {
 	return m.request.plan
 }
 
-// unpark lets the jobs that a limit kept compete again: each is looked at when its turn comes.
+// unpark lets the jobs that a limit kept compete again. Each is examined when its turn comes.
 func (m *machine) unpark(limit int32) {
 	l := &m.limitNow[limit]
 	for _, at := range l.parked {
@@ -233,7 +235,7 @@ func (m *machine) unpark(limit int32) {
 	l.parked = l.parked[:0]
 }
 
-// openLimits lets jobs compete whose limit was a matter of time.
+// openLimits lets jobs compete for whose limit enough time has passed.
 func (m *machine) openLimits() {
 	if m.opens > m.now {
 		return
@@ -246,8 +248,15 @@ func (m *machine) openLimits() {
 	}
 }
 
-// watch notes for how long the request's own limits, or its eligibility, keep it from starting. It is called after
-// every pass; waits is false once the request has started.
+// isHeadKept reports whether a limit now keeps the job from starting that had a reservation in the last pass. A job
+// that started before it has then filled the limit, and other jobs no longer need to leave room for it.
+func (m *machine) isHeadKept() bool {
+	return len(m.limitNow) > 0 && m.reserver.id != none &&
+		m.stopper(m.holds(m.reserver.id), m.reserver.plan) != nil
+}
+
+// watch records for how long the request's own limits, or its eligibility, keep it from starting. It is called after
+// every pass. waits is false once the request has started.
 func (m *machine) watch(waits bool) {
 	if m.asked == none {
 		return
@@ -258,13 +267,14 @@ func (m *machine) watch(waits bool) {
 		m.shutSince = m.now
 	case !shut && !math.IsNaN(m.shutSince):
 		m.shutFor += m.now - m.shutSince
+		m.shutSoon += min(m.now, SoonSeconds) - min(m.shutSince, SoonSeconds)
 		m.shutSince = math.NaN()
 	}
 }
 
 // isKept reports whether the request is not eligible yet, or a limit keeps it from starting.
 func (m *machine) isKept() bool {
-	if !math.IsInf(m.asks, 1) {
+	if m.awaits || !math.IsInf(m.asks, 1) {
 		return true
 	}
 	h := m.stopper(m.requestHolds, m.request.plan)
@@ -275,7 +285,7 @@ func (m *machine) isKept() bool {
 	return true
 }
 
-// checkLimits reports whether the limits of a state, and what jobs have of them, make sense.
+// checkLimits reports whether the limits of a state, and the jobs' amounts in them, are valid.
 func (s *State) checkLimits() error {
 	for i := range s.Limits {
 		if k := slices.IndexFunc(s.Limits[i].Most[:], func(a int64) bool { return a < 0 }); k >= 0 {

@@ -3,7 +3,6 @@ package forward
 import (
 	"math"
 	"runtime"
-	"slices"
 
 	"github.com/waitcast/waitcast/internal/byend"
 	"github.com/waitcast/waitcast/internal/quadheap"
@@ -17,53 +16,70 @@ type machine struct {
 	stream   uint64
 	jobs     []task
 	running  byend.List    // by their expected ends
-	events   quadheap.Heap // when those that run end, or reach their expected ends
+	events   quadheap.Heap // when running jobs end, or reach their expected ends
 	waiting  lanes
-	late     []late // those that wait and came later, or are the request, in the order of the queue
-	changed  int    // index of the next change of the capacity
-	unlocked int    // index of the next blocked job
+	late     lateQueue // the waiting jobs that came later, or are the request
+	searched int       // the place among the late ones before which none may start in this pass
+	changed  int       // the index of the next change of the capacity
+	unlocked int       // the index of the next blocked job
 	arrival  Arrival
-	arrives  float64 // when; +Inf for none
+	arrives  float64 // the instant of the next arrival; +Inf for none
 	next     func() (Arrival, bool)
 	horizon  float64
 	drops    []drop
 	stairs   []stair
 	failed   error
 	trail    trail
-	gateNow  []gateState // those of the scene's state, by index
-	flips    float64     // when a gate opens or closes next; +Inf for never
-	idle     int         // flips since something else happened
+	ranks    moving
+	gateNow  []gateState // the gates of the scene's state, by index
+	flips    float64     // the instant of the next flip of a gate; +Inf for never
+	idle     int         // the number of flips since the last other event
 	limitNow []limitState
+	reserver waiter  // the job that had a reservation in the last pass; its id is none if no job had one
 	opens    float64 // when the work of a limit will have fallen so far that a job may start; +Inf for never
+	ground   ground
+	scores   []float64 // the scores of the groups in this replica, NaN for those not computed yet, see luck
 
-	// asked is the number of the request, if it is in the queue itself, and asks when that becomes eligible. Else probe
-	// receives what the request, which is behind ahead of the jobs that wait, could take.
+	// asked is the number of the request if the queue contains it, and asks is when it becomes eligible. Otherwise
+	// probe receives what the request could take, which is behind ahead of the waiting jobs.
 	asked   int32
 	asks    float64
 	request late
-	// requestHolds is what it counts for in limits. shutFor is for how many seconds these, or its eligibility, have
-	// kept it from starting, shutSince since when they do; NaN where they do not.
-	requestHolds       []Holding
-	shutFor, shutSince float64
-	probe              *envelope
-	ahead              int
-	rank               int  // of the request
-	gate               int8 // of the requests that the probe stands for
+	// awaits is true while other jobs must end before the request may compete, and eligible is the instant from which
+	// it may. needNow has how many must still end, by position, as in links.
+	awaits   bool
+	eligible float64
+	needNow  []int32
+	// requestHolds has the amounts of the request in limits. shutFor is the seconds for which these limits, or the
+	// eligibility, have kept the request from starting so far. shutSince is the beginning of the present such time, or
+	// NaN.
+	requestHolds                 []Holding
+	shutFor, shutSoon, shutSince float64
+	probe                        *envelope
+	drained                      drain
+	ahead                        int
+	rank                         int  // of the request
+	gate                         int8 // of the requests that the probe stands for
 }
 
 // late is a job that was not in the state, at a place among those that were.
 type late struct {
 	id      int32
-	slot    int32 // how many of the state's waiting jobs come before
+	slot    int32 // the number of the state's waiting jobs ahead of it
 	rank    int
 	procs   int32
 	plan    float64
 	runtime float64
 	gate    int8
+	left    bool // it no longer waits, see lateQueue
+	needs   *Needs
+	// If ranks move, moves and turn count and slot does not. Jobs of one rank are ordered by turn.
+	moves Ranked
+	turn  int32
 }
 
-// drop is an instant, in seconds from now, at which processors will be taken, by the plan, and what is free then; the
-// first is now.
+// drop is an instant, in seconds from now, at which the plan takes processors, with the free ones after it. The first
+// drop is now.
 type drop struct {
 	in   float64
 	most int
@@ -71,10 +87,10 @@ type drop struct {
 
 const none int32 = -1
 
-// mostArrivals is how many arrivals one replica may have: a stream that never gets on must not hang it.
+// mostArrivals is the maximum number of arrivals in one replica, so that a stream without progress cannot hang it.
 const mostArrivals = 1 << 20
 
-// reset puts it into the scene's state, with the lifetimes of a replica.
+// reset puts the machine into the scene's state, with the lifetimes of a replica.
 func (m *machine) reset(c *scene, replica int, seed uint64) {
 	m.scene = c
 	m.now, m.free, m.changed, m.unlocked, m.failed = 0, c.free, 0, 0, nil
@@ -85,9 +101,14 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	m.waiting.copyFrom(&c.waiting)
 	m.resetGates()
 	m.resetLimits()
-	m.late = m.late[:0]
+	if c.byNode {
+		m.resetNodes()
+	}
+	m.late.reset()
 	m.asked, m.asks, m.probe, m.ahead, m.gate = none, math.Inf(1), nil, len(c.state.Waiting), noGate
-	m.requestHolds = nil
+	m.requestHolds, m.awaits = nil, false
+	m.needNow = append(m.needNow[:0], c.links.need...)
+	m.resetLuck()
 	m.events = m.events[:0]
 	for i := range c.state.Running {
 		t := &m.jobs[i]
@@ -95,6 +116,7 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 		m.events = append(m.events, quadheap.Item{At: min(t.end, t.expect), ID: int32(i)})
 	}
 	m.events.Build()
+	m.resetRanks(replica)
 	m.next, m.arrives, m.horizon = nil, math.Inf(1), math.Inf(1)
 	if c.state.Arrivals != nil && !c.plans {
 		m.next = c.state.Arrivals(replica, seed)
@@ -105,7 +127,7 @@ func (m *machine) reset(c *scene, replica int, seed uint64) {
 	}
 }
 
-// lifetime returns the seconds that a job of the state goes on for.
+// lifetime returns the remaining seconds of a job of the state.
 func (m *machine) lifetime(id int32) float64 {
 	var law Law
 	var key, group uint64
@@ -123,8 +145,14 @@ func (m *machine) lifetime(id int32) float64 {
 	if key == 0 {
 		key = uint64(id) + 1
 	}
-	u := quantile(m.stream, key, group, m.state.Rho)
-	x := law.Residual(age, u)
+	u := m.quantile(id, key, group)
+	var x float64
+	if int(id) < len(m.luck.aged) && m.luck.aged[id].law != nil {
+		a := &m.luck.aged[id]
+		x = a.law.ResidualOfAged(age, a.part, u)
+	} else {
+		x = law.Residual(age, u)
+	}
 	if !(x >= 0) {
 		if m.failed == nil {
 			m.failed = &LawError{Age: age, U: u, Value: x}
@@ -134,7 +162,8 @@ func (m *machine) lifetime(id int32) float64 {
 	return min(x, longest)
 }
 
-// planned returns what is left of a limit; a minute where nothing is: the scheduler is about to end the job.
+// planned returns the rest of a limit. If nothing is left it returns a minute, because the scheduler is about to end
+// the job.
 func planned(limit, age float64) float64 {
 	if left := limit - age; left > 0 {
 		return left
@@ -142,15 +171,15 @@ func planned(limit, age float64) float64 {
 	return 60
 }
 
-// yieldTurns is after how many instants of a replica others may run.
+// yieldTurns is the number of instants of a replica after which other goroutines may run.
 const yieldTurns = 32
 
-// play goes on until the request has started, or nothing more can happen to it; it returns when the request started,
-// +Inf for never. With a probe there is no request and no answer.
+// play continues until the request has started, or nothing more can happen to it. It returns when the request started,
+// +Inf for never. With a probe there is no request, and the result has no meaning.
 func (m *machine) play() float64 {
 	for turn := 1; ; turn++ {
 		if turn%yieldTurns == 0 {
-			runtime.Gosched() // who answers requests must not wait for the scheduler's 10 ms slice to be over
+			runtime.Gosched() // goroutines that answer requests must not wait for a slice of 10 ms
 		}
 		m.happen()
 		if m.failed != nil {
@@ -161,7 +190,14 @@ func (m *machine) play() float64 {
 			return m.now
 		}
 		m.watch(true)
+		if m.isHeadKept() {
+			m.opens = m.now
+		}
 		if m.probe != nil && m.probe.least() >= m.probe.most {
+			return math.Inf(1)
+		}
+		if m.drains() {
+			m.drain()
 			return math.Inf(1)
 		}
 		at := min(m.arrives, m.asks, m.opens, m.events.First())
@@ -171,7 +207,7 @@ func (m *machine) play() float64 {
 		if m.unlocked < len(m.blocked) {
 			at = min(at, m.state.Waiting[m.blocked[m.unlocked]].Eligible)
 		}
-		if at = m.orFlip(at); math.IsInf(at, 1) {
+		if at = m.nextRanks(at); math.IsInf(at, 1) {
 			return at
 		}
 		if at > m.horizon {
@@ -182,11 +218,16 @@ func (m *machine) play() float64 {
 	}
 }
 
-// happen lets everything happen that is due, but for starts.
+// happen processes everything that is due except starts.
 func (m *machine) happen() {
 	for m.changed < len(m.changes) && m.changes[m.changed].at <= m.now {
 		m.free += m.changes[m.changed].procs
 		m.changed++
+	}
+	// This comes before ends, which let eligible jobs compete that waited for them, so that no job joins twice.
+	for m.unlocked < len(m.blocked) && m.state.Waiting[m.blocked[m.unlocked]].Eligible <= m.now {
+		m.unlock(int(m.blocked[m.unlocked]))
+		m.unlocked++
 	}
 	for m.events.Due(m.now) {
 		id := m.events.Pop().ID
@@ -197,20 +238,20 @@ func (m *machine) happen() {
 		}
 		if t.end <= m.now {
 			m.free += int(t.procs)
+			if m.byNode {
+				m.vacate(id)
+			}
 			m.count(id, -1)
+			m.endRanked(t)
+			m.freeNext(id)
 			continue
 		}
 		t.expect = overrun(m.now, t.start)
 		m.run(id)
 	}
+	m.rerank()
 	m.flipGates()
 	m.openLimits()
-	for m.unlocked < len(m.blocked) && m.state.Waiting[m.blocked[m.unlocked]].Eligible <= m.now {
-		if at := int(m.blocked[m.unlocked]); !park(m.gateNow, m.gateOf, at) {
-			m.waiting.add(&m.layout, at)
-		}
-		m.unlocked++
-	}
 	if m.asks <= m.now {
 		m.asks = math.Inf(1)
 		m.join(m.request)
@@ -220,14 +261,14 @@ func (m *machine) happen() {
 	}
 }
 
-// run notes when something happens next to a job that runs.
+// run schedules the next event of a running job.
 func (m *machine) run(id int32) {
 	t := &m.jobs[id]
 	m.running.Add(byend.Item{At: t.expect, ID: id, Held: t.procs})
 	m.events.Push(quadheap.Item{At: min(t.end, t.expect), ID: id})
 }
 
-// pull asks for the next arrival.
+// pull gets the next arrival.
 func (m *machine) pull() {
 	a, ok := m.next()
 	if !ok {
@@ -247,7 +288,7 @@ func (m *machine) pull() {
 	m.arrival, m.arrives = a, m.now+a.After
 }
 
-// arrive lets the next arrival join the queue.
+// arrive puts the next arrival into the queue.
 func (m *machine) arrive() {
 	a := &m.arrival
 	slot := len(m.state.Waiting) - m.state.Behind(a.Rank)
@@ -255,9 +296,11 @@ func (m *machine) arrive() {
 	if m.state.Policy.ranked() {
 		rank = a.Rank
 	}
-	if a.Procs <= m.most {
-		m.join(m.comer(late{slot: int32(slot), rank: rank, procs: int32(a.Procs), plan: m.state.plan(a.Limit),
-			runtime: a.Runtime}))
+	if a.Procs <= m.most && m.mayArrive(a) {
+		l := m.comer(late{slot: int32(slot), rank: rank, procs: int32(a.Procs), plan: m.state.plan(a.Limit),
+			runtime: a.Runtime, needs: a.Needs, moves: Ranked{a.Rank, a.Owner, m.now}})
+		l.turn = m.turnOfArrival(l.id)
+		m.join(l)
 	}
 	m.pull()
 }
@@ -267,22 +310,28 @@ func (m *machine) comer(l late) late {
 	l.id = int32(len(m.jobs))
 	l.gate = m.state.gateOf(l.plan)
 	m.activate(l.gate)
-	m.jobs = append(m.jobs, task{procs: l.procs})
+	m.jobs = append(m.jobs, task{procs: l.procs, owner: l.moves.Owner})
 	return l
 }
 
-// before reports whether l goes before a request at such a place.
+// before reports whether l goes ahead of a request at a given place.
 func (l *late) before(slot, rank int) bool {
 	return int(l.slot) < slot || int(l.slot) == slot && l.rank < rank
 }
 
-// join puts a late job into the queue: behind all of its place and rank.
+// join puts a late job into the queue, behind all jobs of its place and rank.
 func (m *machine) join(l late) {
-	i := len(m.late)
-	for i > 0 && (m.late[i-1].slot > l.slot || m.late[i-1].slot == l.slot && m.late[i-1].rank > l.rank) {
+	if m.moves() {
+		m.joinRanked(l)
+		return
+	}
+	m.late.compact(false)
+	others := m.late.jobs
+	i := len(others)
+	for i > 0 && (others[i-1].slot > l.slot || others[i-1].slot == l.slot && others[i-1].rank > l.rank) {
 		i--
 	}
-	m.late = slices.Insert(m.late, i, l)
+	m.late.insert(i, l)
 }
 
 // ask puts the request itself into the queue.
@@ -293,6 +342,10 @@ func (m *machine) ask(r *Request) {
 	}
 	m.request = m.comer(late{
 		slot: int32(len(m.state.Waiting) - r.Behind), rank: rank, procs: int32(r.Procs), plan: m.state.plan(r.Limit),
+		needs: r.Needs, moves: Ranked{r.Rank, r.Owner, r.Since}, turn: m.turnOf(r.Behind),
 	})
 	m.asked, m.asks, m.requestHolds = m.request.id, max(0, r.Eligible), r.Holds
+	if n := len(m.state.Waiting); len(m.needNow) > n && m.needNow[n] > 0 {
+		m.awaits, m.eligible, m.asks = true, m.asks, math.Inf(1)
+	}
 }

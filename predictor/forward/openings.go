@@ -12,12 +12,13 @@ type Opening struct {
 	Limit float64 // seconds; +Inf for any, and for none
 }
 
-// Openings returns what a request that joins a queue now, of a rank and so many jobs behind it (see Request), may ask
-// for to start at once: by the free processors and the time limits of the jobs that run and wait, as Sim.Plan has them.
-// Larger ones with shorter limits come first; none where nothing starts at once. The error is one of Sim.Plan.
+// Openings returns the requests that would start at once if they joined the queue now, with the given rank and number
+// of jobs behind (see Request), by the free processors and the time limits of the running and waiting jobs, as in
+// Sim.Plan. Larger requests with shorter limits come first. The result is empty if nothing would start at once. The
+// error is one of Sim.Plan.
 func Openings(state *State, rank, behind int) ([]Opening, error) {
 	c := scene{plans: true}
-	if err := c.prepare(state); err != nil {
+	if err := c.prepare(state, nil); err != nil {
 		return nil, err
 	}
 	if c.most < 1 {
@@ -31,7 +32,7 @@ func Openings(state *State, rank, behind int) ([]Opening, error) {
 	var all []Opening
 	for gate := noGate; int(gate) < len(state.Gates); gate++ {
 		over, upTo := state.limitsOf(gate)
-		course, err := p.play(&c, &SurfaceOptions{Rank: rank, Behind: behind}, c.most, 0, gate)
+		course, err := p.play(&c, &SurfaceOptions{Ranked: Ranked{Rank: rank}, Behind: behind}, c.most, nil, 0, gate)
 		if err != nil {
 			return nil, err
 		}
@@ -45,9 +46,25 @@ func Openings(state *State, rank, behind int) ([]Opening, error) {
 		return cmp.Or(-cmp.Compare(a.Procs, b.Procs), -cmp.Compare(a.Limit, b.Limit))
 	})
 	longest := 0.
-	return slices.DeleteFunc(all, func(o Opening) bool { // what a larger one covers
+	return slices.DeleteFunc(all, func(o Opening) bool { // drop those that a larger one covers
 		covered := o.Limit <= longest
 		longest = math.Max(longest, o.Limit)
 		return covered
 	}), nil
+}
+
+// StartsNow reports whether a request that joins the queue now starts at once, by the free processors and the time
+// limits of the running and waiting jobs. The error is one of Plan.
+func (s *Sim) StartsNow(state *State, request Request) (bool, error) {
+	s.scene.plans = true
+	if err := s.ready(state, &request); err != nil {
+		return false, err
+	}
+	m := &s.machine
+	m.reset(&s.scene, 0, 0)
+	m.ask(&request)
+	const over = -1
+	m.horizon = over // after the first instant
+	w := m.play()
+	return w >= 0, m.failed
 }

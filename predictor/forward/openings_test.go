@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// A request starts at once by the plan if and only if one of the openings holds it, and no opening holds another.
+// TestOpeningsAreThePlansThatNeedNoWait proves that by the plan a request starts at once if and only if one of the
+// openings covers it, and that no opening covers another.
 func TestOpeningsAreThePlansThatNeedNoWait(t *testing.T) {
 	w := small
 	w.outages, w.past, w.blocked, w.ranks, w.gates = true, true, true, true, true

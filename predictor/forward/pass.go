@@ -5,22 +5,22 @@ import (
 	"slices"
 )
 
-// waiter is a job that waits, as a pass sees it.
+// waiter is a waiting job, as a pass sees it.
 type waiter struct {
 	id    int32
-	at    int // position among the state's, -1 for a late one
-	late  int // index among the late ones
+	at    int // the position among the state's jobs, -1 for a late job
+	late  int // the index among the late jobs
 	procs int
 	plan  float64
 }
 
-// head returns the first job of the queue that may start by its limits; its id is none where nobody waits.
+// head returns the first job of the queue that its limits allow to start. Its id is none if no such job waits.
 func (m *machine) head() waiter {
 	at := m.waiting.first()
 	for at >= 0 && !m.admitted(at) {
 		at = m.waiting.first()
 	}
-	if i := m.firstLate(); i >= 0 && (at < 0 || at >= int(m.late[i].slot)) {
+	if i := m.firstLate(); i >= 0 && (at < 0 || at >= int(m.late.jobs[i].slot)) {
 		return m.comerAt(i)
 	}
 	if at < 0 {
@@ -29,11 +29,10 @@ func (m *machine) head() waiter {
 	return m.old(at)
 }
 
-// firstLate returns the index of the first late job whose gate is open and whose limits let it start, -1 if there is
-// none.
+// firstLate returns the index of the first late job that neither a gate nor a limit keeps from starting, or -1.
 func (m *machine) firstLate() int {
-	for i := range m.late {
-		if m.mayStart(&m.late[i]) {
+	for i := m.late.first(); i < len(m.late.jobs); i = m.late.next(i + 1) {
+		if m.mayStart(&m.late.jobs[i]) {
 			return i
 		}
 	}
@@ -42,7 +41,14 @@ func (m *machine) firstLate() int {
 
 // mayStart reports whether neither a gate nor a limit keeps a late job from starting.
 func (m *machine) mayStart(l *late) bool {
-	return !m.isShut(l.gate) && (l.id != m.asked || m.stopper(m.requestHolds, l.plan) == nil)
+	if m.isShut(l.gate) || !m.moves() && l.id != m.asked {
+		return !m.isShut(l.gate)
+	}
+	h := m.stopper(m.holds(l.id), l.plan)
+	if h != nil && m.moves() {
+		m.opens = math.Min(m.opens, m.opensAt(h, l.plan))
+	}
+	return h == nil
 }
 
 func (m *machine) old(at int) waiter {
@@ -50,20 +56,24 @@ func (m *machine) old(at int) waiter {
 }
 
 func (m *machine) comerAt(i int) waiter {
-	l := &m.late[i]
+	l := &m.late.jobs[i]
 	return waiter{l.id, -1, i, int(l.procs), l.plan}
 }
 
-// isAhead reports whether a job goes before the request that the probe stands for.
+// isAhead reports whether a job goes ahead of the request that the probe stands for.
 func (m *machine) isAhead(w *waiter) bool {
 	if w.at >= 0 {
 		return w.at < m.ahead
 	}
-	return m.late[w.late].before(m.ahead, m.rank)
+	return m.goesBefore(&m.late.jobs[w.late])
 }
 
-// pass starts what may start now. It reports whether the request has started.
+// pass starts every job that may start now. It reports whether the request has started.
 func (m *machine) pass() bool {
+	m.reserver = waiter{id: none}
+	if m.byNode {
+		return m.passByNode()
+	}
 	m.measure()
 	probe := m.openProbe()
 	if probe != nil {
@@ -84,10 +94,11 @@ func (m *machine) pass() bool {
 	if h.id == none || !m.backs || m.free <= 0 {
 		return false
 	}
-	if m.waiting.smallest(&m.layout) > m.free && len(m.late) == 0 &&
-		(probe == nil || probe.least() >= min(m.free, probe.most)) {
+	if m.waiting.smallest(&m.layout) > m.free && m.late.waits == 0 &&
+		(probe == nil || probe.least() >= probe.floor(m.free)) {
 		return false
 	}
+	m.reserver = h
 	m.reserve(&h)
 	m.climb()
 	if probe == nil {
@@ -95,13 +106,13 @@ func (m *machine) pass() bool {
 	}
 	m.backfill(true)
 	probe.take(m.now, m.stairs)
-	if m.ahead < len(m.state.Waiting) || len(m.late) > 0 {
+	if m.ahead < len(m.state.Waiting) || m.late.waits > 0 {
 		m.backfill(false)
 	}
 	return false
 }
 
-// openProbe returns the probe, nil where there is none or no request of its gate may start now.
+// openProbe returns the probe, or nil if there is none or no request of its gate may start now.
 func (m *machine) openProbe() *envelope {
 	if m.isShut(m.gate) {
 		return nil
@@ -109,7 +120,7 @@ func (m *machine) openProbe() *envelope {
 	return m.probe
 }
 
-// measure finds what is free now and when outages begin, but for reservations.
+// measure finds the free processors now and the beginnings of outages, without reservations.
 func (m *machine) measure() {
 	m.drops = append(m.drops[:0], drop{0, m.free})
 	has := m.free
@@ -121,7 +132,7 @@ func (m *machine) measure() {
 	}
 }
 
-// room reports whether a job could start now if nobody had a reservation.
+// room reports whether a job could start now if no job had a reservation.
 func (m *machine) room(w *waiter) bool {
 	for i, d := range m.drops {
 		if i > 0 && d.in >= w.plan {
@@ -144,8 +155,10 @@ func (m *machine) begin(w *waiter) bool {
 		m.waiting.remove(&m.layout, w.at)
 		runtime = m.lifetime(w.id)
 	} else {
-		runtime = m.late[w.late].runtime
-		m.late = slices.Delete(m.late, w.late, w.late+1)
+		if runtime = m.late.jobs[w.late].runtime; int(w.id) < len(m.scene.jobs) {
+			runtime = m.lifetime(w.id)
+		}
+		m.late.remove(w.late)
 	}
 	if m.trail.on {
 		m.began(w.id)
@@ -156,8 +169,14 @@ func (m *machine) begin(w *waiter) bool {
 		t.expect = overrun(m.now, t.start)
 	}
 	m.free -= w.procs
+	if m.byNode {
+		m.occupy(w.id)
+	}
 	m.run(w.id)
 	m.count(w.id, 1)
+	if m.moves() {
+		m.ranks.Started(t.owner, w.procs, m.now)
+	}
 	for i := range m.drops {
 		if i == 0 || m.drops[i].in < w.plan {
 			m.drops[i].most -= w.procs
@@ -166,7 +185,7 @@ func (m *machine) begin(w *waiter) bool {
 	return false
 }
 
-// reserve gives the first job, which cannot start now, the earliest time that the plan has for it.
+// reserve gives the first job, which cannot start now, its earliest start by the plan.
 func (m *machine) reserve(w *waiter) {
 	at, has := m.earliest(w.procs, w.plan)
 	for i := range m.drops {
@@ -182,8 +201,8 @@ func (m *machine) reserve(w *waiter) {
 	m.drops = slices.Insert(m.drops, i, d)
 }
 
-// earliest returns the first instant from which a job can hold its processors for as long as planned, and what is free
-// then; +Inf if there is none.
+// earliest returns the first instant from which a job can hold its processors for its planned runtime, and the free
+// processors then. It returns +Inf if there is none.
 func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 	base, from := m.free, m.now
 	ahead := m.changes[m.changed:]
@@ -194,7 +213,7 @@ func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 				at, freed = t, sum
 			}
 		}
-		past := 0 // changes to be passed
+		past := 0 // changes that are still to be passed
 		if len(ahead) > 0 {
 			if past = 1; at < ahead[0].at {
 				past = m.collision(ahead, base, at+plan, procs)
@@ -213,8 +232,8 @@ func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 	}
 }
 
-// collision returns 0 if so many processors are free at all changes before an instant, else one more than the index of
-// the first at which they are not.
+// collision looks for a change before an instant after which too few processors are free. It returns 0 if there is
+// none, and otherwise one more than the index of the first.
 func (m *machine) collision(ahead []change, base int, until float64, procs int) int {
 	for i, c := range ahead {
 		if c.at >= until {
@@ -245,9 +264,10 @@ func (m *machine) climb() {
 	}
 }
 
-// backfill lets jobs behind the first one start where the stairs allow; only those ahead of the probe if bounded. It
+// backfill starts jobs behind the first one if the stairs allow it, and if bounded only those ahead of the probe. It
 // reports whether the request has started.
 func (m *machine) backfill(bounded bool) bool {
+	m.searched = 0
 	for m.stairs[0].most > 0 {
 		w := m.candidate(bounded)
 		if w.id == none {
@@ -261,8 +281,9 @@ func (m *machine) backfill(bounded bool) bool {
 	return false
 }
 
-// candidate returns the first job that may start by the stairs: not the head, for which there was no room even without
-// them.
+// candidate returns the first job that may start by the stairs. The head is excluded, because it had no room even
+// without the stairs. Within a pass the stairs only fall and limits only fill, so late jobs that could not start are
+// not looked at again.
 func (m *machine) candidate(bounded bool) waiter {
 	bound := len(m.state.Waiting)
 	if bounded {
@@ -272,13 +293,14 @@ func (m *machine) candidate(bounded bool) waiter {
 	for at >= 0 && !m.admitted(at) {
 		at = m.waiting.search(&m.layout, m.stairs, bound)
 	}
-	for i := range m.late {
-		l := &m.late[i]
-		if at >= 0 && at < int(l.slot) || bounded && !l.before(m.ahead, m.rank) {
+	i := &m.searched
+	for *i = m.late.fitting(*i, m.stairs); *i < len(m.late.jobs); *i = m.late.fitting(*i+1, m.stairs) {
+		l := &m.late.jobs[*i]
+		if at >= 0 && at < int(l.slot) || bounded && !m.goesBefore(l) {
 			break
 		}
-		if m.mayStart(l) && fits(m.stairs, l.procs, l.plan) {
-			return m.comerAt(i)
+		if m.mayStart(l) {
+			return m.comerAt(*i)
 		}
 	}
 	if at < 0 {

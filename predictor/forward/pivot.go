@@ -1,22 +1,25 @@
 package forward
 
-// In a replica, whatever starts later than now starts at an instant at which something happens: mostly the end of
-// another job. If that ran already in the state, it is the pivot of the start. If it was started in the replica itself,
-// it ended when it did because it was started when it was, and so the pivot is that of its own start. So, but for ties,
-// a pivot that ended a moment sooner would let the start be as much sooner, and the end of no other job that runs would
-// move it at all.
+import "slices"
 
-// trail is how the starts of a replica hang together.
+// In a replica every later start happens at the instant of an event, mostly the end of another job. If that job was
+// running in the state, it is the pivot of the start. If the replica itself started that job, its end depends on its
+// start, and so its pivot is also that of the later start. Except for ties, an earlier end of the pivot would make the
+// start earlier by the same time, and an earlier end of any other running job would not change it.
+
+// trail records which ends caused the starts of a replica.
 type trail struct {
 	on    bool
-	roots []int32 // pivot of each job's start, by the job's number; a job that runs already is its own
-	cause int32   // pivot of what starts at this instant
-	freed int32   // processors that its end freed; 0 where the cause is no end
+	roots []int32 // the pivot of each job's start, by the job's number; a running job is its own
+	cause int32   // the pivot of the starts at this instant
+	freed int32   // the processors that its end freed; 0 if the cause is no end
+	freer int32   // the job that ended
 }
 
-// follow makes a machine that was reset follow the causes.
+// follow makes a machine that was reset record the causes.
 func (m *machine) follow() {
 	m.trail.on = true
+	m.trail.roots = slices.Grow(m.trail.roots, len(m.jobs))
 	for i := range m.jobs {
 		root := none
 		if i < len(m.state.Running) {
@@ -26,19 +29,20 @@ func (m *machine) follow() {
 	}
 }
 
-// blame records that a job ends at this instant, or reaches its limit. Of several that end the largest counts.
+// blame records that a job ends at this instant, or reaches its limit. Of several ends the largest job counts, and of
+// equally large jobs the one with the smallest number.
 func (m *machine) blame(id int32, t *task) {
 	ended, ran := t.end <= m.now, int(id) < len(m.state.Running)
-	procs := max(1, t.procs) // one that runs elsewhere may free a limit
+	procs := max(1, t.procs) // a job in another pool may free a limit
 	switch {
-	case ended && procs > m.trail.freed:
-		m.trail.cause, m.trail.freed = m.trail.roots[id], procs
+	case ended && (procs > m.trail.freed || procs == m.trail.freed && id < m.trail.freer):
+		m.trail.cause, m.trail.freed, m.trail.freer = m.trail.roots[id], procs, id
 	case !ended && !ran && m.trail.freed == 0: // its limit counts from its start
 		m.trail.cause = m.trail.roots[id]
 	}
 }
 
-// began notes why a job starts at this instant.
+// began records why a job starts at this instant.
 func (m *machine) began(id int32) {
 	for len(m.trail.roots) <= int(id) {
 		m.trail.roots = append(m.trail.roots, none)
@@ -46,7 +50,7 @@ func (m *machine) began(id int32) {
 	m.trail.roots[id] = m.trail.cause
 }
 
-// startRoots returns the pivots of the first n jobs that wait.
+// startRoots returns the pivots of the first n waiting jobs.
 func (m *machine) startRoots(n int) []int32 {
 	n = min(n, len(m.state.Waiting))
 	if n <= 0 {
@@ -55,10 +59,10 @@ func (m *machine) startRoots(n int) []int32 {
 	return append([]int32(nil), m.trail.roots[len(m.state.Running):][:n]...)
 }
 
-// Pivots reports what the starts of a request hang on, in the replicas of Waits: it appends to roots[:0], for each of
-// them, the index in State.Running of the job that, had it ended a moment sooner, would have let the request start as
-// much sooner; -1 where there is none: it starts at once, or when an outage ends, or a limit that ran already is
-// reached. Errors are those of Waits.
+// Pivots returns the pivots of a request in the replicas of Waits: for each replica it appends to roots[:0] the index
+// in State.Running of the job whose slightly earlier end would make the request start earlier by the same time. It is
+// -1 if there is none: the request starts at once, at the end of an outage, or when a limit allows it. Errors are those
+// of Waits.
 func (s *Sim) Pivots(state *State, request Request, replicas int, seed uint64, roots []int32) ([]int32, error) {
 	roots = roots[:0]
 	if err := field(replicas > 0, "replicas", -1, "", float64(replicas), "1 or more"); err != nil {
@@ -79,8 +83,8 @@ func (s *Sim) Pivots(state *State, request Request, replicas int, seed uint64, r
 	return roots, nil
 }
 
-// Pivots appends to dst[:0] what the start of a request of a size and a limit hangs on in every replica, as Sim.Pivots
-// has it. Errors are those of Waits.
+// Pivots appends to dst[:0] the pivots of a request with the given size and limit in all replicas, as in Sim.Pivots.
+// Errors are those of Waits.
 func (s *Surface) Pivots(procs int, limit float64, dst []int32) ([]int32, error) {
 	dst = dst[:0]
 	if err := s.check(procs, limit); err != nil {
@@ -97,9 +101,8 @@ func (s *Surface) Pivots(procs int, limit float64, dst []int32) ([]int32, error)
 	return dst, nil
 }
 
-// StartPivots appends to dst[:0] the same of the start of a job that waits, by its index in State.Waiting; nothing
-// where that is not below SurfaceOptions.Starts. -1 also stands for a job that did not start before every request
-// could.
+// StartPivots appends to dst[:0] the same for a waiting job, by its index in State.Waiting; nothing if the index is not
+// below SurfaceOptions.Starts. -1 also stands for a job that did not start before every request could.
 func (s *Surface) StartPivots(waiting int, dst []int32) []int32 {
 	dst = dst[:0]
 	for _, starts := range s.starts {

@@ -12,9 +12,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// By hand: of 10 processors one job holds 6 for 100 s, another 4 for 50 s. A request for 4 starts when the second ends,
-// one for 8 when the first does. Behind a job that takes the whole machine for 30 s it starts when that ends, at 130 s:
-// which hangs on the first job, too. Before all that, one that fits hangs on nobody.
+// TestPivotsByHand checks pivots by hand: of 10 processors one job holds 6 for 100 s, and another 4 for 50 s. A request
+// for 4 starts when the second ends, and one for 8 when the first ends. Behind a job that takes the whole machine for
+// 30 s, a request starts when that one ends, at 130 s. This also depends on the first job. A request that fits at once
+// depends on no job.
 func TestPivotsByHand(t *testing.T) {
 	s := forward.State{Capacity: 10,
 		Running: []forward.Running{{Procs: 6, Limit: 500, Law: sure(100)}, {Procs: 4, Limit: 500, Law: sure(50)}}}
@@ -45,7 +46,7 @@ func TestPivotsByHand(t *testing.T) {
 	}
 }
 
-// lively is a pool on which nothing happens at the same time as something else.
+// lively draws a pool in which no two events happen at the same time.
 func lively(rt *rapid.T) forward.State {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 7))
 	s := forward.State{Capacity: 16,
@@ -65,8 +66,8 @@ func lively(rt *rapid.T) forward.State {
 	return s
 }
 
-// What defines a pivot: a moment taken from its end lets the request start that moment sooner, and taken from any other
-// running job's end it changes nothing.
+// TestPivotMovesTheStart proves the definition of a pivot: an earlier end of the pivot moves the request's start by the
+// same time, and an earlier end of any other running job changes nothing.
 func TestPivotMovesTheStart(t *testing.T) {
 	const moment = 1. / (1 << 20)
 	var sim forward.Sim
@@ -99,7 +100,8 @@ func TestPivotMovesTheStart(t *testing.T) {
 	})
 }
 
-// One set of replicas says of every request, and of every job that waits, what it would say in the queue itself.
+// TestSurfacePivots proves that one set of replicas gives, for every request and every waiting job, the same pivots as
+// with the job in the queue.
 func TestSurfacePivots(t *testing.T) {
 	var sim forward.Sim
 	rapid.Check(t, func(rt *rapid.T) {
@@ -119,6 +121,24 @@ func TestSurfacePivots(t *testing.T) {
 				check(t, err)
 				if q, err := surface.Quantile(procs, limit, .5); err != nil || q != waits[0] {
 					rt.Fatalf("quantile %v (%v) without a grid, waits %v", q, err, waits)
+				}
+			}
+		}
+		sizes := make([]int, surface.Capacity()+1) // the last size is too large
+		for i := range sizes {
+			sizes[i] = i + 1
+		}
+		var starts []forward.Start
+		for _, limit := range []float64{0, 3.3, 71.7, 333.3} {
+			starts = surface.Starts(sizes, limit, starts)
+			for i, size := range sizes {
+				waits, err := surface.WaitsByReplica(size, limit, nil)
+				roots, _ := surface.Pivots(size, limit, nil)
+				for r, start := range starts[2*i : 2*i+2] {
+					if never := math.IsNaN(start.Wait); never != (err != nil) ||
+						!never && start != (forward.Start{Wait: waits[r], Root: roots[r]}) {
+						rt.Fatalf("%d processors, limit %v: start %v, alone %v at %v", size, limit, start, waits, roots)
+					}
 				}
 			}
 		}

@@ -10,18 +10,29 @@ import (
 // seed x (G. Steele, D. Lea and C. Flood, OOPSLA 2014).
 func mix(x uint64) uint64 { return prng.NewSplitMix64(x).Uint64() }
 
-// uniform returns a number in (0, 1) that depends on both.
+// uniform returns a number in (0, 1) computed from stream and key.
 func uniform(stream, key uint64) float64 {
 	return (float64(mix(stream^mix(key))>>11) + .5) / (1 << 53)
 }
 
-// quantile returns the quantile of its law at which a job of a replica falls: its own, mixed with its group's.
+// quantile returns the quantile of its law at which a job of a replica falls. It mixes a score of the job with that of
+// its group.
 func quantile(stream, key, group uint64, rho float64) float64 {
 	u := uniform(stream, key)
 	if group == 0 || rho == 0 {
 		return u
 	}
-	z := math.Sqrt(rho)*normal(uniform(mix(stream), group)) + math.Sqrt(1-rho)*normal(u)
+	return mixed(groupScore(stream, group, rho), u, rho)
+}
+
+// groupScore returns the part of a group in the normal scores of its jobs in a replica.
+func groupScore(stream, group uint64, rho float64) float64 {
+	return float64(math.Sqrt(rho) * normal(uniform(mix(stream), group)))
+}
+
+// mixed returns the quantile of a job with its own number u, given the score of its group.
+func mixed(score, u, rho float64) float64 {
+	z := score + float64(math.Sqrt(1-rho)*normal(u)) // rounded, so that no compiler fuses the sum
 	const least = 1. / (1 << 53)
 	return min(max(math.Erfc(-z/math.Sqrt2)/2, least), 1-least)
 }

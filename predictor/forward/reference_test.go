@@ -8,21 +8,27 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// naive plays a state one second after the other, with everything worked out anew from the definitions at every one.
-// All its times are whole seconds. It knows eligibility, places in the queue, outages and limits, but for those on
-// work.
+// naive plays a state one second after the other, and computes everything from the definitions at every second. All its
+// times are whole seconds. It handles eligibility, jobs that wait for the ends of others, places in the queue, outages
+// and limits, but no limits on work.
 type naive struct {
 	s        *forward.State
 	running  []holder
 	waiting  []waits
 	capacity func(t float64) int
-	blocked  float64 // seconds for which the request could not have started with all processors free
+	blocked  float64 // the seconds for which the request could not have started with all processors free
+	soon     float64 // the same within the first seconds
+	// ranks returns the rank of a job by the processors that its owner's jobs have at a computation. It is nil if ranks
+	// do not change.
+	ranks func(j *waits, procs int, at float64) int
 }
 
 type holder struct {
 	procs              int
 	start, end, expect float64
 	holds              []forward.Holding
+	key                uint64
+	owner              int32
 }
 
 type waits struct {
@@ -32,6 +38,12 @@ type waits struct {
 	place          int
 	request        bool
 	holds          []forward.Holding
+	key            uint64
+	after          []uint64
+	// rank is that of the state, and moved that of the newest computation.
+	rank, moved int
+	owner       int32
+	since       float64
 }
 
 func plan(s *forward.State, limit float64) float64 {
@@ -48,15 +60,16 @@ func newNaive(s *forward.State, r forward.Request) *naive {
 	n := &naive{s: s}
 	for _, j := range s.Running {
 		n.running = append(n.running, holder{j.Procs, -j.Age, j.Law.Residual(j.Age, .5), plan(s, j.Limit) - j.Age,
-			j.Holds})
+			j.Holds, j.Key, j.Owner})
 	}
 	for i, j := range s.Waiting {
 		n.waiting = append(n.waiting, waits{procs: j.Procs, plan: plan(s, j.Limit), eligible: j.Eligible,
-			runtime: j.Law.Residual(0, .5), place: 2 * i, holds: j.Holds})
+			runtime: j.Law.Residual(0, .5), place: 2 * i, holds: j.Holds, key: j.Key,
+			after: j.After, rank: j.Rank, owner: j.Owner, since: j.Since})
 	}
 	n.waiting = append(n.waiting, waits{
 		procs: r.Procs, plan: plan(s, r.Limit), eligible: r.Eligible, place: 2*(len(s.Waiting)-r.Behind) - 1,
-		request: true, holds: r.Holds,
+		request: true, holds: r.Holds, after: r.After, rank: r.Rank, owner: r.Owner, since: r.Since,
 	})
 	slices.SortFunc(n.waiting, func(a, b waits) int { return cmp.Compare(a.place, b.place) })
 	n.capacity = func(t float64) int {
@@ -71,7 +84,7 @@ func newNaive(s *forward.State, r forward.Request) *naive {
 	return n
 }
 
-// free returns what the plan has free at an instant not before now.
+// free returns the free processors by the plan, at an instant not before now.
 func (n *naive) free(t, now float64) int {
 	c := n.capacity(t)
 	for _, h := range n.running {
@@ -82,7 +95,7 @@ func (n *naive) free(t, now float64) int {
 	return c
 }
 
-// shut reports whether the gate of such a plan is shut, in the first week.
+// shut reports whether the gate for a job with this plan is shut, in the first week.
 func (n *naive) shut(plan, now float64) bool {
 	shut := false
 	for _, g := range n.s.Gates {
@@ -99,7 +112,13 @@ func (n *naive) shut(plan, now float64) bool {
 	return shut
 }
 
-// kept reports whether a limit keeps a job from starting: what those that run have, counted anew.
+// awaits reports whether a job waits for the end of a running or waiting one.
+func (n *naive) awaits(w waits) bool {
+	return slices.ContainsFunc(n.running, func(h holder) bool { return slices.Contains(w.after, h.key) }) ||
+		slices.ContainsFunc(n.waiting, func(o waits) bool { return !o.request && slices.Contains(w.after, o.key) })
+}
+
+// kept reports whether a limit keeps a job from starting. It adds up the amounts of the running jobs again.
 func (n *naive) kept(holds []forward.Holding) bool {
 	for _, h := range holds {
 		for k, most := range n.s.Limits[h.Limit].Most {
@@ -122,7 +141,7 @@ func (n *naive) kept(holds []forward.Holding) bool {
 	return false
 }
 
-// fits reports whether the plan has so many processors, and those reserved for another, for so long.
+// fits reports whether the plan has that many processors for that long, in addition to the reserved ones.
 func (n *naive) fits(at, now, plan float64, procs int, reserved *holder, end float64) bool {
 	for t := at; t == at || t < min(at+plan, end); t++ {
 		free := n.free(t, now)
@@ -136,9 +155,10 @@ func (n *naive) fits(at, now, plan float64, procs int, reserved *holder, end flo
 	return true
 }
 
-// play returns when the request starts; end is an instant after which nothing changes by any plan.
+// play returns when the request starts. end is an instant after which no plan changes anything.
 func (n *naive) play(end float64) float64 {
 	for now := 0.; now <= 4*end; now++ {
+		n.rank(now)
 		for again := true; again; {
 			n.running = slices.DeleteFunc(n.running, func(h holder) bool { return h.end <= now })
 			for i := range n.running {
@@ -152,21 +172,42 @@ func (n *naive) play(end float64) float64 {
 			}
 		}
 		for _, w := range n.waiting {
-			if w.request && (w.eligible > now || n.kept(w.holds)) {
+			if w.request && (w.eligible > now || n.awaits(w) || n.kept(w.holds)) {
 				n.blocked++
+				if now < forward.SoonSeconds {
+					n.soon++
+				}
 			}
 		}
 	}
 	return math.Inf(1)
 }
 
-// schedule starts what may start and reports whether anything did that ends at once. It empties the queue when the
+// rank changes the ranks of the waiting jobs if they are computed now.
+func (n *naive) rank(now float64) {
+	if n.ranks == nil || now == 0 || math.Mod(now, rankEvery) != 0 {
+		return
+	}
+	for i := range n.waiting {
+		w, procs := &n.waiting[i], 0
+		for _, h := range n.running {
+			if h.owner == w.owner && h.end > now {
+				procs += h.procs
+			}
+		}
+		w.moved = n.ranks(w, procs, now)
+	}
+	slices.SortFunc(n.waiting, byMovedRank)
+}
+
+// schedule starts the jobs that may start, and reports whether one of them ends at once. It empties the queue when the
 // request starts.
 func (n *naive) schedule(now, end float64) (again bool) {
 	var reserved *holder
+	var head waits
 	for i := 0; i < len(n.waiting); i++ {
 		w := n.waiting[i]
-		if w.eligible > now || n.shut(w.plan, now) || n.kept(w.holds) {
+		if w.eligible > now || n.awaits(w) || n.shut(w.plan, now) || n.kept(w.holds) {
 			continue
 		}
 		if n.fits(now, now, w.plan, w.procs, reserved, end) {
@@ -174,7 +215,7 @@ func (n *naive) schedule(now, end float64) (again bool) {
 				n.waiting = nil
 				return false
 			}
-			h := holder{w.procs, now, now + w.runtime, now + w.plan, w.holds}
+			h := holder{w.procs, now, now + w.runtime, now + w.plan, w.holds, w.key, w.owner}
 			n.running = append(n.running, h)
 			n.waiting = slices.Delete(n.waiting, i, i+1)
 			i--
@@ -192,8 +233,8 @@ func (n *naive) schedule(now, end float64) (again bool) {
 			if at >= end {
 				at = math.Inf(1)
 			}
-			reserved = &holder{procs: w.procs, start: at, end: at + w.plan}
+			reserved, head = &holder{procs: w.procs, start: at, end: at + w.plan}, w
 		}
 	}
-	return again
+	return again || n.kept(head.holds)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/waitcast/waitcast/simulator/swfload"
 )
 
-// BenchmarkBacktest is the simulation of every submit of a trace: 16 replicas of the whole pool under EASY, one
-// processor pool. An operation is the whole trace; the metrics say what a submit costs and what the states look like.
+// BenchmarkBacktest simulates every submission of a trace: 16 replicas of the whole pool under EASY, one processor
+// pool. An operation is the whole trace. The metrics give the cost of a submission and the sizes of the states.
 func BenchmarkBacktest(b *testing.B) {
 	tr, err := swfload.Open(refdata.Shared(b, "traces/SDSC-SP2-1998-4.2-cln.swf.gz"), swfload.Options{Keep: true})
 	check(b, err)
 	type happening struct {
 		at        int64
-		kind, job int // ends, submits, starts
+		kind, job int // ends, submissions, starts
 	}
 	var all []happening
 	for i := range tr.Jobs {

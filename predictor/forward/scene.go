@@ -8,41 +8,46 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// scene is a State made ready to be copied by every replica. Jobs have numbers: those that run first, then those that
-// wait.
+// scene is a State prepared to be copied by every replica. Jobs have numbers: first the running jobs, then the waiting
+// ones.
 type scene struct {
 	state   *State
 	free    int
-	most    int // processors that the pool ever has
+	most    int // the largest number of processors that the pool ever has
 	jobs    []task
 	running byend.List
-	changes []change // of the capacity, by time; one for an instant
+	changes []change // of the capacity, by time, at most one per instant
 	layout  layout
 	waiting lanes
-	blocked []int32 // positions of the jobs that become eligible later, by when
+	blocked []int32 // the positions of the jobs that become eligible later, by that time
 	scratch []byend.Item
-	gateOf  []int8      // gates of the jobs that wait, by position; empty without gates
-	gates   []gateState // as they are now
+	gateOf  []int8      // the gates of the waiting jobs, by position; empty without gates
+	gates   []gateState // the gates as they are now
 	limits  []limitState
+	links   links
 	backs   bool
-	plans   bool // by the time limits alone, without chance
+	plans   bool // by the time limits alone, without random lifetimes
+	byNode  bool // true if State.Nodes count
+	nodes   nodeScene
+	luck    luck
 }
 
-// task is what a replica keeps of a job.
+// task holds the state of a job in a replica.
 type task struct {
-	start  float64 // seconds from now, negative for one that runs already
-	expect float64 // expected end, by the limit
+	start  float64 // seconds from now, negative for a job that runs already
+	expect float64 // the expected end, by the limit
 	end    float64
 	procs  int32
+	owner  int32
 }
 
-// change is processors that come back at an instant, or go (negative).
+// change is a number of processors that come back at an instant, or leave (negative).
 type change struct {
 	at    float64
 	procs int
 }
 
-// plan returns the seconds that the scheduler plans with.
+// plan returns the seconds with which the scheduler plans.
 func (s *State) plan(limit float64) float64 {
 	switch {
 	case limit > 0:
@@ -53,18 +58,19 @@ func (s *State) plan(limit float64) float64 {
 	return math.Inf(1)
 }
 
-// prepare reads a state, which must not change while the scene is used.
-func (c *scene) prepare(s *State) error {
+// prepare reads a state and, if request is not nil, the jobs for whose ends the request waits. Neither may change while
+// the scene is used.
+func (c *scene) prepare(s *State, request *Request) error {
 	if err := s.check(); err != nil {
 		return err
 	}
 	c.state, c.backs, c.free = s, s.Policy.backfills(), s.Capacity
 	c.prepareOutages()
-	c.jobs = c.jobs[:0]
-	c.scratch = c.scratch[:0]
+	c.jobs = slices.Grow(c.jobs[:0], len(s.Running)+len(s.Waiting))
+	c.scratch = slices.Grow(c.scratch[:0], len(s.Running))
 	for i := range s.Running {
 		r := &s.Running[i]
-		t := task{start: -r.Age, procs: int32(r.Procs), expect: s.plan(r.Limit) - r.Age}
+		t := task{start: -r.Age, procs: int32(r.Procs), owner: r.Owner, expect: s.plan(r.Limit) - r.Age}
 		if t.expect <= 0 {
 			t.expect = overrun(0, t.start)
 		}
@@ -73,13 +79,16 @@ func (c *scene) prepare(s *State) error {
 		c.jobs = append(c.jobs, t)
 	}
 	c.running.Fill(c.scratch)
-	c.prepareLimits()
+	c.prepareNodes()
+	c.countLimits()
+	c.prepareLinks(request)
 	c.prepareQueue()
+	c.luck.prepare(s, c.plans)
 	return nil
 }
 
-// overrun returns when a job is expected to end that goes on past its limit: after as long again as it has run, at
-// least a minute (as package simulator does).
+// overrun returns when a job that runs past its limit is expected to end: after as long again as it has run, at least a
+// minute (as in package simulator).
 func overrun(now, start float64) float64 { return now + max(60, now-start) }
 
 func (c *scene) prepareQueue() {
@@ -88,16 +97,17 @@ func (c *scene) prepareQueue() {
 	for i := range s.Waiting {
 		w := &s.Waiting[i]
 		l.procs, l.plan = append(l.procs, int32(w.Procs)), append(l.plan, s.plan(w.Limit))
-		c.jobs = append(c.jobs, task{procs: int32(w.Procs)})
+		c.jobs = append(c.jobs, task{procs: int32(w.Procs), owner: w.Owner})
 	}
 	l.build()
 	c.waiting.none(l)
 	c.prepareGates()
 	for i := range s.Waiting {
 		switch w := &s.Waiting[i]; {
-		case w.Procs > c.most || math.IsInf(w.Eligible, 1):
+		case !c.mayCompete(i):
 		case w.Eligible > 0:
 			c.blocked = append(c.blocked, int32(i))
+		case isAwaiting(c.links.need, i):
 		case !park(c.gates, c.gateOf, i):
 			c.waiting.add(l, i)
 		}
@@ -109,7 +119,13 @@ func (c *scene) prepareQueue() {
 	}
 }
 
-// prepareOutages finds the changes of the capacity, and how large it ever is.
+// mayCompete reports whether the waiting job at a position may ever compete.
+func (c *scene) mayCompete(at int) bool {
+	w := &c.state.Waiting[at]
+	return w.Procs <= c.most && !math.IsInf(w.Eligible, 1) && !(c.byNode && c.nodes.never[at])
+}
+
+// prepareOutages finds the changes of the capacity, and its largest value.
 func (c *scene) prepareOutages() {
 	c.changes = c.changes[:0]
 	for _, o := range c.state.Outages {

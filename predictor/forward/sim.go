@@ -7,32 +7,38 @@ import (
 	"sync/atomic"
 )
 
-// Sim forecasts one request at a time in memory that it keeps: once that has grown, nothing is allocated but for the
-// goroutines of Workers. It is not safe for use by several goroutines.
+// Sim simulates one request at a time and reuses its memory: later calls allocate only the goroutines of Workers. It is
+// not safe for concurrent use.
 type Sim struct {
-	// Workers is how many goroutines Waits plays the replicas of a state with at least sharedJobs jobs in, itself
-	// included; 0 is 1. It makes no difference to the answer.
+	// Workers is the number of goroutines, including the caller's, in which Waits simulates the replicas of a state
+	// with at least sharedJobs jobs; 0 means 1. It does not change the result.
 	Workers int
 
 	scene   scene
 	machine machine
 	helpers []machine // of the other workers
-	futures []Future  // of Waits
-	follows bool      // the causes of starts
+	futures []Future  // the results of Waits
+	follows bool      // record the causes of starts
 }
 
-// sharedJobs is how many jobs a state must have for its replicas to be worth the few microseconds that another
-// goroutine costs.
+// sharedJobs is the least number of jobs of a state for which another goroutine is worth its few microseconds.
 const sharedJobs = 20
 
-// Future is what becomes of a request in one replica.
+// Future is the outcome of a request in one replica.
 type Future struct {
 	// Wait is its wait in seconds; for Blocked of them it was not eligible, or a limit kept it from starting.
 	Wait, Blocked float64
+	// Soon is how many of the first SoonSeconds of the wait were so blocked.
+	Soon float64
 }
 
-// Futures appends to dst[:0] what becomes of a request in so many replicas of the state, in their order, and returns
-// it. Equal input gives equal output, and a job that is in two states with the same Key has the same luck in both.
+// SoonSeconds is the length in seconds of the first part of a wait, which Future.Soon looks at: about as long as a
+// scheduler needs to look at all waiting jobs.
+const SoonSeconds = 8
+
+// Futures appends to dst[:0] the outcomes of a request in the given number of replicas of the state, in their order,
+// and returns it. Equal input gives equal output, and a job with the same Key in two states has the same random numbers
+// in both.
 //
 // The error is a *TooLargeError, a *NeverError, a *LawError or wraps ErrBadInput.
 func (s *Sim) Futures(state *State, request Request, replicas int, seed uint64, dst []Future) ([]Future, error) {
@@ -51,8 +57,8 @@ func (s *Sim) Futures(state *State, request Request, replicas int, seed uint64, 
 	return dst, nil
 }
 
-// Waits appends to dst[:0] the waits of a request, in seconds, in so many replicas, sorted, and returns it. See
-// Futures.
+// Waits appends to dst[:0] the waits of a request, in seconds, in the given number of replicas, sorted, and returns it.
+// See Futures.
 func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, dst []float64) ([]float64, error) {
 	dst = dst[:0]
 	var err error
@@ -66,7 +72,7 @@ func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, ds
 	return dst, nil
 }
 
-// all plays as many replicas as there is room for futures. Of several errors the first replica's counts.
+// all plays as many replicas as futures has room for. Of several errors that of the first replica counts.
 func (s *Sim) all(request *Request, seed uint64, futures []Future) error {
 	workers := min(s.Workers, len(futures))
 	if len(s.scene.jobs) < sharedJobs || workers <= 1 {
@@ -90,21 +96,21 @@ func (s *Sim) all(request *Request, seed uint64, futures []Future) error {
 	return w.err
 }
 
-// shared is replicas that several workers play.
+// shared holds replicas that several workers play.
 type shared struct {
 	sim     *Sim
 	request Request
 	seed    uint64
 	futures []Future
-	next    atomic.Int64 // replica
+	next    atomic.Int64 // the next replica
 	others  sync.WaitGroup
 
 	mutex  sync.Mutex
-	failed int // replica
+	failed int // the replica that failed
 	err    error
 }
 
-// work plays replicas, in their order, until there are no more or one fails.
+// work plays replicas in order until none is left or one fails.
 func (w *shared) work(m *machine) {
 	for i := int(w.next.Add(1)) - 1; i < len(w.futures); i = int(w.next.Add(1)) - 1 {
 		var err error
@@ -115,7 +121,7 @@ func (w *shared) work(m *machine) {
 	}
 }
 
-// fail records that a replica failed: no more are begun.
+// fail records that a replica failed, so that no more begin.
 func (w *shared) fail(replica int, err error) {
 	w.next.Store(int64(len(w.futures)))
 	w.mutex.Lock()
@@ -127,8 +133,8 @@ func (w *shared) fail(replica int, err error) {
 
 // Plan returns the wait of a request, in seconds, that follows from the time limits alone: every job runs to its limit,
 // an unknown one being State.DefaultLimit (100 years, if that is 0 too), one past its limit for another minute. Laws
-// and arrivals are not used. This is what schedulers show (squeue --start); as jobs end before their limits, it is
-// mostly too late. Errors are those of Waits.
+// and arrivals are not used. This is what schedulers show (squeue --start); because jobs end before their limits, it is
+// usually too late. Errors are those of Waits.
 func (s *Sim) Plan(state *State, request Request) (float64, error) {
 	s.scene.plans = true
 	if err := s.ready(state, &request); err != nil {
@@ -139,13 +145,27 @@ func (s *Sim) Plan(state *State, request Request) (float64, error) {
 }
 
 func (s *Sim) ready(state *State, request *Request) error {
-	if err := s.scene.prepare(state); err != nil {
+	s.scene.byNode = len(state.Nodes) > 0
+	if err := s.scene.prepare(state, request); err != nil {
+		return err
+	}
+	if err := request.Needs.check("request"); err != nil {
 		return err
 	}
 	if err := checkHoldings(request.Holds, len(state.Limits), "request"); err != nil {
 		return err
 	}
-	return request.check(s.scene.most, len(state.Waiting))
+	if err := request.check(s.scene.most, len(state.Waiting)); err != nil {
+		return err
+	}
+	if n := &s.scene.nodes; s.scene.byNode && request.Needs != nil {
+		shape := n.shape(request.Needs, int32(request.Procs)) //nolint:gosec // checked
+		if n.everFits(&shape) {
+			return nil
+		}
+		return &NeverError{Procs: request.Procs, Limit: request.Limit}
+	}
+	return nil
 }
 
 // one plays one replica with the request.
@@ -162,5 +182,5 @@ func (s *Sim) one(m *machine, request *Request, replica int, seed uint64) (Futur
 	case math.IsInf(w, 1):
 		return Future{}, &NeverError{Procs: request.Procs, Limit: request.Limit}
 	}
-	return Future{w, m.shutFor}, nil
+	return Future{w, m.shutFor, m.shutSoon}, nil
 }

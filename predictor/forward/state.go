@@ -7,16 +7,16 @@ import (
 	"sort"
 )
 
-// Policy decides who starts when. The order of State.Waiting is the policy's own in all of them.
+// Policy is a scheduling policy. State.Waiting is always in the order of the policy.
 type Policy uint8
 
 // The policies.
 const (
 	// FCFS starts jobs strictly in order.
 	FCFS Policy = iota
-	// EASY lets a job overtake if it does not delay the first one that waits, by the time limits.
+	// EASY lets a job overtake if, by the time limits, it does not delay the first waiting job.
 	EASY
-	// Conservative gives every job a reservation; it is played as EASY, which starts jobs a little sooner.
+	// Conservative gives every job a reservation; it is simulated as EASY, which starts jobs a little sooner.
 	Conservative
 	// PriorityFCFS orders by rank and starts strictly in that order.
 	PriorityFCFS
@@ -38,10 +38,18 @@ func (p Policy) backfills() bool { return p == EASY || p == Conservative || p ==
 func (p Policy) ranked() bool    { return p == PriorityFCFS || p == PriorityEASY }
 
 // Law is the lifetime of one job. Residual returns the seconds that it still runs at an age, in seconds, 0 for a job
-// that starts: the quantile u, in (0, 1), of what remains. It must be a number from 0, and is cut at 100 years. Laws of
-// one State may be called by several goroutines.
+// that starts: the quantile u, in (0, 1), of what remains. It must be at least 0, and is truncated at 100 years. Laws
+// must be safe for concurrent use.
 type Law interface {
 	Residual(age, u float64) float64
+}
+
+// AgingLaw is a Law whose age-dependent part is computed once for all replicas. Aged returns that part, and
+// ResidualOfAged is Residual with it: both must give the same number.
+type AgingLaw interface {
+	Law
+	Aged(age float64) float64
+	ResidualOfAged(age, aged, u float64) float64
 }
 
 // Running is a job that holds processors.
@@ -52,9 +60,13 @@ type Running struct {
 	Age   float64 // seconds, 0 or more
 	Limit float64 // seconds, 0 for unknown
 	Law   Law     // nil is a job that runs to its limit
-	// Holds is what it has of what State.Limits bound. Beside limits, a job that runs elsewhere has 0
-	// processors.
+	Owner int32   // see Ranked
+	// Holds are its amounts in State.Limits. A job that runs elsewhere and only counts in limits has 0 processors.
 	Holds []Holding
+	// Needs are its needs of State.Nodes other than processors. On are the numbers of the nodes that it runs on,
+	// counted from the first class, with -1 for others; empty if unknown.
+	Needs *Needs
+	On    []int32
 }
 
 // Waiting is a job that waits.
@@ -66,8 +78,16 @@ type Waiting struct {
 	Eligible float64 // seconds from now until it may compete; 0 or less for now, +Inf for never
 	Rank     int     // the lower the sooner; used by policies by priority
 	Law      Law     // nil is a job that runs to its limit
-	// Holds is what it would have of what State.Limits bound.
+	// Owner and Since are as in Ranked, for State.Ranker.
+	Owner int32
+	Since float64
+	// Holds are the amounts that it would have in State.Limits.
 	Holds []Holding
+	// After are the keys of the jobs of the state that must have ended before it may compete; a key of none is passed
+	// over.
+	After []uint64
+	// Needs are its needs of State.Nodes other than processors; nil for none, on any nodes.
+	Needs *Needs
 }
 
 // Outage is processors that are away for a time. No job starts that would, by its limit, need them then; one that holds
@@ -75,6 +95,7 @@ type Waiting struct {
 type Outage struct {
 	From, Until float64 // seconds from now; From may be past, Until may be +Inf
 	Procs       int
+	On          []int32 // the nodes of State.Nodes that it takes, as in Running.On; empty where that is not known
 }
 
 // Arrival is a job that comes later.
@@ -84,6 +105,8 @@ type Arrival struct {
 	Limit   float64 // seconds, 0 for unknown
 	Runtime float64 // seconds
 	Rank    int
+	Needs   *Needs // of State.Nodes beside processors; nil for nothing
+	Owner   int32  // see Ranked
 }
 
 // Arrivals returns the stream of arrivals of one replica; the stream returns false at its end. It must give the same
@@ -100,7 +123,7 @@ type State struct {
 	Waiting []Waiting
 	Outages []Outage
 	Policy  Policy
-	// DefaultLimit is what the scheduler plans with where a limit is unknown, in seconds; 0 for no end.
+	// DefaultLimit is the scheduler's planned runtime if a limit is unknown, in seconds; 0 for infinite.
 	DefaultLimit float64
 	// Rho is the correlation, from 0 up to but not 1, of the fates of jobs of one group: of the normal scores of their
 	// quantiles (a Gaussian copula of one factor).
@@ -109,8 +132,13 @@ type State struct {
 	Arrivals Arrivals
 	// Gates close the pool to jobs of long limits at times of the week; by Over, rising.
 	Gates []Gate
-	// Limits bound what some of the jobs have at once.
+	// Limits bound the amounts of groups of running jobs.
 	Limits []Limit
+	// Nodes are the nodes of the processors, if jobs need more than processors; else empty. [Sim] uses them, surfaces
+	// and Openings do not.
+	Nodes []NodeClass
+	// Ranker changes the ranks of waiting jobs under a priority policy; nil if ranks are constant. Plans do not use it.
+	Ranker Ranker
 	// Horizon, in seconds, ends a replica in which arrivals never let the request start; its wait is the horizon then.
 	// 0 for 30 days. Without arrivals there is none.
 	Horizon float64
@@ -127,11 +155,17 @@ type Request struct {
 	Limit    float64 // seconds, 0 for unknown
 	Eligible float64 // seconds from now until it may compete, 0 or less for now
 	Rank     int     // against arrivals
-	// Behind is how many of State.Waiting, from the end, the request goes before: 0 where it joins last; see
+	// Owner and Since are as in Ranked, for State.Ranker.
+	Owner int32
+	Since float64
+	// Behind is the number of last jobs in State.Waiting that the request goes before: 0 if it joins last; see
 	// State.Behind.
 	Behind int
-	// Holds is what it would have of what State.Limits bound. Only [Sim] takes account of it.
+	// Holds are the amounts that it would have in State.Limits, After the keys of the jobs that must end before it may
+	// compete, Needs its needs of State.Nodes other than processors. Only [Sim] uses them.
 	Holds []Holding
+	After []uint64
+	Needs *Needs
 }
 
 // Behind returns how many jobs that wait, from the end, a request of a rank goes before.
@@ -145,7 +179,7 @@ func (s *State) Behind(rank int) int {
 // ErrBadInput is wrapped by the errors about numbers that make no sense.
 var ErrBadInput = errors.New("bad input")
 
-// FieldError is a number of a State or a Request that makes no sense; it wraps ErrBadInput.
+// FieldError reports an invalid number in a State or a Request; it wraps ErrBadInput.
 type FieldError struct {
 	Field string // running[3].procs
 	Value float64
@@ -168,8 +202,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a request for %d processors can never start: the pool has at most %d", e.Procs, e.Most)
 }
 
-// NeverError is a request that does not start though it is small enough: an outage without an end comes before it could
-// end by its limit, or one of the limits on what runs at once is below what it asks for.
+// NeverError reports a request that can never start although it is small enough: an endless outage begins before it
+// could end by its limit, or a limit on running jobs is below its request.
 type NeverError struct {
 	Procs int
 	Limit float64
@@ -209,7 +243,7 @@ const needProcs, needSeconds = "1 up to 2147483647", "a finite number from 0"
 func isProcs(n int) bool       { return n >= 1 && n <= math.MaxInt32 }
 func isSeconds(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
-// check reports whether the numbers of a state make sense.
+// check reports whether the numbers of a state are valid.
 func (s *State) check() error {
 	err := errors.Join(
 		field(isProcs(s.Capacity), "capacity", -1, "", float64(s.Capacity), needProcs),
@@ -220,7 +254,7 @@ func (s *State) check() error {
 	)
 	for i := range s.Running {
 		r := &s.Running[i]
-		elsewhere := r.Procs == 0 && len(s.Limits) > 0
+		elsewhere := r.Procs == 0 && (len(s.Limits) > 0 || r.Key != 0)
 		if !isProcs(r.Procs) && !elsewhere || !isSeconds(r.Age) || !isSeconds(r.Limit) {
 			err = errors.Join(err,
 				field(isProcs(r.Procs) || elsewhere, "running", i, "procs", float64(r.Procs), needProcs),
@@ -239,7 +273,7 @@ func (s *State) check() error {
 			err = errors.Join(err, field(false, "waiting", i, "rank", float64(w.Rank), "the order of the ranks"))
 		}
 	}
-	err = errors.Join(err, s.checkLimits())
+	err = errors.Join(err, s.checkLimits(), s.checkNodes())
 	if len(s.Gates) > mostGates {
 		err = errors.Join(err, field(false, "gates", -1, "", float64(len(s.Gates)), "at most 64"))
 	}
@@ -260,8 +294,7 @@ func (s *State) check() error {
 	return err
 }
 
-// check reports whether a request makes sense in a pool that has at most so many processors, with so many jobs that
-// wait.
+// check reports whether a request is valid in a pool that has at most that many processors, and that many waiting jobs.
 func (r *Request) check(most, waiting int) error {
 	switch {
 	case !isProcs(r.Procs):

@@ -17,20 +17,23 @@ type SurfaceOptions struct {
 	Workers  int             // goroutines, 0 for as many as there are cores
 	Hurry    <-chan struct{} // once it is closed there is one goroutine more: somebody waits; nil for never
 	Seed     uint64
-	Rank     int // of the requests, for policies by priority
+	Ranked       // the rank of the requests, for policies by priority, and what changes it
 	Behind   int // see Request.Behind
 
 	// Most is the largest size that the queue takes, 0 for all that the pool ever has.
 	Most int
+	// If Coarse is true, only the sizes of CoarseSizes are simulated: others wait as long as the next larger one of
+	// these.
+	Coarse bool
 	// Sizes and Limits (seconds, above 0) are added to those at which Quantile is exact: the sizes up to 256 and steps
-	// of at most 4 % above; the limits that users round to, from a minute to four weeks, and no limit.
+	// of at most 4 % above; round limits from a minute to four weeks, and no limit.
 	Sizes  []int
 	Limits []float64
 
-	// Plain leaves out what Quantile is looked up in, which takes longer than the replicas of a small pool: it is
-	// worked out for each question then, as it always is with gates.
+	// If Plain is true, the tables for Quantile are not made, which takes longer than the replicas of a small pool:
+	// each quantile is then computed on demand, as it always is with gates.
 	Plain bool
-	// Starts is of how many of the jobs that wait, from the first, StartPivots can be asked.
+	// Starts is the number of first waiting jobs for which StartPivots has results.
 	Starts int
 }
 
@@ -38,23 +41,23 @@ type SurfaceOptions struct {
 // safe for use by many goroutines.
 type Surface struct {
 	capacity int
-	policy   *State     // its limits only
-	courses  [][][]step // by gate, the first for requests without one, and replica
-	sizes    []int      // at which the grid is, rising; the first direct ones are 1, 2, 3...
+	policy   *State     // only its limits are used
+	courses  [][][]step // by gate, the first for requests without one, and by replica
+	sizes    []int      // the sizes of the grid, rising; the first direct ones are 1, 2, 3...
 	direct   int        //
-	limits   []float64  // rising, the last +Inf
-	grid     []float64  // sorted waits by limit, size and replica; +Inf for never; nil where it is plain
-	starts   [][]int32  // roots of the jobs that wait, by replica
+	limits   []float64  // rising, the last is +Inf
+	grid     []float64  // sorted waits by limit, size and replica; +Inf for never; nil if the surface is plain
+	starts   [][]int32  // roots of the waiting jobs, by replica
 }
 
-// NewSurface plays the replicas of a state. The State must not change meanwhile; its laws and arrivals are called by
-// several goroutines at once. The error is one of Sim.Waits or the context's.
+// NewSurface simulates the replicas of a state. The State must not change meanwhile; its laws and arrivals are called
+// concurrently. The error is one of Sim.Waits or the context's.
 func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, error) {
 	if o.Replicas == 0 {
 		o.Replicas = 100
 	}
 	var c scene
-	if err := c.prepare(state); err != nil {
+	if err := c.prepare(state, nil); err != nil {
 		return nil, err
 	}
 	probe := Request{Procs: 1, Rank: o.Rank, Behind: o.Behind}
@@ -68,10 +71,15 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 	if o.Most > 0 {
 		most = min(most, o.Most)
 	}
+	var coarse []int
+	if o.Coarse {
+		coarse = CoarseSizes(most)
+	}
 	all, err := simulator.HurriedReplicas(ctx, o.Replicas*(1+len(state.Gates)), o.Workers, o.Hurry, o.Seed,
 		func() *player { return new(player) },
 		func(p *player, i int, _ *rand.Rand) (played, error) {
-			return p.play(&c, &o, most, i%o.Replicas, noGate+int8(i/o.Replicas)) //nolint:gosec // at most mostGates
+			gate := noGate + int8(i/o.Replicas) //nolint:gosec // at most mostGates
+			return p.play(&c, &o, most, coarse, i%o.Replicas, gate)
 		})
 	if err != nil {
 		return nil, err
@@ -87,11 +95,22 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 			s.starts = append(s.starts, all[i].starts)
 		}
 	}
-	if !o.Plain && len(state.Gates) == 0 { // between limits of two gates the next larger one says nothing
+	if !o.Plain && len(state.Gates) == 0 { // between limits of two gates the next larger limit does not apply
 		s.choose(&o)
 		s.fill()
 	}
 	return s, nil
+}
+
+// CoarseSizes returns sizes up to that of a machine, rising: powers of two, one and a half times these, and its own.
+func CoarseSizes(most int) (sizes []int) {
+	for n := 1; n < most; n *= 2 {
+		sizes = append(sizes, n)
+		if half := n + n/2; n > 1 && half < most {
+			sizes = append(sizes, half)
+		}
+	}
+	return append(sizes, most)
 }
 
 // player is the scratch memory of one goroutine.
@@ -100,22 +119,23 @@ type player struct {
 	probe   envelope
 }
 
-// played is what a replica leaves.
+// played holds the results of a replica.
 type played struct {
 	steps  []step
 	starts []int32
 }
 
-func (p *player) play(c *scene, o *SurfaceOptions, most, replica int, gate int8) (played, error) {
+func (p *player) play(c *scene, o *SurfaceOptions, most int, sizes []int, replica int, gate int8) (played, error) {
 	m := &p.machine
 	m.reset(c, replica, o.Seed)
 	m.follow()
-	p.probe.reset(most)
+	p.probe.reset(most, sizes)
 	m.probe, m.ahead, m.gate = &p.probe, len(c.state.Waiting)-o.Behind, gate
 	m.activate(gate)
 	if m.rank = 0; c.state.Policy.ranked() {
 		m.rank = o.Rank
 	}
+	m.placeRanked(o)
 	m.play()
 	if m.failed != nil {
 		return played{}, m.failed
@@ -130,7 +150,7 @@ func (p *player) play(c *scene, o *SurfaceOptions, most, replica int, gate int8)
 // Capacity returns the largest size that can ever start.
 func (s *Surface) Capacity() int { return s.capacity }
 
-// steps returns what a request of a planned runtime could take, by replica.
+// steps returns, by replica, what a request of a planned runtime could take.
 func (s *Surface) steps(plan float64) [][]step { return s.courses[1+s.policy.gateOf(plan)] }
 
 // Replicas returns how many waits each answer comes from.
@@ -168,9 +188,48 @@ func (s *Surface) WaitsByReplica(procs int, limit float64, dst []float64) ([]flo
 	return dst, nil
 }
 
-// Quantile returns a quantile, at a level from 0 to 1, of the wait of a request, in seconds: the least of the waits
-// that so many of them do not exceed. It is looked up: exact at the grid's sizes and limits, else that of the next
-// larger size and limit on it, which is never less. Errors are those of Waits.
+// Start is when a request could start in one replica: its wait in seconds, and its root, see Pivots.
+type Start struct {
+	Wait float64
+	Root int32
+}
+
+// Starts appends to dst[:0] the starts of requests of one limit and of rising sizes, by size, then replica, as
+// WaitsByReplica and Pivots have them. Wait is NaN in all replicas of a size for which these return an error.
+func (s *Surface) Starts(sizes []int, limit float64, dst []Start) []Start {
+	n := s.Replicas()
+	dst = slices.Grow(dst[:0], n*len(sizes))[:n*len(sizes)]
+	plan := s.policy.plan(limit)
+	never := Start{math.NaN(), none}
+	for r, steps := range s.steps(plan) {
+		i := 0
+		for k := 0; k < len(steps) && i < len(sizes); k++ {
+			if !(steps[k].within >= plan) {
+				continue
+			}
+			for ; i < len(sizes) && sizes[i] <= int(steps[k].most); i++ {
+				dst[i*n+r] = Start{steps[k].at, steps[k].root}
+			}
+		}
+		for ; i < len(sizes); i++ {
+			dst[i*n+r] = never
+		}
+	}
+	for i, size := range sizes {
+		row := dst[i*n : (i+1)*n]
+		missing := slices.ContainsFunc(row, func(s Start) bool { return s.Wait != s.Wait })
+		if missing || s.check(size, limit) != nil {
+			for r := range row {
+				row[r] = never
+			}
+		}
+	}
+	return dst
+}
+
+// Quantile returns the quantile, at a level from 0 to 1, of the wait of a request, in seconds. It is exact at the sizes
+// and limits of the grid; otherwise it is that of the next larger size and limit of the grid, which is never less.
+// Errors are those of Waits.
 func (s *Surface) Quantile(procs int, limit, level float64) (float64, error) {
 	if err := s.check(procs, limit); err != nil {
 		return 0, err
@@ -204,7 +263,7 @@ func (s *Surface) cell(procs int, plan float64) []float64 {
 	return s.grid[from : from+n]
 }
 
-// choose chooses where the grid is.
+// choose chooses the points of the grid.
 func (s *Surface) choose(o *SurfaceOptions) {
 	const (
 		direct = 256

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// failing is a law that gives an impossible lifetime where the luck is below a bound.
+// failing is a law that gives an impossible lifetime if the random number is below a bound.
 type failing struct{ below float64 }
 
 func (f failing) Residual(_, u float64) float64 {
@@ -18,8 +18,8 @@ func (f failing) Residual(_, u float64) float64 {
 	return 100
 }
 
-// Waits are the same by any number of workers, to the last bit, also in memory that others used before; and so is the
-// error, which is the first replica's, where several fail.
+// TestWorkersChangeNothing proves that waits do not depend on the number of workers, to the last bit, also in memory
+// that others used before. If several replicas fail, the error is that of the first one.
 func TestWorkersChangeNothing(t *testing.T) {
 	r := forward.Request{Procs: 16, Limit: 1800}
 	states := []*forward.State{busy(), large(60, 100, 200, true), large(40, 2, 9, false)}

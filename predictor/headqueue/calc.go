@@ -11,7 +11,7 @@ const (
 	// DefaultWorkLimit is the WorkLimit of a zero [Calc], some 20 ms. Within it a
 	// forecast of 1,000 running jobs and 1,000 missing processors is exact.
 	DefaultWorkLimit = 60_000_000
-	// MaxJobs is how many running and queued jobs a forecast looks at.
+	// MaxJobs is the maximum number of running and queued jobs in a forecast.
 	MaxJobs = 1 << 20
 )
 
@@ -22,15 +22,18 @@ type Calc struct {
 	// those that can carry probability, where nobody is ahead. Beyond it the saddlepoint approximation
 	// answers. 0: DefaultWorkLimit; negative: never exact.
 	WorkLimit int
+	// Replicas is the maximum number of simulations of a queue, 0 means 128. If they would take longer than about 15 ms
+	// there are fewer, but at least 12.
+	Replicas int
 
-	held []held    // the holders, by ascending size, those placed last
-	p    []float64 // Pr{ended} of each at the last instant
+	held []held    // the holders by ascending size; those that place added come last
+	p    []float64 // probability that each holder has ended at the last evaluated instant
 
 	act          []chance // the jobs with 0 < p < 1, by ascending size
 	actTotal     int
-	mass         []float64 // dynamic program
+	mass         []float64 // memory of the dynamic program
 	lost         float64
-	oddLo, oddHi int // the window of mass that splitOdd leaves
+	oddLo, oddHi int // range of mass with the distribution that splitOdd leaves
 
 	need   int
 	method string
@@ -38,9 +41,10 @@ type Calc struct {
 	saddle saddle
 	queue  queue
 	fcfs   fcfs
+	behind behind
 }
 
-// chance is n processors given back with probability p.
+// chance is a number of processors n that is given back with probability p.
 type chance struct {
 	n int
 	p float64
@@ -48,6 +52,7 @@ type chance struct {
 
 // load prepares the holders.
 func (c *Calc) load(running []Holder) {
+	c.behind.known = false // its placed jobs are in c.held
 	c.held = c.held[:0]
 	for _, h := range running {
 		if h.Procs > 0 {
@@ -59,8 +64,8 @@ func (c *Calc) load(running []Holder) {
 	c.pts = c.pts[:0]
 }
 
-// compare orders by size, and equal sizes by what is known of the jobs, so that the
-// order in which a caller lists them does not matter.
+// compare orders holders by size, and those of equal size by their other fields. So the order in which the caller lists
+// them does not matter.
 func compare(a, b held) int {
 	if d := cmp.Compare(a.procs, b.procs); d != 0 {
 		return d
@@ -74,40 +79,39 @@ func (c *Calc) ends(t float64) {
 	}
 }
 
-// A curve is a non-decreasing function of t that is searched for a quantile.
-// Probabilities are stored as logits: against ln t they are nearly straight. A curve
-// that was not evaluated at a point is NaN there.
+// A curve is a non-decreasing function of t that is searched for a quantile. Probabilities are stored as logits, which
+// are nearly straight over ln t. A curve is NaN at points where it was not evaluated.
 type curve int
 
 const (
 	curveA      curve = iota // logit of 1 - Pr of eq. 8
-	curveB                   // log of the processors freed on average, eq. 13
+	curveB                   // logarithm of the mean number of processors freed, eq. 13
 	curveNormal              // logit of a normal approximation of Pr{F >= need}
 	curveMain                // logit of Pr{F >= need}
 	curves
 )
 
-// point is an instant with the curves' values there.
+// point is an instant with the values of the curves.
 type point struct {
-	t, x float64 // x = ln(1+t), the coordinate of the searches
+	t, x float64 // x = ln(1+t) is the coordinate of the searches
 	y    [curves]float64
 }
 
-// certain bounds the logits: beyond it a probability is 0 or 1 for the searches.
+// certain bounds the logits. A probability beyond it counts as 0 or 1 in searches.
 const certain = 27
 
-// logit is ln(p/(1-p)), cut to +-certain, i.e. 2e-12 from 0 and 1.
+// logit returns ln(p/(1-p)), limited to +-certain, that is, to probabilities at least 2e-12 from 0 and 1.
 func logit(p float64) float64 {
 	return max(-certain, min(certain, math.Log(p/(1-p))))
 }
 
-// eval evaluates the curves up to k at t, A alone from its benefactors, and keeps the
-// point in c.pts.
+// eval evaluates the curves up to k at t, and stores the point in c.pts. For curveA alone it evaluates only the
+// benefactors.
 func (c *Calc) eval(t float64, k curve) {
 	nan := math.NaN()
 	pt := point{t: t, x: math.Log1p(t), y: [curves]float64{nan, nan, nan, nan}}
 	if k == curveA {
-		none := 1.0 // no benefactor, which frees all of need by itself, has ended
+		none := 1.0 // probability that no benefactor has ended; each frees enough by itself
 		for i := range c.held {
 			if c.held[i].procs >= c.need {
 				none *= 1 - c.held[i].ends(t)
@@ -133,7 +137,7 @@ func (c *Calc) eval(t float64, k curve) {
 	c.keep(pt)
 }
 
-// keep inserts pt in c.pts, or adds its curves to those known there.
+// keep inserts pt into c.pts, or adds its curves to the point at the same instant.
 func (c *Calc) keep(pt point) {
 	i, known := slices.BinarySearchFunc(c.pts, pt.t, func(p point, t float64) int { return cmp.Compare(p.t, t) })
 	if !known {
@@ -147,7 +151,7 @@ func (c *Calc) keep(pt point) {
 	}
 }
 
-// atLeast is Pr{F >= need} at the last instant, by the forecast's method.
+// atLeast returns Pr{F >= need} at the last evaluated instant, by the method of the forecast.
 func (c *Calc) atLeast() float64 {
 	if c.method == MethodExact {
 		return c.exact(c.need)
@@ -155,7 +159,7 @@ func (c *Calc) atLeast() float64 {
 	return c.approximate(c.need)
 }
 
-// normalTail is Pr{X >= x} of a normal X.
+// normalTail returns Pr{X >= x} of a normal X.
 func normalTail(mean, variance, x float64) float64 {
 	if !(variance > 0) {
 		if mean >= x {

@@ -2,12 +2,12 @@ package headqueue
 
 import "fmt"
 
-// Reason is why a method has no forecast.
+// Reason is the reason for a missing forecast of a method.
 type Reason string
 
 // The reasons of a [CannotSay].
 const (
-	// NoBenefactors: no running job is as large as what is missing (Predictor A).
+	// NoBenefactors: no running job is as large as the missing processors (Predictor A).
 	NoBenefactors Reason = "no_benefactors"
 	// LargerThanMachine: the request exceeds the machine's processors.
 	LargerThanMachine Reason = "larger_than_machine"

@@ -64,14 +64,14 @@ func (w *world) rest(s spec, age float64) float64 {
 	return left
 }
 
-// running is a job with its start.
+// running is a running job with its start.
 type running struct {
 	spec
 	start float64
 }
 
-// scene lets a machine run with a long queue until about so many jobs are left in it, and for a while on, and returns
-// what runs then, with starts, what waits and the instant.
+// scene runs a machine with a long queue until about ahead jobs are left in the queue, and then for a while longer. It
+// returns the running jobs with their starts, the waiting jobs and the instant.
 func (w *world) scene(ahead int) (run []running, queued []spec, now float64) {
 	jobs := make([]spec, 200+w.procs+ahead)
 	sim, err := simulator.New(simulator.Config{Procs: w.procs, Runtime: func(j *simulator.Job) float64 {
@@ -115,7 +115,7 @@ func (w *world) scene(ahead int) (run []running, queued []spec, now float64) {
 	return run, jobs[started:], sim.Now()
 }
 
-// wait draws lifetimes and is the wait of the last of the queue.
+// wait draws lifetimes and returns the wait of the last job of the queue.
 func (w *world) wait(run []running, queued []spec, now float64) float64 {
 	var runtimes []float64
 	sim, err := simulator.New(simulator.Config{Procs: w.procs})
@@ -157,16 +157,16 @@ func state(procs int, run []running, ahead []spec, now float64) *headqueue.State
 	return s
 }
 
-// TestQueueCoverage proves that the quantiles behind a queue are quantiles of the wait that an independent simulation
-// of strict first come, first served finds under the very laws: random machines, mixes, and queues of 1 to 300. Each
-// level is met within .01 (half a replica, and what interpolating between replicas does) and four standard errors,
-// worked out over the states, which are independent.
+// TestQueueCoverage proves that the quantiles behind a queue are those of the wait that an independent simulation of
+// strict first come, first served finds under the same laws, with random machines, mixes, and queues of 1 to 300. Each
+// level is met within .01 (half a replica, and the effect of interpolating between replicas) and four standard errors,
+// computed over the states, which are independent.
 func TestQueueCoverage(t *testing.T) {
 	cover(t, 1000, 10, func(w *world) int { return 1 + int(math.Exp(w.rng.Float64()*math.Log(300))) })
 }
 
-// TestLongQueueCoverage proves the same of states with so many jobs that a few replicas must do, within .03: the
-// deviation is then known within 20 %.
+// TestLongQueueCoverage proves the same for states with so many jobs that only a few replicas are affordable, within
+// .03. The deviation is then known within 20 %.
 func TestLongQueueCoverage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("queues of thousands of jobs; left out by -short")
@@ -179,7 +179,7 @@ func cover(t *testing.T, states, draws int, length func(*world) int) {
 	var all score
 	var by [4]score
 	var calc headqueue.Calc
-	var squares [6]float64 // of the states' deviations from the levels
+	var squares [6]float64 // the states' deviations from the levels
 	n := 0.0
 	most := .01
 	for seed := range uint64(states) {

@@ -1,7 +1,7 @@
 package headqueue
 
-// trim is the probability that the dynamic program may drop in all, so that
-// it works only where the mass is.
+// trim is the total probability that the dynamic program may drop, so that it computes only states with noticeable
+// probability.
 const trim = 1e-13
 
 // Tail fills dst with Pr{F(t) >= n'} for n' = 0 .. top (eq. 7 of Downey 1996),
@@ -20,7 +20,7 @@ func (c *Calc) Tail(dst []float64, running []Holder, t float64, top int) []float
 	states := top/g + 1
 	lo, hi := c.convolve(states, g, false, false)
 	dst = grow(dst, top+1)
-	// Below: the mass of F < n', in states 0 .. ceil((n'-sure)/g)-1.
+	// below is the probability of F < n', which covers the states 0 .. ceil((n'-sure)/g)-1.
 	total, below, s := sure+c.actTotal, 0.0, lo
 	for n := range dst {
 		for ; s < hi && sure+s*g < n; s++ {
@@ -46,8 +46,8 @@ func (c *Calc) AtLeast(running []Holder, need int, t float64) float64 {
 	return c.exact(need)
 }
 
-// exact is Pr{F >= need} from c.p. It folds certain jobs, divides by the common
-// divisor and works on the processors freed or still held, whichever are fewer.
+// exact computes Pr{F >= need} from c.p. It separates jobs that are certain, divides by the common divisor, and counts
+// either the processors freed or those still held, whichever are fewer.
 func (c *Calc) exact(need int) float64 {
 	need -= c.fold()
 	if need <= 0 {
@@ -60,17 +60,16 @@ func (c *Calc) exact(need int) float64 {
 	return c.exactAct((need+g-1)/g, g)
 }
 
-// exactAct is Pr{units of g freed by act >= need}, 0 < need <= all of them.
+// exactAct returns the probability that act frees at least need units of g, where 0 < need <= the sum of act.
 func (c *Calc) exactAct(need, g int) float64 {
 	if holdable := c.actTotal/g - need; holdable+1 < need {
-		// need is free as long as at most holdable units are still held.
+		// need is free if at most holdable units are still held.
 		return min(c.massBelow(holdable+1, g, true), 1)
 	}
 	return max(1-c.massBelow(need, g, false), 0)
 }
 
-// fold moves the jobs with 0 < p < 1 to act and returns the processors that are
-// free for sure.
+// fold moves the jobs with 0 < p < 1 to act. It returns the number of processors that are certainly free.
 func (c *Calc) fold() int {
 	c.act, c.actTotal = c.act[:0], 0
 	sure := 0
@@ -104,8 +103,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// massBelow is Pr{sum < bound} of the units freed, or still held where held is
-// true.
+// massBelow returns the probability that the sum of the units freed is below bound. If held is set, it is the sum of
+// the units still held.
 func (c *Calc) massBelow(bound, g int, held bool) float64 {
 	lo, hi := c.convolve(bound, g, held, true)
 	below := c.lost
@@ -115,12 +114,11 @@ func (c *Calc) massBelow(bound, g int, held bool) float64 {
 	return below
 }
 
-// convolve leaves in c.mass[lo:hi] the distribution of the sum of c.act, in
-// units of g, for sums below bound. Sums that reach bound are dropped. Where
-// sumOnly is true, c.lost is the mass that could not reach bound any more and was
-// taken out early.
+// convolve computes the distribution of the sum of c.act, in units of g, in c.mass[lo:hi]. It drops sums that reach
+// bound. If sumOnly is set, c.lost is the probability of the states that could not reach bound any more and were
+// dropped early.
 //
-// act is in ascending size, so that the support grows slowly.
+// act must be in ascending order of size, so that the range of sums grows slowly.
 func (c *Calc) convolve(bound, g int, held, sumOnly bool) (lo, hi int) {
 	c.mass = grow(c.mass, bound)
 	f := c.mass
@@ -157,8 +155,8 @@ func (c *Calc) convolve(bound, g int, held, sumOnly bool) (lo, hi int) {
 	return lo, hi
 }
 
-// step adds one job of n units, done with probability p, to the distribution
-// f[lo:hi], in place; the result is f[lo:top], top <= hi+n.
+// step adds one job of n units, which has ended with probability p, to the distribution f[lo:hi] in place. The result
+// is f[lo:top] with top <= hi+n.
 func step(f []float64, lo, hi, top, n int, p float64) {
 	q := 1 - p
 	mid := lo + n
@@ -177,8 +175,7 @@ func step(f []float64, lo, hi, top, n int, p float64) {
 	scale(f[lo:hi], q)
 }
 
-// mix sets a[i] = q a[i] + p b[i], from the last to the first: b is a shifted
-// down in the same array.
+// mix sets a[i] = q a[i] + p b[i] from the last index to the first. b may be the same array, shifted down.
 func mix(a, b []float64, q, p float64) {
 	b = b[:len(a)]
 	for i := len(a) - 1; i >= 0; i-- {
@@ -199,7 +196,7 @@ func scale(a []float64, q float64) {
 	}
 }
 
-// grow returns s with length n, its old contents unspecified.
+// grow returns s with length n. Its contents are undefined.
 func grow[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/4)

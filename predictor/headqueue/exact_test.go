@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestExactIsEnumeration proves that the dynamic program, for one need and for
-// all, is the sum over all outcomes (eq. 7) for up to 16 random jobs.
+// TestExactIsEnumeration proves that the dynamic program, for one need and for all, equals the sum over all outcomes
+// (eq. 7) for up to 16 random jobs.
 func TestExactIsEnumeration(t *testing.T) {
 	var c Calc
 	var tail []float64
@@ -24,7 +24,7 @@ func TestExactIsEnumeration(t *testing.T) {
 		if got := c.AtLeast(holders, need, at); math.Abs(got-want) > 1e-9 {
 			t.Fatalf("AtLeast(%d, %g) = %.12g, enumeration %.12g", need, at, got, want)
 		}
-		// Also where the tail is cut off right there, or later.
+		// The tail is cut off exactly there, or later.
 		for _, top := range []int{need, top} {
 			tail = c.Tail(tail, holders, at, top)
 			if got := tail[need]; math.Abs(got-want) > 1e-9 {
@@ -34,7 +34,7 @@ func TestExactIsEnumeration(t *testing.T) {
 	})
 }
 
-// TestExactTwentyJobs is the same for 20 jobs, every need of one state.
+// TestExactTwentyJobs proves the same for 20 jobs, for every need of one state.
 func TestExactTwentyJobs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, size := range []func() int{
@@ -84,8 +84,8 @@ func TestTailSums(t *testing.T) {
 	})
 }
 
-// TestBinomial proves eq. 10: single-processor jobs of one age free a binomial
-// number of processors. Reference: gonum's distuv.Binomial.
+// TestBinomial proves eq. 10: single-processor jobs of one age free a binomial number of processors. The reference is
+// gonum's distuv.Binomial.
 func TestBinomial(t *testing.T) {
 	law := newUniformLog(5.8, 87_000) // Table 1 of the report
 	holders := make([]Holder, 400)
@@ -150,7 +150,7 @@ func TestMonteCarlo(t *testing.T) {
 	for range draws {
 		for j, h := range holders {
 			law := h.Law.(uniformLog)
-			// Inverse of eq. 4: ln(tmax/L) = U ln(tmax/max(age, tmin)).
+			// This is the inverse of eq. 4: ln(tmax/L) = U ln(tmax/max(age, tmin)).
 			age := max(h.Age, law.tmin)
 			life := law.tmax * math.Pow(age/law.tmax, rng.Float64())
 			if h.Limit > 0 {

@@ -6,65 +6,71 @@ import (
 	"slices"
 )
 
-// The bounds of the simulation behind a queue.
+// These bound the simulation behind a queue.
 const (
-	// fcfsWork is jobs * replicas, some 15 ms.
+	// fcfsWork is the maximum of jobs * replicas; it takes about 15 ms.
 	fcfsWork = 256_000
-	// Replicas; with fewer than smoothBelow the quantiles are those of a log-normal
-	// law of the replicas' mean and deviation, not their order.
+	// mostReplicas is the default of [Calc].Replicas. With fewer replicas than smoothBelow, quantiles come from a
+	// log-normal law with the replicas' mean and deviation instead of from their order.
 	mostReplicas, fewestReplicas, smoothBelow = 128, 12, 64
 )
 
-// fcfs is the scratch of the simulation of strict first come, first served.
+// fcfs is the memory of the simulation of strict first come, first served.
 type fcfs struct {
 	laws     lawTables
 	replicas int
-	level    []float64 // one job's quantiles
-	ends     []float64 // of the running jobs, replica by replica
-	procs    []int     // of the running jobs
-	lives    []float64 // of the jobs ahead, replica by replica
+	level    []float64 // quantiles of one job
+	ends     []float64 // ends of the running jobs, replica by replica
+	procs    []int     // processors of the running jobs
+	lives    []float64 // lifetimes of the jobs ahead, replica by replica
 	random   rand.PCG
 	order    []uint16  // a permutation of the replicas
-	heap     []ending  // by instant
-	starts   []float64 // the request's, ascending once all replicas have run
+	heap     []ending  // heap by instant
+	starts   []float64 // starts of the request; ascending after all replicas have run
 
-	share    float64 // of the replicas in which the request starts at all
-	mean, sd float64 // of ln(1+t) of those
+	share    float64 // share of the replicas in which the request starts at all
+	mean, sd float64 // of ln(1+t) in those replicas
 }
 
-// ending is an instant at which procs processors are given back.
+// ending is an instant at which procs processors are freed.
 type ending struct {
 	at    float64
 	procs int
 }
 
-// simulate works out c.fcfs.starts: the instants at which a request for procs
-// processors starts behind c.queue.jobs in replicas of strict first come, first served
-// with random lifetimes. So a head that is wider than what is free leaves processors
-// idle, and the variances of all lifetimes add up, as they do in the machine.
+// simulate computes what c.queue.jobs do in replicas of strict first come, first served with random lifetimes. So a
+// first job that is larger than the free processors leaves them idle, and the variances of all lifetimes add up, as in
+// the real machine.
 //
-// Each job's lifetimes are stratified over the replicas: one from each of as many
-// equally likely ranges of its law, at the same random place in all of them, in random
-// order (Latin hypercube sampling: McKay, Beckman and Conover, Technometrics 21, 1979).
-// They come from a fixed seed and depend on the job's place in the queue only, so that the
-// same state gives the same answer, and a larger request, or one more job at the queue's
-// end, makes no replica earlier (as long as there are no more than fcfsWork/mostReplicas
-// jobs: beyond, there may be one replica fewer).
-func (c *Calc) simulate(free, procs int) {
-	f := &c.fcfs
+// The lifetimes of each job are stratified over the replicas by Latin hypercube sampling (McKay, Beckman and Conover,
+// Technometrics 21, 1979). The job's law is divided into as many ranges of equal probability as there are replicas. One
+// value is drawn from each range, at the same random place in all of them, and the values are shuffled. The seed is
+// fixed, and the draws depend only on the job's place in the queue. So the same state gives the same answer, and no
+// replica starts earlier for a larger request or for one more job at the end of the queue. (The second holds up to
+// fcfsWork/mostReplicas jobs; with more jobs there may be one replica fewer.)
+func (c *Calc) simulate(free int) {
+	f, b := &c.fcfs, &c.behind
 	running, ahead := len(c.held), len(c.queue.jobs)
-	f.replicas = max(fewestReplicas, min(mostReplicas, fcfsWork/(running+ahead)))
+	most := mostReplicas
+	if c.Replicas > 0 {
+		most = min(c.Replicas, math.MaxUint16)
+	}
+	f.replicas = max(fewestReplicas, min(most, fcfsWork/(running+ahead)))
 	f.laws.reset()
 	f.level = grow(f.level, f.replicas)
 	f.draw(c.held, c.queue.jobs)
-	f.starts = f.starts[:0]
+	b.now, b.free, b.heap, b.from = b.now[:0], b.free[:0], b.heap[:0], append(b.from[:0], 0)
 	for r := range f.replicas {
-		f.starts = append(f.starts, f.run(r, free, procs, c.queue.jobs))
+		now, then := f.run(r, free, c.queue.jobs)
+		if r == 0 { // in the other replicas about as many jobs run then
+			b.heap = slices.Grow(b.heap, f.replicas*(len(f.heap)+len(f.heap)/8))
+		}
+		b.now, b.free, b.heap = append(b.now, now), append(b.free, then), append(b.heap, f.heap...)
+		b.from = append(b.from, len(b.heap))
 	}
-	f.summarize()
 }
 
-// draw fills ends and lives.
+// draw sets ends and lives.
 func (f *fcfs) draw(held []held, ahead []Ahead) {
 	n, m := f.replicas, len(held)
 	f.ends = grow(f.ends, n*m)
@@ -95,7 +101,7 @@ func (f *fcfs) draw(held []held, ahead []Ahead) {
 	}
 }
 
-// remaining fills f.level with the quantiles of the instant at which h ends.
+// remaining sets f.level to quantiles of the instant at which h ends.
 func (f *fcfs) remaining(h *held) {
 	place := (float64(f.below(mostReplicas)) + .5) / mostReplicas
 	cut := math.Inf(1)
@@ -117,12 +123,12 @@ func (f *fcfs) remaining(h *held) {
 	}
 }
 
-// parts is in how many parts each range of a law is split, from which one is drawn: with
-// few replicas the middle of a wide range would be less than its mean.
+// parts returns the number of parts into which each range of a law is divided. One part is drawn. With few replicas a
+// range is wide, and its middle would be less than its mean.
 func (f *fcfs) parts() int { return (mostReplicas + f.replicas - 1) / f.replicas }
 
-// lifetimes are the quantiles of a law from the job's start on, one of each range, from its
-// given part; they lie each apart in row. All parts of a law that comes twice are kept.
+// lifetimes returns quantiles of a law, counted from the job's start: one of each range, from its given part. They are
+// at distance each in row. If a law occurs twice, all its parts are kept.
 func (f *fcfs) lifetimes(law Lifetime, part int) (row []float64, each int) {
 	if law == nil {
 		for k := range f.level {
@@ -146,10 +152,10 @@ func (f *fcfs) lifetimes(law Lifetime, part int) (row []float64, each int) {
 	return l.rows[table.row+part : table.row+n], parts
 }
 
-// below is a random number from 0 to n-1.
+// below returns a random number from 0 to n-1.
 func (f *fcfs) below(n int) int { return int(f.random.Uint64() >> 32 * uint64(n) >> 32) }
 
-// shuffle returns the next random order of the replicas (Fisher and Yates).
+// shuffle returns the next random order of the replicas (Fisher-Yates).
 func (f *fcfs) shuffle() []uint16 {
 	f.order = f.order[:0]
 	for i := range f.replicas {
@@ -160,9 +166,9 @@ func (f *fcfs) shuffle() []uint16 {
 	return f.order
 }
 
-// run is the request's start in one replica, +Inf where too few processors are ever
-// given back.
-func (f *fcfs) run(replica, free, procs int, ahead []Ahead) float64 {
+// run plays the jobs ahead in one replica. It returns when the last of them starts, +Inf if too few processors are ever
+// freed, and how many processors are free then. f.heap has the jobs that hold the others.
+func (f *fcfs) run(replica, free int, ahead []Ahead) (now float64, then int) {
 	f.heap = f.heap[:0]
 	m := len(f.procs)
 	for i, at := range f.ends[replica*m : (replica+1)*m] {
@@ -173,20 +179,17 @@ func (f *fcfs) run(replica, free, procs int, ahead []Ahead) float64 {
 	}
 	m = len(ahead)
 	lives := f.lives[replica*m : (replica+1)*m]
-	now := 0.0
 	for i, life := range lives {
 		if now, free = f.await(now, free, ahead[i].Procs); math.IsInf(now, 1) {
-			return now
+			return now, free
 		}
 		free -= ahead[i].Procs
 		f.push(ending{now + life, ahead[i].Procs})
 	}
-	now, _ = f.await(now, free, procs)
-	return now
+	return now, free
 }
 
-// await is the instant from now on at which procs processors are free, and how many
-// then are.
+// await returns the first instant from now on at which procs processors are free, and the number that is free then.
 func (f *fcfs) await(now float64, free, procs int) (at float64, then int) {
 	for free < procs {
 		if len(f.heap) == 0 {
@@ -204,10 +207,10 @@ func (f *fcfs) await(now float64, free, procs int) (at float64, then int) {
 	return now, free
 }
 
-// fan is how many children a node of the heap has: as many as share a cache line.
+// fan is the number of children of a node of the heap: as many as share a cache line.
 const fan = 4
 
-// sink puts e in the hole i of the heap, or below.
+// sink puts e into the free place i of the heap, or below it.
 func (f *fcfs) sink(i int, e ending) {
 	h := f.heap
 	for {
@@ -245,12 +248,12 @@ func (f *fcfs) push(e ending) {
 	h[i] = e
 }
 
-// mostLevel is the highest level, and 1 less it the lowest, that the replicas can give: levels beyond are answered as
-// these.
+// mostLevel is the highest level that the replicas can resolve, and 1 - mostLevel the lowest. Levels beyond get the
+// answers of these.
 const mostLevel = 1 - .5/mostReplicas
 
-// quantile is the instant by which the request has started with probability q, +Inf
-// where it does in too few replicas.
+// quantile returns the instant by which the request has started with probability q, +Inf if it starts in too few
+// replicas.
 func (f *fcfs) quantile(q float64) float64 {
 	if q <= 0 {
 		return 0
@@ -278,11 +281,37 @@ func (f *fcfs) quantile(q float64) float64 {
 	return a + (b-a)*part
 }
 
-// roundings is by how much more of an instant is taken for passed, so that starts that differ only by roundings (a
-// quantile between them cannot be written) count alike.
+// sampled returns an interval that contains the q-quantile of the request's start with about 95 % certainty,
+// considering the number of replicas only. For independent replicas and any law this is exact: the number of starts
+// before the quantile is binomial, and the interval is between the starts of its bounds. Stratified replicas vary less,
+// so that the interval contains the quantile more often. For few replicas it is the interval of a log-normal law whose
+// mean and deviation were measured on that number of values.
+func (f *fcfs) sampled(q float64) (low, high float64) {
+	const deviations = 1.96
+	n := float64(len(f.starts))
+	if q <= 0 {
+		return 0, 0
+	}
+	if f.smooth() {
+		at := f.quantile(q)
+		if math.IsInf(at, 1) {
+			return at, at
+		}
+		z := math.Sqrt2 * math.Erfinv(2*min(max(q/f.share, 1-mostLevel), mostLevel)-1)
+		off := deviations * f.sd * math.Sqrt((1+z*z/2)/n)
+		return math.Expm1(max(0, math.Log1p(at)-off)), math.Expm1(math.Log1p(at) + off)
+	}
+	off := deviations * math.Sqrt(n*q*(1-q))
+	last := len(f.starts) - 1
+	below, above := int(math.Floor(q*n-off)), int(math.Ceil(q*n+off))
+	return f.starts[min(max(below-1, 0), last)], f.starts[min(max(above-1, 0), last)]
+}
+
+// roundings is the relative tolerance for an instant that counts as passed. So starts that differ only by rounding
+// count alike.
 const roundings = 1e-13
 
-// within is the probability that the request has started by x, the inverse of quantile.
+// within returns the probability that the request has started by x. It is the inverse of quantile.
 func (f *fcfs) within(x float64) float64 {
 	n := float64(len(f.starts))
 	x *= 1 + roundings
@@ -307,8 +336,8 @@ func (f *fcfs) within(x float64) float64 {
 // smooth reports whether quantiles come from the log-normal law.
 func (f *fcfs) smooth() bool { return len(f.starts) < smoothBelow }
 
-// summarize sorts the starts and works out their moments in ln(1+t). The means of
-// the strata are fixed, so that the deviation needs no degree of freedom for the mean.
+// summarize sorts the starts and computes their moments in ln(1+t). Stratification fixes the mean, so that the
+// deviation is divided by n and not by n-1.
 func (f *fcfs) summarize() {
 	slices.Sort(f.starts)
 	var n, sum, squares float64

@@ -38,11 +38,15 @@ type Result struct {
 	// Need is n': the processors that must be given back before the request can
 	// start, those the jobs ahead will take included. 0 or less: it fits now.
 	Need int
-	// Levels are the asked levels; Quantiles the waits in seconds, for each level q
-	// the smallest t with Pr{F(t) >= Need} >= q, up to RelTolerance and
-	// AbsTolerance from above. +Inf where that probability stays below q for ever:
-	// too many of the jobs needed are over their limit or older than their law.
+	// Levels are the requested levels. Quantiles are the waits in seconds: for each level q the smallest t with Pr{F(t)
+	// >= Need} >= q, up to RelTolerance and AbsTolerance from above. A quantile is +Inf if that probability never
+	// reaches q, because too many of the needed jobs are over their limit or older than their law.
 	Levels, Quantiles []float64
+	// Low and High are for each quantile of MethodFCFSQueue the interval in which, by the number of its replicas, the
+	// result of infinitely many replicas lies with about 95 % confidence; empty for other methods, which use no random
+	// numbers. Replicas is their number.
+	Low, High []float64
+	Replicas  int
 	// Within is Pr{the wait is at most x} for each x asked for.
 	Within []float64
 	// Medians are downey_a, downey_b, downey_combined, and exact or fcfs_queue, in this
@@ -55,6 +59,9 @@ type MethodMedian struct {
 	Name    string
 	Seconds float64    // +Inf: never, as far as the laws know; NaN where Cannot is set
 	Cannot  *CannotSay // why the method has no answer; nil where it has one
+	// Low and High are the interval of the median (see Result), from Replicas draws; 0 draws if nothing was drawn.
+	Low, High float64
+	Replicas  int
 }
 
 // Forecast is ForecastInto a new Result.
@@ -68,8 +75,9 @@ func (c *Calc) Forecast(s *State, procs int, levels, within []float64) (Result, 
 // probabilities in [0, 1], empty for [Levels]; within are seconds. It overwrites r, reusing its slices.
 //
 // Behind jobs queued ahead the distribution is that of a small simulation of strict
-// first come, first served with random lifetimes in 12 to 128 stratified replicas; it has
-// a sampling error, which the tests bound, and the same input gives the same output.
+// first come, first served with random lifetimes in 12 to 128 stratified replicas, or
+// [Calc].Replicas; r.Low and r.High tell its sampling error, and the same input gives the
+// same output.
 // downey_b is then the instant of the fluid approximation, in which the jobs ahead are
 // placed at T_k, the first t >= T_{k-1} at which the processors freed on average, by
 // running jobs and those placed before, reach what jobs 1 .. k need ("Predictor B's
@@ -82,6 +90,7 @@ func (c *Calc) ForecastInto(r *Result, s *State, procs int, levels, within []flo
 	if err := check(s, procs, levels, within); err != nil {
 		return err
 	}
+	r.Low, r.High, r.Replicas = r.Low[:0], r.High[:0], 0
 	if len(levels) == 0 {
 		r.Levels = append(r.Levels[:0], waittime.Levels()...)
 	} else {
@@ -101,10 +110,11 @@ func (c *Calc) ForecastInto(r *Result, s *State, procs int, levels, within []flo
 		return nil
 	}
 	c.need = r.Need
-	c.load(s.Running)
 	if len(c.queue.jobs) > 0 {
-		return c.answerQueue(r, s.Free, procs, within)
+		c.playAhead(s, ahead)
+		return c.answerQueue(r, procs, within)
 	}
+	c.load(s.Running)
 	c.method = c.choose()
 	r.Method = c.method
 	return c.answer(r, within)
@@ -133,7 +143,7 @@ func check(s *State, procs int, levels, within []float64) error {
 	return nil
 }
 
-// now is the result of a request that fits at once.
+// now sets the result of a request that fits at once.
 func (r *Result) now(within []float64) {
 	r.Method = MethodNow
 	r.Quantiles = grow(r.Quantiles, len(r.Levels))
@@ -150,7 +160,7 @@ func (r *Result) now(within []float64) {
 		MethodMedian{Name: NameCombined}, MethodMedian{Name: NameExact})
 }
 
-// choose reports whether the exact method is within the work limit.
+// choose returns the name of the method: the exact one if its cost is within the work limit.
 func (c *Calc) choose() string {
 	limit := c.WorkLimit
 	if limit == 0 {
@@ -163,8 +173,8 @@ func (c *Calc) choose() string {
 		g = gcd(g, n)
 		squares += float64(n) * float64(n)
 	}
-	// The mass lies within some 15 standard deviations in the end, 10 on average,
-	// each at most sqrt(squares)/2.
+	// Nearly all probability lies within about 15 standard deviations at the end, 10 on average. Each is at most
+	// sqrt(squares)/2.
 	const evaluations, width = 32, 10
 	states := 1 + min(float64(c.need), float64(total-c.need), width*math.Sqrt(squares)/2)/float64(max(g, 1))
 	if float64(len(c.held))*states*evaluations <= float64(limit) {
@@ -173,7 +183,7 @@ func (c *Calc) choose() string {
 	return MethodSaddlepoint
 }
 
-// answer fills r by searching the curves.
+// answer sets r by searching the curves.
 func (c *Calc) answer(r *Result, within []float64) error {
 	if len(c.held) == 0 {
 		return cannotRun(c.need)
@@ -205,15 +215,12 @@ func (c *Calc) answer(r *Result, within []float64) error {
 	return nil
 }
 
-// answerQueue fills r behind c.queue.jobs.
-func (c *Calc) answerQueue(r *Result, free, procs int, within []float64) error {
+// answerQueue sets r for a request behind c.queue.jobs.
+func (c *Calc) answerQueue(r *Result, procs int, within []float64) error {
 	r.Method = MethodFCFSQueue
-	c.simulate(free, procs)
-	slope := 0.0
-	if median := c.fcfs.quantile(.5); median > 0 {
-		slope = float64(c.need) / median // 0 where it never starts
-	}
-	at, cannot := c.place(free, slope)
+	c.pts = c.pts[:0]
+	c.fcfs.request(&c.behind, procs)
+	at, cannot := c.reach()
 	if c.fcfs.share == 0 {
 		if cannot == nil {
 			cannot = cannotReach(r.Method, r.Need, c.freed(horizon, 0, nil))
@@ -226,8 +233,11 @@ func (c *Calc) answerQueue(r *Result, free, procs int, within []float64) error {
 		r.Within = append(r.Within, c.fcfs.within(x))
 	}
 	for _, q := range r.Levels {
+		low, high := c.fcfs.sampled(q)
 		r.Quantiles = append(r.Quantiles, c.fcfs.quantile(q))
+		r.Low, r.High = append(r.Low, low), append(r.High, high)
 	}
+	r.Replicas = c.fcfs.replicas
 	b := MethodMedian{Name: NameB, Seconds: at}
 	if cannot != nil {
 		b.Seconds, b.Cannot = math.NaN(), cannot
@@ -235,7 +245,9 @@ func (c *Calc) answerQueue(r *Result, free, procs int, within []float64) error {
 	for _, t := range [...]float64{0, horizon} {
 		c.eval(t, curveA)
 	}
-	c.medians(r, b, MethodMedian{Name: NameFCFS, Seconds: c.fcfs.quantile(.5)})
+	own := MethodMedian{Name: NameFCFS, Seconds: c.fcfs.quantile(.5), Replicas: c.fcfs.replicas}
+	own.Low, own.High = c.fcfs.sampled(.5)
+	c.medians(r, b, own)
 	return nil
 }
 
@@ -247,9 +259,8 @@ func (c *Calc) begin() {
 	}
 }
 
-// approach evaluates the main curve near each level's quantile: where its normal
-// approximation, which is searched first and coarsely, has it. Predictor B leads
-// to the middle.
+// approach evaluates the main curve near the quantile of each level. It finds these places by a coarse search of the
+// normal approximation. For the middle it starts at Predictor B.
 func (c *Calc) approach(levels []float64) {
 	c.quantile(curveB, math.Log(float64(c.need)), coarse)
 	for _, q := range levels {
@@ -265,7 +276,7 @@ func (c *Calc) approach(levels []float64) {
 	}
 }
 
-// startWithin is Pr{F(x) >= need}.
+// startWithin returns Pr{F(x) >= need}.
 func (c *Calc) startWithin(x float64) float64 {
 	if !(x > 0) {
 		return 0
@@ -274,7 +285,7 @@ func (c *Calc) startWithin(x float64) float64 {
 	return c.atLeast()
 }
 
-// medians fills r.Medians, Predictor B's and that of r's own method being known.
+// medians sets r.Medians. It receives the medians of Predictor B and of r's own method.
 func (c *Calc) medians(r *Result, b, own MethodMedian) {
 	a := MethodMedian{Name: NameA, Seconds: math.NaN()}
 	widest := 0

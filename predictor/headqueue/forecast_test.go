@@ -8,12 +8,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// slack is how far a returned instant may lie above the true one.
+// slack returns how far a returned instant may lie above the true one.
 func slack(t float64) float64 { return max(AbsTolerance, RelTolerance*t) }
 
-// TestQuantileInvertsExact proves that a quantile is the smallest t, up to the
-// tolerance, with Pr{F(t) >= need} >= q, for laws with and without jumps, and +Inf
-// exactly where that is never reached.
+// TestQuantileInvertsExact proves that a quantile is the smallest t, up to the tolerance, with Pr{F(t) >= need} >= q,
+// for laws with and without jumps, and +Inf exactly if no t reaches that.
 func TestQuantileInvertsExact(t *testing.T) {
 	var c Calc
 	levels := []float64{.1, .25, .5, .75, .9, .95}
@@ -56,7 +55,7 @@ func TestQuantileInvertsExact(t *testing.T) {
 	})
 }
 
-// TestJump proves that a search converges to a jump of the cdf: a time limit.
+// TestJump proves that a search converges to a jump of the cdf, as at a time limit.
 func TestJump(t *testing.T) {
 	law := newUniformLog(10, 1e7)
 	s := State{Capacity: 64, Running: []Holder{{Procs: 64, Age: 100, Limit: 50_000, Law: law}}}
@@ -99,8 +98,8 @@ func TestPredictorA(t *testing.T) {
 	}
 }
 
-// TestPredictorATwoBenefactors proves the product of eq. 8: two equal benefactors
-// are both there with probability 1/2 where each is with sqrt(1/2).
+// TestPredictorATwoBenefactors proves the product of eq. 8: two equal benefactors have both ended with probability 1/2
+// when each has ended with probability sqrt(1/2).
 func TestPredictorATwoBenefactors(t *testing.T) {
 	const tmax, age = 50_000, 1000
 	law := newUniformLog(5, tmax)
@@ -117,8 +116,8 @@ func TestPredictorATwoBenefactors(t *testing.T) {
 	}
 }
 
-// TestPredictorB proves eq. 12 and what Figure 4 shows: B's median is where
-// N cdf(t) = n, and the exact median comes close to it as N grows.
+// TestPredictorB proves eq. 12 and the statement of Figure 4: B's median is where N cdf(t) = n, and the exact median
+// comes close to it as N grows.
 func TestPredictorB(t *testing.T) {
 	const tmax, age = 87_120, 300
 	law := newUniformLog(5.8, tmax)
@@ -146,7 +145,7 @@ func TestPredictorB(t *testing.T) {
 	}
 }
 
-// TestCombined proves which predictor the combined one takes.
+// TestCombined proves which predictor the combined one uses.
 func TestCombined(t *testing.T) {
 	law := newUniformLog(5, 1e5)
 	s := State{Capacity: 1000}
@@ -177,7 +176,7 @@ func TestCombined(t *testing.T) {
 	}
 }
 
-// TestOneMoreBenefactor proves that one more running job never makes it later.
+// TestOneMoreBenefactor proves that one more running job never delays the start.
 func TestOneMoreBenefactor(t *testing.T) {
 	var c Calc
 	rapid.Check(t, func(t *rapid.T) {
@@ -186,7 +185,7 @@ func TestOneMoreBenefactor(t *testing.T) {
 		more, err := c.Forecast(&State{Capacity: need, Running: holders}, need, nil, []float64{1000})
 		less, errLess := c.Forecast(&State{Capacity: need, Running: holders[1:]}, need, nil, []float64{1000})
 		if errLess != nil {
-			return // it cannot be later than never
+			return // no start is later than never
 		}
 		if err != nil {
 			t.Fatalf("one more job: %v", err)
@@ -203,7 +202,7 @@ func TestOneMoreBenefactor(t *testing.T) {
 	})
 }
 
-// TestCannotSay proves each refusal.
+// TestCannotSay proves each refusal to forecast.
 func TestCannotSay(t *testing.T) {
 	law := newUniformLog(5, 1000)
 	old := Holder{Procs: 60, Age: 5000, Law: law}
@@ -253,7 +252,7 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// TestNow proves that a job that fits with nobody ahead waits for nothing.
+// TestNow proves that a job that fits, with no job ahead, does not wait.
 func TestNow(t *testing.T) {
 	s := State{Capacity: 64, Free: 8, Running: []Holder{{Procs: 56}}}
 	var c Calc
@@ -269,8 +268,7 @@ func TestNow(t *testing.T) {
 	}
 }
 
-// TestPartlyNever proves +Inf for the levels that are never reached: the one job
-// that matters ends with probability .6.
+// TestPartlyNever proves +Inf for the levels that are never reached: the one job that matters ends with probability .6.
 func TestPartlyNever(t *testing.T) {
 	s := State{Capacity: 8, Running: []Holder{{Procs: 8, Law: mortal{.6, 1000}}}}
 	var c Calc
@@ -285,8 +283,8 @@ func TestPartlyNever(t *testing.T) {
 	}
 }
 
-// TestReuse proves that a used Calc and Result answer like new ones, and that
-// they do not allocate once they have grown.
+// TestReuse proves that a used Calc and Result answer like new ones, and that they do not allocate once they have
+// grown.
 func TestReuse(t *testing.T) {
 	law := newUniformLog(5, 1e5)
 	big := State{Capacity: 400, Running: []Holder{{Procs: 300, Age: 10, Law: law}, {Procs: 100, Age: 700, Law: law}}}
@@ -326,14 +324,14 @@ type erratic struct{ values []float64 }
 
 func (e erratic) Survival(t float64) float64 {
 	i := math.Abs(math.Mod(t, float64(len(e.values))))
-	if !(i >= 0) { // of an infinite t
+	if !(i >= 0) { // true for an infinite t
 		i = 0
 	}
 	return e.values[int(i)]
 }
 
-// TestHostileStates proves that no state, however senseless, makes a forecast
-// panic, run for ever, or give a quantile that is negative or not a number.
+// TestHostileStates proves that no state, however senseless, makes a forecast panic, run forever, or give a quantile
+// that is negative or not a number.
 func TestHostileStates(t *testing.T) {
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 1e-300, .5, 1, 2, 1e9, 1e300}
 	rapid.Check(t, func(t *rapid.T) {
@@ -361,7 +359,7 @@ func TestHostileStates(t *testing.T) {
 	})
 }
 
-// TestWithinForever proves that Pr{start within +Inf} leaves out what never ends.
+// TestWithinForever proves that Pr{start within +Inf} leaves out jobs that never end.
 func TestWithinForever(t *testing.T) {
 	s := State{Capacity: 8, Running: []Holder{{Procs: 8, Law: mortal{.6, 1000}}}}
 	r, err := new(Calc).Forecast(&s, 8, nil, []float64{math.Inf(1)})

@@ -24,7 +24,7 @@ func (u uniformLog) Survival(t float64) float64 {
 	return math.Log(u.tmax/t) / u.logRatio
 }
 
-// fixed is a runtime known to the second.
+// fixed is a law of a runtime known to the second.
 type fixed float64
 
 func (f fixed) Survival(t float64) float64 {
@@ -34,12 +34,12 @@ func (f fixed) Survival(t float64) float64 {
 	return 0
 }
 
-// exponential has the given mean.
+// exponential is an exponential law with this mean.
 type exponential float64
 
 func (e exponential) Survival(t float64) float64 { return math.Exp(-t / float64(e)) }
 
-// mortal ends with probability p, at an exponential instant, and else never.
+// mortal is a law by which a job ends with probability p, at an exponential instant, and otherwise never.
 type mortal struct {
 	p    float64
 	mean exponential
@@ -79,7 +79,7 @@ func drawHolders(t *rapid.T, lo, hi int) []Holder {
 	return holders
 }
 
-// enumerate is eq. 7 by its definition: the sum over all outcomes that free need.
+// enumerate returns the sum of eq. 7 by its definition, over all outcomes that free at least need.
 func enumerate(holders []Holder, need int, t float64) float64 {
 	p := make([]float64, len(holders))
 	for i, h := range holders {
@@ -99,8 +99,7 @@ func enumerate(holders []Holder, need int, t float64) float64 {
 	return walk(0, 0)
 }
 
-// machine is a random busy machine: jobs running, with sizes by size, under
-// Downey's law with random limits.
+// machine returns a random busy machine: jobs running, with sizes from size, under Downey's law with random limits.
 func machine(rng *rand.Rand, jobs int, size func() int) []Holder {
 	holders := make([]Holder, jobs)
 	for i := range holders {
@@ -122,7 +121,7 @@ func totalProcs(holders []Holder) int {
 	return n
 }
 
-// mixes are the sizes of jobs that approximations are tried on.
+// mixes returns the size distributions on which approximations are tested.
 func mixes(rng *rand.Rand) map[string]func() int {
 	pick := func(p float64, a, b func() int) func() int {
 		return func() int {

@@ -42,7 +42,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestEndsIsDistribution proves that Ends is a cdf: within [0, 1], non-decreasing.
+// TestEndsIsDistribution proves that Ends is a cdf: within [0, 1] and non-decreasing.
 func TestEndsIsDistribution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := Holder{

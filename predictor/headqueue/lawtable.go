@@ -5,23 +5,22 @@ import (
 	"reflect"
 )
 
-// The bounds of a tabulated law.
+// These bound a tabulated law.
 const (
-	firstKnot = .01 // seconds: what is shorter counts as this
-	// gridStep is the first grid's factor of t: 22 knots to the horizon.
+	firstKnot = .01 // in seconds; shorter times count as this
+	// factor between the knots of the first grid; it gives 22 knots up to the horizon
 	gridStep = 4
-	// knotError is the error of survival that a straight line over ln t may have,
-	// part of the survival there, or of rareSurvival where that is more.
+	// knotError is the maximum error of the survival on a straight line over ln t. It is relative to the survival
+	// there, or to rareSurvival if that is larger.
 	knotError    = .004
 	rareSurvival = .01
-	// mostFall is what the survival may fall between two knots: the middle alone may
-	// lie on the straight line by chance.
+	// mostFall is the maximum fall of the survival between two knots. It is needed because the middle may lie on the
+	// straight line by chance.
 	mostFall = .25
-	// jumpWidth is the part of t within which a fall of the survival is a jump.
+	// jumpWidth: a fall of the survival within this share of t is a jump.
 	jumpWidth = 1e-5
-	// mostKnots bounds the knots of one law: a step function of many steps is cut
-	// short, to fewKnots after manyKnots of other laws; mostTabled those that are
-	// kept of all laws.
+	// mostKnots is the maximum number of knots of one law; a step function with more steps is cut. After manyKnots
+	// knots of other laws the maximum is fewKnots. mostTabled is the maximum of all laws together.
 	mostKnots  = 4096
 	fewKnots   = 64
 	manyKnots  = 1 << 17
@@ -31,22 +30,22 @@ const (
 // knot is a point of a survival function.
 type knot struct{ t, x, s float64 } // x = ln t
 
-// tabled is a law's survival as straight lines over ln t: exact between the bounds of
-// Downey's uniform-log law, and within knotError of others.
+// tabled is a law's survival as straight lines over ln t. It is exact between the bounds of Downey's uniform-log law,
+// and within knotError for other laws.
 type tabled struct {
-	from, to int // its knots
-	row      int // where its quantiles begin in lawTables.rows; negative: not filled yet
+	from, to int // its range of knots
+	row      int // index of its quantiles in lawTables.rows; negative if they are not computed yet
 	seen     bool
 }
 
-// lawTables are the tabulated laws of one forecast.
+// lawTables has the tabulated laws of one forecast.
 type lawTables struct {
 	laws  []tabled
 	known map[Lifetime]int
 	knots []knot
 	stack []knot
-	spent int       // knots worked out in this forecast
-	rows  []float64 // quantiles, as many per law
+	spent int       // number of knots computed in this forecast
+	rows  []float64 // quantiles, the same number for each law
 }
 
 func (l *lawTables) reset() {
@@ -62,9 +61,9 @@ func (l *lawTables) forget() {
 	clear(l.known)
 }
 
-// of returns the table of a law, valid until the next call.
+// of returns the table of a law. It is valid until the next call.
 func (l *lawTables) of(law Lifetime) *tabled {
-	pointer := reflect.TypeOf(law).Kind() == reflect.Pointer // others may not be comparable
+	pointer := reflect.TypeOf(law).Kind() == reflect.Pointer // values of other types may not be comparable
 	if pointer {
 		if i, ok := l.known[law]; ok {
 			return &l.laws[i]
@@ -82,8 +81,8 @@ func (l *lawTables) of(law Lifetime) *tabled {
 	return &l.laws[len(l.laws)-1]
 }
 
-// tabulate appends the knots of law: a grid, refined where the middle of an interval
-// is off the straight line.
+// tabulate appends the knots of law. It starts with a grid and refines it where the middle of an interval is off the
+// straight line.
 func (l *lawTables) tabulate(law Lifetime) {
 	last := knot{firstKnot, math.Log(firstKnot), 1}
 	l.knots = append(l.knots, last)
@@ -111,18 +110,17 @@ func (l *lawTables) tabulate(law Lifetime) {
 	l.spent += len(l.knots) - from
 }
 
-// survivalAt evaluates law at t, whose logarithm is x, kept within [0, most].
+// survivalAt evaluates law at t, whose logarithm is x. It limits the survival to [0, most].
 func survivalAt(law Lifetime, t, x, most float64) knot {
 	s := law.Survival(t)
-	if !(s < most) { // NaN too
+	if !(s < most) { // also true for NaN
 		s = most
 	}
 	return knot{t, x, max(s, 0)}
 }
 
-// quantiles fills dst with the instants, counted from the job's start, at which the
-// survival has fallen to s0 (1-u), for the levels u = (i+offset)/len(dst); +Inf where it
-// never does.
+// quantiles sets dst to the instants, counted from the job's start, at which the survival has fallen to s0 (1-u), for
+// the levels u = (i+offset)/len(dst). An instant is +Inf if the survival never falls that far.
 func (l *lawTables) quantiles(dst []float64, law *tabled, s0, offset float64) {
 	knots := l.knots[law.from:law.to]
 	i, n := 1, float64(len(dst))

@@ -2,53 +2,46 @@ package headqueue
 
 import "math"
 
-// placeWork bounds the survivals looked up while the jobs ahead are placed: some
-// 3 ms. A longer queue is placed in batches. perSearch is how many evaluations a
-// search takes (measured).
+// placeWork is the maximum number of survivals that are evaluated while the jobs ahead are placed; it takes about 3 ms.
+// A longer queue is placed in batches. perSearch is the measured number of evaluations in a search.
 const (
 	placeWork = 100_000
 	perSearch = 3
 )
 
-// queue is the scratch of place.
+// queue is the memory of place.
 type queue struct {
 	jobs   []Ahead
 	slope  float64 // processors freed per second over the last step
-	ended  int     // c.held[:ended] have ended for sure,
-	procs  float64 // giving back these processors
-	swept  int     // len(c.held) when they were last looked for
-	lookup int     // survivals looked up
+	ended  int     // c.held[:ended] have certainly ended,
+	procs  float64 // and have freed this number of processors
+	swept  int     // len(c.held) at the last sweep
+	lookup int     // number of survivals evaluated
 }
 
-// instant is a time with the processors freed on average by then.
+// instant is a time, with the mean number of processors freed by then.
 type instant struct{ t, freed float64 }
 
-// place appends to c.held the jobs of c.queue as holders that start later, "Predictor
-// B's natural extension" (Downey 1996, section 8.1) under strict first come, first
-// served: with need_k = sum of procs up to job k - free, job k starts at
+// place appends the jobs of c.queue to c.held as holders that start later. It implements "Predictor B's natural
+// extension" (Downey 1996, section 8.1) under strict first come, first served: with need_k = sum of procs up to job k -
+// free, job k starts at
 //
 //	T_k = first t >= T_{k-1} at which sum_running n_i cdf_i(t) +
 //	      sum_{j<k} n_j cdf_j(t-T_j) >= need_k,
 //
-// up to the tolerance placing, from above. The instants never decrease, so each
-// search starts at the one before, with one pass over the holders per evaluation.
+// up to the tolerance placing, from above. The instants never decrease, so that each search starts at the one before.
+// Each evaluation takes one pass over the holders.
 //
-// Where all this would exceed placeWork (some 30 jobs behind 1,000 running),
-// neighbors in the queue are placed in batches: the search is for the instant of
-// the batch's last job, with its jobs starting on a straight line since the batch
-// before, by their need. The end of a queue of thousands is then met within 1 %
-// (TestBatches).
+// If this would exceed placeWork (at about 30 jobs behind 1,000 running), neighbors in the queue are placed in batches.
+// The search is then for the instant of the batch's last job. The batch's jobs start on a straight line since the batch
+// before, in proportion to their need. The end of a queue of thousands of jobs is found within 1 % (TestBatches).
 //
-// slope is a guess at the processors freed per second, 0 for none. It returns the
-// instant at which c.need processors are freed: Predictor B behind the queue; +Inf where
-// it or a place is never reached, cannot being why.
-func (c *Calc) place(free int, slope float64) (b float64, cannot *CannotSay) {
-	return c.placeBatches(placeWork, -free, slope)
-}
-
-// placeBatches places c.queue.jobs within about so many survivals; need
-// processors are asked for before them.
-func (c *Calc) placeBatches(budget, need int, slope float64) (float64, *CannotSay) {
+// budget is about the number of survivals that may be evaluated. need processors are requested before these jobs: less
+// than 0, those that are free. slope is a guess at the processors freed per second, 0 for none.
+//
+// place returns the instant at which the last job starts. Its t is +Inf if a start is never reached; then cannot is the
+// reason.
+func (c *Calc) place(budget, need int, slope float64) (last instant, cannot *CannotSay) {
 	q := &c.queue
 	q.slope, q.ended, q.procs, q.swept, q.lookup = slope, 0, 0, len(c.held), 0
 	at := instant{}
@@ -62,16 +55,12 @@ func (c *Calc) placeBatches(budget, need int, slope float64) (float64, *CannotSa
 		}
 		to := c.fluid(at, float64(next), batch)
 		if math.IsInf(to.t, 1) {
-			return to.t, c.cannotFree(next, to.freed)
+			return to, c.cannotFree(next, to.freed)
 		}
 		c.start(batch, need, at, to)
 		at, need = to, next
 	}
-	to := c.fluid(at, float64(c.need), nil)
-	if math.IsInf(to.t, 1) {
-		return to.t, c.cannotFree(c.need, to.freed)
-	}
-	return to.t, nil
+	return at, nil
 }
 
 func (c *Calc) cannotFree(need int, freed float64) *CannotSay {
@@ -81,8 +70,8 @@ func (c *Calc) cannotFree(need int, freed float64) *CannotSay {
 	return cannotReach(NameB, need, freed)
 }
 
-// batch is how many of the rest of the queue to place at once: all in equal parts,
-// as many as what is left of budget allows searches.
+// batch returns the number of jobs to place at once. It divides the rest of the queue into equal parts, as many as the
+// remaining budget allows searches.
 func (c *Calc) batch(budget, rest int) int {
 	live := len(c.held) - c.queue.ended
 	each := perSearch * (live + min(rest/2, 2*live) + 1)
@@ -90,8 +79,8 @@ func (c *Calc) batch(budget, rest int) int {
 	return (rest + searches - 1) / searches
 }
 
-// sweep moves the holders that have ended for sure by t out of the way, once the
-// others have grown by a quarter.
+// sweep moves the holders that have certainly ended by t to the front, once the number of the others has grown by a
+// quarter.
 func (c *Calc) sweep(t float64) {
 	q := &c.queue
 	if live := len(c.held) - q.ended; len(c.held)-q.swept < live/4+16 {
@@ -108,8 +97,7 @@ func (c *Calc) sweep(t float64) {
 	q.swept = len(c.held)
 }
 
-// start appends batch to c.held, started between from and to, need processors
-// being asked for before it.
+// start appends batch to c.held. Its jobs start between from and to, and need processors are requested before it.
 func (c *Calc) start(batch []Ahead, need int, from, to instant) {
 	for i, a := range batch {
 		need += a.Procs
@@ -122,8 +110,8 @@ func (c *Calc) start(batch []Ahead, need int, from, to instant) {
 	}
 }
 
-// fluid is the first instant from at on, up to the tolerance, at which need
-// processors are freed; its t is +Inf where they never are.
+// fluid returns the first instant from at on, up to the tolerance, at which need processors are freed. Its t is +Inf if
+// they never are.
 func (c *Calc) fluid(at instant, need float64, batch []Ahead) instant {
 	if at.freed >= need {
 		return at
@@ -156,9 +144,9 @@ func (c *Calc) fluid(at instant, need float64, batch []Ahead) instant {
 	return hi
 }
 
-// narrow shrinks the bracket around need to the tolerance and returns its upper
-// end: the Illinois variant of regula falsi, pushed over the estimated root, and
-// bisection after two steps that have not halved the bracket.
+// narrow shrinks the bracket around need to the tolerance and returns its upper end. It uses the Illinois variant of
+// regula falsi, with steps slightly beyond the estimated root. After two steps that have not halved the bracket it
+// bisects.
 func (c *Calc) narrow(lo, hi instant, from, need float64, batch []Ahead) instant {
 	w := placing
 	if len(batch) > 1 {
@@ -204,9 +192,8 @@ func (c *Calc) narrow(lo, hi instant, from, need float64, batch []Ahead) instant
 	return hi
 }
 
-// freed are the processors freed on average by t: those of c.held and, where batch
-// is more than the one job that is being placed, those of its jobs, which start from
-// the instant from on.
+// freed returns the mean number of processors freed by t by the jobs of c.held. If batch has more than the one job that
+// is being placed, its jobs are included; they start from the instant from on.
 func (c *Calc) freed(t, from float64, batch []Ahead) float64 {
 	sum := c.queue.procs
 	live := c.held[c.queue.ended:]

@@ -1,6 +1,7 @@
 package headqueue
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -10,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wantAll checks that every quantile and downey_b lie at want, or above it by the
-// tolerances of as many jobs as are waited for.
+// wantAll checks that every quantile and downey_b lie at want, or above it by at most the tolerances of all the jobs
+// ahead.
 func wantAll(t interface {
 	Helper()
 	Errorf(string, ...any)
@@ -25,8 +26,8 @@ func wantAll(t interface {
 	}
 }
 
-// TestQueueByHand proves strict first come, first served on machines whose jobs
-// all have known runtimes, worked out by hand.
+// TestQueueByHand proves strict first come, first served on machines whose jobs all have known runtimes, by values
+// worked out by hand.
 func TestQueueByHand(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -36,7 +37,7 @@ func TestQueueByHand(t *testing.T) {
 		want  float64
 	}{
 		{
-			// 60: the running job ends. 110: the one ahead does.
+			// At 60 the running job ends, and at 110 the one ahead.
 			"one ahead takes all",
 			State{
 				Capacity: 10, Running: []Holder{{Procs: 10, Age: 40, Law: fixed(100)}},
@@ -44,7 +45,7 @@ func TestQueueByHand(t *testing.T) {
 			}, 5, 15, 110,
 		},
 		{
-			// 30: A (2) starts, ends at 130. B (4) waits for A until 130, ends at 140.
+			// Job A (2 processors) starts at 30 and ends at 130. Job B (4) waits for A until 130 and ends at 140.
 			"the head blocks",
 			State{
 				Capacity: 4,
@@ -61,7 +62,7 @@ func TestQueueByHand(t *testing.T) {
 			}, 4, 8, 500,
 		},
 		{
-			// The limit ends the job ahead, 200 s after its start at 100.
+			// The limit ends the job ahead 200 s after its start at 100.
 			"a limit ahead",
 			State{
 				Capacity: 8, Running: []Holder{{Procs: 8, Age: 0, Limit: 100}},
@@ -69,13 +70,13 @@ func TestQueueByHand(t *testing.T) {
 			}, 8, 16, 300,
 		},
 		{
-			// The empty machine: the head starts now, the next when it ends.
+			// The machine is empty: the head starts now, and the next job when the head ends.
 			"idle machine",
 			State{Capacity: 8, Free: 8, Ahead: []Ahead{{Procs: 6, Law: fixed(70)}}},
 			3, 1, 70,
 		},
 		{
-			// What cannot start on this machine, or asks for nothing, is left out.
+			// A job that cannot start on this machine, or asks for nothing, is left out.
 			"too wide a job ahead",
 			State{
 				Capacity: 8, Running: []Holder{{Procs: 8, Age: 0, Law: fixed(500)}},
@@ -97,8 +98,7 @@ func TestQueueByHand(t *testing.T) {
 	}
 }
 
-// TestQueueMethods proves how a forecast behind a queue is named, also where all
-// fits at once.
+// TestQueueMethods proves the name of the method of a forecast behind a queue, also if all jobs fit at once.
 func TestQueueMethods(t *testing.T) {
 	s := State{
 		Capacity: 8, Free: 4, Running: []Holder{{Procs: 4, Law: exponential(100)}},
@@ -122,8 +122,8 @@ func TestQueueMethods(t *testing.T) {
 	}
 }
 
-// schedule is an independent strict first-come-first-served scheduler: the start
-// of the last of jobs on a machine whose running jobs end at known instants.
+// schedule is an independent scheduler for strict first come, first served. It returns the start of the last of jobs on
+// a machine whose running jobs end at known instants.
 func schedule(free int, ends []finish, jobs []work) float64 {
 	now := 0.0
 	for _, j := range jobs {
@@ -185,9 +185,8 @@ func TestQueueIsSchedule(t *testing.T) {
 	})
 }
 
-// TestFluidInstants proves the definition of T_k on random laws: at each placed
-// instant the processors freed on average have just reached need_k, and the
-// instants never decrease.
+// TestFluidInstants proves the definition of T_k on random laws: at each placed instant the processors freed on average
+// have just reached need_k, and the instants never decrease.
 func TestFluidInstants(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	running := machine(rng, 100, func() int { return 1 + rng.IntN(32) })
@@ -199,10 +198,10 @@ func TestFluidInstants(t *testing.T) {
 	c.load(s.Running)
 	c.queue.jobs = s.Ahead
 	c.need = 1 << 20
-	if _, err := c.place(s.Free, 0); err != nil && err.Reason != NeverEnough {
+	if _, err := c.place(placeWork, -s.Free, 0); err != nil && err.Reason != NeverEnough {
 		t.Fatal(err)
 	}
-	// The placed holders, by start; their sizes are those of the queue in order.
+	// These are the placed holders, by start. Their sizes are those of the queue, in order.
 	var placed []float64
 	for _, h := range c.held {
 		if h.start > 0 {
@@ -239,8 +238,8 @@ func TestFluidInstants(t *testing.T) {
 	}
 }
 
-// TestBatches bounds what placing a long queue in batches costs: 1 % of the fluid
-// instant, also where the queue is many times the machine.
+// TestBatches bounds the error of placing a long queue in batches: 1 % of the fluid instant, even if the queue is many
+// times the machine.
 func TestBatches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	size := func() int { return 1 + rng.IntN(64) }
@@ -257,8 +256,12 @@ func TestBatches(t *testing.T) {
 			c := Calc{need: need}
 			c.load(s.Running)
 			c.queue.jobs = queued
-			var err *CannotSay
-			if instants[i], err = c.placeBatches(budget, 0, 0); err != nil {
+			last, err := c.place(budget, 0, 0)
+			if err == nil {
+				c.behind = behind{at: last, slope: c.queue.slope}
+				instants[i], err = c.reach()
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -278,7 +281,7 @@ func drawQueue(t *rapid.T) State {
 	return s
 }
 
-// notEarlier checks that no quantile of late lies before that of early, and no probability above.
+// notEarlier checks that no quantile of late is earlier than that of early, and no probability higher.
 func notEarlier(t *rapid.T, what string, early, late Result) {
 	for i := range early.Quantiles {
 		if late.Quantiles[i] < early.Quantiles[i] {
@@ -292,8 +295,8 @@ func notEarlier(t *rapid.T, what string, early, late Result) {
 	}
 }
 
-// TestQueueOrder proves that behind a queue quantiles do not cross, within is their inverse, that a larger request or
-// one more job ahead is never earlier, and that neither a used Calc nor the order of the running jobs changes an
+// TestQueueOrder proves four properties behind a queue: quantiles do not cross; within is their inverse; a larger
+// request or one more job ahead is never earlier; and neither a used Calc nor the order of the running jobs changes an
 // answer.
 func TestQueueOrder(t *testing.T) {
 	var c Calc
@@ -338,8 +341,57 @@ func TestQueueOrder(t *testing.T) {
 	})
 }
 
-// TestLawTable proves that tabulated laws give the quantiles of the laws: the survival there, given the age, is that of
-// the level, or steps over it.
+// TestQueueIsShared proves that a Calc which was asked about a state before gives the same answers as one that was not:
+// for other sizes in the same state, and after any change of the state.
+func TestQueueIsShared(t *testing.T) {
+	var used Calc
+	text := func(r Result, err error) string { // all fields, and the causes in words
+		all := fmt.Sprintln(r.Method, r.Need, r.Quantiles, r.Low, r.High, r.Replicas, r.Within, err)
+		for _, m := range r.Medians {
+			all += fmt.Sprintln(m.Name, m.Seconds, m.Low, m.High, m.Replicas, m.Cannot)
+		}
+		return all
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawQueue(t)
+		if s.Capacity < 1 {
+			return
+		}
+		for range 3 {
+			for range 2 {
+				procs := rapid.IntRange(1, s.Capacity).Draw(t, "request")
+				got := text(used.Forecast(&s, procs, nil, []float64{60, 3600}))
+				if want := text(new(Calc).Forecast(&s, procs, nil, []float64{60, 3600})); got != want {
+					t.Fatalf("asked before:\n%s\nelse:\n%s", got, want)
+				}
+			}
+			s.Running, s.Ahead = slices.Clone(s.Running), slices.Clone(s.Ahead)
+			h, a := &s.Running[rapid.IntRange(0, len(s.Running)-1).Draw(t, "which runs")],
+				&s.Ahead[rapid.IntRange(0, len(s.Ahead)-1).Draw(t, "which waits")]
+			switch rapid.IntRange(0, 7).Draw(t, "what changes") {
+			case 0:
+				s.Free++
+			case 1:
+				h.Age++
+			case 2:
+				h.Limit += 60
+			case 3:
+				h.Law = exponential(77)
+			case 4:
+				h.Procs++
+			case 5:
+				a.Limit += 60
+			case 6:
+				a.Law = exponential(77)
+			default:
+				a.Procs++
+			}
+		}
+	})
+}
+
+// TestLawTable proves that tabulated laws give the quantiles of the laws: at a quantile the survival, given the age, is
+// that of the level, or steps over it.
 func TestLawTable(t *testing.T) {
 	var l lawTables
 	rapid.Check(t, func(t *rapid.T) {
@@ -349,7 +401,7 @@ func TestLawTable(t *testing.T) {
 		}
 		l.reset()
 		s0 := law.Survival(rapid.SampledFrom([]float64{0, 1, 50, 2000}).Draw(t, "age"))
-		if s0 < .05 { // what is rarer is tabulated less well
+		if s0 < .05 { // rare events are tabulated less accurately
 			return
 		}
 		got := make([]float64, 128)
@@ -370,8 +422,7 @@ func TestLawTable(t *testing.T) {
 	})
 }
 
-// TestLongQueue proves that a queue beyond all limits is answered, later than a
-// shorter one.
+// TestLongQueue proves that a queue beyond all limits still has an answer, later than that of a shorter one.
 func TestLongQueue(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	size := func() int { return 1 + rng.IntN(64) }

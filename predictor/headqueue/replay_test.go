@@ -28,11 +28,12 @@ func (k known) Survival(t float64) float64 {
 	return 0
 }
 
-// laws fits lifetimes blindly, per queue and class, from the jobs that have ended, as the daemon does.
+// laws fits lifetimes, per queue and class, to the jobs that have ended, without knowing the true ones, as the daemon
+// does.
 type laws struct {
 	windows map[[2]string]*uniformlog.Window
 	fits    map[[2]string]predictor.Law
-	known   bool // runtimes are known instead
+	known   bool // the laws use the known runtimes
 }
 
 func (l *laws) keys(j *simulator.Job) [2][2]string {
@@ -71,11 +72,11 @@ func (l *laws) of(j *simulator.Job) headqueue.Lifetime {
 	return nil
 }
 
-// replayed is a machine that schedules strictly first come, first served, and forecasts of its waits.
+// replayed is a machine that schedules strictly first come, first served, together with forecasts of its waits.
 type replayed struct {
 	sim     *simulator.Simulator
 	procs   int
-	every   int // one job in so many is forecast
+	every   int // one job in that many gets a forecast
 	laws    laws
 	running []simulator.Job
 	queue   []simulator.Job
@@ -83,7 +84,7 @@ type replayed struct {
 	calc    headqueue.Calc
 	score   score
 	failed  int
-	behind  int // jobs that waited ahead of those scored, in all
+	behind  int // the total number of jobs that waited ahead of the scored ones
 }
 
 func (p *replayed) run(t *testing.T, until float64) {
@@ -119,7 +120,7 @@ func (p *replayed) run(t *testing.T, until float64) {
 	t.Logf("%v, %.0f jobs ahead on average", &p.score, float64(p.behind)/float64(p.score.n))
 }
 
-// known checks the forecast of a wait where the runtimes are known: each of the jobs ahead may add the width of a jump.
+// known checks the forecast of a wait with known runtimes: each of the jobs ahead may add the width of a jump.
 func (p *replayed) known(t *testing.T, r *headqueue.Result, wait float64) {
 	t.Helper()
 	if !p.laws.known || p.failed > 5 {
@@ -134,7 +135,7 @@ func (p *replayed) known(t *testing.T, r *headqueue.Result, wait float64) {
 	}
 }
 
-// limit is a job's time limit; a trace's runtimes exceed it now and then.
+// limit returns a job's time limit. A trace's runtimes sometimes exceed it.
 func (p *replayed) limit(j *simulator.Job) float64 {
 	if p.laws.known {
 		return 0
@@ -165,8 +166,8 @@ func (p *replayed) submitted(j *simulator.Job) {
 }
 
 // TestQueueOnKTH forecasts the waits behind a queue on a real trace, scheduled strictly first come, first served. It
-// proves that with runtimes known the forecast is the wait: what is left with laws fitted blindly, which is logged, is
-// the laws'.
+// proves that with known runtimes the forecast is the wait. So the remaining error with fitted laws, which is logged,
+// comes from the laws.
 func TestQueueOnKTH(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays a trace; left out by -short")
@@ -178,7 +179,7 @@ func TestQueueOnKTH(t *testing.T) {
 	}
 }
 
-// kth is a machine with the jobs of KTH-SP2 to come.
+// kth returns a machine to which the jobs of KTH-SP2 will come.
 func kth(t *testing.T, procs int) *simulator.Simulator {
 	t.Helper()
 	file, err := swf.Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"))
@@ -209,9 +210,9 @@ func kth(t *testing.T, procs int) *simulator.Simulator {
 	}
 }
 
-// TestQueueOnDemo proves on the workload of the demonstration, with laws fitted blindly, that the upper bound costs
-// less than with the jobs ahead placed at fixed instants (log-pinball .121 at .95, before lifetimes of the jobs ahead
-// were random), and that with runtimes known the forecast is the wait.
+// TestQueueOnDemo uses the workload of the demonstration. It proves that with fitted laws the upper bound has a lower
+// loss than with the jobs ahead placed at fixed instants (log-pinball .121 at .95, before lifetimes of the jobs ahead
+// were random). With known runtimes the forecast is the wait.
 func TestQueueOnDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("simulates three weeks; left out by -short")
@@ -231,8 +232,8 @@ func TestQueueOnDemo(t *testing.T) {
 	}
 }
 
-// demoArrivals are jobs as package demo makes them: Lublin and Feitelson's model for all jobs, sizes up to 32, runtimes
-// shortened to a fifth, at 80 % load, with round time limits above the runtime that decide on the queue.
+// demoArrivals returns jobs as package demo makes them: Lublin and Feitelson's model for all jobs, sizes up to 32,
+// runtimes shortened to a fifth, at 80 % load. Their round time limits are above the runtime and decide on the queue.
 func demoArrivals(t *testing.T, procs int) func() (simulator.Job, bool) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -5,30 +5,30 @@ import (
 	"math/bits"
 )
 
-// The bounds of the saddlepoint approximation.
+// These bound the saddlepoint approximation.
 const (
-	exactWork   = 4096    // an active set of as few jobs * states is worked out exactly
-	poorWork    = 4 << 20 // the same where the approximation would be poor:
-	fewJobs     = 8       // so few active jobs, or
-	poorRest    = 12      // so small a sum of p(1-p) in the rest
-	wideShare   = .03     // a job of a larger part of the rest's variance is taken exactly
-	rarest      = 1e-4    // p(1-p) of a job that matters
-	maxOutcomes = 512     // of the widest jobs
-	maxOdd      = 128     // jobs off the lattice that are taken exactly
-	maxOddUnits = 4096    // their processors
-	scores      = 10      // tilts
-	seriesWidth = .2      // standard deviations: rests of no wider job are tilted by a series
+	exactWork   = 4096    // act is computed exactly up to this number of jobs * states
+	poorWork    = 4 << 20 // the same if the approximation would be inaccurate:
+	fewJobs     = 8       // for fewer active jobs, or
+	poorRest    = 12      // for a smaller sum of p(1-p) in the rest
+	wideShare   = .03     // a job with a larger share of the rest's variance is treated exactly
+	rarest      = 1e-4    // minimum p(1-p) of a job that matters
+	maxOutcomes = 512     // maximum number of outcomes of the widest jobs
+	maxOdd      = 128     // maximum number of jobs off the lattice that are treated exactly
+	maxOddUnits = 4096    // maximum of their processors
+	scores      = 10      // number of tilts
+	seriesWidth = .2      // in standard deviations: if no job of rest is wider, a series gives the cumulants
 )
 
-// saddle is the scratch of the saddlepoint approximation.
+// saddle is the memory of the saddlepoint approximation.
 type saddle struct {
 	wide, next []outcome
 	rest       []chance // the jobs that are approximated, by ascending size
-	total      int      // units of rest
+	total      int      // sum of the units of rest
 	nodes      [scores]node
-	fitted     int // nodes in use
+	fitted     int // number of nodes in use
 	mean, sd   float64
-	cosines    []float64 // of one turn in len(cosines) steps
+	cosines    []float64 // cosines of a full turn in len(cosines) steps
 }
 
 // outcome is a sum of processors with its probability.
@@ -40,9 +40,9 @@ type outcome struct {
 // node is one evaluated saddlepoint: Pr{X >= x} = Phi(-r).
 type node struct{ x, r float64 }
 
-// approximate is Pr{F >= need} from c.p, approximately: the widest jobs exactly,
-// and those off the lattice of the others' sizes where that lattice shows; the rest
-// by saddle.tail. Sets small enough are worked out exactly.
+// approximate returns an approximation of Pr{F >= need} from c.p. The widest jobs are treated exactly. So are the jobs
+// that are off the lattice of the other sizes, if that lattice matters. saddle.tail approximates the rest. Small sets
+// are computed exactly.
 func (c *Calc) approximate(need int) float64 {
 	need -= c.fold()
 	if need <= 0 {
@@ -71,9 +71,9 @@ func (c *Calc) approximate(need int) float64 {
 	return max(0, min(1, sum))
 }
 
-// peel splits act, in units of g, into rest and the distribution of the widest:
-// those jobs of more than wideShare of the variance of all that is left, and those
-// wider than its standard deviation that are not too unlikely to matter.
+// peel splits act, in units of g, into rest and the distribution of the widest jobs. A job is among the widest if it
+// has more than wideShare of the variance of all remaining jobs. It also is if it is wider than their standard
+// deviation and not too unlikely to matter.
 func (s *saddle) peel(act []chance, g int) {
 	s.rest = s.rest[:0]
 	var variance float64
@@ -102,8 +102,8 @@ func (s *saddle) peel(act []chance, g int) {
 	}
 }
 
-// undecided is the sum of p(1-p) of rest: where it is small, few outcomes carry the
-// probability, and no smooth formula has their steps.
+// undecided returns the sum of p(1-p) over rest. If it is small, few outcomes have most of the probability, and no
+// smooth formula reproduces their steps.
 func (s *saddle) undecided() float64 {
 	var sum float64
 	for _, a := range s.rest {
@@ -114,8 +114,7 @@ func (s *saddle) undecided() float64 {
 
 func (a chance) variance() float64 { return float64(a.n) * float64(a.n) * a.p * (1 - a.p) }
 
-// branch adds one job to the outcomes: a merge of the ascending sums without it
-// and with it.
+// branch adds one job to the outcomes. It merges the ascending sums without the job and with it.
 func (s *saddle) branch(a chance) {
 	s.next = s.next[:0]
 	add := func(n int, p float64) {
@@ -135,10 +134,9 @@ func (s *saddle) branch(a chance) {
 	s.wide, s.next = s.next, s.wide
 }
 
-// splitOdd looks for a unit on which all but a few jobs of rest lie and whose
-// lattice the few do not blur. It brings rest to that unit, leaves the
-// distribution of the few in c.mass[c.oddLo:c.oddHi], and returns the unit; 1
-// where there is none.
+// splitOdd looks for a unit that divides the sizes of all but a few jobs of rest, and whose lattice those few do not
+// blur. It converts rest to that unit, and computes the distribution of the few in c.mass[c.oddLo:c.oddHi]. It returns
+// the unit, or 1 if there is none.
 func (c *Calc) splitOdd() int {
 	s := &c.saddle
 	unit := s.lattice()
@@ -158,7 +156,7 @@ func (c *Calc) splitOdd() int {
 	return unit
 }
 
-// restTail is Pr{odd + unit*rest >= need}.
+// restTail returns Pr{odd + unit*rest >= need}.
 func (c *Calc) restTail(need, unit int) float64 {
 	var sum, tail float64
 	known := -1 << 62
@@ -175,9 +173,8 @@ func (c *Calc) restTail(need, unit int) float64 {
 	return sum
 }
 
-// lattice is the largest unit, a power of two up to 256 or the common divisor of
-// the larger half of the jobs, for which splitOdd is affordable and matters; 1 for
-// none.
+// lattice returns the largest unit for which splitOdd is affordable and matters; 1 if there is none. Candidates are the
+// powers of two up to 256, and the common divisor of the larger half of the jobs.
 func (s *saddle) lattice() int {
 	const powers = 9
 	var jobs, units [powers]int // by the power of two in the size
@@ -221,11 +218,10 @@ func (s *saddle) lattice() int {
 	return 1
 }
 
-// shows reports whether the distribution of rest still has steps of unit: whether the characteristic function of the
-// jobs off the lattice at some multiple of its frequency is too large for the steps, of unit/(sd sqrt(2 pi)), to be
-// ignored.
+// shows reports whether the distribution of rest still has visible steps of unit. The height of the steps is unit/(sd
+// sqrt(2 pi)), times the characteristic function of the jobs off the lattice at a multiple of its frequency.
 func (s *saddle) shows(unit int, variance float64) bool {
-	const ignored = 5e-4 // of probability, half a step
+	const ignored = 5e-4 // in probability, half a step
 	limit := ignored * 2 * math.Sqrt(2*math.Pi*variance) / float64(unit)
 	if limit >= 1 {
 		return false
@@ -251,16 +247,15 @@ func (s *saddle) shows(unit int, variance float64) bool {
 	return false
 }
 
-// fit evaluates the saddlepoints of rest. At a tilt theta, with K the cumulant
-// generating function on the unit lattice, x = K'(theta) and
+// fit evaluates the saddlepoints of rest. At a tilt theta, with K the cumulant generating function on the unit lattice,
+// x = K'(theta) and
 //
 //	w = sgn(theta) sqrt(2 (theta x - K)), u = 2 sinh(theta/2) sqrt(K''),
 //	Pr{X >= x+1/2} = Phi(-r),  r = w + ln(u/w)/w:
 //
-// Lugannani and Rice 1980 with the second continuity correction of Daniels 1987,
-// in the form of Barndorff-Nielsen's r* (1986). r is smooth in x, so a few tilts
-// serve every x, and none needs an equation solved; none is at 0, where the formula
-// is singular.
+// Lugannani and Rice 1980 with the second continuity correction of Daniels 1987, in the form of Barndorff-Nielsen's r*
+// (1986). r is smooth in x. So a few tilts serve every x, and no equation must be solved. There is no tilt at 0, where
+// the formula is singular.
 func (s *saddle) fit() {
 	var k [5]float64 // cumulants
 	s.total = 0
@@ -278,8 +273,8 @@ func (s *saddle) fit() {
 	if s.sd == 0 {
 		return
 	}
-	const steepest = 30 // of the exponent of one job: no overflow
-	// In standard deviations of the tilt; none at 0.
+	const steepest = 30 // maximum exponent of one job, to avoid overflow
+	// Tilts in standard deviations; 0 is left out.
 	for _, z := range [scores]float64{-6, -4.2, -2.8, -1.7, -.7, .7, 1.7, 2.8, 4.2, 6} {
 		theta := z / s.sd
 		theta = max(-steepest/float64(widest), min(steepest/float64(widest), theta))
@@ -293,7 +288,7 @@ func (s *saddle) fit() {
 	}
 }
 
-// keep adds a node where it is beyond the last one and regular.
+// keep adds a node if it is beyond the last one and finite.
 func (s *saddle) keep(theta float64, g [3]float64) {
 	x := g[1]
 	w := math.Copysign(math.Sqrt(2*(theta*x-g[0])), theta)
@@ -309,7 +304,7 @@ func (s *saddle) keep(theta float64, g [3]float64) {
 	s.fitted++
 }
 
-// series is K, K' and K” by four cumulants.
+// series returns K, K' and K” from four cumulants.
 func series(k *[5]float64, t float64) [3]float64 {
 	return [3]float64{
 		t * (k[1] + t*(k[2]/2+t*(k[3]/6+t*k[4]/24))),
@@ -318,7 +313,7 @@ func series(k *[5]float64, t float64) [3]float64 {
 	}
 }
 
-// generate is K, K' and K” at theta.
+// generate returns K, K' and K” at theta.
 func (s *saddle) generate(theta float64) [3]float64 {
 	var g [3]float64
 	product, size, e := 1.0, 0, 1.0
@@ -341,7 +336,7 @@ func (s *saddle) generate(theta float64) [3]float64 {
 	return g
 }
 
-// tail is Pr{X >= k} of the units freed by rest.
+// tail returns Pr{X >= k} of the units freed by rest.
 func (s *saddle) tail(k int) float64 {
 	if k <= 0 {
 		return 1
@@ -356,8 +351,7 @@ func (s *saddle) tail(k int) float64 {
 	return math.Erfc(s.score(x)/math.Sqrt2) / 2
 }
 
-// score interpolates r at x: a cubic through the four nearest nodes, a straight
-// line beyond them.
+// score interpolates r at x: by a cubic through the four nearest nodes, and by a straight line beyond the nodes.
 func (s *saddle) score(x float64) float64 {
 	nodes := s.nodes[:s.fitted]
 	last := len(nodes) - 1

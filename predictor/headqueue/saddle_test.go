@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// approximationError is the largest |saddlepoint - exact| over the whole range of
-// needs of random states of the mix, at random instants.
+// approximationError returns the largest |saddlepoint - exact| over the whole range of needs of random states of the
+// mix, at random instants.
 func approximationError(t *testing.T, rng *rand.Rand, size func() int, jobs, states int) float64 {
 	t.Helper()
 	var c Calc
@@ -20,7 +20,7 @@ func approximationError(t *testing.T, rng *rand.Rand, size func() int, jobs, sta
 		top := totalProcs(holders) + 1
 		tail = c.Tail(tail, holders, at, top)
 		for range 100 {
-			// Needs spread evenly over the probability, and over the range.
+			// The needs are spread evenly over the probability and over the range.
 			need := 1 + rng.IntN(top)
 			if level := rng.Float64(); rng.IntN(4) > 0 {
 				need = max(1, sort.Search(top, func(n int) bool { return tail[n] <= level }))
@@ -33,8 +33,8 @@ func approximationError(t *testing.T, rng *rand.Rand, size func() int, jobs, sta
 	return worst
 }
 
-// TestSaddlepointError bounds the approximation on random states of 300 and more
-// jobs: .005 of probability.
+// TestSaddlepointError bounds the error of the approximation on random states of 300 and more jobs by .005 of
+// probability.
 func TestSaddlepointError(t *testing.T) {
 	for name := range mixes(nil) {
 		t.Run(name, func(t *testing.T) {
@@ -51,8 +51,8 @@ func TestSaddlepointError(t *testing.T) {
 	}
 }
 
-// TestSaddlepointQuantiles proves that the quantiles by the approximation are
-// quantiles of the exact distribution, within .005 of probability.
+// TestSaddlepointQuantiles proves that the quantiles of the approximation are quantiles of the exact distribution,
+// within .005 of probability.
 func TestSaddlepointQuantiles(t *testing.T) {
 	for name := range mixes(nil) {
 		t.Run(name, func(t *testing.T) {

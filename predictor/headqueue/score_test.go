@@ -8,11 +8,11 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// score is how forecasts fared against true waits.
+// score measures forecasts against true waits.
 type score struct {
 	n       int
-	covered []int     // true waits at or below each level's quantile
-	loss    []float64 // sums of the log-pinball losses
+	covered []int     // by level: the number of true waits at or below its quantile
+	loss    []float64 // by level: the sum of the log-pinball losses
 }
 
 // add scores one true wait.

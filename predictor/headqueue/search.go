@@ -6,20 +6,20 @@ import "math"
 // the cdf at t - max(RelTolerance*t, AbsTolerance) is below q. So a jump of the
 // cdf (a time limit) is met from above within the tolerance.
 const (
-	RelTolerance = 1e-3 // part of the instant
+	RelTolerance = 1e-3 // as a part of the instant
 	AbsTolerance = .5   // seconds
 )
 
-// horizon is the instant, some 3,000 years off, that stands for "ever".
+// horizon is the instant in seconds that stands for "ever": about 3,000 years.
 const horizon = 1e11
 
-// tolerance is how wide the bracket of a quantile may stay.
+// tolerance is the permitted width of the bracket around a quantile.
 type tolerance int
 
 const (
-	fine    tolerance = iota // of what is returned
-	coarse                   // of starting points
-	placing                  // of jobs ahead: one's delay is handed on to those behind
+	fine    tolerance = iota // for values that are returned
+	coarse                   // for starting points of other searches
+	placing                  // for jobs ahead, whose error adds to those behind them
 )
 
 func (w tolerance) at(t float64) float64 {
@@ -32,14 +32,12 @@ func (w tolerance) at(t float64) float64 {
 	return max(AbsTolerance, RelTolerance*t)
 }
 
-// quantile is the smallest t, up to w, at which the curve k reaches target; +Inf
-// where it never does. Evaluations are shared by all searches of a forecast, those
-// of 0 and the horizon come first.
+// quantile returns the smallest t, up to the tolerance w, at which the curve k reaches target; +Inf if it never does.
+// All searches of a forecast share their evaluations. The curves must have been evaluated at 0 and at the horizon.
 //
-// It is regula falsi in (ln(1+t), curve), pushed over the estimated root so that
-// both ends of the bracket move. After two steps that have not halved the bracket
-// it tries, once, the widest job's time limit in it, where a jump is likely; after
-// more it bisects ln(1+t).
+// It uses regula falsi in (ln(1+t), curve), with steps slightly beyond the estimated root, so that both ends of the
+// bracket move. After two steps that have not halved the bracket, it once tries the time limit of the widest job in the
+// bracket, where a jump is likely. After more such steps it bisects ln(1+t).
 func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 	lo, hi := c.bracket(k, target)
 	slow, jumped := 0, false
@@ -64,7 +62,7 @@ func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 		}
 		t := math.Expm1(x)
 		if t <= c.pts[lo].t || t >= c.pts[hi].t {
-			break // the bracket is as narrow as float64 allows
+			break // float64 allows no narrower bracket
 		}
 		c.eval(t, k)
 		lo, hi = c.bracket(k, target)
@@ -77,8 +75,8 @@ func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 	return c.pts[hi].t
 }
 
-// jump evaluates the curve at the time limit of the widest job whose limit lies
-// in the bracket, and just before, and returns the new bracket.
+// jump evaluates the curve at the time limit of the widest job whose limit lies in the bracket, and just before it. It
+// returns the new bracket.
 func (c *Calc) jump(k curve, target float64, lo, hi int, width float64) (int, int) {
 	from, to := c.pts[lo].t, c.pts[hi].t
 	for i := len(c.held) - 1; i >= 0; i-- {
@@ -95,8 +93,8 @@ func (c *Calc) jump(k curve, target float64, lo, hi int, width float64) (int, in
 	return lo, hi
 }
 
-// bracket is the first evaluated point at or above target and the one before it;
-// hi < 0 where none is, lo = hi where the first one is.
+// bracket returns the first evaluated point at or above target and the point before it. hi < 0 if there is none; lo =
+// hi if it is the first point.
 func (c *Calc) bracket(k curve, target float64) (lo, hi int) {
 	lo = -1
 	for i := range c.pts {
@@ -111,8 +109,7 @@ func (c *Calc) bracket(k curve, target float64) (lo, hi int) {
 	return lo, -1
 }
 
-// propose estimates where the curve reaches target within the bracket, in x, and
-// steps over it, toward the middle of the bracket.
+// propose returns the next x to evaluate: the estimated root, moved slightly toward the middle of the bracket.
 func (c *Calc) propose(k curve, target float64, lo, hi int, width float64) float64 {
 	p, q := c.pts[lo], c.pts[hi]
 	x := c.estimate(k, target, lo, hi)
@@ -125,9 +122,9 @@ func (c *Calc) propose(k curve, target float64, lo, hi int, width float64) float
 	return max(p.x+delta, min(q.x-delta, x))
 }
 
-// estimate is where the straight line through the bracket reaches target. For the main curve the points in between,
-// where only the normal approximation is known, count with that plus its distance from the main curve at the bracket's
-// ends. NaN if an end is certain, which gives no slope.
+// estimate returns where the straight line through the bracket reaches target. For the main curve it also uses points
+// within the bracket at which only the normal approximation is known, shifted by the difference of both curves at the
+// bracket's ends. It returns NaN if an end is certain, because that gives no slope.
 func (c *Calc) estimate(k curve, target float64, lo, hi int) float64 {
 	p, q := c.pts[lo], c.pts[hi]
 	low, high := p.y[k], q.y[k]

@@ -2,7 +2,7 @@ package headqueue
 
 import "math"
 
-// Lifetime is the law of a job's total runtime.
+// Lifetime is the law of a job's total runtime. It must not change: a Calc takes two states with equal laws for equal.
 type Lifetime interface {
 	// Survival is Pr{L > seconds}: 1 at 0, non-increasing, within [0, 1].
 	Survival(seconds float64) float64
@@ -35,7 +35,7 @@ type Ahead struct {
 	Law   Lifetime // law of its runtime; nil: only the limit ends it
 }
 
-// State is what a forecast looks at. It is only read.
+// State is the input of a forecast. It is only read.
 type State struct {
 	Capacity int      // processors of the machine that are in service
 	Free     int      // processors that are free now
@@ -46,13 +46,13 @@ type State struct {
 	Ahead []Ahead
 }
 
-// held is a Holder with all that does not depend on t worked out.
+// held is a Holder with all values that do not depend on t.
 type held struct {
 	law   Lifetime
-	start float64 // it cannot end before
-	shift float64 // age of the job at instant t is t + shift
-	cut   float64 // it is gone for sure from here on; NaN, above which nothing is: never
-	s0    float64 // survival to its age; 0: it does not end before cut
+	start float64 // it cannot end before this instant
+	shift float64 // the age of the job at instant t is t + shift
+	cut   float64 // from this instant on it has certainly ended; NaN if there is no such instant
+	s0    float64 // survival at its age; 0 means that it does not end before cut
 	procs int
 }
 
@@ -64,7 +64,7 @@ func prepare(h Holder) held {
 			p.cut = p.start + h.Limit
 		}
 	} else {
-		if h.Age > 0 { // false for NaN too: an unknown age is none
+		if h.Age > 0 { // false for NaN too: an unknown age counts as 0
 			p.shift = h.Age
 		}
 		if h.Limit > p.shift {
@@ -80,7 +80,7 @@ func prepare(h Holder) held {
 	return p
 }
 
-// ends is [Holder.Ends].
+// ends returns the same as [Holder.Ends].
 func (h *held) ends(t float64) float64 {
 	if t >= h.cut {
 		return 1
@@ -89,7 +89,7 @@ func (h *held) ends(t float64) float64 {
 		return 0
 	}
 	p := 1 - h.law.Survival(t+h.shift)/h.s0
-	if !(p > 0) { // NaN too
+	if !(p > 0) { // also true for NaN
 		return 0
 	}
 	return min(p, 1)

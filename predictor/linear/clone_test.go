@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
-// TestClone: a copy saves the same bytes, and goes its own way.
+// TestClone proves that a copy saves the same bytes, and then changes independently.
 func TestClone(t *testing.T) {
 	m, err := linear.New(linear.Config{Levels: []float64{.5, .9}, Features: 2})
 	if err != nil {

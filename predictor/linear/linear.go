@@ -20,7 +20,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Config defines what a Model learns. The zero value of a field means its default.
+// Config configures a Model. The zero value of a field means its default.
 type Config struct {
 	// Levels are the quantile levels, rising within (0, 1); there is no default.
 	Levels []float64
@@ -28,8 +28,8 @@ type Config struct {
 	Features int
 	// Rate is eta, in units of the target: .3 by default.
 	Rate float64
-	// Window is the number of outcomes over which coefficients are averaged, and Memory that over which the sums of
-	// squared gradients and the features' moments look back: 500 and 20,000 by default.
+	// Window is the number of outcomes over which coefficients are averaged, Memory the number over which the sums of
+	// squared gradients and the features' moments extend: 500 and 20,000 by default.
 	Window, Memory float64
 }
 
@@ -61,29 +61,29 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// cut is where standardized features are cut, in deviations.
+// cut is the maximum of standardized features, in standard deviations; larger values are cut.
 const cut = 4
 
 // Model is a set of linear quantiles. It keeps scratch memory between calls and is not safe for concurrent use.
 type Model struct {
 	s state
-	x []float64 // scratch: 1, the standardized features, then whether each is missing
+	x []float64 // scratch: the constant 1, the standardized features, then indicators of missing features
 }
 
-// state is what is saved.
+// state is the saved state.
 type state struct {
 	Config   Config
-	N        float64   // outcomes learnt
-	Seen     []float64 // by feature: the (discounted) number of values, their mean and variance
+	N        float64   // number of outcomes learnt
+	Seen     []float64 // by feature: the discounted number of values, their mean and variance
 	Mean     []float64
 	Var      []float64
-	Low, Top float64   // least and largest target
-	W        []float64 // coefficients, by level, then 1, features, missing
+	Low, Top float64   // smallest and largest target
+	W        []float64 // coefficients by level; in a level: constant, features, indicators
 	G        []float64 // sums of squared gradients
 	A        []float64 // averaged coefficients
 }
 
-// New returns a Model that has learnt nothing.
+// New returns a new Model.
 func New(cfg Config) (*Model, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ func New(cfg Config) (*Model, error) {
 func (m *Model) N() int { return int(m.s.N) }
 
 // Predict writes the quantiles of the target for the features x into out, rising, within the range of the targets seen.
-// It is false, and out is left alone, before anything was learnt or where x or out has a wrong length. NaN and infinite
-// features are missing.
+// It returns false, with out unchanged, before the first outcome or if x or out has a wrong length. NaN and infinite
+// features count as missing.
 func (m *Model) Predict(x, out []float64) bool {
 	if m.s.N == 0 || len(x) != m.s.Config.Features || len(out) != len(m.s.Config.Levels) {
 		return false
@@ -146,7 +146,7 @@ func (m *Model) Learn(x []float64, y float64) {
 		}
 		for i, v := range m.x {
 			d := slope * v
-			if square := d * d; square > 0 { // not so small that it vanishes: the step would be infinite
+			if square := d * d; square > 0 { // otherwise the square underflows to 0 and the step would be infinite
 				g[i] = g[i]*keep + square
 				w[i] -= s.Config.Rate * d / math.Sqrt(g[i])
 			}
@@ -156,8 +156,8 @@ func (m *Model) Learn(x []float64, y float64) {
 }
 
 // Hasten makes the steps longer by a factor, at least 1, at the next outcome: the sums of squared gradients are divided
-// by its square. They grow again with what is learnt, and the steps shorten as they did at first. What has been learnt
-// stays. Another number is ignored.
+// by its square. They grow again with further outcomes, and the steps shorten as they did at first. Learned
+// coefficients are kept. Invalid factors are ignored.
 func (m *Model) Hasten(factor float64) {
 	if !(factor >= 1) || math.IsInf(factor, 1) {
 		return
@@ -167,7 +167,7 @@ func (m *Model) Hasten(factor float64) {
 	}
 }
 
-// least keeps sums of squared gradients above 0, which is for those that never had any.
+// least keeps sums of squared gradients above 0, also those of coefficients whose gradient was always 0.
 const least = 1e-100
 
 func (m *Model) row(v []float64, l int) []float64 {
@@ -175,8 +175,8 @@ func (m *Model) row(v []float64, l int) []float64 {
 	return v[l*n : (l+1)*n]
 }
 
-// moments takes the features into their running means and variances (B. Welford, Technometrics 4, 1962), forgetting
-// what is older than Memory.
+// moments updates the running means and variances of the features (B. Welford, Technometrics 4, 1962). Values older
+// than Memory are forgotten.
 func (m *Model) moments(x []float64) {
 	s := &m.s
 	for i, v := range x {
@@ -190,7 +190,7 @@ func (m *Model) moments(x []float64) {
 	}
 }
 
-// standardize sets the scratch row from the features.
+// standardize computes the scratch row from the features.
 func (m *Model) standardize(x []float64) {
 	m.x[0] = 1
 	for i, v := range x {
@@ -215,7 +215,7 @@ func dot(w, x []float64) float64 {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// usable reports whether a feature counts: what is not finite, or so large that its square is not, is missing.
+// usable reports whether a feature counts. A value counts as missing if it or its square is not finite.
 func usable(v float64) bool { return math.Abs(v) < 1e100 }
 
 // Clone returns an independent copy.
@@ -230,15 +230,15 @@ func (m *Model) Clone() *Model {
 // kind and version are those of the saved state.
 const kind, version = "linear", 2
 
-// values are the slices, in the order in which they are saved: featureValues of them by feature, the others by
-// coefficient.
+// values returns pointers to the slices, in the order in which they are saved. The first featureValues are by feature,
+// the others by coefficient.
 func (s *state) values() []*[]float64 {
 	return []*[]float64{&s.Seen, &s.Mean, &s.Var, &s.W, &s.G, &s.A}
 }
 
 const featureValues = 3
 
-// fields passes all that is saved.
+// fields passes all saved state to the codec.
 func (m *Model) fields(c *codec.Codec) {
 	s := &m.s
 	c.Reals(&s.Config.Levels)
@@ -263,13 +263,13 @@ func (m *Model) fields(c *codec.Codec) {
 	}
 }
 
-// Code passes the model as a part of other saved state.
+// Code reads or writes the model as a part of other saved state.
 func (m *Model) Code(c *codec.Codec) { c.Part(kind, version, m.fields) }
 
 // MarshalBinary saves the state; the same history gives the same bytes, in every process.
 func (m *Model) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. The error is a *codec.Error; after it the Model is as it was.
+// UnmarshalBinary restores what MarshalBinary saved. An error is a *codec.Error and leaves the Model unchanged.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	return codec.Restore(m, kind, version, data, (*Model).fields)
 }

@@ -24,8 +24,8 @@ func must(t testing.TB, cfg Config) *Model {
 	return m
 }
 
-// teach shows n outcomes of y = slope . x + (1 + x[0]/4) e with e standard normal, x[0] in [0, 2], the others normal
-// with the scales given.
+// teach gives a model n outcomes of y = slope . x + (1 + x[0]/4) e. e is standard normal, x[0] is in [0, 2], and the
+// other features are normal with the given scales.
 func teach(m *Model, rng *rand.Rand, n int, slope, scale []float64) {
 	x := make([]float64, len(slope))
 	for range n {
@@ -47,7 +47,8 @@ func draw(rng *rand.Rand, x, slope, scale []float64) float64 {
 	return y + (1+x[0]/scale[0]/4)*rng.NormFloat64()
 }
 
-// excess returns by what part the model's pinball loss is above that of the true quantiles, on fresh outcomes.
+// excess returns the relative difference between the model's pinball loss and that of the true quantiles, on fresh
+// outcomes.
 func excess(m *Model, rng *rand.Rand, slope, scale []float64) float64 {
 	x, q := make([]float64, len(slope)), make([]float64, len(levels()))
 	got, best := 0.0, 0.0
@@ -68,8 +69,8 @@ func excess(m *Model, rng *rand.Rand, slope, scale []float64) float64 {
 
 func pinball(p, y, q float64) float64 { return max(p*(y-q), (p-1)*(y-q)) }
 
-// The linear quantiles of data that have such are found: within 3 % of the loss of the true ones after 5,000 outcomes
-// and 15 % after 300, whatever the units of the features are.
+// TestFindsLinearQuantiles proves that linear quantiles are found if the data has them: within 3 % of the loss of the
+// true ones after 5,000 outcomes and 15 % after 300, whatever the units of the features are.
 func TestFindsLinearQuantiles(t *testing.T) {
 	slope := []float64{1, -2, .5, 0, 0}
 	for _, scale := range [][]float64{{1, 1, 1, 1, 1}, {1e6, 1e-6, 3600, 1e9, 1e-9}} {
@@ -86,7 +87,7 @@ func TestFindsLinearQuantiles(t *testing.T) {
 	}
 }
 
-// After a change of the coefficients the new ones are found.
+// TestChangeOfRegime proves that after a change of the coefficients the new ones are found.
 func TestChangeOfRegime(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	m := must(t, Config{Levels: levels(), Features: 2})
@@ -100,7 +101,8 @@ func TestChangeOfRegime(t *testing.T) {
 	}
 }
 
-// A feature that is missing half of the time, and whose absence means something, is used in both ways.
+// TestMissingValues proves that a feature that is missing half of the time, and whose absence carries information, is
+// used both when present and when absent.
 func TestMissingValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	m := must(t, Config{Levels: []float64{.5}, Features: 1})
@@ -120,7 +122,7 @@ func TestMissingValues(t *testing.T) {
 	}
 }
 
-// Over a stationary stream each level covers what it says.
+// TestCoverage proves that over a stationary stream each quantile covers its level.
 func TestCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	m := must(t, Config{Levels: levels(), Features: 3})
@@ -145,8 +147,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Whatever is learnt, predictions rise, are numbers and lie within the targets seen; a restored Model goes on as the
-// one it was saved from.
+// TestAnyInputAndRestore proves that after any input predictions rise, are numbers and lie within the observed targets,
+// and that a restored Model continues like the saved one.
 func TestAnyInputAndRestore(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := must(t, Config{Levels: levels(), Features: 2})
@@ -176,7 +178,7 @@ func restored(t *rapid.T, m *Model) *Model {
 	return &out
 }
 
-// Saved state is refused where it is damaged or of another version.
+// TestEnvelope proves that damaged saved state, and that of another version, is refused.
 func TestEnvelope(t *testing.T) {
 	m := must(t, Config{Levels: levels(), Features: 2})
 	m.Learn([]float64{1, 2}, 3)
@@ -187,7 +189,7 @@ func TestEnvelope(t *testing.T) {
 	codectest.Check(t, data, func() codec.Savable { return must(t, Config{Levels: []float64{.5}}) })
 }
 
-// Damaged fields give an error or a Model that predicts numbers, never a panic.
+// FuzzUnmarshal proves that damaged fields give an error or a Model that predicts numbers, and never a panic.
 func FuzzUnmarshal(f *testing.F) {
 	m := must(f, Config{Levels: levels(), Features: 2})
 	m.Learn([]float64{1, 2}, 3)
@@ -204,7 +206,7 @@ func FuzzUnmarshal(f *testing.F) {
 	})
 }
 
-// A configuration that cannot be meant is refused.
+// TestBadConfig proves that a senseless configuration is refused.
 func TestBadConfig(t *testing.T) {
 	for _, c := range []Config{{}, {Levels: []float64{.5, .5}}, {Levels: []float64{0}},
 		{Levels: []float64{.5}, Features: -1}, {Levels: []float64{.5}, Rate: -1},
@@ -229,7 +231,7 @@ func stepper(t testing.TB) func() {
 	}
 }
 
-// What the package is asked for every job does not allocate.
+// TestHotPathDoesNotAllocate proves that the calls made for every job do not allocate.
 func TestHotPathDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, stepper(t)); n != 0 {
 		t.Errorf("%g allocations for each job", n)
@@ -244,8 +246,8 @@ func BenchmarkJob(b *testing.B) {
 	}
 }
 
-// TestHasten: after 20,000 outcomes the level moves by 3. A hastened model is within .5 of the new median in fewer
-// outcomes than one that is not; a factor that is none changes nothing.
+// TestHasten proves that a hastened model reacts faster. After 20,000 outcomes the level moves by 3, and this model is
+// within .5 of the new median in fewer outcomes than another one. An invalid factor changes nothing.
 func TestHasten(t *testing.T) {
 	needs := func(factor float64) int {
 		rng := rand.New(rand.NewPCG(11, 11))
@@ -277,7 +279,8 @@ func TestHasten(t *testing.T) {
 	}
 }
 
-// A feature so close to its mean that the square of its distance vanishes makes no infinite step.
+// TestVanishingSquares proves that no step is infinite if a feature is so close to its mean that the square of the
+// distance vanishes.
 func TestVanishingSquares(t *testing.T) {
 	m := must(t, Config{Levels: levels(), Features: 1})
 	for i, x := range []float64{1e-180, 1e-180, 1e-170, 1e-165, 1e-180} {

@@ -14,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// trial forecasts a trace at random instants, and scores queued work there.
+// trial forecasts a trace at random instants, and scores the forecasts of queued work.
 type trial struct {
 	options   Options
-	from      float64 // instants begin at so many seconds
-	until     float64 // of the trace that is replayed, 0 for all
+	from      float64 // the instants begin after that many seconds
+	until     float64 // the replayed seconds of the trace, 0 for all
 	instants  int
 	forecasts map[float64]*probeAt
 	replay    *replay
@@ -26,14 +26,14 @@ type trial struct {
 	took      time.Duration
 }
 
-// probeAt is what was forecast at an instant, on the scale of logarithms.
+// probeAt holds a forecast made at an instant, on the logarithmic scale.
 type probeAt struct {
 	served, dressed [][levels]float64
 	now, last       []float64
 }
 
-// result is the losses at one horizon of waitcast, persistence, last week and persistence with the quantiles of its
-// errors; by level, on the scale of logarithms, then in hours of the whole machine.
+// result holds the losses at one horizon of waitcast, of persistence, of last week and of persistence with the
+// quantiles of its errors. They are by level, first on the logarithmic scale, then in hours of the whole machine.
 type result struct {
 	n            int
 	log, plain   [4][levels]float64
@@ -53,7 +53,7 @@ func average(x [levels]float64) float64 {
 
 func (r *result) covered() float64 { return 1 - float64(r.below+r.above)/float64(r.n) }
 
-// run replays the trace and returns the results by horizon. Outcomes are read from the picture when their instant has
+// run replays the trace and returns the results by horizon. It reads an outcome from the picture when its instant has
 // come.
 func (tr *trial) run(t testing.TB) []result {
 	r := tr.replay
@@ -70,7 +70,7 @@ func (tr *trial) run(t testing.TB) []result {
 	longest := horizons[len(horizons)-1]
 	rng := rand.New(rand.NewPCG(7, 7))
 	tr.forecasts = map[float64]*probeAt{}
-	outcomes := map[float64][][2]float64{} // instant of the outcome: of which forecast, horizon
+	outcomes := map[float64][][2]float64{} // by instant of the outcome: the forecast and the horizon
 	observe := map[float64]bool{}
 	for x := f.options.Every + .5; x < end; x += f.options.Every {
 		observe[x] = true
@@ -189,9 +189,9 @@ func (tr *trial) print(t testing.TB, results []result) {
 		ArrivalModels(), losses, b.String())
 }
 
-// TestBeatsPersistenceAndLastWeek is the acceptance of the load forecast: at 2,000 random instants of three logs, from
-// the ninth week on, the loss of queued work is lower than those of the present value and of the same time last week,
-// and the band covers 90 % within 3. It takes minutes: WAITCAST_LONG=1.
+// TestBeatsPersistenceAndLastWeek is the acceptance test of the load forecast. At 2,000 random instants of three logs,
+// from the ninth week on, the loss of queued work is lower than that of the present value and that of the same time
+// last week, and the band covers 90 % within 3. The test takes minutes: WAITCAST_LONG=1.
 func TestBeatsPersistenceAndLastWeek(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")
@@ -209,8 +209,8 @@ func TestBeatsPersistenceAndLastWeek(t *testing.T) {
 	}
 }
 
-// TestAnotherLog is the same for a log on which nothing was chosen, and whose jobs have no time limits: work is what
-// the law expects.
+// TestAnotherLog does the same for a log on which no parameter was chosen, and whose jobs have no time limits, so that
+// their work is what the law expects.
 func TestAnotherLog(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")
@@ -224,8 +224,8 @@ func TestAnotherLog(t *testing.T) {
 	tr.check(t, results, .05)
 }
 
-// TestDaysAhead is the same for two days to a week ahead on one log, where the same time last week is the present value
-// at a week.
+// TestDaysAhead does the same for two days to a week ahead on one log. At a week, the same time last week is the
+// present value.
 func TestDaysAhead(t *testing.T) {
 	if os.Getenv("WAITCAST_LONG") == "" {
 		t.Skip("WAITCAST_LONG is not set: 15 minutes of replays")
@@ -236,7 +236,7 @@ func TestDaysAhead(t *testing.T) {
 	}}
 	results := tr.run(t)
 	tr.print(t, results)
-	tr.check(t, results, .06) // outcomes that are a week apart are few: some 35
+	tr.check(t, results, .06) // outcomes a week apart are few: about 35
 }
 
 func (tr *trial) check(t *testing.T, results []result, slack float64) {
@@ -247,7 +247,7 @@ func (tr *trial) check(t *testing.T, results []result, slack float64) {
 			if m > 0 && !(r.mean(0) < r.mean(m)) {
 				t.Errorf("+%gh: loss %.4f, that of %s %.4f", h, r.mean(0), name, r.mean(m))
 			}
-			// at a week the losses of a few busy days decide in hours
+			// at a week, the losses of a few busy days decide in hours
 			if m > 0 && h < week/hour && !(r.hours(0) < r.hours(m)) {
 				t.Errorf("+%gh: loss %.4f hours of the machine, that of %s %.4f", h, r.hours(0), name, r.hours(m))
 			}
@@ -258,7 +258,7 @@ func (tr *trial) check(t *testing.T, results []result, slack float64) {
 	}
 }
 
-// TestKTHBeatsPersistence is the same for the first months of one log, at 200 instants.
+// TestKTHBeatsPersistence does the same for the first months of one log, at 200 instants.
 func TestKTHBeatsPersistence(t *testing.T) {
 	r := openTrace(t, "KTH-SP2-1996-2.1-cln.swf.gz")
 	tr := trial{replay: r, from: 6 * week, until: 12 * week, instants: 200, options: Options{
@@ -267,6 +267,6 @@ func TestKTHBeatsPersistence(t *testing.T) {
 	}}
 	results := tr.run(t)
 	tr.print(t, results)
-	// 200 instants: two deviations of a share of .9 that is met are .04, and neighbors go together
+	// With 200 instants two deviations of a share of .9 are .04, and neighbors depend on each other.
 	tr.check(t, results, .08)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// The models of arrivals.
+// These are the models of arrivals.
 const (
 	markovChains = iota
 	resampledUsers
@@ -29,25 +29,28 @@ type arrival struct {
 	Procs, Scope       int32
 }
 
-// stream is a drawn workload of span seconds, a whole number of periods; it goes on from its begin at its end. Its jobs
-// come at the same phase of the period as they did when it was drawn.
+// stream is a generated workload of span seconds, a whole number of periods. After its end it repeats from its
+// beginning. Its jobs keep their phase of the period.
 type stream struct {
 	Jobs   []arrival
 	Span   float64
 	Period float64
-	Origin float64 // the instant at which the stream's period begins, unless that goes by the wall clock
+	Origin float64 // the instant at which the stream's period begins, unless the period follows local time
 	Local  bool
 }
 
 const (
-	streamWeeks = 52     // drawn at most
-	streamJobs  = 50_000 // drawn at most
-	leastJobs   = 200    // that a model is fitted to
+	streamWeeks = 52     // maximum length
+	streamJobs  = 50_000 // maximum number of jobs
+	leastJobs   = 200    // minimum number of jobs for fitting a model
 )
 
-// refit draws both streams again, from the jobs known at an instant.
+// refit generates both streams again, from the jobs known at an instant. It drops lifetimes that are too old.
 func (f *Forecaster) refit(now float64) {
 	f.s.Refitted = now
+	if f.options.ForgetAfter > 0 {
+		f.laws.Forget(now - f.options.ForgetAfter)
+	}
 	past := f.past(now)
 	if len(past) < leastJobs || past[len(past)-1].Submit-past[0].Submit < 2*day {
 		return
@@ -57,6 +60,10 @@ func (f *Forecaster) refit(now float64) {
 	weeks := min(streamWeeks, max(2, math.Floor(streamJobs/perWeek)))
 	if s := f.drawMarkov(past, weeks*week, rng); s != nil {
 		f.streams[markovChains] = s
+	}
+	// Users return on their days of the week. With less than a week of data nobody would come on the other days.
+	if now-past[0].Submit < week {
+		return
 	}
 	if s := f.drawUsers(past, now, weeks*week, rng.Uint64()); s != nil {
 		f.streams[resampledUsers] = s
@@ -69,7 +76,7 @@ func (f *Forecaster) past(now float64) []record {
 	out := make([]record, 0, len(f.s.Ring))
 	for _, r := range f.s.Ring {
 		if r.Submit >= from {
-			if r.Runtime < 0 { // it runs or waits: that it came counts, and half its limit stands for its runtime
+			if r.Runtime < 0 { // The job runs or waits. Its arrival counts, and half its limit replaces its runtime.
 				r.Runtime = r.Limit / 2
 			}
 			out = append(out, r)
@@ -79,8 +86,8 @@ func (f *Forecaster) past(now float64) []record {
 	return out
 }
 
-// drawMarkov draws sizes and runtimes from Markov chains, and instants from the daily cycle; limit and queue are those
-// of a job of about that size and runtime.
+// drawMarkov draws sizes and runtimes from Markov chains, and instants from the daily cycle. Limit and queue are copied
+// from a past job of about the same size and runtime.
 func (f *Forecaster) drawMarkov(past []record, span float64, rng *rand.Rand) *stream {
 	local := make([]float64, len(past))
 	chains, err := markov.New(0)
@@ -97,7 +104,7 @@ func (f *Forecaster) drawMarkov(past []record, span float64, rng *rand.Rand) *st
 	if err != nil {
 		return nil
 	}
-	draw, err := markov.NewGenerator(chains.Chains(), rng)
+	draw, err := markov.NewGenerator(chains.Chains(), rng, markov.WithJointSizes())
 	if err != nil {
 		return nil
 	}
@@ -134,8 +141,8 @@ func newRelatives(past []record) *relatives {
 
 func sizeClass(procs int) int { return int(math.Log2(float64(max(1, procs)))) }
 
-// of draws one of the about nine nearest in runtime among jobs of the size's power of two, or of the nearest one that
-// has any.
+// of draws one of about nine jobs that are nearest in runtime among the jobs of the same power of two in size. If there
+// is none, it uses the nearest power of two that has jobs.
 func (r *relatives) of(procs int, runtime float64, rng *rand.Rand) record {
 	c := sizeClass(procs)
 	for d := 1; len(r.bySize[c]) == 0 && d < len(r.bySize); d++ {
@@ -188,8 +195,8 @@ func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *s
 	return s
 }
 
-// cut returns the jobs of a stretch of the stream that begins at an instant's phase of the period, shaken; at counts
-// from the instant.
+// cut returns a part of the stream, shaken. The part begins at the same phase of the period as an instant; at counts
+// from that instant.
 func (s *stream) cut(now, length float64, local func(float64) float64, rng *rand.Rand, dst []arrival) []arrival {
 	dst = dst[:0]
 	if s == nil || len(s.Jobs) == 0 {
@@ -215,14 +222,14 @@ func (s *stream) cut(now, length float64, local func(float64) float64, rng *rand
 	}
 }
 
-// shaker moves the instants of some arrivals a little, in memory that it keeps.
+// shaker moves some arrivals a little. It keeps its memory between calls.
 type shaker struct {
 	jobs, shaken []users.Job
 	moved        []arrival
 }
 
-// shake moves them in place: the thesis' least effective shaking (package shake), of at most a tenth of an interarrival
-// time.
+// shake moves arrivals in place. It uses the thesis' shaking with the least effect (package shake): by at most a tenth
+// of an interarrival time.
 func (k *shaker) shake(jobs []arrival, rng *rand.Rand) {
 	if len(jobs) == 0 {
 		return

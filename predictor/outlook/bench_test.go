@@ -31,8 +31,8 @@ func busy(b *testing.B) (*cluster, State) {
 	return c, s
 }
 
-// BenchmarkForecast is one forecast with the defaults (64 replicas of a week, standard jobs in 16 of them) of a machine
-// to which 6,000 jobs come a day.
+// BenchmarkForecast makes one forecast with the defaults (64 replicas of a week, standard jobs in 16 of them) of a
+// machine to which 6,000 jobs come per day.
 func BenchmarkForecast(b *testing.B) {
 	c, s := busy(b)
 	for b.Loop() {
@@ -42,7 +42,7 @@ func BenchmarkForecast(b *testing.B) {
 	}
 }
 
-// BenchmarkForecastDay is the same for a day, without standard jobs.
+// BenchmarkForecastDay does the same for a day, without standard jobs.
 func BenchmarkForecastDay(b *testing.B) {
 	c, s := busy(b)
 	c.f.options.Horizons, c.f.options.Standards = c.f.options.Horizons[:5], nil
@@ -53,11 +53,11 @@ func BenchmarkForecastDay(b *testing.B) {
 	}
 }
 
-// BenchmarkObserve is one lesson of every horizon.
+// BenchmarkObserve measures one lesson of every horizon.
 func BenchmarkObserve(b *testing.B) {
 	c, s := busy(b)
 	for b.Loop() {
-		s.Now += week // every horizon is due, nothing is settled
+		s.Now += week // every horizon is due, and no outcome is ready
 		for i := range s.Running {
 			s.Running[i].Start += week
 		}
@@ -68,7 +68,7 @@ func BenchmarkObserve(b *testing.B) {
 	}
 }
 
-// BenchmarkSave is saving and loading.
+// BenchmarkSave measures saving and loading.
 func BenchmarkSave(b *testing.B) {
 	c, _ := busy(b)
 	for b.Loop() {

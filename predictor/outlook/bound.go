@@ -1,15 +1,15 @@
 package outlook
 
-// A job that waits at a horizon waits now, is held now and becomes eligible until then, or comes until then. So in
+// A job that waits at a horizon waits now, or is held now and becomes eligible until then, or arrives until then. So in
 // every future
 //
 //	waiting at h <= waiting now + eligible by h + arrived by h,
 //
-// in jobs and in requested work, and each quantile of the left side is at most the present plus the same quantile of
-// the arrivals. The correctors learn the two sides apart; bound and boundPoint enforce the inequality on what is
-// served.
+// in jobs and in requested work. Therefore each quantile of the left side is at most the present value plus the same
+// quantile of the arrivals. The correctors learn both sides separately. bound and boundPoint enforce the inequality on
+// the served values.
 
-// arrivalsOf returns the series of arrivals that bounds a series, false for a series that has no such bound.
+// arrivalsOf returns the series of arrivals that bounds a series. It returns false for a series without such a bound.
 func (s Series) arrivalsOf() (Series, bool) {
 	switch s {
 	case QueuedWork:
@@ -21,7 +21,7 @@ func (s Series) arrivalsOf() (Series, bool) {
 }
 
 // known returns the part of a series at a horizon that has been submitted already: the jobs that wait now, and the held
-// ones that become eligible until then.
+// jobs that become eligible until then.
 func (p *player) known(k, scope int, s Series) float64 {
 	x := p.initial[scope][s]
 	for i := range p.later {
@@ -38,7 +38,7 @@ func (p *player) known(k, scope int, s Series) float64 {
 	return x
 }
 
-// bound lowers the levels of one horizon and scope to what is possible, on the scale of each series.
+// bound lowers the quantiles of one horizon and scope to possible values, on the scale of each series.
 func (p *player) bound(k, scope int, rows *[seriesCount]row) {
 	for s := range seriesCount {
 		arrivals, ok := s.arrivalsOf()
@@ -53,8 +53,8 @@ func (p *player) bound(k, scope int, rows *[seriesCount]row) {
 	}
 }
 
-// boundPoint lowers the levels of a point to what is possible, in natural units: the scales' rounding is cut off, so
-// that the inequality holds exactly.
+// boundPoint lowers the quantiles of a point to possible values in natural units. It removes the rounding of the
+// scales, so that the inequality holds exactly.
 func (p *player) boundPoint(k, scope int, point *Point) {
 	for s := range seriesCount {
 		arrivals, ok := s.arrivalsOf()

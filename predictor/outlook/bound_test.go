@@ -13,8 +13,8 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// checkFutures checks every replica of a player: what waits at a horizon is at most what waits now, becomes eligible
-// until then, or comes.
+// checkFutures checks every replica of a player: at most those jobs wait at a horizon that wait now, become eligible
+// until then, or arrive.
 func checkFutures(t failer, p *player, courses []course) {
 	for i := range courses {
 		for k, h := range p.horizons {
@@ -34,8 +34,8 @@ func checkFutures(t failer, p *player, courses []course) {
 	}
 }
 
-// eligibleBy counts the jobs of a state that a queue (all for "*") has or gets until an instant, with their requested
-// work.
+// eligibleBy returns the number of jobs that a queue (all queues for "*") has or gets until an instant, and their
+// requested work.
 func eligibleBy(f *Forecaster, s *State, queue string, at float64) (jobs, work float64) {
 	for i := range s.Waiting {
 		if j := &s.Waiting[i]; (queue == "*" || j.Queue == queue) && j.Eligible <= at {
@@ -46,8 +46,8 @@ func eligibleBy(f *Forecaster, s *State, queue string, at float64) (jobs, work f
 	return jobs, work
 }
 
-// checkServed checks the forecast that is served: each level is at most the present and what becomes eligible plus that
-// level of the arrivals.
+// checkServed checks the served forecast: each level is at most the present value, plus what becomes eligible, plus
+// that level of the arrivals.
 func checkServed(t failer, f *Forecaster, s *State, fc *Forecast) {
 	for _, l := range append([]Future{fc.Cluster}, fc.Queues...) {
 		queue := l.Queue
@@ -72,7 +72,7 @@ func checkServed(t failer, f *Forecaster, s *State, fc *Forecast) {
 	}
 }
 
-// burst submits many jobs at once to a cluster's Forecaster and Picture: what follows such an hour is learnt from it.
+// burst submits many jobs at once to a cluster's Forecaster and Picture, which then learn what follows such an hour.
 func (c *cluster) burst(jobs int) {
 	for range jobs {
 		c.next++
@@ -83,9 +83,9 @@ func (c *cluster) burst(jobs int) {
 	}
 }
 
-// TestWaitingJobsCameFromSomewhere: for random states and seeds, after little learning and after hours in which
-// hundreds of jobs came at once, no simulated future and no served level has more waiting jobs, or more waiting work,
-// than there are and come.
+// TestWaitingJobsCameFromSomewhere proves that no simulated future and no served level has more waiting jobs, or more
+// waiting work, than exist and arrive. The states and seeds are random, after little learning and after hours in which
+// hundreds of jobs came at once.
 func TestWaitingJobsCameFromSomewhere(t *testing.T) {
 	for seed := range uint64(4) {
 		o := small()

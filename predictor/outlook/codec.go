@@ -15,19 +15,19 @@ import (
 // kind and version are those of the saved state.
 const kind, version = "outlook", 2
 
-// alive is a job that waits or runs, with its place in the ring.
+// alive is a job that waits or runs, with its index in the ring.
 type alive struct {
 	Job  Job
 	Slot int
 }
 
-// MarshalBinary saves everything learnt, what is awaited included: some 4 MB at first, and with the default options
-// some 35 MB in the end, most of it the rows that trees are trained on.
+// MarshalBinary saves the whole state, including pending outcomes: about 4 MB at first, up to 35 MB with the default
+// options, most of it rows for training trees.
 func (f *Forecaster) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, f.fields) }
 
-// Load returns the Forecaster that was saved: what it then learns and forecasts is what the saved one would, given the
-// same Options. The error is a *codec.Error, of codec.ErrConfig if it was saved under other horizons, another step or
-// other bounds; or it names the option that cannot be.
+// Load returns a saved Forecaster, which behaves like the saved one if Options are equal. The error is a *codec.Error,
+// of codec.ErrConfig if it was saved under other horizons, another step or other bounds; or it names the invalid
+// option.
 func Load(o Options, data []byte) (*Forecaster, error) {
 	f, err := New(o)
 	if err != nil {
@@ -39,7 +39,7 @@ func Load(o Options, data []byte) (*Forecaster, error) {
 	return f, nil
 }
 
-// fields passes all that is saved.
+// fields passes all saved state to the codec.
 func (f *Forecaster) fields(c *codec.Codec) {
 	o := &f.options
 	horizons, every, jobs, queues := o.Horizons, o.Every, o.Jobs, o.Queues
@@ -69,7 +69,7 @@ func (f *Forecaster) fields(c *codec.Codec) {
 	}
 }
 
-// anyArray passes numbers of which there are always as many, NaN and infinite ones too.
+// anyArray passes a fixed number of numbers, which may be NaN or infinite.
 func anyArray(c *codec.Codec, all []float64) {
 	for i := range all {
 		c.Any(&all[i])
@@ -187,7 +187,7 @@ func (s *stream) fields(c *codec.Codec) {
 	})
 }
 
-// restore checks what was read, and completes what follows from it.
+// restore checks the state that was read, and computes the derived fields.
 func (f *Forecaster) restore(live []alive) error {
 	s := &f.s
 	for _, check := range []func(*saved) error{f.checkJobs, f.checkQueues, f.checkLearnt, f.checkAwaited} {

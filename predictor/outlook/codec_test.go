@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSavedGoesOnAlike: a Forecaster that was saved and loaded learns and forecasts as the one that went on.
+// TestSavedGoesOnAlike proves that a Forecaster that was saved and loaded learns and forecasts like one that was not.
 func TestSavedGoesOnAlike(t *testing.T) {
 	c := newCluster(t, small(), 64, 14, 6)
 	c.observe(t, 16*day) // long enough for trees
@@ -58,8 +58,8 @@ func (s *savable) UnmarshalBinary(data []byte) error {
 	return err
 }
 
-// TestSpoiltBytesAreRefused: bytes that were cut or flipped, or saved by another version or under other options, are
-// refused, and the error says which.
+// TestSpoiltBytesAreRefused proves that bytes that were cut or flipped, or saved by another version or under other
+// options, are refused with an error that says which.
 func TestSpoiltBytesAreRefused(t *testing.T) {
 	c := newCluster(t, small(), 64, 8, 7)
 	c.observe(t, 2*day)
@@ -79,8 +79,8 @@ func TestSpoiltBytesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzLoad: whatever is written over a part of what was saved, under a right checksum, what is taken goes on observing
-// and forecasting without failing.
+// FuzzLoad overwrites a part of saved bytes with anything, under a right checksum. It proves that what is loaded can
+// observe and forecast without failing.
 func FuzzLoad(f *testing.F) {
 	o := small()
 	o.Jobs, o.Queues, o.Horizons = 250, 3, o.Horizons[:1]

@@ -13,22 +13,22 @@ import (
 // corrector learns the quantiles of one series at one horizon, for the cluster or for all queues together. Its experts
 // are
 //
-//   - the present value with the quantiles of how it changed before,
-//   - the replicas as they are,
+//   - the present value with the quantiles of its past changes,
+//   - the replicas without correction,
 //   - a linear quantile regression of the change on the features,
-//   - boosted trees of the change since now, and of the difference from the replicas' median (for the cluster's stocks
-//     alone),
+//   - boosted trees of the change since now, and of the difference from the replicas' median (only for the series of
+//     the cluster that are no arrivals).
 //
-// and are combined for each level by package blend. What comes close to the present value is set to it, where that was
-// better: load often does not move at all for an hour.
+// Package blend combines them for each level. A quantile close to the present value is set to it, if that was better in
+// the past: load often does not change at all for an hour.
 type corrector struct {
 	Dressed, Line *linear.Model
 	Trees         [2][]*boost.Model // by level; nil before the first training
 	Blend         *blend.Blend
 	Snap          [levels][snapCount]float64 // discounted loss of each snap
-	Rows          []lesson                   // to train trees on, in order of time; nil where there are none
-	Added         int                        // since the last training
-	Trained       int                        // rows of it
+	Rows          []lesson                   // training data of the trees, in order of time; nil if there is none
+	Added         int                        // number of rows added since the last training
+	Trained       int                        // number of rows in the last training
 }
 
 // lesson is a row of features with its outcome.
@@ -38,7 +38,7 @@ type lesson struct {
 	Y  float32
 }
 
-// The experts; the last two are the trees.
+// These are the experts. The last two are trees.
 const (
 	expertDressed = iota
 	expertReplicas
@@ -47,13 +47,14 @@ const (
 	experts = expertTrees + 2
 )
 
-// snap returns by what part of the width of the band a quantile may differ from the present value to be set to it.
-// Which is best is learnt: on KTH, CTC and SDSC-SP2 .05 was as good as any at an hour, and none at a day.
+// snap returns a share of the width of the band. A quantile that differs from the present value by at most this share
+// is set to it. The best share is learnt. On KTH, CTC and SDSC-SP2, 0.05 was as good as any at an hour, and 0 was best
+// at a day.
 func snap(i int) float64 { return [snapCount]float64{0, .025, .05, .1}[i] }
 
 const (
 	snapCount  = 4
-	snapMemory = 2000 // outcomes
+	snapMemory = 2000 // in outcomes
 )
 
 const (
@@ -74,8 +75,8 @@ func newCorrector() (*corrector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both begin with no change from the present, not with the first change seen, which may be that of a log that
-	// begins with an empty machine.
+	// Both begin with no change from the present value, not with the first observed change, which may come from a log
+	// that begins with an empty machine.
 	dressed.Learn(nil, 0)
 	unknown := make([]float64, featureCount)
 	for i := range unknown {
@@ -85,7 +86,8 @@ func newCorrector() (*corrector, error) {
 	return &corrector{Dressed: dressed, Line: line, Blend: b}, nil
 }
 
-// predict writes the experts' quantiles, expert k's of level l at l*experts+k, and returns their combination.
+// predict writes the experts' quantiles to out and returns their combination. The quantile of expert k at level l is at
+// l*experts+k. If the present value is unknown (NaN), only the replicas count, and the trees that are based on them.
 func (c *corrector) predict(x []float64, groups []string, out []float64) [levels]float64 {
 	now, mid := x[ownAt], x[ownAt+ownQuantiles+median]
 	var q [levels]float64
@@ -98,10 +100,11 @@ func (c *corrector) predict(x []float64, groups []string, out []float64) [levels
 			out[l*experts+k] = v
 		}
 	}
-	put(expertDressed, now, c.Dressed.Predict(nil, q[:]))
+	known := !math.IsNaN(now)
+	put(expertDressed, now, c.Dressed.Predict(nil, q[:]) && known)
 	copy(q[:], x[ownAt+ownQuantiles:])
 	put(expertReplicas, 0, !math.IsNaN(mid))
-	put(expertLine, now, c.Line.Predict(x, q[:]))
+	put(expertLine, now, c.Line.Predict(x, q[:]) && known)
 	row := boost.NewRow(x)
 	for k, base := range [2]float64{now, mid} {
 		for l, m := range c.Trees[k] {
@@ -115,11 +118,14 @@ func (c *corrector) predict(x []float64, groups []string, out []float64) [levels
 		for l := range raw {
 			raw[l] = now
 		}
+		if !known {
+			copy(raw[:], x[ownAt+ownQuantiles:])
+		}
 	}
 	return raw
 }
 
-// snapped sets what comes close to the present value to it.
+// snapped sets quantiles close to the present value to it.
 func (c *corrector) snapped(raw [levels]float64, now float64) [levels]float64 {
 	width := raw[levels-1] - raw[0]
 	for l := range raw {
@@ -133,16 +139,19 @@ func (c *corrector) snapped(raw [levels]float64, now float64) [levels]float64 {
 			raw[l] = now
 		}
 	}
-	slices.Sort(raw[:]) // levels snap apart
+	slices.Sort(raw[:]) // the levels snap separately and may cross
 	return raw
 }
 
-// learn learns from the outcome y of the prediction from x.
+// learn learns from the outcome y of the prediction for features x.
 func (c *corrector) learn(at float64, x, said []float64, raw [levels]float64, groups []string, y float64, rows bool) {
 	now := x[ownAt]
+	c.Blend.Learn(groups, said, y)
+	if math.IsNaN(now) { // the change is unknown
+		return
+	}
 	c.Dressed.Learn(nil, y-now)
 	c.Line.Learn(x, y-now)
-	c.Blend.Learn(groups, said, y)
 	width := raw[levels-1] - raw[0]
 	for l, p := range Levels() {
 		for i := range c.Snap[l] {
@@ -153,7 +162,7 @@ func (c *corrector) learn(at float64, x, said []float64, raw [levels]float64, gr
 			c.Snap[l][i] = c.Snap[l][i]*(1-1./snapMemory) + waittime.Pinball(p, q, y)
 		}
 	}
-	const between = hour - 1 // rows that are closer tell little more
+	const between = hour - 1 // rows that are closer in time add little information
 	if !rows || len(c.Rows) > 0 && at < c.Rows[len(c.Rows)-1].At+between {
 		return
 	}
@@ -168,7 +177,8 @@ func (c *corrector) learn(at float64, x, said []float64, raw [levels]float64, gr
 	c.Added++
 }
 
-// overdue returns by how much more the rows have grown than makes a training worth its while; 1 or more: it is.
+// overdue returns the growth of the rows since the last training, as a multiple of the growth that makes a training
+// worthwhile. From 1 on a training is due.
 func (c *corrector) overdue() float64 {
 	if len(c.Rows) < leastRows {
 		return 0
@@ -176,7 +186,7 @@ func (c *corrector) overdue() float64 {
 	return float64(c.Added) / min(max(leastRows/2, float64(c.Trained)/3), 1000)
 }
 
-// train trains the trees again.
+// train trains the trees.
 func (c *corrector) train(seed uint64) error {
 	var target [2][]float64
 	for i := range c.Rows {
@@ -189,7 +199,8 @@ func (c *corrector) train(seed uint64) error {
 			into[i] = float64(c.Rows[i].X[f])
 		}
 	}
-	// Small trees on few bins: rows of one log go together, so that there are far fewer of them than it seems.
+	// Small trees on few bins: the rows of one log are correlated, so that they contain much less information than
+	// their number suggests.
 	params := boost.Params{Trees: 80, Leaves: 8, Rate: .07, MinLeaf: 40, Bins: 64, RowShare: .5,
 		FeatureShare: .5, Seed: seed}
 	data, err := boost.NewDataFrom(featureCount, column, target[0], nil, params.Bins)
@@ -213,26 +224,26 @@ func (c *corrector) train(seed uint64) error {
 	return nil
 }
 
-// shift moves the outer levels of one scope's series at one horizon so that the band covers the share that it promises;
-// in units of the band's width.
+// shift moves the outer levels of one scope's series at one horizon, so that the band covers the promised share of
+// outcomes. It is in units of the band's width.
 type shift struct {
-	Low, High float64 // the band's ends are moved down and up by so much, before it is bounded
-	N         float64 // outcomes learnt
+	Low, High float64 // distances by which the band's ends are moved down and up, before bounding
+	N         float64 // number of outcomes learnt
 }
 
 const (
-	// shiftRate is the step of an outcome in the long run: .01, on all five levels, chased errors that last for days,
-	// and cost 7 % of the loss at a day on KTH-SP2. The first steps are five times that, and half of what is over after
-	// shiftFirst outcomes.
+	// shiftRate is the step of an outcome in the long run. A step of 0.01, on all five levels, followed errors that
+	// last for days, and increased the loss at a day by 7 % on KTH-SP2. The first step is five times shiftRate; the
+	// excess is halved after shiftFirst outcomes.
 	shiftRate  = .003
 	shiftFirst = 100
-	// shiftMost is the most that a level is moved by (a saturation as in Angelopoulos, Candes and Tibshirani, NeurIPS
-	// 2023, sec. 2.2).
+	// shiftMost is the maximum by which a level is moved (a saturation as in Angelopoulos, Candes and Tibshirani,
+	// NeurIPS 2023, section 2.2).
 	shiftMost = .5
 	leastWide = .01
 )
 
-// apply returns the quantiles as they are served: from 0, rising.
+// apply returns the quantiles as they are served: not negative, and rising.
 func (s *shift) apply(q [levels]float64) [levels]float64 {
 	width := q[levels-1] - q[0] + leastWide
 	q[0] -= shiftMost * math.Tanh(s.Low/shiftMost) * width
@@ -245,7 +256,7 @@ func (s *shift) apply(q [levels]float64) [levels]float64 {
 	return q
 }
 
-// learn learns from the outcome of quantiles that were served. An outcome at an end of the band is covered.
+// learn learns from the outcome of served quantiles. An outcome that equals an end of the band is covered.
 func (s *shift) learn(served [levels]float64, y float64) {
 	p := Levels()
 	rate := shiftRate * (1 + 4/(1+s.N/shiftFirst))
@@ -255,7 +266,7 @@ func (s *shift) learn(served [levels]float64, y float64) {
 	s.High += rate * (above - (1 - p[levels-1]))
 }
 
-// outside returns 1 and 0 for an outcome below the band, 0 and 1 for one above it, else 0 and 0.
+// outside returns (1, 0) for an outcome below the band, (0, 1) for one above it, and (0, 0) otherwise.
 func outside(q [levels]float64, y float64) (below, above float64) {
 	if y < q[0] {
 		below = 1

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// A row of features is what is known at the forecast: commonFeatures of the picture, then clockFeatures of the
-// horizon's instant, then ownFeatures of the series.
+// A row of features has commonFeatures of the picture, then clockFeatures of the horizon's instant, then ownFeatures of
+// the series. All are known at the time of the forecast.
 const (
 	commonFeatures = 18
 	clockFeatures  = 6
 	ownFeatures    = 10
-	// the present value; then last week's, the replicas' mean and share of nothing
+	// index of the present value; then follow last week's value, the replicas' mean, and the share of replicas with 0
 	ownAt        = commonFeatures + clockFeatures
-	ownQuantiles = 4 // the replicas' quantiles, after ownAt
+	ownQuantiles = 4 // index of the replicas' quantiles after ownAt
 	featureCount = commonFeatures + clockFeatures + ownFeatures
 )
 
-// common returns the features of the picture as a whole.
+// common returns the features of the whole picture.
 func (p *player) common() []float64 {
 	f, now := p.f, p.state.Now
 	v := p.initial[0]
@@ -37,8 +37,8 @@ func (p *player) common() []float64 {
 	return append(out, p.shape()...)
 }
 
-// shape describes the jobs: what runs by its limits and by its laws, the largest and the oldest that wait, and how many
-// users there are.
+// shape returns features of the jobs: the running work by limits and by laws, the largest and the oldest waiting job,
+// and the number of users.
 func (p *player) shape() []float64 {
 	now := p.state.Now
 	planned, expected, largest, oldest, first := 0., 0., 0., 0., 0.
@@ -68,27 +68,64 @@ func (p *player) shape() []float64 {
 	}
 }
 
-// clock returns the features of an instant: where it is in the day, by two harmonics, and in the week.
+// clock returns features of an instant: its place in the day, by two harmonics, and in the week.
 func (f *Forecaster) clock(at float64) []float64 {
 	t := f.options.Local(at)
 	d, w := 2*math.Pi*t/day, 2*math.Pi*t/week
 	return []float64{math.Sin(d), math.Cos(d), math.Sin(2 * d), math.Cos(2 * d), math.Sin(w), math.Cos(w)}
 }
 
-// now returns the value of a series at the instant on its scale: of arrivals, what came in the horizon before.
+// now returns the present value of a series on its scale. For arrivals this is the number that came in the last h
+// seconds, NaN if unknown.
 func (p *player) now(scope int, s Series, h float64) float64 {
 	if !s.arrives() {
 		return s.log(p.initial[scope][s], p.procs)
 	}
 	f := p.f
+	if f.reaches(p.state.Now - h) {
+		return s.log(p.came(scope, s, h), p.procs)
+	}
 	l, ok := sampleAt(f.s.Trail, p.state.Now-h, 2*f.options.Every)
 	if !ok {
-		return 0
+		return math.NaN()
 	}
 	return s.log(f.total(scope, s)-l.of(scope, s), p.procs)
 }
 
-// lastWeek returns the value of a series a week before the horizon's instant on its scale, NaN if it is not known.
+// reaches reports whether all jobs that came since an instant are still recorded.
+func (f *Forecaster) reaches(at float64) bool {
+	if len(f.s.Ring) == 0 {
+		return false
+	}
+	oldest := 0
+	if len(f.s.Ring) == f.options.Jobs {
+		oldest = f.s.Next
+	}
+	return f.s.Ring[oldest].Submit <= at
+}
+
+// came returns the arrivals in the last h seconds, as far as they are recorded, in natural units.
+func (p *player) came(scope int, s Series, h float64) float64 {
+	all, ok := p.past[h]
+	if !ok {
+		all = make([]total, len(p.f.s.Totals))
+		for i := range p.f.s.Ring {
+			if r := &p.f.s.Ring[i]; r.Submit > p.state.Now-h && r.Submit <= p.state.Now {
+				for _, at := range [2]int32{0, r.Queue} {
+					all[at].Jobs++
+					all[at].Work += float64(r.Procs) * r.Limit
+				}
+			}
+		}
+		p.past[h] = all
+	}
+	if s == ArrivedWork {
+		return all[scope].Work
+	}
+	return all[scope].Jobs
+}
+
+// lastWeek returns the value of a series a week before the horizon's instant on its scale, NaN if unknown.
 func (p *player) lastWeek(scope int, s Series, h float64) float64 {
 	f := p.f
 	at := p.state.Now + h - week
@@ -109,7 +146,7 @@ func (p *player) lastWeek(scope int, s Series, h float64) float64 {
 	return s.log(l.of(scope, s)-before.of(scope, s), p.procs)
 }
 
-// currentSample returns the load at present.
+// currentSample returns the present load.
 func (p *player) currentSample() loadSample {
 	l := loadSample{At: p.state.Now, Values: slices.Clone(p.initial)}
 	for scope := range l.Values {
@@ -136,8 +173,8 @@ func (p *player) simulated(courses []course, k, scope int, s Series, dst []float
 	return dst
 }
 
-// own returns the features of one series at one horizon, of the replicas' sorted values; the first are the present and
-// last week's.
+// own returns the features of one series at one horizon. The first two are the present value and last week's, the
+// others come from the sorted values of the replicas.
 func own(now, lastWeek float64, sorted []float64) []float64 {
 	mean, still := 0., 0.
 	for _, y := range sorted {

@@ -18,25 +18,25 @@ type Point struct {
 	// QueuedWork is in processor-seconds of requested work, QueueLength in jobs, Utilization a share of the whole
 	// cluster's processors.
 	QueuedWork, QueueLength, Utilization Quantiles
-	// JobsPerHour and WorkPerHour are what comes, on the average from the instant to the horizon; work in
-	// processor-seconds asked for.
+	// JobsPerHour and WorkPerHour are the mean arrivals from the instant to the horizon; work in requested
+	// processor-seconds.
 	JobsPerHour, WorkPerHour Quantiles
 }
 
 // Future is the load of the cluster or of one queue, now and to come.
 type Future struct {
 	Queue  string
-	Now    Point // the present, all quantiles equal; arrivals are those of the last hour
+	Now    Point // the present, all quantiles equal; arrivals are those of the last hour, as far as the log reaches
 	Points []Point
 }
 
-// Wait is the wait of a standard job that would be submitted at a horizon, as the replicas have it, if nobody comes
-// after it. It is not scored, and so not corrected: no log has the wait of a job that was never there.
+// Wait is the wait of a standard job submitted at a horizon, by the replicas, without later arrivals. It is neither
+// scored nor corrected, because a hypothetical job has no observed wait.
 type Wait struct {
 	Pool, Standard string
 	Procs          int
 	Limit, Horizon float64 // seconds
-	// Seconds are the quantiles; +Inf where it can never start, and 60 days for longer.
+	// Seconds are the quantiles; +Inf if it can never start; longer waits count as 60 days.
 	Seconds Quantiles
 }
 
@@ -49,13 +49,29 @@ type Forecast struct {
 	Waits    []Wait   // by pool, standard job and horizon
 }
 
-// Forecast forecasts the future of a State, at any instant; nothing is learnt. Equal histories and States give equal
+// Forecast forecasts the future of a State, at any instant, without learning. Equal histories and States give equal
 // forecasts. The error is a *StateError, or the context's.
 func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) {
+	out, _, err := f.ForecastFutures(ctx, s)
+	return out, err
+}
+
+// ForecastFutures is Forecast, and also returns the simulated futures behind the forecast.
+func (f *Forecaster) ForecastFutures(ctx context.Context, s *State) (*Forecast, *Futures, error) {
 	p, err := f.newPlayer(s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	out, err := f.forecast(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out, p.futures(), nil
+}
+
+// forecast forecasts the future of the player's state.
+func (f *Forecaster) forecast(ctx context.Context, p *player) (*Forecast, error) {
+	s := p.state
 	courses, err := p.play(ctx, f.options.Replicas, f.options.Probes, f.model())
 	if err != nil {
 		return nil, err
@@ -106,8 +122,8 @@ func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) 
 	return out, nil
 }
 
-// grow lets no quantile of what has come by a later horizon be less than by an earlier one: the corrections of the
-// horizons are learnt apart, and some from little.
+// grow makes the quantiles of arrivals non-decreasing over the horizons. That is needed because the corrections of the
+// horizons are learnt separately, some from few outcomes.
 func grow(points []Point) {
 	for _, series := range []Series{ArrivedJobs, ArrivedWork} {
 		var before Quantiles
@@ -128,13 +144,13 @@ func (p *Point) of(s Series) *Quantiles {
 // Of returns the quantiles of a series; arrivals per hour.
 func (p *Point) Of(s Series) Quantiles { return *p.of(min(max(s, 0), seriesCount-1)) }
 
-// present is a scope as it is.
+// present returns the present values of a scope.
 func (p *player) present(scope int) Point {
 	var out Point
 	for s := range seriesCount {
 		v := p.initial[scope][s]
 		if s.arrives() {
-			v = s.unlog(p.now(scope, s, hour), p.procs)
+			v = p.came(scope, s, hour)
 		}
 		for l := range out.of(s) {
 			out.of(s)[l] = v
@@ -143,7 +159,7 @@ func (p *player) present(scope int) Point {
 	return out
 }
 
-// waits turns the replicas' waits of standard jobs into quantiles.
+// waits returns quantiles of the standard jobs' waits in the replicas.
 func (p *player) waits(courses []course) []Wait {
 	var out []Wait
 	per := len(p.f.options.Standards)
@@ -181,15 +197,15 @@ type Growth struct {
 	JobsPerWeek Quantiles
 }
 
-// Saturation reports whether the queue grows without bound if jobs go on coming as they do.
+// Saturation reports whether the queue would grow without bound if jobs kept arriving as at present.
 type Saturation struct {
-	Growth                   // of the cluster
+	Growth                   // growth of the cluster
 	Queues map[string]Growth // by name; the queues that are not told apart are ""
-	// Replicas were played for so many weeks; 0 where no model of arrivals is known yet.
+	// Replicas were simulated for Weeks weeks; 0 if there is no model of arrivals yet.
 	Replicas, Weeks int
 }
 
-// Of returns the growth of a queue, of the cluster where queue is empty; false where it is not known.
+// Of returns the growth of a queue, of the cluster if queue is empty; false if unknown.
 func (s *Saturation) Of(queue string) (Growth, bool) {
 	if queue == "" || s.Replicas == 0 {
 		return s.Growth, s.Replicas > 0
@@ -204,11 +220,11 @@ const LeastSaturationWeeks = 5
 const (
 	saturationReplicas = 20
 	saturationWeeks    = 12
-	saturationJobs     = 20_000 // of a replica
+	saturationJobs     = 20_000 // maximum number of jobs in a replica
 )
 
-// Saturation plays a State forward for 12 weeks, or fewer where more than 20,000 jobs would come in them, but at least
-// LeastSaturationWeeks, with the users and jobs of late.
+// Saturation simulates a State for 12 weeks, or fewer if more than 20,000 jobs would arrive, but at least
+// LeastSaturationWeeks, with recent users and jobs.
 func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, error) {
 	p, err := f.newPlayer(s)
 	if err != nil {

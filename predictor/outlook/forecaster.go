@@ -9,34 +9,35 @@ type Forecaster struct {
 	options Options
 	laws    *residual.Model
 	s       saved
-	live    map[uint64]int // place in the ring by ID of a job that waits or runs
-	jobs    map[uint64]Job // likewise
+	live    map[uint64]int // by ID of a waiting or running job: index in the ring
+	jobs    map[uint64]Job // by the same ID
 	scopes  map[string]int
-	streams [arrivalModels]*stream // nil where none could be fitted
+	streams [arrivalModels]*stream // nil if none could be fitted
 }
 
-// saved is what outlives the process, beside the residual model and the jobs that live.
+// saved is the saved state, except the residual model and the live jobs.
 type saved struct {
 	Ring       []record
 	Next       int
-	Queues     []string // by scope from 1; the first is "", those that are not told apart
+	Queues     []string // names by scope from 1; the first is "", for queues that are not distinguished
 	Totals     []total  // by scope
 	Trail      []loadSample
 	Refitted   float64
-	Model      int                 // of arrivals, as chosen
-	Models     [arrivalModels]mean // their losses
+	Model      int                 // index of the chosen model of arrivals
+	Models     [arrivalModels]mean // losses of the models
 	Correctors [2][]*corrector     // by class, horizon and series
 	Shifts     [][]shift           // by scope, horizon and series
 	Scores     [2][]scoreSums      // by class, horizon and series
 	Awaited    [][]awaited         // by horizon, in order of time
 }
 
-// New returns a Forecaster that knows nothing. The error names the option that cannot be.
+// New returns a new Forecaster. The error names the invalid option.
 func New(o Options) (*Forecaster, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
-	f := &Forecaster{options: o, laws: residual.New(residual.Config{}), live: map[uint64]int{}, jobs: map[uint64]Job{},
+	laws := residual.New(residual.Config{Users: o.Users})
+	f := &Forecaster{options: o, laws: laws, live: map[uint64]int{}, jobs: map[uint64]Job{},
 		scopes: map[string]int{}}
 	f.s.Totals = []total{{}}
 	f.addQueue("")

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// listener is told what happens.
+// listener is a receiver of what happens to jobs.
 type listener interface {
 	Submitted(Job)
 	Started(uint64, float64)
@@ -18,7 +18,7 @@ type listener interface {
 	Lost(uint64)
 }
 
-// chorus tells several.
+// chorus passes everything on to several listeners.
 type chorus []listener
 
 func (c chorus) each(f func(listener)) {
@@ -32,9 +32,9 @@ func (c chorus) Ended(id uint64, at float64)   { c.each(func(l listener) { l.End
 func (c chorus) Gone(id uint64)                { c.each(func(l listener) { l.Gone(id) }) }
 func (c chorus) Lost(id uint64)                { c.each(func(l listener) { l.Lost(id) }) }
 
-// cluster is a made-up machine with one queue for short jobs and one for long ones, whose jobs come by a Poisson
-// process: it is the same at every hour, so that bands can be checked without waiting for a trace. It tells a
-// Forecaster and a Picture what happens.
+// cluster is an invented machine with one queue for short jobs and one for long ones. Jobs come by a Poisson process
+// with the same rate at every hour, so that bands can be checked without a long trace. It reports all events to a
+// Forecaster and a Picture.
 type cluster struct {
 	procs   int
 	perHour float64
@@ -64,8 +64,8 @@ func newCluster(t testing.TB, o Options, procs int, perHour float64, seed uint64
 	return c
 }
 
-// arrive draws the next job: 1 to 16 processors, a lognormal runtime of some 20 minutes in the median, a limit of up to
-// four times that.
+// arrive draws the next job: 1 to 16 processors, a lognormal runtime with a median of about 20 minutes, and a limit of
+// up to four times the runtime.
 func (c *cluster) arrive() (simulator.Job, bool) {
 	c.at += c.rng.ExpFloat64() * hour / c.perHour
 	c.next++

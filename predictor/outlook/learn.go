@@ -7,19 +7,19 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// record is what is kept of a job for the models of arrivals. Runtime is negative while it is not known, and 0 of a job
-// that never ran.
+// record is the data of a job that the models of arrivals need. Runtime is negative while it is unknown, and 0 for a
+// job that never ran.
 type record struct {
 	ID            uint64
 	User          int64
-	Queue         int32 // scope, from 1
+	Queue         int32 // number of the scope, from 1
 	Procs         int32
 	Submit        float64
-	Limit         float64 // the time limit, or what is taken for it
+	Limit         float64 // the time limit, or its replacement
 	Runtime, Wait float64
 }
 
-// total is the jobs, and their requested work in processor-seconds, that have come so far.
+// total is the number of jobs that have come so far, and their requested work in processor-seconds.
 type total struct{ Jobs, Work float64 }
 
 // Submitted records a job that joins a queue, at its Submit. Invalid jobs (no processors, no instant) are left out.
@@ -41,7 +41,7 @@ func (f *Forecaster) Submitted(j Job) {
 	f.jobs[j.ID] = j
 }
 
-// keep puts a record into the ring, and forgets the oldest.
+// keep adds a record to the ring, and drops the oldest.
 func (f *Forecaster) keep(r record) {
 	if len(f.s.Ring) < f.options.Jobs {
 		f.s.Ring = append(f.s.Ring, r)
@@ -90,7 +90,7 @@ func (f *Forecaster) Gone(id uint64) {
 	}
 }
 
-// Lost records that a job is not there any more, and nobody saw its end.
+// Lost records that a job is gone without an observed end.
 func (f *Forecaster) Lost(id uint64) {
 	if _, ok := f.live[id]; ok {
 		f.laws.Lost(int64(id))
@@ -103,8 +103,7 @@ func (f *Forecaster) forget(id uint64) {
 	delete(f.jobs, id)
 }
 
-// plan returns the seconds that a job counts with in queued work: its limit, or what it is expected to run if it has
-// none.
+// plan returns the seconds with which a job counts in waiting work: its limit, or its expected runtime if it has none.
 func (f *Forecaster) plan(j *Job, at float64) float64 {
 	if j.Limit > 0 {
 		return j.Limit
@@ -116,7 +115,8 @@ func (f *Forecaster) plan(j *Job, at float64) float64 {
 	return meanOf(law)
 }
 
-// meanOf returns the mean lifetime of a law, of its quantiles at the middles of 20 equal parts; at least a second.
+// meanOf returns an approximate mean lifetime of a law, at least a second. It averages the quantiles at the middles of
+// 20 equal parts.
 func meanOf(law *residual.Law) float64 {
 	const parts = 20
 	sum := 0.
@@ -126,7 +126,7 @@ func meanOf(law *residual.Law) float64 {
 	return max(1, sum/parts)
 }
 
-// scope returns the number of a queue's scope: 0 is the cluster, 1 the queues that share one.
+// scope returns the number of a queue's scope. 0 is the cluster; 1 is shared by the queues that are not distinguished.
 func (f *Forecaster) scope(queue string) int {
 	if i, ok := f.scopes[queue]; ok {
 		return i
@@ -146,6 +146,6 @@ func (f *Forecaster) addQueue(queue string) {
 
 func hashOf(user string) int64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(user)) // never fails
+	_, _ = h.Write([]byte(user)) // never returns an error
 	return int64(h.Sum64() >> 1)
 }

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Knows reports whether a job waits or runs, as far as the Forecaster knows.
+// Knows reports whether a job waits or runs in the Forecaster's state.
 func (f *Forecaster) Knows(id uint64) bool {
 	_, ok := f.live[id]
 	return ok
 }
 
-// Runs reports whether a job has started and not ended, as far as the Forecaster knows.
+// Runs reports whether a job runs in the Forecaster's state.
 func (f *Forecaster) Runs(id uint64) bool {
 	i, ok := f.live[id]
 	return ok && f.s.Ring[i].Wait >= 0
@@ -28,9 +28,9 @@ func (f *Forecaster) Live() []uint64 {
 	return out
 }
 
-// Updated records that a job that waits or runs asks for something else than was known: its Queue, User, App, Procs and
-// Limit count. Unknown jobs, and numbers that make no sense, are ignored. What has come in stays counted as it came: a
-// total that falls would be no arrival.
+// Updated records a changed request of a waiting or running job: its Queue, User, App, Procs and Limit. Unknown jobs
+// and invalid numbers are ignored. Counted arrivals are not corrected, because a decreasing total would not be a number
+// of arrivals.
 func (f *Forecaster) Updated(j Job) {
 	i, ok := f.live[j.ID]
 	if !ok || j.Procs < 1 || j.Procs > math.MaxInt32/2 || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
@@ -54,7 +54,7 @@ func (f *Forecaster) SetReplicas(replicas, lessons, probes int) error {
 	return nil
 }
 
-// Outcomes returns, by horizon, the outcomes of the cluster's queued work that are kept to learn from: at most one an
+// Outcomes returns, by horizon, the outcomes of the cluster's queued work that are kept for learning: at most one an
 // hour, 0 before any.
 func (f *Forecaster) Outcomes() []int {
 	out := make([]int, len(f.options.Horizons))

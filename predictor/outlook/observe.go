@@ -9,27 +9,27 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// awaited is what was forecast for one horizon at one instant, until its outcome is seen.
+// awaited is a forecast for one horizon at one instant whose outcome is not known yet.
 type awaited struct {
 	At, Due float64
 	Procs   float64
-	Shared  []float64 // features that all scopes and series have in common
-	Totals  []total   // by scope, at the forecast
+	Shared  []float64 // features that all scopes and series share
+	Totals  []total   // by scope: totals at the time of the forecast
 	Rows    []row     // by scope and series
-	// each model's forecast of jobs and work; NaN if there is none
+	// Models has each model's quantiles of arriving jobs and work; NaN if there are none.
 	Models [arrivalModels][2][levels]float64
 }
 
-// row is the forecast of one scope's series.
+// row is the forecast of one series of a scope.
 type row struct {
 	Own         [ownFeatures]float64
-	Said        []float32 // the experts
+	Said        []float32 // quantiles of the experts
 	Raw, Served [levels]float64
 }
 
-// Observe learns from the State at an instant: what was forecast for it is scored and learnt from, and new forecasts
-// are made to learn from later. It is to be called every Options.Every seconds, after the events before the instant.
-// The error is a *StateError, or the context's.
+// Observe learns from the State at an instant: it scores the earlier forecasts for this instant, learns from them, and
+// makes new forecasts for later learning. It must be called every Options.Every seconds, after the events before the
+// instant. The error is a *StateError, or the context's.
 func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 	if n := len(f.s.Trail); n > 0 && s.Now < f.s.Trail[n-1].At+f.options.Every/2 {
 		return nil
@@ -50,13 +50,14 @@ func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 		return err
 	}
 	f.s.Trail = append(f.s.Trail, p.currentSample())
-	if first := f.s.Trail[0].At; first < s.Now-trailLength-day/4 { // not at every sample: the rest is moved
+	if first := f.s.Trail[0].At; first < s.Now-trailLength-day/4 { // not at every sample: moving is expensive
 		f.s.Trail = slices.DeleteFunc(f.s.Trail, func(l loadSample) bool { return l.At < s.Now-trailLength })
 	}
 	return f.trainOne()
 }
 
-// trainOne trains the trees of the corrector that has waited longest, so that no single call of Observe takes long.
+// trainOne trains the trees of the corrector that has waited longest. It trains only one, so that no call of Observe
+// takes long.
 func (f *Forecaster) trainOne() error {
 	var most *corrector
 	seed := f.options.Seed
@@ -71,7 +72,7 @@ func (f *Forecaster) trainOne() error {
 	return most.train(seed)
 }
 
-// class is 0 for the cluster, 1 for a queue: whose correctors it has.
+// class returns which correctors a scope uses: 0 for the cluster, 1 for a queue.
 func class(scope int) int { return min(scope, 1) }
 
 func (f *Forecaster) corrector(scope, k int, s Series) *corrector {
@@ -85,7 +86,7 @@ func (f *Forecaster) groups(scope int) []string {
 	return f.s.Queues[scope-1 : scope]
 }
 
-// settle learns from the forecasts whose time has come.
+// settle learns from the forecasts whose horizon has been reached.
 func (f *Forecaster) settle(p *player) {
 	now := p.state.Now
 	slack := f.options.Every / 2
@@ -135,17 +136,18 @@ func (f *Forecaster) outcome(a *awaited, k int, p *player) {
 	f.choose()
 }
 
-// modelMemory is over how many losses the models of arrivals are compared: some 300 forecasts.
+// modelMemory is the number of losses over which the models of arrivals are compared. It corresponds to about 300
+// forecasts.
 const modelMemory = 3000
 
-// choose chooses the model of arrivals; another must be better by a hundredth.
+// choose chooses the model of arrivals. It changes only to a model whose loss is lower by at least 1 %.
 func (f *Forecaster) choose() {
 	if other := 1 - f.s.Model; f.s.Models[other].N > 0 && f.s.Models[other].Mean < .99*f.s.Models[f.s.Model].Mean {
 		f.s.Model = other
 	}
 }
 
-// fact is what has become of a series, on its scale, as of the forecast's machine.
+// fact returns the outcome of a series on its scale, for the machine at the time of the forecast.
 func (p *player) fact(a *awaited, scope int, s Series) float64 {
 	if !s.arrives() {
 		return s.log(p.initial[scope][s], a.Procs)
@@ -161,7 +163,7 @@ func (p *player) fact(a *awaited, scope int, s Series) float64 {
 	return s.log(now.Jobs-was.Jobs, a.Procs)
 }
 
-// due reports which horizons get a lesson now: not more often than 48 times in a horizon.
+// due returns which horizons get a lesson now. A horizon gets at most 48 lessons in its own length.
 func (f *Forecaster) due(now float64) (last int) {
 	last = -1
 	for k, h := range f.options.Horizons {
@@ -210,7 +212,7 @@ func (p *player) rows(courses []course, k int, shared []float64, tell func(scope
 	var sorted []float64
 	for scope := range p.initial {
 		var rows [seriesCount]row
-		if scope != 1 || p.f.s.Totals[1].Jobs > 0 { // else every queue is told apart
+		if scope != 1 || p.f.s.Totals[1].Jobs > 0 { // skips scope 1 if all queues are distinguished
 			for s := range seriesCount {
 				sorted = p.simulated(courses, k, scope, s, sorted)
 				rows[s] = p.row(k, scope, s, x, sorted)
@@ -223,8 +225,8 @@ func (p *player) rows(courses []course, k int, shared []float64, tell func(scope
 	}
 }
 
-// row returns the forecast of one series of a scope from the sorted values of its replicas. x holds the shared
-// features; row writes the others.
+// row returns the forecast of one series of a scope from the sorted values of its replicas. x has the shared features;
+// row writes the others.
 func (p *player) row(k, scope int, s Series, x, sorted []float64) row {
 	f, h := p.f, p.horizons[k]
 	said := make([]float64, levels*experts)
@@ -244,7 +246,7 @@ func (p *player) row(k, scope int, s Series, x, sorted []float64) row {
 	return r
 }
 
-// model is the model of arrivals in use: the chosen one, or the one there is.
+// model returns the model of arrivals to use: the chosen one if it could be fitted, otherwise the other.
 func (f *Forecaster) model() int {
 	if f.streams[f.s.Model] == nil {
 		return 1 - f.s.Model
@@ -252,7 +254,7 @@ func (f *Forecaster) model() int {
 	return f.s.Model
 }
 
-// arrivalQuantiles returns the forecasts of the models of arrivals by horizon.
+// arrivalQuantiles returns the quantiles of all models of arrivals by horizon.
 func (f *Forecaster) arrivalQuantiles(p *player) [][arrivalModels][2][levels]float64 {
 	out := make([][arrivalModels][2][levels]float64, len(p.horizons))
 	for m, s := range f.streams {

@@ -29,7 +29,7 @@ func Horizons() []float64 {
 // Standard is a job whose wait is forecast at every horizon.
 type Standard struct {
 	Name string
-	// Procs is its size; if 0 it is Share, in (0, 1], of the processors of the pool that it is asked of, at least 1.
+	// Procs is its size; if 0 it is Share, in (0, 1], of the processors of its pool, at least 1.
 	Procs int
 	Share float64
 	// Limit is its time limit in seconds.
@@ -51,26 +51,30 @@ type Options struct {
 	Horizons []float64
 	// Standards are the jobs whose waits are forecast, Standards() by default; an empty list that is not nil is none.
 	Standards []Standard
-	// Every is how many seconds lie between two calls of Observe, 900 by default. One that comes sooner than half of it
-	// after the last only counts as a look.
+	// Every is the number of seconds between two calls of Observe, 900 by default. A call less than half of that after
+	// the last one is only recorded.
 	Every float64
 	// Replicas are simulated for a forecast, 64 by default; Lessons for each Observe, 24 by default; Probes are those
 	// of a forecast in which standard jobs are submitted, 16 by default.
 	Replicas, Lessons, Probes int
 	// Workers is on how many goroutines, 1 by default. It changes no result.
 	Workers int
-	// Seed is where chance starts: equal input gives equal output.
+	// Seed is the seed of the random numbers: equal input gives equal output.
 	Seed uint64
-	// Jobs is how many of the latest jobs the arrivals are modelled on, 40,000 by default; Weeks how far back they go,
-	// 26 by default.
+	// Jobs is the maximum number of latest jobs behind the model of arrivals, 40,000 by default; Weeks is their maximum
+	// age, 26 by default.
 	Jobs  int
 	Weeks float64
 	// Refit is the seconds between two fits of the arrivals, a day by default.
 	Refit float64
 	// Queues bounds the queues that have a scope of their own, 64 by default; later ones share one, as queue "".
 	Queues int
+	// Users is of how many users and queues the lifetimes are remembered, and ForgetAfter after how many seconds
+	// without a job they are forgotten: 8192 and never by default. They are not saved.
+	Users       int
+	ForgetAfter float64
 	// Local returns the time on the wall clock in seconds since a Monday's midnight (hypergamma.LocalSeconds), of which
-	// only the time of day and of the week matters; nil takes the instants themselves. It is not saved.
+	// only the time of day and of the week matters; nil means that instants are used directly. It is not saved.
 	Local func(at float64) float64
 }
 

@@ -32,8 +32,8 @@ func check(t interface{ Errorf(string, ...any) }, fc *Forecast) {
 	}
 }
 
-// TestQuantilesRiseFromZero: whatever the state, quantiles never cross and are never negative, and equal states have
-// equal forecasts.
+// TestQuantilesRiseFromZero proves that for any state quantiles never cross and are never negative, and that equal
+// states have equal forecasts.
 func TestQuantilesRiseFromZero(t *testing.T) {
 	c := newCluster(t, small(), 64, 8, 1)
 	c.observe(t, 8*day)
@@ -72,7 +72,7 @@ func TestQuantilesRiseFromZero(t *testing.T) {
 	})
 }
 
-// TestWorkersChangeNothing: on how many goroutines replicas are played does not change a forecast.
+// TestWorkersChangeNothing proves that the number of goroutines that play replicas does not change a forecast.
 func TestWorkersChangeNothing(t *testing.T) {
 	var all []*Forecast
 	for _, workers := range []int{1, 3} {
@@ -86,7 +86,8 @@ func TestWorkersChangeNothing(t *testing.T) {
 	}
 }
 
-// TestBandsOfASteadyMachineCover: where jobs come by a steady Poisson process, the band of queued work covers 90 %.
+// TestBandsOfASteadyMachineCover proves that for jobs that come by a steady Poisson process the band of queued work
+// covers 90 %.
 func TestBandsOfASteadyMachineCover(t *testing.T) {
 	o := small()
 	o.Standards = []Standard{}
@@ -103,12 +104,12 @@ func TestBandsOfASteadyMachineCover(t *testing.T) {
 		if n < 650 || s.N >= scoreMemory {
 			t.Fatalf("%v: %v outcomes", s.Series, n)
 		}
-		// Some 670 outcomes, those at 6 h in about a sixth as many groups of their own: three deviations are .035 and
-		// .085.
+		// Of the about 670 outcomes, those at 6 h form about a sixth as many independent groups: three deviations are
+		// .035 and .085.
 		slack := map[float64]float64{hour: .035, 6 * hour: .085}[s.Horizon]
 		low := .1 - slack
-		// some 14 jobs an hour: the whole numbers at the band's ends, of which each has several hundredths, count as
-		// covered
+		// With about 14 jobs per hour the whole numbers at the band's ends, each with several hundredths of
+		// probability, count as covered.
 		if s.Series == ArrivedJobs {
 			low = .02
 		}
@@ -122,8 +123,8 @@ func TestBandsOfASteadyMachineCover(t *testing.T) {
 	}
 }
 
-// TestFutureDoesNotLeak: a trace whose future is altered, runtimes of the jobs that run included, has the same
-// forecast.
+// TestFutureDoesNotLeak proves that a change of a trace's future, including the remaining runtimes of running jobs,
+// does not change the forecast.
 func TestFutureDoesNotLeak(t *testing.T) {
 	const at = 12*day + .5
 	var all []*Forecast
@@ -180,8 +181,8 @@ func TestFutureDoesNotLeak(t *testing.T) {
 	}
 }
 
-// TestBlockedJobsWait: a job that the scheduler has left waiting though there is room for it is not thought to start at
-// once.
+// TestBlockedJobsWait proves that a job that the scheduler has left waiting although there is room is not expected to
+// start at once.
 func TestBlockedJobsWait(t *testing.T) {
 	c := newCluster(t, small(), 64, 8, 1)
 	c.observe(t, 3*day)
@@ -201,13 +202,13 @@ func TestBlockedJobsWait(t *testing.T) {
 			waits++
 		}
 	}
-	if waits < 160 { // after an hour it still waits with the probability 24/25, in front of others or not
+	if waits < 160 { // after an hour it still waits with probability 24/25, whether it is ahead of others or not
 		t.Errorf("it waits after an hour in %d of 200 replicas", waits)
 	}
 }
 
-// TestSaturationTellsLoads: Zakay's test finds a machine saturated that gets twice the work it can do, and not one that
-// gets half.
+// TestSaturationTellsLoads proves that Zakay's test finds a machine saturated that gets twice the work that it can do,
+// and not one that gets half.
 func TestSaturationTellsLoads(t *testing.T) {
 	for _, x := range []struct {
 		perHour  float64
@@ -225,8 +226,8 @@ func TestSaturationTellsLoads(t *testing.T) {
 	}
 }
 
-// TestStandardJobsWaitLonger: a quarter of the machine waits at least as long as one processor, in the mean over a busy
-// machine.
+// TestStandardJobsWaitLonger proves that a job on a quarter of the machine waits at least as long as one on one
+// processor, in the mean over a busy machine.
 func TestStandardJobsWaitLonger(t *testing.T) {
 	o := small()
 	o.Probes = 16
@@ -241,7 +242,7 @@ func TestStandardJobsWaitLonger(t *testing.T) {
 	}
 }
 
-// TestBadStatesAreNamed: a state or an option that cannot be is refused with its name.
+// TestBadStatesAreNamed proves that an impossible state or option is refused with its name.
 func TestBadStatesAreNamed(t *testing.T) {
 	f, err := New(Options{})
 	if err != nil {
@@ -271,7 +272,8 @@ func TestBadStatesAreNamed(t *testing.T) {
 	}
 }
 
-// TestHeldJobsDoNotCompete: a held job is in no sum, one that becomes eligible counts from then on.
+// TestHeldJobsDoNotCompete proves that a held job counts in no sum, and that a job that becomes eligible counts from
+// then on.
 func TestHeldJobsDoNotCompete(t *testing.T) {
 	f, err := New(small())
 	if err != nil {
@@ -307,8 +309,8 @@ func TestHeldJobsDoNotCompete(t *testing.T) {
 	}
 }
 
-// TestMemoryIsBounded: jobs that are never seen to end, queues without number and forecasts whose time goes by leave no
-// more behind than the options allow.
+// TestMemoryIsBounded proves that jobs without a reported end, ever more queues, and forecasts whose time passes leave
+// no more behind than the options allow.
 func TestMemoryIsBounded(t *testing.T) {
 	o := small()
 	o.Jobs, o.Queues = 500, 4
@@ -347,8 +349,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestLimitsMakeWork: queued work is procs times the limit, and without one procs times the mean runtime by the law at
-// the submit, as long as the job waits.
+// TestLimitsMakeWork proves that queued work is the processors times the limit. Without a limit it is the processors
+// times the mean runtime by the law at the submission, as long as the job waits.
 func TestLimitsMakeWork(t *testing.T) {
 	f, err := New(small())
 	if err != nil {
@@ -380,7 +382,7 @@ func TestLimitsMakeWork(t *testing.T) {
 	if !(first > 2*200 && first < 2*500) {
 		t.Errorf("2 processors of a user whose jobs ran for 300 s are %v", first)
 	}
-	for i := range 50 { // what is learnt later does not change what it counts with
+	for i := range 50 { // what is learnt later does not change the work of this job
 		id := uint64(2000 + i)
 		f.Submitted(Job{ID: id, Queue: "q", User: "u", Procs: 2, Submit: 600})
 		f.Started(id, 600)
@@ -388,5 +390,48 @@ func TestLimitsMakeWork(t *testing.T) {
 	}
 	if got := work(); got != first {
 		t.Errorf("its work went from %v to %v while it waited", first, got)
+	}
+}
+
+// TestArrivalsAreKnownBetweenSamples proves that a forecaster knows what came between two States, and does not take
+// rare States for an empty time. While a history is read the State comes only every six hours, which may be more seldom
+// than its shortest horizon. 80 jobs an hour come, and they continue to come in the forecast.
+func TestArrivalsAreKnownBetweenSamples(t *testing.T) {
+	o := Options{Horizons: []float64{hour, 3 * hour, 6 * hour, 12 * hour, day}, Replicas: 16, Lessons: 6, Probes: 1,
+		Seed: 3}
+	c := newCluster(t, o, 256, 80, 1)
+	for at := 6 * hour; at <= 3*day; at += 6 * hour {
+		s := c.to(t, at)
+		if err := c.f.Observe(t.Context(), &s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, later := range []float64{10 * minute, 100 * minute} {
+		fc := forecast(t, c.f, c.to(t, 3*day+later))
+		if fc.Arrivals == "" {
+			t.Fatal("no model of arrivals")
+		}
+		if n := fc.Cluster.Now.JobsPerHour[median]; n < 55 || n > 105 {
+			t.Errorf("%v s later %.0f jobs are said to have come in the last hour", later, n)
+		}
+		for _, p := range fc.Cluster.Points {
+			if q := p.JobsPerHour; q[median] < 55 || q[median] > 105 {
+				t.Errorf("%v s later, %v h ahead: %v jobs an hour", later, p.Horizon/hour, q)
+			}
+		}
+	}
+}
+
+// TestArrivalsOfAYoungLog proves the arrivals for a horizon that is longer than the log, for which no equally long past
+// is known. This is no reason to expect no jobs: the replicas give the number.
+func TestArrivalsOfAYoungLog(t *testing.T) {
+	o := Options{Replicas: 16, Lessons: 6, Probes: 1, Seed: 3}
+	c := newCluster(t, o, 256, 80, 1)
+	fc := forecast(t, c.f, c.observe(t, 50*hour))
+	check(t, fc)
+	for _, p := range fc.Cluster.Points {
+		if q := p.JobsPerHour; q[median] < 55 || q[median] > 105 {
+			t.Errorf("%v h ahead: %v jobs an hour", p.Horizon/hour, q)
+		}
 	}
 }

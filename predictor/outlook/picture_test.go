@@ -2,7 +2,7 @@ package outlook
 
 import "slices"
 
-// Picture folds what happens to jobs into States, for a caller that has no picture of its own. It is not safe for
+// Picture turns what happens to jobs into States, for a caller without a picture of its own. It is not safe for
 // concurrent use.
 type Picture struct {
 	Pools   []Pool
@@ -17,7 +17,7 @@ func NewPicture(pools ...Pool) *Picture {
 	return &Picture{Pools: pools, running: map[uint64]*Job{}, waiting: map[uint64]*Job{}, order: map[uint64]int{}}
 }
 
-// Submitted tells of a new job; an ID that is known is replaced.
+// Submitted records a new job. It replaces a job with the same ID.
 func (p *Picture) Submitted(j Job) {
 	p.Gone(j.ID)
 	p.seq++
@@ -40,7 +40,7 @@ func (p *Picture) Gone(id uint64) {
 	delete(p.order, id)
 }
 
-// State returns the picture at an instant: waiting jobs in the order of submission.
+// State returns the picture at an instant, with the waiting jobs in the order of submission.
 func (p *Picture) State(now float64) State {
 	s := State{Now: now, Pools: p.Pools}
 	list := func(from map[uint64]*Job) []Job {

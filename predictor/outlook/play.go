@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Series is what is forecast.
+// Series is a forecast quantity.
 type Series int
 
 // The series. Work is requested work in processor-seconds; arrivals are those from the instant of the forecast to the
@@ -28,38 +28,40 @@ func (s Series) String() string {
 		"arrived_work"}[min(max(s, 0), seriesCount-1)]
 }
 
-// values are one scope's series at an instant, in natural units.
+// values are the values of one scope's series at an instant, in natural units.
 type values [seriesCount]float64
 
-// player is what is played of one State.
+// player simulates the future of one State.
 type player struct {
 	f         *Forecaster
 	state     *State
-	procs     float64 // of all pools
+	procs     float64 // processors of all pools
 	base      *simulator.Simulator
 	initial   []values // by scope
 	memo      map[residual.Job]*residual.Law
-	laws      []*residual.Law // by ID of a job in the machine
-	groups    []int64         // likewise: whose it is
-	counted   []bool          // likewise: a stuck job, which is in initial already
-	running   int             // the first of laws are of these
-	later     []simulator.Job // held now, eligible at their Submit
-	stuck     []stuck         // wait though the policy would have started them
-	poolOf    map[string]int  // by queue
-	names     []string        // of the machine's pools
-	nameOf    []string        // the pool's by scope
-	standards []simulator.Job // by pool and standard
-	horizons  []float64       // to play to, seconds from now
+	laws      []*residual.Law     // by ID of a job in the simulated machine: law of its remaining lifetime
+	groups    []int64             // by the same ID: number of its user
+	counted   []bool              // by the same ID: whether it is a stuck job, which initial already contains
+	running   int                 // the first laws are those of the running jobs
+	later     []simulator.Job     // jobs that are held now; their Submit is the time at which they become eligible
+	stuck     []stuck             // jobs that wait although the policy would have started them
+	poolOf    map[string]int      // by queue: index of its pool
+	names     []string            // names of the machine's pools
+	nameOf    []string            // by scope: name of its pool
+	standards []simulator.Job     // by pool and standard
+	horizons  []float64           // horizons to simulate, in seconds from now
+	past      map[float64][]total // by number of seconds: arrivals in that time before now, by scope
 	seed      uint64
 }
 
-// IDs of jobs that are not in the state.
+// These are IDs of jobs that are not in the state.
 const (
 	comes = -1
 	probe = -2
 )
 
-// course is how one replica went: values by horizon and scope, and waits of standard jobs by horizon, pool and job.
+// course is the result of one replica: values by horizon and scope, and waits of standard jobs by horizon, pool and
+// job.
 type course struct {
 	values []values
 	waits  []float64
@@ -69,9 +71,9 @@ func (f *Forecaster) newPlayer(s *State) (*player, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	p := &player{f: f, state: s, procs: float64(s.Procs()), horizons: f.options.Horizons,
+	p := &player{f: f, state: s, procs: float64(s.Procs()), horizons: f.options.Horizons, past: map[float64][]total{},
 		seed: f.options.Seed ^ math.Float64bits(s.Now)}
-	for i := range s.Running { // so that every queue is known before the sums are made
+	for i := range s.Running { // so that every queue is known before values are summed up
 		f.scope(s.Running[i].Queue)
 	}
 	for i := range s.Waiting {
@@ -112,18 +114,18 @@ func (p *player) prepare() error {
 	return p.load(cfg, load)
 }
 
-// stuck is a job that waits for something that is not in the State (memory, a node of some kind, a priority, the
-// scheduler's next round), and since when.
+// stuck is a job that waits for a cause that is not in the State (memory, a node of some kind, a priority, the
+// scheduler's next round), with the time since when.
 type stuck struct {
 	job simulator.Job
 	age float64
 }
 
-// mostRounds bounds the search for stuck jobs.
+// mostRounds is the maximum number of rounds in the search for stuck jobs.
 const mostRounds = 64
 
-// load puts the state into a machine, but for the stuck jobs: where the policy would start one at the very instant of
-// the State, the scheduler, which has looked at the queue, did not, for a reason that is not in the log.
+// load loads the state into a machine, except the stuck jobs. A job is stuck if the policy would start it at the
+// instant of the State. The scheduler has seen the queue and did not start it, for a reason that is not in the log.
 func (p *player) load(cfg simulator.Config, state simulator.State) error {
 	for round := 0; ; round++ {
 		m, err := simulator.New(cfg)
@@ -159,7 +161,8 @@ func (p *player) load(cfg simulator.Config, state simulator.State) error {
 	}
 }
 
-// machine describes the machine, and notes the pools' names in it, the pool of each queue, and the standard jobs.
+// machine returns the configuration of the machine. It records the names of its pools, the pool of each queue, and the
+// standard jobs.
 func (p *player) machine() simulator.Config {
 	cfg := simulator.Config{Policy: new(simulator.EASY), Refused: func(simulator.Job, error) {}}
 	p.poolOf, p.memo = map[string]int{}, map[residual.Job]*residual.Law{}
@@ -174,7 +177,7 @@ func (p *player) machine() simulator.Config {
 	}
 	for i, pool := range p.state.Pools {
 		name := fmt.Sprint(i)
-		// a log may have more jobs run than its machine holds
+		// In a log, more jobs may run than the machine has processors for.
 		c := simulator.PoolConfig{Name: name, Procs: max(pool.Procs, held[i])}
 		for _, o := range pool.Outages {
 			c.Outages = append(c.Outages, simulator.Outage(o))
@@ -201,7 +204,7 @@ func (p *player) machine() simulator.Config {
 	return cfg
 }
 
-// job makes a job of the state one of the simulator's; its ID is the index of its law.
+// job converts a job of the state to a job of the simulator. Its ID is the index of its law.
 func (p *player) job(j *Job) simulator.Job {
 	k := j.law()
 	if p.memo[k] == nil {

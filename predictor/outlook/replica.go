@@ -14,29 +14,30 @@ import (
 type actor struct {
 	p        *player
 	machine  simulator.Simulator
-	other    simulator.Simulator // with a standard job
+	other    simulator.Simulator // a copy of the machine with a standard job
 	arrivals []arrival
 	shaker   shaker
 	luck     *rand.Rand
 	copula   residual.Copula
 	shared   map[int64]float64
 	scopes   []values
-	probes   int // replicas with standard jobs
+	probes   int // number of replicas with standard jobs
 	model    int
 	turns    int
 }
 
-// yieldTurns is after how many draws of a replica others may run.
+// yieldTurns is the number of draws in a replica after which the goroutine yields.
 const yieldTurns = 32
 
-// yield lets others run now and then: who answers requests must not wait for the scheduler's 10 ms slice to be over.
+// yield lets other goroutines run now and then, so that answers to requests need not wait for the Go scheduler's 10 ms
+// slice to end.
 func (a *actor) yield() {
 	if a.turns++; a.turns%yieldTurns == 0 {
 		runtime.Gosched()
 	}
 }
 
-// play plays so many replicas with the arrivals of a model, the first ones with standard jobs.
+// play plays replicas with the arrivals of a model. The first probes replicas also play standard jobs.
 func (p *player) play(ctx context.Context, replicas, probes, model int) ([]course, error) {
 	return simulator.Replicas(ctx, replicas, p.f.options.Workers, p.seed,
 		func() *actor { return p.actor(probes, model) },
@@ -48,8 +49,8 @@ func (p *player) actor(probes, model int) *actor {
 		model: model}
 }
 
-// growth returns a function that plays a replica for so many weeks and returns by how much the outstanding jobs grow a
-// week, by scope.
+// growth returns a function that plays a replica for some weeks, and returns the weekly growth of the number of
+// outstanding jobs by scope.
 func (p *player) growth(weeks int) func(a *actor, replica int, rng *rand.Rand) ([]float64, error) {
 	return func(a *actor, _ int, rng *rand.Rand) ([]float64, error) {
 		a.start(rng, float64(weeks)*week)
@@ -90,7 +91,7 @@ func (p *player) growth(weeks int) func(a *actor, replica int, rng *rand.Rand) (
 	}
 }
 
-// replica plays one.
+// replica plays one replica.
 func (a *actor) replica(number int, rng *rand.Rand) (course, error) {
 	p := a.p
 	horizons := p.horizons
@@ -116,7 +117,7 @@ func (a *actor) replica(number int, rng *rand.Rand) (course, error) {
 	return out, nil
 }
 
-// start puts the machine into the state, with the ends and the arrivals of one replica.
+// start sets the machine to the state, with the ends and the arrivals of one replica.
 func (a *actor) start(rng *rand.Rand, length float64) {
 	p := a.p
 	m := &a.machine
@@ -144,7 +145,7 @@ func (a *actor) start(rng *rand.Rand, length float64) {
 		}, true
 	})
 	for _, j := range p.later {
-		_ = m.Submit(j) // what can never start does not compete
+		_ = m.Submit(j) // an error is ignored: a job that can never start does not compete
 	}
 	for _, s := range p.stuck {
 		j := s.job
@@ -153,13 +154,13 @@ func (a *actor) start(rng *rand.Rand, length float64) {
 	}
 }
 
-// release draws how long a stuck job stays so: longer than x with the probability age/(age + x), the law of what has
-// lasted for an age of which nothing else is known (J. Gott, Nature 363, 1993).
+// release draws for how long a stuck job stays stuck. The time is longer than x with the probability age/(age + x), the
+// law of something that has lasted for age and of which nothing else is known (J. Gott, Nature 363, 1993).
 func (s *stuck) release(u float64) float64 {
 	return min(max(s.age, minute)*(1/max(1-u, 1e-9)-1), longestWait)
 }
 
-// level draws the quantile of a job's lifetime; those of one user go together.
+// level draws the quantile level of a job's lifetime. The levels of jobs of one user are correlated.
 func (a *actor) level(id int64) float64 {
 	group := a.p.groups[id]
 	z, ok := a.shared[group]
@@ -184,7 +185,7 @@ func (a *actor) runtime(j *simulator.Job) float64 {
 	return a.p.laws[j.ID].Residual(0, a.level(j.ID))
 }
 
-// observe keeps the sums.
+// observe updates the sums.
 func (a *actor) observe(e simulator.Event) {
 	scope := int(e.Job.User)
 	work, busy := float64(e.Job.Procs)*e.Job.Limit, float64(e.Held)/a.p.procs
@@ -211,17 +212,17 @@ func (a *actor) observe(e simulator.Event) {
 	}
 }
 
-// longestWait is where the wait of a standard job that does not start ends, in seconds: 60 days.
+// longestWait is the maximum wait of a standard job, in seconds: 60 days. A simulation stops there.
 const longestWait = 60 * day
 
-// wait returns the wait of a standard job that is submitted to a copy of the machine as it is, if nobody comes after
-// it.
+// wait returns the wait of a standard job that is submitted to a copy of the present machine, if no further jobs
+// arrive.
 func (a *actor) wait(at float64, job simulator.Job, stream uint64) (float64, error) {
 	o := &a.other
 	o.CopyFrom(&a.machine)
 	o.SetArrivals(nil)
 	luck := a.luck
-	a.luck = rand.New(rand.NewPCG(a.p.seed, stream)) // the replica goes on as if nobody had asked
+	a.luck = rand.New(rand.NewPCG(a.p.seed, stream)) // the replica's own draws must not change
 	defer func() { a.luck = luck }()
 	job.Submit = at
 	if err := o.Submit(job); err != nil {

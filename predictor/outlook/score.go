@@ -6,7 +6,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// mean is a running mean: plain at first, then over about as many of the latest values as add is given.
+// mean is a running mean. It is a plain mean at first, and later an exponential mean over about as many values as the
+// memory passed to add.
 type mean struct{ N, Mean float64 }
 
 func (m *mean) add(x, memory float64) {
@@ -14,16 +15,16 @@ func (m *mean) add(x, memory float64) {
 	m.Mean += (x - m.Mean) / m.N
 }
 
-// scoreMemory is over how many outcomes scores are means.
+// scoreMemory is the number of outcomes over which scores are averaged.
 const scoreMemory = 10_000
 
-// Methods are the names of the methods that are scored: what is served, the replicas as they are, the present value (of
-// arrivals: what came in as long a time before), and the value a week before the horizon's instant.
+// Methods are the names of the scored methods: the served forecast, the uncorrected replicas, the present value (for
+// arrivals: those in an equally long time before), and the value a week before the horizon's instant.
 func Methods() []string { return []string{"waitcast", "simulation", "persistence", "last_week"} }
 
 const methods = 4
 
-// Score is how the forecasts of a series at a horizon did.
+// Score has the scores of the forecasts of a series at a horizon.
 type Score struct {
 	// Queues is false for the cluster, true for all queues together.
 	Queues  bool
@@ -46,15 +47,15 @@ func (s *Score) Mean(method int) float64 {
 	return sum
 }
 
-// scoreSums holds the sums of a Score.
+// scoreSums has the running means of a Score.
 type scoreSums struct {
 	Loss         [methods][levels]mean
 	Below, Above mean
 }
 
-// add adds an outcome; one whose value last week is not known is left out.
+// add adds an outcome. It ignores an outcome for which last week's value is unknown.
 func (t *scoreSums) add(r *row, y float64) {
-	if math.IsNaN(r.Own[1]) || math.IsNaN(r.Own[ownQuantiles]) {
+	if math.IsNaN(r.Own[0]) || math.IsNaN(r.Own[1]) || math.IsNaN(r.Own[ownQuantiles]) {
 		return
 	}
 	for l, p := range Levels() {
@@ -90,7 +91,7 @@ func (f *Forecaster) Scores() []Score {
 }
 
 // ArrivalScores returns the mean pinball loss of the models of arrivals, in the order of ArrivalModels, over the jobs
-// and the work that came until every horizon, and which of them is in use; a loss is NaN before it is known.
+// and the work that came until every horizon, and the model in use. A loss is NaN before it is known.
 func (f *Forecaster) ArrivalScores() (losses [arrivalModels]float64, used string) {
 	for m := range losses {
 		losses[m] = math.NaN()

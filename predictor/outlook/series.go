@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// offset is what work is compared with on the log scale: a minute of the whole machine, as waits are with a minute
-// (docs: ln(wait + 60 s)).
+// offset is the reference for work on the logarithmic scale: one minute of the whole machine, as waits use one minute
+// in ln(wait + 60 s).
 const offset = minute
 
-// log returns the value of a series on the scale on which it is learnt and scored: the share itself of Utilization,
-// else ln(1 + x), x being jobs, or work in minutes of the whole machine.
+// log returns the value of a series on its scale for learning and scoring. For Utilization this is the share itself.
+// For other series it is ln(1 + x), where x is the number of jobs, or the work in minutes of the whole machine.
 func (s Series) log(x, procs float64) float64 {
 	switch s {
 	case Utilization:
@@ -32,19 +32,20 @@ func (s Series) unlog(y, procs float64) float64 {
 	return math.Expm1(min(y, 100))
 }
 
-// arrives reports whether the series counts what comes between the forecast and the horizon.
+// arrives reports whether the series counts arrivals between the forecast and the horizon.
 func (s Series) arrives() bool { return s >= ArrivedJobs }
 
-// loadSample is the load at one instant: the values by scope (arrivals are the totals until then).
+// loadSample is the load at one instant: the values by scope. For arrivals these are the totals until then.
 type loadSample struct {
 	At     float64
 	Values []values
 }
 
-// trailLength is how long samples are kept: for what was a week before the forecast, and the arrivals until then.
+// trailLength is how long samples are kept: long enough for the values a week before the forecast, and the arrivals
+// until then.
 const trailLength = 8*day + hour
 
-// sampleAt returns the last sample not later than an instant; false if it is further from that than slack.
+// sampleAt returns the last sample at or before an instant. ok is false if its distance is more than slack.
 func sampleAt(trail []loadSample, at, slack float64) (loadSample, bool) {
 	i, found := slices.BinarySearchFunc(trail, at, func(l loadSample, at float64) int {
 		switch {
@@ -64,7 +65,7 @@ func sampleAt(trail []loadSample, at, slack float64) (loadSample, bool) {
 	return trail[i], true
 }
 
-// of returns a series of a scope; 0 of a queue that was not known then.
+// of returns a series of a scope; 0 for a queue that was not known then.
 func (l loadSample) of(scope int, s Series) float64 {
 	if scope >= len(l.Values) {
 		return 0
@@ -72,7 +73,7 @@ func (l loadSample) of(scope int, s Series) float64 {
 	return l.Values[scope][s]
 }
 
-// quantile returns a quantile of sorted values, between neighbors by their distance.
+// quantile returns a quantile of sorted values, interpolated linearly between neighbors.
 func quantile(sorted []float64, p float64) float64 {
 	if len(sorted) == 0 {
 		return math.NaN()

@@ -14,8 +14,7 @@ type Job struct {
 	Procs            int     // what it asks for, at least 1
 	Limit            float64 // time limit in seconds, 0 for none or unknown
 	Submit           float64 // instant
-	// Eligible is the instant from which a waiting job competes: any that is past, or 0, for now; +Inf for a job that
-	// is held.
+	// Eligible is the instant from which a waiting job competes: any past time, or 0, means now; +Inf means held.
 	Eligible float64
 	// Start is the instant at which a running job started.
 	Start float64
@@ -31,7 +30,7 @@ type Outage struct {
 	Procs       int
 }
 
-// Pool is processors for which the jobs of some queues compete, and nobody else's.
+// Pool is a set of processors for which only the jobs of some queues compete.
 type Pool struct {
 	Name    string
 	Procs   int // all of them, those of Outages included
@@ -42,13 +41,13 @@ type Pool struct {
 // State is a cluster at an instant.
 type State struct {
 	Now float64
-	// Pools are disjoint. A job whose queue is in none of them competes for the first.
+	// Pools are disjoint. Jobs of queues without a pool compete for the first.
 	Pools []Pool
-	// Running hold their processors; Waiting are in the order in which the scheduler looks at them.
+	// Running hold their processors; Waiting are in the scheduler's order.
 	Running, Waiting []Job
 }
 
-// StateError is a number of a State, or of a job, that makes no sense.
+// StateError reports an invalid number in a State or a job.
 type StateError struct {
 	Field string // waiting[3].procs
 	Value float64
@@ -62,7 +61,7 @@ func (e *StateError) Error() string {
 
 func isTime(x float64) bool { return x >= 0 && x < 1e15 }
 
-// check refuses a State that cannot be.
+// check returns an error for an invalid State.
 func (s *State) check() error {
 	if !isTime(s.Now) {
 		return &StateError{"now", s.Now, "seconds from 0"}

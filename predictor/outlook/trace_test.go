@@ -11,15 +11,15 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// replay tells a Forecaster and a Picture what a recorded trace says, in the house's order (package backtest), and
-// stops at instants: at is called with the picture as it was just before each of them. Recorded starts and ends are the
-// facts.
+// replay passes a recorded trace to a Forecaster and a Picture, in the project's order of events (package backtest),
+// and stops at instants. At each of them it calls at with the picture just before. The recorded starts and ends are
+// used unchanged.
 type replay struct {
 	trace    *backtest.Trace
 	local    func(float64) float64
 	picture  *Picture
 	learner  listener
-	instants []float64 // rising
+	instants []float64 // in rising order
 	at       func(now float64)
 }
 
@@ -62,7 +62,7 @@ func (r *replay) run() {
 	}
 }
 
-// before stops at the instants that come before something happens.
+// before stops at the instants before the next event.
 func (r *replay) before(now float64) {
 	for len(r.instants) > 0 && r.instants[0] <= now {
 		r.at(r.instants[0])

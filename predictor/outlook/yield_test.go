@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestYields proves that a forecast lets others run far more often than the scheduler would take the processor from it,
-// which is every 10 ms: they answer requests.
+// TestYields proves that a forecast lets other goroutines run, which answer requests, far more often than the scheduler
+// would take its processor away, which is every 10 ms.
 func TestYields(t *testing.T) {
 	o := small()
 	o.Workers = 1
@@ -40,7 +40,7 @@ func TestYields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 16 replicas with a thousand lifetimes each give 500; without that there are a hundred in a second
+	// 16 replicas with a thousand lifetimes each give 500 turns. Without the yields there are a hundred in a second.
 	if n := turns.Load(); n < 400 {
 		t.Errorf("others ran %d times", n)
 	}

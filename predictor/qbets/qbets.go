@@ -1,12 +1,11 @@
-// Package qbets is the Brevik method batch predictor and its successor QBETS: upper confidence bounds on quantiles of
-// the waits of a queue, from nothing but the waits that were observed there (J. Brevik, D. Nurmi and R. Wolski,
+// Package qbets implements the Brevik method batch predictor and its successor QBETS. From nothing but the observed
+// waits of a queue they compute upper confidence bounds on quantiles of its waits (J. Brevik, D. Nurmi and R. Wolski,
 // "Predicting bounds on queuing delay for batch-scheduled parallel machines", PPoPP 2006; D. Nurmi, J. Brevik and R.
 // Wolski, "QBETS: queue bounds estimation from time series", JSSPP 2007).
 //
-// It is a predictor that waitcast is measured against. Of n waits that are taken for independent, the number below the
-// q quantile is binomial, so that an order statistic bounds the quantile with a stated confidence. Waits are not
-// stationary: a run of waits above the bound that is too long to be chance is taken for a change, and all but the
-// newest waits are forgotten.
+// waitcast is measured against this predictor. Of n independent waits, the number below the q quantile is binomial, so
+// that an order statistic bounds the quantile with a stated confidence. Waits are not stationary: a run of waits above
+// the bound that is too long to be chance counts as a change, and then all but the newest waits are forgotten.
 package qbets
 
 import (
@@ -19,8 +18,8 @@ import (
 )
 
 // Index returns the number k, from 1, of the order statistic of n observations that lies at or above their q quantile
-// with at least the given confidence: the least k with Pr{Binomial(n, q) <= k - 1} >= confidence. It is 0 where n is
-// too small for any to do.
+// with at least the given confidence: the smallest k with Pr{Binomial(n, q) <= k - 1} >= confidence. It is 0 if n is
+// too small.
 func Index(n int, q, confidence float64) int {
 	if n < 1 || atMost(n-1, n, q) < confidence {
 		return 0
@@ -44,14 +43,13 @@ func atMost(k, n int, q float64) float64 {
 	return mathext.RegIncBeta(float64(n-k), float64(k+1), 1-q)
 }
 
-// Least returns the smallest number of observations of which the largest bounds the q quantile with the given
-// confidence: 59 for .95 and .95.
+// Least returns the smallest number of observations whose maximum bounds the q quantile with the given confidence: 59
+// for .95 and .95.
 func Least(q, confidence float64) int {
 	return int(math.Ceil(math.Log(1-confidence) / math.Log(q)))
 }
 
-// Size returns the class of a size: the ranges of processors in which the papers look at jobs apart, 1-4, 5-16, 17-64
-// and more.
+// Size returns the class of a size, by the ranges of processors in the papers: 1-4, 5-16, 17-64 and more.
 func Size(procs int) int {
 	switch {
 	case procs <= 4:
@@ -64,15 +62,15 @@ func Size(procs int) int {
 	return 3
 }
 
-// Config defines what a Series bounds. The zero value of a field means its default.
+// Config configures a Series. The zero value of a field means its default.
 type Config struct {
-	// Level is the quantile whose bound decides what is a miss, .95 by default; Confidence that of every bound, .95 by
+	// Level is the quantile whose bound defines a miss, 0.95 by default; Confidence is that of every bound, 0.95 by
 	// default.
 	Level, Confidence float64
-	// Run is how many misses in a row are taken for a change; 0 adapts it to the correlation of the waits (see Run),
-	// starting at three.
+	// Run is the number of consecutive misses that counts as a change; 0 adapts it to the correlation of the waits (see
+	// Run), starting at three.
 	Run int
-	// Most is how many waits are kept, 100,000 by default: the oldest go first.
+	// Most is the maximum number of kept waits, 100,000 by default; the oldest are dropped first.
 	Most int
 }
 
@@ -80,18 +78,19 @@ type Config struct {
 // concurrent use.
 type Series struct {
 	cfg     Config
-	waits   []float64 // in order
+	waits   []float64 // in ascending order
 	sorted  []float64
-	misses  int // in a row
-	run     int // of misses that is no chance
+	misses  int // number of successive misses
+	run     int // number of successive misses that means a change
 	trimmed int
-	place   place // of the bound at the level of the misses
+	place   place // index of the bound in waits
 }
 
-// place is the order statistic that bounds a quantile for a number of waits. One wait more moves it by one at most.
+// place is the index of the order statistic that bounds a quantile, for a number of waits n. One more wait moves it by
+// at most one.
 type place struct{ n, k int }
 
-// at returns the place for n waits.
+// at returns the index for n waits.
 func (p *place) at(n int, q, confidence float64) int {
 	switch {
 	case n == p.n:
@@ -155,8 +154,8 @@ func (s *Series) Bound(q float64) (float64, bool) {
 // Misses returns how many of the newest waits in a row missed their bound.
 func (s *Series) Misses() int { return s.misses }
 
-// Restore makes the series that of a history of waits in order, of which so many of the newest missed. Waits that are
-// no number of seconds, or more misses than waits, are an error, and the series is as it was.
+// Restore sets the series to a history of waits in order, with the given number of misses at its end. Invalid waits, or
+// more misses than waits, are an error and leave the series unchanged.
 func (s *Series) Restore(waits []float64, misses int) error {
 	bad := func(w float64) bool { return !(w >= 0) || math.IsInf(w, 1) }
 	if misses < 0 || misses > len(waits) || len(waits) > s.cfg.Most || slices.ContainsFunc(waits, bad) {
@@ -190,8 +189,8 @@ func (s *Series) Add(wait float64) {
 	}
 }
 
-// change forgets all but the newest waits that a bound needs, and learns from the history before it what run of misses
-// the next change must show.
+// change drops all waits except the newest ones that a bound needs. From the waits before, it computes the run of
+// misses that the next change must show.
 func (s *Series) change() {
 	if s.cfg.Run == 0 {
 		s.run = Run(correlation(s.waits), s.cfg.Level)
@@ -201,7 +200,7 @@ func (s *Series) change() {
 	s.trimmed++
 }
 
-// drop forgets the oldest waits.
+// drop removes the oldest waits.
 func (s *Series) drop(n int) {
 	for _, w := range s.waits[:min(n, 8)] {
 		i, _ := slices.BinarySearch(s.sorted, w)

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The order statistic is the least whose binomial probability reaches the confidence, by summing the probabilities; 59
-// waits are the fewest for .95 and .95 (the papers' own example).
+// TestIndex proves that the order statistic is the least one whose binomial probability, computed as a sum, reaches the
+// confidence. At least 59 waits are needed for .95 and .95 (the papers' own example).
 func TestIndex(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 400).Draw(t, "n")
@@ -34,12 +34,13 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// At least as many independent waits as promised are below the bound, and the bound is not much too high.
+// TestBoundHolds proves that at least the promised share of independent waits is below the bound, and that the bound is
+// not much too high.
 func TestBoundHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, q := range []float64{.5, .95} {
 		above, told := 0, 0
-		for range 400 { // histories
+		for range 400 { // the number of histories
 			s, err := New(Config{})
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +63,8 @@ func TestBoundHolds(t *testing.T) {
 	}
 }
 
-// A jump of the waits is noticed after a few misses, and the history before it is forgotten.
+// TestChangeIsNoticed proves that a jump of the waits is noticed after a few misses, and that the history before it is
+// forgotten.
 func TestChangeIsNoticed(t *testing.T) {
 	s, err := New(Config{})
 	if err != nil {
@@ -87,8 +89,8 @@ func TestChangeIsNoticed(t *testing.T) {
 	}
 }
 
-// The run of misses that is no chance: three where waits are independent, more with every correlation; its probability,
-// measured on simulated series, is that of three independent misses.
+// TestRun proves the number of successive misses that is not chance: three for independent waits, and more for
+// correlated ones. On simulated series its probability is that of three independent misses.
 func TestRun(t *testing.T) {
 	if got := Run(0, .95); got != 3 {
 		t.Errorf("independent waits need %d misses, want 3", got)
@@ -131,7 +133,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The sorted waits are those of the history, whatever is added and forgotten.
+// TestSortedIsTheHistory proves that after any additions and deletions the sorted waits are those of the history.
 func TestSortedIsTheHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, err := New(Config{Most: 60})
@@ -155,8 +157,8 @@ func TestSortedIsTheHistory(t *testing.T) {
 	}
 }
 
-// A restored series is the one that was saved: it bounds and finds changes alike; and its bound is that of the order
-// statistic worked out afresh.
+// TestRestore proves that a restored series has the same bounds and finds the same changes as the saved one, and that
+// its bound is the newly computed order statistic.
 func TestRestore(t *testing.T) {
 	for _, level := range []float64{.1, .5, .95} {
 		rng := rand.New(rand.NewPCG(7, uint64(100*level)))

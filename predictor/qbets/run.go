@@ -7,25 +7,23 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// independentRun is the run of misses that is taken for a change where waits are independent: three in a row, as in the
-// papers.
+// independentRun is the run of misses that means a change if waits are independent: three in a row, as in the papers.
 const independentRun = 3
 
-// longestRun bounds the run that is waited for.
+// longestRun is the maximum run of misses that is required.
 const longestRun = 50
 
-// Run returns how many waits in a row must lie above the bound on the quantile q to be taken for a change, when
-// successive waits (their logarithms) have the autocorrelation rho: as many as are as rare as three where waits are
-// independent, (1-q)^3. The papers take such runs from simulated series; here they follow from a Gaussian
-// autoregression of first order, by integrating over the values above the quantile again and again. rho is taken to be
-// within [0, .95].
+// Run returns the number of successive waits above the bound on the quantile q that counts as a change, if successive
+// waits (their logarithms) have the autocorrelation rho. Such a run is as rare as three misses of independent waits,
+// (1-q)^3. The papers take such runs from simulated series. Here they follow from a Gaussian autoregression of first
+// order, by repeated integration over the values above the quantile. rho is limited to [0, .95].
 func Run(rho, q float64) int {
 	rho = math.Min(math.Max(rho, 0), .95)
 	rare := math.Pow(1-q, independentRun)
 	if rho == 0 {
 		return independentRun
 	}
-	// A grid over the values above the quantile, far enough that nothing is missed.
+	// A grid over the values above the quantile, wide enough that the rest has no noticeable probability.
 	const steps = 200
 	low := distuv.UnitNormal.Quantile(q)
 	width := (math.Max(low, 0) + 8 - low) / steps
@@ -40,7 +38,7 @@ func Run(rho, q float64) int {
 		for _, d := range density {
 			total += d * width
 		}
-		if total <= rare*1.001 { // the grid is not exact
+		if total <= rare*1.001 { // a tolerance, because the grid is not exact
 			return run
 		}
 		for j := range next {
@@ -55,7 +53,7 @@ func Run(rho, q float64) int {
 	return longestRun
 }
 
-// correlation returns the autocorrelation of first order of the waits' logarithms, 0 where they do not vary.
+// correlation returns the autocorrelation of first order of the logarithms of the waits, 0 if all are equal.
 func correlation(waits []float64) float64 {
 	if len(waits) < 3 {
 		return 0

@@ -64,7 +64,7 @@ func BenchmarkCopulaLevel(b *testing.B) {
 	}
 }
 
-// BenchmarkStartEnd is what a job costs the model, with 1,000 running.
+// BenchmarkStartEnd measures the cost of a job for the model, with 1,000 jobs running.
 func BenchmarkStartEnd(b *testing.B) {
 	m := benchModel()
 	j := Job{Queue: "q", User: "7", App: "a", Procs: 8, Limit: 7200}

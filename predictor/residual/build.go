@@ -3,21 +3,22 @@ package residual
 import "math"
 
 const (
-	// atLimit is the part of its limit from which a run counts as ended by it.
+	// atLimit is the share of its limit from which on a run counts as ended by the limit.
 	atLimit = .98
-	// pastLimit is by how many cells such a run counts as longer, so that all of it reaches that limit in the table.
+	// pastLimit is the number of cells by which such a run counts as longer than its limit, so that its whole weight
+	// lies at or beyond the limit in the table.
 	pastLimit = 1
-	// faint is the weight from which on a user's older runs are left out.
+	// faint is the weight below which a user's older runs are left out.
 	faint = .005
 )
 
-// killed reports whether the run was ended by its limit.
+// killed reports whether the limit ended the run.
 func (r *run) killed() bool { return r.limit > 0 && r.seconds >= atLimit*r.limit }
 
-// base is the prior of all priors: uniform over the cells up to 1e6 s (where most logs end), a hundredth of it over
-// all.
+// base sets the prior of the widest class: uniform over the cells up to 1e6 s, where most logs end, mixed with 1 %
+// uniform over all cells.
 func base(pmf *[Bins]float64) {
-	const wide, usual = .01, 111 // cell 110 holds 1e6 s
+	const wide, usual = .01, 111 // cell 110 contains 1e6 s
 	for i := range pmf {
 		pmf[i] = wide / Bins
 		if i < usual {
@@ -35,7 +36,7 @@ func (r *run) ratio() int {
 	return min(i, Bins-1)
 }
 
-// Law returns the law of a job's lifetime by what is known at an instant.
+// Law returns the law of a job's lifetime by the knowledge at an instant.
 func (m *Model) Law(j Job, at float64) *Law {
 	l := new(Law)
 	m.LawInto(l, j, at)
@@ -46,7 +47,7 @@ func (m *Model) Law(j Job, at float64) *Law {
 func (m *Model) LawInto(l *Law, j Job, at float64) {
 	j = j.clean()
 	base(&m.pmf)
-	weight := m.config.Parent / 5 // that of the base against all jobs: it keeps every cell possible
+	weight := m.config.Parent / 5 // the weight of the base against all jobs; it keeps every cell possible
 	for kind, key := range j.keys() {
 		c := m.classes[key]
 		switch {
@@ -67,7 +68,7 @@ func (m *Model) LawInto(l *Law, j Job, at float64) {
 		sum += m.pmf[i]
 		l.tail[i] = sum
 	}
-	// The last cell keeps half of its share as the mass beyond the table, so that the survival is positive everywhere.
+	// Half of the last cell's share lies beyond the table, so that the survival is positive everywhere.
 	l.tail[Bins] = m.pmf[Bins-1] / 2
 	for i := range l.tail {
 		l.tail[i] /= sum
@@ -114,10 +115,10 @@ func (m *Model) mixRuns(h *history, j Job, at float64) float64 {
 	return total
 }
 
-// alive adds the user's running jobs to what is censored, by age, and returns their weight. All that run together count
-// as one run: a campaign is one piece of evidence.
+// alive adds the user's running jobs to censored, by age, and returns their weight. All running jobs together weigh as
+// much as one run, because the jobs of a campaign are a single piece of evidence.
 func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64) float64 {
-	const unit = 1 << 20 // sums of whole units are exact and do not depend on the map's order
+	const unit = 1 << 20 // sums of integers are exact, so that they do not depend on the order of the map
 	var units [Bins]float64
 	for _, r := range h.running {
 		if age := at - r.seconds; age > 1 {
@@ -133,7 +134,7 @@ func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64
 }
 
 // similarity returns the weight of a run for a job by their common properties: 1 for the same limit and size. Another
-// executable does not make it lighter, since many logs number each job's own.
+// executable does not lower the weight, because many logs give each job its own number there.
 func (m *Model) similarity(a, b *run) float64 {
 	w := 1.0
 	if a.app != 0 && a.app == b.app {
@@ -148,7 +149,7 @@ func (m *Model) similarity(a, b *run) float64 {
 	return w
 }
 
-// near is 1 for equal numbers and falls to 1/same with their distance in ln.
+// near returns 1 for equal numbers. It falls to 1/same with the distance of their logarithms.
 func near(distance, same float64) float64 {
 	const scale = .2
 	switch d := math.Abs(distance); {
@@ -161,7 +162,7 @@ func near(distance, same float64) float64 {
 	}
 }
 
-// place puts the weight of a lifetime, in cells, into the two cells whose middles lie around it.
+// place adds the weight of a lifetime, which is given in cells, to the two cells whose middles are on either side.
 func place(pmf *[Bins]float64, x, w float64) {
 	x = max(0, min(x-.5, Bins-1))
 	i := int(x)
@@ -170,8 +171,8 @@ func place(pmf *[Bins]float64, x, w float64) {
 	pmf[min(i+1, Bins-1)] += w * part
 }
 
-// smooth spreads each cell's weight, but for the sharp part of it, by a two-sided geometric kernel: two passes,
-// whatever the number of runs.
+// smooth spreads the weight of each cell, except the share sharp, with a two-sided geometric kernel. It takes two
+// passes, whatever the number of runs.
 func (m *Model) smooth(pmf *[Bins]float64) {
 	r := math.Exp(-1 / (m.config.Width * perUnit))
 	spread := (1 - m.config.Sharp) * (1 - r) / (1 + r)
@@ -189,10 +190,11 @@ func (m *Model) smooth(pmf *[Bins]float64) {
 	*pmf = out
 }
 
-// spread moves the weight of what is only known to have lived through a cell to what lies beyond: by the prior and the
-// runs that ended there (as Efron's redistribution to the right does, Proc. Fifth Berkeley Symposium 4, 1967).
+// spread redistributes censored weight: a lifetime that is only known to exceed a cell is spread over the later cells,
+// in proportion to the prior and the runs that ended there (like Efron's redistribution to the right, Proc. Fifth
+// Berkeley Symposium 4, 1967).
 func (m *Model) spread(own, censored *[Bins]float64) {
-	var beyond [Bins]float64 // weight of all from each cell on
+	var beyond [Bins]float64 // total weight from each cell on
 	sum := 0.0
 	for i := Bins - 1; i >= 0; i-- {
 		sum += own[i] + m.config.Prior*m.pmf[i]

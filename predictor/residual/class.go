@@ -5,42 +5,43 @@ import (
 	"slices"
 )
 
-// The kinds of classes, the widest first.
+// These are the kinds of classes, the widest first.
 const (
 	kindAll   = iota
-	kindQueue // those of a queue and class
-	kindRatio // those of them with a limit, by the ratio of lifetime and limit: cell ratioCell begins with the limit
-	kindLimit // those of them with one limit
+	kindQueue // the jobs of a queue and a class
+	kindRatio // those of them with a limit, by the ratio of lifetime to limit; cell ratioCell begins at the limit
+	kindLimit // those of them with the same limit
 	kinds
 )
 
 const ratioCell = 130
 
-// classKey is a class of jobs; that of all is the zero key.
+// classKey identifies a class of jobs. The class of all jobs has the zero key.
 type classKey struct {
 	queue  string
 	kind   uint8
 	serial bool
-	limit  int32 // cell of the limit, a quarter of the others' width
+	limit  int32 // cell of the limit; these cells are a quarter as wide as the others
 }
 
-// class is what is known of a class's lifetimes.
+// class has the observed lifetimes of a class of jobs.
 type class struct {
-	counts  [Bins]float64 // ended jobs by lifetime, faded
+	counts  [Bins]float64 // ended jobs by lifetime, with decaying weights
 	total   float64
-	pending int           // ended since the last refresh
-	hazard  [Bins]float64 // of the product-limit estimate, at the last refresh
-	weight  float64       // ended jobs in it
+	pending int           // number of jobs that ended since the last refresh
+	hazard  [Bins]float64 // hazards of the product-limit estimate at the last refresh
+	weight  float64       // weight of the ended jobs in it
 	running map[int64]alive
-	n       uint64 // jobs ended
-	used    uint64 // the model's count of ended jobs when the last one did, 0 before
+	n       uint64  // number of ended jobs
+	used    uint64  // the model's count of ended jobs when a job of the class last ended, 0 before
+	seen    float64 // instant at which one of its jobs last started or ended
 }
 
 // alive is a running job of a class.
 type alive struct {
 	start float64
 	since uint64  // the class's n at its start
-	limit float64 // in a class by ratio
+	limit float64 // only in a class by ratio
 }
 
 // ratio returns the cell of a lifetime in a class by ratio.
@@ -49,9 +50,9 @@ func ratio(seconds, limit float64) int {
 	return int(max(0, min(x, Bins-1)))
 }
 
-// weight is that of a job that started when since jobs of the class had ended, now that n have. It is by the start, so
-// that the window favors no short jobs, and in whole units, so that sums are exact and do not depend on the order of a
-// map.
+// weight returns the weight of a job that started after since jobs of the class had ended, now that n have. It depends
+// on the start, so that the window does not favor short jobs. It is an integer, so that sums are exact and do not
+// depend on the order of a map.
 func weight(n, since uint64, memory float64) float64 {
 	const unit = 1 << 20
 	if since >= n {
@@ -60,7 +61,7 @@ func weight(n, since uint64, memory float64) float64 {
 	return math.Round(math.Exp(-float64(n-since)/memory)*unit) / unit
 }
 
-// keys returns the classes of a job, the widest first. Without a limit that by ratio is left out.
+// keys returns the classes of a job, the widest first. Without a limit it leaves out the class by ratio.
 func (j Job) keys() [kinds]classKey {
 	in := classKey{queue: j.Queue, kind: kindQueue, serial: j.Procs == 1}
 	ratio, limit := in, in
@@ -75,28 +76,33 @@ func (j Job) keys() [kinds]classKey {
 // has reports whether the job has a class of this kind.
 func (j Job) has(kind int) bool { return kind != kindRatio || j.Limit > 0 }
 
-// chain returns the classes of a job, the widest first; new ones where there are none. That by ratio is nil without a
-// limit.
-func (m *Model) chain(j Job) [kinds]*class {
+// chain returns the classes of a job, the widest first. It creates missing ones. The class by ratio is nil if the job
+// has no limit. It records at as the time of the classes' last use.
+func (m *Model) chain(j Job, at float64) [kinds]*class {
 	var out [kinds]*class
 	keys := j.keys()
 	if len(m.classes)+len(keys) > m.config.Classes && m.classes[keys[kindLimit]] == nil {
-		forget(m.classes, func(c *class) (uint64, bool) { return c.used, len(c.running) > 0 })
+		before := len(m.classes)
+		forget(m.classes, func(c *class) (uint64, bool) { return c.used, len(c.running) > 0 },
+			func(key classKey) { delete(m.classes, key) })
+		m.forgotten.ClassesForRoom += before - len(m.classes)
 	}
 	for i, key := range keys {
 		c := m.classes[key]
 		if c == nil && j.has(i) {
-			c = &class{running: map[int64]alive{}}
+			c = &class{running: map[int64]alive{}, seen: at}
 			m.classes[key] = c
 		}
-		out[i] = c
+		if out[i] = c; c != nil {
+			c.seen = max(c.seen, at)
+		}
 	}
 	return out
 }
 
-// forget deletes the least recently used quarter of what need not stay in a map. Equal ones go together, so that the
-// map's order does not matter.
-func forget[K comparable, V any](all map[K]V, state func(V) (used uint64, stays bool)) {
+// forget calls drop with the keys of the least recently used quarter of the entries that may be removed from a map.
+// Entries with equal use are removed together, so that the order of the map does not matter.
+func forget[K comparable, V any](all map[K]V, state func(V) (used uint64, stays bool), drop func(K)) {
 	uses := make([]uint64, 0, len(all))
 	for _, v := range all {
 		if used, stays := state(v); !stays {
@@ -110,12 +116,12 @@ func forget[K comparable, V any](all map[K]V, state func(V) (used uint64, stays 
 	until := uses[len(uses)/4]
 	for k, v := range all {
 		if used, stays := state(v); used <= until && !stays {
-			delete(all, k)
+			drop(k)
 		}
 	}
 }
 
-// add counts an ended job that started when since jobs had ended.
+// add counts an ended job that started after since jobs had ended.
 func (c *class) add(i int, since uint64, memory float64, now uint64) {
 	keep := math.Exp(-1 / memory)
 	for k := range c.counts {
@@ -129,11 +135,11 @@ func (c *class) add(i int, since uint64, memory float64, now uint64) {
 	c.used = now
 }
 
-// due reports whether enough has ended since the last refresh for another.
+// due reports whether enough jobs have ended since the last refresh.
 func (c *class) due() bool { return float64(c.pending) >= min(16, 1+c.total/16) }
 
-// refresh works out the product-limit estimate of the hazard in each cell at an instant; jobs that run count in the
-// cells that they have lived through.
+// refresh computes the product-limit estimate of the hazard in each cell at an instant. Running jobs count in the cells
+// that they have outlived.
 func (c *class) refresh(at, memory float64) {
 	c.pending = 0
 	var censored [Bins]float64
@@ -151,13 +157,13 @@ func (c *class) refresh(at, memory float64) {
 		if risk > 0 && c.counts[i] > 0 {
 			c.hazard[i] = c.counts[i] / risk
 		}
-		risk += censored[i] // one that is in this cell has not lived through it
+		risk += censored[i] // a running job has not outlived its present cell
 	}
 	c.weight = c.total
 }
 
-// mixInto replaces the prior in pmf by its mixture with the class's law, against which the prior weighs so many runs.
-// What the product-limit estimate leaves beyond its last end is spread as the prior is there.
+// mixInto replaces the prior in pmf by its mixture with the class's law. The prior weighs as much as prior runs. The
+// probability beyond the last end of the product-limit estimate is spread in proportion to the prior.
 func (c *class) mixInto(pmf *[Bins]float64, prior float64) {
 	if !(c.weight > 0) {
 		return
@@ -175,7 +181,7 @@ func (c *class) mixInto(pmf *[Bins]float64, prior float64) {
 		alive -= d
 	}
 	if last == Bins-1 {
-		pmf[last] += alive // rounding
+		pmf[last] += alive // only rounding leads here
 		return
 	}
 	factor := rest + alive/beyond
@@ -193,8 +199,8 @@ func (c *class) last() int {
 	return last
 }
 
-// mixRatio is mixInto for a class by ratio: its cells lie where they do for the limit. What it leaves beyond its last
-// end, or cannot place, ends at the limit.
+// mixRatio does the same as mixInto for a class by ratio, whose cells depend on the limit. Probability beyond the last
+// end, or outside the table, ends at the limit.
 func (c *class) mixRatio(pmf *[Bins]float64, prior, limit float64) {
 	if !(c.weight > 0) {
 		return

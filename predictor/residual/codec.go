@@ -9,12 +9,12 @@ import (
 )
 
 // kind and version are those of the saved state.
-const kind, version = "residual", 2
+const kind, version = "residual", 3
 
-// fields passes all that is saved, the jobs that run included.
+// fields passes all saved state to the codec, including the running jobs.
 func (m *Model) fields(c *codec.Codec) {
 	o := m.config
-	c.Int(&o.Runs, &o.Users, &o.Classes)
+	c.Int(&o.Runs, &o.Users, &o.QueuesOfUser, &o.Classes)
 	c.Finite(&o.Memory, &o.Recency, &o.Prior, &o.Parent, &o.Width, &o.Sharp, &o.SameApp, &o.SameLimit, &o.SameSize)
 	if c.Reading {
 		*m = *New(o)
@@ -48,6 +48,9 @@ func (m *Model) fields(c *codec.Codec) {
 		}
 	})
 	if c.Reading {
+		for key := range m.users {
+			m.queues[key.user]++
+		}
 		for id, r := range m.open {
 			m.resume(id, r)
 		}
@@ -78,11 +81,12 @@ func (k userKey) compare(o userKey) int {
 	return cmp.Or(cmp.Compare(k.queue, o.queue), cmp.Compare(k.user, o.user))
 }
 
-// fields passes a class; of its cells only those that are not 0.
+// fields passes a class to the codec. Only cells that are not 0 are stored.
 func (k *class) fields(c *codec.Codec) {
 	c.Between(0, mostWeight, &k.total, &k.weight)
 	c.Int(&k.pending)
 	c.Uint(&k.n, &k.used)
+	c.Finite(&k.seen)
 	var used []int
 	for i, v := range k.counts {
 		if v > 0 || k.hazard[i] > 0 {
@@ -101,6 +105,7 @@ func (k *class) fields(c *codec.Codec) {
 
 func (h *history) fields(c *codec.Codec, most int) {
 	c.Uint(&h.used)
+	c.Finite(&h.seen)
 	codec.List(c, &h.runs, func(r *run) {
 		c.Between(0, longest, &r.seconds, &r.limit)
 		c.Hash(&r.app)
@@ -111,7 +116,7 @@ func (h *history) fields(c *codec.Codec, most int) {
 	c.Check(len(h.runs) <= most, "%d runs of a user, more than %d", len(h.runs), most)
 }
 
-// resume puts a running job where it is looked for.
+// resume adds a running job to the indexes.
 func (m *Model) resume(id int64, r running) {
 	m.open[id] = r
 	if h := m.users[userKey{r.job.Queue, r.job.User}]; h != nil {
@@ -128,7 +133,7 @@ func (m *Model) resume(id int64, r running) {
 	}
 }
 
-// Code passes the model as a part of other saved state.
+// Code reads or writes the model as a part of other saved state.
 func (m *Model) Code(c *codec.Codec) {
 	if from := m; codec.Hand(c, &from) {
 		if c.Reading && !c.Bad {
@@ -139,10 +144,11 @@ func (m *Model) Code(c *codec.Codec) {
 	c.Part(kind, version, m.fields)
 }
 
-// clone returns a model that learns and answers as this one would.
+// clone returns an independent copy with the same state.
 func (m *Model) clone() *Model {
 	c := New(m.config)
 	c.ended, c.reached, c.outlived, c.open = m.ended, m.reached, m.outlived, maps.Clone(m.open)
+	c.queues, c.forgotten = maps.Clone(m.queues), m.forgotten
 	for key, of := range m.classes {
 		own := *of
 		own.running = maps.Clone(of.running)

@@ -11,7 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A restored model has the same bytes, gives the same laws and goes on learning the same as the one that was saved.
+// TestRestoredModelGoesOnTheSame proves that a restored model has the same bytes, gives the same laws and learns the
+// same as the saved one.
 func TestRestoredModelGoesOnTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, j, now := anyModel(t)
@@ -41,7 +42,8 @@ func TestRestoredModelGoesOnTheSame(t *testing.T) {
 	})
 }
 
-// A copy in memory goes on as the model that it was made from, and neither notices what the other learns.
+// TestCopiedModelGoesOnTheSame proves that a copy in memory continues like its original, and that what one of them
+// learns does not change the other.
 func TestCopiedModelGoesOnTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, j, now := anyModel(t)
@@ -74,7 +76,8 @@ func TestCopiedModelGoesOnTheSame(t *testing.T) {
 	})
 }
 
-// The same history gives the same bytes and, however many of a user's jobs run, the same law each time.
+// TestDeterministic proves that the same history gives the same bytes and, however many of a user's jobs run, the same
+// law each time.
 func TestDeterministic(t *testing.T) {
 	m := benchModel()
 	j := Job{Queue: "q", User: "7", Procs: 5, Limit: 5000}
@@ -94,13 +97,13 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Saved state is refused where it is damaged or of another version, and leaves the model as it was.
+// TestEnvelope proves that damaged saved state, and that of another version, is refused and leaves the model unchanged.
 func TestEnvelope(t *testing.T) {
 	data, _ := benchModel().MarshalBinary()
 	codectest.Check(t, data, func() codec.Savable { return New(Config{Runs: 7}) })
 }
 
-// Whatever the bytes, a model that is accepted gives laws within bounds and goes on learning.
+// FuzzUnmarshal proves that for any accepted bytes the model gives laws within bounds and continues to learn.
 func FuzzUnmarshal(f *testing.F) {
 	m := New(Config{Runs: 2, Users: 2})
 	m.Observe(Job{Queue: "q", User: "u", App: "a", Procs: 3, Limit: 600}, 50, 600)

@@ -2,10 +2,10 @@ package residual
 
 import "math"
 
-// DefaultRho is the correlation of the normal scores of what remains of two jobs that one user runs at once, as met at
-// the instants when a job reached the head of the queue in the first halves of KTH-SP2 (.31), SDSC-SP2 (.41),
-// SDSC-Par-96 (.14) and CTC-SP2 (.40) under strict first come, first served; that of different users' jobs was .04 or
-// less (TestCampaignsEndTogether of package headtest repeats it).
+// DefaultRho is the correlation of the normal scores of the remaining lifetimes of two jobs that one user runs at once.
+// It was measured under strict first come, first served in the first halves of KTH-SP2 (.31), SDSC-SP2 (.41),
+// SDSC-Par-96 (.14) and CTC-SP2 (.40), at the instants when a job reached the head of the queue. For jobs of different
+// users the correlation was .04 or less. TestCampaignsEndTogether of package headtest repeats the measurement.
 const DefaultRho = .3
 
 // Copula couples the residual lifetimes of one user's jobs through a normal factor that they share: campaigns end

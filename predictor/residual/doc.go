@@ -1,7 +1,7 @@
-// Package residual learns, online and from what has happened by then alone, how long a job will run and what remains of
-// it at a given age.
+// Package residual learns online, from past events only, how long a job will run and how long it still runs at a given
+// age.
 //
-// A law is a mixture, by weight, of what is known of ever closer relatives of the job:
+// A law is a weighted mixture of the laws of ever closer relatives of the job:
 //
 //   - all jobs, over a prior that is uniform in log time;
 //   - those of its queue, one-processor jobs apart (Downey's classes, UCB/CSD-96-906, 1996, section 3);

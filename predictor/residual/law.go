@@ -7,24 +7,24 @@ const (
 	// Bins is the number of cells of a law's table.
 	Bins    = 160
 	perUnit = 8
-	// top is the end of the table, e^20 s, some 15 years. Beyond it a lifetime is a Pareto law's with exponent 1.
+	// top is the end of the table in seconds: e^20 s, about 15 years. Beyond it a lifetime has a Pareto law with
+	// exponent 1.
 	top = 485165195.40979
-	// grace is the scale in seconds of what a job lives beyond its limit: a Lomax law with exponent 1, so that the
-	// median of what remains of it is grace or, later, about as long as it is over the limit.
+	// grace is the scale in seconds of the lifetime beyond the limit, a Lomax law with exponent 1. The median of the
+	// remaining lifetime is grace at the limit; later it is about the time since the limit.
 	grace = 60
-	// oldest is the age that stands for all higher ones.
+	// oldest is the greatest age; higher ages count as this.
 	oldest = 1e15
-	// surest is the highest level of a quantile: that of 1 would be infinite.
+	// surest is the highest level of a quantile; level 1 would be infinite.
 	surest = 1 - 1e-9
 )
 
-// Law is a law of lifetimes. Once made it is only read, by any number of goroutines. The zero Law lets every job end at
-// once.
+// Law is a law of lifetimes. It is immutable and safe for concurrent use. With the zero Law every job ends at once.
 type Law struct {
-	// tail[i] is the probability to live e^(i/perUnit) s or longer, without the limit; tail[0] = 1.
+	// tail[i] is the probability of living at least e^(i/perUnit) s, ignoring the limit; tail[0] = 1.
 	tail  [Bins + 1]float64
-	limit float64 // +Inf for none
-	over  float64 // Pr{it lives longer than the limit}
+	limit float64 // +Inf if there is none
+	over  float64 // probability of living longer than the limit
 	// Runs is the weight of the user's own runs in the law, in runs.
 	Runs float64
 }
@@ -101,7 +101,7 @@ func (l *Law) lifetime(s, u float64) float64 {
 	return min(l.limit, math.Exp(x/perUnit))
 }
 
-// cut sets the limit and the share of those that reach it and live on. The tail must be set.
+// cut sets the limit, and the share of the jobs that reach it and live on. tail must be set before.
 func (l *Law) cut(limit, outlive float64) {
 	l.limit, l.over = math.Inf(1), 0
 	if limit > 0 && !math.IsInf(limit, 1) {

@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// longest is the longest limit in seconds that is one, and what longer runs count as.
+// longest is the maximum in seconds of a valid limit. Longer runs count as this.
 const longest = 1e12
 
-// Job is what is known of a job when it starts.
+// Job has the attributes of a job at its start.
 type Job struct {
 	Queue, User string
 	App         string  // its name or executable; empty where the log does not tell
@@ -19,24 +19,28 @@ type Job struct {
 // Config defines how a Model learns. The zero value of a field means its default; the defaults were chosen on the first
 // halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
 type Config struct {
-	// Runs is how many of a user's latest runs in a queue are kept, 48 by default; Users of how many users and queues,
-	// 8192 by default: of those with no running job, the ones that ended one least recently are forgotten.
+	// Runs is the maximum number of kept runs per user and queue, 48 by default. Users is the maximum number of such
+	// pairs, 8192 by default: of those without a running job, the ones whose last end is oldest are forgotten.
 	Runs, Users int
-	// Classes is how many classes (queue, limit) are kept beside that of all jobs, 2048 by default, at least 16.
+	// QueuesOfUser is the maximum number of queues per user whose runs are kept, 64 by default: a user with more queues
+	// loses own runs, not those of others.
+	QueuesOfUser int
+	// Classes is the maximum number of classes (queue, limit) in addition to that of all jobs, 2048 by default, at
+	// least 16.
 	Classes int
-	// Memory is how many jobs a class remembers: each one that ends makes the earlier ones lighter by 1/Memory; 2000 by
+	// Memory is the memory of a class in jobs: each end reduces the weight of the earlier ones by 1/Memory; 2000 by
 	// default.
 	Memory float64
-	// Recency is by how much each run of a user is lighter than the one after it, in (0, 1]; .85 by default.
+	// Recency is the weight of each run of a user relative to the next one, in (0, 1]; 0.85 by default.
 	Recency float64
-	// Prior is how many runs the law of the job's class weighs against the user's own, .7 by default; Parent how many
-	// that of the class around it weighs against a class, 10 by default.
+	// Prior is the weight of the law of the job's class relative to the user's own runs, in runs, 0.7 by default;
+	// Parent is that of the enclosing class relative to a class, 10 by default.
 	Prior, Parent float64
-	// Width is the scale of the kernel (Laplace's) in ln t, .2 by default; Sharp the part of a run's weight that stays
-	// where it is, .7 by default.
+	// Width is the scale of the kernel (Laplace's) in ln t, .2 by default; Sharp the part of a run's weight that is not
+	// smoothed, 0.7 by default.
 	Width, Sharp float64
-	// SameApp, SameLimit and SameSize are by how much a run of the same executable, limit or size weighs more than one
-	// of another; 3, 6 and 4 by default.
+	// SameApp, SameLimit and SameSize are the factors by which a run of the same executable, limit or size weighs more
+	// than others; 3, 6 and 4 by default.
 	SameApp, SameLimit, SameSize float64
 }
 
@@ -53,6 +57,7 @@ func (c Config) withDefaults() Config {
 	}
 	count(&c.Runs, 48)
 	count(&c.Users, 8192)
+	count(&c.QueuesOfUser, 64)
 	count(&c.Classes, 2048)
 	positive(&c.Memory, 2000)
 	positive(&c.Recency, .85)
@@ -64,7 +69,7 @@ func (c Config) withDefaults() Config {
 	positive(&c.SameLimit, 6)
 	positive(&c.SameSize, 4)
 	c.Classes, c.Memory = max(16, c.Classes), max(1, c.Memory)
-	// Within these bounds no weight vanishes against another in float64.
+	// Within these bounds no weight is lost by rounding against another in float64.
 	c.Memory, c.Prior, c.Parent = min(c.Memory, mostWeight), bound(c.Prior), bound(c.Parent)
 	c.Width, c.SameApp = bound(c.Width), bound(c.SameApp)
 	c.SameLimit, c.SameSize = max(1, bound(c.SameLimit)), max(1, bound(c.SameSize))
@@ -72,12 +77,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// run is one run of a user; a running one's seconds are its start.
+// run is one run of a user. For a running job, seconds is its start.
 type run struct {
 	seconds, limit      float64
 	app                 uint64
 	procs               int
-	x, lnLimit, lnProcs float64 // in cells, ln seconds and ln processors: worked out once
+	x, lnLimit, lnProcs float64 // computed once: lifetime in cells, ln of the limit in seconds, ln of the processors
 }
 
 func (j Job) run(seconds float64) run {
@@ -96,47 +101,60 @@ func (r *run) prepare() {
 	}
 }
 
-// mostWeight is the most that a class can weigh, in runs.
+// mostWeight is the maximum weight of a class, in runs.
 const mostWeight = 1e6
 
 func bound(v float64) float64 { return max(1e-3, min(v, 1e6)) }
 
-// userKey is a user in a queue.
+// userKey identifies a user in a queue.
 type userKey struct{ queue, user string }
 
-// history is what is known of a user in a queue.
+// history has the runs of a user in a queue.
 type history struct {
-	runs    []run // the latest last
+	runs    []run // the latest is last
 	running map[int64]run
-	used    uint64 // the count of ended jobs when one of its own last ended, 0 before
+	used    uint64  // the model's count of ended jobs when one of the user's jobs last ended, 0 before
+	seen    float64 // instant at which one of the user's jobs last started or ended
 }
 
 // running is a job that was started and has not ended.
 type running struct {
 	job   Job
 	start float64
-	since [kinds]uint64 // by class: the jobs of it that had ended when it started
+	since [kinds]uint64 // by class: the number of its jobs that had ended when this one started
 }
 
 // Model learns laws from jobs that start and end. It is for one goroutine; the laws that it gives are for any.
 type Model struct {
 	config  Config
 	users   map[userKey]*history
+	queues  map[string]int // by user: number of queues with runs
 	classes map[classKey]*class
 	open    map[int64]running
 	ended   uint64
 	scratch [Bins]float64
 	pmf     [Bins]float64
-	// reached and outlived count the jobs that reached their limit, and those that ran on for more than a tenth of
+	// reached counts the jobs that reached their limit, outlived those of them that ran on for more than a tenth of
 	// grace.
 	reached, outlived float64
+	// forgotten counts the removed entries. It is not saved.
+	forgotten Forgotten
 }
 
-// New returns a Model that knows nothing.
+// Forgotten counts what a Model has forgotten since it was made or restored.
+type Forgotten struct {
+	// HistoriesForRoom and ClassesForRoom count those removed to make room for others. A history is the runs of a user
+	// in a queue.
+	HistoriesForRoom, ClassesForRoom int
+	// HistoriesByAge and ClassesByAge had not been seen for too long, see Model.Forget.
+	HistoriesByAge, ClassesByAge int
+}
+
+// New returns a new Model.
 func New(config Config) *Model {
 	return &Model{
-		config: config.withDefaults(), users: map[userKey]*history{}, classes: map[classKey]*class{},
-		open: map[int64]running{},
+		config: config.withDefaults(), users: map[userKey]*history{}, queues: map[string]int{},
+		classes: map[classKey]*class{}, open: map[int64]running{},
 	}
 }
 
@@ -151,8 +169,8 @@ func (m *Model) Started(id int64, j Job, at float64) {
 	m.Lost(id)
 	j = j.clean()
 	r := running{job: j, start: at}
-	_ = m.user(j)
-	for i, c := range m.chain(j) {
+	_ = m.user(j, at)
+	for i, c := range m.chain(j, at) {
 		if c != nil {
 			r.since[i] = c.n
 		}
@@ -198,7 +216,7 @@ func (m *Model) Observe(j Job, at, seconds float64) {
 	m.observe(j.clean(), at, min(seconds, longest), nil)
 }
 
-// observe learns a run; since is the running job's, nil if it was not seen to start.
+// observe learns a run. since is that of the running job, nil if its start was not observed.
 func (m *Model) observe(j Job, now, seconds float64, since *[kinds]uint64) {
 	m.ended++
 	r := j.run(seconds)
@@ -214,7 +232,7 @@ func (m *Model) observe(j Job, now, seconds float64, since *[kinds]uint64) {
 			m.outlived++
 		}
 	}
-	for k, c := range m.chain(j) {
+	for k, c := range m.chain(j, now) {
 		if c == nil {
 			continue
 		}
@@ -231,7 +249,7 @@ func (m *Model) observe(j Job, now, seconds float64, since *[kinds]uint64) {
 			c.refresh(now, m.config.Memory)
 		}
 	}
-	h := m.user(j)
+	h := m.user(j, now)
 	if n := len(h.runs); n >= m.config.Runs {
 		h.runs = append(h.runs[:0], h.runs[n-m.config.Runs+1:]...)
 	}
@@ -239,13 +257,13 @@ func (m *Model) observe(j Job, now, seconds float64, since *[kinds]uint64) {
 	h.used = m.ended
 }
 
-// outlive returns the share of the jobs that reach their limit and live on; one in fifty as long as none has reached
-// it.
+// outlive returns the share of jobs that live on among those that reach their limit. It is 1/50 as long as no job has
+// reached it.
 func (m *Model) outlive() float64 {
 	return max(1e-3, min(.9, (m.outlived+.1)/(m.reached+5)))
 }
 
-// clean returns the job with what makes no sense taken out.
+// clean returns the job without invalid values.
 func (j Job) clean() Job {
 	if !(j.Limit > 0 && j.Limit <= longest) {
 		j.Limit = 0
@@ -253,26 +271,78 @@ func (j Job) clean() Job {
 	return j
 }
 
-// hash returns a name's FNV-1a hash, 0 for no name.
+// hash returns a name's FNV-1a hash, 0 for the empty name.
 func hash(name string) uint64 {
 	if name == "" {
 		return 0
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // never fails
+	_, _ = h.Write([]byte(name)) // never returns an error
 	return h.Sum64()
 }
 
-// user returns the history of the job's user in its queue, a new one where there is none.
-func (m *Model) user(j Job) *history {
+// user returns the history of the job's user in its queue. It creates a missing one. It records at as the time of its
+// last use.
+func (m *Model) user(j Job, at float64) *history {
 	key := userKey{j.Queue, j.User}
 	h := m.users[key]
 	if h == nil {
-		if len(m.users) >= m.config.Users {
-			forget(m.users, func(h *history) (uint64, bool) { return h.used, len(h.running) > 0 })
-		}
-		h = &history{running: map[int64]run{}}
+		m.makeRoom(j.User)
+		h = &history{running: map[int64]run{}, seen: at}
 		m.users[key] = h
+		m.queues[j.User]++
 	}
+	h.seen = max(h.seen, at)
 	return h
 }
+
+// makeRoom removes histories if the user has runs in too many queues, or if there are too many histories.
+func (m *Model) makeRoom(user string) {
+	before := len(m.users)
+	if user != "" && m.queues[user] >= m.config.QueuesOfUser { // jobs of unknown users do not belong to one user
+		own := map[userKey]*history{}
+		for key, h := range m.users {
+			if key.user == user {
+				own[key] = h
+			}
+		}
+		forget(own, histories, func(key userKey) { m.drop(key) })
+	}
+	if len(m.users) >= m.config.Users {
+		forget(m.users, histories, func(key userKey) { m.drop(key) })
+	}
+	m.forgotten.HistoriesForRoom += before - len(m.users)
+}
+
+// histories returns when a history was last used, and whether it must be kept.
+func histories(h *history) (used uint64, stays bool) { return h.used, len(h.running) > 0 }
+
+// drop deletes a history.
+func (m *Model) drop(key userKey) {
+	delete(m.users, key)
+	if m.queues[key.user]--; m.queues[key.user] == 0 {
+		delete(m.queues, key.user)
+	}
+}
+
+// Forget deletes the runs and classes without a running job and without a start or end since an instant.
+func (m *Model) Forget(before float64) {
+	for key, h := range m.users {
+		if h.seen < before && len(h.running) == 0 {
+			m.drop(key)
+			m.forgotten.HistoriesByAge++
+		}
+	}
+	for key, c := range m.classes {
+		if c.seen < before && len(c.running) == 0 {
+			delete(m.classes, key)
+			m.forgotten.ClassesByAge++
+		}
+	}
+}
+
+// Forgotten returns the numbers of forgotten runs and classes.
+func (m *Model) Forgotten() Forgotten { return m.forgotten }
+
+// Remembered returns how many histories, the runs of a user in a queue, and how many classes there are.
+func (m *Model) Remembered() (histories, classes int) { return len(m.users), len(m.classes) }

@@ -1,8 +1,10 @@
 package residual
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -16,7 +18,7 @@ import (
 
 var _ headqueue.Lifetime = (*Law)(nil)
 
-// history draws a model with any past, and a job to ask it about.
+// anyModel draws a model with a random past, and a job to ask about.
 func anyModel(t *rapid.T) (*Model, Job, float64) {
 	m := New(Config{Runs: 8, Users: 4, Classes: 16})
 	now := 0.0
@@ -51,7 +53,8 @@ func anyJob(t *rapid.T) Job {
 	}
 }
 
-// Whatever was learnt, the survival is a survival: 1 at 0, never rising, positive and at most 1.
+// TestSurvivalNeverRises proves that after any history the survival is 1 at 0, never rises, and is positive and at most
+// 1.
 func TestSurvivalNeverRises(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, j, now := anyModel(t)
@@ -71,7 +74,8 @@ func TestSurvivalNeverRises(t *testing.T) {
 	})
 }
 
-// What remains at an age is the inverse of the conditional survival; where that jumps, at the limit, it is the limit.
+// TestResidualInvertsConditionalSurvival proves that the remaining time at an age is the inverse of the conditional
+// survival. Where the survival jumps, at the limit, the inverse is the limit.
 func TestResidualInvertsConditionalSurvival(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, j, now := anyModel(t)
@@ -87,7 +91,7 @@ func TestResidualInvertsConditionalSurvival(t *testing.T) {
 			return
 		}
 		if age+rest <= 1 && want >= l.Survival(1.01)*(1-near) {
-			return // the table begins at a second
+			return // the table begins at one second
 		}
 		if math.Abs(got-want) > near*want+1e-12 {
 			t.Fatalf("age %v u %v: %v remain, survival %v there, want %v (limit %v)", age, u, rest, got,
@@ -96,8 +100,8 @@ func TestResidualInvertsConditionalSurvival(t *testing.T) {
 	})
 }
 
-// No age, level or limit gives a remainder that is negative, infinite or not a number, and it never falls with the
-// level.
+// TestResidualIsAlwaysATime proves that no age, level or limit gives a remaining time that is negative, infinite or not
+// a number, and that it never falls with the level.
 func TestResidualIsAlwaysATime(t *testing.T) {
 	odd := []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 1, .5, 1e-300, 1e9, 1e15, 1e300, math.MaxFloat64}
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,8 +131,8 @@ func TestResidualIsAlwaysATime(t *testing.T) {
 	})
 }
 
-// A user whose runs are all alike is known to be, whatever the others of the queue do; without runs the queue's law
-// answers.
+// TestOwnRunsRule proves that a user whose runs are all alike is recognized, whatever the other users of the queue do.
+// Without runs the queue's law applies.
 func TestOwnRunsRule(t *testing.T) {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -144,7 +148,7 @@ func TestOwnRunsRule(t *testing.T) {
 	if spread := own.Quantile(.75) / own.Quantile(.25); spread > 1.3 {
 		t.Errorf("quartiles of runs that are all alike lie a factor %.2f apart", spread)
 	}
-	// Half of the queue's jobs are the steady user's: the median of a stranger lies between.
+	// Half of the queue's jobs are those of the steady user: the median of an unknown user lies between.
 	stranger := m.Law(Job{Queue: "q", User: "new", Procs: 4}, 3e5)
 	truth := func(t float64) float64 {
 		s := .5 * math.Erfc((math.Log(t)-7)/1.5/math.Sqrt2) / 2
@@ -160,7 +164,8 @@ func TestOwnRunsRule(t *testing.T) {
 	}
 }
 
-// Runs with the same limit, size or executable tell more than others of the same user.
+// TestLikenessTells proves that runs with the same limit, size or executable count more than other runs of the same
+// user.
 func TestLikenessTells(t *testing.T) {
 	for name, kinds := range map[string][2]Job{
 		"limit":      {{Procs: 4, Limit: 86400}, {Procs: 4, Limit: 172800}},
@@ -183,8 +188,8 @@ func TestLikenessTells(t *testing.T) {
 	}
 }
 
-// Jobs killed at the limit make an atom there, in laws of their own limit; for a longer limit they are only known to
-// live longer.
+// TestAtomAtLimit proves that jobs killed at the limit make an atom there, in laws of their own limit. For a longer
+// limit they only count as living longer.
 func TestAtomAtLimit(t *testing.T) {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(2, 1))
@@ -207,8 +212,8 @@ func TestAtomAtLimit(t *testing.T) {
 	}
 }
 
-// The window favors no short jobs: with those that still run counted as censored, the law of a queue that has just
-// begun is that of all its jobs.
+// TestRunningJobsAreCensored proves that the window does not favor short jobs. Running jobs count as censored, so the
+// law of a queue that has just begun is that of all its jobs.
 func TestRunningJobsAreCensored(t *testing.T) {
 	m := New(Config{})
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -246,7 +251,8 @@ func TestRunningJobsAreCensored(t *testing.T) {
 	}
 }
 
-// A copula's levels are uniform, and the normal scores of two jobs with one factor are correlated as asked.
+// TestCopula proves that a copula's levels are uniform, and that the normal scores of two jobs with one factor have the
+// requested correlation.
 func TestCopula(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
 	const n = 40000
@@ -272,7 +278,7 @@ func TestCopula(t *testing.T) {
 	}
 }
 
-// What is kept does not grow with the number of users, queues and limits.
+// TestMemoryIsBounded proves that the stored size does not grow with the number of users, queues and limits.
 func TestMemoryIsBounded(t *testing.T) {
 	m := New(Config{Users: 100, Classes: 50, Runs: 10})
 	for i := range 5000 {
@@ -293,7 +299,85 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// Samplers call Residual millions of times, and laws are made for every running job: neither may allocate.
+// TestOneUserPushesOutNobody proves that a user who runs jobs with different names in very many queues loses only runs
+// of their own. Jobs of unknown users do not count as those of one user.
+func TestOneUserPushesOutNobody(t *testing.T) {
+	m := New(Config{Users: 100, QueuesOfUser: 8, Classes: 400})
+	for i := range 50 {
+		m.Observe(Job{Queue: fmt.Sprint("q", i), User: fmt.Sprint("quiet", i)}, float64(i), 5)
+	}
+	for i := range 10_000 {
+		m.Observe(Job{Queue: fmt.Sprint("q", i%90), User: "flood", App: fmt.Sprint("name", i)}, float64(100+i), 60)
+	}
+	for i := range 20 {
+		m.Observe(Job{Queue: fmt.Sprint("q", i)}, float64(20_000+i), 60)
+	}
+	for i := range 50 {
+		if m.users[userKey{fmt.Sprint("q", i), fmt.Sprint("quiet", i)}] == nil {
+			t.Errorf("the runs of user quiet%d were forgotten", i)
+		}
+	}
+	of := map[string]int{}
+	for key := range m.users {
+		of[key.user]++
+	}
+	if of["flood"] > 8 || of[""] != 20 {
+		t.Errorf("runs are kept of %d queues for the user of very many, and of %d for unknown users", of["flood"],
+			of[""])
+	}
+	if !maps.Equal(of, m.queues) {
+		t.Errorf("%v are counted, %v are there", m.queues, of)
+	}
+	if f := m.Forgotten(); f.HistoriesForRoom < 10_000-8 || f.HistoriesByAge != 0 {
+		t.Errorf("counted as forgotten: %+v", f)
+	}
+}
+
+// TestForget proves that everything not seen since an instant is forgotten, except what has a running job.
+func TestForget(t *testing.T) {
+	m := New(Config{})
+	m.Started(1, Job{Queue: "long", User: "runs", Procs: 2, Limit: 600}, 10)
+	m.Observe(Job{Queue: "old", User: "gone", Procs: 2, Limit: 600}, 10, 5)
+	m.Started(2, Job{Queue: "new", User: "comes", Procs: 2, Limit: 600}, 99)
+	m.Started(3, Job{Queue: "new", User: "ends", Procs: 2, Limit: 600}, 50)
+	m.Ended(3, 101)
+	m.Lost(2)
+	witness := New(Config{})
+	data, err := m.MarshalBinary()
+	if err != nil || witness.UnmarshalBinary(data) != nil {
+		t.Fatal("the model could not be saved and restored")
+	}
+	for _, of := range []*Model{m, witness} {
+		of.Forget(99)
+		for user, want := range map[userKey]bool{
+			{"long", "runs"}: true, {"old", "gone"}: false, {"new", "comes"}: true, {"new", "ends"}: true,
+		} {
+			if (of.users[user] != nil) != want {
+				t.Errorf("the runs of user %s are kept: %v, want %v", user.user, !want, want)
+			}
+		}
+		for kind, key := range (Job{Queue: "old", Procs: 2, Limit: 600}).keys() {
+			if kind != kindAll && of.classes[key] != nil {
+				t.Errorf("class %v is kept", key)
+			}
+		}
+		if f := of.Forgotten(); f.HistoriesByAge != 1 || f.ClassesByAge != 3 || f.HistoriesForRoom != 0 {
+			t.Errorf("counted as forgotten: %+v", f)
+		}
+		of.Ended(1, 200)
+		if h := of.users[userKey{"long", "runs"}]; h == nil || len(h.runs) != 1 {
+			t.Error("the run of the job that ran on was not learnt")
+		}
+	}
+	one, _ := m.MarshalBinary()
+	other, _ := witness.MarshalBinary()
+	if !bytes.Equal(one, other) {
+		t.Error("a restored model forgets something else")
+	}
+}
+
+// TestNoAllocation proves that neither Residual, which samplers call millions of times, nor making a law, which happens
+// for every running job, allocates.
 func TestNoAllocation(t *testing.T) {
 	m := benchModel()
 	j := Job{Queue: "q", User: "7", App: "a", Procs: 8, Limit: 7200}

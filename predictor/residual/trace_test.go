@@ -52,8 +52,9 @@ func readTrace(t *testing.T, name string) ([]lived, []traced) {
 	return jobs, events
 }
 
-// The laws are calibrated: of the recorded lifetimes of the second half of each trace, by laws made at the start of
-// each job (and, for what remains, an hour later), a part near u ends by the quantile of u.
+// TestCalibratedOnTraces proves that the laws are calibrated. It compares the recorded lifetimes of the second half of
+// each trace with laws made at the start of each job, and for the remaining time an hour later. A share near u of the
+// lifetimes ends by the quantile of u.
 func TestCalibratedOnTraces(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -96,13 +97,13 @@ func TestCalibratedOnTraces(t *testing.T) {
 	}
 }
 
-// addLevel adds the part of a lifetime's level in each quarter: a lifetime on an atom, or known to the second, lies
-// anywhere in its range.
+// addLevel adds the part of a lifetime's level that lies in each quarter. A lifetime on an atom, or known only to the
+// second, may lie anywhere in its range.
 func addLevel(quarters *[4]float64, law *Law, age, seconds float64) {
 	alive := law.Survival(age)
 	from := 1 - law.Survival(max(age, seconds-.5))/alive
 	until := 1 - law.Survival(seconds+.5)/alive
-	// killed: the atom, and what is beyond; KTH-SP2's clock kills up to two minutes early
+	// Killed jobs count for the atom and everything beyond it. KTH-SP2's clock kills up to two minutes early.
 	if law.Limit() > age && seconds >= atLimit*law.Limit() {
 		from = 1 - law.Survival(atLimit*law.Limit())/alive
 		until = 1

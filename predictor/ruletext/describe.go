@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// timesWords says when jobs start.
+// timesWords returns sentences about when jobs start.
 func timesWords(r *Rules) []string {
 	g := r.Gates
 	if g.Summary == nil {
@@ -31,7 +31,7 @@ func timesWords(r *Rules) []string {
 	return out
 }
 
-// who names the jobs whose times they are.
+// who names the jobs that these times apply to.
 func (t *Times) who() string {
 	limited := !math.IsInf(t.UpTo, 1)
 	switch {
@@ -47,7 +47,7 @@ func (t *Times) who() string {
 	return "Jobs with time limits over " + limit(t.Over)
 }
 
-// limit writes a time limit.
+// limit formats a time limit.
 func limit(seconds float64) string {
 	switch hours := seconds / 3600; {
 	case hours < 1:
@@ -61,7 +61,7 @@ func limit(seconds float64) string {
 	}
 }
 
-// describe says parts of the week.
+// describe describes intervals of the week.
 func describe(all []Interval) string {
 	var parts []string
 	for i := 0; i < len(all); {
@@ -78,7 +78,7 @@ func describe(all []Interval) string {
 	return list(parts, ", and ")
 }
 
-// daysOf says days of the week.
+// daysOf formats days of the week.
 func daysOf(days []time.Weekday) string {
 	switch {
 	case len(days) == weekDays:
@@ -95,7 +95,7 @@ func daysOf(days []time.Weekday) string {
 	return "on " + list(names, " and ")
 }
 
-// clocks says times of a day, nothing for all of it.
+// clocks formats times of day; "" for the whole day.
 func clocks(all []Interval) string {
 	var parts []string
 	for _, i := range all {
@@ -116,7 +116,7 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%02d:%02d", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// list joins parts with commas, and the last one with a word.
+// list joins parts with commas, and the last one with the word last.
 func list(parts []string, last string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")

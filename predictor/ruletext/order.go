@@ -13,18 +13,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Effect is something that lets a younger job go ahead of an older one that is the same else.
+// Effect is an attribute that lets a younger job go ahead of an otherwise equal older one.
 type Effect struct {
 	Attribute rules.Attribute
 	// More is whether the job with more of the attribute goes first.
 	More bool
-	// Share is in which part of so many Pairs of jobs that waited together it did.
+	// Share is the part of Pairs, pairs of jobs that waited together, in which it did.
 	Share float64
 	Pairs int
 }
 
-// What an effect must have to be shown: so many pairs in so many situations, of which it decides so large a part. At
-// most mostEffects are shown.
+// An effect is shown only if it is based on enough pairs in enough situations, and decides a large enough share of the
+// pairs. At most mostEffects are shown.
 const (
 	leastPairs      = 50
 	leastSituations = 20
@@ -32,7 +32,7 @@ const (
 	mostEffects     = 3
 )
 
-// effects returns what lets a younger job go first, the strongest first.
+// effects returns the reasons for which a younger job goes first, the strongest first.
 func effects(e *rules.Evidence) []Effect {
 	var out []Effect
 	for a := range rules.Attributes {
@@ -71,7 +71,7 @@ func (e *Effect) who() string {
 	return less[e.Attribute]
 }
 
-// words says an effect.
+// words describes an effect.
 func (e *Effect) words() string {
 	often := "often"
 	switch {
@@ -80,11 +80,11 @@ func (e *Effect) words() string {
 	case e.Share >= .5:
 		often = "mostly"
 	}
-	return fmt.Sprintf("%s %s go first: in %.0f %% of %s pairs ahead of an older job that differs in this alone, "+
-		"by a factor of two at least.", e.who(), often, 100*e.Share, count(e.Pairs))
+	return fmt.Sprintf("%s %s go first: in %.0f %% of %s pairs such a job goes ahead of an older one that differs "+
+		"only in this, by a factor of at least two.", e.who(), often, 100*e.Share, count(e.Pairs))
 }
 
-// orderWords says in which order jobs start.
+// orderWords returns sentences about the order in which jobs start.
 func orderWords(r *Rules) []string {
 	switch r.Source {
 	case pools.PolicyConfigured:
@@ -115,8 +115,8 @@ func orderWords(r *Rules) []string {
 	if r.Order.Priority.Strict {
 		out = append(out, "No job starts ahead of the first one in this order.")
 	}
-	out = append(out, fmt.Sprintf("This order was fitted to %s waits: the forecasts of them that follow from it lose "+
-		"%.2f, %.0f %% less than those by first come, first served (%.2f).", count(e.Situations), e.Loss,
+	out = append(out, fmt.Sprintf("This order was fitted to %s waits. The forecasts of these waits by this order have "+
+		"a loss of %.2f, %.0f %% less than those by first come, first served (%.2f).", count(e.Situations), e.Loss,
 		100*(1-e.Loss/e.FirstCome), e.FirstCome))
 	if !r.InUse {
 		out = append(out, "The forecasts do not use this order now, because the pool has too many jobs.")
@@ -124,7 +124,7 @@ func orderWords(r *Rules) []string {
 	return out
 }
 
-// noOrder says what the forecasts use where no order was fitted.
+// noOrder describes which order the forecasts use if none was fitted.
 func noOrder(r *Rules) []string {
 	first := "The forecasts assume " + policy(r) + "."
 	if r.Source == pools.PolicyLearnt {
@@ -154,7 +154,7 @@ func policy(r *Rules) string {
 	return name
 }
 
-// count writes a number with commas between thousands.
+// count formats a number with commas between thousands.
 func count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -163,7 +163,7 @@ func count(n int) string {
 	return s
 }
 
-// rounded writes a number that is not negative as count does.
+// rounded formats a number that is not negative, in the same way as count.
 func rounded(x float64) string { return count(int(math.Round(x))) }
 
 func plural(n int, one, many string) string {

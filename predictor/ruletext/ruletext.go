@@ -5,30 +5,30 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/rules"
 )
 
-// Rules is what is known of the rules by which the jobs of a pool start, as it is shown. It is immutable.
+// Rules describe the known rules by which the jobs of a pool start. They are immutable.
 type Rules struct {
 	pools.StartRules
-	// Words are sentences that say it, the order first.
+	// Words are the rules as sentences, beginning with those about the order of starts.
 	Words []string
-	// Effects are what lets a younger job go first, the strongest first, by the fitted priority; nil without one that
-	// is better than first come, first served.
+	// Effects are the attributes by which the fitted priority lets a younger job go first, the strongest first. They
+	// are nil if no fitted priority is better than first come, first served.
 	Effects []Effect
-	// Times are when the jobs of some time limits hardly ever start, by rising limits.
+	// Times are the times at which jobs of some time limits hardly ever start, by rising limits.
 	Times []Times
 }
 
-// Of returns the rules of a pool in words. shift is what is added to the engine's instants, in seconds, for those of
-// the site's clock since Thursday, 1970-01-01.
+// Of returns the rules of a pool in words. shift converts the engine's instants to the site's clock: seconds to add for
+// the time since Thursday, 1970-01-01.
 func Of(r pools.StartRules, shift float64) *Rules {
 	return new(Writer).Write([]pools.StartRules{r}, shift)[r]
 }
 
-// Writer writes rules, and those that have changed only. The zero Writer has written none. It is not safe for
-// concurrent use.
+// Writer turns rules into words, and does so again only for rules that have changed. The zero Writer is ready for use.
+// It is not safe for concurrent use.
 type Writer struct {
 	shift   float64
 	summary *rules.GateSummary
-	times   []Times // of the summary
+	times   []Times // times of the summary
 	written map[pools.StartRules]*Rules
 }
 
@@ -60,7 +60,7 @@ func (w *Writer) write(r pools.StartRules) *Rules {
 	return out
 }
 
-// leastGain is the part of the loss of first come, first served by which an order must be better to be shown.
+// leastGain is the minimum share of the loss of first come, first served by which an order must be better to be shown.
 const leastGain = .02
 
 // better reports whether an order was fitted that forecasts waits better than first come, first served.

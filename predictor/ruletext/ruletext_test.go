@@ -16,7 +16,7 @@ import (
 
 const hour = 3600
 
-// compare checks sentences against those that are wanted.
+// compare compares sentences with the expected ones.
 func compare(t *testing.T, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -24,12 +24,12 @@ func compare(t *testing.T, got, want []string) {
 	}
 }
 
-// pairs returns what 200 pairs of 40 situations show of which so many let the younger job go first.
+// pairs returns the comparison of 200 pairs of 40 situations, in first of which the younger job went first.
 func pairs(first int) rules.Overtakes {
 	return rules.Overtakes{Pairs: 200, Situations: 40, First: first}
 }
 
-// fitted returns what a pool knows whose order loses .4, and first come, first served .5.
+// fitted returns the state of a pool whose order has loss .4, while first come, first served has .5.
 func fitted(change func(*rules.Evidence, *rules.Priority)) pools.StartRules {
 	e, p := &rules.Evidence{Situations: 500, Loss: .4, FirstCome: .5, Same: pairs(0)}, &rules.Priority{LogAge: 1}
 	change(e, p)
@@ -38,13 +38,14 @@ func fitted(change func(*rules.Evidence, *rules.Priority)) pools.StartRules {
 }
 
 const (
-	evidence = "This order was fitted to 500 waits: the forecasts of them that follow from it lose 0.40, 20 % " +
-		"less than those by first come, first served (0.50)."
+	evidence = "This order was fitted to 500 waits. The forecasts of these waits by this order have a loss of 0.40, " +
+		"20 % less than those by first come, first served (0.50)."
 	olderFirst = "Of jobs that differ in nothing else the older one goes first."
-	alone      = " of 200 pairs ahead of an older job that differs in this alone, by a factor of two at least."
+	alone      = " of 200 pairs such a job goes ahead of an older one that differs only in this, by a factor of at " +
+		"least two."
 )
 
-// TestOrder checks what is said of the order of starts.
+// TestOrder checks the sentences about the order of starts.
 func TestOrder(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   pools.StartRules
@@ -137,13 +138,13 @@ func TestOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ruletext.Of(c.of, 0)
-			compare(t, got.Words[:len(got.Words)-1], c.want) // the last one is about times
+			compare(t, got.Words[:len(got.Words)-1], c.want) // the last sentence is about times
 		})
 	}
 }
 
-// seen returns what was seen of a class of limits: each half hour of the week had an hour of exposure, and so many
-// starts as rate says for the day, from Monday on, and the half hour of the day.
+// seen returns the observations of a class of limits. Each half hour of the week had an hour of exposure, and the
+// number of starts that rate returns for the day, from Monday on, and the half hour of the day.
 func seen(class int, rate func(day, slot int) float64) rules.GateCounts {
 	c := rules.GateCounts{Class: class}
 	for s := range rules.Slots {
@@ -153,7 +154,7 @@ func seen(class int, rate func(day, slot int) float64) rules.GateCounts {
 	return c
 }
 
-// known returns what a pool knows of times.
+// known returns the state of a pool about times.
 func known(gates bool, classes ...rules.GateCounts) pools.StartRules {
 	for i := range classes {
 		classes[i].Gate = gates
@@ -162,7 +163,7 @@ func known(gates bool, classes ...rules.GateCounts) pools.StartRules {
 		Summary: &rules.GateSummary{Starts: 1500, Exposure: 336.4, Classes: classes}}}
 }
 
-// nights is two starts in each half hour from 18:00 to 8:00 and at weekends.
+// nights returns two starts in each half hour from 18:00 to 8:00 and at weekends.
 func nights(day, slot int) float64 {
 	if day < 5 && slot >= 2*8 && slot < 2*18 {
 		return 0
@@ -170,7 +171,7 @@ func nights(day, slot int) float64 {
 	return 2
 }
 
-// TestTimes checks what is said of the times of starts.
+// TestTimes checks the sentences about the times of starts.
 func TestTimes(t *testing.T) {
 	over4h := track.LimitClass(4*hour) + 1 // over 4.3 h
 	long := track.LimitClass(20 * hour)    // over 17.1 h
@@ -251,7 +252,7 @@ func TestTimes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ruletext.Of(c.of, c.shift.Seconds())
-			words := got.Words[2:] // after those of the order
+			words := got.Words[2:] // the sentences after those about the order
 			if c.of.Order.Needed == 0 {
 				words = got.Words[1:]
 			}
@@ -260,7 +261,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestTimesInNumbers checks the figures behind the sentence of nights and weekends.
+// TestTimesInNumbers checks the figures behind the sentence about nights and weekends.
 func TestTimesInNumbers(t *testing.T) {
 	over4h := track.LimitClass(4*hour) + 1
 	all := ruletext.Of(known(true, seen(over4h, nights)), 0).Times
@@ -285,7 +286,8 @@ func TestTimesInNumbers(t *testing.T) {
 	}
 }
 
-// TestWriterWritesNewsOnly proves that what has not changed is not written again, and that another clock changes all.
+// TestWriterWritesNewsOnly proves that unchanged sentences are not written again, and that another clock changes all of
+// them.
 func TestWriterWritesNewsOnly(t *testing.T) {
 	var w ruletext.Writer
 	young := func(waits int) pools.StartRules {

@@ -29,26 +29,26 @@ type Interval struct {
 
 const (
 	halfHour = 1800
-	perHour  = 2 // half hours
+	perHour  = 2 // half hours in an hour
 	perDay   = 48
 	weekDays = 7
 	workdays = 5
 	perWeek  = rules.Slots
-	firstDay = time.Thursday // of the engine's weeks
+	firstDay = time.Thursday // the engine's weeks begin on this day
 )
 
-// What times without starts must have to be shown: jobs waited for so many hours in them although they fitted, their
-// rate of starts is low, and at most a part of that at other times, in which there were so many starts, they have at
-// most a part of all starts, and two rates explain the starts better than one by so much of the log-likelihood. That is
-// much, because starts come in bursts and thousands of times are tried; a queue that waits while the machine is down
-// for a night comes to less than so many hours.
+// These are the conditions for showing times without starts. Jobs for which there was room must have waited for enough
+// hours in these times. Their rate of starts there must be low, and at most a share of the rate at other times, which
+// must have enough starts. The times must have at most a share of all starts. Two rates must explain the starts better
+// than one by a minimum of the log-likelihood. That minimum is high, because starts come in bursts and thousands of
+// times are tried. A queue that waits while the machine is down for a night has fewer hours than required.
 const (
 	leastHours  = 100
 	leastStarts = 20
-	mostRate    = .3 // an hour
+	mostRate    = .3 // starts per hour
 	mostPart    = 1. / 3
 	mostStarts  = .25
-	mostLonger  = .1 // as mostStarts, for longer limits that are shown beside others
+	mostLonger  = .1 // like mostStarts, for longer limits that are shown besides others
 	leastLog    = 50
 )
 
@@ -59,7 +59,7 @@ func (c *counts) plus(o counts) { c.starts, c.hours = c.starts+o.starts, c.hours
 
 func (c *counts) without(o counts) counts { return counts{c.starts - o.starts, c.hours - o.hours} }
 
-// log returns the log-likelihood of starts at a rate of their own, but for a constant.
+// log returns the log-likelihood of the starts at their own rate, up to a constant.
 func (c *counts) log() float64 {
 	if c.starts <= 0 {
 		return 0
@@ -67,8 +67,8 @@ func (c *counts) log() float64 {
 	return c.starts * math.Log(c.starts/c.hours)
 }
 
-// gain returns by how much the log-likelihood rises if starts have a rate of their own in a part that is shut; 0 unless
-// the rate is clearly lower there, and if it has more than a part mostStarts of the starts.
+// gain returns the rise of the log-likelihood if the shut times get their own rate. It returns 0 unless the rate is
+// clearly lower in them, and if they have more than the share mostStarts of the starts.
 func gain(shut, all counts, mostStarts float64) float64 {
 	open := all.without(shut)
 	if shut.hours < leastHours || open.starts < leastStarts || open.hours <= 0 ||
@@ -79,10 +79,10 @@ func gain(shut, all counts, mostStarts float64) float64 {
 	return shut.log() + open.log() - all.log()
 }
 
-// week is what was seen of the jobs above a time limit, by half hours from Monday on by the site's clock.
+// week has the counts of the jobs above a time limit, by half hours from Monday on in the site's local time.
 type week struct {
 	at   [perWeek]counts
-	late time.Duration // half hours of the engine begin so much later than those of the site's clock
+	late time.Duration // the engine's half hours begin this much later than those of local time
 }
 
 // add adds a class of limits. shift is as in Of.
@@ -96,17 +96,17 @@ func (w *week) add(c *rules.GateCounts, shift float64) {
 	}
 }
 
-// without takes the jobs of longer limits away.
+// without subtracts the jobs of longer limits.
 func (w *week) without(longer *week) {
 	for s := range w.at {
 		w.at[s] = w.at[s].without(longer.at[s])
 	}
 }
 
-// pattern is the half hours of a week in which jobs hardly ever start.
+// pattern is a set of half hours of the week in which jobs hardly ever start.
 type pattern [perWeek]bool
 
-// of returns what was seen in a pattern, or outside of it.
+// of returns the counts inside a pattern, or outside it.
 func (w *week) of(p *pattern, shut bool) (sum counts) {
 	for s, is := range p {
 		if is == shut {
@@ -116,8 +116,8 @@ func (w *week) of(p *pattern, shut bool) (sum counts) {
 	return sum
 }
 
-// best returns the pattern that explains the starts outside of another one best, with its gain; 0 for none. Tried are
-// times of the day on all days and on weekdays, and stretches of a week.
+// best returns the pattern that best explains the starts outside another one, and its gain; 0 if there is none. It
+// tries times of day, on all days and on weekdays, and intervals of the week.
 func (w *week) best(outside *pattern, mostStarts float64) (pattern, float64) {
 	open := *w
 	for s, is := range outside {
@@ -158,7 +158,7 @@ func (w *week) best(outside *pattern, mostStarts float64) (pattern, float64) {
 	return out, most
 }
 
-// longestGain returns the interval of a circle of cells with the largest gain, the shortest of several.
+// longestGain returns the interval with the largest gain in a circle of cells. Of several it returns the shortest.
 func longestGain(cells []counts, all counts, mostStarts float64) (from, to int, most float64) {
 	n := len(cells)
 	sums := make([]counts, 2*n+1)
@@ -168,7 +168,7 @@ func longestGain(cells []counts, all counts, mostStarts float64) (from, to int, 
 	}
 	for length := 1; length < n; length++ {
 		for i := range n {
-			// more by less than 1e-9 is rounding
+			// a difference below 1e-9 is rounding
 			if g := gain(sums[i+length].without(sums[i]), all, mostStarts); g > most+1e-9 {
 				from, to, most = i, i+length, g
 			}
@@ -177,18 +177,18 @@ func longestGain(cells []counts, all counts, mostStarts float64) (from, to int, 
 	return from, to, most
 }
 
-// finding is a pattern of the classes from a place in their list on.
+// finding is a pattern that applies from a class on.
 type finding struct {
 	from int
 	shut pattern
 }
 
-// timesOf returns the times that the evidence bears, by rising limits; nil is no evidence.
+// timesOf returns the times that are supported by the evidence, by rising limits; nil if there are none.
 func timesOf(g *rules.GateSummary, shift float64) []Times {
 	if g == nil {
 		return nil
 	}
-	above := make([]week, len(g.Classes)+1) // the jobs of a class and of those after it
+	above := make([]week, len(g.Classes)+1) // above[k]: the jobs of class k and of later classes
 	for i := len(g.Classes) - 1; i >= 0; i-- {
 		above[i] = above[i+1]
 		above[i].add(&g.Classes[i], shift)
@@ -215,8 +215,8 @@ func timesOf(g *rules.GateSummary, shift float64) []Times {
 	return out
 }
 
-// find returns the patterns of the classes before b that the starts are explained by, by rising classes. The
-// first class of each has a gate in the forecasts.
+// find returns the patterns that explain the starts of the classes before b, by rising classes. The forecasts have a
+// gate at the first class of each.
 func find(classes []rules.GateCounts, above []week, b int) []finding {
 	var out []finding
 	var shut pattern
@@ -234,8 +234,8 @@ func find(classes []rules.GateCounts, above []week, b int) []finding {
 	return append(find(classes, above, out[0].from), out...)
 }
 
-// findNext returns the pattern, which includes another one, that explains most of the starts of the jobs of a class
-// from a on and before b, and of the longer ones before b; false for none.
+// findNext returns the pattern that contains another one and best explains the starts of a class from a on and before
+// b, together with those of longer limits before b. ok is false if there is none.
 func findNext(classes []rules.GateCounts, above []week, a, b int, included *pattern,
 	mostStarts float64) (out finding, ok bool) {
 	most := 0.
@@ -261,7 +261,7 @@ func (t *Times) count(w *week, shut *pattern) {
 	t.ShutStarts, t.ShutHours, t.OpenStarts, t.OpenHours = in.starts, in.hours, out.starts, out.hours
 }
 
-// clear reports whether the evidence is clear for these limits alone.
+// clear reports whether the evidence for these limits alone is clear.
 func (t *Times) clear() bool {
 	shut := counts{t.ShutStarts, t.ShutHours}
 	return gain(shut, counts{t.OpenStarts + shut.starts, t.OpenHours + shut.hours}, mostStarts) >= leastLog
@@ -270,7 +270,8 @@ func (t *Times) clear() bool {
 // day returns the half hours of a day.
 func (p *pattern) day(d int) []bool { return p[d*perDay : (d+1)*perDay] }
 
-// intervals returns the times that are shut, or not, those of days that are alike together. late is as in week.
+// intervals returns the intervals of the week that are shut, or those that are not. It joins days with equal intervals.
+// late is defined as in week.
 func (p *pattern) intervals(shut bool, late time.Duration) []Interval {
 	clock := func(s int) time.Duration {
 		at := time.Duration(s) * halfHour * time.Second

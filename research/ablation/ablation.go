@@ -1,6 +1,7 @@
-// Package ablation measures what each part of the forecasting engine is worth: a log is replayed with nothing left out,
-// then without one group of features, one rule or one expert at a time, and once by an engine that knows the true
-// runtimes of the jobs that run, which nobody can. It also has what each expert loses alone, and its weight.
+// Package ablation measures what each part of the forecasting engine contributes. It replays a log with nothing left
+// out, then without one group of features, one rule or one expert at a time. It also replays it with an oracle: an
+// engine that knows the true runtimes of running jobs. And it measures the loss of each expert alone, and the expert's
+// weight.
 package ablation
 
 import (
@@ -19,19 +20,19 @@ import (
 // Levels returns the levels whose losses are measured.
 func Levels() []float64 { return []float64{.5, .9, .95} }
 
-// warmup is the part of the jobs that is learnt from and not scored.
+// warmup is the share of the jobs, at the beginning, that are learnt from and not scored.
 const warmup = .1
 
-// Nothing, OracleRuntimes and expertPrefix are names of variants: with nothing left out, with an oracle, and the
-// beginning of those without an expert.
+// Nothing is the name of the variant with nothing left out, OracleRuntimes of the one with an oracle. expertPrefix
+// begins the names of the variants without an expert.
 const (
 	Nothing        = "nothing"
 	OracleRuntimes = "oracle runtimes"
 	expertPrefix   = "expert "
 )
 
-// Groups returns the names of the variants that can be run, Nothing first: groups of features and rules, then experts,
-// then oracles.
+// Groups returns the names of all variants, Nothing first: then groups of features and rules, then experts, then
+// oracles.
 func Groups() []string {
 	out := append([]string{Nothing}, engine.FeatureGroups()...)
 	for _, name := range ensemble.Names() {
@@ -40,8 +41,8 @@ func Groups() []string {
 	return append(out, OracleRuntimes)
 }
 
-// Default returns the variants that a study runs if none are chosen: the parts that were added for the scheduler's
-// rules, and the experts that matter.
+// Default returns the variants of a study for which none are chosen: the parts that were added for the scheduler's
+// rules, and the most important experts.
 func Default() []string {
 	out := []string{Nothing}
 	for _, name := range Groups() {
@@ -54,21 +55,21 @@ func Default() []string {
 	return out
 }
 
-// Result is one run.
+// Result is the result of one run.
 type Result struct {
 	Trace   string `json:"trace"`
-	Variant string `json:"variant"` // what was left out, or known
-	Jobs    int    `json:"jobs"`    // replayed
-	// Days are the losses of the served forecasts by the day of the submission, since the first of the log.
+	Variant string `json:"variant"` // name of the variant
+	Jobs    int    `json:"jobs"`    // number of replayed jobs
+	// Days are the losses of the served forecasts, by the day of the submission since the first of the log.
 	Days map[int]*Loss `json:"days"`
-	// Experts are the losses of each expert alone, of those jobs that it has a forecast for.
+	// Experts are the losses of each expert alone, on the jobs for which it has a forecast.
 	Experts map[string]*Loss `json:"experts"`
-	// Weights are the experts' mean weights, by level.
+	// Weights are the mean weights of the experts, by level.
 	Weights map[string][]float64 `json:"weights"`
 	Took    time.Duration        `json:"took_ns"`
 }
 
-// Loss is the sum of the pinball losses of ln(wait + 60 s) of some jobs, by level.
+// Loss is the sum of the pinball losses of ln(wait + 60 s) over some jobs, by level.
 type Loss struct {
 	N   int       `json:"n"`
 	Sum []float64 `json:"sum"`
@@ -86,7 +87,7 @@ func (l *Loss) add(quantiles []float64, wait float64) {
 	}
 }
 
-// Mean returns the mean loss at a level, by its number; NaN without jobs.
+// Mean returns the mean loss at a level, given by its index; NaN without jobs.
 func (l *Loss) Mean(level int) float64 {
 	if l.N == 0 {
 		return math.NaN()
@@ -94,7 +95,7 @@ func (l *Loss) Mean(level int) float64 {
 	return l.Sum[level] / float64(l.N)
 }
 
-// Total returns the loss of all days.
+// Total returns the loss over all days.
 func (r *Result) Total() *Loss {
 	out := &Loss{Sum: make([]float64, len(Levels()))}
 	for _, d := range r.Days {
@@ -106,7 +107,7 @@ func (r *Result) Total() *Loss {
 	return out
 }
 
-// First returns the first jobs of a trace; 0 is its first half.
+// First returns the first jobs of a trace; if jobs is 0, its first half.
 func First(t *backtest.Trace, jobs int) *backtest.Trace {
 	if jobs <= 0 {
 		jobs = len(t.Jobs) / 2
@@ -116,12 +117,17 @@ func First(t *backtest.Trace, jobs int) *backtest.Trace {
 	return &part
 }
 
-// Run replays a trace by a variant.
+// Run replays a trace with a variant.
 func Run(t *backtest.Trace, variant string) (*Result, error) {
 	cfg, err := config(t, variant)
 	if err != nil {
 		return nil, err
 	}
+	return replay(t, variant, cfg)
+}
+
+// replay replays a trace with an engine of the given configuration.
+func replay(t *backtest.Trace, variant string, cfg engine.Config) (*Result, error) {
 	e, err := engine.New(cfg)
 	if err != nil {
 		return nil, err
@@ -138,11 +144,11 @@ func Run(t *backtest.Trace, variant string) (*Result, error) {
 	return &r.Result, nil
 }
 
-// config returns the engine's configuration of a variant.
+// config returns the engine's configuration for a variant.
 func config(t *backtest.Trace, variant string) (engine.Config, error) {
 	cfg := engine.Config{Levels: waittime.ScoredLevels(), Resolution: t.Resolution()}
 	var err error
-	if cfg.Prior, err = ensemble.MeasuredPrior(t.Name); err != nil { // a log must not be forecast from its own errors
+	if cfg.Prior, err = ensemble.MeasuredPrior(t.Name); err != nil { // not from the log's own errors
 		return cfg, err
 	}
 	expert, isExpert := strings.CutPrefix(variant, expertPrefix)
@@ -161,16 +167,16 @@ func config(t *backtest.Trace, variant string) (engine.Config, error) {
 	return cfg, nil
 }
 
-// run is a run under way.
+// run is the state of a run.
 type run struct {
 	Result
 	engine  *engine.Engine
 	trace   *backtest.Trace
-	from    int // the first job that is scored
-	weighed int // how often weights were added
+	from    int // index of the first job that is scored
+	weighed int // number of times that weights were added
 }
 
-// between is after how many scored jobs the weights are taken again.
+// between is the number of scored jobs between two additions of the weights.
 const between = 100
 
 // take scores the forecasts of a submission.
@@ -204,7 +210,7 @@ func (r *run) take(job int, f engine.Forecast) {
 	}
 }
 
-// weigh adds the present weights of the experts.
+// weigh adds the present weights of the experts to the sums.
 func (r *run) weigh() {
 	r.weighed++
 	levels := waittime.ScoredLevels()
@@ -219,7 +225,7 @@ func (r *run) weigh() {
 	}
 }
 
-// finish makes means of the weights.
+// finish divides the sums of weights by their number.
 func (r *run) finish() {
 	for _, w := range r.Weights {
 		for i := range w {

@@ -10,15 +10,15 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// Change is how much more a variant loses than the engine with nothing left out, on the jobs of the days that both
-// have, as a part of the loss; Error is its standard error.
+// Change is the relative increase in loss of a variant over the engine with nothing left out, on the days that both
+// have. Error is its standard error.
 type Change struct{ Part, Error float64 }
 
-// week is how many days are one block of a bootstrap: waits of days that follow each other are alike.
+// week is the number of days in a block of the bootstrap; waits on successive days are correlated.
 const week = 7
 
-// ChangeOf returns the change of the loss at a level, by its number. The error is that of a ratio of sums, with the
-// weeks as what was sampled (W. Cochran, Sampling Techniques, 1977, equation 2.39); NaN with less than two weeks.
+// ChangeOf returns the change of the loss at a level, given by its index. The error is that of a ratio of sums, with
+// weeks as the sampled units (W. Cochran, Sampling Techniques, 1977, equation 2.39); NaN with less than two weeks.
 func ChangeOf(of, nothing *Result, level int) Change {
 	type pair struct{ of, nothing float64 }
 	weeks := map[int]*pair{}
@@ -52,7 +52,7 @@ func ChangeOf(of, nothing *Result, level int) Change {
 	return c
 }
 
-// Page writes the results as a page in Markdown, the tables of a trace under its name.
+// Page writes the results as a page in Markdown, with the tables of each trace under its name.
 func (s *Study) Page() (string, error) {
 	results, err := s.Results()
 	if err != nil {
@@ -86,7 +86,7 @@ experts; all others are groups of features. *oracle runtimes* is research, which
 that follow from the true runtimes of the jobs that run. Logs and parts that are not in the tables were not measured.
 `
 
-// variants writes the table of what was left out.
+// variants writes the table of the variants.
 func (s *Study) variants(b *strings.Builder, results map[string]*Result, nothing *Result) {
 	b.WriteString("| left out | loss .5 | .9 | .95 |\n|---|---|---|---|\n")
 	for _, variant := range s.Variants {
@@ -108,7 +108,7 @@ func (s *Study) variants(b *strings.Builder, results map[string]*Result, nothing
 	}
 }
 
-// experts writes the table of what each expert loses alone, the best at the first level first.
+// experts writes the table of each expert's loss alone, sorted by the loss at the first level.
 func experts(b *strings.Builder, r *Result) {
 	b.WriteString("\nThe experts alone, on the jobs that they have a forecast for, and their mean weight:\n\n" +
 		"| expert | jobs | loss .5 | .9 | .95 | weight .5 | .9 | .95 |\n|---|---|---|---|---|---|---|---|\n")

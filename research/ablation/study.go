@@ -12,20 +12,21 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// Study is runs whose results are kept in a folder, so that a study that was stopped goes on. A folder is for one
-// version of the engine.
+// Study is a set of runs whose results are stored in a folder, so that an interrupted study can continue. A folder is
+// valid for one version of the engine only.
 type Study struct {
-	// Folder keeps the results.
+	// Folder is the folder of the results.
 	Folder string
-	// Traces are the files of the logs, Variants what is run of each, see Groups.
+	// Traces are the files of the logs. Variants are the variants to run on each, see Groups.
 	Traces, Variants []string
-	// Jobs is how many jobs of each log are replayed from its first on; 0 for the first half.
+	// Jobs is the number of jobs of each log that are replayed, from the first on; 0 for the first half.
 	Jobs int
-	// Progress is called before each run that has no result yet.
+	// Progress is called before each run whose result is missing.
 	Progress func(trace, variant string)
 }
 
-// Run makes the runs that have no result yet, all variants of the first log first. It stops at the first error.
+// Run performs the runs whose results are missing: first all variants of the first log, and so on. It stops at the
+// first error.
 func (s *Study) Run() error {
 	for _, file := range s.Traces {
 		var t *backtest.Trace
@@ -59,7 +60,7 @@ func (s *Study) Run() error {
 	return nil
 }
 
-// Results returns the results that there are, by trace and variant.
+// Results returns the stored results by trace and variant.
 func (s *Study) Results() (map[string]map[string]*Result, error) {
 	out := map[string]map[string]*Result{}
 	for _, file := range s.Traces {
@@ -81,7 +82,8 @@ func (s *Study) Results() (map[string]map[string]*Result, error) {
 // nameOf returns the name of a trace.
 func nameOf(file string) string { return strings.TrimSuffix(filepath.Base(file), ".swf.gz") }
 
-// path is the file that keeps a result. The number of jobs is part of it, so that a shorter study is another one.
+// path returns the path of the file of a result. It includes the number of jobs, so that studies of different lengths
+// do not share results.
 func (s *Study) path(trace, variant string) string {
 	jobs := "half"
 	if s.Jobs > 0 {
@@ -90,7 +92,7 @@ func (s *Study) path(trace, variant string) string {
 	return filepath.Join(s.Folder, trace, jobs, strings.ReplaceAll(variant, " ", "_")+".json")
 }
 
-// result reads a result; nil where there is none.
+// result reads a result; nil if there is none.
 func (s *Study) result(trace, variant string) (*Result, error) {
 	data, err := os.ReadFile(s.path(trace, variant))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +107,7 @@ func (s *Study) result(trace, variant string) (*Result, error) {
 	return &r, nil
 }
 
-// keep writes a result, whole or not at all.
+// keep writes a result. After a crash the file is complete or missing.
 func (s *Study) keep(r *Result) error {
 	path := s.path(r.Trace, r.Variant)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {

@@ -1,5 +1,5 @@
-// Package fastreplay measures what the engine's plan for long replays (engine.Replay) gains and costs: the speed of
-// learning from recorded jobs, and the loss of the forecasts after it beside those of an engine that followed all in
+// Package fastreplay measures the gain and the cost of the engine's plan for long replays (engine.Replay): the speed of
+// learning from recorded jobs, and the loss of the later forecasts compared with an engine that replayed everything in
 // full.
 package fastreplay
 
@@ -20,21 +20,22 @@ func Levels() []float64 { return waittime.ScoredLevels() }
 
 // Options define a run.
 type Options struct {
-	// Exact follows all jobs in full; else those before the cut are replayed by Plan, whose submissions are set here.
+	// Exact replays all jobs in full. Otherwise the jobs before the cut are replayed by Plan, whose number of
+	// submissions is set here.
 	Exact bool
 	Plan  engine.Replay
-	// Cut is how many jobs are replayed, Follow how many are followed afterwards, 0 for all.
+	// Cut is the number of replayed jobs, Follow the number of jobs that are followed afterwards, 0 for all.
 	Cut, Follow int
 }
 
-// Result is one run.
+// Result is the result of one run.
 type Result struct {
-	// Jobs is how many jobs were replayed. Learned is how long that took, the end of the plan included, and CPU the
-	// processor time.
+	// Jobs is the number of replayed jobs. Learned is the duration of the replay, including the end of the plan. CPU is
+	// its processor time.
 	Jobs         int
 	Learned, CPU time.Duration
-	// Losses has the pinball losses of ln(wait + 60 s) of the jobs followed after the cut, by job and then level; empty
-	// of one that is not scored.
+	// Losses has the pinball losses of ln(wait + 60 s) of the jobs after the cut, by job and then level. It is empty
+	// for a job that is not scored.
 	Losses [][]float64
 }
 
@@ -84,10 +85,10 @@ type follower struct {
 	began     time.Time
 	finished  bool
 	learned   time.Duration
-	cpu       time.Duration // at the beginning, then how much since
+	cpu       time.Duration // first the value at the beginning, then the time since
 }
 
-// Submit passes a submission on.
+// Submit passes a submission to the engine.
 func (f *follower) Submit(now float64, id uint64, r engine.Request) engine.Forecast {
 	if f.seen == f.cut {
 		f.finish()
@@ -96,7 +97,7 @@ func (f *follower) Submit(now float64, id uint64, r engine.Request) engine.Forec
 	return f.Engine.Submit(now, id, r)
 }
 
-// finish ends the plan, once.
+// finish ends the plan at its first call.
 func (f *follower) finish() {
 	if f.finished {
 		return
@@ -105,7 +106,7 @@ func (f *follower) finish() {
 	f.finished, f.learned, f.cpu = true, time.Since(f.began), cpuTime()-f.cpu
 }
 
-// cpuTime returns the processor time that this process has taken.
+// cpuTime returns the processor time of this process so far.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -114,7 +115,7 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// PeakMemory returns the most memory that this process has had, in MiB.
+// PeakMemory returns the peak memory of this process in MiB.
 func PeakMemory() int64 {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -123,8 +124,8 @@ func PeakMemory() int64 {
 	return u.Maxrss / 1024 // Linux counts in KiB
 }
 
-// Ratios returns, by level, the mean loss of one run over that of another on the jobs that both scored, and how many
-// these are.
+// Ratios returns, by level, the ratio of the mean losses of two runs on the jobs that both scored. n is the number of
+// these jobs.
 func Ratios(of, over [][]float64) (ratios []float64, n int) {
 	sums := make([][2]float64, len(Levels()))
 	for i := range min(len(of), len(over)) {
@@ -143,8 +144,8 @@ func Ratios(of, over [][]float64) (ratios []float64, n int) {
 	return ratios, n
 }
 
-// Copies returns a trace of so many copies of another, one after the other: each is shifted by whole weeks, so that
-// hours and weekdays stay as they are.
+// Copies returns a trace of several copies of another, one after the other. Each is shifted by whole weeks, so that
+// hours and weekdays stay the same.
 func Copies(t *backtest.Trace, copies int) (*backtest.Trace, error) {
 	const week = 7 * 86400
 	out := &backtest.Trace{Name: fmt.Sprintf("%s, %d copies", t.Name, copies), Procs: t.Procs,

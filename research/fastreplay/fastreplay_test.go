@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// trace is so many jobs on 4 processors, started first come, first served: each runs 200 s, and one comes every 60 s on
-// average, in bursts.
+// trace returns that many jobs on 4 processors, started first come, first served. Each runs 200 s, and one comes every
+// 60 s on average, in bursts.
 func trace(jobs int) *backtest.Trace {
 	t := &backtest.Trace{Name: "made up", Procs: 4}
 	var free [4]float64
@@ -24,8 +24,8 @@ func trace(jobs int) *backtest.Trace {
 	return t
 }
 
-// A plan of no more jobs than are forecast in full loses exactly what an exact replay does, to the last bit; a plan of
-// fewer loses something else, and the jobs before the cut are not scored.
+// TestRun proves that a plan has exactly the loss of an exact replay, to the last bit, if all its jobs are forecast in
+// full. Otherwise the loss differs, and the jobs before the cut are not scored.
 func TestRun(t *testing.T) {
 	log := trace(900)
 	exact, err := Run(log, Options{Exact: true, Cut: 600})
@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// By hand: means of the jobs that both runs scored.
+// TestRatios checks by hand that the means are those of the jobs that both runs scored.
 func TestRatios(t *testing.T) {
 	a := [][]float64{{1, 1, 1, 1}, nil, {3, 5, 7, 2}, {9, 9, 9, 9}}
 	b := [][]float64{{2, 2, 2, 2}, {8, 8, 8, 8}, {2, 4, 2, 4}}
@@ -64,7 +64,7 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// Copies follow each other, in whole weeks, with the same waits.
+// TestCopies proves that copies follow each other, in whole weeks, with the same waits.
 func TestCopies(t *testing.T) {
 	log := trace(50)
 	c, err := Copies(log, 3)

@@ -8,10 +8,12 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// fewest is how many jobs of a class must have ended before its law is fitted; until then that of all queues stands in.
+// fewest is the number of jobs of a class that must have ended before its law is fitted. Until then the law of all
+// queues is used.
 const fewest = 30
 
-// downey keeps Downey's laws of lifetimes: per queue, one-processor jobs apart, fitted to the jobs that have ended.
+// downey has Downey's laws of lifetimes: one for each queue, with separate laws for one-processor jobs, fitted to the
+// ended jobs.
 type downey struct {
 	windows map[[2]string]*uniformlog.Window
 	fits    map[[2]string]headqueue.Lifetime
@@ -33,12 +35,12 @@ func (d *downey) ended(j *Job) {
 			w = uniformlog.NewWindow(0, 0)
 			d.windows[key] = w
 		}
-		_ = w.Add(instant(j.Start), j.End-j.Start) // what is no lifetime is left out
+		_ = w.Add(instant(j.Start), j.End-j.Start) // invalid lifetimes are left out
 		delete(d.fits, key)
 	}
 }
 
-// of returns the law of a job's class, nil where too few have ended.
+// of returns the law of a job's class, nil if too few jobs have ended.
 func (d *downey) of(j *Job) headqueue.Lifetime {
 	for _, key := range classes(j) {
 		if law, ok := d.fits[key]; ok {

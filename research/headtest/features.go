@@ -9,26 +9,26 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// holder is a running job as the features see it; times are in seconds from now.
+// holder is a running job for the computation of features. Times are in seconds from now.
 type holder struct {
 	job               *Job
 	age               float64
 	law               residual.Law
-	low, median, high float64 // quartiles of what remains
-	rest              float64 // to the limit; the .95 quantile without one
+	low, median, high float64 // quartiles of the remaining lifetime
+	rest              float64 // time to the limit; without a limit, the 0.95 quantile
 	downey            headqueue.Lifetime
 	sharesUser        bool
 }
 
-// scene is what the methods share at one ask.
+// scene is the data that all methods use for one forecast.
 type scene struct {
 	ask
 	holders []holder
 	order   []int
-	known   bool // Downey's law of every holder is
+	known   bool // Downey's law of every holder exists
 }
 
-// set looks at all running jobs.
+// set computes the data of all running jobs.
 func (s *scene) set(a *ask, m *residual.Model, d *downey) {
 	s.ask = *a
 	if cap(s.holders) < len(a.running) {
@@ -53,7 +53,8 @@ func (s *scene) set(a *ask, m *residual.Model, d *downey) {
 	}
 }
 
-// plan returns when the need is met if every job ends at its time, and the holder whose end meets it.
+// plan returns the time at which the need is met if every job ends at the time that ends returns, and the holder whose
+// end meets it.
 func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
 	s.order = s.order[:0]
 	for i := range s.holders {
@@ -72,16 +73,16 @@ func (s *scene) plan(ends func(*holder) float64) (float64, *holder) {
 	return math.Inf(1), nil
 }
 
-// delta is the seconds up to about which waits count alike for the learner.
+// delta is a number of seconds: waits below it hardly differ on the learner's scale.
 const delta = 5
 
-// logOf is the learner's scale of times.
+// logOf converts seconds to the learner's scale.
 func logOf(seconds float64) float64 { return math.Log(seconds + delta) }
 
 func unlog(x float64) float64 { return max(0, math.Exp(x)-delta) }
 
-// features appends what the trees look at. exact are the exact method's quantiles by the residual laws, classic
-// Downey's four medians by his; NaN is missing.
+// features appends the features of the trees. exact has the exact method's quantiles by the residual laws, classic
+// Downey's four medians by his laws. NaN means missing.
 func (s *scene) features(row, exact, classic []float64) []float64 {
 	for _, q := range exact {
 		row = append(row, logOf(q))
@@ -103,8 +104,8 @@ func (s *scene) features(row, exact, classic []float64) []float64 {
 		math.Mod(math.Floor(s.at/86400), 7))
 }
 
-// crowd appends what matters of the running jobs together: the one likely to end first, the widest, and those of which
-// each would do.
+// crowd appends features of the running jobs together: the one that is likely to end first, the largest, and those of
+// which a single end would be enough.
 func (s *scene) crowd(row []float64) []float64 {
 	next, soonest := math.Inf(1), (*holder)(nil)
 	widest, benefactors, least := (*holder)(nil), 0.0, math.Inf(1)
@@ -131,7 +132,7 @@ func (s *scene) crowd(row []float64) []float64 {
 	return append(row, benefactors, logOf(least), own/float64(max(1, s.used())), logOf(oldest))
 }
 
-// appendHolder appends what matters of one running job.
+// appendHolder appends the features of one running job.
 func appendHolder(row []float64, h *holder) []float64 {
 	if h == nil {
 		nan := math.NaN()

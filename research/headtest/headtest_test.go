@@ -25,8 +25,9 @@ func load(t testing.TB, name string) *Trace {
 	return tr
 }
 
-// The wanted correlations of logs: waitcast's are the aims, those of Downey's combined predictor what a prototype with
-// his method found, met within .03 since its windows are not known. CTC-SP2 and LANL-CM5 are reported.
+// TestHeadOfQueue compares the correlations on logs with the expected ones. Those of waitcast are the aims. Those of
+// Downey's combined predictor were found by a prototype with his method, and are met within .03 because its windows are
+// not known. CTC-SP2 and LANL-CM5 are only reported.
 func TestHeadOfQueue(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -82,8 +83,8 @@ func TestHeadOfQueue(t *testing.T) {
 	}
 }
 
-// Nothing is known beforehand: with all that happens after an instant changed (no later submits, other ends of the jobs
-// that run or wait then), every forecast up to it stays the same to the last bit.
+// TestNoLeakage proves that forecasts use only the past. If everything after an instant is changed (no later
+// submissions, other ends of the jobs that run or wait then), every forecast up to it stays the same to the last bit.
 func TestNoLeakage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -147,8 +148,8 @@ func cut(t *testing.T, trace *Trace, at float64, rng *rand.Rand) *Trace {
 	return out
 }
 
-// DefaultRho is what traces show: of what remains of jobs that run at once, that of one user's is correlated, that of
-// different users' hardly.
+// TestCampaignsEndTogether proves that DefaultRho agrees with traces: of jobs that run at the same time, the remaining
+// lifetimes are correlated within a user, and hardly between users.
 func TestCampaignsEndTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("replays traces; left out by -short")
@@ -178,7 +179,8 @@ func TestCampaignsEndTogether(t *testing.T) {
 	}
 }
 
-// campaigns multiplies the normal scores of what remains of jobs that run at once.
+// campaigns collects the products of the normal scores of remaining lifetimes, for pairs of jobs that run at the same
+// time.
 type campaigns struct {
 	laws                       *residual.Model
 	same, sames, other, others float64

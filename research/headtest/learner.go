@@ -9,34 +9,34 @@ import (
 	"github.com/waitcast/waitcast/predictor/boost"
 )
 
-// Levels are the levels of every method's quantiles, in order.
+// Levels returns the levels of every method's quantiles, in order.
 func Levels() []float64 { return waittime.ScoredLevels() }
 
-// The learner's settings, chosen on the first halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
+// These are the learner's settings. They were chosen on the first halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
 const (
-	firstTraining = 400    // rows before the first training
-	retrainBy     = .5     // a training when the rows have grown by this part,
-	retrainAfter  = 2000   // or by so many
-	mostRows      = 20_000 // the latest are trained on
-	fade          = .995   // by how much each loss counts less than the one after it
-	haste         = 4.     // of the weights: per unit of mean loss and a hundred losses
-	step          = .02    // of the calibration, in ln seconds per miss
+	firstTraining = 400    // number of rows before the first training
+	retrainBy     = .5     // the trees are trained again when the rows have grown by this share
+	retrainAfter  = 2000   // or by this number
+	mostRows      = 20_000 // maximum number of rows in a training, the latest ones
+	fade          = .995   // weight of a loss relative to the next one
+	haste         = 4.     // learning rate of the weights: per unit of mean loss and a hundred losses
+	step          = .02    // step of the calibration, in ln seconds per miss
 )
 
-// learner corrects the exact method's quantiles by boosted trees on what was seen of earlier asks, weighs both by their
-// late losses, and keeps the coverage.
+// learner corrects the exact method's quantiles by boosted trees that are trained on the outcomes of earlier forecasts.
+// It weights both by their recent losses, and calibrates the result.
 type learner struct {
 	levels  []float64
 	columns [][]float64
 	waits   []float64
-	exact   [][]float64 // by level: the exact method's, of each row
-	trained int         // rows seen when last trained
+	exact   [][]float64 // by level and row: quantiles of the exact method
+	trained int         // number of rows at the last training
 	seen    int
 	models  []*boost.Model
-	losses  [][2]float64 // by level: of the exact method and the trees, faded
-	shift   []float64    // by level: the calibration's
+	losses  [][2]float64 // by level: discounted losses of the exact method and of the trees
+	shift   []float64    // by level: correction of the calibration
 	last    struct {
-		own, trees, raw []float64 // logs
+		own, trees, raw []float64 // on the logarithmic scale
 		trained         bool
 	}
 	trees boost.Params
@@ -66,8 +66,8 @@ func (l *learner) forecast(row, exact []float64) []float64 {
 		w := l.weight(k)
 		served[k] = (1-w)*own[k] + w*trees[k] + l.shift[k]
 	}
-	// Each level's calibration looks at its own quantile, before these are put in order: with those after it, one
-	// level's shift would answer for another's misses, and both run away.
+	// Each level is calibrated by its own quantile before the quantiles are put in order. With the ordered ones, one
+	// level's correction would be changed by another's misses, and both would diverge.
 	l.last.own, l.last.trees, l.last.raw, l.last.trained = own, trees, served, l.models != nil
 	for k, x := range slices.Sorted(slices.Values(served)) {
 		out[k] = unlog(x)
@@ -75,7 +75,7 @@ func (l *learner) forecast(row, exact []float64) []float64 {
 	return out
 }
 
-// weight returns the trees' part of a level: exponential weights on the faded losses.
+// weight returns the trees' weight at a level: exponential weights on the discounted losses.
 func (l *learner) weight(k int) float64 {
 	if l.models == nil {
 		return 0
@@ -83,7 +83,7 @@ func (l *learner) weight(k int) float64 {
 	return 1 / (1 + math.Exp(haste*(l.losses[k][1]-l.losses[k][0])))
 }
 
-// learn takes in what became of the row last forecast.
+// learn learns from the outcome of the last forecast.
 func (l *learner) learn(row, exact []float64, wait float64) error {
 	y := logOf(wait)
 	for k, level := range l.levels {
@@ -152,7 +152,7 @@ func (l *learner) train() error {
 	return nil
 }
 
-// loss is the pinball loss of a quantile that was missed by d.
+// loss returns the pinball loss of a quantile, where d is the difference between outcome and quantile.
 func loss(level, d float64) float64 {
 	if d > 0 {
 		return level * d

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// ask is a job that has reached the head of the queue and does not fit, with what is known at that instant.
+// ask is a job that has reached the head of the queue and does not fit, with the knowledge at that instant.
 type ask struct {
 	job        *Job
 	at         float64
@@ -14,19 +14,19 @@ type ask struct {
 	running    []*Job // in order of start
 	lastStart  float64
 	lastEnd    float64
-	wait       float64 // what is asked for: not known then
-	passed     int     // asks before this one
+	wait       float64 // the outcome, which is unknown at that instant
+	passed     int     // number of asks before this one
 }
 
-// watcher learns from a replay.
+// watcher receives the events of a replay.
 type watcher interface {
 	started(index int64, j *Job)
 	ended(index int64, j *Job)
 	asked(a *ask) error
 }
 
-// replay tells a watcher all that happens, in the order ends, starts, and asks at the instants when jobs reach the
-// head: each learns what was known by then.
+// replay passes all events to a watcher: ends, starts, and asks at the instants when jobs reach the head. Each event
+// comes before those that must not know it.
 func replay(jobs []Job, procs int, w watcher) error {
 	r := replayer{jobs: jobs, watcher: w, free: procs, lastEnd: math.NaN()}
 	for i := range jobs {
@@ -55,7 +55,7 @@ func replay(jobs []Job, procs int, w watcher) error {
 type replayer struct {
 	jobs    []Job
 	watcher watcher
-	running []int // by end, the first to end last
+	running []int // sorted by end; the first to end is last
 	free    int
 	lastEnd float64
 	asks    int
@@ -73,7 +73,7 @@ func (r *replayer) start(i int) {
 	r.watcher.started(int64(i), j)
 }
 
-// ends lets the jobs end that have by an instant.
+// ends passes the ends up to an instant.
 func (r *replayer) ends(until float64) {
 	for len(r.running) > 0 {
 		i := r.running[len(r.running)-1]
@@ -88,7 +88,7 @@ func (r *replayer) ends(until float64) {
 	}
 }
 
-// order returns the running jobs by start: an order that tells nothing of their ends.
+// order returns the running jobs by start, an order that does not depend on their ends.
 func (r *replayer) order() []*Job {
 	indices := slices.Clone(r.running)
 	slices.Sort(indices)

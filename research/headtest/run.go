@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// The methods, in the order of a Result.
+// These are the methods, in the order of a Result.
 const (
 	DowneyA        = "downey_a"
 	DowneyB        = "downey_b"
@@ -23,9 +23,9 @@ func Methods() []string { return []string{DowneyA, DowneyB, DowneyCombined, Exac
 
 // Options define how a trace is replayed.
 type Options struct {
-	// Skip is how many of the first forecasts are left out of the scores; negative for none, 0 for 500.
+	// Skip is the number of first forecasts that are left out of the scores; negative for none, 0 for 500.
 	Skip int
-	// Forecast, if set, is told every forecast, also those left out of the scores.
+	// Forecast, if set, receives every forecast, including those left out of the scores.
 	Forecast func(Forecast)
 }
 
@@ -62,18 +62,18 @@ func Run(t *Trace, o Options) (*Result, error) {
 	return out, nil
 }
 
-// Forecast is one method's answer to one ask.
+// Forecast is one method's forecast for one job.
 type Forecast struct {
 	Job    *Job
 	Method string
-	// At is the instant at which the job reached the head; Wait how long it then waited, in seconds.
+	// At is the instant at which the job reached the head. Wait is its wait after that, in seconds.
 	At, Wait float64
-	// Quantiles are the waits in seconds at Levels; NaN where the method has none (Downey's A, B and combined have a
+	// Quantiles are the waits in seconds at Levels; NaN if the method has none (Downey's A, B and combined have a
 	// median only).
 	Quantiles []float64
 }
 
-// forecaster answers every ask by all methods and learns.
+// forecaster makes the forecasts of all methods and learns from the outcomes.
 type forecaster struct {
 	laws     *residual.Model
 	downey   *downey
@@ -82,7 +82,7 @@ type forecaster struct {
 	calc     headqueue.Calc
 	result   headqueue.Result
 	learner  *learner
-	waiting  func() error // learns from the ask before, whose wait is known by now
+	waiting  func() error // learns from the previous ask, whose wait is known by now
 	forecast func(Forecast)
 }
 
@@ -97,10 +97,10 @@ func (f *forecaster) ended(index int64, j *Job) {
 	f.downey.ended(j)
 }
 
-// longest is the longest forecast in seconds, some 30 years.
+// longest is the longest forecast in seconds, about 30 years.
 const longest = 1e9
 
-// exactLevels are those that the exact method by the residual laws is asked for; the scored ones come last.
+// exactLevels returns the levels that the exact method by the residual laws forecasts. The scored ones come last.
 func exactLevels() []float64 { return waittime.Levels() }
 
 func (f *forecaster) asked(a *ask) error {
@@ -135,8 +135,8 @@ func (f *forecaster) asked(a *ask) error {
 	return nil
 }
 
-// classic returns the medians of Downey's three methods and of the exact one, and the exact one's quantiles, by his
-// laws; NaN where there are none.
+// classic returns the medians of Downey's three methods and of the exact one, and the exact one's quantiles, all by his
+// laws; NaN if there are none.
 func (f *forecaster) classic() (medians, exact []float64, err error) {
 	nan := math.NaN()
 	medians, exact = []float64{nan, nan, nan, nan}, []float64{nan, nan, nan, nan}
@@ -164,7 +164,7 @@ func (f *forecaster) classic() (medians, exact []float64, err error) {
 	return medians, exact, nil
 }
 
-// convolve asks the exact method, with laws from the holders.
+// convolve runs the exact method with the laws of the holders.
 func (f *forecaster) convolve(law func(*holder) headqueue.Lifetime, levels []float64) error {
 	s := &f.scene
 	f.state = headqueue.State{Capacity: s.free + s.used(), Free: s.free, Running: f.state.Running[:0]}

@@ -8,43 +8,43 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Result is what a replay of a trace gave.
+// Result is the result of a replay of a trace.
 type Result struct {
-	Jobs    int     `json:"jobs"` // that ran
+	Jobs    int     `json:"jobs"` // number of jobs that ran
 	Methods []Score `json:"methods"`
 }
 
-// Score is how well one method did. What it cannot be scored on is missing in the maps; a correlation that is not
-// defined is 0.
+// Score is the accuracy of one method. Measures that do not apply to the method are missing in the maps. A correlation
+// that is not defined is 0.
 type Score struct {
 	Method string `json:"method"`
-	N      int    `json:"n"` // forecasts scored
-	// Coverage holds, by level, the parts of the waits less than the quantile, and at most it.
+	N      int    `json:"n"` // number of scored forecasts
+	// Coverage has, by level, the shares of the waits below the quantile and up to the quantile.
 	Coverage map[string][2]float64 `json:"coverage"`
-	// LogPinball holds, by level, the mean pinball loss of ln(wait + 60 s).
+	// LogPinball has, by level, the mean pinball loss of ln(wait + 60 s).
 	LogPinball map[string]float64 `json:"log_pinball"`
-	// Strata are the forecasts by true wait: le_1m, le_1h, gt_1h.
+	// Strata are the scores by true wait: le_1m, le_1h, gt_1h.
 	Strata map[string]Stratum `json:"strata"`
-	// WithinFactor2 and 3 are the parts of the medians that, with 60 s more, are within that factor of the wait with 60
-	// s more.
+	// WithinFactor2 and WithinFactor3 are the shares of the medians that are within that factor of the wait, with 60 s
+	// added to both.
 	WithinFactor2 float64 `json:"within_factor_2"`
 	WithinFactor3 float64 `json:"within_factor_3"`
-	// R is the correlation of medians and waits, RLog that of ln(max(1 s, .)) of both.
+	// R is the correlation of medians and waits, RLog that of the logarithms ln(max(1 s, x)) of both.
 	R    float64 `json:"r"`
 	RLog float64 `json:"r_log"`
-	// MedianAbsError is the median of the distance between median and wait, in seconds.
+	// MedianAbsError is the median of the absolute difference of median and wait, in seconds.
 	MedianAbsError float64 `json:"median_abs_error_seconds"`
-	// Interval is the median distance between the quantiles at .5 and .95, in seconds; 0 where the method has none.
+	// Interval is the median distance between the quantiles at 0.5 and 0.95, in seconds; 0 if the method has none.
 	Interval float64 `json:"interval_seconds"`
 }
 
-// Stratum is the score on the jobs with a true wait within some bounds.
+// Stratum is the score on the jobs whose true wait is within some bounds.
 type Stratum struct {
 	N          int                `json:"n"`
 	LogPinball map[string]float64 `json:"log_pinball"`
 }
 
-// strata returns the names and the highest true waits of the strata, in seconds.
+// strata returns the names and the upper bounds of the strata, in seconds.
 func strata() (names []string, upTo []float64) {
 	return []string{"le_1m", "le_1h", "gt_1h"}, []float64{60, 3600, math.Inf(1)}
 }
@@ -55,7 +55,7 @@ type tally struct {
 	quantiles [][]float64
 }
 
-// add takes in a forecast; one without a median is none.
+// add adds a forecast. It ignores one without a median.
 func (t *tally) add(wait float64, quantiles []float64) {
 	if math.IsNaN(quantiles[0]) {
 		return
@@ -89,7 +89,7 @@ func (t *tally) score(method string) Score {
 	return s
 }
 
-// pinball scores the waits more than one bound and at most the other.
+// pinball scores the forecasts whose wait is more than one bound and at most the other.
 func (t *tally) pinball(over, upTo float64) Stratum {
 	s := Stratum{LogPinball: map[string]float64{}}
 	for k, level := range Levels() {
@@ -108,7 +108,7 @@ func (t *tally) pinball(over, upTo float64) Stratum {
 	return s
 }
 
-// coverage returns the parts of the waits below a quantile and up to it; false where a forecast lacks it.
+// coverage returns the shares of the waits below a quantile and up to it. ok is false if a forecast lacks the quantile.
 func (t *tally) coverage(k int) (below, upTo float64, ok bool) {
 	for i, w := range t.waits {
 		q := t.quantiles[i][k]
@@ -126,7 +126,7 @@ func (t *tally) coverage(k int) (below, upTo float64, ok bool) {
 	return below / n, upTo / n, true
 }
 
-// medians fills in what is scored on the medians alone.
+// medians sets the scores that need only the medians.
 func (t *tally) medians(s *Score) {
 	n := len(t.waits)
 	median, logMedian, logWait, errs, widths := make([]float64, n), make([]float64, n), make([]float64, n),

@@ -14,24 +14,24 @@ import (
 
 // Job is a job of the trace. Times are in seconds since the trace's beginning.
 type Job struct {
-	ID              int64 // the log's
+	ID              int64 // number in the log
 	Submit, Runtime float64
-	// Start and End are those under strict first come, first served, set by Run in what it hands out.
+	// Start and End are those under strict first come, first served. Run sets them in the jobs that it passes on.
 	Start, End float64
 	residual.Job
 }
 
-// Trace is a log's jobs on one pool.
+// Trace has a log's jobs on one pool.
 type Trace struct {
 	Procs int
 	Jobs  []Job
 }
 
-// ErrNoProcs reports that the size of the machine is not known.
+// ErrNoProcs means that the size of the machine is unknown.
 var ErrNoProcs = errors.New("headtest: the log does not tell MaxProcs: give the number of processors")
 
-// Read reads the jobs that ran; procs is the machine's size, 0 for the header's MaxProcs. Larger jobs are cut to the
-// machine. A runtime of 0 counts as 1 s. Lines that cannot be used are left out.
+// Read reads the jobs that ran. procs is the machine's size, 0 for the header's MaxProcs. Larger jobs are cut to the
+// machine. A runtime of 0 counts as 1 s. Invalid lines are left out.
 func Read(r *swf.Reader, procs int) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
 		return nil, fmt.Errorf("headtest: read header: %w", err)
@@ -67,7 +67,7 @@ func Read(r *swf.Reader, procs int) (*Trace, error) {
 	}
 }
 
-// name returns a number of the log as text, empty where it is not known.
+// name returns a number of the log as text, empty if it is unknown.
 func name(n int64) string {
 	if n < 0 {
 		return ""
@@ -75,7 +75,7 @@ func name(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// schedule runs the jobs strictly first come, first served. It returns copies in order of start.
+// schedule schedules the jobs strictly first come, first served. It returns copies in order of start.
 func (t *Trace) schedule() ([]Job, error) {
 	sim, err := simulator.New(simulator.Config{Procs: t.Procs})
 	if err != nil {

@@ -25,8 +25,8 @@ not a job
 6 300 0 5 1 -1 -1 1 -1 -1 1 8 -1 -1 1 -1 -1 -1
 `
 
-// Jobs that never ran and lines that are none are left out, a job larger than the machine is cut to it, a runtime of 0
-// is 1 s.
+// TestRead proves that jobs that never ran and invalid lines are left out, that a job larger than the machine is cut to
+// the machine, and that a runtime of 0 becomes 1 s.
 func TestRead(t *testing.T) {
 	trace, err := Read(swf.NewReader(strings.NewReader(small)), 0)
 	if err != nil {
@@ -48,7 +48,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// recorder keeps what a replay tells.
+// recorder keeps the calls of a replay.
 type recorder struct {
 	events []string
 	asks   []ask
@@ -66,8 +66,9 @@ func (r *recorder) asked(a *ask) error {
 	return nil
 }
 
-// Worked out by hand: job 4 needs the whole machine and waits at the head from its submit at 30 until job 1 ends at
-// 100; job 5 reaches the head when that starts, and waits a second; job 6 finds the machine empty.
+// TestReplayByHand checks a replay by hand. Job 4 needs the whole machine and waits at the head from its submission at
+// 30 until job 1 ends at 100. Job 5 reaches the head when job 4 starts, and waits a second. Job 6 finds the machine
+// empty.
 func TestReplayByHand(t *testing.T) {
 	trace, err := Read(swf.NewReader(strings.NewReader(small)), 0)
 	if err != nil {
@@ -95,8 +96,9 @@ func TestReplayByHand(t *testing.T) {
 	}
 }
 
-// Strict first come, first served on random jobs: at each ask what is free and what runs make up the machine, the need
-// is more than nothing, and the wait is what the schedule says.
+// TestAsksAreConsistent proves for strict first come, first served on random jobs that at each question the free
+// processors and the running jobs make up the machine, that the need is above 0, and that the wait is that of the
+// schedule.
 func TestAsksAreConsistent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trace := &Trace{Procs: 16}
@@ -140,7 +142,7 @@ func TestAsksAreConsistent(t *testing.T) {
 	})
 }
 
-// The scores of four forecasts, worked out by hand.
+// TestScoreByHand checks the scores of four forecasts, worked out by hand.
 func TestScoreByHand(t *testing.T) {
 	var c tally
 	c.add(0, []float64{0, 60, 120, 180})
@@ -152,7 +154,8 @@ func TestScoreByHand(t *testing.T) {
 	if s.N != 4 || s.Coverage["0.5"] != [2]float64{.25, .75} || s.Coverage["0.9"] != [2]float64{1, 1} {
 		t.Errorf("n %d, coverage %v", s.N, s.Coverage)
 	}
-	// ln(240/120) = ln 2 too long, ln(600/120) = ln 5 too short; half of each over four.
+	// One is ln(240/120) = ln 2 too long, and one ln(600/120) = ln 5 too short. The loss is half of each, divided by
+	// four.
 	if want := (math.Ln2 + math.Log(5)) / 8; math.Abs(s.LogPinball["0.5"]-want) > 1e-12 {
 		t.Errorf("log-pinball %v, want %v", s.LogPinball["0.5"], want)
 	}
@@ -171,8 +174,8 @@ func TestScoreByHand(t *testing.T) {
 	}
 }
 
-// A perfect median correlates fully; a method with medians only is scored on nothing else, and all of it can be written
-// as JSON.
+// TestScoreOfMediansOnly proves that a perfect median correlates fully, that a method with medians only is scored on
+// nothing else, and that the scores can be written as JSON.
 func TestScoreOfMediansOnly(t *testing.T) {
 	var c tally
 	nan := math.NaN()
@@ -189,8 +192,9 @@ func TestScoreOfMediansOnly(t *testing.T) {
 	}
 }
 
-// Where the exact method's quantiles are off by a factor that a feature tells, and too close together, the learner
-// finds both: its quantiles cover what they should and lose less. They stay in order, and no calibration runs away.
+// TestLearnerCorrects proves that if the exact method's quantiles are wrong by a factor that a feature determines, and
+// are too close together, the learner corrects both. Its quantiles cover their levels and have a lower loss. They stay
+// in order, and no calibration diverges.
 func TestLearnerCorrects(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 1))
 	l := newLearner()
@@ -232,7 +236,8 @@ func TestLearnerCorrects(t *testing.T) {
 	}
 }
 
-// Also where the quantiles that it starts from are in the wrong order, each level's calibration finds its own place.
+// TestCalibrationDoesNotRunAway proves that even if the initial quantiles are in the wrong order, each level's
+// calibration finds its own value.
 func TestCalibrationDoesNotRunAway(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 1))
 	l := newLearner()
@@ -241,7 +246,7 @@ func TestCalibrationDoesNotRunAway(t *testing.T) {
 		exact := []float64{base * 2, base, base, base}
 		row := []float64{rng.Float64()}
 		_ = l.forecast(row, exact)
-		l.models = nil // without trees: the calibration alone
+		l.models = nil // without trees: only the calibration
 		y := base * math.Exp(.5*rng.NormFloat64())
 		l.seen = 0
 		if err := l.learn(row, exact, y); err != nil {

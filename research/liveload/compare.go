@@ -13,9 +13,9 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// ReplayDayOne replays what DayOne recorded for a seed in the folder from: the journals of its daemons, with the import
-// of the history before the first question in that of the one that imported. Where none did, the journal of the one
-// without history serves for both. The folder to gets the three runs.
+// ReplayDayOne replays the recordings of DayOne for a seed in the folder from: the journals of its daemons. For the
+// daemon with history it imports the history before the first request. If no daemon imported it in the recording, the
+// journal of the daemon without history is used for both. It writes the three runs to the folder to.
 func ReplayDayOne(ctx context.Context, from, to string) error {
 	late := taughtDir
 	if _, err := os.Stat(filepath.Join(from, late, databaseFile)); os.IsNotExist(err) {
@@ -34,25 +34,26 @@ func ReplayDayOne(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// Comparisons of DayOne: what must be reached, and how bounds are found.
+// These are the target of the comparisons of DayOne, and the settings of their bounds.
 const (
-	// mostTaught bounds the upper bound of the loss of the daemon that imported history by the loss of the one that
-	// followed all along.
+	// mostTaught is the target for the upper bound of a ratio: the loss of the daemon that imported history, divided by
+	// the loss of the one that followed from the start.
 	mostTaught = 1.10
-	// blockJobs is how many consecutive jobs are drawn together: waits of jobs that are in the queue at the same time
-	// depend on each other.
+	// blockJobs is the number of consecutive jobs that are drawn together. Waits of jobs that are in the queue at the
+	// same time are correlated.
 	blockJobs = 20
-	// replicates is how many samples are drawn, confidence the probability of a one-sided bound.
+	// replicates is the number of samples. confidence is the probability of a one-sided bound.
 	replicates = 10_000
 	confidence = 0.95
 )
 
-// firstJobs is how many jobs of the day are judged by themselves: a daemon without history knows the least of them.
+// firstJobs is the number of first jobs of the day that are also evaluated separately, because a daemon without history
+// knows least about them.
 const firstJobs = 60
 
 // CompareDayOne prints the losses of the daemons that DayOne started, in the folders of some seeds, and their ratios to
-// those of the daemon that followed all along. With ledger the forecasts judged are those of the daemons' ledgers,
-// which were made at the submissions; otherwise the answers given right before.
+// those of the daemon that followed from the start. With ledger it evaluates the forecasts in the daemons' ledgers,
+// which were made at the submissions. Otherwise it evaluates the answers given just before.
 func CompareDayOne(ctx context.Context, w io.Writer, dirs []string, ledger bool) error {
 	fmt.Fprintf(w, "%-10s %-9s %5s | loss at%7s%7s%7s%7s%7s%7s | mean   | by followed  lower  upper\n", "seed",
 		"daemon", "jobs", "p10", "p25", "p50", "p75", "p90", "p95")
@@ -96,7 +97,7 @@ func CompareDayOne(ctx context.Context, w io.Writer, dirs []string, ledger bool)
 	return nil
 }
 
-// printVerdict prints whether the upper bound is what it must be.
+// printVerdict prints whether the upper bound meets the target.
 func printVerdict(w io.Writer, high float64) {
 	verdict := "ok  "
 	if high > mostTaught {
@@ -106,19 +107,19 @@ func printVerdict(w io.Writer, high float64) {
 		"bound %.3f, at most %.2f\n", verdict, high, mostTaught)
 }
 
-// pairing are the losses of one daemon and of the one that followed all along, for the same jobs, in blocks.
+// pairing has the losses of one daemon and of the one that followed from the start, for the same jobs, in blocks.
 type pairing struct {
 	name   string
 	blocks []block
 }
 
-// block are the losses of consecutive jobs.
+// block has the losses of consecutive jobs.
 type block struct {
-	first          int // job, by its place in the load
+	first          int // index of the first job in the load
 	mine, followed []losses
 }
 
-// losses are those of one job at each level of waittime.Levels.
+// losses are the losses of one job at each level of waittime.Levels.
 type losses []float64
 
 func (l losses) mean() float64 {
@@ -129,7 +130,7 @@ func (l losses) mean() float64 {
 	return sum / float64(len(l))
 }
 
-// atLevel returns the function that gives the loss at a level.
+// atLevel returns the function that selects the loss at a level.
 func atLevel(level int) func(losses) float64 { return func(l losses) float64 { return l[level] } }
 
 func newPairing(name string, mine, followed []losses) pairing {
@@ -141,7 +142,7 @@ func newPairing(name string, mine, followed []losses) pairing {
 	return p
 }
 
-// pool returns blocks of the pairings of a daemon as one pairing: those that begin with a job that has tells of.
+// pool joins the blocks of a daemon's pairings whose first job is selected by has.
 func pool(all []pairing, name string, has func(job int) bool) pairing {
 	out := pairing{name: name}
 	for i := range all {
@@ -154,7 +155,7 @@ func pool(all []pairing, name string, has func(job int) bool) pairing {
 	return out
 }
 
-// readPairings reads what the daemons of a seed said. Jobs that one of a pair did not answer are an error.
+// readPairings reads the forecasts of the daemons of a seed. It returns an error if one of a pair lacks a job.
 func readPairings(ctx context.Context, dir string, ledger bool) ([]pairing, error) {
 	followed, err := readLosses(ctx, filepath.Join(dir, followedDir), ledger)
 	if err != nil {
@@ -209,12 +210,12 @@ func readLosses(ctx context.Context, dir string, ledger bool) ([]losses, error) 
 	return out, nil
 }
 
-// sums are the losses of some jobs, of one daemon and of the one that followed all along.
+// sums are the losses of some jobs: of one daemon, and of the one that followed from the start.
 type sums struct{ mine, followed float64 }
 
 func (s sums) plus(t sums) sums { return sums{s.mine + t.mine, s.followed + t.followed} }
 
-// sums returns the losses of each block, each job's being what of returns.
+// sums returns the losses of each block, where of selects a job's loss.
 func (p *pairing) sums(of func(losses) float64) []sums {
 	out := make([]sums, len(p.blocks))
 	for n, b := range p.blocks {
@@ -225,7 +226,7 @@ func (p *pairing) sums(of func(losses) float64) []sums {
 	return out
 }
 
-// ratio returns the loss by that of the daemon that followed all along.
+// ratio returns the loss divided by that of the daemon that followed from the start.
 func (p *pairing) ratio(of func(losses) float64) float64 {
 	var all sums
 	for _, s := range p.sums(of) {
@@ -234,8 +235,8 @@ func (p *pairing) ratio(of func(losses) float64) float64 {
 	return all.mine / all.followed
 }
 
-// bounds returns the one-sided lower and upper bounds of the ratio by a paired bootstrap over blocks of jobs: the
-// quantiles of the ratios of samples (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3).
+// bounds returns the one-sided lower and upper bounds of the ratio by a paired bootstrap over blocks of jobs: quantiles
+// of the ratios of samples (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3).
 func (p *pairing) bounds(of func(losses) float64) (low, high float64) {
 	random := rand.New(rand.NewPCG(1, planStream))
 	blocks, ratios := p.sums(of), make([]float64, replicates)

@@ -21,8 +21,8 @@ func ofOne(values ...float64) []losses {
 	return out
 }
 
-// TestPairingBlocks: blocks are of twenty consecutive jobs, the last one of what is left, and their sums are of the
-// losses at a level or of the means over all.
+// TestPairingBlocks proves that a block has twenty consecutive jobs and the last one the rest, and that the sums are
+// those of the losses at a level or of the means over all levels.
 func TestPairingBlocks(t *testing.T) {
 	mine, followed := make([]losses, 45), make([]losses, 45)
 	for i := range mine {
@@ -46,9 +46,9 @@ func TestPairingBlocks(t *testing.T) {
 	}
 }
 
-// TestPairingBounds: samples of two blocks of the ratios 1 and 3 have the ratios 1, 2 and 3 in a quarter, a half and a
-// quarter of the cases, so that 1 and 3 are the bounds; of blocks of one ratio the bounds are that ratio, however much
-// they weigh.
+// TestPairingBounds proves the bounds by hand. Samples of two blocks of the ratios 1 and 3 have the ratios 1, 2 and 3
+// in a quarter, a half and a quarter of the cases, so that 1 and 3 are the bounds. If all blocks have one ratio, the
+// bounds are that ratio, however much the blocks weigh.
 func TestPairingBounds(t *testing.T) {
 	for _, c := range []struct {
 		blocks    []block
@@ -62,7 +62,7 @@ func TestPairingBounds(t *testing.T) {
 			t.Errorf("%v: from %g to %g, want from %g to %g", c.blocks, low, high, c.low, c.high)
 		}
 	}
-	// Of many blocks the mean of whose ratios is nearly normal, the bound is 1.645 standard errors from the mean
+	// For many blocks the mean of the ratios is nearly normal, and the bound is 1.645 standard errors from the mean
 	// (the standard error of a mean of n values is s/sqrt(n)).
 	p := pairing{}
 	for i := range 400 {
@@ -75,8 +75,8 @@ func TestPairingBounds(t *testing.T) {
 	}
 }
 
-// writeDayOne writes the folder of a seed of forty jobs with waits of 20 s, as DayOne leaves it. The quantiles of each
-// daemon are all the same.
+// writeDayOne writes the folder of a seed with forty jobs and waits of 20 s, as DayOne leaves it. Each daemon has the
+// same quantile at every level.
 func writeDayOne(t *testing.T, quantiles map[string]float64) string {
 	t.Helper()
 	seed := filepath.Join(t.TempDir(), "seed-7")
@@ -105,9 +105,10 @@ func writeDayOne(t *testing.T, quantiles map[string]float64) string {
 	return seed
 }
 
-// TestCompareDayOne: waits of 20 s, forecast as 100 s by the daemon that followed all along: the loss is the mean of
-// 1 - level (0.9, 0.75, 0.5, 0.25, 0.1 and 0.05: 0.425) times ln(160/80), that of the others in proportion to their
-// logarithms, whatever jobs are drawn. The bound is judged for the daemon with history alone.
+// TestCompareDayOne compares three daemons on waits of 20 s. Each has one forecast for all levels, which is too high.
+// So its loss is the mean of 1 - level (0.9, 0.75, 0.5, 0.25, 0.1 and 0.05: 0.425) times the logarithm of (forecast +
+// 60 s) / 80 s, whatever jobs are drawn. The daemon that followed from the beginning forecasts 100 s: its logarithm is
+// ln(160/80). Only the daemon with history is judged against the bound.
 func TestCompareDayOne(t *testing.T) {
 	for _, c := range []struct {
 		taught  float64
@@ -133,8 +134,8 @@ func TestCompareDayOne(t *testing.T) {
 	}
 }
 
-// TestCompareUnequal: daemons that forecast different jobs cannot be compared, nor one that left a job unanswered; a
-// seed without the daemon that imports can.
+// TestCompareUnequal proves that daemons that forecast different jobs cannot be compared, and neither can one that left
+// a job unanswered. A seed without the daemon that imports can be compared.
 func TestCompareUnequal(t *testing.T) {
 	seed := writeDayOne(t, map[string]float64{followedDir: 100, freshDir: 100})
 	if err := CompareDayOne(t.Context(), &bytes.Buffer{}, []string{seed}, false); err != nil {

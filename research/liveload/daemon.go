@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// process is a waitcastd that was started.
+// process is a running waitcastd.
 type process struct {
 	cmd  *exec.Cmd
 	url  string
 	gone chan struct{} // closed when it has ended
-	err  error         // how it ended; to be read after gone
+	err  error         // how it ended; valid after gone is closed
 }
 
 const (
@@ -30,7 +30,8 @@ const (
 	pidName    = "waitcastd.pid"
 )
 
-// writeConfig writes the configuration of a daemon beside a cluster: its log and, every so often, squeue and the facts.
+// writeConfig writes the configuration of a daemon beside a cluster. The daemon reads the log, and polls squeue and the
+// facts at intervals.
 func writeConfig(dir string, slurm Slurm, squeue, facts time.Duration) error {
 	text := fmt.Sprintf(`listen: 127.0.0.1:0
 data_dir: %q
@@ -46,7 +47,8 @@ clusters:
 	return os.WriteFile(filepath.Join(dir, configName), []byte(text), 0o644) //nolint:gosec // nothing secret
 }
 
-// startDaemon starts a daemon whose configuration is in dir, and returns when it serves. Its log goes there too.
+// startDaemon starts a daemon whose configuration is in dir, and returns when it serves. It writes the daemon's log to
+// dir too.
 func startDaemon(ctx context.Context, program, dir string) (*process, error) {
 	path := filepath.Join(dir, logName)
 	out, err := os.Create(path) //nolint:gosec // whoever runs this names it
@@ -55,7 +57,7 @@ func startDaemon(ctx context.Context, program, dir string) (*process, error) {
 	}
 	defer out.Close() //nolint:errcheck // the daemon writes it
 	d := &process{gone: make(chan struct{})}
-	// It outlives a cancelled run until that has stopped it in order.
+	// The daemon outlives a cancelled run until the run has stopped it in order.
 	d.cmd = exec.CommandContext(context.WithoutCancel(ctx), program, "--config", filepath.Join(dir, configName))
 	d.cmd.Stdout, d.cmd.Stderr = out, out
 	d.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -82,9 +84,9 @@ func startDaemon(ctx context.Context, program, dir string) (*process, error) {
 	return d, nil
 }
 
-// fail ends a daemon that is of no use.
+// fail kills a daemon that cannot be used, and returns the error.
 func (d *process) fail(err error) error {
-	_ = d.cmd.Process.Kill() // it may have ended
+	_ = d.cmd.Process.Kill() // it may have ended already
 	<-d.gone
 	return err
 }
@@ -122,7 +124,7 @@ func (d *process) ready(ctx context.Context) error {
 	return nil
 }
 
-// idle waits until the daemon knows of no running or waiting job.
+// idle waits until the daemon has no running or waiting job.
 func (d *process) idle(ctx context.Context) error {
 	return poll(ctx, time.Minute, "the daemon to see that all jobs are over", func() (bool, error) {
 		_, body, err := get(ctx, d.url+"/v1/queues")
@@ -147,7 +149,7 @@ func (d *process) idle(ctx context.Context) error {
 	})
 }
 
-// stop ends the daemon in order, so that its database is complete.
+// stop stops the daemon in order, so that its database is complete.
 func (d *process) stop() error {
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -163,7 +165,7 @@ func (d *process) stop() error {
 	return nil
 }
 
-// endLeftover ends the daemon that an interrupted run left in dir, if it still runs.
+// endLeftover stops the daemon that an interrupted run left in dir, if it still runs.
 func endLeftover(ctx context.Context, dir string) error {
 	text, err := os.ReadFile(filepath.Join(dir, pidName)) //nolint:gosec // whoever runs this names it
 	if err != nil {
@@ -173,7 +175,7 @@ func endLeftover(ctx context.Context, dir string) error {
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", pidName, dir, err)
 	}
-	runs := func() bool { // the number may be another process's by now
+	runs := func() bool { // another process may have the number by now
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		return err == nil && strings.Contains(string(line), filepath.Join(dir, configName))
 	}
@@ -188,7 +190,7 @@ func endLeftover(ctx context.Context, dir string) error {
 	})
 }
 
-// poll looks at a condition until it holds, fails, or the time is over.
+// poll checks a condition until it holds or fails, or the time is over.
 func poll(ctx context.Context, limit time.Duration, what string, cond func() (bool, error)) error {
 	deadline := time.Now().Add(limit)
 	for {

@@ -15,37 +15,38 @@ import (
 	"github.com/waitcast/waitcast/collector/slurm"
 )
 
-// DayOneOptions are those of DayOne.
+// DayOneOptions are the options of DayOne.
 type DayOneOptions struct {
 	Options
-	// Days is how many loads of Plan.Jobs jobs come before the one that is asked about, 2 by default.
+	// Days is the number of loads of Plan.Jobs jobs that come before the one with forecasts, 2 by default.
 	Days int
-	// Client is the path of the program waitcast, which imports the history. Where it is empty no daemon imports it
-	// beside the cluster: a replay does (ReplayDayOne).
+	// Client is the path of the program waitcast, which imports the history. If it is empty, no daemon imports the
+	// history beside the cluster; a replay does so later (ReplayDayOne).
 	Client string
 }
 
-// The daemons of a seed of DayOne, each with a folder of its name that is that of a run.
+// These are the daemons of a seed of DayOne. Each has a folder of its name, which is a folder of a run.
 const (
-	followedDir = "followed" // it has followed the cluster all along
-	taughtDir   = "taught"   // it started after the history, and imported it
-	freshDir    = "fresh"    // it started then, too, and has no history
+	followedDir = "followed" // the daemon that has followed the cluster from its start
+	taughtDir   = "taught"   // the daemon that started after the history, and imported it
+	freshDir    = "fresh"    // the daemon that started at the same time, without history
 )
 
 const (
-	// historyFile is the dump of sacct, recordsFile beside it has the submissions before it.
+	// historyFile is the dump of sacct; recordsFile beside it has the submissions before the dump.
 	historyFile = "history.psv"
-	// importFile has what the import printed.
+	// importFile has the output of the import.
 	importFile = "import.txt"
-	// rotatedLog is the name that slurmctld's log gets at the dump: no daemon looks for it.
+	// rotatedLog is the name of slurmctld's log after the dump. No daemon reads a file of that name.
 	rotatedLog = "before-slurmctld.log"
 )
 
-// DayOne records, for each seed, a cluster that one daemon follows from its start and two from after some days of load:
-// one of these imports the history that sacct has of those days. All are asked about each job of the next load.
+// DayOne records a cluster for each seed. One daemon follows the cluster from its start, and two start after some days
+// of load. One of these imports the history that sacct has of those days. All make a forecast for each job of the next
+// load.
 //
-// Slurm's log is rotated when the two start, so that what they know of the days before is what sacct has. A seed whose
-// folder is done is skipped; one that was interrupted begins from scratch. Seeds run one after the other.
+// Slurm's log is rotated when the two start, so that they know the earlier days only from sacct. A seed whose folder is
+// complete is skipped; an interrupted one begins again. Seeds run one after the other.
 func DayOne(ctx context.Context, o DayOneOptions) error {
 	if o.Days == 0 {
 		o.Days = 2
@@ -74,10 +75,10 @@ type dayOne struct {
 	days      int
 	client    string
 	daemons   map[string]*process // by folder
-	submitted int                 // jobs
+	submitted int                 // number of jobs
 }
 
-// all records the seed, unless that is done.
+// all records the seed, unless its folder is complete.
 func (r *dayOne) all(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.dir, doneFile)); err == nil {
 		r.say("done already")
@@ -112,7 +113,7 @@ func (r *dayOne) all(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(r.dir, doneFile), nil, 0o644) //nolint:gosec // research data
 }
 
-// record submits the loads, starts the daemons at their times, and writes what became of the jobs.
+// record submits the loads, starts the daemons at their times, and writes the outcomes of the jobs.
 func (r *dayOne) record(ctx context.Context) error {
 	if err := r.start(ctx, followedDir); err != nil {
 		return err
@@ -168,7 +169,7 @@ func (r *dayOne) start(ctx context.Context, name string) error {
 	return err
 }
 
-// submit submits the load of a day, and appends its records to those of a folder.
+// submit submits the load of a day, and appends its records to those in a folder.
 func (r *dayOne) submit(ctx context.Context, day int, s *Submission, dir string) error {
 	jobs, err := Plan(r.seed*100+uint64(day), r.Plan) //nolint:gosec // few days
 	if err != nil {
@@ -185,7 +186,7 @@ func (r *dayOne) submit(ctx context.Context, day int, s *Submission, dir string)
 	return s.Run(ctx)
 }
 
-// arrive does what is done on the day on which a site installs waitcast: the daemon starts, and learns the history.
+// arrive performs the steps of the day on which a site installs waitcast: the daemon starts, and learns the history.
 func (r *dayOne) arrive(ctx context.Context) error {
 	if err := r.rotateLog(); err != nil {
 		return err
@@ -221,7 +222,7 @@ func (r *dayOne) arrive(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(taught, importFile), out, 0o644) //nolint:gosec // research data
 }
 
-// dump returns what sacct has of the jobs so far: at least half of them. Of the newest it learns some seconds late.
+// dump returns sacct's records of the jobs so far, at least of half of them. sacct knows the newest some seconds late.
 func (r *dayOne) dump(ctx context.Context) (dump string, err error) {
 	err = poll(ctx, time.Minute, "sacct to know half of the jobs", func() (bool, error) {
 		var err error
@@ -232,7 +233,7 @@ func (r *dayOne) dump(ctx context.Context) (dump string, err error) {
 	return dump, err
 }
 
-// rotateLog renames slurmctld's log and has slurmctld begin a new one.
+// rotateLog renames slurmctld's log and makes slurmctld open a new one.
 func (r *dayOne) rotateLog() error {
 	cluster := filepath.Dir(r.slurm.Conf)
 	if err := os.Rename(filepath.Join(cluster, logFile), filepath.Join(cluster, rotatedLog)); err != nil {
@@ -249,7 +250,7 @@ func (r *dayOne) rotateLog() error {
 	return syscall.Kill(pid, syscall.SIGUSR2)
 }
 
-// ask submits the load that is asked about.
+// ask submits the load for which forecasts are made.
 func (r *dayOne) ask(ctx context.Context, others []string) error {
 	s := &Submission{URL: r.daemons[followedDir].url}
 	for _, name := range others {

@@ -12,13 +12,13 @@ import (
 	"github.com/waitcast/waitcast/internal/testports"
 )
 
-// TestShortDayOne records a short day after a short one on a real Slurm, with a daemon that follows both, one that
-// imports what sacct has of the first, and one that does neither, and then replays it. It proves the machinery: all
-// three are asked about the same jobs, and only the one that imported learnt from the first day. How much that is worth
-// is in research/docs/dayone.md.
+// TestShortDayOne records two short days on a real Slurm, and then replays them. One daemon follows both days, one
+// imports sacct's records of the first, and one does neither. The test proves the machinery: all three are asked about
+// the same jobs, and only the one that imported learnt from the first day. What the import is worth is in
+// research/docs/dayone.md.
 func TestShortDayOne(t *testing.T) {
 	needSlurm(t)
-	t.Parallel() // it waits for jobs most of the time
+	t.Parallel() // the test waits for jobs most of the time
 	const nodes = 3
 	dir := t.TempDir()
 	o := DayOneOptions{Days: 1, Client: filepath.Join(dir, "waitcast"), Options: Options{
@@ -41,7 +41,7 @@ func TestShortDayOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{} // jobs of the first day
+	known := map[string]bool{} // the jobs of the first day
 	for i := range before {
 		known[before[i].ID] = true
 	}
@@ -62,7 +62,7 @@ func TestShortDayOne(t *testing.T) {
 	}
 }
 
-// checkDump checks that a dump has jobs of the first day alone.
+// checkDump checks that a dump has only jobs of the first day.
 func checkDump(t *testing.T, path string, known map[string]bool) {
 	t.Helper()
 	dump, err := os.ReadFile(path) //nolint:gosec // the test's
@@ -80,12 +80,11 @@ func checkDump(t *testing.T, path string, known map[string]bool) {
 	}
 }
 
-// checkDayOne checks that all daemons of a seed answered all questions, about the same jobs, and that the one that
-// started late without history has no forecasts of the first day's jobs that had ended then, while the one with history
-// has.
+// checkDayOne checks that all daemons of a seed answered all questions about the same jobs. The daemon that started
+// late without history has no forecasts of the first day's jobs that had already ended, and the one with history has.
 func checkDayOne(t *testing.T, seed string, jobs int, known map[string]bool) {
 	t.Helper()
-	forecasts := map[string]int{} // of the first day's jobs, by daemon
+	forecasts := map[string]int{} // forecasts of the first day's jobs, by daemon
 	for _, name := range []string{followedDir, taughtDir, freshDir} {
 		records, fates, err := readRun(filepath.Join(seed, name))
 		if err != nil {

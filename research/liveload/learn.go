@@ -13,10 +13,10 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// chunkEvents is how many events a chunk of a stored history has.
+// chunkEvents is the number of events in a chunk of a stored history.
 const chunkEvents = 4096
 
-// learn imports a recorded log into the pipeline, and returns once it is learnt.
+// learn imports a recorded log into the pipeline, and returns when it is learnt.
 func (r *replay) learn(ctx context.Context, path string) (err error) {
 	options := r.source.Options
 	options.Recorded = true

@@ -13,28 +13,30 @@ import (
 type PlanOptions struct {
 	// Jobs is the number of submissions, 300 by default.
 	Jobs int `json:"jobs"`
-	// Nodes and CPUs are the nodes of the cluster and the processors of each, 16 and 4 by default.
+	// Nodes and CPUs are the number of nodes of the cluster and the processors of each, 16 and 4 by default.
 	Nodes int `json:"nodes"`
 	CPUs  int `json:"cpus"`
-	// Shortest and Longest bound the runtimes, which are log-uniform, in seconds; 1 and 60 by default.
+	// Shortest and Longest bound the runtimes in seconds, which are log-uniform; 1 and 60 by default.
 	Shortest float64 `json:"shortest_seconds"`
 	Longest  float64 `json:"longest_seconds"`
-	// Load is the mean of the work that comes per unit of time, divided by the processors; 0.9 by default. Because the
-	// arrivals grow, the load of the last tenth is more than one and a half times as high.
+	// Load is the mean work that is submitted per unit of time, divided by the processors; 0.9 by default. Because the
+	// rate of arrivals grows, the load of the last tenth is more than 1.5 times as high.
 	Load float64 `json:"load"`
-	// FairShareBurst lets one user, who has used nothing, submit a seventh of all jobs within a tenth of the time.
+	// FairShareBurst makes one user without earlier usage submit 1/7 of all jobs within 1/10 of the time.
 	FairShareBurst bool `json:"fair_share_burst"`
+	// Binding gives the jobs needs beside size and time. The limits of scripts/slurm-cluster --binding affect them.
+	Binding bool `json:"binding,omitempty"`
 }
 
-// The rate of arrivals grows linearly from firstRate to lastRate times its mean, and alternates between busyRate and
-// quietRate times that by the minute.
+// The rate of arrivals grows linearly from firstRate to lastRate times its mean. In addition it alternates between the
+// factors busyRate and quietRate by the minute.
 const (
 	firstRate, lastRate = 0.35, 1.65
 	busyRate, quietRate = 1.4, 0.6
 )
 
-// The burst of a user with nothing on their account: from burstBegin to burstEnd of the time comes burstShare of the
-// jobs.
+// These define the burst of a user without earlier usage: from burstBegin to burstEnd of the time the user submits
+// burstShare of the jobs.
 const (
 	burstBegin, burstEnd = 0.6, 0.7
 	burstShare           = 1.0 / 7
@@ -52,6 +54,8 @@ func (o *PlanOptions) fill() error {
 			o.Jobs, o.Nodes, o.CPUs)
 	case !(o.Shortest > 0 && o.Shortest <= o.Longest && o.Longest <= 300):
 		return fmt.Errorf("runtimes of %g to %g s: give rising positive numbers up to 300", o.Shortest, o.Longest)
+	case o.Binding && (o.Nodes < 6 || o.FairShareBurst):
+		return fmt.Errorf("a binding load on %d nodes: give at least 6, and no burst", o.Nodes)
 	case !(o.Load > 0 && o.Load <= 10):
 		return fmt.Errorf("a load of %g: give a number above 0 and up to 10", o.Load)
 	}
@@ -60,38 +64,64 @@ func (o *PlanOptions) fill() error {
 
 // Job is one submission of a load.
 type Job struct {
-	// Number is its place in the load, from 0.
+	// Number is its index in the load, from 0.
 	Number int `json:"number"`
-	// After is when it is submitted, in seconds after the first.
+	// After is the time of its submission, in seconds after the first.
 	After float64 `json:"after_seconds"`
 	User  string  `json:"user"`
 	Queue string  `json:"queue"`
 	Procs int     `json:"procs"`
-	// Nodes is the number of whole nodes asked for; 0 leaves it to Slurm.
+	// Nodes is the requested number of whole nodes; 0 leaves it to Slurm.
 	Nodes int `json:"nodes,omitempty"`
 	// Minutes is the time limit.
 	Minutes int `json:"limit_minutes"`
-	// Run is how long it runs, in seconds.
+	// Run is its runtime in seconds.
 	Run float64 `json:"run_seconds"`
+	Needs
 }
 
 // Limit returns the time limit.
 func (j *Job) Limit() time.Duration { return time.Duration(j.Minutes) * time.Minute }
 
 // Plan draws the load of a seed, in the order of the submissions. The same seed and options give the same load. The
-// time over which the jobs come follows from their work, such that every seed has the wanted mean load.
+// duration of the load follows from the work of its jobs, so that every seed has the requested mean load.
 func Plan(seed uint64, o PlanOptions) ([]Job, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
 	random := rand.New(rand.NewPCG(seed, planStream))
-	jobs := make([]Job, o.Jobs)
+	var jobs []Job
+	var places []int
+	if o.Binding {
+		jobs, places = o.drawBinding(random)
+	} else {
+		for range o.Jobs {
+			jobs = append(jobs, o.draw(random))
+		}
+	}
 	work := 0.0
 	for i := range jobs {
-		jobs[i] = o.draw(random)
-		work += float64(jobs[i].Procs) * jobs[i].Run
+		work += jobs[i].work()
 	}
 	seconds := work / (o.Load * float64(o.Nodes*o.CPUs))
+	if o.Binding {
+		arrive(random, jobs, places, seconds)
+	} else {
+		o.scatter(random, jobs, seconds)
+	}
+	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.After, b.After) })
+	first := jobs[0].After
+	for i := range jobs {
+		jobs[i].Number, jobs[i].After = i, math.Round((jobs[i].After-first)*1000)/1000
+	}
+	if o.Binding {
+		follow(random, jobs)
+	}
+	return jobs, nil
+}
+
+// scatter sets the times of the jobs.
+func (o *PlanOptions) scatter(random *rand.Rand, jobs []Job, seconds float64) {
 	for i := range jobs {
 		if burst := o.FairShareBurst && i < int(float64(o.Jobs)*burstShare); burst {
 			jobs[i].User = "news"
@@ -100,18 +130,12 @@ func Plan(seed uint64, o PlanOptions) ([]Job, error) {
 			jobs[i].After = drawArrival(random, seconds)
 		}
 	}
-	slices.SortStableFunc(jobs, func(a, b Job) int { return cmp.Compare(a.After, b.After) })
-	first := jobs[0].After
-	for i := range jobs {
-		jobs[i].Number, jobs[i].After = i, math.Round((jobs[i].After-first)*1000)/1000
-	}
-	return jobs, nil
 }
 
-// draw returns a job without its time: runtimes log-uniform, two thirds of the sizes powers of two up to half of the
-// cluster and the others any number up to a quarter, limits 2 to 10 times the runtime in whole minutes.
+// draw returns a job without its time. Runtimes are log-uniform. 2/3 of the sizes are powers of two up to half of the
+// cluster, the others any number up to a quarter. Limits are 2 to 10 times the runtime in whole minutes.
 func (o *PlanOptions) draw(random *rand.Rand) Job {
-	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every Debian has them
+	users := []string{"root", "games", "games", "news", "mail", "mail", "mail"} // every Debian has these users
 	if o.FairShareBurst {
 		users = []string{"root", "root", "games", "games", "games", "games", "mail"}
 	}
@@ -128,7 +152,7 @@ func (o *PlanOptions) draw(random *rand.Rand) Job {
 		j.Nodes = j.Procs / o.CPUs
 	}
 	switch r := random.Float64(); {
-	case r < .6 && j.Minutes <= 10: // more is not allowed in short
+	case r < .6 && j.Minutes <= 10: // the partition short allows no more
 		j.Queue = "short"
 	case r < .9:
 		j.Queue = "medium"
@@ -138,7 +162,7 @@ func (o *PlanOptions) draw(random *rand.Rand) Job {
 	return j
 }
 
-// drawArrival draws an instant in [0, seconds) in proportion to the rate of arrivals.
+// drawArrival draws an instant in [0, seconds) with a density proportional to the rate of arrivals.
 func drawArrival(random *rand.Rand, seconds float64) float64 {
 	for {
 		x := random.Float64()

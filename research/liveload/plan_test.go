@@ -15,7 +15,7 @@ func mustPlan(t *testing.T, seed uint64, o PlanOptions) []Job {
 	return jobs
 }
 
-// TestPlanIsOfItsSeed: the same seed and options give the same load, another seed another one.
+// TestPlanIsOfItsSeed proves that the same seed and options give the same load, and another seed another one.
 func TestPlanIsOfItsSeed(t *testing.T) {
 	for _, burst := range []bool{false, true} {
 		o := PlanOptions{FairShareBurst: burst}
@@ -28,8 +28,8 @@ func TestPlanIsOfItsSeed(t *testing.T) {
 	}
 }
 
-// TestPlanCanRun: Slurm takes every job, since it keeps to the limits of its partition and of the cluster, and no limit
-// ends it.
+// TestPlanCanRun proves that Slurm accepts every job, because each keeps to the limits of its partition and of the
+// cluster, and that no limit ends a job.
 func TestPlanCanRun(t *testing.T) {
 	for _, o := range []PlanOptions{{}, {FairShareBurst: true}, {Jobs: 40, Nodes: 8, CPUs: 2, Longest: 300}} {
 		for seed := range uint64(20) {
@@ -57,18 +57,18 @@ func TestPlanCanRun(t *testing.T) {
 	}
 }
 
-// TestPlanOutgrowsTheCluster: the work that comes has the wanted mean, is less than half of what the cluster can do at
-// the beginning, and clearly more in the end.
+// TestPlanOutgrowsTheCluster proves that the arriving work has the requested mean. It is less than half of what the
+// cluster can do at the beginning, and clearly more than that in the end.
 func TestPlanOutgrowsTheCluster(t *testing.T) {
 	const seeds, tenths = 40, 10
-	var share [tenths]float64 // of the work of a plan
+	var share [tenths]float64 // shares of the work of a plan
 	for seed := range uint64(seeds) {
 		jobs := mustPlan(t, seed, PlanOptions{})
 		work, last := 0.0, jobs[len(jobs)-1].After
 		for _, j := range jobs {
 			work += float64(j.Procs) * j.Run
 		}
-		// The last submission is somewhat before the end of the time that the jobs come in.
+		// The last submission comes somewhat before the end of the time in which jobs arrive.
 		if load := work / (last * 64); load < .9 || load > .9*1.1 {
 			t.Errorf("seed %d: the mean load is %.2f, want 0.9 and a little", seed, load)
 		}
@@ -76,8 +76,8 @@ func TestPlanOutgrowsTheCluster(t *testing.T) {
 			share[min(tenths-1, int(j.After/last*tenths))] += float64(j.Procs) * j.Run / work / seeds
 		}
 	}
-	// By the rates: 0.35 to 1.65 of the mean load of 0.9, the first tenth 0.37 and the last 1.43 times 0.9. Four
-	// standard errors of the mean over 40 seeds of the work of 40 jobs are 20 %.
+	// The rates rise from 0.35 to 1.65 of the mean load of 0.9. The first tenth has 0.37 and the last 1.43 times 0.9.
+	// Four standard errors of the mean over 40 seeds of the work of 40 jobs are 20 %.
 	if load := share[0] * tenths * .9; load > .5 {
 		t.Errorf("the load of the first tenth is %.2f, want less than 0.5", load)
 	}
@@ -86,8 +86,8 @@ func TestPlanOutgrowsTheCluster(t *testing.T) {
 	}
 }
 
-// TestPlanRuntimes: the logarithm of a runtime is uniform, so half of them are below the geometric mean of the bounds,
-// a quarter below that of it and the lower one.
+// TestPlanRuntimes proves that the logarithm of a runtime is uniform: half of the runtimes are below the geometric mean
+// of the bounds, and a quarter below the geometric mean of that value and the lower bound.
 func TestPlanRuntimes(t *testing.T) {
 	var half, quarter, n float64
 	for seed := range uint64(40) {
@@ -106,7 +106,8 @@ func TestPlanRuntimes(t *testing.T) {
 	}
 }
 
-// TestPlanBurst: one user has a seventh of the jobs, within a tenth of the time, and nothing else.
+// TestPlanBurst proves that one user has a seventh of the jobs, all within a tenth of the time, and submits nothing
+// else.
 func TestPlanBurst(t *testing.T) {
 	for seed := range uint64(10) {
 		jobs := mustPlan(t, seed, PlanOptions{FairShareBurst: true})
@@ -125,7 +126,7 @@ func TestPlanBurst(t *testing.T) {
 	}
 }
 
-// TestPlanRefuses: options that make no sense are errors, not defaults.
+// TestPlanRefuses proves that senseless options are errors and are not replaced by defaults.
 func TestPlanRefuses(t *testing.T) {
 	for _, o := range []PlanOptions{
 		{Jobs: -1}, {Nodes: 1, CPUs: 2}, {Shortest: 5, Longest: 4}, {Longest: 1000}, {Load: -1}, {Load: math.NaN()},

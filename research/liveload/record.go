@@ -15,40 +15,40 @@ import (
 	"time"
 )
 
-// Record is what was asked and answered right before one submission, a line of asked.jsonl.
+// Record has the requests and answers just before one submission. It is a line of asked.jsonl.
 type Record struct {
 	Seed uint64 `json:"seed"`
 	Job
-	// ID is the number that Slurm gave the job; empty if it refused it, then Trouble says why.
+	// ID is the number that Slurm gave the job. It is empty if Slurm refused the job; then Trouble is the reason.
 	ID      string `json:"id"`
 	Trouble string `json:"trouble,omitempty"`
-	// Submitted is when sbatch was started.
+	// Submitted is the time at which sbatch was started.
 	Submitted time.Time `json:"submitted"`
 	TestOnly  TestOnly  `json:"test_only"`
 	Answer    Answer    `json:"waitcast"`
 }
 
-// TestOnly is what `sbatch --test-only` said.
+// TestOnly is the answer of `sbatch --test-only`.
 type TestOnly struct {
 	Asked   time.Time `json:"asked"`
-	Seconds float64   `json:"seconds"` // it took
+	Seconds float64   `json:"seconds"` // time that it took
 	Text    string    `json:"text"`
-	// Start is the start that the text names, a whole second; zero if it names none.
+	// Start is the start in the text, in whole seconds; zero if the text has none.
 	Start time.Time `json:"start,omitzero"`
 }
 
-// Answer is what the daemon said.
+// Answer is the answer of the daemon.
 type Answer struct {
 	Asked   time.Time `json:"asked"`
-	Seconds float64   `json:"seconds"` // it took
-	// Refusal is why there is no answer; empty if there is one.
+	Seconds float64   `json:"seconds"` // time that it took
+	// Refusal is the reason why there is no answer; empty if there is one.
 	Refusal string `json:"refusal,omitempty"`
-	// Wait is the answer of /v1/wait as it came.
+	// Wait is the answer of /v1/wait unchanged.
 	Wait json.RawMessage `json:"wait,omitempty"`
 }
 
-// Quantiles returns the served quantiles of the wait by their levels, in seconds; null, which means never, is +Inf. It
-// is nil where there is no answer.
+// Quantiles returns the served quantiles of the wait by their levels, in seconds. null, which means never, becomes
+// +Inf. It returns nil if there is no answer.
 func (a *Answer) Quantiles() (map[float64]float64, error) {
 	if len(a.Wait) == 0 {
 		return nil, nil
@@ -73,7 +73,8 @@ func (a *Answer) Quantiles() (map[float64]float64, error) {
 	return out, nil
 }
 
-// Fate is what became of a job, a line of truth.jsonl: what sacct says, in whole seconds.
+// Fate is the outcome of a job, of one attempt of a requeued job, or of a task of an array: a line of truth.jsonl. It
+// comes from sacct, in whole seconds.
 type Fate struct {
 	ID     string    `json:"id"`
 	Submit time.Time `json:"submit"`
@@ -85,7 +86,7 @@ type Fate struct {
 // Wait returns the seconds from the submission to the start.
 func (f *Fate) Wait() float64 { return f.Start.Sub(f.Submit).Seconds() }
 
-// parseTestOnly finds the start in what `sbatch --test-only` prints, in Unix seconds.
+// parseTestOnly finds the start in the output of `sbatch --test-only`, in Unix seconds.
 func parseTestOnly(text string) (time.Time, error) {
 	_, rest, ok := strings.Cut(text, "to start at ")
 	if !ok {
@@ -96,7 +97,7 @@ func parseTestOnly(text string) (time.Time, error) {
 	return time.Unix(unix, 0).UTC(), err
 }
 
-// parseFates reads the lines of `sacct -X -n -P --format=JobID,Submit,Start,End,State` with times in Unix seconds.
+// parseFates parses the output of `sacct -X -n -P --format=JobID,Submit,Start,End,State` with times in Unix seconds.
 func parseFates(text string) ([]Fate, error) {
 	var out []Fate
 	for line := range strings.Lines(text) {
@@ -122,17 +123,18 @@ func parseFates(text string) ([]Fate, error) {
 	return out, nil
 }
 
-// Names of the files of a run.
+// These are the names of the files of a run.
 const (
 	settingsFile = "run.json"
 	recordsFile  = "asked.jsonl"
 	fatesFile    = "truth.jsonl"
+	reasonsFile  = "reasons.jsonl"
 	doneFile     = "done"
 	databaseFile = "waitcast.db"
 	logFile      = "slurmctld.log"
 )
 
-// appendLine adds v to a file as a line of JSON.
+// appendLine appends v to a file as a line of JSON.
 func appendLine(path string, v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
@@ -146,7 +148,7 @@ func appendLine(path string, v any) error {
 	return errors.Join(err, f.Close())
 }
 
-// readLines reads a file of lines of JSON.
+// readLines reads a file of JSON lines.
 func readLines[T any](path string) ([]T, error) {
 	f, err := os.Open(path) //nolint:gosec // whoever runs this names it
 	if err != nil {
@@ -166,8 +168,8 @@ func readLines[T any](path string) ([]T, error) {
 	return out, lines.Err()
 }
 
-// parseLog returns the waits in seconds, by job, that the submissions and starts in a slurmctld.log tell. The last
-// start counts.
+// parseLog returns the waits in seconds, by job, from the submissions and starts in a slurmctld.log. The first start
+// counts. It leaves out tasks of arrays.
 func parseLog(text []byte) (map[string]float64, error) {
 	line := regexp.MustCompile(`^\[([0-9T:.-]+)\] (_slurm_rpc_submit_batch_job:|sched: Allocate|` +
 		`sched/backfill: _start_job: Started) JobId=([0-9]+) `)
@@ -186,6 +188,7 @@ func parseLog(text []byte) (map[string]float64, error) {
 			submitted[id] = at
 		} else if from, ok := submitted[id]; ok {
 			out[id] = at.Sub(from).Seconds()
+			delete(submitted, id) // a requeued job starts again later
 		}
 	}
 	return out, nil
@@ -201,9 +204,33 @@ func readRun(dir string) ([]Record, map[string]Fate, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	return records, joined(fates), nil
+}
+
+// whole returns the number of a job without its task.
+func whole(id string) string {
+	id, _, _ = strings.Cut(id, "_")
+	return id
+}
+
+// joined returns the outcome of each job. For a requeued job the start of its first attempt counts, for an array the
+// start of its first task. A job ends with the last of its attempts or tasks.
+func joined(fates []Fate) map[string]Fate {
 	byID := map[string]Fate{}
 	for _, f := range fates {
-		byID[f.ID] = f
+		id := whole(f.ID)
+		before, ok := byID[id]
+		f.ID = id
+		if ok {
+			f.End = latest(f.End, before.End)
+			if f.Submit.After(before.Submit) {
+				f.Submit = before.Submit
+			}
+			if f.Start.IsZero() || !before.Start.IsZero() && before.Start.Before(f.Start) {
+				f.Start = before.Start
+			}
+		}
+		byID[id] = f
 	}
-	return records, byID, nil
+	return byID
 }

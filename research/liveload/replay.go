@@ -24,16 +24,16 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// Replay takes the journal of a run, recorded in the folder from, into a new pipeline of this program, and asks it
-// before each submission what the daemon was asked then. The folder to becomes that of a run with the new answers, for
-// Report, and with a database that has the new ledger, for Score. Files of an earlier replay are replaced.
+// Replay replays the journal of a run, recorded in the folder from, in a new pipeline of this program. Before each
+// submission it repeats the request that the daemon received then. It writes a run with the new answers to the folder
+// to, for Report, and a database with the new ledger, for Score. It replaces files of an earlier replay.
 //
-// What is known before a submission are the records that precede the job's own in the journal.
+// The records that precede a job's own in the journal are known before its submission.
 func Replay(ctx context.Context, from, to string) error {
 	return replayRun(ctx, from, to, "")
 }
 
-// replayRun is Replay with the import of a recorded log, unless its path is empty, right before the first question.
+// replayRun does the same as Replay. Unless history is empty, it also imports that log just before the first request.
 func replayRun(ctx context.Context, from, to, history string) error {
 	records, err := readLines[Record](filepath.Join(from, recordsFile))
 	if err != nil {
@@ -54,6 +54,9 @@ func replayRun(ctx context.Context, from, to, history string) error {
 	next := 0
 	for i := range records {
 		rec := &records[i]
+		if rec.ID == "" { // Slurm refused it
+			continue
+		}
 		end := next
 		for end < len(entries) && !submits(&entries[end], rec.ID) {
 			end++
@@ -85,7 +88,7 @@ func submits(e *modelstore.Entry, id string) bool {
 	return e.Event.Kind == job.Submit && e.Event.ID == id
 }
 
-// readJournal reads the journal of a copy of a database.
+// readJournal reads the journal from a copy of a database.
 func readJournal(ctx context.Context, path string) ([]modelstore.Entry, error) {
 	store, remove, err := openCopy(ctx, path)
 	if err != nil {
@@ -100,7 +103,7 @@ func readJournal(ctx context.Context, path string) ([]modelstore.Entry, error) {
 	return out, err
 }
 
-// prepare makes the folder of a replay.
+// prepare creates the folder of a replay.
 func prepare(from, to string) error {
 	if err := os.MkdirAll(to, 0o755); err != nil { //nolint:gosec // research data
 		return err
@@ -110,8 +113,11 @@ func prepare(from, to string) error {
 			return err
 		}
 	}
-	for _, name := range []string{fatesFile, settingsFile, logFile} {
+	for _, name := range []string{fatesFile, settingsFile, logFile, reasonsFile} {
 		data, err := os.ReadFile(filepath.Join(from, name)) //nolint:gosec // whoever runs this names it
+		if name == reasonsFile && errors.Is(err, os.ErrNotExist) {
+			continue // a run from a version without these files
+		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(to, name), data, 0o644) //nolint:gosec // research data
 		}
@@ -122,7 +128,7 @@ func prepare(from, to string) error {
 	return nil
 }
 
-// replay is a pipeline that a journal is replayed into, and the service that asks it.
+// replay is a pipeline that replays a journal, and the service that answers requests from it.
 type replay struct {
 	pipeline *pipeline.Pipeline
 	service  *ask.Service
@@ -154,7 +160,7 @@ func newReplay(ctx context.Context, configuration, database string) (*replay, er
 	return r, nil
 }
 
-// ledgerStore is a store that keeps no snapshots, which would be taken before each question.
+// ledgerStore is a store that keeps no snapshots. Otherwise one would be stored before each request.
 type ledgerStore struct{ modelstore.Store }
 
 // Commit implements modelstore.Store.
@@ -167,7 +173,7 @@ func (r *replay) clock() time.Time { return time.Unix(0, r.now.Load()) }
 
 func (r *replay) close() {
 	r.pipeline.Close()
-	_ = r.store.Close() // all is committed
+	_ = r.store.Close() // everything is committed
 }
 
 // take passes entries of the journal to the pipeline, which then publishes its newest instant.
@@ -183,16 +189,33 @@ func (r *replay) take(ctx context.Context, entries []modelstore.Entry) error {
 	return r.pipeline.Run(ctx, deliveries)
 }
 
-// ask asks what the daemon was asked for a record.
+// stranger is a caller who may not see any jobs, as in the requests to the daemon of a run.
+type stranger struct{}
+
+// SeesAll implements ask.Caller.
+func (stranger) SeesAll() bool { return false }
+
+// Sees implements ask.Caller.
+func (stranger) Sees(string) bool { return false }
+
+// NameOf implements ask.Caller.
+func (stranger) NameOf(string) string { return "" }
+
+// SeesDetails implements ask.Caller.
+func (stranger) SeesDetails(string) bool { return false }
+
+// ask repeats the daemon's request of a record.
 func (r *replay) ask(rec *Record) (Answer, error) {
 	a := Answer{Asked: rec.Answer.Asked}
 	begun := time.Now()
+	needs := rec.parameters()
 	query, err := r.service.Wait(&ask.WaitRequest{
 		Queue: rec.Queue, Procs: rec.Procs, Nodes: rec.Nodes, User: rec.User, TimeLimit: fmt.Sprint(60 * rec.Minutes),
+		Account: rec.Account, QOS: rec.QOS, GPUs: rec.gpusTotal(), GPUType: rec.GPUType, Memory: needs["memory"],
 	})
 	if err == nil {
 		var answer any
-		if answer, err = query.Answer(nil); err == nil {
+		if answer, err = query.Answer(stranger{}); err == nil {
 			a.Wait, err = json.Marshal(answer)
 			a.Seconds = time.Since(begun).Seconds()
 			return a, err

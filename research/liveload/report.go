@@ -19,9 +19,11 @@ import (
 type load struct {
 	dir   string
 	cases []Case
-	ids   []string  // of the cases' jobs
-	last  time.Time // submission
-	end   time.Time // of the last job
+	ids   []string  // numbers of the cases' jobs
+	last  time.Time // time of the last submission
+	end   time.Time // end of the last job
+	// binding is true for a binding load.
+	binding bool
 }
 
 func readLoad(dir string) (*load, error) {
@@ -48,7 +50,7 @@ func readLoad(dir string) (*load, error) {
 			l.end = latest(l.end, fates[id].End)
 		}
 	}
-	return l, nil
+	return l, l.readBinding(records)
 }
 
 func latest(a, b time.Time) time.Time {
@@ -58,7 +60,7 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// Report judges the answers that were recorded in the folders of runs, each by itself and all together.
+// Report evaluates the answers that were recorded in the folders of runs, each run alone and all together.
 func Report(w io.Writer, dirs []string) error {
 	loads, err := readLoads(dirs)
 	if err != nil {
@@ -80,7 +82,7 @@ func readLoads(dirs []string) ([]*load, error) {
 	return loads, nil
 }
 
-// What the loads must reach, of all seeds together and of each.
+// These are the targets for the loads, of all seeds together and of each.
 const (
 	leastP90, leastP95, leastSeedP90 = .87, .92, .82
 	mostBelowMedian, leastUpToMedian = .58, .42
@@ -118,6 +120,10 @@ func report(w io.Writer, loads []*load) {
 	f := Judge(byLog)
 	line(w, "  by the log", &f)
 	decided(w, loads)
+	if slices.ContainsFunc(loads, func(l *load) bool { return l.binding }) {
+		bindingReport(w, loads, all, &pooled)
+		return
+	}
 	bounds(w, &pooled, worst)
 }
 
@@ -136,8 +142,8 @@ func line(w io.Writer, name string, f *Figures) {
 		f.Loss95)
 }
 
-// decided prints the coverage over the submissions that are decided as of instants of the runs: their last submissions
-// and the ends of their last jobs.
+// decided prints the coverage over the submissions that are decided at two instants of the runs: at their last
+// submissions and at the ends of their last jobs.
 func decided(w io.Writer, loads []*load) {
 	for _, at := range []struct {
 		name string
@@ -160,7 +166,7 @@ func decided(w io.Writer, loads []*load) {
 	}
 }
 
-// bounds prints what must be reached beside what was.
+// bounds prints the targets beside the figures.
 func bounds(w io.Writer, f *Figures, worstSeed float64) {
 	say := func(ok bool, what string, got float64, relation string, bound float64) {
 		verdict := "ok  "
@@ -178,8 +184,8 @@ func bounds(w io.Writer, f *Figures, worstSeed float64) {
 	say(ratio <= mostOfTestOnly, "error by test-only's", ratio, "at most", mostOfTestOnly)
 }
 
-// Score judges the forecasts of a ledger by what became of the jobs of a run's folder: database names the file; empty
-// is the folder's own. With peers it also judges what each other method answered.
+// Score evaluates the forecasts of a ledger by the outcomes of the jobs in a run's folder. database is the file; if it
+// is empty, the folder's own is used. With peers it also evaluates the answers of each other method.
 func Score(ctx context.Context, w io.Writer, database string, dirs []string, peers bool) error {
 	if database != "" && len(dirs) != 1 {
 		return fmt.Errorf("one database and %d runs: name one", len(dirs))
@@ -236,7 +242,7 @@ func Score(ctx context.Context, w io.Writer, database string, dirs []string, pee
 	return nil
 }
 
-// leveled returns the quantiles of the levels of package waittime; nil if one of them is not there.
+// leveled returns the quantiles at the levels of package waittime; nil if one of them is missing.
 func leveled(levels, quantiles []float64) []float64 {
 	var out []float64
 	for _, level := range waittime.Levels() {
@@ -249,8 +255,8 @@ func leveled(levels, quantiles []float64) []float64 {
 	return out
 }
 
-// readLedger reads the rows of a database's ledger by their jobs. It opens a copy: opening locks a file, and brings it
-// up to date.
+// readLedger reads the rows of a database's ledger by their jobs. It opens a copy, because opening locks a file and
+// migrates it.
 func readLedger(ctx context.Context, path string) (map[string]modelstore.Row, error) {
 	store, remove, err := openCopy(ctx, path)
 	if err != nil {
@@ -259,13 +265,15 @@ func readLedger(ctx context.Context, path string) (map[string]modelstore.Row, er
 	defer remove()
 	rows := map[string]modelstore.Row{}
 	err = store.Rows(ctx, modelstore.RowQuery{}, func(r modelstore.Row) error {
-		rows[r.JobID] = r
+		if r.Attempt == 0 { // the request before the submission concerned the first attempt
+			rows[r.JobID] = r
+		}
 		return nil
 	})
 	return rows, err
 }
 
-// openCopy opens a copy of a database, which closeCopy closes and deletes.
+// openCopy opens a copy of a database. closeCopy closes and deletes the copy.
 func openCopy(ctx context.Context, path string) (_ *sqlite.Store, closeCopy func(), _ error) {
 	dir, err := os.MkdirTemp("", "liveload-db-")
 	if err != nil {
@@ -275,7 +283,7 @@ func openCopy(ctx context.Context, path string) (_ *sqlite.Store, closeCopy func
 	for _, suffix := range []string{"", "-wal"} {
 		data, err := os.ReadFile(path + suffix) //nolint:gosec // whoever runs this names it
 		if os.IsNotExist(err) && suffix != "" {
-			continue // it was closed in order
+			continue // the database was closed in order
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, databaseFile+suffix), data, 0o600)

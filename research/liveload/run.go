@@ -14,35 +14,35 @@ import (
 	"time"
 )
 
-// Settings say how a load is run. They are kept in run.json of every seed.
+// Settings define how a load is run. They are stored in run.json of every seed.
 type Settings struct {
 	Plan PlanOptions `json:"plan"`
-	// HalfLife is Slurm's PriorityDecayHalfLife, as Slurm writes times; "5", five minutes, by default.
+	// HalfLife is Slurm's PriorityDecayHalfLife in Slurm's notation; "5", five minutes, by default.
 	HalfLife string `json:"half_life"`
-	// FairShareWeight is Slurm's PriorityWeightFairshare; 0 means that of scripts/slurm-cluster.
+	// FairShareWeight is Slurm's PriorityWeightFairshare; 0 means the value of scripts/slurm-cluster.
 	FairShareWeight int `json:"fair_share_weight"`
-	// Squeue and Facts are how often the daemon asks Slurm, 1 s and 5 s by default.
+	// Squeue and Facts are the intervals at which the daemon polls Slurm, 1 s and 5 s by default.
 	Squeue time.Duration `json:"squeue_interval_ns"`
 	Facts  time.Duration `json:"facts_interval_ns"`
 }
 
-// Options are those of Run.
+// Options are the options of Run.
 type Options struct {
 	Settings
 	// Dir has a folder for each seed.
 	Dir   string
 	Seeds []uint64
-	// Clusters is how many seeds run at a time, 2 by default. A cluster with its load takes a tenth of a core.
+	// Clusters is the number of seeds that run at a time, 2 by default. A cluster with its load takes 1/10 of a core.
 	Clusters int
-	// Port is the first of the ports of the clusters, 100 for each, 27500 by default.
+	// Port is the first port of the first cluster, 27500 by default. Each cluster has 100 ports.
 	Port int
 	// Daemon and ClusterScript are the paths of waitcastd and of scripts/slurm-cluster.
 	Daemon, ClusterScript string
-	// Out gets a line for every step.
+	// Out receives a line for every step.
 	Out io.Writer
 }
 
-// portsEach is how many ports a cluster gets.
+// portsEach is the number of ports of a cluster.
 const portsEach = 100
 
 func (o *Options) fill() error {
@@ -75,15 +75,15 @@ func (o *Options) fill() error {
 	return errors.Join(err, o.Plan.fill())
 }
 
-// Run runs the loads of all seeds, several at a time. A seed whose folder is done is skipped; one that was interrupted
-// begins from scratch. The errors of all seeds are joined; a failed seed does not stop the others.
+// Run runs the loads of all seeds, several at a time. A seed whose folder is complete is skipped; an interrupted one
+// begins again. A failed seed does not stop the others. The errors of all seeds are joined.
 func Run(ctx context.Context, o Options) error {
 	if err := o.fill(); err != nil {
 		return err
 	}
 	seeds := make(chan uint64)
 	var all sync.WaitGroup
-	var starting, mu sync.Mutex // one cluster starts at a time: it needs the processors for itself
+	var starting, mu sync.Mutex // only one cluster starts at a time, because a start needs all processors
 	var failed []error
 	for slot := range o.Clusters {
 		all.Go(func() {
@@ -114,7 +114,7 @@ type run struct {
 	*Options
 	seed     uint64
 	port     int
-	dir      string // of the seed
+	dir      string // folder of the seed
 	starting *sync.Mutex
 	slurm    Slurm
 }
@@ -123,10 +123,10 @@ func (r *run) say(format string, args ...any) {
 	fmt.Fprintf(r.Out, "%s seed %d: %s\n", time.Now().Format(time.TimeOnly), r.seed, fmt.Sprintf(format, args...))
 }
 
-// clusterFile names the cluster of a run, until it is taken down.
+// clusterFile is the file that names the cluster of a run until the cluster is stopped.
 const clusterFile = "cluster"
 
-// all runs the load of the seed, unless that is done.
+// all runs the load of the seed, unless its folder is complete.
 func (r *run) all(ctx context.Context) error {
 	if _, err := os.Stat(filepath.Join(r.dir, doneFile)); err == nil {
 		r.say("done already")
@@ -156,7 +156,7 @@ func (r *run) all(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(r.dir, doneFile), nil, 0o644) //nolint:gosec // research data
 }
 
-// writeSettings writes what is run into a folder.
+// writeSettings writes the settings of the run into a folder.
 func (r *run) writeSettings(dir string) error {
 	text, err := json.MarshalIndent(struct {
 		Seed uint64    `json:"seed"`
@@ -169,7 +169,7 @@ func (r *run) writeSettings(dir string) error {
 	return os.WriteFile(filepath.Join(dir, settingsFile), append(text, '\n'), 0o644) //nolint:gosec // research data
 }
 
-// clear removes what an interrupted run has left.
+// clear removes the remains of an interrupted run.
 func (r *run) clear(ctx context.Context) error {
 	if err := endLeftover(ctx, r.dir); err != nil {
 		return err
@@ -201,7 +201,7 @@ func (r *run) begin(ctx context.Context) (*process, error) {
 
 // startCluster starts the cluster.
 func (r *run) startCluster(ctx context.Context) error {
-	parent, err := os.MkdirTemp("", "liveload-") // short: the name of a socket has 107 bytes
+	parent, err := os.MkdirTemp("", "liveload-") // a short path: the name of a socket has at most 107 bytes
 	if err != nil {
 		return err
 	}
@@ -217,6 +217,9 @@ func (r *run) startCluster(ctx context.Context) error {
 		"up", cluster, "--nodes", strconv.Itoa(r.Plan.Nodes), "--cpus", strconv.Itoa(r.Plan.CPUs),
 		"--port", strconv.Itoa(r.port), "--fair-share", r.HalfLife,
 	}
+	if r.Plan.Binding {
+		args = append(args, "--binding", "--slurm-user", "slurm")
+	}
 	if r.FairShareWeight > 0 {
 		args = append(args, "--fair-share-weight", strconv.Itoa(r.FairShareWeight))
 	}
@@ -227,7 +230,8 @@ func (r *run) startCluster(ctx context.Context) error {
 	return nil
 }
 
-// startBeside starts a daemon beside the cluster, with its files in a folder, and returns once it answers requests.
+// startBeside starts a daemon beside the cluster, with its files in a folder. It returns when the daemon answers
+// requests.
 func (r *run) startBeside(ctx context.Context, dir string) (*process, error) {
 	if err := writeConfig(dir, r.slurm, r.Squeue, r.Facts); err != nil {
 		return nil, err
@@ -242,14 +246,14 @@ func (r *run) startBeside(ctx context.Context, dir string) (*process, error) {
 	return d, nil
 }
 
-// drainLimit bounds how long the last jobs may take after the last submission.
+// drainLimit is the maximum time from the last submission to the end of all jobs.
 const drainLimit = 30 * time.Minute
 
-// load submits the jobs, waits for their ends and writes what became of them.
+// load submits the jobs, waits for their ends and writes their outcomes.
 func (r *run) load(ctx context.Context, d *process, jobs []Job) error {
 	r.say("%d jobs in %.0f s", len(jobs), jobs[len(jobs)-1].After)
 	submitted := 0
-	s := Submission{Slurm: r.slurm, Seed: r.seed, Jobs: jobs, TestOnly: true, URL: d.url,
+	s := Submission{Slurm: r.slurm, Seed: r.seed, Plan: r.Plan, Jobs: jobs, TestOnly: true, URL: d.url,
 		Record: func(rec *Record) error {
 			if rec.ID != "" {
 				submitted++
@@ -257,11 +261,13 @@ func (r *run) load(ctx context.Context, d *process, jobs []Job) error {
 			return appendLine(filepath.Join(r.dir, recordsFile), rec)
 		}}
 	begun := time.Now()
-	if err := s.Run(ctx); err != nil {
-		return err
+	stop := r.watch(ctx)
+	err := s.Run(ctx)
+	if err == nil {
+		r.say("submitted after %.0f s", time.Since(begun).Seconds())
+		err = r.drain(ctx)
 	}
-	r.say("submitted after %.0f s", time.Since(begun).Seconds())
-	if err := r.drain(ctx); err != nil {
+	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
 	if err := d.idle(ctx); err != nil {
@@ -274,7 +280,7 @@ func (r *run) load(ctx context.Context, d *process, jobs []Job) error {
 	return writeFates(r.dir, fates)
 }
 
-// drain waits until all jobs are over.
+// drain waits until all jobs have ended.
 func (r *run) drain(ctx context.Context) error {
 	begun := time.Now()
 	err := poll(ctx, drainLimit, "all jobs to end", func() (bool, error) { return r.slurm.empty(ctx) })
@@ -284,23 +290,24 @@ func (r *run) drain(ctx context.Context) error {
 	return err
 }
 
-// fates returns what became of all jobs, once sacct knows the ends of as many as were submitted.
+// fates returns the outcomes of all jobs, once sacct has the ends of all submitted jobs.
 func (r *run) fates(ctx context.Context, submitted int) (fates []Fate, err error) {
 	err = poll(ctx, time.Minute, "sacct to know the end of every job", func() (bool, error) {
 		var err error
 		fates, err = r.slurm.fates(ctx)
-		ended := 0
+		known := map[string]bool{}
 		for i := range fates {
-			if !fates[i].End.IsZero() {
-				ended++
+			if fates[i].End.IsZero() {
+				return false, err
 			}
+			known[whole(fates[i].ID)] = true
 		}
-		return ended == submitted && len(fates) == submitted, err
+		return len(known) == submitted, err
 	})
 	return fates, err
 }
 
-// writeFates writes what became of the jobs of a run.
+// writeFates writes the outcomes of the jobs of a run.
 func writeFates(dir string, fates []Fate) error {
 	for i := range fates {
 		if err := appendLine(filepath.Join(dir, fatesFile), &fates[i]); err != nil {
@@ -324,15 +331,15 @@ func (r *run) keepLogs(dir string) error {
 	return nil
 }
 
-// down takes the cluster down, and removes what there is of it.
+// down stops the cluster and removes its files.
 func (r *run) down(ctx context.Context) error {
 	if r.slurm.Conf == "" {
-		return nil // there is none yet
+		return nil // there is no cluster yet
 	}
 	cluster := filepath.Dir(r.slurm.Conf)
 	if _, err := os.Stat(filepath.Join(cluster, "pids")); err == nil {
 		if out, err := exec.CommandContext(context.WithoutCancel(ctx), r.ClusterScript, "down",
-			cluster).CombinedOutput(); err != nil { // after an interruption too
+			cluster).CombinedOutput(); err != nil { // even after an interruption
 			return fmt.Errorf("taking the cluster down: %w\n%s", err, out)
 		}
 	}

@@ -13,9 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitcast/waitcast/internal/testports"
+	"github.com/waitcast/waitcast/job"
 )
 
-// needSlurm skips a test where there is no Slurm, or no root to run it.
+// needSlurm skips a test on a machine without Slurm, or without root to run it.
 func needSlurm(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
@@ -33,12 +34,12 @@ func needSlurm(t *testing.T) {
 	}
 }
 
-// TestSlurmLoad: the script slurm-load submits the load of a seed to a cluster of another size that slurm-cluster
-// started, and the cluster orders jobs as it was told to.
+// TestSlurmLoad proves that the script slurm-load submits the load of a seed to a cluster of another size that
+// slurm-cluster started, and that the cluster orders jobs as configured.
 func TestSlurmLoad(t *testing.T) {
 	needSlurm(t)
-	t.Parallel()                                // it waits for jobs most of the time
-	parent, err := os.MkdirTemp("", "liveload") // short: the name of a socket has 107 bytes
+	t.Parallel()                                // the test waits for jobs most of the time
+	parent, err := os.MkdirTemp("", "liveload") // a short path, because the name of a socket has at most 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,31 +93,21 @@ func TestSlurmLoad(t *testing.T) {
 	}
 }
 
-// leastShortP95 bounds the coverage of the p95 of TestShortLoad from below. It is loose: of 40 jobs most come before
-// anything could be learnt, many share their fate in one queue, and other tests keep the machine busy. What a load of
-// full size must reach is in research/docs/liveload.md.
+// leastShortP95 is a lower bound of the coverage of the p95 in TestShortLoad. It is loose: most of the 40 jobs come
+// before anything could be learnt, many share one queue and its waits, and other tests keep the machine busy. The
+// bounds for a load of full size are in research/docs/liveload.md.
 const leastShortP95 = .3
 
-// TestShortLoad runs a short load on a real Slurm with a daemon of its own, as `liveload run` does, and then replays
-// it. It proves the machinery: what an interrupted run has left is removed, every job is asked about, submitted,
-// recorded and known to sacct, a load that is done is skipped, a replay gives the answers again. Of the forecasts it
-// checks that they are no worse than test-only's in the median, and that the p95 is not meaningless.
+// TestShortLoad runs a short load on a real Slurm with its own daemon, as `liveload run` does, and then replays it. It
+// proves the machinery. The remains of an interrupted run are removed. Every job is asked about, submitted, recorded
+// and known to sacct. A finished load is skipped, and a replay gives the same answers again. About the forecasts it
+// proves that their median is no worse than test-only's, and that the p95 has some meaning.
 func TestShortLoad(t *testing.T) {
-	needSlurm(t)
-	t.Parallel() // it waits for jobs most of the time
-	dir := t.TempDir()
-	program := filepath.Join(dir, "waitcastd")
-	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/daemon").CombinedOutput(); err != nil {
-		t.Fatalf("building waitcastd: %v\n%s", err, out)
-	}
-	const seed, jobs, nodes = 3, 40, 8
+	const seed, jobs = 3, 40
+	o := shortLoad(t, seed, PlanOptions{Jobs: jobs, Nodes: 8, Longest: 8, Load: 1})
 	out := &bytes.Buffer{}
-	o := Options{
-		Settings: Settings{Plan: PlanOptions{Jobs: jobs, Nodes: nodes, Longest: 8, Load: 1}},
-		Dir:      dir, Seeds: []uint64{seed}, Clusters: 1, Port: testports.Take(t, nodes+2),
-		Daemon: program, ClusterScript: "../../scripts/slurm-cluster", Out: out,
-	}
-	run := filepath.Join(dir, "seed-3")
+	o.Out = out
+	run := filepath.Join(o.Dir, "seed-3")
 	if err := os.MkdirAll(run, 0o755); err != nil { //nolint:gosec // as Run does
 		t.Fatal(err)
 	}
@@ -140,7 +131,68 @@ func TestShortLoad(t *testing.T) {
 	}
 }
 
-// checkRecorded checks what was recorded of a run, and returns it.
+// shortLoad returns the options of a load that is over soon, with a daemon that it builds.
+func shortLoad(t *testing.T, seed uint64, plan PlanOptions) Options {
+	t.Helper()
+	needSlurm(t)
+	t.Parallel() // the test waits for jobs most of the time
+	dir := t.TempDir()
+	program := filepath.Join(dir, "waitcastd")
+	if out, err := exec.Command("go", "build", "-o", program, "../../cmd/daemon").CombinedOutput(); err != nil {
+		t.Fatalf("building waitcastd: %v\n%s", err, out)
+	}
+	return Options{
+		Settings: Settings{Plan: plan}, Dir: dir, Seeds: []uint64{seed}, Clusters: 1,
+		Port: testports.Take(t, plan.Nodes+2), Daemon: program, ClusterScript: "../../scripts/slurm-cluster",
+	}
+}
+
+// TestShortBindingLoad runs a short binding load on a real Slurm with GPUs, memory, limits, preemption and
+// reservations, whose controller runs as the user slurm. It proves that Slurm accepts every job and that each ends,
+// that the reasons of waits are recorded, limits among them, and that a replay gives answers again.
+func TestShortBindingLoad(t *testing.T) {
+	const seed, jobs = 3, 40
+	o := shortLoad(t, seed, PlanOptions{Binding: true, Jobs: jobs, Nodes: 8, Longest: 8, Load: 1})
+	out := &bytes.Buffer{}
+	o.Out = out
+	if err := Run(t.Context(), o); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := filepath.Join(o.Dir, "seed-3")
+	records, fates, err := readRun(run)
+	if err != nil || len(records) != jobs || len(fates) != jobs {
+		t.Fatalf("%d records and %d fates, want %d: %v", len(records), len(fates), jobs, err)
+	}
+	for i := range records {
+		r := &records[i]
+		if f := fates[r.ID]; r.Trouble != "" || r.Answer.Refusal != "" || f.Start.IsZero() && r.Cancel == 0 {
+			t.Errorf("job %q: %s, answer %q, %+v", r.ID, r.Trouble, r.Answer.Refusal, f)
+		}
+	}
+	stretches, err := readLines[Stretch](filepath.Join(run, reasonsFile))
+	limited := 0
+	for _, s := range stretches {
+		if job.CauseOf(s.Reason) == job.LimitReached {
+			limited++
+		}
+	}
+	if err != nil || limited == 0 {
+		t.Errorf("no limit kept a job: %v\n%+v", err, stretches)
+	}
+	l, err := readLoad(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := &bytes.Buffer{}
+	report(text, []*load{l})
+	t.Logf("\n%s", text)
+	if !bytes.Contains(text.Bytes(), []byte("class of the reason predicted")) {
+		t.Error("the report is not that of a binding load")
+	}
+	checkReplay(t, run, l)
+}
+
+// checkRecorded checks the records of a run and returns them.
 func checkRecorded(t *testing.T, run string, jobs int) *load {
 	t.Helper()
 	records, fates, err := readRun(run)
@@ -183,8 +235,8 @@ func checkRecorded(t *testing.T, run string, jobs int) *load {
 	return l
 }
 
-// checkReplay replays the journal of a run with the same program, which must give nearly all answers again: an answer
-// may differ where a record came between a question and the submission.
+// checkReplay replays the journal of a run with the same program, which must give nearly all answers again. An answer
+// may differ if a record came between a question and the submission.
 func checkReplay(t *testing.T, run string, l *load) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "seed-3")

@@ -10,29 +10,44 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Case is one submission of a run: what was forecast, and what came true. Waits and quantiles are in seconds.
+// Case is one submission of a run with its forecast and its outcome. Waits and quantiles are in seconds.
 type Case struct {
 	Seed   uint64
-	Number int // its place in the load, from 0
+	Number int // index in the load, from 0
 	Queue  string
 	Submit time.Time
-	// Quantiles are the served ones, of waittime.Levels; nil if there was no answer, and +Inf for never.
+	// Quantiles are the served ones at waittime.Levels; nil if there was no answer. +Inf means never.
 	Quantiles []float64
-	// Recent is the 0.9 quantile of the newest recentWaits waits of the queue that were known; NaN if none was.
+	// Recent is the 0.9 quantile of the newest recentWaits known waits of the queue; NaN if none was known.
 	Recent float64
-	// TestOnly is by how much the start that `sbatch --test-only` said was wrong; NaN if it said none, or there was no
+	// TestOnly is the absolute error of the start from `sbatch --test-only`; NaN if it gave none, or if the job did not
 	// start.
 	TestOnly float64
-	// Wait is how long the job waited by sacct, which knows whole seconds; +Inf if it never started.
+	// Wait is the job's wait from sacct, in whole seconds; +Inf if it never started.
 	Wait float64
-	// LogWait is the same by the milliseconds of slurmctld.log; NaN if that does not have both instants.
+	// Left is the time after which the job was cancelled before its start, in seconds; 0 if it was not.
+	Left float64
+	// Needs and Kept are set only for binding loads.
+	Needs Needs
+	Kept  Kept
+	// LogWait is the same wait from slurmctld.log, in milliseconds; NaN if the log lacks one of the two instants.
 	LogWait float64
 }
 
-// recentWaits is how many waits of a queue its recent quantile is of.
+// Kept is the cause that prevented a job from starting: the forecast at its submission, and the outcome.
+type Kept struct {
+	// Answered is the class of the cause in the answer, "" if there is none. Predicted is the class in the ledger, if
+	// the job had to wait. Settled is the class of squeue's first settled reason; "" if the job started, or its reason
+	// changed, too soon.
+	Answered, Predicted, Settled string
+	// Blocked is the number of seconds for which squeue gave a limit or a hold as the reason.
+	Blocked float64
+}
+
+// recentWaits is the number of newest waits of a queue from which its recent quantile is computed.
 const recentWaits = 50
 
-// cases returns the submissions of a run that Slurm took, in their order. logged are waits by slurmctld.log.
+// cases returns the submissions of a run that Slurm accepted, in order. logged are the waits from slurmctld.log.
 func cases(records []Record, fates map[string]Fate, logged map[string]float64) ([]Case, error) {
 	var out []Case
 	for i := range records {
@@ -47,13 +62,15 @@ func cases(records []Record, fates map[string]Fate, logged map[string]float64) (
 		c := Case{
 			Seed: r.Seed, Number: r.Number, Queue: r.Queue, Submit: f.Submit, Wait: math.Inf(1), TestOnly: math.NaN(),
 			LogWait: math.NaN(),
-			Recent:  recentQuantile(records, fates, r.Queue, r.Answer.Asked),
+			Recent:  recentQuantile(records, fates, r.Queue, r.Answer.Asked), Needs: r.Needs,
 		}
 		if !f.Start.IsZero() {
 			c.Wait = f.Wait()
 			if !r.TestOnly.Start.IsZero() {
 				c.TestOnly = math.Abs(r.TestOnly.Start.Sub(f.Start).Seconds())
 			}
+		} else if !f.End.IsZero() {
+			c.Left = max(1, f.End.Sub(f.Submit).Seconds())
 		}
 		if wait, ok := logged[r.ID]; ok {
 			c.LogWait = wait
@@ -77,7 +94,7 @@ func cases(records []Record, fates map[string]Fate, logged map[string]float64) (
 }
 
 // recentQuantile returns the 0.9 quantile of the newest waits, by their starts, of a queue that had started by an
-// instant; NaN if there is none. It is the smallest of them that at least nine tenths do not exceed.
+// instant; NaN if there is none. It is the smallest wait that at least 9/10 of them do not exceed.
 func recentQuantile(records []Record, fates map[string]Fate, queue string, at time.Time) float64 {
 	var known []Fate
 	for i := range records {
@@ -95,20 +112,24 @@ func recentQuantile(records []Record, fates map[string]Fate, queue string, at ti
 	return known[(9*len(known)+9)/10-1].Wait()
 }
 
-// Figures judge the forecasts of some submissions.
+// Figures measure the forecasts of some submissions.
 type Figures struct {
-	// Jobs is the number of submissions, Answered those with an answer. All other figures are of the answered ones.
+	// Jobs is the number of submissions, Answered the number of those with an answer. All other figures cover the
+	// answered ones.
 	Jobs, Answered int
+	// Cancelled is the number of jobs that were cancelled before their start. Such a job counts at the levels whose
+	// quantile had passed by then, and in no error or loss.
+	Cancelled int
 	// Below and UpTo are P(W < q) and P(W <= q) by level, in the order of waittime.Levels.
 	Below, UpTo []float64
 	// Error is the median absolute error of the median, in seconds.
 	Error float64
-	// TestOnly is the median absolute error of `sbatch --test-only` on the Compared jobs of which it named a start, and
-	// ErrorThere ours on the same.
+	// TestOnly is the median absolute error of `sbatch --test-only` on the Compared jobs for which it gave a start.
+	// ErrorThere is our error on the same jobs.
 	Compared             int
 	TestOnly, ErrorThere float64
-	// Width is the median of the 0.9 quantiles. RecentWidth is that of the recent quantiles, of the RecentJobs that
-	// have one, and RecentUpTo is how many of those waits they cover.
+	// Width is the median of the 0.9 quantiles. RecentWidth is the median of the recent quantiles over the RecentJobs
+	// that have one, and RecentUpTo the share of those waits that they cover.
 	Width, RecentWidth, RecentUpTo float64
 	RecentJobs                     int
 	// Loss50 and Loss95 are the mean pinball losses of the 0.5 and the 0.95 quantile on the logarithmic scale of
@@ -116,12 +137,12 @@ type Figures struct {
 	Loss50, Loss95 float64
 }
 
-// Judge returns the figures of some submissions; shares and means of none are NaN.
+// Judge returns the figures of some submissions. Shares and means over no submissions are NaN.
 func Judge(all []Case) Figures {
 	levels := waittime.Levels()
 	f := Figures{Jobs: len(all), Below: make([]float64, len(levels)), UpTo: make([]float64, len(levels))}
 	var wrong, widths, there, testOnly, recent []float64
-	covered := 0
+	covered, decided := 0, make([]float64, len(levels))
 	for i := range all {
 		c := &all[i]
 		if c.Quantiles == nil {
@@ -129,6 +150,10 @@ func Judge(all []Case) Figures {
 		}
 		f.Answered++
 		for l, q := range c.Quantiles {
+			if c.Left > 0 && c.Left < q {
+				continue
+			}
+			decided[l]++
 			if c.Wait < q {
 				f.Below[l]++
 			}
@@ -136,11 +161,16 @@ func Judge(all []Case) Figures {
 				f.UpTo[l]++
 			}
 		}
+		widths = append(widths, c.Quantiles[slices.Index(levels, .9)])
+		if c.Left > 0 {
+			f.Cancelled++
+			continue
+		}
 		off := math.Inf(1)
 		if !math.IsInf(c.Wait, 1) {
 			off = math.Abs(c.Quantiles[waittime.Median] - c.Wait)
 		}
-		wrong, widths = append(wrong, off), append(widths, c.Quantiles[slices.Index(levels, .9)])
+		wrong = append(wrong, off)
 		if !math.IsNaN(c.TestOnly) {
 			there, testOnly = append(there, off), append(testOnly, c.TestOnly)
 		}
@@ -153,10 +183,10 @@ func Judge(all []Case) Figures {
 		f.Loss50 += logLoss(.5, c.Quantiles[waittime.Median], c.Wait)
 		f.Loss95 += logLoss(.95, c.Quantiles[slices.Index(levels, .95)], c.Wait)
 	}
-	n := float64(f.Answered)
+	n := float64(f.Answered - f.Cancelled)
 	for l := range levels {
-		f.Below[l] /= n
-		f.UpTo[l] /= n
+		f.Below[l] /= decided[l]
+		f.UpTo[l] /= decided[l]
 	}
 	f.Loss50, f.Loss95 = f.Loss50/n, f.Loss95/n
 	f.Error, f.Width = median(wrong), median(widths)
@@ -165,7 +195,7 @@ func Judge(all []Case) Figures {
 	return f
 }
 
-// logLoss is the pinball loss on the logarithmic scale; never counts as a year.
+// logLoss returns the pinball loss on the logarithmic scale. Never counts as a year.
 func logLoss(level, q, wait float64) float64 {
 	bounded := func(x float64) float64 {
 		if waittime.IsNever(x) {
@@ -176,27 +206,28 @@ func logLoss(level, q, wait float64) float64 {
 	return waittime.Pinball(level, waittime.Log(bounded(q)), waittime.Log(bounded(wait)))
 }
 
-// median returns the middle value, the mean of the two middle ones of an even number; NaN of none.
+// median returns the middle value, or the mean of the two middle values; NaN if there are none.
 func median(v []float64) float64 {
 	if len(v) == 0 {
 		return math.NaN()
 	}
 	v = slices.Sorted(slices.Values(v))
 	low, high := v[(len(v)-1)/2], v[len(v)/2]
-	if low == high { // +Inf too
+	if low == high { // true also if both are +Inf
 		return low
 	}
 	return (low + high) / 2
 }
 
-// decidedAt is the coverage of a level over the submissions that are decided as of an instant: those whose submission
-// plus quantile is not after it (each of them has started by its quantile, or not). n is their number.
+// decidedAt returns the coverage of a level over the submissions that are decided at an instant: those whose submission
+// plus quantile is not after it. n is their number.
 func decidedAt(all []Case, level float64, asOf time.Time) (covered float64, n int) {
 	l := slices.Index(waittime.Levels(), level)
 	hits := 0
 	for i := range all {
 		c := &all[i]
-		if c.Quantiles == nil || c.Quantiles[l] > asOf.Sub(c.Submit).Seconds() {
+		if c.Quantiles == nil || c.Quantiles[l] > asOf.Sub(c.Submit).Seconds() ||
+			c.Left > 0 && c.Left < c.Quantiles[l] {
 			continue
 		}
 		n++

@@ -16,7 +16,7 @@ func at(seconds float64) time.Time {
 	return time.Unix(1_700_000_000, 0).UTC().Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// handMade are four submissions, whose figures below are worked out by hand. The levels are .1 .25 .5 .75 .9 .95.
+// handMade returns four submissions whose figures below are worked out by hand. The levels are .1 .25 .5 .75 .9 .95.
 func handMade() []Case {
 	nan, never := math.NaN(), math.Inf(1)
 	return []Case{
@@ -24,21 +24,21 @@ func handMade() []Case {
 		{Submit: at(10), Quantiles: []float64{1, 2, 10, 20, 40, 80}, Wait: 40, TestOnly: 100, Recent: 0, LogWait: 40.5},
 		{Submit: at(20), Quantiles: []float64{5, 6, 7, 8, 9, 10}, Wait: 2, TestOnly: 8, Recent: 30, LogWait: nan},
 		{Submit: at(30), Quantiles: []float64{5, 60, 70, 80, 90, never}, Wait: never, TestOnly: nan, Recent: 40},
-		{Submit: at(40), Wait: 5, TestOnly: 1, Recent: 50}, // no answer
+		{Submit: at(40), Wait: 5, TestOnly: 1, Recent: 50}, // without an answer
 	}
 }
 
-// TestJudge works the figures out by hand. Median errors: 0, 30, 5 and infinite; p90: 0, 40, 9, 90.
+// TestJudge compares with figures worked out by hand. Median errors: 0, 30, 5 and infinite; p90: 0, 40, 9, 90.
 func TestJudge(t *testing.T) {
 	got := Judge(handMade())
 	log := func(x float64) float64 { return math.Log(x + 60) }
 	year := 365. * 86400
 	want := Figures{
 		Jobs: 5, Answered: 4,
-		Below: []float64{.25, .25, .25, .25, .25, .5}, // the third; at .95 the second too: never is not before never
-		UpTo:  []float64{.5, .5, .5, .5, .75, 1},      // the first too; at .9 the second
-		Error: 17.5,                                   // between 5 and 30
-		// with an answer and a start: 0 of 4, 30 of 100, 5 of 8
+		Below: []float64{.25, .25, .25, .25, .25, .5}, // the third job; at .95 also the second
+		UpTo:  []float64{.5, .5, .5, .5, .75, 1},      // also the first job; at .9 also the second
+		Error: 17.5,                                   // the middle of 5 and 30
+		// With an answer and a start: 0 of 4, 30 of 100, 5 of 8.
 		Compared: 3, TestOnly: 8, ErrorThere: 5,
 		Width: 24.5, RecentWidth: 30, RecentJobs: 3, RecentUpTo: 1. / 3,
 		Loss50: .5 * (log(40) - log(10) + log(7) - log(2) + log(year) - log(70)) / 4,
@@ -49,15 +49,16 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestJudgeNothing: shares of no submissions are no numbers, and nothing fails.
+// TestJudgeNothing proves that shares of no submissions are NaN, and that nothing fails.
 func TestJudgeNothing(t *testing.T) {
 	if f := Judge(nil); f.Jobs != 0 || !math.IsNaN(f.UpTo[0]) || !math.IsNaN(f.Error) {
 		t.Errorf("of nothing: %+v", f)
 	}
 }
 
-// TestDecidedAt: as of second 50 the p90 of the first three (0, 50 and 29) has passed, and covers two; as of second 119
-// none more, as of second 120 the fourth, which has not started.
+// TestDecidedAt proves which p90 are decided when. As of second 50 those of the first three jobs (0, 50 and 29) have
+// passed, and two are covered. As of second 119 nothing changes, and as of second 120 that of the fourth has passed,
+// which has not started.
 func TestDecidedAt(t *testing.T) {
 	for _, c := range []struct {
 		asOf, covered float64
@@ -70,8 +71,8 @@ func TestDecidedAt(t *testing.T) {
 	}
 }
 
-// TestRecentQuantile: only starts of the queue that are known by then count, the newest fifty of them, and the smallest
-// wait that nine tenths do not exceed is taken.
+// TestRecentQuantile proves that only the newest fifty starts of the queue that are known by then count, and that the
+// result is the smallest wait that nine tenths do not exceed.
 func TestRecentQuantile(t *testing.T) {
 	var records []Record
 	fates := map[string]Fate{}
@@ -80,16 +81,16 @@ func TestRecentQuantile(t *testing.T) {
 		fates[id] = Fate{ID: id, Submit: at(submit), Start: at(start)}
 	}
 	add("other", "long", 0, 1000)
-	for i := range 60 { // waits 0 to 59, started at seconds 1000 to 1059
+	for i := range 60 { // waits of 0 to 59 s, which started at seconds 1000 to 1059
 		add(string(rune('A'+i)), "short", 1000, float64(1000+i))
 	}
 	for _, c := range []struct{ at, want float64 }{
 		{999, math.NaN()},
 		{1000, 0},
-		{1009, 8},  // 9 of 10: waits 0 to 8
-		{1010, 9},  // 10 of 11, since 9 are less than nine tenths
-		{1049, 44}, // 45 of 50: 0 to 44
-		{1059, 54}, // the newest fifty are 10 to 59
+		{1009, 8},  // 9 of 10 waits are 0 to 8
+		{1010, 9},  // 10 of 11 waits, since 9 are less than nine tenths
+		{1049, 44}, // 45 of 50 waits are 0 to 44
+		{1059, 54}, // the newest fifty waits are 10 to 59
 		{9999, 54},
 	} {
 		got := recentQuantile(records, fates, "short", at(c.at))
@@ -99,7 +100,7 @@ func TestRecentQuantile(t *testing.T) {
 	}
 }
 
-// TestMedian: the middle value, or the mean of the two middle ones.
+// TestMedian proves that the median is the middle value, or the mean of the two middle ones.
 func TestMedian(t *testing.T) {
 	inf := math.Inf(1)
 	for _, c := range []struct {
@@ -113,7 +114,8 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestCases: the wait is sacct's, never's place is taken by +Inf, and what test-only said is compared with the start.
+// TestCases proves that the wait is sacct's, that +Inf stands for a job that never started, and that test-only's answer
+// is compared with the start.
 func TestCases(t *testing.T) {
 	records := []Record{
 		{Job: Job{Number: 0, Queue: "short"}, ID: "1", TestOnly: TestOnly{Start: at(70)}, Answer: Answer{Asked: at(0),
@@ -146,7 +148,7 @@ func TestCases(t *testing.T) {
 	}
 }
 
-// TestReadSlurm: what Slurm's programs print is read as their manuals say.
+// TestReadSlurm proves that the output of Slurm's programs is read by their manuals.
 func TestReadSlurm(t *testing.T) {
 	start, err := parseTestOnly("sbatch: Job 49 to start at 1795399502 using 6 processors on nodes n[14-16] in " +
 		"partition short")
@@ -183,10 +185,12 @@ func TestReadSlurm(t *testing.T) {
 	}
 }
 
-// TestReportBounds: the bounds are held against the pooled figures and the worst seed.
+// TestReportBounds proves that the bounds are compared with the pooled figures and the worst seed.
 func TestReportBounds(t *testing.T) {
 	var seed []Case
-	for i := range 100 { // p50 right for half, p90 for 90, p95 for 95; test-only is off by 100 s, the median by 5 s
+	// The p50 is right for half of the jobs, p90 for 90 % and p95 for 95 %. test-only is off by 100 s, and the
+	// median by 5 s.
+	for i := range 100 {
 		q := []float64{0, 0, 10, 10, 10, 10}
 		wait := []float64{5, 15}[i%2]
 		q[3], q[4], q[5] = 20, 20, 20

@@ -11,20 +11,21 @@ import (
 	"time"
 )
 
-// Slurm is a cluster that answers Slurm's commands.
+// Slurm is a cluster on which Slurm's commands can be run.
 type Slurm struct {
 	// Conf is the path of its slurm.conf.
 	Conf string
 }
 
-// command returns one of Slurm's commands with its environment: times in Unix seconds where Slurm honours that.
+// command returns one of Slurm's commands with its environment, which requests times in Unix seconds where Slurm
+// supports that.
 func (s Slurm) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), "SLURM_CONF="+s.Conf, "SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0")
 	return cmd
 }
 
-// run runs a command and returns what it prints.
+// run runs a command and returns its output.
 func (s Slurm) run(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := s.command(ctx, name, args...)
 	var out, complaint bytes.Buffer
@@ -41,7 +42,7 @@ func (s Slurm) Size(ctx context.Context) (nodes, cpus int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	for line := range strings.Lines(out) { // one for each state
+	for line := range strings.Lines(out) { // one line for each state
 		var n, c int
 		if _, err := fmt.Sscan(line, &n, &c); err != nil {
 			return 0, 0, fmt.Errorf("sinfo printed %q: %w", line, err)
@@ -54,8 +55,9 @@ func (s Slurm) Size(ctx context.Context) (nodes, cpus int, err error) {
 	return nodes, cpus, nil
 }
 
-// sbatchArgs are the options of sbatch for a job, command included.
-func sbatchArgs(j *Job) []string {
+// sbatchArgs returns the options of sbatch for a job, including its command. follows is Slurm's number of the job that
+// this one waits for.
+func sbatchArgs(j *Job, follows string) []string {
 	args := []string{
 		"--output=/dev/null", "--chdir=/tmp", "--uid=" + j.User, "-p", j.Queue, "-n", strconv.Itoa(j.Procs),
 		"-t", strconv.Itoa(j.Minutes),
@@ -63,18 +65,19 @@ func sbatchArgs(j *Job) []string {
 	if j.Nodes > 0 {
 		args = append(args, "-N", strconv.Itoa(j.Nodes))
 	}
+	args = append(args, j.args(follows)...)
 	return append(args, "--wrap", fmt.Sprintf("sleep %.2f", j.Run))
 }
 
 // submit submits a job and returns its number.
-func (s Slurm) submit(ctx context.Context, j *Job) (string, error) {
-	return s.run(ctx, "sbatch", append([]string{"--parsable"}, sbatchArgs(j)...)...)
+func (s Slurm) submit(ctx context.Context, j *Job, follows string) (string, error) {
+	return s.run(ctx, "sbatch", append([]string{"--parsable"}, sbatchArgs(j, follows)...)...)
 }
 
-// testOnly asks sbatch when a job would start, which it prints on the standard error.
-func (s Slurm) testOnly(ctx context.Context, j *Job) TestOnly {
+// testOnly asks sbatch when a job would start. sbatch prints that on standard error.
+func (s Slurm) testOnly(ctx context.Context, j *Job, follows string) TestOnly {
 	t := TestOnly{Asked: time.Now()}
-	cmd := s.command(ctx, "sbatch", append([]string{"--test-only"}, sbatchArgs(j)...)...)
+	cmd := s.command(ctx, "sbatch", append([]string{"--test-only"}, sbatchArgs(j, follows)...)...)
 	out, err := cmd.CombinedOutput()
 	t.Seconds = time.Since(t.Asked).Seconds()
 	t.Text = strings.TrimSpace(string(out))
@@ -88,15 +91,45 @@ func (s Slurm) testOnly(ctx context.Context, j *Job) TestOnly {
 	return t
 }
 
+// cancelWaiting cancels a job if it still waits.
+func (s Slurm) cancelWaiting(ctx context.Context, id string) error {
+	_, err := s.run(ctx, "scancel", "--quiet", "--state=PENDING", id)
+	return err
+}
+
+// reserve creates the reservation for a window of a load that begins at an instant.
+func (s Slurm) reserve(ctx context.Context, w *Window, begun time.Time) error {
+	_, err := s.run(ctx, "scontrol", w.args(begun)...)
+	return err
+}
+
+// reasons returns the reason for which each waiting job waits, from squeue. The waiting tasks of an array have the
+// array's number.
+func (s Slurm) reasons(ctx context.Context) (map[string]string, error) {
+	out, err := s.run(ctx, "squeue", "--noheader", "--all", "--states=PENDING", "--format=%F|%r")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(out) {
+		id, reason, ok := strings.Cut(strings.TrimSpace(line), "|")
+		if !ok {
+			return nil, fmt.Errorf("squeue printed %q: want a number and a reason", line)
+		}
+		found[id] = reason
+	}
+	return found, nil
+}
+
 // empty reports whether no job runs or waits.
 func (s Slurm) empty(ctx context.Context) (bool, error) {
 	out, err := s.run(ctx, "squeue", "-h", "-o", "%A")
 	return out == "", err
 }
 
-// fates returns what sacct knows of the jobs of this cluster.
+// fates returns sacct's records of the jobs of this cluster. Each attempt of a requeued job is a Fate.
 func (s Slurm) fates(ctx context.Context) ([]Fate, error) {
-	out, err := s.run(ctx, "sacct", "-a", "-X", "-n", "-P", "-S", "now-1day", "-E", "now",
+	out, err := s.run(ctx, "sacct", "-a", "-X", "-D", "-n", "-P", "-S", "now-1day", "-E", "now",
 		"--format=JobID,Submit,Start,End,State")
 	if err != nil || out == "" {
 		return nil, err

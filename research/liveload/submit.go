@@ -17,39 +17,61 @@ import (
 type Submission struct {
 	Slurm Slurm
 	Seed  uint64
-	Jobs  []Job
-	// TestOnly lets it ask `sbatch --test-only` before each job.
+	// Jobs are the jobs that Plan returns for the options in the field Plan.
+	Plan PlanOptions
+	Jobs []Job
+	// TestOnly makes it run `sbatch --test-only` before each job.
 	TestOnly bool
-	// URL is the daemon that is asked before each job; empty: none is.
+	// URL is the daemon that is asked before each job; empty for none.
 	URL string
-	// Others are daemons that are asked at the same instant. Answered receives their answers, in this order, after
-	// Record; without Others it is not called.
+	// Others are daemons that are asked at the same instant. Answered receives their answers in this order, after
+	// Record. It is not called if there are no Others.
 	Others   []string
 	Answered func(Record, []Answer) error
-	// Record receives every job's record right after its submission. An error ends the load.
+	// Record receives every job's record just after its submission. An error ends the load.
 	Record func(*Record) error
 }
 
-// Run submits every job at its time, or at once where it is late. A job that Slurm refuses is recorded with the reason.
+// Run creates the reservations of the load, and submits every job at its time, or at once if it is late. A job that
+// Slurm refuses is recorded with the reason.
 func (s *Submission) Run(ctx context.Context) error {
 	begun := time.Now()
+	windows, err := Windows(s.Plan, s.Jobs)
+	if err != nil {
+		return err
+	}
+	for i := range windows {
+		if err := s.Slurm.reserve(ctx, &windows[i], begun); err != nil {
+			return err
+		}
+	}
+	var cancels sync.WaitGroup
+	defer cancels.Wait()
+	ids := make([]string, len(s.Jobs))
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
+		follows := ""
+		if j.Follows > 0 {
+			follows = ids[i-j.Follows]
+		}
 		if err := sleep(ctx, time.Until(begun.Add(time.Duration(j.After*float64(time.Second))))); err != nil {
 			return err
 		}
 		r := Record{Seed: s.Seed, Job: *j}
 		if s.TestOnly {
-			r.TestOnly = s.Slurm.testOnly(ctx, j)
+			r.TestOnly = s.Slurm.testOnly(ctx, j, follows)
 		}
 		var others []Answer
 		if s.URL != "" {
 			r.Answer, others = s.ask(ctx, j)
 		}
 		r.Submitted = time.Now()
-		id, err := s.Slurm.submit(ctx, j)
+		id, err := s.Slurm.submit(ctx, j, follows)
 		if r.ID = id; err != nil {
 			r.Trouble = err.Error()
+		}
+		if ids[i] = id; j.Cancel > 0 && id != "" {
+			cancels.Go(func() { s.cancel(ctx, id, j.Cancel) })
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -66,6 +88,13 @@ func (s *Submission) Run(ctx context.Context) error {
 	return nil
 }
 
+// cancel cancels a job after a number of seconds if it still waits.
+func (s *Submission) cancel(ctx context.Context, id string, after float64) {
+	if sleep(ctx, time.Duration(after*float64(time.Second))) == nil {
+		_ = s.Slurm.cancelWaiting(ctx, id) // it may have ended
+	}
+}
+
 // ask asks all daemons at once.
 func (s *Submission) ask(ctx context.Context, j *Job) (first Answer, others []Answer) {
 	others = make([]Answer, len(s.Others))
@@ -78,7 +107,7 @@ func (s *Submission) ask(ctx context.Context, j *Job) (first Answer, others []An
 	return first, others
 }
 
-// sleep waits for a while.
+// sleep waits for a duration or until the context ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -90,7 +119,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// patience bounds how long the daemon may take for an answer.
+// patience is the maximum time of an answer of the daemon.
 const patience = 30 * time.Second
 
 // askWait asks the daemon how long a job would wait.
@@ -101,6 +130,9 @@ func askWait(ctx context.Context, base string, j *Job) Answer {
 	}
 	if j.Nodes > 0 {
 		query.Set("nodes", strconv.Itoa(j.Nodes))
+	}
+	for name, value := range j.parameters() {
+		query.Set(name, value)
 	}
 	a := Answer{Asked: time.Now()}
 	status, body, err := get(ctx, base+"/v1/wait?"+query.Encode())
@@ -116,7 +148,7 @@ func askWait(ctx context.Context, base string, j *Job) Answer {
 	return a
 }
 
-// get fetches a page of the daemon's.
+// get requests a URL of the daemon.
 func get(ctx context.Context, target string) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// lublinCycles draws a day by known laws and fits it again.
+// lublinCycles draws days from known laws and fits the laws again.
 func (d *Data) lublinCycles() (Table, error) {
 	t := Table{Title: "The daily cycle, drawn and fitted again"}
 	arrivals := hypergamma.ProgramAll(128).Arrival
@@ -25,7 +25,7 @@ func (d *Data) lublinCycles() (Table, error) {
 	}
 	want := arrivals.Daily
 	t.note("by the plain fit, as Table 7 has it", gamma(f.Daily), "", gamma(want)+" (drawn)")
-	t.promise("by the law's weights", gamma(f.Cycle), "", gamma(want)+" (drawn)", "alpha and mean within 5 %",
+	t.promise(Self, "by the law's weights", gamma(f.Cycle), "", gamma(want)+" (drawn)", "alpha and mean within 5 %",
 		math.Abs(f.Cycle.Shape/want.Shape-1) <= .05 && math.Abs(f.Cycle.Mean()/want.Mean()-1) <= .05)
 	t.because("A Gamma law goes on beyond the day: the authors' has 2 %% of its weight before the first slot or "+
 		"after the last. The weights of the slots leave that out, so that what is drawn spreads less than the law, "+

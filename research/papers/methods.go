@@ -11,18 +11,18 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// slots is a value for each half hour of the day.
+// slots has a value for each half hour of the day.
 type slots = [hypergamma.Slots]float64
 
-// reading is a way to read the paper's iteration of the expected time slots (section 7.3): from the shapes alpha(t) to
-// the next ones.
+// reading is an interpretation of the paper's iteration of the expected time slots (section 7.3): a step from the
+// shapes alpha(t) to the next ones.
 type reading struct {
 	name string
 	next func(p hypergamma.ArrivalParams, w, alpha slots) slots
-	half bool // go half way only
+	half bool // take half steps
 }
 
-// printed is the iteration as it is printed: alpha'(t) = E(t) / sum(w E) sum(w alpha), the weights w having the sum 1.
+// printed is the iteration as printed: alpha'(t) = E(t) / sum(w E) sum(w alpha), where the weights w have the sum 1.
 func printed(jumps, w, alpha slots) (out slots) {
 	e, a := 0.0, 0.0
 	for t := range w {
@@ -78,7 +78,7 @@ func readings() []reading {
 	}
 }
 
-// inLogs gives the shapes whose e^(alpha beta) are to one another as the jumps, about the law's own shape.
+// inLogs returns shapes for which e^(alpha beta) is proportional to the jumps, around the law's own shape.
 func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 	mean := 0.0
 	for t := range w {
@@ -90,8 +90,8 @@ func inLogs(jumps, w slots, shape, scale float64) (out slots) {
 	return out
 }
 
-// expectedJumps are E(t), the expected slots from each to the next arrival's within the day that follows, each slot's
-// probability multiplied by its weight; and the same without weights.
+// expectedJumps returns E(t), the expected number of slots from each slot to that of the next arrival within the
+// following day, with each slot's probability multiplied by its weight; and the same without weights.
 func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	for t := range with {
 		g := hypergamma.Gamma{Shape: alpha[t], Scale: scale}
@@ -108,8 +108,8 @@ func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	return with, without
 }
 
-// settle iterates a reading from the law's own shape. It tells after how many rounds the shapes stay within 1e-6, 0 if
-// they never do or leave what a law can have.
+// settle iterates a reading, starting from the law's own shape. It returns the number of rounds after which the shapes
+// change by less than 1e-6. It returns 0 if they never do, or if they leave the range of valid shapes.
 func (r *reading) settle(p hypergamma.ArrivalParams, w slots) (alpha slots, rounds int) {
 	for t := range alpha {
 		alpha[t] = p.Peak.Shape * p.ARAR
@@ -134,8 +134,8 @@ func (r *reading) settle(p hypergamma.ArrivalParams, w slots) (alpha slots, roun
 	return alpha, 0
 }
 
-// cycleOf draws arrivals whose law has its own shape in each slot, and returns the distance of their daily cycle from
-// the weights, for 20,000 jobs.
+// cycleOf draws 20,000 arrivals whose law has its own shape in each slot, and returns the distance of their daily cycle
+// from the weights.
 func cycleOf(p hypergamma.ArrivalParams, alpha, w slots) float64 {
 	const n, jobs = 200_000, 20_000
 	rng := rand.New(rand.NewPCG(4, 4))
@@ -157,9 +157,9 @@ func cycleOf(p hypergamma.ArrivalParams, alpha, w slots) float64 {
 	return hypergamma.CycleDistance(got, want)
 }
 
-// lublinMethods compares the three methods of section 7.3, the second in every reading that was thought of.
+// lublinMethods compares the three methods of section 7.3, the second in all readings that we found.
 func (d *Data) lublinMethods() (Table, error) {
-	t := Table{Title: "Section 7.3: the three methods for the daily cycle",
+	t := Table{Standing: NotReproduced, Title: "Section 7.3: the three methods for the daily cycle",
 		Header: []string{"method", "settles after", "shapes in the slots", "distance of the cycle"}}
 	p := hypergamma.ProgramAll(128).Arrival
 	var w slots
@@ -195,7 +195,7 @@ func (d *Data) lublinMethods() (Table, error) {
 		}
 		t.Cells = append(t.Cells, cells)
 	}
-	t.promise("distance of the cycle: the slot weights are best, as the paper chose", number(best, 0), "", "",
+	t.promise(Paper, "distance of the cycle: the slot weights are best, as the paper chose", number(best, 0), "", "",
 		fmt.Sprintf("below the others' %s and %s", number(distance, 0), number(least, 0)),
 		best < distance && best < least)
 	t.because("The distance is the paper's, for 20,000 jobs of the authors' all-jobs parameters, from the shares " +

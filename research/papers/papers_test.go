@@ -18,19 +18,27 @@ import (
 	"github.com/waitcast/waitcast/workload/shake"
 )
 
-// The page counts promises, lists those that are missed, and keeps bars out of its cells.
+// TestPage proves that the page counts promises by their kind, lists the missed ones, says what is reproduced, and
+// keeps bars out of its cells. A table that misses its paper loses the standing that it claims.
 func TestPage(t *testing.T) {
 	var table Table
 	table.Title = "Table 1"
 	table.note("a|b", "1", "2", "3")
-	table.promise("kept", "1", "", "", "1", true)
-	table.promise("broken", "7", "", "", "at most 1", false)
+	table.promise(Paper|Program, "kept", "1", "", "", "1", true)
+	table.promise(Paper, "broken", "7", "", "", "at most 1", false)
 	table.because("%d reasons", 2)
-	s := Section{Title: "A paper", Missing: []string{"a trace"},
-		Tables: []Table{table,
+	table.choose("%d readings", 3)
+	table.Standing = Reproduced
+	kept := Table{Title: "Table 2", Standing: UnderReading}
+	kept.promise(Self, "ours", "1", "", "", "1", false)
+	s := Section{Title: "A paper", Paper: "Someone 2000", Missing: []string{"a trace"},
+		NotAttempted: []string{"Table 9"},
+		Tables: []Table{table, kept,
 			{Title: "Grid", Header: []string{"x", "y"}, Cells: [][]string{{"1", "2"}}, Picture: "p.svg"}}}
-	if met, missed := Tally([]Section{s}); met != 1 || missed != 1 {
-		t.Errorf("%d met, %d missed", met, missed)
+	for basis, want := range map[Basis]Count{Paper: {1, 1}, Program: {1, 0}, Self: {0, 1}, Paper | Self: {1, 2}} {
+		if got := Tally([]Section{s}, basis); got != want {
+			t.Errorf("basis %d: %+v, want %+v", basis, got, want)
+		}
 	}
 	var page bytes.Buffer
 	if err := Write(&page, "make it", []Section{s}); err != nil {
@@ -38,7 +46,10 @@ func TestPage(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Made by `make it`",
-		"Of 2 promised figures 1 are met and 1 missed:\n\n- Table 1, broken: 7, promised at most 1\n",
+		"| against the paper | 1 | 1 |\n| against an independent program | 1 | 0 |\n| self-consistency | 0 | 1 |",
+		"Missed:\n\n- Table 1, broken: 7, promised at most 1\n", "**Chosen after the fact:** 3 readings",
+		"**Someone 2000**\n\n- reproduced under a stated reading: Table 2\n- not reproduced: Table 1\n" +
+			"- not attempted: Table 9\n- data missing: a trace\n", "### Table 1\n\nNot reproduced.\n",
 		`| a\|b | 1 | 2 | 3 |  |  |`, "| broken | 7 |  |  | at most 1 | **MISSED** |",
 		"**Missing:** a trace.", "2 reasons", "| x | y |\n|---|---|\n| 1 | 2 |", "![Grid](p.svg)",
 	} {
@@ -48,8 +59,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// Without any shared data every section says what is missing, and there is a page all the same; what needs none is
-// there.
+// TestNothingShared proves that without any shared data every section says what is missing, and that the page still
+// exists. Sections that need no data are there.
 func TestNothingShared(t *testing.T) {
 	d := Data{Shared: t.TempDir(), Folder: t.TempDir()}
 	sections, err := d.All()
@@ -68,15 +79,19 @@ func TestNothingShared(t *testing.T) {
 	}
 }
 
-// The page is the same every time, and of what it promises without the long part only the one figure is missed that
-// research/docs/papers.md speaks of: a single run of the mixed model.
+// TestFiguresHoldWhatIsPromised proves that of the promises about a program or about waitcast itself only one is
+// missed, which research/docs/papers.md explains: a single run of the mixed model. Not all printed figures of the
+// papers are met, and the page says which. With WAITCAST_LONG the page is made twice, and must be the same.
 func TestFiguresHoldWhatIsPromised(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: half a minute of traces")
 	}
 	shared := filepath.Dir(refdata.Shared(t, "traces"))
 	folder := t.TempDir()
-	var pages [2]bytes.Buffer
+	pages := make([]bytes.Buffer, 1, 2)
+	if os.Getenv("WAITCAST_LONG") != "" {
+		pages = pages[:2]
+	}
 	for i := range pages {
 		d := Data{Shared: shared, Folder: folder}
 		sections, err := d.All()
@@ -88,8 +103,10 @@ func TestFiguresHoldWhatIsPromised(t *testing.T) {
 				t.Logf("%s: missing %v", s.Title, s.Missing)
 			}
 			for _, table := range s.Tables {
+				table.mustBeHeld(t)
 				for _, r := range table.Rows {
-					if r.Verdict == Missed && !strings.HasPrefix(table.Title, "Batch and interactive") {
+					if r.Verdict == Missed && r.Basis&(Program|Self) != 0 &&
+						!strings.HasPrefix(table.Title, "Batch and interactive") {
 						t.Errorf("%s, %s: %s, promised %s", table.Title, r.What, r.Ours, r.Promise)
 					}
 				}
@@ -99,12 +116,20 @@ func TestFiguresHoldWhatIsPromised(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(pages[0].Bytes(), pages[1].Bytes()) {
+	if !bytes.Equal(pages[0].Bytes(), pages[len(pages)-1].Bytes()) {
 		t.Error("two pages of the same traces differ")
 	}
 }
 
-// Every case of the thesis is simulated once, and those that the tables ask for are among them.
+// mustBeHeld fails if a table claims a reproduction but compares nothing with the paper.
+func (t *Table) mustBeHeld(test *testing.T) {
+	held := slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Verdict == Met && r.Basis&Paper != 0 })
+	if s := t.standing(); (s == Reproduced || s == UnderReading) && !held {
+		test.Errorf("%s: %s, and nothing is held to the paper", t.Title, s)
+	}
+}
+
+// TestCasesAreDifferent proves that every case of the thesis is simulated once, including those that the tables need.
 func TestCasesAreDifferent(t *testing.T) {
 	seen, o := map[string]bool{}, shakenTables{outcomes: map[string]outcome{}}
 	for _, c := range shakings() {
@@ -117,7 +142,7 @@ func TestCasesAreDifferent(t *testing.T) {
 		o.outcomes["["+key+"]"] = outcome{s, s}
 	}
 	for _, table := range []func() (Table, error){
-		o.table61, o.table62, o.section62, o.ranges, o.byAttribute, o.surface,
+		o.table61, o.table62, o.waits, o.section62, o.ranges, o.byAttribute, o.surface,
 	} {
 		if _, err := table(); err != nil {
 			t.Error(err)
@@ -125,7 +150,8 @@ func TestCasesAreDifferent(t *testing.T) {
 	}
 }
 
-// What is written of shaken runs is read again; a file of another kind is refused by name and line.
+// TestShakenFile proves that written shaken runs can be read again, and that a file of another kind is refused with its
+// name and line.
 func TestShakenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), shakenFile)
 	cases := shakings()[:2]
@@ -164,15 +190,15 @@ func TestShakenFile(t *testing.T) {
 	}
 }
 
-// Figure 6.1 without its files says what makes them; with those of a made-up study it tells roughness and the time that
-// the full one would take: 451 x 101 runs of 1,000 jobs at 46,460 jobs a second and core are 8 minutes on 2.
+// TestFigure61 proves that without its files Figure 6.1 says what makes them. With those of an invented study it gives
+// roughness and the speed of the runs: 4,646 of 1,000 jobs in 100 s are 46,460 jobs a second.
 func TestFigure61(t *testing.T) {
 	d := Data{Folder: filepath.Join(t.TempDir(), "papers")}
 	if err := os.Mkdir(d.Folder, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	var missing *MissingError
-	if _, err := d.curveTable(); !errors.As(err, &missing) || !strings.Contains(err.Error(), "-long makes it") {
+	if _, err := d.curveTable(); !errors.As(err, &missing) || !strings.Contains(err.Error(), "-missing makes it") {
 		t.Errorf("without files: %v", err)
 	}
 	var groups []study.Group
@@ -208,8 +234,8 @@ func TestFigure61(t *testing.T) {
 			t.Errorf("%s: %s, promised %s", r.What, r.Ours, r.Promise)
 		}
 	}
-	if told["the full study at .001, on 2 cores"] != "8 minutes" ||
-		told["of 45 steps in load, the slowdown falls at: the log"] != "22" ||
+	if told["speed, 10 % of the jobs by up to 1 minute (the thesis' least effective shaking): 4646 runs"] !=
+		"100 s of one core, 0.05 M jobs/s" || told["of 45 steps in load, the slowdown falls at: the log"] != "22" ||
 		table.Picture != "papers/figure61-hour.svg" {
 		t.Errorf("%v, picture %s", told, table.Picture)
 	}
@@ -218,8 +244,8 @@ func TestFigure61(t *testing.T) {
 	}
 }
 
-// The long part works a case out once: what an interrupted run left is taken as it is, the rest is simulated, and the
-// next time all is read from the CSV.
+// TestShakenGoesOn proves that the long part computes a case once: it uses what an interrupted run left, simulates what
+// is missing, and the next time reads all from the CSV.
 func TestShakenGoesOn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("short: simulations of a whole trace")
@@ -252,7 +278,7 @@ func TestShakenGoesOn(t *testing.T) {
 	}
 }
 
-// A study leaves its points and its speed, and no runs.
+// TestRunStudy proves that a study leaves its points and its speed, and no runs.
 func TestRunStudy(t *testing.T) {
 	d := Data{Folder: t.TempDir(), Runs: filepath.Join(t.TempDir(), "new")}
 	trace := &swfload.Trace{Procs: 4}
@@ -285,15 +311,15 @@ func TestRunStudy(t *testing.T) {
 	}
 }
 
-// By the definition: a jump to the arrival's own slot or the next with equal probability, the next of three times the
-// weight, is 3/4 of a slot with weights and 1/2 without.
+// TestExpectedJumps checks the definition: a jump to the arrival's own slot or to the next one with equal probability,
+// where the next slot has three times the weight, is 3/4 of a slot with weights and 1/2 without.
 func TestExpectedJumps(t *testing.T) {
 	var alpha, w slots
 	for k := range w {
 		alpha[k], w[k] = 1e4, 1
 	}
 	w[1] = 3
-	// A law so narrow about ln of 900 s, where slot 0 ends for an arrival in the middle of its slot, that half of it
+	// This law is narrow around ln of 900 s, where slot 0 ends for an arrival in its middle, so that half of the law
 	// lies on either side.
 	scale := math.Log(900) / (1e4 - 1./3)
 	with, without := expectedJumps(alpha, scale, &w)
@@ -302,7 +328,7 @@ func TestExpectedJumps(t *testing.T) {
 	}
 }
 
-// The reading that the package has is the one that the table says it has.
+// TestReadingOfThePackage proves that the package uses the reading that the table names.
 func TestReadingOfThePackage(t *testing.T) {
 	p := hypergamma.ProgramAll(128).Arrival
 	var w slots

@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// The states of SDSC-SP2 that are simulated.
+// These are the simulated states of SDSC-SP2.
 const (
 	asLogged = "log"
 	cutOff   = "30 s off" // without the 30 s of job 64241
@@ -27,30 +27,30 @@ const (
 	asGiven  = ", limits as given"
 )
 
-// shakeCase is a state of the log, shaken so many times.
+// shakeCase is a state of the log with a shaking and a number of runs.
 type shakeCase struct {
 	state string
 	cfg   shake.Config
 	runs  int
 }
 
-// key tells the case from the others: the first columns of the CSV.
+// key returns the identification of the case: the first columns of the CSV.
 func (c *shakeCase) key() []string {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return []string{c.state, c.cfg.Attribute.String(), c.cfg.Level.String(), number(c.cfg.Degree),
 		number(c.cfg.Relative), number(c.cfg.Fraction), strconv.Itoa(c.runs)}
 }
 
-// spread is how the results of shaken runs lie around that of the log itself.
+// spread is the distribution of the results of shaken runs around the result of the log itself.
 type spread struct {
 	shake.Summary
 	SD, Min, Max float64
 }
 
-// outcome is what became of a case, by the mean bounded slowdown and the mean wait in seconds.
+// outcome is the result of a case: the mean bounded slowdown and the mean wait in seconds.
 type outcome struct{ slowdown, wait spread }
 
-// shakenColumns are the columns of the CSV.
+// shakenColumns returns the columns of the CSV.
 func shakenColumns() []string {
 	out := []string{"state", "attribute", "level", "degree", "relative", "fraction", "runs"}
 	for _, measure := range []string{"bounded_slowdown", "wait"} {
@@ -65,7 +65,7 @@ func (s *spread) values() []*float64 {
 	return []*float64{&s.Original, &s.Mean, &s.Low, &s.High, &s.Concentration, &s.SD, &s.Min, &s.Max}
 }
 
-// sdscJobs reads the jobs of SDSC-SP2 that ran, in a state, and the log's processors.
+// sdscJobs returns the jobs of SDSC-SP2 that ran, in a state, and the processors of the log.
 func (d *Data) sdscJobs(state string) ([]users.Job, int, error) {
 	l, err := d.log(sdsc)
 	if err != nil {
@@ -126,10 +126,10 @@ func spreadOf(original ouaknine.Means, results []ouaknine.Means,
 	return s, err
 }
 
-// shakenFile is the CSV of the shaken runs.
+// shakenFile is the CSV file of the shaken runs.
 const shakenFile = "shaken.csv"
 
-// readShaken reads a CSV of outcomes by key; there are none in a file that does not exist.
+// readShaken reads a CSV file of outcomes by key. A file that does not exist has none.
 func readShaken(path string) (map[string]outcome, error) {
 	file, err := os.Open(path) //nolint:gosec // the user names the folder
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,13 +163,13 @@ func readShaken(path string) (map[string]outcome, error) {
 	return out, nil
 }
 
-// complete works out what is not in the CSV.
+// complete computes the fields that the CSV lacks.
 func (s *spread) complete(runs string) {
-	s.Runs, _ = strconv.Atoi(runs) // it was written as a number
+	s.Runs, _ = strconv.Atoi(runs) // the column has a number
 	s.Span, s.Distance = (s.High-s.Low)/s.Original, (s.Mean-s.Original)/s.Original
 }
 
-// writeShaken writes the outcomes of cases, as far as there are any, as a whole file.
+// writeShaken writes the known outcomes of cases as a complete file.
 func writeShaken(path string, cases []shakeCase, outcomes map[string]outcome) error {
 	records := [][]string{shakenColumns()}
 	for i := range cases {
@@ -193,10 +193,19 @@ func writeShaken(path string, cases []shakeCase, outcomes map[string]outcome) er
 	return os.Rename(path+".new", path)
 }
 
-// shaken returns the outcomes of cases: those of the CSV, or, where asked for, worked out again. What was worked out
-// before an interruption is not worked out twice.
+// shaken returns the outcomes of cases: from the CSV or, with Long, computed again. It does not repeat the computations
+// before an interruption.
 func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
 	path := filepath.Join(d.Folder, shakenFile)
+	if !d.Long && d.Missing {
+		outcomes, err := readShaken(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := d.runShaken(cases, outcomes, path); err != nil {
+			return nil, err
+		}
+	}
 	if !d.Long {
 		return readShaken(path)
 	}
@@ -208,6 +217,20 @@ func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := d.runShaken(cases, outcomes, unfinished); err != nil {
+		return nil, err
+	}
+	if err := writeShaken(path, cases, outcomes); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(unfinished); err != nil {
+		return nil, err
+	}
+	return readShaken(path) // read again, so that the numbers always have the same digits
+}
+
+// runShaken computes the missing outcomes of cases, and writes all outcomes to a file after each.
+func (d *Data) runShaken(cases []shakeCase, outcomes map[string]outcome, path string) error {
 	for i := range cases {
 		c := &cases[i]
 		key := fmt.Sprint(c.key())
@@ -217,18 +240,12 @@ func (d *Data) shaken(cases []shakeCase) (map[string]outcome, error) {
 		d.say("shaking %d of %d: %s", i+1, len(cases), key)
 		o, err := d.run(c)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		outcomes[key] = o
-		if err := writeShaken(unfinished, cases, outcomes); err != nil {
-			return nil, err
+		if err := writeShaken(path, cases, outcomes); err != nil {
+			return err
 		}
 	}
-	if err := writeShaken(path, cases, outcomes); err != nil {
-		return nil, err
-	}
-	if err := os.Remove(unfinished); err != nil {
-		return nil, err
-	}
-	return readShaken(path) // with as many digits as every other time
+	return nil
 }

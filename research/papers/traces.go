@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// The logs of the Parallel Workloads Archive, by their file names without the ending.
+// These are the logs of the Parallel Workloads Archive, by their file names without the ending.
 const (
 	kth      = "KTH-SP2-1996-2.1-cln"
 	ctc      = "CTC-SP2-1996-3.1-cln"
@@ -24,29 +24,31 @@ const (
 	saliksik = "DOST-ASTI_COARE-Saliksik-2020-cln"
 )
 
-// Data is where figures come from.
+// Data is the source of the figures.
 type Data struct {
 	Shared string // folder of the traces and references
-	Folder string // of the page's CSV files and pictures
-	Runs   string // where long studies keep their runs, to go on with
-	Long   bool   // work out again what takes minutes
-	// Say is told what is being done.
+	Folder string // folder of the page's CSV files and pictures
+	Runs   string // folder in which long studies store their runs, to continue later
+	Long   bool   // compute results that take minutes again
+	// Missing computes results that take minutes if they are not stored yet.
+	Missing bool
+	// Say receives progress messages.
 	Say func(format string, args ...any)
 
 	logs      map[string]*tracelog
 	resamples map[string]resampled
 }
 
-// MissingError names data that is not there.
+// MissingError names missing data.
 type MissingError struct {
 	Path string
-	Made bool // it is not shared data, but made by Data.Long
+	Made bool // the data is not shared, but computed with Data.Long
 }
 
-// Error reports how to bring it.
+// Error says how to get the data.
 func (e *MissingError) Error() string {
 	if e.Made {
-		return e.Path + " is not there; -long makes it"
+		return e.Path + " is not there; -missing makes it"
 	}
 	return e.Path + " is not there; name the folder that holds the shared data with -shared"
 }
@@ -68,7 +70,7 @@ type tracelog struct {
 	records []swf.Record
 }
 
-// log reads a log, once.
+// log reads a log at its first use.
 func (d *Data) log(name string) (*tracelog, error) {
 	if l, ok := d.logs[name]; ok {
 		return l, nil
@@ -100,7 +102,7 @@ func (d *Data) log(name string) (*tracelog, error) {
 	return l, nil
 }
 
-// columns returns the records that keep accepts, as Lublin and Feitelson's fits read them.
+// columns returns the records that keep accepts, in the form for Lublin and Feitelson's fits.
 func (l *tracelog) columns(keep func(*swf.Record) bool) hypergamma.Jobs {
 	var j hypergamma.Jobs
 	start := l.header.Start()
@@ -113,7 +115,7 @@ func (l *tracelog) columns(keep func(*swf.Record) bool) hypergamma.Jobs {
 	return j
 }
 
-// floats turns sizes into numbers.
+// floats converts sizes to float64.
 func floats(procs []int) []float64 {
 	out := make([]float64, len(procs))
 	for i, p := range procs {
@@ -122,12 +124,12 @@ func floats(procs []int) []float64 {
 	return out
 }
 
-// ran reports whether a job counts for Song, and for Zakay but for runtimes of 0: it has processors and a runtime.
+// ran reports whether a job counts for Song: it has processors and a runtime. Zakay also counts runtimes of 0.
 func ran(r *swf.Record) bool { return r.Runtime > 0 && r.Allocated > 0 }
 
-// trace returns the log as Zakay counts it: with the processors allocated, and the runtimes as recorded.
+// trace returns the log as Zakay counts it: with allocated processors and recorded runtimes.
 func (l *tracelog) trace(name string) users.Trace {
-	// the header's time, as the paper counts; waitcast resample needs --start header for it
+	// The header's time is the start, as in the paper; waitcast resample needs --start header for that.
 	t := users.Trace{Name: name, Start: 0}
 	for i := range l.records {
 		r := &l.records[i]
@@ -137,19 +139,19 @@ func (l *tracelog) trace(name string) users.Trace {
 			Estimate: float64(r.TimeLimit),
 		})
 	}
-	const monday, week = 4 * 86400, 7 * 86400 // 1970 began on a Thursday
+	const monday, week = 4 * 86400, 7 * 86400 // 1970-01-01 was a Thursday
 	_, offset := l.header.Start().Zone()
 	t.Monday = float64((l.header.UnixStartTime + int64(offset) + week - monday) % week)
 	return t
 }
 
-// number writes a figure with so many digits after the point.
+// number formats a figure with a number of decimals.
 func number(x float64, digits int) string { return fmt.Sprintf("%.*f", digits, x) }
 
-// percent writes a difference as a share.
+// percent formats a difference as a share.
 func percent(x float64) string { return fmt.Sprintf("%+.1f %%", 100*x) }
 
-// All works out all sections. What the shared data is missing for is said in the section; any other error ends it.
+// All computes all sections. A section states which shared data is missing. Any other error is returned.
 func (d *Data) All() ([]Section, error) {
 	var out []Section
 	for _, make := range []func() (Section, error){
@@ -171,7 +173,7 @@ func (d *Data) say(format string, args ...any) {
 	}
 }
 
-// gather adds the tables to a section; where shared data is missing, that is said instead.
+// gather adds the tables to a section. If shared data is missing for a table, it adds a note instead.
 func (s *Section) gather(tables ...func() (Table, error)) error {
 	for _, make := range tables {
 		t, err := make()

@@ -2,24 +2,24 @@ package sizestudy
 
 import "math"
 
-// memory is over how many seconds a backlog looks back: a day.
+// memory is the time constant of a backlog in seconds: a day.
 const memory = 86400
 
-// backlog is the mean number of jobs that waited lately: an average over time in which what was t seconds ago weighs
-// exp(-t/memory). Weights.Lately tries it.
+// backlog computes the recent mean number of waiting jobs: an average over time in which the number t seconds ago has
+// the weight exp(-t/memory). Weights.Lately uses it.
 type backlog struct {
 	at, sum, weight float64
 	waiting         int
 	seen            bool
 }
 
-// observe records that so many jobs wait from an instant on, not before the last one.
+// observe records that waiting jobs wait from an instant on. Instants must not decrease.
 func (b *backlog) observe(at float64, waiting int) {
 	b.pass(at)
 	b.waiting = waiting
 }
 
-// mean returns the mean as of an instant; where no time has passed it is the number that waits.
+// mean returns the mean at an instant. If no time has passed, it is the present number.
 func (b *backlog) mean(at float64) float64 {
 	c := *b
 	c.pass(at)
@@ -29,7 +29,7 @@ func (b *backlog) mean(at float64) float64 {
 	return c.sum / c.weight
 }
 
-// pass lets the time go on to an instant.
+// pass advances the time to an instant.
 func (b *backlog) pass(at float64) {
 	if b.seen {
 		fresh := -math.Expm1(-max(0, at-b.at) / memory)

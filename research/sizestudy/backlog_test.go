@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// By hand: a constant queue has its length as mean; one that jumps from 0 to 10 for a memory, after long quiet, has 10
-// (1 - 1/e).
+// TestBacklogByHand proves by hand that the mean of a constant queue is its length. For a queue that jumps from 0 to 10
+// for one memory, after a long quiet time, it is 10 (1 - 1/e).
 func TestBacklogByHand(t *testing.T) {
 	var b, quiet backlog
 	b.observe(100, 10)

@@ -11,16 +11,16 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// futures is in how many futures a wait is forecast. The mean over 8 stratified ones was as good in trials as that over
-// 32.
+// futures is the number of futures in which a wait is forecast. In trials, the mean over 8 stratified futures was as
+// good as that over 32.
 const futures = 8
 
-// deep is how many waiting jobs are placed one by one in a future; the work of those behind is taken to flow over the
-// whole machine.
+// deep is the number of waiting jobs that are placed one by one in a future. The work of later jobs is assumed to be
+// spread over the whole machine.
 const deep = 48
 
-// forecaster forecasts waits from what has been seen of a run: a law for every job from its user's and all others'
-// ends.
+// forecaster forecasts waits from the events of a run so far. It has a law for every job from the ends of its user's
+// jobs and of all others.
 type forecaster struct {
 	seed  uint64
 	jobs  []simulator.Job
@@ -32,16 +32,16 @@ type forecaster struct {
 	profile simulator.Profile
 }
 
-// fate is what is known of a job that waits or runs: its law, and its own levels in the futures.
+// fate is the knowledge about a waiting or running job: its law, and its own levels in the futures.
 type fate struct {
-	procs  int // that the law was made for: a job may be given another size
+	procs  int // size for which the law was made; a job may get another size
 	law    residual.Law
 	levels [futures]float64
 }
 
-// release is processors that become free.
+// release is a number of processors that become free.
 type release struct {
-	after float64 // seconds from now
+	after float64 // in seconds from now
 	procs int
 }
 
@@ -63,13 +63,13 @@ func (f *forecaster) observe(e simulator.Event) {
 	}
 }
 
-// asked is a job as a scheduler's log would tell it at its start.
+// asked returns a job with the data that a scheduler's log has at its start.
 func asked(j *simulator.Job) residual.Job {
 	return residual.Job{User: strconv.FormatInt(j.User, 10), Procs: j.Procs, Limit: j.Limit}
 }
 
-// fate returns what is known of a job. It is made once for a running job, and once for a waiting one: what others end
-// like meanwhile changes it little.
+// fate returns the knowledge about a job. It is computed once for a running job, and once for a waiting one, because
+// ends of other jobs change it little.
 func (f *forecaster) fate(j *simulator.Job, now float64) *fate {
 	k := f.laws[j.ID]
 	if k != nil && k.procs == j.Procs {
@@ -84,14 +84,14 @@ func (f *forecaster) fate(j *simulator.Job, now float64) *fate {
 	k.procs = j.Procs
 	f.model.LawInto(&k.law, asked(j), now)
 	rng := rand.New(rand.NewPCG(f.seed, uint64(j.ID)))
-	for i, p := range rng.Perm(futures) { // one level in every eighth
+	for i, p := range rng.Perm(futures) { // one level in each of the equal parts of (0, 1)
 		k.levels[i] = (float64(p) + rng.Float64()) / futures
 	}
 	f.laws[j.ID] = k
 	return k
 }
 
-// running draws when the jobs that run will end, in every future, in order.
+// running draws the ends of the running jobs in every future, in order.
 func (f *forecaster) running(p *simulator.Pool) {
 	for i := range f.ends {
 		f.ends[i] = f.ends[i][:0]
@@ -109,8 +109,8 @@ func (f *forecaster) running(p *simulator.Pool) {
 	}
 }
 
-// head returns the waits of sizes, rising, for the first job of the queue: in each future until enough processors are
-// free.
+// head returns the waits for rising sizes of the first job of the queue: in each future, the time until enough
+// processors are free.
 func (f *forecaster) head(p *simulator.Pool, sizes []size) [][]float64 {
 	waits := table(len(sizes))
 	if sizes[len(sizes)-1].procs <= p.Free() {
@@ -130,8 +130,8 @@ func (f *forecaster) head(p *simulator.Pool, sizes []size) [][]float64 {
 	return waits
 }
 
-// joining returns the waits of sizes, rising, for a job that is submitted now: in each future it takes the first gap
-// that those before it leave, each of which has taken its first gap before. By EASY's rules it may start sooner or
+// joining returns the waits for rising sizes of a job that is submitted now. In each future it takes the first gap that
+// the jobs before it leave; those have taken their first gaps in the same way. By EASY's rules it may start sooner or
 // later.
 func (f *forecaster) joining(p *simulator.Pool, sizes []size) [][]float64 {
 	if p.Waiting() == 0 {
@@ -152,8 +152,8 @@ func (f *forecaster) joining(p *simulator.Pool, sizes []size) [][]float64 {
 	return waits
 }
 
-// place fills the profile of a future with the jobs that run and the first that wait, and returns how long the work of
-// the others takes.
+// place adds the running jobs and the first waiting jobs to the profile of a future. It returns the time that the work
+// of the other jobs takes.
 func (f *forecaster) place(p *simulator.Pool, future int) (behind float64) {
 	f.profile.Reset(0, p.Free())
 	for _, e := range f.ends[future] {

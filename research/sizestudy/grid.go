@@ -12,50 +12,50 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Level is that of all confidence intervals.
+// Level is the level of all confidence intervals.
 const Level = .95
 
-// warmUp is the share of the jobs that is played and not scored: the machine fills, and the laws learn.
+// warmUp is the share of the jobs that are simulated but not scored, while the machine fills and the laws learn.
 const warmUp = .1
 
 // Choice is a rule with the share of jobs that follow it.
 type Choice struct {
 	Rule  Rule
 	Share float64
-	Alone bool // advice minimizes the job's own finish alone
+	Alone bool // advice minimizes only the job's own finish
 	Once  bool // see Settings
-	// Objective is what advice minimizes, nil for Served, or Selfish where Alone.
+	// Objective is minimized by advice; nil means Served, or Selfish if Alone is set.
 	Objective func(Queue) advice.Objective `json:"-"`
 }
 
-// Grid is the runs of a study.
+// Grid defines the runs of a study.
 type Grid struct {
 	Traces  []*Trace
 	Part    Part
-	Jobs    int // of a stretch, 0 for the whole part
+	Jobs    int // number of jobs in a stretch, 0 for the whole part
 	Loads   []float64
 	Choices []Choice
 	Seeds   int
-	Workers int // 0 for as many as there are cores
+	Workers int // 0 for the number of cores
 	Model   Model
 }
 
-// Outcome is a run's scores, beside those of the same workload by the users' requests.
+// Outcome has a run's scores, compared with those of the same workload with the users' requests.
 type Outcome struct {
 	Mean, P95   float64 // turnaround in seconds
 	Wait        float64 // mean
 	Utilization float64 // of the machine, between the first and the last submission
-	Work        float64 // processor-seconds over those of the requests
+	Work        float64 // processor-seconds divided by those of the requests
 
-	// Change of the mean turnaround against the users' requests: of all, of the jobs that ask, and of the others; -.2
-	// is a fifth less. P95Change is of the 95th percentile.
+	// Change of the mean turnaround against the users' requests: of all jobs, of the jobs that ask, and of the others;
+	// -.2 means 20 % less. P95Change is that of the 95th percentile.
 	Change, Askers, Others, P95Change float64
-	// Worse is the share of users, of ten scored jobs or more, whose mean turnaround is more than a twentieth longer
-	// than by the requests.
+	// Worse is the share of users, with at least ten scored jobs, whose mean turnaround is more than 1/20 longer than
+	// with the requests.
 	Worse float64
 }
 
-// Cell is the outcomes of a choice, by seed.
+// Cell has the outcomes of a choice, by seed.
 type Cell struct {
 	Trace    string
 	Load     float64
@@ -63,22 +63,22 @@ type Cell struct {
 	Outcomes []Outcome
 }
 
-// Mean returns the mean over the seeds of something, with its confidence interval by Student's t.
+// Mean returns the mean of a value over the seeds, with its confidence interval by Student's t.
 func (c *Cell) Mean(of func(*Outcome) float64) simulator.Interval {
 	values := make([]float64, len(c.Outcomes))
 	for i := range values {
 		values[i] = of(&c.Outcomes[i])
 	}
 	interval, err := simulator.Confidence(values, Level)
-	if err != nil { // no seeds
+	if err != nil { // without seeds
 		return simulator.Interval{}
 	}
 	return interval
 }
 
-// Run plays the grid: by trace, load and choice. Every choice of a trace, load and seed has the same workload and the
-// same jobs that ask. The same grid gives the same outcomes on any number of workers. The error is that of a run or the
-// context's.
+// Run simulates the grid: by trace, load and choice. All choices of a trace, load and seed have the same workload and
+// the same jobs that ask. The same grid gives the same outcomes with any number of workers. An error is that of a run
+// or of the context.
 func (g *Grid) Run(ctx context.Context) ([]Cell, error) {
 	places := len(g.Traces) * len(g.Loads)
 	runs, err := simulator.Replicas(ctx, places*g.Seeds, g.Workers, 0, func() struct{} { return struct{}{} },
@@ -107,7 +107,7 @@ func (g *Grid) Run(ctx context.Context) ([]Cell, error) {
 	return cells, nil
 }
 
-// workload plays all choices on one workload.
+// workload simulates all choices on one workload.
 func (g *Grid) workload(t *Trace, load float64, seed uint64) ([]Outcome, error) {
 	w, err := t.Make(g.Part, g.Jobs, load, seed, g.Model)
 	if err != nil {
@@ -160,7 +160,7 @@ func (w *Workload) score(s, request *Schedule, share float64) Outcome {
 	return o
 }
 
-// groups sums turnarounds of jobs by what they have in common, by a rule and by the requests.
+// groups has sums of turnarounds of groups of jobs, with a rule and with the requests.
 type groups map[int64]*sums
 
 type sums struct {
@@ -179,7 +179,7 @@ func (g groups) add(key int64, here, base float64) {
 	s.jobs, s.here, s.base = s.jobs+1, s.here+here, s.base+base
 }
 
-// change returns the change of the mean of the only group, 0 of none.
+// change returns the change of the mean of the only group, 0 if there is none.
 func (g groups) change() float64 {
 	for _, s := range g {
 		return s.here/s.base - 1
@@ -187,7 +187,7 @@ func (g groups) change() float64 {
 	return 0
 }
 
-// worse returns the share of the groups of so many jobs, or more, whose mean is higher by more than a share.
+// worse returns the share of the groups with at least jobs jobs whose mean is higher by more than the share by.
 func (g groups) worse(jobs int, by float64) float64 {
 	n, worse := 0, 0
 	for _, s := range g {

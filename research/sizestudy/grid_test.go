@@ -23,9 +23,9 @@ func small(t *testing.T) *Grid {
 	}
 }
 
-// The promise, on a small grid of stretches of KTH-SP2: advice at the head takes a fifth off the mean turnaround of the
-// requests at load .7, and no fixed rule is better by more than 2 % at any load. And the price is what does it: by its
-// own finish alone every job is worse off than by the requests.
+// TestAdvicePays proves the promise on a small grid of stretches of KTH-SP2. At load .7 advice at the head takes a
+// fifth off the mean turnaround of the requests, and no fixed rule is better by more than 2 % at any load. The price
+// causes this: by its own finish alone every job is worse off than by the requests.
 func TestAdvicePays(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays 63 workloads")
@@ -51,7 +51,8 @@ func TestAdvicePays(t *testing.T) {
 	}
 }
 
-// One worker gives what two give; the requests change nothing by themselves; a cell's interval is that of its outcomes.
+// TestGrid proves that one worker gives the results of two, that the requests change nothing by themselves, and that a
+// cell's interval is that of its outcomes.
 func TestGrid(t *testing.T) {
 	g := small(t)
 	g.Jobs, g.Loads, g.Seeds = 600, []float64{.8}, 2
@@ -80,8 +81,8 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// By hand: the mean of those who ask falls from 100 to 50, of the others it rises from 100 to 120; the user with two of
-// two jobs longer is worse off.
+// TestScore checks a score by hand: the mean of the jobs that ask falls from 100 to 50, and that of the others rises
+// from 100 to 120. The user whose two jobs both take longer is worse off.
 func TestScore(t *testing.T) {
 	var jobs []simulator.Job
 	var here, base []float64
@@ -107,7 +108,7 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// The weights that the tables call chosen are those that advice serves.
+// TestChosenIsServed proves that the weights that the tables call chosen are those that advice uses.
 func TestChosenIsServed(t *testing.T) {
 	for _, q := range []Queue{
 		{Machine: 100}, {Machine: 100, Waiting: 7, Mean: 3.5}, {Machine: 430, Waiting: 1, Mean: 99},
@@ -119,8 +120,8 @@ func TestChosenIsServed(t *testing.T) {
 	}
 }
 
-// By hand: of trials with scores .849 (regret .01), .671 (.09), .5 (.1), .675 (.08) and .676 (.05) the best with a
-// regret below .1 is the second; within 1 % of it the last has the least regret.
+// TestBest checks by hand: of trials with scores .849 (regret .01), .671 (.09), .5 (.1), .675 (.08) and .676 (.05) the
+// second is the best with a regret below .1. Within 1 % of it the last has the least regret.
 func TestBest(t *testing.T) {
 	trials := []Trial{
 		{Weights{1, 0, 0}, .8, .9, .01}, {Weights{2, 0, 0}, .5, .9, .09}, {Weights{3, 0, 0}, .5, .5, .1},

@@ -11,31 +11,31 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Regret is what one advice at the head of the queue came to, beside every other size that was thought of. Turnaround
-// counts from the instant of the advice, as nobody can choose what has been waited before, but for Whole.
+// Regret is the result of one advice at the head of the queue, compared with every other size that was considered.
+// Turnaround counts from the instant of the advice, because the wait before cannot be changed; only Whole includes it.
 type Regret struct {
 	ID     int64
-	Chosen int // processors
-	Best   int // processors with the shortest turnaround in hindsight
+	Chosen int // in processors
+	Best   int // number of processors with the shortest turnaround in hindsight
 
-	Turnaround float64 // of the chosen size, seconds from the advice
-	Least      float64 // of the best
+	Turnaround float64 // of the chosen size, in seconds from the advice
+	Least      float64 // of the best size
 	Whole      float64 // of the chosen size, from the submission
 
-	// Cost and LeastCost are in hours what the objective makes of the chosen size, and of the size of which it makes
-	// the least, in hindsight.
+	// Cost and LeastCost are the values of the objective in hours, in hindsight: of the chosen size, and of the size
+	// with the lowest value.
 	Cost, LeastCost float64
 }
 
 // Share returns by how much shorter the turnaround from the advice could have been, as a share of it.
 func (r *Regret) Share() float64 { return (r.Turnaround - r.Least) / r.Turnaround }
 
-// CostShare returns by how much less it could have cost.
+// CostShare returns by how much lower the cost could have been, as a share of it.
 func (r *Regret) CostShare() float64 { return (r.Cost - r.LeastCost) / r.Cost }
 
-// Regrets plays a workload in which all jobs that can be molded ask once, when they come to the head of the queue, and
-// for each advice plays on from the same instant with every other size that was thought of, until the job starts:
-// everything else, past and future, happens as it did. Under EASY no other job comes to the head meanwhile.
+// Regrets simulates a workload in which all jobs that can be molded ask once, when they come to the head of the queue.
+// For each advice it simulates every other considered size from the same instant until the job starts. Everything else,
+// past and future, stays the same. Under EASY no other job comes to the head meanwhile.
 func (w *Workload) Regrets(seed uint64, objective func(Queue) advice.Objective) ([]Regret, error) {
 	if objective == nil {
 		objective = Served
@@ -65,16 +65,16 @@ func (w *Workload) Regrets(seed uint64, objective func(Queue) advice.Objective) 
 	return h.regrets, h.failed
 }
 
-// hindsight plays a workload and, beside it, what would have been.
+// hindsight simulates a workload and its alternatives.
 type hindsight struct {
 	chooser
 	live, past, other *simulator.Simulator
 
-	from    int           // first job that past has not been told of
-	asked   []decision    // since past
-	sizes   map[int64]int // that jobs were advised
-	replay  bool          // the machine that is playing is not the live one
-	trial   decision      // what is tried in a replay
+	from    int           // index of the first job that was not submitted to past
+	asked   []decision    // decisions since past
+	sizes   map[int64]int // sizes that were advised, by job
+	replay  bool          // the machine that runs is not the main one
+	trial   decision      // the size that a replay tries
 	regrets []Regret
 }
 
@@ -86,7 +86,7 @@ type decision struct {
 	objective advice.Objective
 }
 
-// before remembers a machine as it is.
+// before stores a copy of a machine.
 func (h *hindsight) before(s *simulator.Simulator) {
 	if h.past == nil {
 		h.past, h.other = s.Clone(), s.Clone()
@@ -94,7 +94,7 @@ func (h *hindsight) before(s *simulator.Simulator) {
 	h.past.CopyFrom(s)
 }
 
-// submit hands in the next jobs of one instant and returns the first one after them.
+// submit submits the next jobs of one instant and returns the index of the first job after them.
 func (h *hindsight) submit(s *simulator.Simulator, next int) int {
 	at := h.w.Jobs[next].Submit
 	for ; next < len(h.w.Jobs) && h.w.Jobs[next].Submit == at; next++ {
@@ -113,7 +113,7 @@ func (h *hindsight) until(next int) float64 {
 	return math.Nextafter(h.w.Jobs[next].Submit, 0)
 }
 
-// choose is the machines' Choose.
+// choose is the function Choose of the machines.
 func (h *hindsight) choose(p *simulator.Pool, j *simulator.Job) {
 	if !h.w.Asks(j.ID, h.s.Share) {
 		return
@@ -126,7 +126,7 @@ func (h *hindsight) choose(p *simulator.Pool, j *simulator.Job) {
 		}
 	}
 	if !known {
-		if h.replay { // comes after the job of the trial: too late to matter
+		if h.replay { // it comes after the job of the trial, too late to matter
 			return
 		}
 		r, err := h.advise(p, j)
@@ -165,7 +165,7 @@ func (h *hindsight) judge(d decision) error {
 	return nil
 }
 
-// end returns when a job ends if it is given a size, from the past on.
+// end returns when a job ends if it gets a size, simulated from the past on.
 func (h *hindsight) end(d decision, procs int) (float64, error) {
 	h.replay, h.trial = true, d
 	h.trial.procs = procs
@@ -190,16 +190,16 @@ func (h *hindsight) end(d decision, procs int) (float64, error) {
 	return 0, fmt.Errorf("job %d never starts on %d processors", d.id, procs)
 }
 
-// Regretted sums up regrets.
+// Regretted summarizes regrets.
 type Regretted struct {
 	Advices                int
 	Mean, Median, P90      float64 // of Regret.Share
-	WholeMedian, WholeMean float64 // of the same over the turnaround from the submission
+	WholeMedian, WholeMean float64 // of the same regret divided by the turnaround from the submission
 	Best                   float64 // share of the advices that were the best in hindsight
-	CostMean, CostMedian   float64 // of Regret.CostShare; 0 where the objective has no prices
+	CostMean, CostMedian   float64 // of Regret.CostShare; 0 if the objective has no prices
 }
 
-// Summarize sums up regrets; of none, all is 0.
+// Summarize summarizes regrets. Without regrets all fields are 0.
 func Summarize(regrets []Regret) Regretted {
 	var share, whole, cost []float64
 	r := Regretted{Advices: len(regrets)}
@@ -220,7 +220,7 @@ func Summarize(regrets []Regret) Regretted {
 
 type moments struct{ mean, median, p90 float64 }
 
-// summary sorts the values.
+// summary sorts the values and summarizes them.
 func summary(x []float64) moments {
 	if len(x) == 0 || slices.ContainsFunc(x, math.IsNaN) {
 		return moments{}

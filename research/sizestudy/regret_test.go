@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/moldable"
 )
 
-// What hindsight takes for the chosen size is what happened: played by a simulator that is given every size that was
-// chosen, jobs have the turnarounds that are told. No best is worse than the chosen.
+// TestRegretsAreOfTheRun proves that the hindsight computation uses the sizes that were really chosen. A simulator that
+// gets every chosen size gives jobs the reported turnarounds. No best size is worse than the chosen one.
 func TestRegretsAreOfTheRun(t *testing.T) {
 	w := stretch(t, 1500, .8, 5)
 	regrets := must(w.Regrets(5, nil))(t)
@@ -50,9 +50,9 @@ func TestRegretsAreOfTheRun(t *testing.T) {
 	}
 }
 
-// By hand: one of two processors is busy for 100 s more. A job of linear speedup that takes 80 s on both, and 160 s on
-// one, has 160 s if it starts now and 180 s if it waits. Where the other job ends after 50 s, 130 s are to be had by
-// waiting.
+// TestRegretByHand checks a case by hand: one of two processors is busy for another 100 s. A job of linear speedup that
+// takes 80 s on both processors and 160 s on one has a turnaround of 160 s if it starts now, and 180 s if it waits. If
+// the other job ends after 50 s, waiting gives 130 s.
 func TestRegretByHand(t *testing.T) {
 	for _, c := range []struct{ other, least float64 }{{100, 160}, {50, 130}} {
 		w := &Workload{
@@ -77,7 +77,7 @@ func TestRegretByHand(t *testing.T) {
 		}
 		wait := 0.
 		if c.other == 50 {
-			wait = .5 // it is submitted so much later
+			wait = .5 // the job is submitted that much later
 		}
 		if g := regrets[0]; math.Abs(g.Least-(c.least-wait)) > 1e-3 {
 			t.Errorf("the other runs %v s: %+v, want a least of %v", c.other, g, c.least-wait)
@@ -85,9 +85,9 @@ func TestRegretByHand(t *testing.T) {
 	}
 }
 
-// The promise: over a run of all of KTH-SP2 with moldable jobs, at its own load, half of the advices at the head lose
-// less than a tenth of the turnaround against the best size in hindsight, by the objective that is served and by the
-// job's own finish alone.
+// TestHindsight proves the promise over a run of all of KTH-SP2 with moldable jobs, at its own load. Half of the
+// advices at the head lose less than a tenth of the turnaround compared with the best size in hindsight, by the
+// objective in use and by the job's own finish alone.
 func TestHindsight(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the whole trace takes seconds")

@@ -10,18 +10,18 @@ import (
 	"github.com/waitcast/waitcast/workload/moldable"
 )
 
-// Rule is how sizes are chosen.
+// Rule is a rule by which sizes are chosen.
 type Rule uint8
 
-// The rules.
+// These are the rules.
 const (
-	Request   Rule = iota // the recorded size: what the user asked for
-	Efficient             // always the size that takes the fewest processor-seconds
-	Knee                  // always the size of the highest efficiency per runtime
-	Largest               // always the largest that still gains something
+	Request   Rule = iota // the recorded size, which the user requested
+	Efficient             // always the size with the fewest processor-seconds
+	Knee                  // always the size with the highest ratio of efficiency to runtime
+	Largest               // always the largest size that still reduces the runtime
 	AtSubmit              // waitcast's advice once, at submission
-	// waitcast's advice at the head of the queue, anew until the job starts; one that is backfilled before keeps its
-	// request
+	// waitcast's advice at the head of the queue, again and again until the job starts; a job that is backfilled before
+	// keeps its request
 	AtHead
 	AtBoth // both
 )
@@ -29,7 +29,7 @@ const (
 // Rules returns all of them.
 func Rules() []Rule { return []Rule{Request, Efficient, Knee, Largest, AtSubmit, AtHead, AtBoth} }
 
-// String returns the rule as tables write it.
+// String returns the rule as tables show it.
 func (r Rule) String() string {
 	switch r {
 	case Request:
@@ -50,46 +50,46 @@ func (r Rule) String() string {
 	return fmt.Sprintf("rule %d", uint8(r))
 }
 
-// Advised reports whether the rule asks waitcast.
+// Advised reports whether the rule uses waitcast's advice.
 func (r Rule) Advised() bool { return r >= AtSubmit }
 
-// Settings are those of a run.
+// Settings are the settings of a run.
 type Settings struct {
 	Rule  Rule
-	Share float64 // of the jobs that ask, 0 to 1; the others keep their request
-	Seed  uint64  // of the forecasts' futures
-	Once  bool    // at the head waitcast is asked once only, when the job comes there
+	Share float64 // share of the jobs that ask, 0 to 1; the others keep their request
+	Seed  uint64  // seed of the forecasts' futures
+	Once  bool    // at the head, advice is requested only once, when the job comes there
 
-	// Objective is what waitcast minimizes, nil for Served.
+	// Objective is minimized by waitcast; nil means Served.
 	Objective func(Queue) advice.Objective
 }
 
-// Queue is what a choice knows of the queue.
+// Queue is the state of the queue that a choice knows.
 type Queue struct {
-	Machine int     // processors
-	Waiting int     // other jobs that wait
-	Mean    float64 // mean number that waited lately
+	Machine int     // in processors
+	Waiting int     // number of other waiting jobs
+	Mean    float64 // recent mean number of waiting jobs
 }
 
-// Served is the objective that the daemon serves.
+// Served returns the objective that the daemon serves.
 func Served(q Queue) advice.Objective {
 	return advice.Considerate(q.Waiting, q.Machine)
 }
 
-// Selfish is the least expected finish of the job alone.
+// Selfish returns an objective that minimizes only the expected finish of the job.
 func Selfish(Queue) advice.Objective { return advice.Objective{Kind: advice.ExpectedFinish} }
 
-// Schedule is what became of the jobs, by ID.
+// Schedule has the outcomes of the jobs, by ID.
 type Schedule struct {
-	Turnaround []float64 // seconds
+	Turnaround []float64 // in seconds
 	Wait       []float64
 	Procs      []int
-	Work       float64 // processor-seconds in all
-	// Busy is the processor-seconds that were used between the first and the last submission.
+	Work       float64 // total processor-seconds
+	// Busy is the number of processor-seconds that were used between the first and the last submission.
 	Busy float64
 }
 
-// Play runs a workload by a rule. Equal input gives an equal schedule.
+// Play simulates a workload with a rule. Equal input gives an equal schedule.
 func (w *Workload) Play(s Settings) (*Schedule, error) {
 	if s.Objective == nil {
 		s.Objective = Served
@@ -119,7 +119,7 @@ func (w *Workload) Play(s Settings) (*Schedule, error) {
 	return out, c.failed
 }
 
-// chooser gives jobs their sizes.
+// chooser sets the sizes of jobs.
 type chooser struct {
 	w        *Workload
 	s        Settings
@@ -162,7 +162,7 @@ func (c *chooser) observe(e simulator.Event) {
 	c.backlog.observe(e.Time, c.waiting)
 }
 
-// choose gives a job that asks its size.
+// choose sets the size of a job that asks.
 func (c *chooser) choose(p *simulator.Pool, j *simulator.Job) {
 	if !c.w.Asks(j.ID, c.s.Share) {
 		return
@@ -189,7 +189,7 @@ func (c *chooser) choose(p *simulator.Pool, j *simulator.Job) {
 	}
 }
 
-// believed is a runtime by what a job's user says of it.
+// believed returns the law of a runtime by what a job's user believes.
 func (w *Workload) believed(id int64, run float64) advice.Law {
 	return advice.Fixed(run * w.belief[id])
 }
@@ -204,7 +204,7 @@ func resize(m *moldable.Job, j *simulator.Job, size int) error {
 	return nil
 }
 
-// advise asks waitcast.
+// advise returns waitcast's advice.
 func (c *chooser) advise(p *simulator.Pool, j *simulator.Job) (*advice.Result, error) {
 	sizes, request := c.w.sizes[j.ID], advice.NoRequest
 	candidates := make([]advice.Candidate, len(sizes))

@@ -32,7 +32,7 @@ func stretch(t testing.TB, jobs int, load float64, seed uint64) *Workload {
 	return must(kth(t).Make(SecondHalf, jobs, load, seed, Model{}))(t)
 }
 
-// A workload offers the load that was asked for, from the part that was asked for, with as many jobs.
+// TestMake proves that a workload offers the requested load, from the requested part of the log, with as many jobs.
 func TestMake(t *testing.T) {
 	trace := kth(t)
 	half := len(trace.Jobs) / 2
@@ -66,7 +66,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// index returns where a list lies in a longer one, -1 for nowhere.
+// index returns the place of a list in a longer one, or -1.
 func index(all, part []float64) int {
 	for i := range len(all) - len(part) + 1 {
 		if slices.Equal(all[i:i+len(part)], part) {
@@ -76,7 +76,8 @@ func index(all, part []float64) int {
 	return -1
 }
 
-// Who asks where few do, asks where more do, and as many as said; a job of one size never.
+// TestAsks proves that a job that asks for advice at a low share also asks at a higher one, and that the share is as
+// requested. A job of one size never asks.
 func TestAsks(t *testing.T) {
 	w := stretch(t, 8000, .7, 1)
 	can, few, half := 0, 0, 0
@@ -106,7 +107,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// The fixed rules give what they say to those who follow them, and no rule touches another job.
+// TestRulesGive proves that the fixed rules give their sizes to the jobs that follow them, and that no rule changes
+// another job.
 func TestRulesGive(t *testing.T) {
 	w := stretch(t, 1500, .7, 2)
 	for rule, want := range map[Rule]func(*moldable.Job) int{
@@ -137,7 +139,8 @@ func TestRulesGive(t *testing.T) {
 	}
 }
 
-// The same settings give the same schedule; another seed of the forecasts gives other advice.
+// TestDeterministic proves that the same settings give the same schedule, and that another seed of the forecasts gives
+// other advice.
 func TestDeterministic(t *testing.T) {
 	w := stretch(t, 1000, .8, 3)
 	for _, rule := range []Rule{AtSubmit, AtHead, AtBoth} {
@@ -151,8 +154,8 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-// Advice rests on nothing that is not known: where the jobs that cannot choose and run at some instant are made to end
-// right after it, instead of when they did, nothing that started by then changes.
+// TestNoForesight proves that advice uses only what is known. If the jobs that cannot choose and are running at some
+// instant are made to end right after it, nothing that started by then changes.
 func TestNoForesight(t *testing.T) {
 	w := stretch(t, 2500, .8, 4)
 	for _, rule := range []Rule{AtSubmit, AtHead, AtBoth} {

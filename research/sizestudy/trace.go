@@ -10,14 +10,14 @@ import (
 	"github.com/waitcast/waitcast/workload/moldable"
 )
 
-// Trace is a recorded log to study.
+// Trace is a recorded log for the study.
 type Trace struct {
 	Name  string
 	Procs int
 	Jobs  []simulator.Job // in order of submission
 }
 
-// Open reads a trace in the Standard Workload Format. Jobs that never ran or do not fit are left out.
+// Open reads a trace in the Standard Workload Format. It leaves out jobs that never ran or do not fit.
 func Open(name, path string) (*Trace, error) {
 	t, err := swfload.Open(path, swfload.Options{})
 	if err != nil {
@@ -26,11 +26,11 @@ func Open(name, path string) (*Trace, error) {
 	return &Trace{name, t.Procs, t.Jobs}, nil
 }
 
-// Part is which jobs of a trace are played.
+// Part is the part of a trace that is simulated.
 type Part uint8
 
-// The parts. The weights of advice.Considerate were chosen on the first halves; what is told of rules is measured on
-// the second.
+// These are the parts. The weights of advice.Considerate were chosen on the first halves. The figures on rules are
+// measured on the second halves.
 const (
 	Whole Part = iota
 	FirstHalf
@@ -49,34 +49,34 @@ func (t *Trace) part(p Part) []simulator.Job {
 	return t.Jobs
 }
 
-// Workload is what one seed makes of a trace: a stretch of its jobs, at a load, each with a curve.
+// Workload is the workload of one seed: a stretch of a trace's jobs, at a load, each with a curve.
 type Workload struct {
 	Procs  int
 	Jobs   []simulator.Job // IDs count from 0
 	Molds  []moldable.Job  // by ID
-	luck   []float64       // by ID, uniform: whose is below the share of jobs that ask, asks
-	belief []float64       // by ID: what its user believes that it runs over what it runs
-	sizes  [][]size        // by ID, of jobs that can be molded: those that are thought of, rising
+	luck   []float64       // by ID, uniform: a job asks if its value is below the share of jobs that ask
+	belief []float64       // by ID: the runtime that its user believes, divided by the true one
+	sizes  [][]size        // by ID, for jobs that can be molded: the sizes that are considered, rising
 }
 
-// Model is the assumptions about jobs and users that logs do not tell. The zero Model is the study's.
+// Model has assumptions about jobs and users that logs do not contain. The zero Model is that of the study.
 type Model struct {
-	Within   int     // the sizes of a job lie within its recorded one by and times this factor; 0 for no bound
+	Within   int     // the sizes of a job are within this factor of its recorded size; 0 for no bound
 	MaxSigma float64 // see moldable.Rule; 0 for its default
-	// Error is the standard deviation of the logarithm of what a user believes that his job runs, over what it runs. He
-	// tells waitcast what he believes.
+	// Error is the standard deviation of the logarithm of a ratio: the runtime that a user believes, divided by the
+	// true one. The user gives waitcast the believed one.
 	Error float64
 }
 
-// size is one that a job could have.
+// size is a size that a job could have.
 type size struct {
 	procs int
-	run   float64 // seconds
+	run   float64 // in seconds
 }
 
-// Make returns a workload of some jobs of a part (0 for all of it) from a place that the seed chooses, with the times
-// between submissions stretched so that the recorded sizes offer the load; 0 leaves them. The seed also draws the
-// curves, and who asks. Errors are of package moldable, or say that the trace is too short.
+// Make returns a workload of a number of jobs of a part (0 for all of it). The seed determines the first job, the
+// curves, and which jobs ask. The times between submissions are stretched so that the recorded sizes give the load; 0
+// leaves them unchanged. Errors come from package moldable, or say that the trace is too short.
 func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*Workload, error) {
 	from := t.part(part)
 	rng := rand.New(rand.NewPCG(seed, 0x512e))
@@ -116,7 +116,7 @@ func (t *Trace) Make(part Part, jobs int, load float64, seed uint64, m Model) (*
 	return w, err
 }
 
-// think fills in the sizes that are thought of.
+// think computes the sizes that are considered.
 func (w *Workload) think() error {
 	w.sizes = make([][]size, len(w.Molds))
 	for id := range w.Molds {
@@ -141,6 +141,5 @@ func (w *Workload) moldable(id int64) bool {
 	return from < to
 }
 
-// Asks reports whether a job asks for a size, where such a share of the jobs does: one that can have only one never
-// does.
+// Asks reports whether a job asks for a size if a share of the jobs does. A job that can have only one size never asks.
 func (w *Workload) Asks(id int64, share float64) bool { return w.moldable(id) && w.luck[id] < share }

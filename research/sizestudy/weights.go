@@ -7,32 +7,33 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// Weights are those of advice.Considerate, to be chosen, and one more that was tried: the price of a processor-hour is
-// (Base + Waiting x jobs that wait + Lately x their mean number lately) / processors, in hours.
+// Weights are candidates for the weights of advice.Considerate, and one more that was tried. The price of a
+// processor-hour is (Base + Waiting x number of waiting jobs + Lately x their recent mean number) / processors, in
+// hours.
 type Weights struct{ Base, Waiting, Lately float64 }
 
-// Chosen returns the weights that advice.Considerate has, for the tables.
+// Chosen returns the weights of advice.Considerate, for the tables.
 func Chosen() Weights { return Weights{10, 4, 0} }
 
-// Objective is for Settings.
+// Objective returns the objective with these weights, for Settings.
 func (w Weights) Objective(q Queue) advice.Objective {
 	price := (w.Base + w.Waiting*float64(q.Waiting) + w.Lately*q.Mean) / float64(q.Machine)
 	return advice.Objective{Kind: advice.Cost, Hour: 1, ProcHour: price}
 }
 
-// Trial is what some weights did on the first halves.
+// Trial is the result of some weights on the first halves.
 type Trial struct {
 	Weights
-	// Submit and Head are the mean turnaround over that by the requests where all jobs ask at submission, and once at
-	// the head: the geometric mean over traces, loads and seeds.
+	// Submit and Head are the mean turnaround divided by that with the requests, if all jobs ask at submission, and if
+	// all ask once at the head. They are geometric means over traces, loads and seeds.
 	Submit, Head float64
 	Regret       float64 // median of Regret.Share over the first trace's first half
 }
 
-// Score is what is to be least: the geometric mean of Submit and Head.
+// Score is the value to minimize: the geometric mean of Submit and Head.
 func (t *Trial) Score() float64 { return math.Sqrt(t.Submit * t.Head) }
 
-// Try tries weights on the first halves of the grid's traces; the grid's part and choices do not count.
+// Try tries weights on the first halves of the grid's traces. It ignores the grid's part and choices.
 func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
 	g.Part, g.Choices = FirstHalf, nil
 	for _, w := range weights {
@@ -73,8 +74,9 @@ func (g Grid) Try(ctx context.Context, weights []Weights) ([]Trial, error) {
 	return trials, nil
 }
 
-// Best returns the trial of the least score among those whose median regret is below a share, and what is to be served:
-// of those whose score is within a share of that, too, the one of the least regret. False if there is none.
+// Best returns two trials: the one with the lowest score among those whose median regret is below a share, and the one
+// to serve. That is the one with the least regret among those whose score is within a share of the lowest. ok is false
+// if there is none.
 func Best(trials []Trial, regret, within float64) (best, serve Trial, ok bool) {
 	for _, t := range trials {
 		if t.Regret < regret && (!ok || t.Score() < best.Score()) {

@@ -16,18 +16,18 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// difference is where two databases differ.
+// difference is a difference between two databases.
 type difference struct {
 	What string // journal, ledger, quarantine, or a part of the state
 	Text string
 }
 
-// sizes is how much was compared.
+// sizes is the number of compared items.
 type sizes struct{ Entries, Rows, Bad, Parts int }
 
-// compare compares all that outlives the process, one entry after the other: nothing is held in memory but the state.
-// Left out is what depends on when a record was read, as in the daemon's kill test: whether it was live, the surface
-// that was served, the wall clock (which the message of a line of the future tells, too), and the name that a log had
+// compare compares everything that outlives the process, entry by entry; it holds only the state in memory. It leaves
+// out data that depends on when a record was read, as in the daemon's kill test: whether it was live, the surface that
+// was served, the wall clock (which is also in the message of a line from the future), and the name that a log had
 // then.
 func compare(ctx context.Context, got, want modelstore.Store) (n sizes, differ []difference, err error) {
 	note := func(what, text string) {
@@ -57,10 +57,10 @@ func compare(ctx context.Context, got, want modelstore.Store) (n sizes, differ [
 	return n, differ, err
 }
 
-// errEnough ends a reading whose rest is not asked for.
+// errEnough ends a reading whose rest is not needed.
 var errEnough = errors.New("enough") //nolint:gochecknoglobals // never written
 
-// each makes a sequence of what a store calls a function with, as text in which equal things are equal.
+// each returns a sequence of the values that a store passes to a function, as text. Equal values have equal texts.
 func each[T any](read func(func(T) error) error, text func(*T) string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		err := read(func(x T) error {
@@ -87,11 +87,11 @@ func rows(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
 	return each(func(f func(modelstore.Row) error) error { return s.Rows(ctx, modelstore.RowQuery{}, f) },
 		func(r *modelstore.Row) string {
 			r.Replayed, r.Served = false, 0
-			return fmt.Sprintf("%+v", *r) // NaN equals NaN; every other number is told to the last bit
+			return fmt.Sprintf("%+v", *r) // NaN equals NaN; every other number is printed exactly
 		})
 }
 
-// badLines are the lines in quarantine, sorted: of the lines of one transaction, those that are set aside come first.
+// badLines returns the lines in quarantine, sorted. Within a transaction, lines that were set aside come first.
 func badLines(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		all, err := s.BadLines(ctx, 0)
@@ -102,7 +102,7 @@ func badLines(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] 
 		texts := make([]string, len(all))
 		for i, b := range all {
 			b.At, b.Path = time.Time{}, ""
-			if b.Reason == collector.ReasonFuture { // it says by how much later than now
+			if b.Reason == collector.ReasonFuture { // the message contains how far it is in the future
 				b.Message = ""
 			}
 			texts[i] = fmt.Sprintf("%+v", b)
@@ -116,7 +116,7 @@ func badLines(ctx context.Context, s modelstore.Store) iter.Seq2[string, error] 
 	}
 }
 
-// diffEach counts what two sequences have in common, and tells the first place where they differ.
+// diffEach counts the common items of two sequences, and returns the first difference.
 func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error) {
 	next, stop := iter.Pull2(want)
 	defer stop()
@@ -146,9 +146,9 @@ func diffEach(got, want iter.Seq2[string, error]) (n int, text string, err error
 
 func short(text string) string { return text[:min(len(text), 1500)] }
 
-// diffState compares the last snapshots: a text for each part, "" where it is the same. Models and engine are the same
-// to the bit; of what is JSON the live and replayed flags and the counters of records that changed nothing, which are
-// in no journal, are left out.
+// diffState compares the last snapshots. It returns a text for each part, "" if the part is equal. Models and engine
+// must be equal to the bit. In JSON parts it ignores the live and replayed flags, and the counters of records that
+// changed nothing, because these are in no journal.
 func diffState(ctx context.Context, got, want modelstore.Store) (map[string]string, error) {
 	g, err := got.Latest(ctx)
 	if err != nil {

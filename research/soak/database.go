@@ -16,21 +16,21 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// Stores are the databases that a daemon can be soaked with.
+// Stores returns the kinds of databases with which a daemon can be soaked.
 func Stores() []string { return []string{"sqlite", "postgres"} }
 
-// ErrSkipped reports that something of a soak cannot be done on this machine.
+// ErrSkipped means that a part of a soak cannot be done on this machine.
 var ErrSkipped = errors.New("not on this machine")
 
-// database is where a daemon keeps what it knows, with what can go wrong there.
+// database is a daemon's database, with a way to make it fail.
 type database interface {
-	// yaml is the daemon's configuration of it.
+	// yaml returns the daemon's configuration of the database.
 	yaml() string
 	open(ctx context.Context) (modelstore.Store, error)
-	// fail makes it fail, heal ends that.
+	// fail makes it fail; heal ends the failure.
 	fail() error
 	heal() error
-	// failure names what fail does; "" where it can do nothing.
+	// failure describes what fail does; "" if it can do nothing.
 	failure() string
 	close() error
 }
@@ -46,7 +46,10 @@ func newDatabase(ctx context.Context, kind, dir string) (database, string, error
 	return nil, "", fmt.Errorf("store %q: want one of %q", kind, Stores())
 }
 
-// plainFile is a SQLite database in a folder where nothing goes wrong.
+// onFile is a database that is one file.
+type onFile interface{ path() string }
+
+// plainFile is an SQLite database in a folder, which cannot be made to fail.
 type plainFile struct{ dir string }
 
 func (f *plainFile) path() string    { return filepath.Join(f.dir, "waitcast.db") }
@@ -67,8 +70,8 @@ func (f *plainFile) open(ctx context.Context) (modelstore.Store, error) {
 	return store, nil
 }
 
-// newFile returns a SQLite database on a small file system of its own, so that its disk can be full; the note says why
-// where that cannot be.
+// newFile returns an SQLite database on its own small file system, so that its disk can be full. If that is impossible,
+// the text gives the reason.
 func newFile(dir string) (database, string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", err
@@ -88,7 +91,7 @@ func newFile(dir string) (database, string, error) {
 	return &smallFile{plainFile: plain, disk: disk}, "", nil
 }
 
-// smallFile is a SQLite database on a file system in memory.
+// smallFile is an SQLite database on a file system in memory.
 type smallFile struct {
 	plainFile
 	disk *disk
@@ -99,7 +102,7 @@ func (f *smallFile) heal() error     { return f.disk.room() }
 func (f *smallFile) failure() string { return "disk full" }
 func (f *smallFile) close() error    { return f.disk.unmount() }
 
-// server is a database of a PostgreSQL server of the soak's own.
+// server is a database of a PostgreSQL server that the soak starts.
 type server struct {
 	pg  *pgtest.Server
 	url string
@@ -109,7 +112,7 @@ func newServer(ctx context.Context, dir string) (database, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	pg, err := pgtest.Start(pgtest.Options{}) // in the system's temporary folder: the path of a socket is short
+	pg, err := pgtest.Start(pgtest.Options{}) // in the temporary folder: a socket's path is short
 	if errors.Is(err, pgtest.ErrMissing) {
 		return nil, fmt.Errorf("%w: %w", ErrSkipped, err)
 	}
@@ -127,7 +130,7 @@ func newServer(ctx context.Context, dir string) (database, error) {
 	return &server{pg: pg, url: pg.URL("soak")}, nil
 }
 
-// lease is how long the right to collect lasts: a daemon that was killed is waited for so long.
+// lease is the duration of the lease. The next daemon waits that long after a daemon was killed.
 const lease = "1s"
 
 func (s *server) yaml() string    { return fmt.Sprintf("  url: %q\n  lease: %s\n", s.url, lease) }

@@ -17,7 +17,7 @@ func mountSmall(dir string) (*disk, error) {
 	return &disk{dir}, nil
 }
 
-// full takes away the room that is left.
+// full fills the free space.
 func (d *disk) full() error {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(d.dir, &s); err != nil {
@@ -27,10 +27,10 @@ func (d *disk) full() error {
 	return d.remount(0, fmt.Sprintf("size=%d", used+16*s.Bsize))
 }
 
-// room gives it back.
+// room frees the space again.
 func (d *disk) room() error { return d.remount(0, roomy) }
 
-// readOnly refuses all writes; no file may be open for writing.
+// readOnly makes the file system read-only. No file may be open for writing.
 func (d *disk) readOnly() error { return d.remount(syscall.MS_RDONLY, roomy) }
 
 func (d *disk) remount(flags uintptr, options string) error {

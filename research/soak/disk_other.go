@@ -4,7 +4,7 @@ package soak
 
 import "errors"
 
-// disk is a file system in memory, on Linux alone.
+// disk is a file system in memory, which is available only on Linux.
 type disk struct{}
 
 func mountSmall(string) (*disk, error) { return nil, errors.ErrUnsupported }

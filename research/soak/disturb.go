@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// disturbance is one thing that is done to the daemon, while it reads.
+// disturbance is one action that disturbs the daemon while it reads.
 type disturbance struct {
 	name   string
 	weight int
@@ -23,27 +26,36 @@ func (s *run) disturbances() []disturbance {
 		{"stopped in order", 2, s.stopped},
 		{"reloaded", 4, s.reloaded},
 		{"reload of a broken configuration", 1, s.misread},
+		{"flooded by a client", 2, s.floodedByClient},
 	}
 	if s.db.failure() != "" {
 		all = append(all, disturbance{s.db.failure(), 3, s.failed},
 			disturbance{s.db.failure() + " and daemon killed", 1, s.failedAndKilled})
 	}
+	if _, ok := s.db.(onFile); ok {
+		all = append(all, disturbance{"database deleted", 1, s.deleted})
+	}
 	if _, ok := s.db.(*smallFile); ok {
 		all = append(all, disturbance{"disk read-only at the start", 1, s.readOnly})
 	}
-	return all
+	return slices.DeleteFunc(all, func(d disturbance) bool {
+		return len(s.o.Only) > 0 && !slices.Contains(s.o.Only, d.name)
+	})
 }
 
-// disturb writes the log while a daemon follows it that is disturbed, and lets a last one read it to its end.
+// disturb writes the log while a disturbed daemon follows it, and finally lets a daemon read it to its end.
 func (s *run) disturb(ctx context.Context, r *Report) error {
 	if err := s.start(ctx); err != nil {
 		return err
 	}
 	all, chances := s.disturbances(), 0
+	if len(all) == 0 {
+		return fmt.Errorf("none of the disturbances %q can befall this database", s.o.Only)
+	}
 	for _, d := range all {
 		chances += d.weight
 	}
-	queue := s.rng.Perm(len(all)) // each once, then by chance
+	queue := s.rng.Perm(len(all)) // each once, then at random
 	for !s.finished() {
 		until := s.now + s.rng.ExpFloat64()*s.o.Every.Seconds()
 		for s.now < until && !s.finished() {
@@ -69,7 +81,7 @@ func (s *run) disturb(ctx context.Context, r *Report) error {
 	return s.finish(ctx, r)
 }
 
-// tell reports how far it is.
+// tell reports the progress.
 func (s *run) tell(format string, args ...any) {
 	if s.o.Out != nil {
 		fmt.Fprintf(s.o.Out, "%s %s\n", time.Since(s.begun).Round(10*time.Millisecond), fmt.Sprintf(format, args...))
@@ -86,7 +98,7 @@ func (s *run) draw(all []disturbance, chances int) int {
 	return 0
 }
 
-// wait lets time pass; the instants of disturbances are random.
+// wait waits for a duration; the instants of disturbances are random.
 func wait(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -113,18 +125,18 @@ func (s *run) follow(ctx context.Context) error {
 	return nil
 }
 
-// caughtUp waits until the daemon has read what is written. That it is ready says that it had once, and how many bytes
-// it is behind is not looked at while its database fails; so the newest instant in its picture must be the newest in
-// the log.
+// caughtUp waits until the daemon has read everything that was written. Being ready only means that it once had, and
+// its lag in bytes is not updated while its database fails. So the newest instant in its picture must equal the newest
+// in the log.
 func (s *run) caughtUp(ctx context.Context) error {
 	return s.program.poll(ctx, "all is read", s.o.Patience, func() bool {
 		return s.program.ready(ctx, s.logs.held > 0) && !s.program.asOf(ctx).Before(s.m.newest) && s.behind(ctx) == 0
 	})
 }
 
-// behind is how many bytes of the log the daemon has not read yet. One that stands by, until the lease of a killed one
-// has run out, reads no log and saves no state: it is not there yet, though it may know all that the killed one had
-// written.
+// behind returns how many bytes of the log the daemon has not read yet. A daemon that stands by until the lease of a
+// killed one expires reads no log and saves no state. It counts as behind, although it may know everything that the
+// killed one had written.
 func (s *run) behind(ctx context.Context) float64 {
 	lag, ok := total(s.program.metrics(ctx), "waitcast_tail_lag_bytes", "")
 	if !ok {
@@ -163,7 +175,7 @@ func (s *run) killed(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// killedTwice kills a daemon that is still starting, too.
+// killedTwice also kills a daemon that is still starting.
 func (s *run) killedTwice(ctx context.Context) error {
 	if err := s.kill(); err != nil {
 		return err
@@ -179,7 +191,7 @@ func (s *run) killedTwice(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// downForDays lets the log grow, and be rotated, without a daemon.
+// downForDays lets the log grow, and be rotated, while no daemon runs.
 func (s *run) downForDays(ctx context.Context) error {
 	if err := s.kill(); err != nil {
 		return err
@@ -202,7 +214,7 @@ func (s *run) stopped(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// reloaded has the daemon take over a changed configuration.
+// reloaded makes the daemon load a changed configuration.
 func (s *run) reloaded(ctx context.Context) error {
 	if err := s.configure(s.config, s.db, "data", time.Duration(5+s.rng.IntN(50))*time.Minute); err != nil {
 		return err
@@ -210,7 +222,7 @@ func (s *run) reloaded(ctx context.Context) error {
 	return s.hangUp(ctx)
 }
 
-// misread has it refuse a broken one.
+// misread makes the daemon refuse an invalid configuration.
 func (s *run) misread(ctx context.Context) error {
 	broken := &brokenDatabase{s.db}
 	if err := s.configure(s.config, broken, "data", 5*time.Minute); err != nil {
@@ -219,7 +231,7 @@ func (s *run) misread(ctx context.Context) error {
 	return errors.Join(s.hangUp(ctx), s.configure(s.config, s.db, "data", 5*time.Minute))
 }
 
-// brokenDatabase is one with a key that is none.
+// brokenDatabase is a database whose configuration has an invalid key.
 type brokenDatabase struct{ database }
 
 func (b *brokenDatabase) yaml() string { return b.database.yaml() + "  no_such_key: 1\n" }
@@ -235,7 +247,7 @@ func (s *run) hangUp(ctx context.Context) error {
 	})
 }
 
-// failed lets the database fail while the log grows, until the daemon says so.
+// failed lets the database fail while the log grows, until the daemon reports it.
 func (s *run) failed(ctx context.Context) error {
 	if err := s.db.fail(); err != nil {
 		return err
@@ -244,7 +256,7 @@ func (s *run) failed(ctx context.Context) error {
 	return errors.Join(err, s.db.heal())
 }
 
-// noticed is how long the daemon may take to say that its database fails.
+// noticed is how long the daemon may take to report that its database fails.
 const noticed = time.Minute
 
 func (s *run) whileFailing(ctx context.Context) error {
@@ -256,15 +268,15 @@ func (s *run) whileFailing(ctx context.Context) error {
 		if s.program.metrics(ctx)["waitcast_store_failing"] == 1 {
 			return true
 		}
-		if time.Since(more) > time.Second { // a database of which nothing is asked does not fail
-			_ = s.burst(.2) // an error comes again
+		if time.Since(more) > time.Second { // an idle database cannot fail
+			_ = s.burst(.2) // a later call returns the error again
 			more = time.Now()
 		}
 		return s.finished()
 	})
 }
 
-// failedAndKilled kills the daemon while its database fails; daemons cannot start until that is over.
+// failedAndKilled kills the daemon while its database fails. Daemons cannot start until the failure ends.
 func (s *run) failedAndKilled(ctx context.Context) error {
 	if err := s.db.fail(); err != nil {
 		return err
@@ -294,7 +306,39 @@ func (s *run) readOnly(ctx context.Context) error {
 	return s.start(ctx)
 }
 
-// refused starts a daemon that cannot use its database. It may end, or wait for it; it is killed after a while.
+// deleted removes the file of the database under a daemon, which must say so. What an administrator does who has no
+// backup is done then: the daemon is stopped and started, says that the database is empty, and is started once more. It
+// reads all logs again.
+func (s *run) deleted(ctx context.Context) error {
+	if err := os.Remove(s.db.(onFile).path()); err != nil {
+		return err
+	}
+	if err := s.whileFailing(ctx); err != nil {
+		return err
+	}
+	p := s.program
+	s.program = nil
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	select {
+	case <-p.gone: // not in order: there is no file that it could close
+	case <-time.After(s.o.Patience):
+		return errors.Join(errors.New("a daemon whose database was deleted does not end"), p.kill())
+	}
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	if err := s.program.poll(ctx, "it says that the database was emptied", noticed, func() bool {
+		return strings.Contains(s.program.body(ctx, "/readyz"), "store_emptied")
+	}); err != nil {
+		return err
+	}
+	return s.stopped(ctx)
+}
+
+// refused starts a daemon that cannot use its database. It may end or wait for the database; it is killed after a
+// while.
 func (s *run) refused(ctx context.Context) error {
 	p, err := spawn(ctx, s.o.Program, s.config, &s.said)
 	if err != nil {

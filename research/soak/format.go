@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/collector/pbs"
 )
 
-// record is what a log tells of a job.
+// record has a log's data about a job.
 type record struct {
 	ID                 int64
 	User, Queue        string
@@ -18,23 +18,27 @@ type record struct {
 	Submit, Start, End time.Time
 }
 
-// format writes the lines of one scheduler. Every function appends whole lines, or nothing where the format does not
-// tell.
+// format writes the lines of one scheduler. Every function appends whole lines, or nothing if the format has no such
+// line.
 type format interface {
 	submitted(dst []byte, r *record) []byte
 	started(dst []byte, r *record) []byte
 	ended(dst []byte, r *record) []byte
 	requeued(dst []byte, r *record) []byte  // at End
 	cancelled(dst []byte, r *record) []byte // at End
-	// repeats reports whether a scheduler of the kind is known to write a line twice.
+	// array and arrayCancelled write the submission and the cancellation of an array job with a number of tasks, at
+	// Submit and End.
+	array(dst []byte, r *record, tasks int) []byte
+	arrayCancelled(dst []byte, r *record) []byte
+	// repeats reports whether a scheduler of this kind is known to write lines twice.
 	repeats() bool
-	// reasons are those for which a line of the format can be bad.
+	// reasons returns the possible reasons for bad lines of the format.
 	reasons() []string
-	// bad appends a line that is bad for that reason; n tells it from others.
+	// bad appends a line that is bad for a reason; n makes it unique.
 	bad(dst []byte, reason string, n int64, at time.Time) []byte
 }
 
-// Formats are the formats of logs that can be written.
+// Formats returns the formats of logs that can be written.
 func Formats() []string { return []string{"pbs", "slurm-log", "slurm-jobcomp"} }
 
 func newFormat(name string) (format, error) {
@@ -52,11 +56,11 @@ func newFormat(name string) (format, error) {
 const (
 	// longLine is the length of a line that is too long to be read.
 	longLine = 1<<20 + 4096
-	// mostLongLines is how many of them a log gets.
+	// mostLongLines is the maximum number of such lines in a log.
 	mostLongLines = 12
 )
 
-// blemish puts a bad line into the log, of every reason in turn.
+// blemish writes a bad line into the log, with each reason in turn.
 func (m *machine) blemish(at float64) error {
 	all := m.format.reasons()
 	n := m.tally.Lines / m.badEvery
@@ -96,6 +100,21 @@ func (f pbsFormat) started(dst []byte, r *record) []byte   { return pbs.AppendSt
 func (f pbsFormat) ended(dst []byte, r *record) []byte     { return pbs.AppendEnded(dst, f.record(r)) }
 func (f pbsFormat) cancelled(dst []byte, r *record) []byte {
 	return pbs.AppendDeleted(dst, f.record(r))
+}
+
+func (f pbsFormat) arrayRecord(r *record) pbs.Record {
+	rec := f.record(r)
+	rec.ID = fmt.Sprintf("%d[].soak", r.ID)
+	return rec
+}
+
+func (f pbsFormat) array(dst []byte, r *record, tasks int) []byte {
+	dst = bytes.TrimSuffix(pbs.AppendQueued(dst, f.arrayRecord(r)), []byte("\n"))
+	return fmt.Appendf(dst, " array_indices=1-%d\n", tasks)
+}
+
+func (f pbsFormat) arrayCancelled(dst []byte, r *record) []byte {
+	return pbs.AppendDeleted(dst, f.arrayRecord(r))
 }
 
 func (pbsFormat) requeued(dst []byte, r *record) []byte {

@@ -12,11 +12,11 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// Styles are the ways in which the log can be rotated: mixed is one file that is renamed, at times compressed, at times
-// held open for a while, at times copied and truncated; dated is a folder of files by date.
+// Styles returns the ways in which the log can be rotated. mixed is one file that is renamed, and sometimes compressed,
+// sometimes held open for a while, sometimes copied and truncated. dated is a folder of files by date.
 func Styles() []string { return []string{"mixed", "dated"} }
 
-// rotation counts how the log was rotated.
+// rotation counts the rotations of the log.
 type rotation struct{ Renamed, Zipped, Held, Copied, Dated int }
 
 func (r rotation) String() string {
@@ -26,12 +26,12 @@ func (r rotation) String() string {
 
 // logs is the log on disk.
 type logs struct {
-	path  string // what the daemon follows
+	path  string // path that the daemon follows
 	dated bool
 	rng   *rand.Rand
 	file  *os.File
-	held  int    // pieces until the writer leaves a renamed file, after a whole line
-	last  string // the file that was rotated away last
+	held  int    // number of pieces until the writer leaves a renamed file, after a whole line
+	last  string // the file that was rotated last
 	count rotation
 	bytes int64
 }
@@ -65,8 +65,8 @@ func (l *logs) close() error {
 	return err
 }
 
-// end closes the log. A writer that is in a renamed file begins the next one before: a daemon reports a log that is
-// missing for long.
+// end closes the log. A writer that still uses a renamed file begins the next file first, because a daemon reports a
+// log that is missing for long.
 func (l *logs) end() error {
 	if l.held > 0 {
 		l.held = 0
@@ -77,7 +77,7 @@ func (l *logs) end() error {
 	return l.close()
 }
 
-// write appends lines. The calls are the pieces in which a reader sees the log grow.
+// write appends lines. Each call is one piece by which a reader sees the log grow.
 func (l *logs) write(text []byte) error {
 	if l.file == nil {
 		return nil
@@ -92,7 +92,7 @@ func (l *logs) write(text []byte) error {
 	return err
 }
 
-// rotate begins a new file; day names it.
+// rotate begins a new file; day determines its name.
 func (l *logs) rotate(day time.Time) error {
 	if l.held > 0 {
 		l.held = 0
@@ -148,7 +148,7 @@ func copyFile(from, to string) (err error) {
 	return errors.Join(err, out.Close())
 }
 
-// zip compresses a file, as logrotate does: with the time of the original.
+// zip compresses a file as logrotate does: the result keeps the time of the original.
 func zip(path string) (err error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -13,30 +13,40 @@ import (
 )
 
 const (
-	// cancelled is the share of the jobs that their users delete while they wait, by a minute to some hours after the
+	// cancelled is the share of the jobs that their users delete while they wait, a minute to some hours after the
 	// submission.
 	cancelled = .02
 	// repeated is the share of the lines that the scheduler writes twice.
 	repeated = .002
-	// crashDays is the mean time from crash to crash of the machine; a crash kills what runs, and the jobs are queued
-	// again.
+	// crashDays is the mean time in days between crashes of the machine. A crash kills the running jobs, and they are
+	// queued again.
 	crashDays = 20
-	// stepDays is the mean time from step to step of the clock that the log is written by; stepSeconds bounds a step,
-	// and after stepLasts the clock is right again.
+	// stepDays is the mean time in days between steps of the clock by which the log is written. stepSeconds is the
+	// maximum step. After stepLasts seconds the clock is right again.
 	stepDays, stepSeconds, stepLasts = 5, 8, 600.
-	// pauseDays is the mean time between the pauses of the users, in which nobody submits for pauseHours.
+	// pauseDays is the mean time in days between the pauses of the users, in which nobody submits for pauseHours.
 	pauseDays, pauseHours = 30, 18
+	// floodDays is the mean time in days between floods of the queue. In a flood a user submits thousands of jobs
+	// within a minute, and an array of bombTasks tasks, and deletes them all within the next hour. Their number is the
+	// share floodPart of all jobs of the log, within floodLeast and floodMost.
+	floodDays, floodPart, floodLeast, floodMost = 40, .02, 40, 5000
+	bombTasks                                   = 1_000_000
+	// firstFloodDay is the day of the first flood, so that short logs have one.
+	firstFloodDay = 10
+	// firstFlood is the number of the first job of a flood; other jobs have lower numbers.
+	firstFlood = 2_000_000_000
 )
 
-// tally counts what befell the cluster, for the report.
+// tally counts events of the cluster for the report.
 type tally struct {
 	Jobs, Cancelled, Requeued, Crashes, Steps, Pauses int
+	Floods, Flooding                                  int // floods of the queue, with their jobs and arrays
 	Lines, Repeated                                   int64
 	Bad                                               map[string]int // by reason
 	Busy                                              float64        // processor seconds
 }
 
-// told is what the log has told of a job that lives.
+// told has what the log contains about a live job.
 type told struct {
 	job     simulator.Job
 	line    record
@@ -44,42 +54,45 @@ type told struct {
 	since   float64 // simulated second of its start
 }
 
-// machine is a simulated cluster that says what its scheduler's log says.
+// machine is a simulated cluster that writes a scheduler's log.
 type machine struct {
 	epoch  time.Time
 	nodes  int
 	format format
 	rng    *rand.Rand
 	source arrivals
-	ahead  *simulator.Job // drawn from source, not submitted yet
+	ahead  *simulator.Job // drawn from source and not submitted yet
 	handed bool           // the simulator has it
-	floor  float64        // nobody submits before
+	floor  float64        // nobody submits before this instant
 	sim    *simulator.Simulator
 	live   map[int64]*told
 	tally  tally
 
-	deleted  []deletion // rising
+	deleted  []deletion // in rising order
 	crash    float64
 	step     float64 // when the clock steps next
 	back     float64 // by how many seconds the log's clock is behind now
-	right    float64 // until then
+	right    float64 // until this instant
 	pause    float64
-	badEvery int64 // lines from bad line to bad line
-	long     int   // long lines that are still to come
+	flood    float64 // when the queue is flooded next
+	crowd    int     // number of jobs in a flood
+	badEvery int64   // number of lines from one bad line to the next
+	long     int     // number of long lines to come
 
 	buf    []byte
 	emit   func([]byte) error
-	shown  time.Time // what the log's clock showed last
-	newest time.Time // the latest instant that a line has told
+	shown  time.Time // the last time that the log's clock showed
+	newest time.Time // the latest instant in any line
 }
 
-// deletion is a waiting job that its user deletes.
+// deletion is a waiting job that its user will delete.
 type deletion struct {
-	at   float64
-	line record
+	at    float64
+	line  record
+	array bool // it is an array of bombTasks tasks
 }
 
-// newMachine returns a cluster at midnight of epoch. badLines is about how many of its log's lines will be bad ones, of
+// newMachine returns a cluster at midnight of epoch. badLines is the approximate number of bad lines in its log, with
 // all reasons in turn.
 func newMachine(epoch time.Time, nodes, jobs, badLines int, f format, source arrivals, seed uint64) (*machine, error) {
 	m := &machine{
@@ -88,6 +101,7 @@ func newMachine(epoch time.Time, nodes, jobs, badLines int, f format, source arr
 	}
 	m.tally.Bad = map[string]int{}
 	m.crash, m.step, m.pause = m.after(0, crashDays), m.after(0, stepDays), m.after(0, pauseDays)
+	m.flood, m.crowd = firstFloodDay*daySeconds, min(max(floodLeast, int(floodPart*float64(jobs))), floodMost)
 	return m, m.boot(simulator.State{})
 }
 
@@ -106,8 +120,8 @@ func (m *machine) boot(state simulator.State) error {
 	return m.sim.Load(state)
 }
 
-// next draws the simulator's next job: it asks when the one before has been submitted. Jobs that are deleted while they
-// wait go into the log alone.
+// next draws the simulator's next job. The simulator calls it when the previous job has been submitted. Jobs that are
+// deleted while they wait go only into the log.
 func (m *machine) next() (simulator.Job, bool) {
 	if m.handed {
 		m.ahead, m.handed = nil, false
@@ -123,6 +137,9 @@ func (m *machine) next() (simulator.Job, bool) {
 		}
 		j := *m.ahead
 		j.Submit = max(j.Submit, m.floor)
+		if j.Submit >= m.flood {
+			m.flooded(j.Submit)
+		}
 		if j.Submit >= m.pause {
 			m.floor, m.pause = m.pause+pauseHours*3600, m.after(m.pause+pauseHours*3600, pauseDays)
 			m.tally.Pauses++
@@ -135,8 +152,27 @@ func (m *machine) next() (simulator.Job, bool) {
 		m.ahead = nil
 		m.tally.Cancelled++
 		line := m.record(&j)
-		m.inject(deletion{j.Submit, line}, deletion{j.Submit + 60 + math.Floor(m.rng.ExpFloat64()*3600), line})
+		m.inject(deletion{at: j.Submit, line: line},
+			deletion{at: j.Submit + 60 + math.Floor(m.rng.ExpFloat64()*3600), line: line})
 	}
+}
+
+// flooded lets a user flood the queue from an instant on. None of the jobs runs.
+func (m *machine) flooded(at float64) {
+	m.tally.Floods++
+	m.flood = m.after(at, floodDays)
+	over := at + 600 + math.Floor(m.rng.Float64()*3000)
+	all := make([]deletion, 0, 2*m.crowd+2)
+	for i := range m.crowd + 1 {
+		line := record{ID: firstFlood + int64(m.tally.Flooding), User: "flood", Queue: queues()[i%len(queues())],
+			Procs: 1 + i%64, Limit: time.Duration(1+i%20) * time.Hour}
+		d := deletion{at: at + math.Floor(60*float64(i)/float64(m.crowd)), line: line, array: i == m.crowd}
+		all = append(all, d)
+		d.at = over + math.Floor(60*float64(i)/float64(m.crowd))
+		all = append(all, d)
+		m.tally.Flooding++
+	}
+	m.inject(all...)
 }
 
 func (m *machine) inject(ds ...deletion) {
@@ -144,7 +180,7 @@ func (m *machine) inject(ds ...deletion) {
 	slices.SortStableFunc(m.deleted, func(a, b deletion) int { return cmp.Compare(a.at, b.at) })
 }
 
-// run lets the cluster run up to an instant, and hands on every line of its log.
+// run simulates the cluster up to an instant, and passes every line of its log to emit.
 func (m *machine) run(until float64, emit func([]byte) error) error {
 	m.emit = emit
 	for {
@@ -157,7 +193,7 @@ func (m *machine) run(until float64, emit func([]byte) error) error {
 		case err != nil:
 			return fmt.Errorf("simulated cluster: %w", err)
 		case ok:
-			err = errors.Join(m.deleteUntil(e.Time), m.happened(e)) // Next may have drawn one more job that is deleted
+			err = errors.Join(m.deleteUntil(e.Time), m.happened(e)) // Next may have drawn another job that is deleted
 		case len(m.deleted) > 0 && m.deleted[0].at <= at:
 			err = m.deleteUntil(at)
 		case m.crash <= at:
@@ -174,7 +210,8 @@ func (m *machine) run(until float64, emit func([]byte) error) error {
 // over reports whether nothing more will happen.
 func (m *machine) over() bool { return m.ahead == nil && len(m.live) == 0 && len(m.deleted) == 0 }
 
-// clock returns what the log's clock shows, not before what it has told of the job already.
+// clock returns the time that the log's clock shows. It is never before not, an instant that the log already has for
+// the job.
 func (m *machine) clock(at float64, not time.Time) time.Time {
 	if at >= m.step {
 		m.back, m.right = float64(2+m.rng.IntN(stepSeconds-1)), at+stepLasts
@@ -194,7 +231,7 @@ func (m *machine) record(j *simulator.Job) record {
 		Limit: time.Duration(j.Limit) * time.Second}
 }
 
-// happened writes what the simulator tells into the log.
+// happened writes an event of the simulator into the log.
 func (m *machine) happened(e simulator.Event) error {
 	j := e.Job
 	switch e.Kind {
@@ -225,7 +262,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// deleteUntil writes of the jobs that never run what comes first.
+// deleteUntil writes the submissions and deletions of jobs that never run, up to an instant.
 func (m *machine) deleteUntil(at float64) error {
 	for len(m.deleted) > 0 && m.deleted[0].at <= at {
 		d := m.deleted[0]
@@ -242,16 +279,22 @@ func (m *machine) delete(d deletion) error {
 	if t := m.live[d.line.ID]; t == nil {
 		d.line.Submit = m.clock(d.at, time.Time{})
 		m.live[d.line.ID] = &told{line: d.line}
+		if d.array {
+			return m.say(m.format.array(m.buf[:0], &d.line, bombTasks), d.at)
+		}
 		return m.say(m.format.submitted(m.buf[:0], &d.line), d.at)
 	}
 	line := m.live[d.line.ID].line
 	delete(m.live, d.line.ID)
 	line.End = m.clock(d.at, line.Submit)
+	if d.array {
+		return m.say(m.format.arrayCancelled(m.buf[:0], &line), d.at)
+	}
 	return m.say(m.format.cancelled(m.buf[:0], &line), d.at)
 }
 
-// crashed lets the machine fall: what runs is killed and queued again, before what waits; nothing happens until it is
-// up again.
+// crashed crashes the machine. Running jobs are killed and queued again, before the waiting ones. Nothing happens until
+// the machine is up again.
 func (m *machine) crashed(at float64) error {
 	m.tally.Crashes++
 	down := 1800 + math.Floor(m.rng.ExpFloat64()*4*3600)
@@ -259,7 +302,7 @@ func (m *machine) crashed(at float64) error {
 	var again, waiting []*told
 	for _, t := range m.live {
 		switch {
-		case t.job.ID == 0: // one that is to be deleted
+		case t.job.ID == 0: // a job that will be deleted
 		case t.running:
 			again = append(again, t)
 		default:
@@ -283,14 +326,14 @@ func (m *machine) crashed(at float64) error {
 	for _, t := range append(again, waiting...) {
 		state.Waiting = append(state.Waiting, t.job)
 	}
-	for i := range m.deleted { // users are late, too
+	for i := range m.deleted { // the users' deletions are delayed too
 		m.deleted[i].at = max(m.deleted[i].at, at+down)
 	}
-	m.handed = false // the scheduler that fell takes it with it
+	m.handed = false // it is lost with the crashed scheduler
 	return m.boot(state)
 }
 
-// say hands a line on, now and then twice, and bad lines in between.
+// say passes on a line, sometimes twice, and inserts bad lines.
 func (m *machine) say(line []byte, at float64) error {
 	if m.buf = line; len(line) == 0 {
 		return nil

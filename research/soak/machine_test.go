@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestMachine proves that a cluster's log ends, with as many jobs as were asked for, is the same for the same seed
-// however it is asked for, and holds all that it says it does.
+// TestMachine proves that a cluster's log ends, has the requested number of jobs, is the same for the same seed however
+// it is requested, and contains everything that it counts.
 func TestMachine(t *testing.T) {
 	for _, name := range Formats() {
 		one, first := written(t, name, 3600)
@@ -24,7 +24,7 @@ func TestMachine(t *testing.T) {
 	}
 }
 
-// written is the whole log of a small cluster, asked for in steps of so many seconds.
+// written returns the whole log of a small cluster, requested in steps of that many seconds.
 func written(t *testing.T, name string, step float64) (*machine, string) {
 	t.Helper()
 	f, err := newFormat(name)

@@ -17,25 +17,25 @@ import (
 	"time"
 )
 
-// process is a waitcastd that was started.
+// process is a running waitcastd.
 type process struct {
 	cmd    *exec.Cmd
-	url    string        // once it serves
+	url    string        // set once it serves
 	served chan struct{} // closed once it serves
 	gone   chan struct{} // closed when it has ended
 	err    error         // how it ended
 	began  time.Time
 
 	mu       sync.Mutex
-	tail     []string // the last things it said
-	replayed int64    // events of the journal, when it began
-	reloads  int      // that it told of, refused ones too
+	tail     []string // its last log lines
+	replayed int64    // number of events of the journal that it replayed at its start
+	reloads  int      // number of reloads that it reported, including refused ones
 }
 
-// kept is how much of what a daemon says is kept for messages.
+// kept is the number of a daemon's log lines that are kept for messages.
 const kept = 12
 
-// spawn starts a daemon. said counts what it says at warn or above, by message.
+// spawn starts a daemon. said counts its log messages at warn or above, by text.
 func spawn(ctx context.Context, program, config string, said *messages) (*process, error) {
 	p := &process{cmd: exec.CommandContext(ctx, program, "--config", config), served: make(chan struct{}),
 		gone: make(chan struct{}), began: time.Now()}
@@ -95,14 +95,14 @@ func (p *process) lastWords() string {
 	return strings.Join(p.tail, "\n")
 }
 
-// told returns how many reloads the daemon has told of, and how many events of the journal it replayed when it began.
+// told returns how many reloads the daemon has reported, and how many events of the journal it replayed at its start.
 func (p *process) told() (reloads int, replayed int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.reloads, p.replayed
 }
 
-// kill ends the daemon at once.
+// kill kills the daemon at once.
 func (p *process) kill() error {
 	err := p.cmd.Process.Kill()
 	<-p.gone
@@ -112,7 +112,7 @@ func (p *process) kill() error {
 	return err
 }
 
-// stop ends the daemon in order.
+// stop stops the daemon in order.
 func (p *process) stop(patience time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (p *process) stop(patience time.Duration) error {
 	return nil
 }
 
-// poll looks at a condition until it holds, the process ends, or patience does.
+// poll checks a condition until it holds, the process ends, or the patience is over.
 func (p *process) poll(ctx context.Context, what string, patience time.Duration, cond func() bool) error {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
@@ -162,9 +162,9 @@ func (p *process) serving(ctx context.Context, patience time.Duration) error {
 	})
 }
 
-// ready reports whether the daemon answers and nothing is wrong but what the soak does for good: records that are dated
-// ahead are set aside. held is true while nothing is where the log should be, since its writer goes on in a renamed
-// file; the daemon reports that after a while.
+// ready reports whether the daemon answers and has no condition except one that the soak causes on purpose: records
+// that are dated ahead are set aside. held is true while no file has the log's name because its writer still uses a
+// renamed file; the daemon reports that after a while.
 func (p *process) ready(ctx context.Context, held bool) bool {
 	state, rest, _ := strings.Cut(p.body(ctx, "/readyz"), "\n")
 	for line := range strings.Lines(rest) {
@@ -175,7 +175,7 @@ func (p *process) ready(ctx context.Context, held bool) bool {
 	return state == "ready" || state == "degraded" && rest != ""
 }
 
-// body returns what a path answers, or what kept it from answering.
+// body returns the answer to a path, or the error.
 func (p *process) body(ctx context.Context, path string) string {
 	p.mu.Lock()
 	url := p.url
@@ -194,7 +194,7 @@ func (p *process) body(ctx context.Context, path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	defer func() { _ = resp.Body.Close() }() // it was only read
+	defer func() { _ = resp.Body.Close() }() // nothing was written
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err.Error()
@@ -202,7 +202,7 @@ func (p *process) body(ctx context.Context, path string) string {
 	return string(text)
 }
 
-// metrics returns the series of /metrics by their whole name, labels included.
+// metrics returns the series of /metrics by their whole name, including labels.
 func (p *process) metrics(ctx context.Context) map[string]float64 {
 	series := map[string]float64{}
 	for line := range strings.Lines(p.body(ctx, "/metrics")) {
@@ -217,18 +217,18 @@ func (p *process) metrics(ctx context.Context) map[string]float64 {
 	return series
 }
 
-// asOf is the instant up to which the daemon knows.
+// asOf returns the instant up to which the daemon has read.
 func (p *process) asOf(ctx context.Context) time.Time {
 	var a struct {
 		AsOf time.Time `json:"as_of"`
 	}
 	if json.Unmarshal([]byte(p.body(ctx, "/v1/queues")), &a) != nil {
-		return time.Time{} // it knows nothing yet
+		return time.Time{} // it has read nothing yet
 	}
 	return a.AsOf
 }
 
-// highWater is the most memory that the process has had so far, in bytes; 0 where the system does not tell.
+// highWater returns the peak memory of the process in bytes; 0 if the system does not report it.
 func (p *process) highWater() float64 {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -236,7 +236,7 @@ func (p *process) highWater() float64 {
 	}
 	for line := range strings.Lines(string(data)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			// 0 where it is no number
+			// 0 if it is no number
 			kb, _ := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
 			return kb * 1024
 		}
@@ -244,13 +244,13 @@ func (p *process) highWater() float64 {
 	return 0
 }
 
-// messages counts what daemons said.
+// messages counts log messages of daemons.
 type messages struct {
 	mu sync.Mutex
 	by map[string]int
 }
 
-// mostMessages bounds how many different ones are kept.
+// mostMessages is the maximum number of different messages that are kept.
 const mostMessages = 200
 
 func (m *messages) add(text string) {

@@ -17,10 +17,11 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// Report is what a soak found.
+// Report is the result of a soak.
 type Report struct {
 	o               Options
 	about, skipped  string
+	clients         clients
 	tally           tally
 	rotation        rotation
 	bytes           int64
@@ -32,12 +33,12 @@ type Report struct {
 	compared        sizes
 	differ          []difference
 	counted         map[string]float64 // bad lines by reason, as the undisturbed daemon counted them
-	kept            map[string]int     // as the quarantine has them
-	// Misses are what did not hold; empty if all did.
+	kept            map[string]int     // bad lines by reason, as in the quarantine
+	// Misses are the conditions that did not hold; empty if all did.
 	Misses []string
 }
 
-// calm lets a daemon read the same log undisturbed, and compares.
+// calm lets an undisturbed daemon read the same log, and compares the results.
 func (s *run) calm(ctx context.Context, r *Report) (err error) {
 	quiet := &plainFile{filepath.Join(s.o.Dir, "calm")}
 	config := filepath.Join(s.o.Dir, "calm.yaml")
@@ -85,7 +86,7 @@ func (s *run) calm(ctx context.Context, r *Report) (err error) {
 	return s.compare(ctx, r, quiet)
 }
 
-// lookCalm takes a sample of the undisturbed daemon, whose place in the log it tells itself.
+// lookCalm takes a sample of the undisturbed daemon. The daemon itself reports its place in the log.
 func (s *run) lookCalm(ctx context.Context, r *Report, p *process) map[string]float64 {
 	m := r.calm.look(ctx, p, 0, 0)
 	if n := len(r.calm.samples); n > 0 {
@@ -123,7 +124,7 @@ func (s *run) compare(ctx context.Context, r *Report, quiet database) (err error
 	return err
 }
 
-// level is how one quantile did over all queues, after the first tenth of the time.
+// level is the accuracy of one quantile over all queues, after the first tenth of the time.
 type level struct {
 	Name      string
 	P         float64
@@ -131,12 +132,12 @@ type level struct {
 	N         int64
 }
 
-// tolerance is how far an interval may lie from its level: that of docs/accuracy.md.
+// tolerance is the maximum distance of an interval from its level, as in docs/accuracy.md.
 const tolerance = .02
 
 func (l *level) miss() float64 { return max(0, l.P-l.High, l.Low-l.P) }
 
-// accuracy asks a daemon how its forecasts did, live and replayed together.
+// accuracy requests a daemon's accuracy, live and replayed forecasts together.
 func accuracy(ctx context.Context, p *process, days int) ([]level, error) {
 	since := epoch().Add(time.Duration(float64(days) * daySeconds / 10 * float64(time.Second)))
 	var a wire.Accuracy
@@ -174,7 +175,7 @@ func accuracy(ctx context.Context, p *process, days int) ([]level, error) {
 	return out, nil
 }
 
-// windowsFull is the number of jobs from which on the models' windows are full and memory must not grow.
+// windowsFull is the number of jobs after which the models' windows are full and memory must not grow.
 const windowsFull = 200_000
 
 func (r *Report) judge() {
@@ -212,6 +213,10 @@ func (r *Report) judge() {
 				float64(r.o.Memory)/mib)
 		}
 	}
+	if r.tally.Floods == 0 && r.o.Days > firstFloodDay {
+		miss("nobody flooded the queue")
+	}
+	r.clients.judge(r.o.Mild, miss)
 	r.calibrated(miss)
 }
 
@@ -228,7 +233,7 @@ func (r *Report) watches() []named {
 }
 
 func (r *Report) calibrated(miss func(string, ...any)) {
-	if r.o.Mild || r.o.Format == "slurm-jobcomp" { // it tells of jobs that are over, for which there is no forecast
+	if r.o.Mild || r.o.Format == "slurm-jobcomp" { // it reports ended jobs only, which have no forecasts
 		return
 	}
 	if len(r.still) == 0 {
@@ -247,9 +252,9 @@ func (r *Report) Write(out io.Writer) {
 		r.o.Nodes, r.o.Format, r.o.Style, r.o.Store, r.about)
 	t := &r.tally
 	fmt.Fprintf(out, "the log: %d lines, %.1f MiB, %d of them twice; %d jobs cancelled, %d crashes requeued %d, %d "+
-		"steps of the clock, %d pauses; busy %.2f; rotations: %v\n",
-		t.Lines, float64(r.bytes)/mib, t.Repeated, t.Cancelled, t.Crashes, t.Requeued, t.Steps, t.Pauses,
-		t.Busy/(float64(r.o.Days)*daySeconds*float64(r.o.Nodes)), r.rotation)
+		"steps of the clock, %d pauses, %d floods of the queue with %d jobs and arrays; busy %.2f; rotations: %v\n",
+		t.Lines, float64(r.bytes)/mib, t.Repeated, t.Cancelled, t.Crashes, t.Requeued, t.Steps, t.Pauses, t.Floods,
+		t.Flooding, t.Busy/(float64(r.o.Days)*daySeconds*float64(r.o.Nodes)), r.rotation)
 	tell := func(what string, m map[string]int) {
 		fmt.Fprintf(out, "%s:\n", what)
 		for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -263,6 +268,7 @@ func (r *Report) Write(out io.Writer) {
 	if !r.o.Calm {
 		tell("what befell the daemon", r.count)
 		tell("what it said about it", r.said)
+		fmt.Fprintln(out, &r.clients)
 		fmt.Fprintf(out, "compared: %d entries of the journal, %d rows of the ledger, %d bad lines, %d parts of the "+
 			"state; %d differ\n",
 			r.compared.Entries, r.compared.Rows, r.compared.Bad, r.compared.Parts, len(r.differ))

@@ -44,6 +44,10 @@ func (slurmLog) cancelled(dst []byte, r *record) []byte {
 	return slurmLine(dst, r.End, "_slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=%d uid 1000", r.ID)
 }
 
+// array appends nothing, because the log does not show that a job is an array.
+func (slurmLog) array(dst []byte, _ *record, _ int) []byte   { return dst }
+func (slurmLog) arrayCancelled(dst []byte, _ *record) []byte { return dst }
+
 func (slurmLog) reasons() []string {
 	return []string{
 		collector.ReasonFormat, collector.ReasonField, collector.ReasonTime, collector.ReasonProcs,
@@ -68,7 +72,7 @@ func (slurmLog) bad(dst []byte, reason string, n int64, at time.Time) []byte {
 	return fmt.Appendf(dst, "torn line %d of no record\n", n)
 }
 
-// jobcomp writes records of jobcomp/filetxt: one for each try of a job, when it is over.
+// jobcomp writes records of jobcomp/filetxt: one for each attempt of a job, at its end.
 type jobcomp struct{}
 
 func (jobcomp) repeats() bool                          { return true }
@@ -96,6 +100,9 @@ func (f jobcomp) requeued(dst []byte, r *record) []byte {
 func (f jobcomp) cancelled(dst []byte, r *record) []byte {
 	return f.line(dst, r, "CANCELLED", r.End, "(null)")
 }
+
+func (jobcomp) array(dst []byte, _ *record, _ int) []byte   { return dst }
+func (jobcomp) arrayCancelled(dst []byte, _ *record) []byte { return dst }
 
 func (jobcomp) reasons() []string {
 	return []string{collector.ReasonFormat, collector.ReasonField, collector.ReasonFuture, collector.ReasonLongLine}

@@ -1,7 +1,7 @@
 // Package soak replays a year of a busy cluster through the real daemon while everything goes wrong that can: the log
 // is rotated in every way and has bad lines, the machine and the daemon go down, the clock steps, the database fails,
-// and the daemon is killed every few simulated days. At the end all that the daemon knows must be what a daemon knows
-// that read the same log undisturbed, in bounded memory, with forecasts that are calibrated.
+// and the daemon is killed every few simulated days. At the end the daemon's data must equal that of a daemon that read
+// the same log undisturbed. Memory must be bounded, and forecasts must be calibrated.
 package soak
 
 import (
@@ -20,28 +20,30 @@ const (
 	sourceName  = "log"
 )
 
-// Options define what is soaked. The zero value of a field means its default.
+// Options define a soak. The zero value of a field means its default.
 type Options struct {
-	Program string    // waitcastd
-	Dir     string    // for logs and databases; it must be there
-	Out     io.Writer // told how far it is; nil: nobody
+	Program string    // path of waitcastd
+	Dir     string    // existing folder for logs and databases
+	Out     io.Writer // receives the progress; nil for nobody
 
-	Jobs, Days, Nodes int    // 50,000 jobs in 365 days on 10,000 nodes of one processor
-	Seed              uint64 // of the workload and of what befalls it
-	Trace             string // whose users are resampled; "": a model stands in
-	Format            string // of Formats
-	Style             string // of Styles
-	Store             string // of Stores
+	Jobs, Days, Nodes int    // by default 50,000 jobs in 365 days on 10,000 nodes of one processor
+	Seed              uint64 // of the workload and of the disturbances
+	Trace             string // trace whose users are resampled; "" for a model
+	Format            string // one of Formats
+	Style             string // one of Styles
+	Store             string // one of Stores
 
-	// Every is the mean simulated time between two disturbances, 3 days.
+	// Every is the mean simulated time between two disturbances, 3 days by default.
 	Every time.Duration
-	// Memory is the most resident memory that a daemon may have had, in bytes, 256 MiB.
+	// Memory is the maximum resident memory of a daemon in bytes, 256 MiB by default.
 	Memory int64
-	// Patience is how long the daemon may take to have read what there is, 10 minutes.
+	// Patience is how long the daemon may take to read everything that was written, 10 minutes by default.
 	Patience time.Duration
-	// Calm leaves the disturbed daemon out: the undisturbed one alone, for measuring.
+	// Calm runs only the undisturbed daemon, for measurements.
 	Calm bool
-	// Mild judges neither memory nor calibration: a run is too short for them.
+	// Only names the disturbances to use; empty for all.
+	Only []string
+	// Mild skips the checks of memory and calibration, for runs that are too short for them.
 	Mild bool
 }
 
@@ -77,10 +79,11 @@ func (o *Options) defaults() error {
 	return nil
 }
 
-// badLines is how many lines of a log are bad ones: few enough that the quarantine, which keeps 10,000, keeps them all.
+// badLines returns the number of bad lines in a log. It is low enough that the quarantine, which keeps 10,000, keeps
+// them all.
 func (o *Options) badLines() int { return min(max(60, o.Jobs/50), 8000) }
 
-// run is a soak that goes on.
+// run is the state of a soak.
 type run struct {
 	o       Options
 	m       *machine
@@ -89,11 +92,12 @@ type run struct {
 	db      database
 	config  string
 	program *process
-	rng     *rand.Rand // of the disturbances
+	rng     *rand.Rand // random numbers of the disturbances
 	watch   watch
 	said    messages
+	clients clients
 	count   map[string]int
-	now     float64 // simulated
+	now     float64 // simulated time
 	next    float64 // when the log is rotated next
 	pace    time.Duration
 	pending []byte
@@ -101,8 +105,8 @@ type run struct {
 	begun   time.Time
 }
 
-// Run soaks a daemon and returns what was found. An error means that the soak itself could not go on, or that the
-// daemon died.
+// Run soaks a daemon and returns the result. An error means that the soak itself could not continue, or that the daemon
+// died.
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.defaults(); err != nil {
 		return nil, err
@@ -129,6 +133,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		return r, err
 	}
 	r.disturbed, r.took = s.watch, time.Since(s.begun)
+	r.clients = s.clients
 	r.tally, r.rotation, r.bytes, r.count, r.said, r.skipped = s.m.tally, s.logs.count, s.logs.bytes, s.count,
 		s.said.by, s.skipped
 	if err := s.calm(ctx, r); err != nil {
@@ -138,7 +143,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	return r, nil
 }
 
-// epoch is a Monday far enough in the past that no line of the year is one of the future.
+// epoch returns a Monday far enough in the past that no line of the year is in the future.
 func epoch() time.Time { return time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 func (s *run) prepare(ctx context.Context) error {
@@ -170,7 +175,7 @@ func (s *run) prepare(ctx context.Context) error {
 	return s.configure(s.config, s.db, "data", 5*time.Minute)
 }
 
-// configure writes a configuration. stale changes nothing that is kept; a reload takes it over.
+// configure writes a configuration. stale is a value that affects no stored data; a reload applies it.
 func (s *run) configure(path string, db database, data string, stale time.Duration) error {
 	dir := filepath.Join(s.o.Dir, data)
 	queueList := ""
@@ -211,14 +216,14 @@ func (s *run) writeAll() error {
 func (s *run) finished() bool { return s.m.tally.Jobs >= s.o.Jobs && s.m.over() }
 
 const (
-	// rotateDays is the time from rotation to rotation of a log that is not dated.
+	// rotateDays is the time in days between rotations of a log that is not dated.
 	rotateDays = 7
-	// burstLines is the mean number of lines that are written before the daemon is waited for, of logs of a year of up
-	// to 100,000 jobs; longer logs come in larger bursts.
+	// burstLines is the mean number of lines that are written before waiting for the daemon, for logs of a year of up
+	// to 100,000 jobs. Longer logs come in larger bursts.
 	burstLines = 400
 )
 
-// burst writes so many times the mean burst, in a few pieces, of which a line may be in two.
+// burst writes a multiple of the mean burst in a few pieces. A line may be split between two pieces.
 func (s *run) burst(times float64) error {
 	lines := max(burstLines, float64(s.o.Jobs)/250)
 	dt := float64(s.o.Days) * daySeconds * lines / (3 * float64(s.o.Jobs))
@@ -254,7 +259,7 @@ func (s *run) rotation() float64 {
 	return rotateDays * daySeconds
 }
 
-// mostPending is how many bytes of lines are held before they are written.
+// mostPending is the maximum number of bytes of lines that are held before they are written.
 const mostPending = 256 << 10
 
 func (s *run) append(line []byte) error {
@@ -264,7 +269,7 @@ func (s *run) append(line []byte) error {
 	return s.flush(len(s.pending) - len(line)/2)
 }
 
-// flush writes the first bytes of what is pending.
+// flush writes the first n pending bytes.
 func (s *run) flush(n int) error {
 	err := s.logs.write(s.pending[:n])
 	s.pending = append(s.pending[:0], s.pending[n:]...)

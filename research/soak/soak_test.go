@@ -27,7 +27,7 @@ func build(t *testing.T) string {
 	return program
 }
 
-// testLog writes what a soak tells to the test's log.
+// testLog writes the messages of a soak to the test's log.
 type testLog struct{ t *testing.T }
 
 func (l testLog) Write(text []byte) (int, error) {
@@ -55,8 +55,8 @@ func soak(t *testing.T, o Options) {
 }
 
 // TestSoak proves on a small log that a daemon that is killed, reloaded and stopped, whose database fails and whose log
-// is rotated in every way, ends with what one knows that read the same log undisturbed, and that every bad line is
-// counted by its reason. (make soak does it with a year, and judges memory and calibration.)
+// is rotated in every way, ends with the same knowledge as a daemon that read the same log undisturbed. Every bad line
+// is counted by its reason. (make soak does the same with a year, and judges memory and calibration.)
 func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs daemons: not with -short")
@@ -80,6 +80,17 @@ func TestSoak(t *testing.T) {
 	}
 }
 
+// TestFloodByClient proves on a small log that a client gets answers while another one floods the daemon.
+func TestFloodByClient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs daemons: not with -short")
+	}
+	soak(t, Options{
+		Program: build(t), Jobs: 300, Days: 30, Every: 96 * time.Hour, Format: "pbs", Style: "mixed", Store: "sqlite",
+		Only: []string{"flooded by a client"}, Mild: true,
+	})
+}
+
 func parsers() map[string]collector.Format {
 	return map[string]collector.Format{
 		"pbs":           pbs.Format(),
@@ -88,8 +99,8 @@ func parsers() map[string]collector.Format {
 	}
 }
 
-// TestBadLines proves that every bad line is bad for the reason that it is counted under, and tells no event; those of
-// the future are records, which only the clock refuses, and long ones are never given to a parser.
+// TestBadLines proves that every bad line is bad for the reason under which it is counted, and gives no event. Lines of
+// the future are records that only the clock refuses, and long lines never reach a parser.
 func TestBadLines(t *testing.T) {
 	for name, parser := range parsers() {
 		f, err := newFormat(name)
@@ -118,7 +129,7 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestLines proves that the log of each format tells the whole life of a job.
+// TestLines proves that the log of each format has the whole life of a job.
 func TestLines(t *testing.T) {
 	r := record{
 		ID: 7, User: "u1", Queue: "short", Procs: 4, Limit: time.Hour, Submit: epoch(), Start: epoch().Add(time.Minute),
@@ -126,7 +137,7 @@ func TestLines(t *testing.T) {
 	}
 	for name, want := range map[string][]job.Kind{
 		"pbs": {job.Submit, job.Start, job.Requeue, job.End, job.Cancel},
-		// the picture takes the kill of a waiting job for a cancel
+		// the picture treats the kill of a waiting job as a cancellation
 		"slurm-log":     {job.Submit, job.Start, job.Requeue, job.End, job.End},
 		"slurm-jobcomp": {job.Start, job.Requeue, job.End, job.Cancel},
 	} {
@@ -155,7 +166,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestWorkloadModel proves that without a trace a model stands in, and says so.
+// TestWorkloadModel proves that without a trace a model is used, and that the soak says so.
 func TestWorkloadModel(t *testing.T) {
 	_, about, err := newArrivals(filepath.Join(t.TempDir(), "missing.swf.gz"), 1000, 30, 1000, 1)
 	if err != nil || !strings.Contains(about, "Lublin") {
@@ -163,7 +174,7 @@ func TestWorkloadModel(t *testing.T) {
 	}
 }
 
-// TestGrowth proves that a leak of goroutines is found, and a level number of them is none, however it jitters.
+// TestGrowth proves that a leak of goroutines is found, and that a steady number of them is not, however it varies.
 func TestGrowth(t *testing.T) {
 	var level, leak watch
 	for i := range int64(200) {
@@ -180,7 +191,7 @@ func TestGrowth(t *testing.T) {
 	level.table(io.Discard)
 }
 
-// TestDiffEach proves that a difference is found where it is: a wrong one, one too many, and one that is missing.
+// TestDiffEach proves that a difference is found at its place: a wrong, an additional and a missing element.
 func TestDiffEach(t *testing.T) {
 	of := func(all ...string) func(func(string, error) bool) {
 		return func(yield func(string, error) bool) {
@@ -208,8 +219,8 @@ func TestDiffEach(t *testing.T) {
 	}
 }
 
-// TestLogEndsInItsPlace proves that a log that was renamed while its writer went on is there again when it has ended:
-// a daemon is not ready as long as it is missing.
+// TestLogEndsInItsPlace proves that a log that was renamed while its writer continued exists again when it has ended,
+// because a daemon is not ready while its log is missing.
 func TestLogEndsInItsPlace(t *testing.T) {
 	l, err := newLogs(t.TempDir(), "mixed", 1)
 	if err != nil {

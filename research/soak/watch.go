@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// sample is what a daemon took at a time.
+// sample is a measurement of a daemon's resources.
 type sample struct {
 	Lines                                 int64 // of the log so far
 	Day                                   float64
 	Memory, Peak, Heap, Goroutines, Files float64
 }
 
-// watch collects samples of a run.
+// watch collects the samples of a run.
 type watch struct{ samples []sample }
 
-// look takes a sample, if the daemon answers.
+// look takes a sample if the daemon answers.
 func (w *watch) look(ctx context.Context, p *process, lines int64, day float64) map[string]float64 {
 	m := p.metrics(ctx)
 	if m["process_resident_memory_bytes"] == 0 {
@@ -41,7 +41,7 @@ func (w *watch) peak() float64 {
 
 const mib = 1 << 20
 
-// table writes the greatest of each tenth of a run.
+// table writes the maximum in each tenth of a run.
 func (w *watch) table(out io.Writer) {
 	fmt.Fprintf(out, "%12s %6s %9s %9s %9s %11s %6s\n", "lines", "day", "RSS MiB", "peak MiB", "heap MiB",
 		"goroutines", "files")
@@ -58,10 +58,10 @@ func (w *watch) table(out io.Writer) {
 	}
 }
 
-// tenths is how many rows a table has.
+// tenths is the number of rows of a table.
 const tenths = 10
 
-// parts cuts samples into tenths of the lines.
+// parts divides samples into tenths of the lines.
 func parts(all []sample) (out [][]sample) {
 	if len(all) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func parts(all []sample) (out [][]sample) {
 	return out
 }
 
-// bounds are how much something may grow over a run's second half: a share of its median, but at least so much.
+// bounds limit the growth of a value over a run's second half: to a share of its median, but at least to a minimum.
 type bounds struct {
 	name        string
 	of          func(*sample) float64
@@ -96,13 +96,13 @@ func grows() []bounds {
 	}
 }
 
-// memoryGrows is judged only of runs that are long enough for the models' windows to fill.
+// memoryGrows returns the bounds for memory. They apply only to runs that are long enough to fill the models' windows.
 func memoryGrows() bounds {
 	return bounds{"resident memory, MiB", func(s *sample) float64 { return s.Memory }, .15, 24 * mib, mib}
 }
 
-// growth judges the second half of a run: Theil and Sen's slope, the median of the slopes of pairs (P. Sen, JASA 63,
-// 1968), times its length.
+// growth evaluates the second half of a run: Theil and Sen's slope, which is the median of the slopes of pairs (P. Sen,
+// JASA 63, 1968), times its length.
 func (w *watch) growth(b bounds) (text string, ok bool) {
 	half := w.samples[len(w.samples)/2:]
 	if len(half) < 4 {
@@ -128,7 +128,7 @@ func (w *watch) growth(b bounds) (text string, ok bool) {
 		allowed/b.unit), grown <= allowed
 }
 
-// mostPairs bounds the number of samples of which all pairs are looked at.
+// mostPairs is the maximum number of samples of which all pairs are used.
 const mostPairs = 400
 
 func median(x []float64) float64 {
@@ -136,7 +136,7 @@ func median(x []float64) float64 {
 	return x[len(x)/2]
 }
 
-// total adds up the series of a metric whose labels hold a text, and reports whether there are any.
+// total adds up the series of a metric whose labels contain a text, and reports whether there are any.
 func total(series map[string]float64, name, label string) (sum float64, ok bool) {
 	for key, x := range series {
 		if metric, labels, _ := strings.Cut(key, "{"); metric == name && strings.Contains(labels, label) {

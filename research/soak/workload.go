@@ -17,21 +17,21 @@ import (
 const (
 	daySeconds  = 86400.
 	weekSeconds = 7 * daySeconds
-	// serialKept is the share of the jobs of one processor that stay so when sizes are scaled up to a larger machine:
-	// clusters of ten thousand nodes have them too.
+	// serialKept is the share of one-processor jobs that keep their size when sizes are scaled up to a larger machine.
+	// Clusters of ten thousand nodes have such jobs too.
 	serialKept = .4
-	// least and most are the shares of its scaled size that a job gets: a job of a trace of a small machine stands for
-	// others than the ones of exactly so many times its size. Their mean of .8 brings the load of SDSC-SP2, .83, to two
-	// thirds, as downtimes need some room.
+	// least and most bound the share of its scaled size that a job gets, because a job of a small machine's trace
+	// represents jobs of various sizes. Their mean of .8 reduces the load of SDSC-SP2, .83, to 2/3, which leaves room
+	// for downtimes.
 	least, most = .6, 1.
 )
 
-// arrivals yields jobs in order of submission; it ends the workload with false.
+// arrivals returns jobs in order of submission, and false at the end of the workload.
 type arrivals func() (simulator.Job, bool)
 
-// newArrivals returns a workload of so many jobs over so many days on a machine of so many nodes of one processor each,
-// and says what it is made from. The jobs are drawn one by one. trace is a workload file whose users are resampled;
-// where it is not there the model of Lublin and Feitelson stands in.
+// newArrivals returns a workload of some jobs over some days on a machine of one-processor nodes, and a description of
+// its origin. It draws the jobs one by one. trace is a workload file whose users are resampled. If it does not exist,
+// the model of Lublin and Feitelson is used.
 func newArrivals(trace string, jobs, days, nodes int, seed uint64) (arrivals, string, error) {
 	if trace != "" {
 		next, about, err := resampled(trace, jobs, days, nodes, seed)
@@ -43,8 +43,8 @@ func newArrivals(trace string, jobs, days, nodes int, seed uint64) (arrivals, st
 	return next, "the model of Lublin and Feitelson (no trace to resample users from)", err
 }
 
-// resampled resamples the users of a trace, more or fewer of them, so that there are as many jobs as wanted, with sizes
-// scaled so that the load stays that of the trace.
+// resampled resamples the users of a trace. It uses more or fewer users to get the requested number of jobs, and scales
+// sizes to keep the load of the trace.
 func resampled(trace string, jobs, days, nodes int, seed uint64) (arrivals, string, error) {
 	records, procs, err := readTrace(trace)
 	if err != nil {
@@ -76,7 +76,7 @@ func resampled(trace string, jobs, days, nodes int, seed uint64) (arrivals, stri
 	}, about, nil
 }
 
-// scaled returns the size on the large machine of a job of n processors.
+// scaled returns the size on the large machine of a job with n processors.
 func scaled(rng *rand.Rand, n int, scale float64, nodes int) int {
 	if n == 1 && rng.Float64() < serialKept {
 		return 1
@@ -84,7 +84,7 @@ func scaled(rng *rand.Rand, n int, scale float64, nodes int) int {
 	return min(max(1, int(math.Round(float64(n)*scale*(least+(most-least)*rng.Float64())))), nodes)
 }
 
-// readTrace reads the jobs of a workload file, and how many processors its machine has.
+// readTrace reads the jobs of a workload file, and the number of processors of its machine.
 func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 	file, err := swf.Open(path)
 	if err != nil {
@@ -109,11 +109,11 @@ func readTrace(path string) (jobs []users.Job, procs int64, err error) {
 	}
 }
 
-// sampleJobs is how many jobs of the model are drawn to find its rate.
+// sampleJobs is the number of jobs that are drawn to measure the model's rate.
 const sampleJobs = 5000
 
-// modeled draws jobs of the model of Lublin and Feitelson: as many copies of its stream as there are to be jobs, with
-// runtimes cut so that two thirds of the machine are busy.
+// modeled draws jobs of the model of Lublin and Feitelson. It combines as many copies of the model's stream as the
+// number of jobs needs, and scales runtimes so that 2/3 of the machine are busy.
 func modeled(jobs, days, nodes int, seed uint64) (arrivals, error) {
 	set := hypergamma.ProgramAll(nodes)
 	probe, err := hypergamma.New(rand.New(rand.NewPCG(seed, 2)), set)
@@ -151,7 +151,7 @@ func modeled(jobs, days, nodes int, seed uint64) (arrivals, error) {
 	}, nil
 }
 
-// shaped gives a job whole seconds, a time limit above its runtime, and the queue that follows from both.
+// shaped gives a job whole seconds, a time limit above its runtime, and a queue that follows from both.
 func shaped(j simulator.Job, nodes int) simulator.Job {
 	j.Submit, j.Runtime = math.Floor(j.Submit), max(1, math.Round(j.Runtime))
 	if j.Limit < j.Runtime {
@@ -172,5 +172,5 @@ func shaped(j simulator.Job, nodes int) simulator.Job {
 	return j
 }
 
-// queues are the queues that shaped knows.
+// queues returns the queues that shaped uses.
 func queues() []string { return []string{"express", "short", "long", "wide"} }

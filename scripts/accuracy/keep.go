@@ -12,11 +12,11 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// runs replays traces, and keeps the results in a folder, so that an interrupted command goes on: what has a result is
-// not replayed again. A folder is for one version of the engine.
+// runs replays traces and stores the results in a folder, so that an interrupted command can continue without repeating
+// them. A folder is valid for one version of the engine only.
 type runs struct{ traces, folder string }
 
-// replay replays a trace, with the processors that its header tells or with those that are learnt.
+// replay replays a trace with the number of processors in its header (told), or with a learnt number.
 func (r runs) replay(name string, told bool) (*backtest.TraceResult, error) {
 	kept := filepath.Join(r.folder, name+".json")
 	if told {
@@ -49,7 +49,7 @@ func (r runs) replay(name string, told bool) (*backtest.TraceResult, error) {
 	return result, r.keep(kept, result)
 }
 
-// keep writes a result, whole or not at all.
+// keep writes a result. After a crash the file is complete or missing.
 func (r runs) keep(path string, result *backtest.TraceResult) error {
 	data, err := json.Marshal(result)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command accuracy replays the traces beside the repository through every predictor and writes docs/accuracy.md: what
-// is promised of the forecasts beside what was measured.
+// Command accuracy replays the traces beside the repository with every predictor and writes docs/accuracy.md, which
+// shows the targets for the forecasts beside the measured values.
 package main
 
 import (
@@ -27,8 +27,8 @@ func main() {
 	}
 }
 
-// traces are the names of the traces with recorded waits, and of those whose machine's size makes Downey's test
-// possible.
+// traces returns the names of the traces with recorded waits, and of those for which Downey's test is possible because
+// the machine's size is known.
 func traces() (waits, heads []string) {
 	const kth, ctc, sdsc, par = "KTH-SP2-1996-2.1-cln", "CTC-SP2-1996-3.1-cln", "SDSC-SP2-1998-4.2-cln",
 		"SDSC-Par-1996-3.1-cln"
@@ -43,7 +43,7 @@ func run(shared, out, keep string) error {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = os.RemoveAll(folder) }() // what stays is in a temporary folder
+		defer func() { _ = os.RemoveAll(folder) }() // all lasting results are elsewhere
 		keep = folder
 	}
 	replays := runs{filepath.Join(shared, "traces"), keep}
@@ -89,10 +89,10 @@ const preface = `# Measured accuracy
 <!-- Made by make accuracy; do not edit. -->
 
 Made by ` + "`make accuracy`" + `, which replays recorded logs as ` + "`waitcast backtest`" +
-	` does. Every forecast was made
-from what was known at its submission; the first tenth of each log is learnt from and not scored.
-[How the forecasts are made](predictions.md), and what the figures mean: *loss* is the mean pinball loss of
-ln(wait + 60 s), lower is better; *covered* is [P(W < q), P(W <= q)], which must hold the level; *x2* is the share of
+	` does. Every forecast uses only
+information from before its submission. The first tenth of each log is learnt from and not scored.
+[Predictions](predictions.md) describes how the forecasts are made. In the tables, *loss* is the mean pinball loss of
+ln(wait + 60 s); lower is better. *covered* is [P(W < q), P(W <= q)], which must contain the level. *x2* is the share of
 medians within a factor 2 of the wait, 60 s added to both.
 
 ## The whole wait
@@ -101,13 +101,13 @@ medians within a factor 2 of the wait, 60 s added to both.
 
 const headPreface = `## The head of the queue
 
-Downey's own test (1996, section 6): the log is scheduled strictly first come, first served, and every job that does not
-fit when it reaches the head of the queue is asked how long it will stay there. *r log* is the correlation of
-ln(max(1 s, wait)), his figure; the first 500 are left out.
+This is Downey's own test (1996, section 6). The log is scheduled strictly first come, first served. For every job that
+does not fit when it reaches the head of the queue, the time that it will stay there is forecast. *r log* is the
+correlation of ln(max(1 s, wait)), his figure; the first 500 are left out.
 
 `
 
-// summary writes a table of what is served, with the processors learnt and told.
+// summary writes a table of the served forecasts, with the estimated and with the true number of processors.
 func summary(page io.Writer, replays runs, names []string) error {
 	fmt.Fprint(page, summaryPreface)
 	for _, name := range names {
@@ -115,27 +115,27 @@ func summary(page io.Writer, replays runs, names []string) error {
 		if err != nil {
 			return err
 		}
-		told, err := replays.replay(name, true)
+		known, err := replays.replay(name, true)
 		if err != nil {
 			return err
 		}
 		served, qbets := learnt.Method(backtest.Waitcast), learnt.Method("qbets")
 		fmt.Fprintf(page, "| %s |", name)
-		for _, m := range []*backtest.MethodResult{qbets, served, told.Method(backtest.Waitcast)} {
+		for _, m := range []*backtest.MethodResult{qbets, served, known.Method(backtest.Waitcast)} {
 			fmt.Fprintf(page, " %.3f / %.3f |", m.LogPinball["0.5"], m.LogPinball["0.95"])
 		}
 		fmt.Fprintf(page, " %.3f | %.3f |\n", learnt.Method("simulation").LogPinball["0.5"],
-			told.Method("simulation").LogPinball["0.5"])
+			known.Method("simulation").LogPinball["0.5"])
 	}
 	fmt.Fprintln(page)
 	return nil
 }
 
 const summaryPreface = "" +
-	`Nobody told how many processors a machine has, but for the columns *told*, where it is what the log's header says.
-*served* is what waitcast forecasts, *simulation* the median of its simulation of the scheduler alone.
+	`*served* is the forecast of waitcast, *simulation* the median of its simulation of the scheduler alone. The number
+of processors was estimated, except in the columns *known size*, where it is the one of the log's header.
 
-| log | qbets .5 / .95 | served | served, told | simulation .5 | simulation, told |
+| log | qbets .5 / .95 | served | served, known size | simulation .5 | simulation, known size |
 |---|---|---|---|---|---|
 `
 
@@ -143,8 +143,9 @@ func levels() []string { return []string{"0.5", "0.75", "0.9", "0.95"} }
 
 func whole(page io.Writer, r *backtest.TraceResult) {
 	served, qbets := r.Method(backtest.Waitcast), r.Method("qbets")
-	fmt.Fprintf(page, "### %s\n\n%d jobs, %d scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% lower "+
-		"at .95. Medians within a factor 2: %.3f; the best constant in hindsight: %.3f.\n\n",
+	fmt.Fprintf(page, "### %s\n\nOf %d jobs, %d are scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% "+
+		"lower at .95.\nA share of %.3f of the medians is within a factor 2 of the wait; that of the best constant "+
+		"in hindsight is %.3f.\n\n",
 		r.Trace, r.Jobs, served.N, 100*(1-served.LogPinball["0.5"]/qbets.LogPinball["0.5"]),
 		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]), served.Within2, r.Constant.Within2)
 	fmt.Fprintln(page,
@@ -161,8 +162,9 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		fmt.Fprintf(page, " %.3f |\n", m.Within2)
 	}
 	c := served.Calibration
-	fmt.Fprintf(page, "\nCoverage of waitcast, q rounded to the log's %.0f s: the interval must come within .02 of "+
-		"the level. Of %d pairs of level and month %.1f %% hold.\n\n", r.Resolution, c.Months, 100*c.MonthsHeld)
+	fmt.Fprintf(page, "\nThis is the coverage of waitcast, with quantiles rounded to the log's %.0f s. Each interval "+
+		"must come within .02 of the\nlevel. Of %d pairs of level and month %.1f %% hold.\n\n",
+		r.Resolution, c.Months, 100*c.MonthsHeld)
 	fmt.Fprintln(page, "| jobs | .5 | .75 | .9 | .95 |\n|---|---|---|---|---|")
 	for _, row := range []struct {
 		name string
@@ -178,13 +180,18 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 		}
 		fmt.Fprintln(page)
 	}
-	fmt.Fprintf(page, "\nBy the true wait (n, loss .5, x2): up to a minute %d, %.3f, %.3f; up to an hour %d, %.3f, "+
-		"%.3f; longer %d, %.3f, %.3f. Mean distance from the median to the .95 quantile: %.0f s. Median error of the "+
-		"median: %.0f s.\n\n",
-		served.Strata.UpToMinute.N, served.Strata.UpToMinute.LogPinball["0.5"], served.Strata.UpToMinute.Within2,
-		served.Strata.UpToHour.N, served.Strata.UpToHour.LogPinball["0.5"], served.Strata.UpToHour.Within2,
-		served.Strata.Longer.N, served.Strata.Longer.LogPinball["0.5"], served.Strata.Longer.Within2, *served.Interval,
-		*served.MedianAbsError)
+	fmt.Fprintln(page, "\n| true wait | n | loss .5 | x2 |\n|---|---|---|---|")
+	for _, row := range []struct {
+		name string
+		of   backtest.Figures
+	}{
+		{"up to a minute", served.Strata.UpToMinute}, {"up to an hour", served.Strata.UpToHour},
+		{"longer", served.Strata.Longer},
+	} {
+		fmt.Fprintf(page, "| %s | %d | %.3f | %.3f |\n", row.name, row.of.N, row.of.LogPinball["0.5"], row.of.Within2)
+	}
+	fmt.Fprintf(page, "\nThe mean distance from the median to the .95 quantile is %.0f s. The median error of the "+
+		"median is %.0f s.\n\n", *served.Interval, *served.MedianAbsError)
 }
 
 func headTable(page io.Writer, name string, r *headtest.Result) {

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/internal/benchtext"
 )
 
-// counts reports whether a unit is one of work rather than of time: less of it is better on any machine.
+// counts reports whether a unit measures work rather than time. On any machine, less of it is better.
 func counts(unit string) bool {
 	for _, time := range [...]string{"ns/", "us/", "ms/", "s/"} {
 		if strings.HasPrefix(unit, time) {
@@ -20,8 +20,8 @@ func counts(unit string) bool {
 	return !strings.HasSuffix(unit, "/s")
 }
 
-// slack is what may come on top of a measure whatever its size: a pool that is filled anew after a collection of
-// garbage, a map that grows.
+// slack is the allowed increase of a measure, whatever its size: a pool may be filled again after a garbage collection,
+// and a map may grow.
 func slack(unit string) float64 {
 	switch unit {
 	case "allocs/op":
@@ -35,7 +35,7 @@ func slack(unit string) float64 {
 // finding is one measure that changed.
 type finding struct {
 	benchmark, unit string
-	before, now     float64 // NaN where there is none
+	before, now     float64 // NaN if there is none
 	worse           bool
 }
 
@@ -56,8 +56,8 @@ func (f *finding) String() string {
 
 func figure(v float64) string { return fmt.Sprintf("%.12g", v) }
 
-// compare returns what is worse or better by more than the tolerance, and what is only on one side, which is worse too:
-// the baseline is not what it seems. It goes by benchmark and unit in their order.
+// compare returns the measures that are worse or better by more than the tolerance. It also returns those on only one
+// side; they count as worse, because the baseline is out of date. The result is sorted by benchmark and unit.
 func compare(before, now map[string]map[string]float64, tolerance float64) []finding {
 	var out []finding
 	all := map[string]map[string]float64{}
@@ -95,7 +95,7 @@ func compare(before, now map[string]map[string]float64, tolerance float64) []fin
 	return out
 }
 
-// errWorse is returned where a measure is worse.
+// errWorse is returned if a measure is worse.
 //
 //nolint:gochecknoglobals // an error to compare with
 var errWorse = errors.New("over the baseline; where that is meant, " +

@@ -1,6 +1,6 @@
-// Command bench-guard runs a few benchmarks with a fixed number of turns and compares what does not hang on the
-// machine's speed (allocations, bytes, counts of work) with a baseline that is kept in the repository. It fails where
-// something takes over a fifth more. Nothing in them is left to chance but the scheduling of goroutines.
+// Command bench-guard runs a few benchmarks with a fixed number of iterations. It compares the measures that do not
+// depend on the machine's speed (allocations, bytes, counts of work) with a baseline in the repository. It fails if a
+// measure is more than 1/5 higher. Except for the scheduling of goroutines, nothing in the benchmarks is random.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/waitcast/waitcast/internal/benchtext"
 )
 
-// watched are the benchmarks, which need no data beside the repository.
+// watched are the benchmarks. They need no data from outside the repository.
 var watched = [...]struct{ pkg, bench, turns string }{
 	{"./predictor/headqueue", "^BenchmarkTail1000x10000$|^BenchmarkSixQuantiles1000$", "2x"},
 	{"./predictor/headqueue", "^BenchmarkQueue$/^(20|1000)_running", "2x"},
@@ -74,7 +74,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%w (make it with make bench-guard RENEW=-renew)", err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // nothing was written
 	before, _, err := benchtext.Read(file)
 	if err != nil {
 		return fmt.Errorf("%s: %w", *baseline, err)
@@ -82,8 +82,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return tell(out, compare(benchtext.Medians(before), benchtext.Medians(now), *tolerance))
 }
 
-// measure builds each package's tests once, runs all benchmarks, two at a time, and returns what they print, in the
-// order of the list, without what is a matter of time or place.
+// measure builds each package's tests once, and runs all benchmarks, two at a time. It returns their output in the
+// order of the list, without parts that depend on time or place.
 func measure(ctx context.Context) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "bench-guard-")
 	if err != nil {
@@ -109,7 +109,7 @@ func measure(ctx context.Context) ([]byte, error) {
 				failed[i] = err
 				return
 			}
-			// The processors are fixed: work that is split among them takes memory for each.
+			// The number of processors is fixed, because work that is split among them takes memory for each.
 			cmd := exec.CommandContext(ctx, binary, "-test.run", "^$", "-test.bench", w.bench, "-test.benchtime",
 				w.turns, "-test.benchmem", "-test.cpu", "2")
 			cmd.Dir, cmd.Stderr = w.pkg, os.Stderr
@@ -122,7 +122,7 @@ func measure(ctx context.Context) ([]byte, error) {
 	return lasting(bytes.Join(printed, nil)), errors.Join(failed...)
 }
 
-// build makes the tests of a package.
+// build builds the test program of a package.
 func build(ctx context.Context, dir, pkg string) (string, error) {
 	binary := filepath.Join(dir, strings.ReplaceAll(strings.TrimPrefix(pkg, "./"), "/", "-"))
 	out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", binary, pkg).CombinedOutput()
@@ -132,7 +132,7 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	return binary, nil
 }
 
-// lasting returns the lines of benchmarks, and of the packages before them, with the units that are counts.
+// lasting returns the lines of benchmarks, and of the packages before them, with only those units that are counts.
 func lasting(text []byte) []byte {
 	var out bytes.Buffer
 	for line := range strings.Lines(string(text)) {

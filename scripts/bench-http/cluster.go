@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/collector/pbs"
 )
 
-// cluster plays a large OpenPBS: jobs of log-uniform runtimes and sizes of powers of two in four queues.
+// cluster simulates a large OpenPBS. Its jobs have log-uniform runtimes and sizes of powers of two, in four queues.
 type cluster struct {
 	dir             string
 	o               *options
@@ -30,7 +30,8 @@ func newCluster(dir string, o *options) *cluster {
 	return &cluster{dir: dir, o: o, rnd: rand.New(rand.NewPCG(1, 2)), runtimes: map[string]time.Duration{}}
 }
 
-// job returns the next job, submitted at an instant. Its runtime is told apart: nobody knows it.
+// job returns the next job, submitted at an instant. Its runtime is stored separately, because the log must not contain
+// it yet.
 func (c *cluster) job(submit time.Time) pbs.Record {
 	c.next++
 	runtime := time.Duration(math.Exp(math.Log(30)+c.rnd.Float64()*math.Log(4000)) *
@@ -48,7 +49,7 @@ func (c *cluster) job(submit time.Time) pbs.Record {
 	return rec
 }
 
-// begin writes the history, the jobs that run and those that wait.
+// begin writes the history, the running jobs and the waiting jobs.
 func (c *cluster) begin() error {
 	type line struct {
 		at   time.Time
@@ -94,7 +95,7 @@ func (c *cluster) begin() error {
 	return w.Flush()
 }
 
-// live lets jobs end, start and arrive until the context is done.
+// live lets jobs end, start and arrive until the context ends.
 func (c *cluster) live(ctx context.Context, rate float64) {
 	tick := time.NewTicker(time.Duration(float64(time.Second) / rate))
 	defer tick.Stop()

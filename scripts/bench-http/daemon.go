@@ -26,14 +26,15 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// server is a waitcastd that runs.
+// server is a running waitcastd.
 type server struct {
 	cmd    *exec.Cmd
 	log    string
 	url    string
 	token  string
 	client http.Client
-	ended  chan struct{} // closed when it has
+	idle99 float64       // the 99th percentile in ms, while nothing happened in the cluster
+	ended  chan struct{} // closed when it has ended
 }
 
 func startDaemon(ctx context.Context, dir string, secure bool, o *options) (*server, error) {
@@ -71,7 +72,7 @@ clusters:
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = log.Close() }() // the daemon has its own
+	defer func() { _ = log.Close() }() // the daemon has its own descriptor
 	d.cmd = exec.CommandContext(ctx, o.daemon, "--config", path)
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	d.cmd.Cancel = func() error { return d.cmd.Process.Signal(os.Interrupt) }
@@ -81,12 +82,12 @@ clusters:
 	d.ended = make(chan struct{})
 	go func() {
 		defer close(d.ended)
-		_ = d.cmd.Wait() // why it ended is in its log
+		_ = d.cmd.Wait() // its log has the reason of the end
 	}()
 	return d, nil
 }
 
-// certify writes a certificate for loopback that vouches for itself, its key, and the file that names them.
+// certify writes a self-signed certificate for loopback, its key, and the web-config file that names them.
 func certify(dir string) (*x509.CertPool, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -122,7 +123,7 @@ func (d *server) stop() {
 	<-d.ended
 }
 
-// ready waits until the daemon has read the history and the queue. It tells its address in its log.
+// ready waits until the daemon has read the history and the queue. The daemon writes its address to its log.
 func (d *server) ready(ctx context.Context, o *options) error {
 	address := regexp.MustCompile(`https?://127\.0\.0\.1:[0-9]+`)
 	for {
@@ -132,7 +133,7 @@ func (d *server) ready(ctx context.Context, o *options) error {
 		if d.url != "" {
 			running, queued, err := d.state(ctx)
 			if err == nil && running >= o.running*9/10 && queued >= o.queued*9/10 {
-				if _, err = d.get(ctx, "/readyz"); err == nil { // it has read its log to the end
+				if _, err = d.get(ctx, "/readyz"); err == nil { // the log has been read to its end
 					return nil
 				}
 			}
@@ -165,7 +166,7 @@ func (d *server) get(ctx context.Context, path string) ([]byte, error) {
 	return body, err
 }
 
-// state returns the jobs of all queues.
+// state returns the numbers of running and waiting jobs over all queues.
 func (d *server) state(ctx context.Context) (running, queued int, err error) {
 	text, err := d.get(ctx, "/v1/queues")
 	if err != nil {
@@ -187,7 +188,7 @@ func (d *server) state(ctx context.Context) (running, queued int, err error) {
 	return running, queued, nil
 }
 
-// work is how often something was done in the background since the start of the daemon.
+// work counts background work since the start of the daemon.
 type work struct{ simulations, loads, trainings float64 }
 
 func (d *server) work(ctx context.Context) (work, error) {
@@ -210,7 +211,7 @@ func (d *server) work(ctx context.Context) (work, error) {
 		sum("waitcast_engine_trainings_total")}, nil
 }
 
-// usage returns the seconds of CPU that the daemon has used and its resident memory (proc_pid_stat(5); ticks are
+// usage returns the CPU time that the daemon has used in seconds, and its resident memory (proc_pid_stat(5); ticks are
 // hundredths of a second).
 func (d *server) usage() (seconds float64, memory int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
@@ -219,7 +220,7 @@ func (d *server) usage() (seconds float64, memory int64) {
 	}
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	var user, system, pages int64
-	_, _ = fmt.Sscan(fields[11], &user) // digits by the manual
+	_, _ = fmt.Sscan(fields[11], &user) // proc_pid_stat(5) guarantees digits
 	_, _ = fmt.Sscan(fields[12], &system)
 	_, _ = fmt.Sscan(fields[21], &pages)
 	return float64(user+system) / 100, pages * int64(os.Getpagesize())

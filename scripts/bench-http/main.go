@@ -1,9 +1,9 @@
-// Command bench-http measures the daemon's HTTP interface on a large busy cluster: it plays OpenPBS's part (an
-// accounting log of tens of thousands of jobs that grows on), starts waitcastd beside it, and lets wrk ask for
-// forecasts, over plain HTTP and over TLS. It needs wrk, and waitcastd from `make build`.
+// Command bench-http measures the daemon's HTTP interface on a large busy cluster. It simulates OpenPBS (an accounting
+// log of tens of thousands of jobs that keeps growing), starts waitcastd, and lets wrk request forecasts over plain
+// HTTP and over TLS. It needs wrk, and waitcastd from `make build`.
 //
-// Who may ask is looked at as always; loopback alone is not rate-limited. All connections are kept alive. What it
-// prints is in the format of `go test -bench`.
+// Access rules are checked as always; only rate limits do not apply to loopback. All connections are kept alive. The
+// output has the format of `go test -bench`.
 package main
 
 import (
@@ -22,7 +22,8 @@ import (
 )
 
 type options struct {
-	daemon                   string
+	daemon, before           string
+	shares                   bool
 	running, queued, history int
 	rate                     float64
 	seconds, connections     int
@@ -32,6 +33,8 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.daemon, "daemon", "bin/waitcastd", "the daemon's binary")
+	flag.BoolVar(&o.shares, "shares", false, "measure a small client beside one that floods, instead of wrk")
+	flag.StringVar(&o.before, "before", "", "with -shares: another binary of the daemon to measure first")
 	flag.IntVar(&o.running, "running", 10000, "jobs that run")
 	flag.IntVar(&o.queued, "queued", 20000, "jobs that wait")
 	flag.IntVar(&o.history, "history", 5000, "jobs that ended before, to learn from")
@@ -50,7 +53,7 @@ func main() {
 }
 
 func run(ctx context.Context, o *options) error {
-	if _, err := exec.LookPath("wrk"); err != nil {
+	if _, err := exec.LookPath("wrk"); err != nil && !o.shares {
 		return fmt.Errorf("%w (make test-deps installs it)", err)
 	}
 	dir, err := os.MkdirTemp("", "bench-http-")
@@ -66,59 +69,108 @@ func run(ctx context.Context, o *options) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
+	if o.shares {
+		return shares(ctx, dir, c, o)
+	}
 	if err := against(ctx, dir, c, false, o); err != nil || o.plainOnly {
 		return err
 	}
-	return against(ctx, dir, c, true, o) // it goes on from what the first has left in the database
+	return against(ctx, dir, c, true, o) // it continues with the database of the first
 }
 
-// load is what wrk asks.
-type load struct{ name, script string }
-
-// against measures a daemon, which reads the cluster's log from its beginning or from where the one before it ended.
-func against(ctx context.Context, dir string, c *cluster, secure bool, o *options) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	d, err := startDaemon(ctx, dir, secure, o)
-	if err != nil {
-		return err
-	}
-	defer d.stop() // it saves what it knows
-	begun := time.Now()
-	if err := d.ready(ctx, o); err != nil {
-		return err
-	}
-	name := map[bool]string{false: "plain", true: "tls"}[secure]
-	cpu, _ := d.usage()
-	did, err := d.work(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("BenchmarkHTTP/%s/ready 1 %.1f s %.1f CPU-s %.0f simulations %.0f trainings\n", name,
-		time.Since(begun).Seconds(), cpu, did.simulations, did.trainings)
-	var moving sync.WaitGroup
-	moving.Go(func() { c.live(ctx, o.rate) })
-	defer moving.Wait()
-	defer cancel() // before that
-	loads := []load{{"varied", varied}, {"paced", varied + pause}}
-	if !secure {
-		loads = append(loads, load{"one_request", single},
-			load{"token", varied + fmt.Sprintf("\nwrk.headers[\"Authorization\"] = \"Bearer %s\"", d.token)})
-	}
-	for _, l := range loads {
-		if err := d.measure(ctx, dir, name+"/"+l.name, l.script, o); err != nil {
+// shares measures a small client beside one that floods. If there is another binary, that is measured first.
+func shares(ctx context.Context, dir string, c *cluster, o *options) error {
+	for _, of := range []struct{ name, binary string }{{"before", o.before}, {"now", o.daemon}} {
+		if of.binary == "" {
+			continue
+		}
+		folder := filepath.Join(dir, of.name)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return err
+		}
+		if err := os.Link(filepath.Join(dir, "accounting"), filepath.Join(folder, "accounting")); err != nil {
+			return err
+		}
+		binary := *o
+		binary.daemon = of.binary
+		if err := withDaemon(ctx, folder, c, false, &binary, func(ctx context.Context, d *server) error {
+			return d.measureShares(ctx, of.name, o)
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// single asks for the same all the time.
+// load is a kind of request that wrk sends.
+type load struct{ name, script string }
+
+// against lets wrk send requests to a daemon.
+func against(ctx context.Context, dir string, c *cluster, secure bool, o *options) error {
+	return withDaemon(ctx, dir, c, secure, o, func(ctx context.Context, d *server) error {
+		name := transport(secure)
+		loads := []load{{"varied", varied}, {"paced", varied + pause}}
+		if !secure {
+			loads = append(loads, load{"one_request", single},
+				load{"token", varied + fmt.Sprintf("\nwrk.headers[\"Authorization\"] = \"Bearer %s\"", d.token)})
+		}
+		for _, l := range loads {
+			if err := d.measure(ctx, dir, name+"/"+l.name, l.script, o); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// transport returns the name of the protocol of a daemon's connections.
+func transport(secure bool) string {
+	if secure {
+		return "tls"
+	}
+	return "plain"
+}
+
+// withDaemon starts a daemon, which reads the cluster's log from its beginning or from where the previous daemon ended.
+// Once the log is read, it measures the daemon while jobs end, start and arrive.
+func withDaemon(ctx context.Context, dir string, c *cluster, secure bool, o *options,
+	measure func(context.Context, *server) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	d, err := startDaemon(ctx, dir, secure, o)
+	if err != nil {
+		return err
+	}
+	defer d.stop() // saves its state
+	begun := time.Now()
+	if err := d.ready(ctx, o); err != nil {
+		return err
+	}
+	cpu, _ := d.usage()
+	did, err := d.work(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("BenchmarkHTTP/%s/ready 1 %.1f s %.1f CPU-s %.0f simulations %.0f trainings\n", transport(secure),
+		time.Since(begun).Seconds(), cpu, did.simulations, did.trainings)
+	if !o.shares { // nothing happens in the cluster yet, so the daemon only answers
+		if err := d.measure(ctx, dir, transport(secure)+"/paced_idle", varied+pause, o); err != nil {
+			return err
+		}
+	}
+	var moving sync.WaitGroup
+	moving.Go(func() { c.live(ctx, o.rate) })
+	defer moving.Wait()
+	defer cancel() // runs before the deferred calls above
+	return measure(ctx, d)
+}
+
+// single repeats one request.
 const single = `request = function()
   return wrk.format("GET", "/v1/wait?queue=batch&procs=64&time_limit=4h&user=u7")
 end`
 
-// varied asks for some 80,000 different requests.
+// varied sends about 80,000 different requests.
 const varied = `
 local queues = {"batch", "short", "long", "wide"}
 local limits = {"10m", "30m", "1h", "2h", "4h", "8h", "12h", "1-0", "2-0", "4-0"}
@@ -128,11 +180,11 @@ request = function()
     queues[math.random(#queues)], procs, limits[math.random(#limits)], math.random(0, 199)))
 end`
 
-// pause has 16 connections wait 2 ms before each request: 5,000 a second or some more.
+// pause makes 16 connections wait 2 ms before each request, which gives 5,000 requests a second or a little more.
 const pause = `
 delay = function() return 2 end`
 
-// report prints what is read below.
+// report prints lines that measure parses.
 const report = `
 done = function(summary, latency, requests)
   io.write(string.format("wrk %d %d %d %f %f %f %f %f\n", summary.requests, summary.duration,
@@ -140,7 +192,7 @@ done = function(summary, latency, requests)
     latency:percentile(50), latency:percentile(90), latency:percentile(99), latency:percentile(99.9), latency.max))
 end`
 
-// measure lets wrk ask, and tells what the daemon took of the processors and what it did beside answering.
+// measure lets wrk send requests. It reports the processor time of the daemon and its background work meanwhile.
 func (d *server) measure(ctx context.Context, dir, name, script string, o *options) error {
 	path := filepath.Join(dir, "wrk.lua")
 	if err := os.WriteFile(path, []byte(script+report), 0o600); err != nil {
@@ -174,13 +226,18 @@ func (d *server) measure(ctx context.Context, dir, name, script string, o *optio
 		float64(n)/float64(span)*1e6, p50/1e3, p90/1e3, p99/1e3, p999/1e3, most/1e3, failed,
 		(after-before)/float64(n)*1e6, (after-before)/float64(o.seconds), memory>>20,
 		now.simulations-did.simulations, now.loads-did.loads, now.trainings-did.trainings)
+	if strings.HasSuffix(name, "/paced_idle") {
+		d.idle99 = p99
+	} else if strings.HasSuffix(name, "/paced") {
+		fmt.Printf("BenchmarkHTTP/%s/p99-over-idle 1 %.2f times\n", name, p99/d.idle99)
+	}
 	if failed > 0 {
 		return fmt.Errorf("%s: %d of %d requests failed", name, failed, n)
 	}
 	return nil
 }
 
-// newToken makes a token of a user's and writes the file that knows it.
+// newToken creates a token for a user and writes the tokens file of the daemon.
 func newToken(path string) (string, error) {
 	secret := token.New()
 	return secret,

@@ -22,7 +22,7 @@ func example() []budget {
 }
 
 // TestTable proves that the best of a benchmark's runs and the worst of several benchmarks count, on the right side of
-// the limit, and that what is missing is named.
+// the limit, and that missing ones are named.
 func TestTable(t *testing.T) {
 	kept := map[string]string{"go test -bench X ./a": "machine: 2 cores\nload: 0.10\npkg: m/a\nBenchmarkTime/a-2 1 " +
 		"2000000 ns/op\nBenchmarkTime/b-2 1 11000000 ns/op\nBenchmarkTime/b-2 1 19000000 ns/op\nBenchmarkRate 1 " +
@@ -45,7 +45,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestKept proves that a run of some budgets keeps what others measured before.
+// TestKept proves that a run of some budgets keeps the earlier measurements of the others.
 func TestKept(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept")
 	want := map[string]string{"a b": "BenchmarkA 1 2 ns/op\n", "c": "skipped: x\n"}
@@ -61,7 +61,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestRead proves that figures are found in what the scripts print: these lines are theirs.
+// TestRead proves that figures are found in the output of the scripts, from which these lines are taken.
 func TestRead(t *testing.T) {
 	const imported = `round 1: 854280 lines; mawk 0.41 s, waitcastd 0.30 s (2.83 M lines/s), ratio 0.73
 one-shot, PBS: 2562840 lines, 3.09 s (0.83 M lines/s), 5.1 s of CPU, 178 MiB
@@ -78,8 +78,8 @@ one-shot, PBS: 2562840 lines, 3.09 s (0.83 M lines/s), 5.1 s of CPU, 178 MiB
 	}
 }
 
-// TestBudgets proves that every budget can be asked for and that the table of the page has a row for each, without
-// pipes that would break it.
+// TestBudgets proves that every budget can be requested by name and has a row in the table of the page, without pipes
+// that would break the table.
 func TestBudgets(t *testing.T) {
 	list := budgets()
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "performance.md"))

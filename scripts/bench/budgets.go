@@ -10,31 +10,31 @@ import (
 	"github.com/waitcast/waitcast/internal/benchtext"
 )
 
-// budget is one promise.
+// budget is one promised speed or size.
 type budget struct {
 	name, what string
 	by         command
-	// benchmark is matched with package and name; of several the worst counts. unit is what is read of them, times is
-	// what it is multiplied with.
+	// benchmark is matched with package and name; of several matches the worst counts. unit is the unit of the
+	// benchmark to use, times the factor to multiply it with.
 	benchmark string
 	unit      string
 	times     float64
 	limit     float64
-	least     bool // the limit is the least, not the most
+	least     bool // the limit is a minimum instead of a maximum
 	in        string
 }
 
-// command is how something is measured: words with COUNT in the place of how often.
+// command is a command that measures. Its words contain COUNT in place of the number of repetitions.
 type command struct {
 	words  string
 	tools  []string
 	traces bool
-	read   func(string) string // makes lines of benchmarks of what it prints; nil where it prints such
+	read   func(string) string // converts its output to benchmark lines; nil if the output has these
 }
 
 const counting = " -count COUNT"
 
-// text is the command with so many counts; 0: as people are told.
+// text returns the command with a number of repetitions. 0 gives the form for readers.
 func (c command) text(count int) string {
 	if count == 0 {
 		return strings.ReplaceAll(strings.ReplaceAll(c.words, counting+"0", ""), counting, "")
@@ -46,8 +46,8 @@ func benchmark(pkg, name string) command {
 	return command{words: "go test -run ^$ -bench " + name + counting + " ./" + pkg}
 }
 
-// brief is a benchmark of few turns each time, and often: of work that is short the best is then one that nothing came
-// between.
+// brief returns a benchmark with few iterations and many repetitions. For short work, the best repetition is one that
+// nothing interrupted.
 func brief(turns int, pkg, name string) command {
 	return command{words: fmt.Sprintf("go test -run ^$ -bench %s -benchtime %dx%s ./%s", name, turns,
 		counting+"0", pkg)}
@@ -63,12 +63,13 @@ const (
 	whole = 1e-9
 )
 
-// budgets are those of the design, section 10, and those that were set for parts of the work. The figures of peers that
-// limits rest on were measured once on a machine of the same kind: mtail read .24 M lines/s of such a file, pyss
-// simulated 5,200 jobs/s of KTH-SP2.
+// budgets returns the budgets of the design, section 10, and those of later work. Some limits are based on other
+// programs, measured once on a machine of the same kind: mtail read .24 M lines/s of such a file, pyss simulated 5,200
+// jobs/s of KTH-SP2.
 func budgets() []budget {
 	imports := command{words: "./scripts/bench-import", tools: []string{"mawk", "zcat"}, traces: true, read: readImport}
 	past := command{words: "./scripts/bench-history", tools: []string{"mawk", "zcat"}, traces: true, read: readHistory}
+	reading := command{words: "go run ./scripts/bench-reading", tools: []string{"mawk"}, traces: true}
 	answers := command{words: "go run ./scripts/bench-http", tools: []string{"wrk"}}
 	latency := command{words: "go test -run ^$ -bench ^BenchmarkLatency$ -benchtime 1x" + counting + " ./daemon"}
 	delay := command{
@@ -78,25 +79,27 @@ func budgets() []budget {
 	tail, six := brief(3, "predictor/headqueue", "^BenchmarkTail1000x10000$"),
 		brief(3, "predictor/headqueue", "^BenchmarkSixQuantiles1000$")
 	trees := benchmark("predictor/boost", "^BenchmarkTrain$")
-	// once: some minutes
+	// only once, because it takes some minutes
 	queues := command{words: "go test -run ^$ -bench ^BenchmarkManyQueues$ -benchtime 1x -timeout 60m ./daemon"}
 	return []budget{
 		{"import", "cold import of a workload file to fitted models: ten times mtail's lines", imports, "Import/swf",
 			"Mlines/s", 1, 2.4, true, "M lines/s"},
 		{"import", "the same of PBS accounting", imports, "Import/pbs", "Mlines/s", 1, 2.4, true, "M lines/s"},
-		{"latency", "log line to new forecast, the 99th of a hundred", latency, "Latency", "p99-ms", 1, 100,
+		{"reading", "CPU time of reading a log (following and parsing), as a part of an import of it with learning, " +
+			"the worst of seven formats", reading, "Reading/", "percent-of-import", 1, 5, false, "%"},
+		{"latency", "log line to new forecast, 99th percentile", latency, "Latency", "p99-ms", 1, 100,
 			false, "ms"},
 		{"delay", "longest delay of a submission by Slurm's plugin, whatever the daemon does", delay, "RealSlurmDelay/",
 			"delay-ms", 1, 200, false, "ms"},
-		{"http", "`GET /v1/wait`, 10,000 running and 20,000 queued jobs, as many as it can", answers,
+		{"http", "`GET /v1/wait`, 10,000 running and 20,000 queued jobs, highest rate", answers,
 			"HTTP/plain/varied", "req/s", 1, 5000, true, "/s"},
-		{"http", "its 99th of a hundred, 16 connections that never rest", answers, "HTTP/plain/varied", "p99-ms", 1, 5,
-			false, "ms"},
-		{"http", "its 99th of a hundred at a steady rate near 5,000/s or what is reached", answers, "HTTP/plain/paced",
+		{"http", "99th percentile of its time, 16 connections without a pause", answers,
+			"HTTP/plain/varied", "p99-ms", 1, 5, false, "ms"},
+		{"http", "the same at a steady rate near 5,000/s, or the highest rate reached", answers, "HTTP/plain/paced",
 			"p99-ms", 1, 5, false, "ms"},
-		{"http", "as many as it can, TLS", answers, "HTTP/tls/varied", "req/s", 1, 5000, true, "/s"},
-		{"http", "its 99th of a hundred, TLS", answers, "HTTP/tls/varied", "p99-ms", 1, 5, false, "ms"},
-		{"http", "its 99th of a hundred at the steady rate, TLS", answers, "HTTP/tls/paced", "p99-ms", 1, 5,
+		{"http", "`GET /v1/wait` over TLS, highest rate", answers, "HTTP/tls/varied", "req/s", 1, 5000, true, "/s"},
+		{"http", "99th percentile of its time over TLS", answers, "HTTP/tls/varied", "p99-ms", 1, 5, false, "ms"},
+		{"http", "99th percentile over TLS at the steady rate", answers, "HTTP/tls/paced", "p99-ms", 1, 5,
 			false, "ms"},
 		{"refresh", "full refresh of that cluster's forecasts, 100 EASY replicas, limits in round numbers",
 			benchmark("predictor/forward", "^BenchmarkSurface$"), "Surface/RoundLimits", "ns/op", whole, 5, false, "s"},
@@ -111,8 +114,8 @@ func budgets() []budget {
 		{"easy", "EASY simulation of KTH-SP2, parse included: 100 times pyss",
 			onTraces(brief(1, "simulator", "^BenchmarkTrace$/^EASY$/KTH")), "Trace/EASY/KTH", "jobs/s", 1e-6, .5,
 			true, "M jobs/s"},
-		{"history", "a daemon learns SDSC-SP2, CTC-SP2 and LANL-CM5 from their files, fast, the slowest of the three",
-			past, "History/(SDSC|CTC|LANL)", "jobs/s", 1, 2500, true, "jobs/s"},
+		{"history", "a daemon learns SDSC-SP2, CTC-SP2 and LANL-CM5, each from its file with `fast`, the slowest of " +
+			"these", past, "History/(SDSC|CTC|LANL)", "jobs/s", 1, 2500, true, "jobs/s"},
 		{"history", "the same of a million jobs", past, "History/million", "s", 1, 600, false, "s"},
 		{"history", "memory while it learns them", past, "History/million", "MiB", 1, 512, false, "MiB"},
 		{"training", "a whole training, by the clock: both sets of trees at six levels on 60,000 rows of 150 " +
@@ -141,7 +144,7 @@ func budgets() []budget {
 	}
 }
 
-// commands returns those of the budgets whose names match, each once.
+// commands returns the commands of the budgets whose names match, without duplicates.
 func commands(list []budget, names *regexp.Regexp) []command {
 	var out []command
 	seen := map[string]bool{}
@@ -154,8 +157,8 @@ func commands(list []budget, names *regexp.Regexp) []command {
 	return out
 }
 
-// figure returns the worst of the matching benchmarks, each with its best run: what other work on the machine takes
-// away is no matter of the program's.
+// figure returns the worst of the matching benchmarks. Of each it takes the best run, because slower runs are due to
+// other work on the machine.
 func (b *budget) figure(results []benchtext.Result) (float64, bool) {
 	match, err := regexp.Compile(`(^|\.)` + b.benchmark)
 	best := map[string]float64{}
@@ -181,7 +184,7 @@ func (b *budget) figure(results []benchtext.Result) (float64, bool) {
 
 func (b *budget) write(v float64) string { return fmt.Sprintf("%.3g %s", round(v), b.in) }
 
-// round keeps numbers above a thousand from being written with an exponent.
+// round prevents numbers above a thousand from being printed with an exponent.
 func round(v float64) any {
 	if v >= 1000 {
 		return plain(v)
@@ -189,7 +192,7 @@ func round(v float64) any {
 	return v
 }
 
-// plain is a whole number that is written in digits.
+// plain is a whole number that is printed as digits.
 type plain float64
 
 // Format implements fmt.Formatter.
@@ -202,11 +205,11 @@ func (b *budget) promise() string {
 	return "at most " + b.write(b.limit)
 }
 
-// share reports how much of the limit is reached or used.
+// share formats which share of the limit is reached or used.
 func (b *budget) share(v float64) string { return fmt.Sprintf("%.2f", v/b.limit) }
 
-// verdict reports whether the limit was held. A time that was measured while other work took the machine, and is over
-// the limit, may or may not be a miss.
+// verdict says whether the limit was met. If other work loaded the machine during a measurement of time above the
+// limit, the verdict is undecided.
 func (b *budget) verdict(v float64, loaded bool) string {
 	switch missed := b.least == (v < b.limit) && v != b.limit; {
 	case missed && loaded && b.unit != "MiB":
@@ -217,15 +220,15 @@ func (b *budget) verdict(v float64, loaded bool) string {
 	return "held"
 }
 
-// loaded reports whether a load is more than a machine has cores: both as they are told.
+// loaded reports whether a load exceeds the number of a machine's cores. Both are texts.
 func loaded(load, machine string) bool {
 	var cores int
-	_, _ = fmt.Sscanf(machine, "%d cores", &cores) // 0 where nobody knows
+	_, _ = fmt.Sscanf(machine, "%d cores", &cores) // 0 if the text has no number
 	l, err := strconv.ParseFloat(load, 64)
 	return err == nil && cores > 0 && l > float64(cores)
 }
 
-// readImport takes the figures out of what scripts/bench-import prints.
+// readImport extracts the figures from the output of scripts/bench-import.
 func readImport(text string) string {
 	var out strings.Builder
 	for _, r := range [...]struct {
@@ -243,7 +246,7 @@ func readImport(text string) string {
 	return out.String()
 }
 
-// readHistory takes the figures out of what scripts/bench-history prints.
+// readHistory extracts the figures from the output of scripts/bench-history.
 func readHistory(text string) string {
 	line := regexp.MustCompile(
 		`(?m)^history (\S+), \S+: \d+ jobs, ([\d.]+) s \((\d+) jobs/s\), .* (\d+) MiB, database (\d+) MB`)

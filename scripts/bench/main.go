@@ -1,5 +1,5 @@
-// Command bench measures what is promised of waitcast's speed: it runs the benchmarks and scripts of a table of
-// budgets, and writes each budget with its figure, its limit, the command and the machine into docs/performance.md.
+// Command bench measures the promised speeds of waitcast. It runs the benchmarks and scripts of a table of budgets, and
+// writes each budget with its figure, its limit, the command and the machine into docs/performance.md.
 package main
 
 import (
@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string) error {
 	return write(o.page, list, kept)
 }
 
-// missing reports what a command needs and is not here.
+// missing returns what a command needs and does not find, empty if it has everything.
 func missing(c command, shared string) (string, error) {
 	for _, tool := range c.tools {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -107,7 +107,7 @@ func missing(c command, shared string) (string, error) {
 	return "", err
 }
 
-// measure runs a command and returns the lines of its benchmarks. What it prints goes to standard error meanwhile.
+// measure runs a command and returns its benchmark lines. It copies the output to standard error meanwhile.
 func (c command) measure(ctx context.Context, count int) (string, error) {
 	args := strings.Fields(c.text(count))
 	for i, a := range args {
@@ -133,7 +133,7 @@ func (c command) measure(ctx context.Context, count int) (string, error) {
 	return lines.String(), err
 }
 
-// machine is the machine in lines "key: value": what it is, and how much it had to do.
+// machine describes the machine and its load in lines "key: value".
 func machine() string {
 	return fmt.Sprintf("machine: %d cores, %s, Go %s, %s/%s\nload: %s\n", runtime.NumCPU(), model(),
 		strings.TrimPrefix(runtime.Version(), "go"), runtime.GOOS, runtime.GOARCH, load())
@@ -152,7 +152,7 @@ func model() string {
 	return "unknown processor"
 }
 
-// load is the load of the last minute, proc_loadavg(5).
+// load returns the load of the last minute, proc_loadavg(5).
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

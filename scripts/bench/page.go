@@ -9,13 +9,13 @@ import (
 	"github.com/waitcast/waitcast/internal/benchtext"
 )
 
-// skipped begins what is kept of a command that could not be run.
+// skipped is the prefix of the stored text of a command that could not be run.
 const skipped = "skipped: "
 
-// divider begins a command's part of what is kept. benchstat passes such lines over.
+// divider is the prefix of the line that begins a command's part of the stored text. benchstat ignores such lines.
 const divider = "# "
 
-// readKept returns what was printed last, by command; nothing where there is no file.
+// readKept returns the stored outputs by command; none if the file does not exist.
 func readKept(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -55,13 +55,20 @@ func write(path string, list []budget, kept map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	for i := range list {
-		if text := kept[list[i].by.text(0)]; strings.Contains(text, "BenchmarkHTTP/") {
-			answers, err := httpTable(text)
+	for _, t := range []struct {
+		name, benchmark string
+		table           func(text string) (string, error)
+	}{{"http", "BenchmarkHTTP/", httpTable}, {"reading", "BenchmarkReading/", readingTable}} {
+		for i := range list {
+			text := kept[list[i].by.text(0)]
+			if !strings.Contains(text, t.benchmark) {
+				continue
+			}
+			part, err := t.table(text)
 			if err != nil {
 				return err
 			}
-			if made, err = benchtext.Between(made, "http", answers); err != nil {
+			if made, err = benchtext.Between(made, t.name, part); err != nil {
 				return fmt.Errorf("%s: %w", path, err)
 			}
 			break
@@ -106,7 +113,7 @@ func table(list []budget, kept map[string]string) (string, error) {
 	return out.String(), nil
 }
 
-// httpTable returns what was measured of the HTTP interface as Markdown.
+// httpTable returns the measurements of the HTTP interface as Markdown.
 func httpTable(text string) (string, error) {
 	results, _, err := benchtext.Read(strings.NewReader(text))
 	if err != nil {
@@ -127,4 +134,31 @@ func httpTable(text string) (string, error) {
 			v["load-forecasts"], v["trainings"])
 	}
 	return out.String(), nil
+}
+
+// readingTable returns the cost of reading each format as Markdown.
+func readingTable(text string) (string, error) {
+	results, facts, err := benchtext.Read(strings.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "By `make bench BUDGETS=reading`, at load %s:\n\n| format | lines per CPU second | CPU time "+
+		"of an import with learning | of which reading | times mawk | times mtail |\n|---|---|---|---|---|---|\n",
+		facts["load"])
+	for i := range results {
+		name, v := strings.TrimPrefix(results[i].Name, "Reading/"), results[i].Values
+		fmt.Fprintf(&out, "| %s | %.2f M | %.1f s | %.1f %% | %s | %s |\n", name, v["Mlines/s"], v["import-CPU-s"],
+			v["percent-of-import"], ratio(v, "times-mawk"), ratio(v, "times-mtail"))
+	}
+	return out.String(), nil
+}
+
+// ratio formats a value that may not have been measured.
+func ratio(values map[string]float64, unit string) string {
+	v, ok := values[unit]
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.2f", v)
 }

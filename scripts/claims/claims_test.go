@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPagesAreCovered fails where README.md or a page of docs has a figure of which claims.yaml does not say where it
-// comes from, and where claims.yaml speaks of what is no longer there.
+// TestPagesAreCovered fails if README.md or a page of docs has a figure without a source in claims.yaml, or if
+// claims.yaml has an entry for a text that no longer exists.
 func TestPagesAreCovered(t *testing.T) {
 	table, err := read("claims.yaml")
 	if err != nil {
@@ -32,8 +32,8 @@ func TestPagesAreCovered(t *testing.T) {
 	}
 }
 
-// TestFigures: what has a unit or two digits behind the point is a figure; code, levels of quantiles, years, sections
-// and small numbers are none.
+// TestFigures proves that a number with a unit or with two decimals is a figure, and that code, levels of quantiles,
+// years, sections and small numbers are not.
 func TestFigures(t *testing.T) {
 	for text, want := range map[string][]string{
 		"It took 118 ms instead of 11 ms.":              {"118 ms", "11 ms"},
@@ -52,8 +52,9 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestUncovered: a figure without a line in the table, a line without a text in the page, one with two, and a timing
-// without a command are told; figures in code, in pages that a command makes and in pages without claims are not.
+// TestUncovered proves what is reported: a figure without a line in the table, a line without a text in the page, a
+// line with two, and a timing without a command. Figures in code, in pages that a command makes and in pages without
+// claims are not reported.
 func TestUncovered(t *testing.T) {
 	table := Table{
 		Generated: []Generated{{Page: "docs/made.md"}},
@@ -83,9 +84,9 @@ func TestUncovered(t *testing.T) {
 	}
 }
 
-// TestMeasure: a figure that its command gives to the last digit printed is reproduced, one that is off by as much as
-// allowed is within tolerance, any other fails, as does a command that fails; what lacks its data or takes long is not
-// run.
+// TestMeasure proves when a figure counts as reproduced. If its command gives it to the last printed digit, it is
+// reproduced. If it is off by no more than allowed, it is within tolerance. Any other figure fails, as does a command
+// that fails. A command that lacks its data or takes long is not run.
 func TestMeasure(t *testing.T) {
 	r := runner{root: t.TempDir(), shared: t.TempDir(), pages: map[string]string{"p": "r is .53 of 11,293."},
 		ran: map[string]result{}}

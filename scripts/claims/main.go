@@ -1,6 +1,6 @@
-// Command claims holds every measured figure in README.md and docs against its origin: it writes the pages anew that
-// are made by programs, runs the commands again that claims.yaml names for figures in prose, compares, and lists what
-// was reproduced, what is missing and what was not run.
+// Command claims compares every measured figure in README.md and docs with its origin. It generates the pages again
+// that programs write, and runs the commands again that claims.yaml names for figures in prose. It lists what was
+// reproduced, what is missing and what was not run.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// table is where the claims stand, below the root of the tree.
+// table is the path of the table of claims, from the root of the tree.
 const table = "scripts/claims/claims.yaml"
 
 func main() {
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	return nil
 }
 
-// outcomes goes through the whole table.
+// outcomes checks all entries of the table.
 func (t *Table) outcomes(ctx context.Context, r *runner) []outcome {
 	var out []outcome
 	for _, g := range t.Generated {

@@ -12,7 +12,7 @@ import (
 
 // block is a paragraph, a list or a table, without its code, on one line.
 type block struct {
-	line int // where it begins, from 1
+	line int // number of its first line, from 1
 	text string
 }
 
@@ -23,11 +23,11 @@ var (
 	figure = regexp.MustCompile(`(^|[^\w.,-])((?:\d[\d,]*(?:\.\d+)?|\.\d+) ` +
 		`?(?:ms|µs|s|sec|seconds?|min|minutes?|hours?|[KMG]i?B|bytes?|%|percent|times|jobs/s|[kM]?/s|(?:\w+ )?a ` +
 		`second)|-?0?\.\d{2,})(?:[^\w.]|\.\D|\.?$)`)
-	// Of these, what is the name of a quantile, and the minute that every loss adds to a wait.
+	// Numbers with a unit that are not measured: names of quantiles, and the minute that every loss adds to a wait.
 	noFigure = regexp.MustCompile(`^(?:0?\.(?:05|10|25|50|75|90|95)|95 %|90 %|60 s)$`)
 )
 
-// figures are the figures of a text that look as if somebody had measured them.
+// figures returns the figures of a text that look measured.
 func figures(text string) []string {
 	var out []string
 	text = inlineCode.ReplaceAllString(text, "``")
@@ -43,7 +43,7 @@ func figures(text string) []string {
 	}
 }
 
-// blocks takes a page apart; fenced and indented code is left out.
+// blocks splits a page into blocks. It leaves out fenced and indented code.
 func blocks(page string) []block {
 	var out []block
 	var now *block
@@ -70,7 +70,7 @@ func blocks(page string) []block {
 	return out
 }
 
-// pages finds README.md and everything below docs and research/docs, by its path from the root.
+// pages reads README.md and all pages below docs and research/docs, by their paths from the root.
 func pages(root string) (map[string]string, error) {
 	out := map[string]string{}
 	add := func(name string) error {
@@ -99,8 +99,7 @@ func pages(root string) (map[string]string, error) {
 	return out, nil
 }
 
-// uncovered tells of figures of which the table does not say where they come from, and of lines of the table that speak
-// of nothing.
+// uncovered returns figures whose origin the table does not state, and entries of the table that match no text.
 func (t *Table) uncovered(pages map[string]string) []string {
 	whole := map[string]bool{}
 	for _, g := range t.Generated {
@@ -135,7 +134,7 @@ func (t *Table) uncovered(pages map[string]string) []string {
 	return wrong
 }
 
-// holes compares a page's blocks with the texts by which the table names some of them.
+// holes compares a page's blocks with the texts by which the table identifies them.
 func holes(page string, bs []block, texts []string) []string {
 	var wrong []string
 	covered := make([]bool, len(bs))
@@ -159,11 +158,11 @@ func holes(page string, bs []block, texts []string) []string {
 	return wrong
 }
 
-// command is a command in a page of timings.
+// command matches a command in a page of timings.
 var command = regexp.MustCompile("`[^`]*\\b(?:make|go (?:test|run)|scripts/)[^`]*`")
 
-// unnamed finds the figures of a page of timings that stand beside no command: in its row of a table, or in its block
-// or the one before.
+// unnamed returns the figures of a page of timings that have no command beside them: in the same row of a table, or in
+// the same block or the one before.
 func unnamed(page, text string) []string {
 	var wrong []string
 	before := ""

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Outcomes of a claim, as they are listed.
+// These are the outcomes of a claim, as printed.
 const (
 	reproduced = "reproduced"
 	within     = "within tolerance"
@@ -21,7 +21,7 @@ const (
 	once       = "measured once"
 )
 
-// outcome is a claim, what became of it, and why.
+// outcome is a claim, its outcome, and the reason.
 type outcome struct{ what, page, why string }
 
 // runner runs commands in the root of the tree.
@@ -29,7 +29,7 @@ type runner struct {
 	root, shared string
 	full         bool
 	pages        map[string]string
-	ran          map[string]result // commands that several claims share
+	ran          map[string]result // results of commands that several claims share
 }
 
 type result struct {
@@ -56,7 +56,7 @@ func (r *runner) run(ctx context.Context, command string) result {
 	return got
 }
 
-// lacks names the first file that is needed and not there.
+// lacks returns the first required file that does not exist.
 func (r *runner) lacks(needs []string) string {
 	for _, n := range needs {
 		if _, err := os.Stat(filepath.Join(r.shared, n)); err != nil {
@@ -66,7 +66,7 @@ func (r *runner) lacks(needs []string) string {
 	return ""
 }
 
-// skip reports why a command is not run, if it is not.
+// skip returns the outcome of a command that is not run; ok is false if it is run.
 func (r *runner) skip(full bool, needs []string, by string) (outcome, bool) {
 	if n := r.lacks(needs); n != "" {
 		return outcome{what: missing, why: filepath.Join(r.shared, n)}, true
@@ -77,7 +77,7 @@ func (r *runner) skip(full bool, needs []string, by string) (outcome, bool) {
 	return outcome{}, false
 }
 
-// generate runs the command that writes a page. Whether it is what it was is for git to say.
+// generate runs the command that writes a page. git shows whether the page has changed.
 func (r *runner) generate(ctx context.Context, g Generated) outcome {
 	if o, skip := r.skip(g.Full, g.Needs, g.By); skip {
 		o.page = g.Page
@@ -90,7 +90,7 @@ func (r *runner) generate(ctx context.Context, g Generated) outcome {
 	return outcome{reproduced, g.Page, g.By}
 }
 
-// measure runs the command of a claim and compares.
+// measure runs the command of a claim and compares the figures.
 func (r *runner) measure(ctx context.Context, c Claim) outcome {
 	name := fmt.Sprintf("%s, %q", c.Page, c.Text[0])
 	if c.Once != "" {
@@ -123,8 +123,8 @@ func (r *runner) measure(ctx context.Context, c Claim) outcome {
 	return o
 }
 
-// compare reports whether all figures are the page's to the last digit given, and fails where one is not within the
-// tolerance either.
+// compare reports whether all figures equal the page's to the last given digit. It returns an error if one is not even
+// within the tolerance.
 func (e *Compare) compare(page, output string) (exact bool, err error) {
 	said := e.Page.FindAllStringSubmatch(page, -1)
 	if len(said) != 1 {
@@ -161,7 +161,7 @@ func (e *Compare) compare(page, output string) (exact bool, err error) {
 	return exact, nil
 }
 
-// number reads a figure and tells what one in its last digit is.
+// number parses a figure and returns the value of one unit in its last digit.
 func number(s string) (value, digit float64, err error) {
 	s = strings.ReplaceAll(s, ",", "")
 	value, err = strconv.ParseFloat(s, 64)
@@ -169,7 +169,7 @@ func number(s string) (value, digit float64, err error) {
 	return value, math.Pow10(-len(fraction)), err
 }
 
-// tail is the end of what a command says.
+// tail returns the end of a command's output.
 func tail(output string) string {
 	const most = 300
 	output = strings.TrimSpace(output)

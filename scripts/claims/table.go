@@ -11,61 +11,62 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Table says of every measured figure in the pages where it comes from.
+// A Table states the origin of every measured figure in the pages.
 type Table struct {
 	// Generated are pages, or folders, that a command writes.
 	Generated []Generated `yaml:"generated"`
-	// Timings are pages of speeds: other on each machine and in each run, so that nothing is compared. Each of their
-	// figures must stand beside the command that measures it.
+	// Timings are pages of speeds. They differ on each machine and in each run, so that nothing is compared. But each
+	// of their figures must have the command that measures it beside it.
 	Timings []Page `yaml:"timings"`
 	// Without are pages whose figures are settings, formats, examples and definitions.
 	Without []Page `yaml:"without"`
 	// Measured are figures in the prose of the other pages.
 	Measured []Claim `yaml:"measured"`
-	// Definitions are blocks of the other pages whose figures nobody measured.
+	// Definitions are blocks of the other pages whose figures are not measured.
 	Definitions []Page `yaml:"definitions"`
 }
 
-// Generated is a page that a command writes. What it needs is named below the shared folder.
+// Generated is a page that a command writes. The files that it needs are named relative to the shared folder.
 type Generated struct {
 	Page  string   `yaml:"page"`
 	By    string   `yaml:"by"`
 	Needs []string `yaml:"needs"`
-	Full  bool     `yaml:"full"` // takes long: only on request
+	Full  bool     `yaml:"full"` // takes long, so that it runs only on request
 }
 
-// Page is a page, or those of its blocks that have one of the texts, and why their figures are no claims.
+// Page is a page, or those of its blocks that contain one of the texts, with the reason why their figures are no
+// claims.
 type Page struct {
 	Page string   `yaml:"page"`
 	Text []string `yaml:"text"`
 	Why  string   `yaml:"why"`
 }
 
-// Claim is the blocks of a page that have one of the texts, each text being in one block, and how their figures are
-// had. Exactly one of By and Once is there.
+// Claim is the set of a page's blocks that contain one of the texts, with the origin of their figures. Each text must
+// be in exactly one block. Exactly one of By and Once is set.
 type Claim struct {
 	Page string   `yaml:"page"`
 	Text []string `yaml:"text"`
-	By   string   `yaml:"by"` // the command that measures
-	// why there is none: measured once, outside of this tree or by an earlier state of it
+	By   string   `yaml:"by"` // the command that measures the figures
+	// the reason why there is no command: measured once, outside of this tree or with an earlier state of it
 	Once   string   `yaml:"once"`
-	Varies string   `yaml:"varies"` // why a run again gives other figures, so that none is made
-	Full   bool     `yaml:"full"`   // takes long: only on request
+	Varies string   `yaml:"varies"` // why another run gives other figures, so that it is not repeated
+	Full   bool     `yaml:"full"`   // takes long, so that it runs only on request
 	Needs  []string `yaml:"needs"`
-	// without any it is enough that the command succeeds: it is a test of these figures
+	// if empty, the command only needs to succeed: it is a test of these figures
 	Compare []Compare `yaml:"compare"`
 }
 
-// Compare finds figures in the page and in what the command says, by as many groups of both expressions, in one order
-// or of the same names. They agree when they are equal
-// to the last digit that the page gives, or differ by Within at most.
+// Compare finds figures in the page and in the output of the command. Both expressions have the same number of groups,
+// in the same order or with the same names. Two figures agree if they are equal to the last digit in the page, or if
+// they differ by at most Within.
 type Compare struct {
 	Page   pattern `yaml:"page"`
 	Output pattern `yaml:"output"`
 	Within float64 `yaml:"within"`
 }
 
-// pattern is a regular expression; . is any character but a newline.
+// pattern is a regular expression in which . matches any character except a line end.
 type pattern struct{ *regexp.Regexp }
 
 // UnmarshalYAML compiles the expression.
@@ -82,7 +83,7 @@ func (p *pattern) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// read reads a table and refuses what it does not know or what contradicts itself.
+// read reads a table. It refuses unknown keys and contradictions.
 func read(file string) (*Table, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {

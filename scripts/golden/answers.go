@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// request is a question over HTTP.
+// request is an HTTP request.
 type request struct {
 	method, path, body string
 	token              string
@@ -51,7 +51,7 @@ func ask(ctx context.Context, base string, q request) (int, http.Header, string,
 	return resp.StatusCode, resp.Header, string(body), err
 }
 
-// firstEvent reads the first of a stream's events: its name and its data.
+// firstEvent reads the first event of a stream: its name and its data.
 func firstEvent(r io.Reader) (string, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
@@ -67,18 +67,18 @@ func firstEvent(r io.Reader) (string, error) {
 	return "", fmt.Errorf("the stream ended without an event: %w", lines.Err())
 }
 
-// world is what questions are asked about.
+// world has the data of a cluster from which requests are made.
 type world struct {
 	cluster string
 	queues  []string
-	waiting []string // numbers of jobs
+	waiting []string // numbers of waiting jobs
 	sizes   []int
 	users   []string
 	token   string
-	at      time.Time // the daemon's clock
+	at      time.Time // time of the daemon's clock
 }
 
-// look asks a daemon for queues and waiting jobs.
+// look requests the queues and waiting jobs from a daemon.
 func look(ctx context.Context, base, cluster, token string, at int64) (*world, error) {
 	w := &world{cluster: cluster, token: token, at: time.Unix(at, 0).UTC(), sizes: []int{1, 4, 20, 64}}
 	var queues struct {
@@ -115,7 +115,7 @@ func look(ctx context.Context, base, cluster, token string, at int64) (*world, e
 	return w, nil
 }
 
-// questions asks everything that can be asked at an instant.
+// questions returns all requests that are possible at an instant.
 func (w *world) questions() []request {
 	var all []request
 	get := func(path string, query ...string) {
@@ -181,7 +181,7 @@ func (w *world) waits(get func(path string, query ...string)) {
 	get("/v1/wait", "procs", "4")
 }
 
-// posts are questions with bodies, and the streams that take the same.
+// posts returns the requests with bodies, and the streams with the same parameters.
 func (w *world) posts() []request {
 	place := func(i int) string { return fmt.Sprintf(`{"cluster": %q, "queue": %q}`, w.cluster, w.queue(i)) }
 	both := place(0) + ", " + place(1)
@@ -225,7 +225,7 @@ func (w *world) posts() []request {
 	return append(all, request{method: "GET", path: "/v1/changes?cluster=" + w.cluster, streams: true})
 }
 
-// rest are questions of administrators, and wrong ones.
+// rest returns the requests of administrators, and invalid requests.
 func (w *world) rest() []request {
 	return []request{
 		{method: "GET", path: "/v1/jobs?limit=10&cluster=" + w.cluster, token: w.token},
@@ -246,7 +246,7 @@ func (w *world) rest() []request {
 	}
 }
 
-// answers asks all questions and notes the answers, and whether they have tags.
+// answers sends all requests and records the answers, and whether they have tags.
 func (c *chapter) answers(ctx context.Context, base, when string, w *world) error {
 	for i, q := range w.questions() {
 		status, header, body, err := ask(ctx, base, q)

@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// tools are the programs, in a folder of their own.
+// tools are the paths of the two programs and of their folder.
 type tools struct{ work, daemon, command string }
 
-// build makes both programs.
+// build builds both programs.
 func build(ctx context.Context, work string) (*tools, error) {
 	t := &tools{work: work, daemon: filepath.Join(work, "waitcastd"), command: filepath.Join(work, "waitcast")}
 	for program, from := range map[string]string{t.daemon: "./cmd/daemon", t.command: "./cmd/waitcast"} {
@@ -26,7 +26,7 @@ func build(ctx context.Context, work string) (*tools, error) {
 	return t, nil
 }
 
-// env is that of every program: nothing of the caller's but where programs are.
+// env returns the environment of every program. From the caller's it has only the path of programs.
 func (t *tools) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.work, "TZ=UTC", "LC_ALL=C", "TMPDIR=" + t.work}
 }
@@ -50,7 +50,7 @@ func (t *tools) call(ctx context.Context, dir, stdin, program string, args ...st
 	return &output{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
-// run calls a program that must succeed.
+// run runs a program, which must succeed.
 func (t *tools) run(ctx context.Context, dir, program string, args ...string) (string, error) {
 	out, err := t.call(ctx, dir, "", program, args...)
 	if err != nil {
@@ -67,12 +67,11 @@ type command struct {
 	program string
 	args    []string
 	stdin   string
-	// files are what it writes.
+	// files are the names of the files that it writes.
 	files []string
-	// quiet leaves the output out: it is chance, or tells paths and versions.
+	// quiet leaves the output out, because it is random, or contains paths and versions.
 	quiet bool
-	// timed leaves out what tells how long the work took: the standard error, and the first line of the output where
-	// that is text.
+	// timed leaves out the parts that show how long the work took: standard error, and the first line of a text output.
 	timed bool
 }
 
@@ -85,7 +84,7 @@ func (c command) writes(files ...string) command { c.files = files; return c }
 func (c command) codeOnly() command              { c.quiet = true; return c }
 func (c command) tellsTime() command             { c.timed = true; return c }
 
-// perform calls commands and notes exit codes and outputs.
+// perform runs commands and records exit codes and outputs.
 func (c *chapter) perform(ctx context.Context, t *tools, dir, kind string, extra []string, all []command) error {
 	for i, cmd := range all {
 		out, err := t.call(ctx, dir, cmd.stdin, cmd.program, append(slices.Clone(extra), cmd.args...)...)
@@ -121,8 +120,8 @@ func first(args []string) string {
 	return args[0]
 }
 
-// normalized masks what is prose in an output: JSON as in answers; workloads but their headers, and tables with
-// commas, not at all; of all else the words with a digit stay.
+// normalized masks the prose in an output. JSON is masked as in answers. Workloads, except their headers, and tables
+// with commas are not masked. Of all other text, only words with a digit stay.
 func normalized(text string) string {
 	if strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[") {
 		return maskJSON([]byte(text), dropped...)
@@ -140,14 +139,14 @@ func normalized(text string) string {
 	return out.String()
 }
 
-// dropped are members of JSON that name the version, tell how long something took, or, fitted_at, at which of the
-// events that were read together a model was last fitted: that depends on how many were.
+// dropped are JSON members that are left out. They contain the version or a duration; fitted_at is the number of events
+// at which a model was last fitted, which depends on how many were read together.
 var dropped = []string{"version", "took_seconds", "fitted_at"} //nolint:gochecknoglobals // never written
 
-// logTime is the wall clock at the beginning of a logged line.
+// logTime matches the wall-clock time at the beginning of a log line.
 var logTime = regexp.MustCompile(`(?m)^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\S*`) //nolint:gochecknoglobals // never written
 
-// offlineCommands work on own.swf and own.pbs without a daemon.
+// offlineCommands returns commands that read own.swf and own.pbs without a daemon.
 func offlineCommands() []command {
 	const swf = "own.swf"
 	list := []command{
@@ -214,7 +213,7 @@ func offlineCommands() []command {
 	return list
 }
 
-// commands that ask the daemon; w is its world.
+// askingCommands returns the commands that ask the daemon. w is its world.
 func askingCommands(w *world) []command {
 	const script = "#!/bin/bash\n#SBATCH -p long\n#SBATCH -n 8\n#SBATCH -t 3:00:00\n#SBATCH --mem=4G\ntrue\n"
 	const pbs = "#!/bin/sh\n#PBS -q short\n#PBS -l nodes=2:ppn=4,walltime=0:30:00\ntrue\n"
@@ -249,7 +248,7 @@ func askingCommands(w *world) []command {
 	)
 }
 
-// storeCommands work on a database whose daemon has stopped.
+// storeCommands returns the commands for a database whose daemon has stopped.
 func storeCommands() []command {
 	return []command{
 		call("waitcast", "store info --from data/waitcast.db").codeOnly(),

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// job is one job of a workload that is written as a log. Instants are seconds since 1970; a job that was cancelled
+// job is one job of a workload that is written as a log. Instants are in seconds since 1970. A job that was cancelled
 // while it waited has start 0.
 type job struct {
 	id, procs          int
@@ -37,10 +37,10 @@ const (
 	ownDays  = 10
 )
 
-// ownJobs draws the workload of our own: sizes are powers of two, runtimes log-normal, days busier than nights, and
-// one job in 40 is cancelled while it waits. A queue is served in the order of submissions, but a job that fits
-// overtakes those that do not. Nothing of the module is used, so that the input stays the same while the module
-// changes.
+// ownJobs draws the workload that is stored in no file. Sizes are powers of two, runtimes are log-normal, days are
+// busier than nights, and one job in 40 is cancelled while it waits. Each queue starts jobs in the order of
+// submissions, but a job that fits overtakes jobs that do not. The code uses nothing of the module, so that the input
+// stays the same when the module changes.
 func ownJobs() []job {
 	rng := rand.New(rand.NewPCG(16, 1))
 	var jobs []job
@@ -78,7 +78,7 @@ func queueOf(j *job) string {
 	return "short"
 }
 
-// schedule sets start and end; before it end is the runtime.
+// schedule sets start and end. Before, end has the runtime.
 func schedule(jobs []job, leaves func() bool) {
 	free := ownProcs
 	var waiting, running []*job
@@ -119,8 +119,8 @@ func schedule(jobs []job, leaves func() bool) {
 	finish(math.MaxInt64)
 }
 
-// traceJobs reads the first n jobs that ran of a compressed trace in the Standard Workload Format. Queues are made of
-// the time limits.
+// traceJobs reads the first n jobs that ran from a compressed trace in the Standard Workload Format. Queues are derived
+// from the time limits.
 func traceJobs(path string, n int) ([]job, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -164,8 +164,8 @@ func traceJobs(path string, n int) ([]job, error) {
 	return jobs, nil
 }
 
-// accounting writes jobs as the accounting log of OpenPBS, in order of the records' instants: at one instant ends,
-// then submissions, then starts.
+// accounting writes jobs as the accounting log of OpenPBS, in order of the records' instants. At one instant ends come
+// first, then submissions, then starts.
 func accounting(jobs []job) []line {
 	var lines []line
 	add := func(j *job, at int64, kind byte, format string, args ...any) {
@@ -219,8 +219,8 @@ func workloadFile(jobs []job, w io.Writer) error {
 	return out.Flush()
 }
 
-// cut returns where the lines up to about an instant end: behind an instant of ends alone. There no forecast is
-// pending, so that what readers are served is not an image of an instant that is not over.
+// cut returns the end of the lines up to about an instant: after an instant that has only ends. There no forecast is
+// pending, so that readers are not served a copy of an instant that has not ended.
 func cut(lines []line, until int64) int {
 	n := 0
 	for i := 0; i < len(lines) && lines[i].at <= until; {

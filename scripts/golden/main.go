@@ -1,28 +1,28 @@
-// Command golden proves that a refactoring changes nothing: it observes what the programs do from outside and
-// compares that with a stored record. The record is the programs' own output, so it proves sameness, not truth: a
-// figure that is wrong today is wrong in the record.
+// Command golden proves that a refactoring changes nothing. It observes from outside what the programs do, and compares
+// that with a stored record. The record is the programs' own output. So it proves that nothing changed, not that the
+// output is right: a wrong figure is also wrong in the record.
 //
 //	make golden                  compare with scripts/golden/record, print what differs, fail if anything does
 //	make golden RENEW=-renew     write the record; commit it with the reasons for what changed
 //	go run ./scripts/golden -only own,kth-postgres      some chapters
 //	go run ./scripts/golden -first ../old/waitcastd     databases that an older daemon began and this one continues
 //
-// Inputs are a workload of our own, which logs.go draws, and from ../shared the beginning of the KTH trace written as
-// PBS accounting, a site's sacct dump, and what a real Slurm and a real Grid Engine logged. The record holds hashes,
-// and texts of up to 2,000 bytes only where the input is our own. Every text is kept in bin/golden, outside of the
-// repository, under its hash: where the old text of what differs is there, the difference is shown in full.
+// One input is a workload that logs.go draws. The others come from ../shared: the beginning of the KTH trace written as
+// PBS accounting, a site's sacct dump, and logs of a real Slurm and a real Grid Engine. The record has hashes. It has
+// texts, of up to 2,000 bytes, only for the drawn workload. Every text is stored in bin/golden, outside of the
+// repository, under its hash. If the old text of a difference exists there, the difference is printed in full.
 //
-// Each log is read by the real waitcastd, in three pieces: the first life ends by kill -9, the second is backed up
-// and restored, with SQLite and with PostgreSQL. It is also read by package daemon in this process on a clock that we
-// set, because answers depend on the wall clock and waitcastd takes that from the system; there everything is asked
-// over HTTP at fixed instants, and by the waitcast command.
+// The real waitcastd reads each log in three pieces, with SQLite and with PostgreSQL. The first life ends by kill -9,
+// and the second is backed up and restored. A daemon in this process reads each log too, on a clock that the test sets,
+// because answers depend on the wall clock, which waitcastd takes from the system. That daemon answers all requests
+// over HTTP, and those of the waitcast command, at fixed instants.
 //
-// Masked, because it is prose that may be rewritten: strings of JSON with a space in them, all words without a digit
-// of what is no JSON, descriptions, summaries and titles of the OpenAPI document. Masked, because it is not the same
-// twice: see the comments at ledgerQuery, dropped and commands that are codeOnly. What would depend on how fast the
-// machine is has been kept from doing so: questions wait until the daemon rests (settle), logs are cut behind
-// instants at which jobs only end (cut), and no more is read at once than the learner of the load can take in without
-// leaving looks out (traceDays).
+// Prose is masked, because it may be rewritten: strings of JSON with a space in them, all words without a digit outside
+// of JSON, and descriptions, summaries and titles of the OpenAPI document. Values that differ from run to run are
+// masked too: see the comments at ledgerQuery, dropped and commands that are codeOnly. Three measures make the results
+// independent of the speed of the machine: requests wait until the daemon is idle (settle), logs are cut after instants
+// at which jobs only end (cut), and no more is read at once than the learner of the load can process without leaving
+// out samples (traceDays).
 package main
 
 import (
@@ -55,15 +55,15 @@ func main() {
 
 const recordDir = "scripts/golden/record"
 
-// golden is one run.
+// golden is the state of one run.
 type golden struct {
 	record *record
 	tools  *tools
-	server *pgtest.Server // nil where PostgreSQL is missing
+	server *pgtest.Server // nil if PostgreSQL is not installed
 	first  string
 }
 
-// part is one thing that is done; its name is a chapter's and what it does with it.
+// part is one step. Its name consists of the chapter's and of what is done.
 type part struct {
 	name string
 	do   func(context.Context) error
@@ -120,7 +120,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return g.judge(*renew, *only != "" || len(skipped) > 0, *dir, *kept, out)
 }
 
-// judge compares with the record, or writes it.
+// judge compares the results with the record, or writes the record.
 func (g *golden) judge(renew, partial bool, dir, kept string, out io.Writer) error {
 	if err := g.record.keep(kept); err != nil {
 		return err
@@ -143,7 +143,7 @@ func (g *golden) judge(renew, partial bool, dir, kept string, out io.Writer) err
 	return nil
 }
 
-// parts lists what is done, the longest first, and what is skipped.
+// parts returns the steps, the longest first, and the skipped ones.
 func (g *golden) parts(shared string) (parts []part, skipped []string, err error) {
 	own := ownInput()
 	inputs := []*input{own}
@@ -185,7 +185,7 @@ func (g *golden) parts(shared string) (parts []part, skipped []string, err error
 	return parts, skipped, nil
 }
 
-// perform does two parts at a time, and says how long each took.
+// perform performs two parts at a time, and prints how long each took.
 func perform(ctx context.Context, parts []part, out io.Writer) error {
 	var failed error
 	var mu sync.Mutex
@@ -213,10 +213,10 @@ func perform(ctx context.Context, parts []part, out io.Writer) error {
 	return failed
 }
 
-// ownMore calls the commands that ask a daemon, and notes what describes it.
+// ownMore runs the commands that ask a daemon, and records the documents that describe the daemon.
 func (g *golden) ownMore(ctx context.Context, in *input, d *clocked, w *world) error {
 	c := g.chapter(in)
-	// What is imported ran in the year before.
+	// The imported jobs ran in the year before.
 	past := ownJobs()[:300]
 	for i := range past {
 		j := &past[i]
@@ -239,7 +239,7 @@ func (g *golden) ownMore(ctx context.Context, in *input, d *clocked, w *world) e
 	return c.perform(ctx, g.tools, d.site.dir, "asking", extra, askingCommands(w))
 }
 
-// offline calls the commands that need no daemon.
+// offline runs the commands that need no daemon.
 func (g *golden) offline(ctx context.Context, in *input) error {
 	c, dir := g.chapter(in), filepath.Join(g.tools.work, "offline")
 	jobs := ownJobs()

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// masked stands for prose.
+// masked replaces prose.
 const masked = "~"
 
-// maskJSON normalizes a JSON document: members in order of their names, numbers digit by digit as they were, and "~"
-// instead of every string with a space in it, since messages are prose and will be rewritten. drop are members that
-// depend on the wall clock or on the machine; their values become "-".
+// maskJSON normalizes a JSON document. Members are in order of their names, and numbers keep their digits. "~" replaces
+// every string with a space in it, because messages are prose and will be rewritten. The values of the members drop
+// become "-", because they depend on the wall clock or on the machine.
 func maskJSON(text []byte, drop ...string) string {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var out strings.Builder
-	for decoder.More() { // lines of JSON too
+	for decoder.More() { // JSON lines too
 		var v any
 		if err := decoder.Decode(&v); err != nil {
 			return fmt.Sprintf("no JSON: %s\n", digits(string(text)))
@@ -55,8 +55,7 @@ func maskValue(v any, drop []string) any {
 	return v
 }
 
-// withoutProse removes the members of an OpenAPI document that hold prose or examples, and masks the version of the
-// program.
+// withoutProse removes the members of an OpenAPI document with prose or examples, and masks the version of the program.
 func withoutProse(v any) any {
 	switch v := v.(type) {
 	case []any:
@@ -78,7 +77,7 @@ func withoutProse(v any) any {
 	return v
 }
 
-// digits keeps the words of a text that have a digit in them, line by line: the rest is prose.
+// digits keeps only the words of a text that contain a digit, line by line. All other words are prose.
 func digits(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

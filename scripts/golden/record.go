@@ -18,21 +18,21 @@ import (
 )
 
 const (
-	// mostText is how many bytes a text may have to stand in the record itself; of a longer one the record holds the
-	// hash alone.
+	// mostText is the maximum length in bytes of a text that the record contains. Of longer texts the record has only
+	// the hash.
 	mostText = 2000
-	// mostShown and mostLines bound what is printed of differences.
+	// mostShown and mostLines are the maximum numbers of differences and of their lines that are printed.
 	mostShown, mostLines = 15, 40
 
 	hashFile, textFile = "hashes.txt", "texts.txtar"
 )
 
-// record is what was observed: normalized texts by name.
+// record has the observations: normalized texts by name.
 type record struct {
-	work  string // the folder of this run, which no text names
+	work  string // the folder of this run, which is removed from texts
 	mu    sync.Mutex
 	texts map[string]string
-	ours  map[string]bool // the input is our own, so that the text may be kept in the repository
+	ours  map[string]bool // the input is our own, so that the text may be stored in the repository
 }
 
 // chapter is the part of a record that comes from one input.
@@ -46,7 +46,7 @@ func newRecord(work string) *record {
 	return &record{work: work, texts: map[string]string{}, ours: map[string]bool{}}
 }
 
-// add notes an observation. A name that is there already gets a number.
+// add adds an observation. If the name exists already, a number is appended to it.
 func (c *chapter) add(name, text string) {
 	r := c.to
 	r.mu.Lock()
@@ -98,8 +98,8 @@ func (r *record) write(dir string) error {
 	)
 }
 
-// keep stores every text under its hash in a folder outside of the repository, so that a later run can show what
-// differs.
+// keep stores every text under its hash in a folder outside of the repository, so that a later run can show
+// differences.
 func (r *record) keep(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -142,8 +142,8 @@ func read(dir string) (*stored, error) {
 	return s, nil
 }
 
-// compare prints what differs from a stored record and returns how many observations do. only limits it to chapters
-// that were run. Texts that the record does not hold are looked for where earlier runs kept them.
+// compare prints the differences from a stored record and returns the number of differing observations. only limits it
+// to the chapters that were run. Texts that the record does not contain are looked up in kept.
 func (r *record) compare(was *stored, kept string, only func(name string) bool, out io.Writer) int {
 	all := r.names()
 	for name := range was.hashes {

@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// input is one or several logs, and what is asked while they are read.
+// input is one or several logs, with the instants at which requests are sent while they are read.
 type input struct {
 	name    string
 	ours    bool
 	sources []source
-	// asked are schedulers that only the daemon on our clock asks, since what they answer bears its time.
+	// asked are schedulers that only the daemon with the test's clock polls, because their answers contain the time.
 	asked []source
-	texts map[string]string // of the sources' files
-	lines []line            // of the only file, where records have instants
-	// history and live are instants at which questions are asked: before the former the daemon is started anew,
-	// before the latter the log grows while it is followed.
+	texts map[string]string // contents of the sources' files
+	lines []line            // lines of the only file, if its records have instants
+	// history and live are instants at which requests are sent. The daemon is restarted before each instant of history.
+	// Before each instant of live, the log grows while it is followed.
 	history, live []int64
 }
 
 const logFile = "log"
 
-// accountingInput is a log in PBS' format of which we know every record's instant.
+// accountingInput returns a log in PBS' format for which every record's instant is known.
 func accountingInput(name string, ours bool, procs int, lines []line, history, live []int64) *input {
 	return &input{
 		name: name, ours: ours, sources: []source{{cluster: name, format: "pbs", procs: procs, file: logFile}},
@@ -49,8 +49,8 @@ func ownInput() *input {
 	return accountingInput("own", true, ownProcs, lines, []int64{known}, live)
 }
 
-// traceDays is how much is read in one life: looks at the load, one in 6 h, are left out where more than 64 wait,
-// which depends on the machine.
+// traceDays and traceCount limit what is read in one life. Samples of the load, one in 6 h, are left out if more than
+// 64 wait, which depends on the machine.
 const traceDays, traceCount = 12, 2500
 
 func traceInput(shared string) (*input, error) {
@@ -68,7 +68,7 @@ func traceInput(shared string) (*input, error) {
 	return accountingInput("kth", false, 100, lines, history, []int64{last}), nil
 }
 
-// siteColumns is the header that site-a.sacct was written without.
+// siteColumns is the header that site-a.sacct lacks.
 const siteColumns = "JobID|JobIDRaw|Cluster|Partition|QOS|Account|Group|GID|User|UID|" +
 	"Submit|Eligible|Start|End|Elapsed|" +
 	"ExitCode|State|NNodes|NCPUS|ReqCPUS|ReqMem|ReqTRES|AllocTRES|Timelimit|NodeList|JobName\n"
@@ -81,8 +81,8 @@ func siteInput(shared string) (*input, error) {
 	return in, err
 }
 
-// samplesInput has a cluster for each of the logs that a real Slurm and a real Grid Engine wrote, and one for what
-// slurmrestd answered.
+// samplesInput returns a cluster for each of the logs that a real Slurm and a real Grid Engine wrote, and one for an
+// answer of slurmrestd.
 func samplesInput(shared string) (*input, error) {
 	in := &input{name: "samples", texts: map[string]string{}}
 	top := filepath.Join(shared, "slurm", "samples")
@@ -119,7 +119,7 @@ var (
 	unixInstant = regexp.MustCompile(`\b1[4-9]\d{8}\b`)                 //nolint:gochecknoglobals // never written
 )
 
-// newest is the latest instant that the logs name, in seconds since 1970.
+// newest returns the latest instant in the logs, in seconds since 1970.
 func (in *input) newest() int64 {
 	var newest int64
 	for _, text := range in.texts {
@@ -136,8 +136,8 @@ func (in *input) newest() int64 {
 	return newest
 }
 
-// stored reads the logs with the real daemon, in three pieces and with a kill and a restore between them, and notes
-// what is in the database then.
+// stored reads the logs with the real daemon in three pieces, with a kill and a restore in between, and records the
+// content of the database.
 func (g *golden) stored(ctx context.Context, in *input, database string) error {
 	c := g.chapter(in)
 	name := in.name + "-" + database
@@ -180,8 +180,8 @@ func (g *golden) stored(ctx context.Context, in *input, database string) error {
 	return c.tables(ctx, database, db, false)
 }
 
-// life reads what is there. The first ends by kill -9. The second makes a backup, is stopped, and its database is
-// replaced by the backup.
+// life reads the lines that exist. The first life ends by kill -9. The second makes a backup and stops, and its
+// database is replaced by the backup.
 func (s *site) life(ctx context.Context, program string, part int, database string) error {
 	p, err := s.spawn(ctx, program)
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *site) life(ctx context.Context, program string, part int, database stri
 	return err
 }
 
-// third returns the first two fifths, the next or the last part of a text, cut at line ends.
+// third returns the first 2/5, the next 2/5 or the last 1/5 of a text, cut at line ends.
 func third(text string, part int) string {
 	at := func(share float64) int {
 		n := int(share * float64(len(text)))
@@ -218,8 +218,8 @@ func third(text string, part int) string {
 	return text[cuts[part]:cuts[part+1]]
 }
 
-// answered reads the logs with a daemon on our clock and asks everything at fixed instants; more is called last,
-// while it runs.
+// answered reads the logs with a daemon on the test's clock and sends all requests at fixed instants. more is called
+// last, while the daemon runs.
 func (g *golden) answered(ctx context.Context, in *input, more func(*clocked, *world) error) error {
 	c := g.chapter(in)
 	s, err := newSite(g.tools, in.name+"-answers", slices.Concat(in.sources, in.asked), "")
@@ -271,7 +271,8 @@ func (g *golden) answered(ctx context.Context, in *input, more func(*clocked, *w
 	return c.tables(ctx, "answers", s.path("data/waitcast.db"), true)
 }
 
-// answeredAtOnce asks once all has been read; there are no instants at which the logs could be cut.
+// answeredAtOnce sends the requests once everything has been read, because the logs have no instants at which they
+// could be cut.
 func (g *golden) answeredAtOnce(ctx context.Context, c *chapter, s *site, in *input) error {
 	for file, text := range in.texts {
 		if err := s.append(file, text); err != nil {
@@ -302,7 +303,7 @@ func (g *golden) answeredAtOnce(ctx context.Context, c *chapter, s *site, in *in
 	return c.tables(ctx, "answers", s.path("data/waitcast.db"), true)
 }
 
-// instant asks everything now.
+// instant sends all requests now.
 func (c *chapter) instant(ctx context.Context, d *clocked, cluster, name string) (*world, error) {
 	token, err := os.ReadFile(d.site.path("data/admin-token"))
 	if err != nil {
@@ -315,7 +316,7 @@ func (c *chapter) instant(ctx context.Context, d *clocked, cluster, name string)
 	return w, c.answers(ctx, d.site.url, "answers "+name, w)
 }
 
-// grow lets the log grow and waits until the daemon has taken that in.
+// grow appends to the log and waits until the daemon has processed the new lines.
 func (d *clocked) grow(ctx context.Context, piece string) error {
 	before, err := d.lines(ctx)
 	if err != nil {
@@ -340,16 +341,15 @@ func (d *clocked) lines(ctx context.Context) (int, error) {
 }
 
 const (
-	// lookEvery is the event time in seconds between two looks at the load.
+	// lookEvery is the event time in seconds between two samples of the load.
 	lookEvery = 300
-	// quietFor is how long nothing may change before the daemon is taken to have come to rest where there is no
-	// better sign of it, and calm how long where there is one.
+	// quietFor is how long nothing may change before the daemon counts as idle if there is no better sign. calm is the
+	// same if there is one.
 	quietFor, calm = 15 * time.Second, 400 * time.Millisecond
 )
 
-// settle waits until the daemon has read so many lines (where that is known), has forecast the load of the newest
-// look at each cluster, and then gives the same answers for a while: all that works in the background has come to
-// rest.
+// settle waits until all background work has ended. The daemon must have read a number of lines (if known), must have
+// forecast the load of the newest sample of each cluster, and must give the same answers for a while.
 func (d *clocked) settle(ctx context.Context, lines int) error {
 	was, since := "", time.Now()
 	return poll(ctx, func() (bool, error) {
@@ -399,7 +399,7 @@ func (d *clocked) clusters(m map[string]string) []string {
 	return out
 }
 
-// openAPI notes the document without its prose.
+// openAPI records the OpenAPI document without its prose.
 func (c *chapter) openAPI(ctx context.Context, base string) error {
 	_, _, body, err := ask(ctx, base, request{method: "GET", path: "/openapi.json"})
 	if err != nil {

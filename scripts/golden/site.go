@@ -20,13 +20,13 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// source is a log that a daemon follows; each is a cluster of its own, so that the order of their records cannot
-// depend on which is read first.
+// source is a log that a daemon follows. Each is a separate cluster, so that the order of records cannot depend on
+// which log is read first.
 type source struct {
 	cluster, format string
 	procs           int
-	file            string // in the site's folder
-	answer          string // instead of file: what slurmrestd answers when it is asked for jobs
+	file            string // name in the site's folder
+	answer          string // instead of file: slurmrestd's answer to a request for jobs
 }
 
 // site is a folder with logs, a configuration and a database.
@@ -58,7 +58,7 @@ func newSite(t *tools, name string, sources []source, database string) (*site, e
 		}
 		fmt.Fprintf(&out, "      - {name: log, format: %s, path: %q, poll: 20ms}\n", in.format, s.path(in.file))
 	}
-	// Snapshots are made after events alone: the time between two is longer than any run.
+	// Snapshots depend only on the number of events, because the time between two is longer than any run.
 	fmt.Fprintf(&out, "store: {snapshot_events: 900, snapshot_interval: 1h%s}\n", database)
 	return s, os.WriteFile(s.path("waitcastd.yaml"), []byte(out.String()), 0o644)
 }
@@ -83,14 +83,14 @@ func freePort() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// process is the real waitcastd.
+// process is a running waitcastd.
 type process struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
 	gone   chan struct{}
 }
 
-// spawn starts the real daemon and waits until it has read all that is there.
+// spawn starts the real daemon and waits until it has read all lines.
 func (s *site) spawn(ctx context.Context, program string) (*process, error) {
 	p := &process{gone: make(chan struct{})}
 	p.cmd = exec.Command(program, "--config", s.path("waitcastd.yaml")) //nolint:noctx // stop and kill end it
@@ -101,7 +101,7 @@ func (s *site) spawn(ctx context.Context, program string) (*process, error) {
 	}
 	go func() {
 		defer close(p.gone)
-		_ = p.cmd.Wait() // what it ended with does not matter where it is expected
+		_ = p.cmd.Wait() // the exit code is checked where it matters
 	}()
 	err := poll(ctx, func() (bool, error) {
 		select {
@@ -117,8 +117,8 @@ func (s *site) spawn(ctx context.Context, program string) (*process, error) {
 	return p, nil
 }
 
-// ready reports whether the daemon has read what was there when it started. One that stands by, until the lease of a
-// killed one has run out, is ready without reading.
+// ready reports whether the daemon has read the lines that existed at its start. A daemon that stands by until the
+// lease of a killed one expires is ready without reading.
 func (s *site) ready(ctx context.Context) bool {
 	status, _, _, err := ask(ctx, s.url, request{method: "GET", path: "/readyz"})
 	if err != nil || status != http.StatusOK {
@@ -145,8 +145,8 @@ func (p *process) stop() error {
 	return nil
 }
 
-// clocked is a daemon in this process, on a clock that we set: answers depend on the wall clock, which the program
-// takes from the system.
+// clocked is a daemon in this process on the test's clock. It is needed because answers depend on the wall clock, which
+// the program takes from the system.
 type clocked struct {
 	*daemon.Daemon
 	site *site
@@ -171,7 +171,7 @@ func (s *site) clocked(ctx context.Context, at int64) (*clocked, error) {
 	return c, nil
 }
 
-// patience is how long a condition may take to come true.
+// patience is the maximum time until a condition must be true.
 const patience = 2 * time.Minute
 
 // poll waits until a condition is true.
@@ -192,7 +192,7 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// serve answers at a Unix socket as slurmrestd does, until the context ends.
+// serve answers like slurmrestd on a Unix socket, until the context ends.
 func (s *site) serve(ctx context.Context, in source) error {
 	l, err := net.Listen("unix", s.path(in.cluster)) //nolint:noctx // it does not wait
 	if err != nil {
@@ -204,10 +204,10 @@ func (s *site) serve(ctx context.Context, in source) error {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, in.answer) // who does not read it asks again
+		_, _ = io.WriteString(w, in.answer) // a client that does not read the answer asks again
 	}
 	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(handler)}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
-	go func() { _ = server.Serve(l) }() // it ends with the context
+	go func() { _ = server.Serve(l) }() // ends with the context
 	return nil
 }

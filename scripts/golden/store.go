@@ -10,13 +10,14 @@ import (
 	"slices"
 	"strings"
 
-	_ "modernc.org/sqlite" // the driver
+	_ "modernc.org/sqlite" // the database driver
 )
 
-// The tables of the database are read by SQL, so that no type of the module is needed. Sequence numbers are counted
-// anew in each cluster: sources are read side by side. The columns crc and id, the path of a bad line and when it was
-// read are left out; so are, but in the daemon with our clock, whether a record was read as it happened ("x" of an
-// event, replayed) and the number of the surface that was served, which depend on how fast the log is read.
+// SQL reads the tables of the database, so that no type of the module is needed. Sequence numbers are counted
+// separately in each cluster, because sources are read concurrently. The queries leave out the columns crc and id, the
+// path of a bad line and the time at which it was read. Except for the daemon with the test's clock, they also leave
+// out two values that depend on how fast the log is read: whether a record was read as it happened ("x" of an event,
+// replayed), and the number of the surface that was served.
 const (
 	ledgerQuery = `SELECT l.cluster, l.job_id, l.attempt, l.queue, l.procs, l.time_limit, l.submit, l.start,
 		l.closed, l.outcome, l.wait_seconds, l.method,
@@ -27,7 +28,7 @@ const (
 		FROM bad_line ORDER BY source, path, line, id`
 )
 
-// tables reads a database of a daemon that has stopped, and notes its rows by cluster.
+// tables reads the database of a stopped daemon, and records its rows by cluster.
 func (c *chapter) tables(ctx context.Context, name, path string, live bool) error {
 	db, err := sql.Open("sqlite", "file:"+filepath.ToSlash(path)+"?mode=ro")
 	if err != nil {
@@ -101,7 +102,7 @@ func value(column string, v any, live bool) string {
 	return fmt.Sprint(v)
 }
 
-// series reads metrics: the value of each series.
+// series reads metrics and returns the value of each series.
 func series(ctx context.Context, base string) (map[string]string, error) {
 	_, _, body, err := ask(ctx, base, request{method: "GET", path: "/metrics"})
 	if err != nil {
@@ -116,7 +117,7 @@ func series(ctx context.Context, base string) (map[string]string, error) {
 	return out, nil
 }
 
-// metrics notes the names of the module's own metrics, their types and their labels' names.
+// metrics records the names of the module's own metrics, their types and their labels' names.
 func (c *chapter) metrics(ctx context.Context, name, base string) error {
 	_, _, body, err := ask(ctx, base, request{method: "GET", path: "/metrics"})
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command names fails when a type, function, method, field or package-level variable or constant bears a name that
-// names.yaml bans. It reads every Go file of the module but tests, testdata and research/.
+// Command names fails if a type, function, method, field or package-level variable or constant has a name that
+// names.yaml bans. It reads every Go file of the module except tests, testdata and research/.
 //
 //	names [-root DIR]
 package main
@@ -37,20 +37,20 @@ type ban struct {
 	Reason  string   `yaml:"reason"`
 }
 
-// policy is names.yaml.
+// policy is the content of names.yaml.
 type policy struct {
 	Banned  []ban             `yaml:"banned"`
 	Allowed map[string]string `yaml:"allowed"`
 }
 
-// declared is a name at package level, or that of a method or field.
+// declared is the name of a package-level declaration, a method or a field.
 type declared struct {
 	folder, owner, name string
 	isType              bool
 	pos                 token.Position
 }
 
-// key is the name as the allow list has it.
+// key returns the name in the form of the allow list.
 func (d declared) key() string {
 	if d.owner != "" {
 		return d.folder + ": " + d.owner + "." + d.name
@@ -74,7 +74,7 @@ func main() {
 	}
 }
 
-// readPolicy parses names.yaml and refuses entries that are incomplete.
+// readPolicy parses names.yaml and refuses incomplete entries.
 func readPolicy(data []byte) (*policy, error) {
 	var p policy
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -93,7 +93,7 @@ func readPolicy(data []byte) (*policy, error) {
 	return &p, nil
 }
 
-// check returns an error for each banned name that is not allowed, and for each allowed one that does not exist.
+// check returns an error for each banned name that is not allowed, and for each allowed name that does not exist.
 func (p *policy) check(names []declared) error {
 	var errs []error
 	used := map[string]bool{}
@@ -135,7 +135,8 @@ func (p *policy) ban(n declared) *ban {
 	return nil
 }
 
-// wordsOf returns the words of an identifier in lower case: crowdSize is crowd, size; HTTPCrowd is http, crowd.
+// wordsOf returns the words of an identifier in lower case: crowdSize gives crowd and size; HTTPCrowd gives http and
+// crowd.
 func wordsOf(name string) []string {
 	letters := []rune(name)
 	var out []string
@@ -152,13 +153,13 @@ func wordsOf(name string) []string {
 	return out
 }
 
-// begins reports whether a word, or what is none, begins at i.
+// begins reports whether a word, or a separator, begins at index i.
 func begins(letters []rune, i int) bool {
 	before, here := letters[i-1], letters[i]
 	switch {
 	case !unicode.IsLetter(here) || !unicode.IsLetter(before):
 		return true
-	case unicode.IsUpper(before) && unicode.IsUpper(here): // the last capital of HTTPCrowd begins a word
+	case unicode.IsUpper(before) && unicode.IsUpper(here): // the last capital letter of HTTPCrowd's HTTPC begins a word
 		return i+1 < len(letters) && unicode.IsLower(letters[i+1])
 	}
 	return unicode.IsUpper(here)
@@ -189,7 +190,7 @@ func declarations(root string) ([]declared, error) {
 	return out, err
 }
 
-// fileDeclarations parses a file, or src if that is not nil.
+// fileDeclarations parses a file, or src if src is not nil.
 func fileDeclarations(path, folder string, src any) ([]declared, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, src, parser.SkipObjectResolution)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestCheck: banned names are found as types, functions, methods, fields, values and methods of interfaces, in their
-// rooms only.
+// TestCheck proves that banned names are found as types, functions, methods, fields, values and methods of interfaces,
+// and only in their folders.
 func TestCheck(t *testing.T) {
 	p, err := readPolicy([]byte(`
 banned:
@@ -50,7 +50,7 @@ var Rest int
 	}
 }
 
-// TestAllowed: an allowed name passes, and an entry that allows nothing fails.
+// TestAllowed proves that an allowed name passes, and that an entry that allows nothing fails.
 func TestAllowed(t *testing.T) {
 	p, err := readPolicy([]byte(`
 banned: [{word: crowd, part: true, instead: jobIndex, reason: an index}]
@@ -76,7 +76,7 @@ allowed: {"x: crowd": soon}
 	}
 }
 
-// TestPolicy: the list itself can be read, and incomplete or misspelt entries cannot.
+// TestPolicy proves that the list itself can be read, and that incomplete or misspelt entries cannot.
 func TestPolicy(t *testing.T) {
 	if _, err := readPolicy(list); err != nil {
 		t.Error(err)

@@ -1,6 +1,6 @@
-// Command prior measures the errors that simulations make in the first days of the traces beside the repository, and
-// writes predictor/engine/ensemble/prior.json: what forecasts of a young daemon start from. Beside the errors in all
-// logs it has those without each of them, for backtests of that one.
+// Command prior measures the errors of simulations in the first days of the traces beside the repository, and writes
+// predictor/engine/ensemble/prior.json. Forecasts of a new daemon start from these errors. Beside the errors over all
+// logs the file has those without each log, for backtests of that log.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/ensemble"
 )
 
-// first is how many submissions of each log count.
+// first is the number of submissions of each log that count.
 const first = 1000
 
 func main() {
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// logs are the traces whose waits were recorded.
+// logs returns the traces with recorded waits.
 func logs() []string {
 	return []string{"KTH-SP2-1996-2.1-cln", "CTC-SP2-1996-3.1-cln", "SDSC-SP2-1998-4.2-cln",
 		"SDSC-Par-1996-3.1-cln", "DOST-ASTI_COARE-Saliksik-2020-cln"}
@@ -60,7 +60,7 @@ func run(shared, out string) error {
 	return os.WriteFile(out, append(text, '\n'), 0o644) //nolint:gosec // a table that everybody may read
 }
 
-// errorsOf returns quantiles of the errors of the simulation in the first submissions of a log.
+// errorsOf returns quantiles of the simulation's errors in the first submissions of a log.
 func errorsOf(trace *backtest.Trace) (ensemble.Prior, error) {
 	trace.Jobs = trace.Jobs[:min(first, len(trace.Jobs))]
 	var all ensemble.Prior
@@ -82,7 +82,7 @@ func errorsOf(trace *backtest.Trace) (ensemble.Prior, error) {
 	return all, err
 }
 
-// pool joins the errors of all logs but one, each log counting alike.
+// pool joins the errors of all logs except one. Each log has the same weight.
 func pool(found map[string]ensemble.Prior, without string) ensemble.Prior {
 	var all ensemble.Prior
 	for name, one := range found {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// put adds a row in its place, or puts it in the place of one of the same point.
+// put inserts a row in order. It replaces a row of the same point.
 func put(rows []row, r row) []row {
 	order := func(a, b row) int {
 		place := func(r row) int {
@@ -46,7 +46,7 @@ func writeCSV(path string, rows []row) (err error) {
 	return w.Error()
 }
 
-// readCSV reads what writeCSV wrote; nothing where there is no file.
+// readCSV reads the file of writeCSV; none if there is no file.
 func readCSV(path string) ([]row, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -54,7 +54,7 @@ func readCSV(path string) ([]row, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // nothing was written
 	lines, err := csv.NewReader(f).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -24,27 +24,27 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// cost is what a cluster costs.
+// cost is the cost of a cluster.
 type cost struct {
 	load time.Duration // CPU time of reading the history and the present, training and simulating, per event
-	// CPU time of one event among many, its forecast and score, and its part of the simulations, included
+	// CPU time of one event among many, including its forecast and score and its share of the simulations
 	event    time.Duration
-	view     time.Duration // CPU time of one event alone, with the view that has it
+	view     time.Duration // CPU time of a single event, including the view that contains it
 	forecast time.Duration // CPU time of GET /v1/wait
-	// and of the first one of a view, which works out what all need; the event and the view included
+	// CPU time of the first such request to a view, which computes shared data; includes the event and the view
 	first time.Duration
-	// the newest simulation of the pool for all requests, by the clock; 0 where each request is played itself
+	// the newest simulation of the pool for all requests, in wall-clock time; 0 if each request is simulated separately
 	refresh  time.Duration
-	train    time.Duration // the newest training of trees, by the clock
+	train    time.Duration // the newest training of trees, in wall-clock time
 	save     time.Duration // CPU time of a snapshot of state and models
-	snapshot int           // its bytes
-	journal  int           // bytes of the journal, per event
-	heap     uint64        // bytes in use after a collection
+	snapshot int           // size of the snapshot in bytes
+	journal  int           // bytes of the journal per event
+	heap     uint64        // bytes in use after a garbage collection
 }
 
-// sink is a store that keeps nothing but sizes.
+// sink is a store that keeps only sizes.
 type sink struct {
-	modelstore.Store // nil: the writer of a fresh pipeline calls nothing else
+	modelstore.Store // nil: the writer of a new pipeline calls no other methods
 	entries, bytes   int
 	snapshot         int
 }
@@ -67,10 +67,10 @@ func (s *sink) Commit(_ context.Context, b modelstore.Batch) error {
 	return nil
 }
 
-// Known implements modelstore.Store: nothing was ever seen.
+// Known implements modelstore.Store. It returns no events.
 func (s *sink) Known(context.Context, string, string) ([]modelstore.Key, error) { return nil, nil }
 
-// bed is a pipeline that runs, and how it is fed.
+// bed is a running pipeline with its inputs.
 type bed struct {
 	pipeline   *pipeline.Pipeline
 	source     source.Config
@@ -87,7 +87,7 @@ func start(ctx context.Context, w *world, store modelstore.Store, reg *prometheu
 		},
 		Forecasts: true,
 	}
-	cfg.Engine.Growth = 1 // what is measured is one training, not how often there is one
+	cfg.Engine.Growth = 1 // one training is measured, whatever the number of trainings
 	metrics := pipeline.NewMetrics(reg)
 	p, err := pipeline.New(cfg, store, func() time.Time { return w.now }, zap.NewNop(), metrics)
 	if err != nil {
@@ -105,7 +105,7 @@ func start(ctx context.Context, w *world, store modelstore.Store, reg *prometheu
 	return b, nil
 }
 
-// feed delivers events and waits until a view has them all.
+// feed delivers events and waits until a view includes all of them.
 func (b *bed) feed(ctx context.Context, events []job.Event) error {
 	for chunk := range slices.Chunk(events, 1000) {
 		select {
@@ -128,8 +128,8 @@ func (b *bed) feed(ctx context.Context, events []job.Event) error {
 	}
 }
 
-// used returns the CPU time that the process uses during some work, on the average of its parts: other processes on the
-// machine hardly change that.
+// used returns the CPU time that the process uses during some work, divided by the number of parts. Other processes on
+// the machine hardly affect it.
 func used(parts int, work func() error) (time.Duration, error) {
 	begun, err := processor()
 	if err != nil {
@@ -142,7 +142,7 @@ func used(parts int, work func() error) (time.Duration, error) {
 	return (now - begun) / time.Duration(max(1, parts)), err
 }
 
-// processor returns the CPU time that the process has used, getrusage(2).
+// processor returns the CPU time of the process so far, getrusage(2).
 func processor() (time.Duration, error) {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -151,14 +151,14 @@ func processor() (time.Duration, error) {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
-// The turns of each measurement.
+// These are the numbers of repetitions of each measurement.
 const (
 	bulk     = 300 // moves in one delivery
 	moves    = 40  // moves whose events come one at a time
 	requests = 300
 )
 
-// measure builds a cluster and asks it.
+// measure builds a cluster and measures its cost.
 func measure(ctx context.Context, p point) (cost, error) {
 	var c cost
 	var before, after runtime.MemStats
@@ -184,14 +184,14 @@ func measure(ctx context.Context, p point) (cost, error) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	c.heap = max(after.HeapAlloc, before.HeapAlloc) - before.HeapAlloc
-	close(b.deliveries) // it saves at its end
+	close(b.deliveries) // the pipeline saves its state at its end
 	c.save, err = used(1, func() error { return <-b.done })
 	c.snapshot, c.journal = store.snapshot, store.bytes/max(1, store.entries)
 	runtime.KeepAlive(w)
 	return c, err
 }
 
-// ofEvents measures events in bulk and one at a time.
+// ofEvents measures events, first many at once and then one at a time.
 func (c *cost) ofEvents(ctx context.Context, b *bed, w *world) error {
 	var events []job.Event
 	for range bulk {
@@ -216,7 +216,7 @@ func (c *cost) ofEvents(ctx context.Context, b *bed, w *world) error {
 	return err
 }
 
-// ofForecasts measures requests through the whole handler, of one view, one after the other; no two are the same.
+// ofForecasts measures requests to one view through the whole handler, one after the other. All are different.
 func (c *cost) ofForecasts(ctx context.Context, b *bed, w *world, reg *prometheus.Registry) error {
 	handler := api.New(b.pipeline, api.Options{
 		Version: "scale", StaleAfter: 24 * time.Hour, Now: func() time.Time { return w.now }, Registry: reg,

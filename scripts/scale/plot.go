@@ -18,7 +18,7 @@ type curve struct {
 	of    func(*cost) float64
 }
 
-// draw draws four measures, each over the size of every dimension, both axes logarithmic.
+// draw draws four measures, each over the size of every dimension. Both axes are logarithmic.
 func draw(path string, rows []row) (err error) {
 	curves := []curve{
 		{"CPU time of one event and its view, ms", func(c *cost) float64 { return micros(c.view) / 1e3 }},

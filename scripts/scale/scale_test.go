@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitcast/waitcast/cluster"
 	"github.com/waitcast/waitcast/job"
 )
 
-// TestFile proves that rows come back from their file in the order of dimension and size, the newest of a point alone.
+// TestFile proves that rows come back from their file in the order of dimension and size, and that only the newest row
+// of a point is kept.
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "scale.csv")
 	of := func(grown string, size int, view time.Duration) row {
@@ -49,8 +51,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestWorld proves that the world is of the size it says: every job that starts has come, every one that ends has
-// started, and what is left is what runs and waits.
+// TestWorld proves that the world has its stated size: every job that starts has been submitted, every job that ends
+// has started, and the remaining jobs are running or waiting.
 func TestWorld(t *testing.T) {
 	w := newWorld(point{nodes: 10, running: 30, queued: 20, users: 3, historical: 200})
 	events := append(w.past(200), w.fill()...)
@@ -80,7 +82,38 @@ func TestWorld(t *testing.T) {
 	}
 }
 
-// TestTable proves how a row reads.
+// TestArrays proves that in a cluster whose waiting entries are arrays the tasks start one after the other, each under
+// its own id, and that a new array comes when one has started completely.
+func TestArrays(t *testing.T) {
+	w := newWorld(point{nodes: 10, running: 30, queued: 4, users: 3, tasks: 5})
+	w.fill()
+	waiting := func() (n int) {
+		for i := range w.queued {
+			n += w.queued[i].Tasks
+		}
+		return n
+	}
+	started, arrays := map[string]bool{}, 0
+	for range 12 {
+		for _, ev := range w.move() {
+			switch ev.Kind {
+			case job.Start:
+				if ev.Tasks != 0 || cluster.ArrayOf(ev.ID) == "" {
+					t.Errorf("%s with %d tasks started: it is no task", ev.ID, ev.Tasks)
+				}
+				started[ev.ID] = true
+			case job.Submit:
+				arrays++
+			}
+		}
+	}
+	if len(started) != 12 || arrays != 2 || waiting() != 4*5-12+2*5 || len(w.queued) != 4 {
+		t.Errorf("%d tasks started, %d arrays came, %d tasks wait in %d entries; want 12, 2, 18, 4", len(started),
+			arrays, waiting(), len(w.queued))
+	}
+}
+
+// TestTable proves the text of a row.
 func TestTable(t *testing.T) {
 	r := row{point{grown: "nodes"}, 100_000,
 		cost{event: 120 * time.Microsecond, view: 3 * time.Millisecond, forecast: 500 * time.Microsecond,

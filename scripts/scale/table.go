@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/internal/benchtext"
 )
 
-// row is a point, how large its dimension is there, and what it costs.
+// row is a point, with the size of its dimension and its cost.
 type row struct {
 	point
 	size int
@@ -59,7 +59,7 @@ func table(rows []row) string {
 	return b.String()
 }
 
-// thousands writes a number with commas.
+// thousands formats a number with commas.
 func thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/job"
@@ -12,18 +13,18 @@ import (
 // perNode is the number of processors of a node.
 const perNode = 32
 
-// clusterName is that of the cluster.
+// clusterName is the name of the cluster.
 const clusterName = "scale"
 
-// world makes the events of a cluster, with jobs of log-uniform runtimes in four queues, and as many processors each
-// that the running ones fill the machine.
+// world generates the events of a cluster. Jobs have log-uniform runtimes, in four queues. Their number of processors
+// is chosen so that the running ones fill the machine.
 type world struct {
 	p       point
 	rng     *rand.Rand
 	now     time.Time
 	made    int
-	running []job.Event // the starts
-	queued  []job.Event // the submissions
+	running []job.Event // starts of the running jobs
+	queued  []job.Event // submissions of the waiting jobs
 }
 
 func newWorld(p point) *world {
@@ -61,7 +62,33 @@ func (w *world) pass(seconds float64) {
 	w.now = w.now.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// past returns the events of so many jobs that came and went, twenty at a time, half of which waited for a while.
+// entry returns the submission of a new waiting entry: a job, or an array of equal tasks.
+func (w *world) entry() job.Event {
+	ev := w.submit()
+	if w.p.tasks > 1 {
+		ev.ID, ev.Tasks = ev.ID+"[].server", w.p.tasks
+	}
+	return ev
+}
+
+// next removes the next job from the queue: the first entry, or a task of the first array, whose record then has one
+// task less.
+func (w *world) next() job.Event {
+	first := &w.queued[0]
+	ev := *first
+	if ev.Tasks == 0 {
+		w.queued = w.queued[1:]
+		return ev
+	}
+	whole, _, _ := strings.Cut(ev.ID, "[")
+	ev.ID, ev.Tasks = fmt.Sprintf("%s[%d].server", whole, first.Tasks), 0
+	if first.Tasks--; first.Tasks == 0 {
+		w.queued = w.queued[1:]
+	}
+	return ev
+}
+
+// past returns the events of past jobs, twenty at a time. Half of them waited for a while.
 func (w *world) past(jobs int) []job.Event {
 	var out []job.Event
 	var live, waits []job.Event
@@ -94,7 +121,7 @@ func (w *world) past(jobs int) []job.Event {
 	return out
 }
 
-// fill returns the events by which the machine and the queue fill.
+// fill returns the events that fill the machine and the queue.
 func (w *world) fill() []job.Event {
 	var out []job.Event
 	for range w.p.running {
@@ -108,21 +135,28 @@ func (w *world) fill() []job.Event {
 	}
 	for range w.p.queued {
 		w.pass(.5)
-		w.queued = append(w.queued, w.submit())
+		w.queued = append(w.queued, w.entry())
 		out = append(out, w.queued[len(w.queued)-1])
 	}
 	return out
 }
 
-// move returns three events: a job ends, one starts, one comes.
+// move returns three events: a job ends, one starts and one is submitted. With arrays, a new array is submitted only if
+// one has started.
 func (w *world) move() []job.Event {
 	w.pass(1)
 	i := w.rng.IntN(len(w.running))
 	ended := w.end(w.running[i])
 	w.pass(.1)
-	started := w.start(w.queued[0])
-	w.pass(.1)
-	fresh := w.submit()
-	w.running[i], w.queued = started, append(w.queued[1:], fresh)
-	return []job.Event{ended, started, fresh}
+	entries := len(w.queued)
+	started := w.start(w.next())
+	w.running[i] = started
+	out := []job.Event{ended, started}
+	if len(w.queued) < entries {
+		w.pass(.1)
+		fresh := w.entry()
+		w.queued = append(w.queued, fresh)
+		out = append(out, fresh)
+	}
+	return out
 }

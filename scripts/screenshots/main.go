@@ -1,6 +1,6 @@
-// Command screenshots takes the pictures of the web page that the documentation shows: it runs the demonstration, waits
-// until there is something to see, and lets a real Chromium draw the page. With -file it takes one of a report that
-// waitcast backtest wrote, from an element on.
+// Command screenshots takes the pictures of the web page for the documentation. It runs the demonstration, waits until
+// there is something to show, and lets a real Chromium draw the page. With -file it instead takes a picture of a report
+// that waitcast backtest wrote, from an element on.
 package main
 
 import (
@@ -32,7 +32,7 @@ type shot struct {
 	theme         string
 }
 
-// shots are those of the documentation.
+// shots returns the pictures of the documentation.
 func shots() []shot {
 	return []shot{
 		{"page-wait.png", "view=wait&queue=medium&procs=16&time_limit=2h", 1180, 800, 1, "light"},
@@ -41,7 +41,7 @@ func shots() []shot {
 	}
 }
 
-// more are those that a developer looks at: every view, in both themes and on a phone.
+// more returns the pictures for developers: every view, in both themes and on a phone.
 func more() []shot {
 	out := []shot{}
 	for _, view := range []string{
@@ -124,7 +124,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// take draws one picture; a height of 0 is that of the page.
+// take takes one picture. A height of 0 means the height of the page.
 func (s shot) take(ctx context.Context, url, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -161,7 +161,7 @@ type reportShot struct {
 	height         int64
 }
 
-// take starts the browser at a path and draws the picture.
+// take starts the browser with an executable at path and takes the picture.
 func (r *reportShot) take(ctx context.Context, path, dir string) error {
 	file, err := filepath.Abs(r.file)
 	if err != nil {
@@ -189,8 +189,8 @@ func (r *reportShot) take(ctx context.Context, path, dir string) error {
 	return os.WriteFile(filepath.Join(dir, r.name), png, 0o644) //nolint:gosec // a picture for everybody
 }
 
-// runDemo runs the demonstration, slowly, so that the jobs with which its history ends still wait, and returns its
-// address when it has one.
+// runDemo runs the demonstration, slowly, so that the jobs that wait at the end of its history still wait. It returns
+// its address once the demonstration has printed it.
 func runDemo(ctx context.Context) (string, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in, out := io.Pipe()
@@ -238,7 +238,7 @@ func runDemo(ctx context.Context) (string, func(), error) {
 	}
 }
 
-// ready waits until the history is read and there is a forecast of the load, which is made last.
+// ready waits until the history is read and the load is forecast, which is the last step.
 func ready(ctx context.Context, url string) error {
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()

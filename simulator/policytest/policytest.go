@@ -1,4 +1,4 @@
-// Package policytest proves of a scheduling policy what is common to all: run [Run] in a test of each implementation of
+// Package policytest is the conformance suite of scheduling policies: call [Run] in a test of each implementation of
 // simulator.Policy.
 package policytest
 
@@ -37,14 +37,14 @@ func Run(t *testing.T, policy simulator.Policy) {
 	t.Run("the loop does not allocate", func(t *testing.T) { allocates(t, policy) })
 }
 
-// scenario is a machine and a workload.
+// scenario is a machine with a workload.
 type scenario struct {
 	cfg   simulator.Config
 	jobs  []simulator.Job
-	upper bool // estimates are upper bounds
+	upper bool // estimates are upper bounds of runtimes
 }
 
-// seconds draws few distinct times, so that many events share an instant.
+// seconds draws from few distinct times, so that many events share an instant.
 func seconds(least int) *rapid.Generator[float64] {
 	return rapid.Map(rapid.IntRange(least, 30), func(n int) float64 { return float64(n) })
 }
@@ -127,7 +127,7 @@ type entry struct {
 	Held int
 }
 
-// log advances a machine to its end, or for so many events, and returns them.
+// log runs a machine to its end, or for a number of events, and returns the events.
 func log(t *rapid.T, m *simulator.Simulator, events int) []entry {
 	var out []entry
 	for len(out) < events {
@@ -143,7 +143,7 @@ func log(t *rapid.T, m *simulator.Simulator, events int) []entry {
 	return out
 }
 
-// again runs a scenario twice, once in one go and once in small steps.
+// again runs a scenario twice, in one go and in small steps, and compares the events.
 func again(t *rapid.T, s scenario) {
 	want := log(t, s.machine(t), math.MaxInt)
 	if d := cmp.Diff(want, log(t, s.machine(t), math.MaxInt)); d != "" {
@@ -166,7 +166,8 @@ func again(t *rapid.T, s scenario) {
 	}
 }
 
-// cloned copies a machine half-way, into new memory and into that of a machine at its end, and lets all go on.
+// cloned copies a machine in the middle of its run, both into new memory and into the memory of a finished machine. All
+// continue and must give equal events.
 func cloned(t *rapid.T, s scenario) {
 	want := log(t, s.machine(t), math.MaxInt)
 	m := s.machine(t)
@@ -185,9 +186,9 @@ func cloned(t *rapid.T, s scenario) {
 	}
 }
 
-// loaded takes a state from a run half-way and plays it to its end.
+// loaded takes a state from the middle of a run, loads it and plays it to its end.
 func loaded(t *rapid.T, s scenario) {
-	s.cfg.Kill = false // ends would be cut a second time, at the same instant: nothing to see
+	s.cfg.Kill = false // otherwise runtimes would be cut twice, at the same instant
 	m := s.machine(t)
 	state := simulator.State{Now: float64(rapid.IntRange(0, 60).Draw(t, "now"))}
 	alive := map[int64]simulator.Job{}
@@ -213,7 +214,7 @@ func loaded(t *rapid.T, s scenario) {
 		t.Fatal(err)
 	}
 	if err := fresh.Load(state); err != nil {
-		// A pool whose processors should be away, but are held, looks like a bad state.
+		// If an outage took processors that jobs still hold, Load refuses the state.
 		t.Skip(err)
 	}
 	started := map[int64]bool{}

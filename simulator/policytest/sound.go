@@ -8,13 +8,13 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// ledger follows a run from its events alone.
+// ledger follows a run by its events only.
 type ledger struct {
 	t       *rapid.T
 	s       scenario
-	busy    map[string]int // processors by pool
-	inUse   map[string]int // processors by queue
-	waiting map[string]int // jobs by pool
+	busy    map[string]int // by pool: processors
+	inUse   map[string]int // by queue: processors
+	waiting map[string]int // by pool: number of jobs
 	state   map[int64]simulator.Kind
 	queues  map[string]simulator.Queue
 	pools   map[string]simulator.PoolConfig
@@ -51,7 +51,7 @@ func sound(t *rapid.T, s scenario) {
 	}
 }
 
-// held returns what a job takes: whole nodes.
+// held returns the number of processors that a job holds: whole nodes.
 func (l *ledger) held(j *simulator.Job) int {
 	unit := max(1, l.s.cfg.NodeProcs)
 	return (j.Procs + unit - 1) / unit * unit
@@ -105,7 +105,7 @@ func (l *ledger) observe(e simulator.Event, m *simulator.Simulator) {
 	l.check(q, e, m)
 }
 
-// check compares with what there is after an event.
+// check compares the ledger with the machine's state after an event.
 func (l *ledger) check(q simulator.Queue, e simulator.Event, m *simulator.Simulator) {
 	pool := l.pools[q.Pool]
 	if l.busy[q.Pool] > pool.Procs || q.Procs > 0 && l.inUse[q.Name] > q.Procs {
@@ -125,7 +125,7 @@ func (l *ledger) check(q simulator.Queue, e simulator.Event, m *simulator.Simula
 	}
 }
 
-// settled checks an instant that is over.
+// settled checks the state at the end of an instant.
 func (l *ledger) settled() {
 	for name, pool := range l.pools {
 		if l.waiting[name] > 0 && l.busy[name] == 0 && len(pool.Outages) == 0 {

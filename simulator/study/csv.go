@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// Row is what became of a cell: a line of the CSV. Waits are in seconds.
+// Row is the result of a cell: a line of the CSV. Waits are in seconds.
 type Row struct {
 	Cell
 	// load that was offered: work over what the machine can do between the first and the last submission
@@ -49,7 +49,7 @@ func Columns() []string {
 // read by other rules.
 type OtherStudyError struct{ Path, Found, Want string }
 
-// Error reports what to do.
+// Error includes what to do.
 func (e *OtherStudyError) Error() string {
 	return fmt.Sprintf("%s has the results of another study (%s, this one is %s): its grid, its trace or the way to "+
 		"read it was another one; "+
@@ -81,7 +81,8 @@ func (r *Row) record(study string) []string {
 	}
 }
 
-// row reads the measures of a record. What the cell is follows from its index, as the study is this one.
+// row parses the measures of a CSV record. The index of the record determines the cell, because the file belongs to
+// this study.
 func (p *Plan) row(rec []string) (r Row, err error) {
 	index, err := strconv.Atoi(rec[1])
 	if err != nil || index < 0 || index >= len(p.cells) {
@@ -111,8 +112,8 @@ func (p *Plan) row(rec []string) (r Row, err error) {
 	return r, nil
 }
 
-// readRows returns the rows of a CSV by their cells, and how many bytes of it are whole lines: a last line without an
-// end was torn when its writer was killed. There are none in a file that does not exist.
+// readRows returns the rows of a CSV file by cell, and the length of its whole lines in bytes. A last line without an
+// end was cut off when its writer was killed. A file that does not exist has no rows.
 func (p *Plan) readRows(path string) (rows map[int]Row, whole int64, err error) {
 	rows = map[int]Row{}
 	text, err := os.ReadFile(path) //nolint:gosec // the user names it
@@ -136,7 +137,7 @@ func (p *Plan) readRows(path string) (rows map[int]Row, whole int64, err error) 
 		if errors.As(err, &bad) {
 			return nil, 0, &NotResultsError{path, bad.Line, bad.Err.Error()}
 		} else if err != nil {
-			return nil, 0, err // reading memory, there is none
+			return nil, 0, err // cannot happen: the input is in memory
 		}
 		line, _ := in.FieldPos(0)
 		switch {
@@ -153,7 +154,7 @@ func (p *Plan) readRows(path string) (rows map[int]Row, whole int64, err error) 
 	}
 }
 
-// results is a CSV to which rows are appended.
+// results is a CSV file to which rows are appended.
 type results struct {
 	plan *Plan
 	path string
@@ -161,7 +162,7 @@ type results struct {
 	rows map[int]Row
 }
 
-// openResults opens a CSV, new or to go on with.
+// openResults opens a new CSV file, or one to continue.
 func (p *Plan) openResults(path string) (*results, error) {
 	rows, whole, err := p.readRows(path)
 	if err != nil {
@@ -185,7 +186,7 @@ func (p *Plan) openResults(path string) (*results, error) {
 	return r, nil
 }
 
-// write appends a line and puts it on the disk.
+// write appends a line and syncs it to disk.
 func (r *results) write(rec []string) error {
 	var line bytes.Buffer
 	if err := writeRecords(&line, rec); err != nil {
@@ -206,12 +207,12 @@ func (r *results) add(row Row) error {
 	return r.write(row.record(r.plan.id))
 }
 
-func (r *results) close() { _ = r.file.Close() } // every line is on the disk
+func (r *results) close() { _ = r.file.Close() } // an error does not matter: every line was synced
 
-// finish puts the file in order and returns its rows.
+// finish sorts the file and returns its rows.
 func (r *results) finish() ([]Row, error) { return r.plan.writeAll(r.path, r.rows) }
 
-// writeAll writes a whole CSV, in order, and then puts it in its place.
+// writeAll writes a whole CSV file in order, and then renames it to path.
 func (p *Plan) writeAll(path string, rows map[int]Row) (out []Row, err error) {
 	records := [][]string{Columns()}
 	for _, index := range slices.Sorted(maps.Keys(rows)) {

@@ -1,6 +1,6 @@
 // Package study simulates traces under a scheduler of choice: one experiment at a time, or grids of them (policies,
-// loads, seeds, shakes) on all cores or as a Slurm job array, whose results are rows of a CSV file that a study which
-// was interrupted goes on with.
+// loads, seeds, shakes) on all cores or as a Slurm job array, whose results are rows of a CSV file, from which an
+// interrupted study continues.
 package study
 
 import (
@@ -16,9 +16,9 @@ import (
 // Policies are the names of the policies, in the order in which they are listed.
 func Policies() []string { return []string{"fcfs", "easy", "conservative", "priority"} }
 
-// Estimates are the names of what a policy may plan with: the time limits of the trace; the runtimes themselves; or the
-// mean of the user's last two runtimes, at most the limit (D. Tsafrir, Y. Etsion and D. Feitelson, "Backfilling using
-// system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
+// Estimates are the names of the estimates with which a policy may plan: the time limits of the trace; the runtimes
+// themselves; or the mean of the user's last two runtimes, at most the limit (D. Tsafrir, Y. Etsion and D. Feitelson,
+// "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
 func Estimates() []string { return []string{"limits", "actual", "recent"} }
 
 // Experiment defines how a trace is simulated.
@@ -32,11 +32,11 @@ type Experiment struct {
 	SubmitsFirst bool
 	// Load is the offered load to reach by scaling the times between submissions; 0 leaves them as they are.
 	Load float64
-	// WarmUp is the share of the trace's time, from its beginning, of which jobs do not count.
+	// WarmUp is the share of the trace's time, from its beginning, in which jobs do not count.
 	WarmUp float64
 	// Step is the length of a point of the report's series, in seconds; 0 for no series.
 	Step float64
-	// Progress, if set, is called now and then with the number of jobs that have ended.
+	// Progress, if set, is called at intervals with the number of jobs that have ended.
 	Progress func(ended int)
 }
 
@@ -65,14 +65,14 @@ func (e *Experiment) Check() error {
 	return nil
 }
 
-// Result is what became of a trace.
+// Result is the result of one simulation of a trace.
 type Result struct {
 	simulator.Report
 	// Start and End are the instants of every job of the trace, in its order, in seconds; Killed marks those that ended
 	// at their limits.
 	Start, End []float64
 	Killed     []bool
-	// Factor is by what the times between submissions were multiplied.
+	// Factor is the factor by which the times between submissions were multiplied.
 	Factor float64
 }
 
@@ -113,7 +113,7 @@ func (e *Experiment) Simulate(trace *swfload.Trace) (*Result, error) {
 			return simulator.Job{}, false
 		}
 		j := trace.Jobs[numbered]
-		j.ID = int64(numbered) // ids of the trace need not be unique
+		j.ID = int64(numbered) // ids of the trace may repeat
 		numbered++
 		return j, true
 	}, factor)
@@ -168,7 +168,7 @@ func filled(n int, with float64) []float64 {
 	return out
 }
 
-// recentRuntimes remembers the last two runtimes of every user.
+// recentRuntimes has the last two runtimes of every user.
 type recentRuntimes struct{ last map[int64][2]float64 }
 
 func newRecentRuntimes() *recentRuntimes { return &recentRuntimes{map[int64][2]float64{}} }
@@ -181,8 +181,8 @@ func (r *recentRuntimes) ended(j *simulator.Job) {
 	r.last[j.User] = [2]float64{j.End - j.Start, before[0]}
 }
 
-// estimate returns the mean of the user's last two runtimes, at most the limit; the limit where the user has not run a
-// job yet.
+// estimate returns the mean of the user's last two runtimes, at most the limit. It returns the limit if the user has
+// not run a job yet.
 func (r *recentRuntimes) estimate(j *simulator.Job) float64 {
 	limit := j.Limit
 	if limit <= 0 {

@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/simulator/swfload"
 )
 
-// small is a trace on 4 processors: two long jobs, and one that fits beside the first where it is expected to be short.
+// small returns a trace on 4 processors with two long jobs, and one that fits beside the first if it is expected to be
+// short.
 func small() *swfload.Trace {
 	return &swfload.Trace{Procs: 4, Jobs: []simulator.Job{
 		{ID: 7, Submit: 100, Procs: 3, Runtime: 100, Estimate: 100, Limit: 100, User: 1},
@@ -21,7 +22,8 @@ func small() *swfload.Trace {
 	}}
 }
 
-// What the policy plans with decides who overtakes, by hand; two jobs of one number are two jobs.
+// TestEstimates proves by hand that the estimates used by the policy decide which job overtakes, and that two jobs with
+// one number are two jobs.
 func TestEstimates(t *testing.T) {
 	for _, c := range []struct {
 		e    Experiment
@@ -45,8 +47,8 @@ func TestEstimates(t *testing.T) {
 	}
 }
 
-// The estimate of a user's next job is the mean of the last two runtimes, at most the limit; the limit before the
-// first.
+// TestRecentRuntimes proves that the estimate of a user's next job is the mean of the last two runtimes, at most the
+// limit. Before the first runtime it is the limit.
 func TestRecentRuntimes(t *testing.T) {
 	r := newRecentRuntimes()
 	next := &simulator.Job{User: 1, Limit: 100}
@@ -62,7 +64,7 @@ func TestRecentRuntimes(t *testing.T) {
 	}
 }
 
-// A load is reached by scaling the times between submissions; the waits follow.
+// TestLoad proves that a load is reached by scaling the times between submissions, and that the waits follow.
 func TestLoad(t *testing.T) {
 	trace := small()
 	offered := simulator.OfferedLoad(trace.Jobs, trace.Procs)
@@ -75,7 +77,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// Settings that cannot be are refused by name.
+// TestCheck proves that impossible settings are refused by name.
 func TestCheck(t *testing.T) {
 	for _, e := range []Experiment{{Policy: "x"}, {Estimates: "x"}, {Load: -1}, {Load: math.NaN()}, {WarmUp: 1}} {
 		_, err := e.Simulate(small())

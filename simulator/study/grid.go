@@ -24,8 +24,8 @@ import (
 // MaxCells is how many cells a grid may have.
 const MaxCells = 1_000_000
 
-// Grid is experiments on one trace: each policy with each kind of estimates at each load, and there the trace itself
-// and, for each seed, so many shaken ones.
+// Grid is a set of experiments on one trace: each policy with each kind of estimates at each load, for the trace itself
+// and, for each seed, a number of shaken copies.
 type Grid struct {
 	Policies  []string
 	Estimates []string  // empty is limits alone
@@ -60,11 +60,11 @@ type Plan struct {
 	cells  []Cell
 	id     string
 	jobs   []users.Job   // of the trace, for the shaker
-	shaker *shake.Shaker // nil without shakes
-	reuse  sync.Pool     // of *shaken
+	shaker *shake.Shaker // nil if nothing is shaken
+	reuse  sync.Pool     // holds *shaken values
 }
 
-// shaken is memory that one cell after the other may use.
+// shaken is memory that cells use one after the other.
 type shaken struct {
 	jobs  []users.Job
 	trace swfload.Trace
@@ -99,7 +99,7 @@ func NewPlan(grid Grid, trace *swfload.Trace) (*Plan, error) {
 	return p, nil
 }
 
-// check finds what cannot be.
+// check returns an error for an invalid grid.
 func (g *Grid) check() error {
 	if err := errors.Join(some("policy", g.Policies), some("estimates", g.Estimates),
 		some("load", g.Loads)); err != nil {
@@ -134,7 +134,7 @@ func (g *Grid) check() error {
 	return nil
 }
 
-// some returns an error for no values, and for one that comes twice.
+// some returns an error if there are no values, or if a value occurs twice.
 func some[T comparable](name string, values []T) error {
 	if len(values) == 0 {
 		return &OptionError{name, "", "one or more"}
@@ -171,13 +171,13 @@ func (g *Grid) experiment(c *Cell) Experiment {
 		SubmitsFirst: g.SubmitsFirst}
 }
 
-// fingerprint identifies this grid on this trace, by a hash of both.
+// fingerprint identifies this grid on this trace by a hash of both.
 func (p *Plan) fingerprint() string {
 	h, g := sha256.New(), p.grid
 	if g.Shakes == 0 {
 		g.Shake = shake.Config{}
 	}
-	// Neither can fail: the grid has no value that JSON lacks, and a hash takes everything.
+	// Neither call can fail: JSON can represent every value of the grid, and writing to a hash never fails.
 	_ = json.NewEncoder(h).Encode(g)
 	numbers := []float64{1 /* of this format */, float64(p.trace.Procs)}
 	for i := range p.trace.Jobs {
@@ -219,7 +219,7 @@ type InterruptedError struct {
 	Err      error // the context's
 }
 
-// Error reports how to go on.
+// Error includes how to continue.
 func (e *InterruptedError) Error() string {
 	return fmt.Sprintf("interrupted: %s has %d of %d runs; the same command goes on from there", e.Out, e.Done, e.Of)
 }
@@ -284,7 +284,7 @@ type outcome struct {
 	err error
 }
 
-// simulateAll yields the results of cells as they come, until the context ends.
+// simulateAll passes on the results of cells as they are computed, until the context ends.
 func (p *Plan) simulateAll(ctx context.Context, todo []Cell, workers int) <-chan outcome {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -311,7 +311,7 @@ func (p *Plan) simulateAll(ctx context.Context, todo []Cell, workers int) <-chan
 	return out
 }
 
-// simulate runs one cell.
+// simulate computes one cell.
 func (p *Plan) simulate(c *Cell) (Row, error) {
 	trace := p.trace
 	if c.Shake > 0 {
@@ -335,10 +335,10 @@ func (p *Plan) simulate(c *Cell) (Row, error) {
 	}, nil
 }
 
-// shake returns the cell's shaken trace. What was shaken is the time limit; the estimate that policies plan with
-// follows it, and is never below the runtime, as in the rules by which traces are read.
+// shake returns the cell's shaken trace. The time limit was shaken. The estimate that policies use equals the limit,
+// but is never below the runtime, by the same rules as for traces that are read.
 func (p *Plan) shake(memory *shaken, c *Cell) *swfload.Trace {
-	// as shake.Runs seeds its runs
+	// with the same seeds as shake.Runs
 	memory.jobs = p.shaker.Shake(memory.jobs, rand.New(rand.NewPCG(c.Seed, uint64(c.Shake-1))))
 	t := &memory.trace
 	t.Procs, t.Jobs = p.trace.Procs, t.Jobs[:0]

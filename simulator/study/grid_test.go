@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// generated is a trace of n jobs on 32 processors, busy enough for queues.
+// generated returns a trace of n jobs on 32 processors, busy enough for queues.
 func generated(n int, seed uint64) *swfload.Trace {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	t := &swfload.Trace{Procs: 32}
@@ -38,7 +38,7 @@ func generated(n int, seed uint64) *swfload.Trace {
 	return t
 }
 
-// small has 2 x 2 x (1 + 2 x 2) = 20 cells.
+// small returns a grid of 2 x 2 x (1 + 2 x 2) = 20 cells.
 func small() study.Grid {
 	return study.Grid{
 		Policies: []string{"easy", "conservative"}, Loads: []float64{0, .8}, Seeds: []uint64{3, 9}, Shakes: 2,
@@ -81,7 +81,8 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// The file does not depend on the number of workers, and is the rows in the order of the grid.
+// TestTheFileIsTheSameWhateverTheWorkers proves that the file does not depend on the number of workers, and has the
+// rows in the order of the grid.
 func TestTheFileIsTheSameWhateverTheWorkers(t *testing.T) {
 	p := plan(t, small(), generated(300, 1))
 	rows, one := run(t, p, study.Options{Out: filepath.Join(t.TempDir(), "1.csv"), Workers: 1})
@@ -100,8 +101,8 @@ func TestTheFileIsTheSameWhateverTheWorkers(t *testing.T) {
 	}
 }
 
-// A run that was killed at any moment goes on: whatever beginning of the file is left, even a torn line, the end is the
-// same, and only what is missing is run.
+// TestAKilledRunGoesOn proves that a run that was killed at any moment can be continued. Whatever part of the file is
+// left, even a torn line, the final file is the same, and only missing cells are run.
 func TestAKilledRunGoesOn(t *testing.T) {
 	g := small()
 	g.Loads = nil
@@ -127,7 +128,7 @@ func TestAKilledRunGoesOn(t *testing.T) {
 	}
 }
 
-// The end of the context leaves a file that can be gone on with.
+// TestAnInterruptedRunGoesOn proves that the end of the context leaves a file from which a run can continue.
 func TestAnInterruptedRunGoesOn(t *testing.T) {
 	p := plan(t, small(), generated(200, 3))
 	out := filepath.Join(t.TempDir(), "out.csv")
@@ -151,7 +152,8 @@ func TestAnInterruptedRunGoesOn(t *testing.T) {
 	}
 }
 
-// Results of another grid or trace, and files that are none, are refused and left as they are.
+// TestOtherFilesAreRefused proves that results of another grid or trace, and files that are no results, are refused and
+// left unchanged.
 func TestOtherFilesAreRefused(t *testing.T) {
 	trace := generated(60, 4)
 	out := filepath.Join(t.TempDir(), "out.csv")
@@ -169,7 +171,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 			t.Errorf("another %s: %v", name, err)
 		}
 	}
-	bad := map[string]int{ // and the line to be named
+	bad := map[string]int{ // each with the line that the message must name
 		"notes of mine": 1, whole[:40] + "\n": 1, whole + "1,2\n": 22, whole + "nonsense\n": 22,
 	}
 	for text, line := range bad {
@@ -182,7 +184,7 @@ func TestOtherFilesAreRefused(t *testing.T) {
 	}
 }
 
-// The parts of a study are its rows, each once.
+// TestPartsAreTheWhole proves that the parts of a study together have each of its rows once.
 func TestPartsAreTheWhole(t *testing.T) {
 	p := plan(t, small(), generated(60, 5))
 	whole, _ := run(t, p, study.Options{Out: filepath.Join(t.TempDir(), "out.csv")})
@@ -205,8 +207,8 @@ func TestPartsAreTheWhole(t *testing.T) {
 	}
 }
 
-// A shaken row is the simulation of the workload that shake.Runs makes of the same seed, and shake 0 is the trace
-// itself.
+// TestRowsAreTheExperiments proves that a shaken row is the simulation of the workload that shake.Runs makes from the
+// same seed, and that shake 0 is the trace itself.
 func TestRowsAreTheExperiments(t *testing.T) {
 	trace := generated(300, 6)
 	g := small()
@@ -259,7 +261,7 @@ func TestRowsAreTheExperiments(t *testing.T) {
 	}
 }
 
-// Every attribute can be shaken, and each changes results.
+// TestEveryAttributeIsShaken proves that every attribute can be shaken, and that each changes results.
 func TestEveryAttributeIsShaken(t *testing.T) {
 	trace := generated(300, 7)
 	for attribute := shake.Interarrival; attribute <= shake.Size; attribute++ {
@@ -299,7 +301,7 @@ func TestGridsThatCannotBe(t *testing.T) {
 	}
 }
 
-// The groups are worked out by hand: original 100, shaken 90, 100.5, 130.
+// TestGroups checks the groups by hand: original 100, shaken 90, 100.5, 130.
 func TestGroups(t *testing.T) {
 	row := func(policy string, n int, wait float64) study.Row {
 		return study.Row{Cell: study.Cell{Policy: policy, Shake: n}, MeanWait: wait, Bounded: 1}
@@ -316,7 +318,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// The study of the thesis' figures: CTC under EASY, loads .5 to .95 by .01. One operation is all 46 runs.
+// BenchmarkCTCByLoad runs the study behind the thesis' figures: CTC under EASY, loads .5 to .95 by .01. One operation
+// is all 46 runs.
 func BenchmarkCTCByLoad(b *testing.B) {
 	trace, err := swfload.Open(refdata.Shared(b, "traces/CTC-SP2-1996-3.1-cln.swf.gz"), swfload.Options{})
 	if err != nil {
@@ -333,8 +336,8 @@ func BenchmarkCTCByLoad(b *testing.B) {
 	b.ReportMetric(float64(46*len(trace.Jobs)*b.N)/b.Elapsed().Seconds(), "jobs/s")
 }
 
-// Whatever is in the file: it is refused and left as it was, or it is gone on with to a file that is read again to the
-// same rows.
+// FuzzResults proves that any file is either refused and left unchanged, or continued to a file that gives the same
+// rows when it is read again.
 func FuzzResults(f *testing.F) {
 	g := small()
 	g.Loads, g.Shakes, g.Seeds = nil, 0, nil

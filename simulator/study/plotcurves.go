@@ -13,7 +13,8 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// logFrom is from how many times the least value on the axis of the bounded slowdown is logarithmic.
+// logFrom is the ratio of the largest to the smallest value from which on the axis of the bounded slowdown is
+// logarithmic.
 const logFrom = 8
 
 // PlotCurves draws the mean bounded slowdown over the load as SVG: for each policy and kind of estimates a thin line

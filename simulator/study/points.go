@@ -129,7 +129,7 @@ func Curves(groups []Group) []Curve {
 	return out
 }
 
-// name distinguishes the curve from the others.
+// name returns a name that distinguishes the curve from the others.
 func (c *Curve) name() string {
 	return strings.TrimSuffix(c.Policy+", "+c.Estimates, ", limits")
 }
@@ -154,10 +154,10 @@ func (c *Curve) Shaken() (out []shake.Summary, ok bool) {
 	return out, len(out) > 0
 }
 
-// Roughness reports how much a curve over evenly spaced points jumps: the mean absolute second difference of its
-// logarithm, |ln y(i+1) - 2 ln y(i) + ln y(i-1)|. It is 0 for a curve that grows by the same share at each step, and .1
-// is a curve whose points lie about a twentieth beside the middle of their neighbors. It is 0 for fewer than 3 points,
-// and for values that are not positive, which have no logarithm.
+// Roughness returns how much a curve over evenly spaced points jumps: the mean absolute second difference of its
+// logarithm, |ln y(i+1) - 2 ln y(i) + ln y(i-1)|. It is 0 for a curve that grows by the same share at each step. At .1
+// the points lie about a twentieth away from the middle of their neighbors. It is 0 for fewer than 3 points, and for
+// values that are not positive, which have no logarithm.
 func Roughness(y []float64) float64 {
 	if len(y) < 3 {
 		return 0

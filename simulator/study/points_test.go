@@ -24,7 +24,7 @@ func point(policy string, load, single, mean, low, high float64) study.Group {
 	}
 }
 
-// Points are a line for each group, with empty fields for what there is not.
+// TestPoints proves that points are written as one line per group, with empty fields for missing values.
 func TestPoints(t *testing.T) {
 	var text bytes.Buffer
 	plain := study.Group{Policy: "fcfs", Estimates: "actual", Load: .5, Offered: .5, Bounded: 3}
@@ -59,7 +59,7 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// Points that are read are those that were written; other files are refused.
+// TestReadPoints proves that the points that are read are those that were written, and that other files are refused.
 func TestReadPoints(t *testing.T) {
 	both := point("easy", .7, 10, 11, 9, 12)
 	both.Shaken.Wait = &shake.Summary{Original: 100, Mean: 101, Low: 90, High: 120, Span: .3, Distance: .01,
@@ -84,7 +84,8 @@ func TestReadPoints(t *testing.T) {
 	}
 }
 
-// Worked out by hand: 1, 2, 4 grows evenly; e^0, e^1, e^0, e^1 turns by 2 at either inner point.
+// TestRoughness checks values worked out by hand: 1, 2, 4 grows evenly; e^0, e^1, e^0, e^1 turns by 2 at either inner
+// point.
 func TestRoughness(t *testing.T) {
 	for _, c := range []struct {
 		y    []float64
@@ -99,7 +100,7 @@ func TestRoughness(t *testing.T) {
 	}
 }
 
-// Curves part policies and sort by load; what they say names both roughnesses.
+// TestCurves proves that curves are separated by policy and sorted by load, and that their text names both roughnesses.
 func TestCurves(t *testing.T) {
 	groups := []study.Group{
 		point("easy", .7, math.E, 2, 1, 3), point("easy", .5, 1, 1, 1, 3), point("fcfs", .5, 1, 1, 1, 1),
@@ -119,7 +120,8 @@ func TestCurves(t *testing.T) {
 	}
 }
 
-// The picture is XML with the curves' names in it, with shakes and without, and for one load.
+// TestPlotCurves proves that the picture is XML with the curves' names in it, with shakes and without, and for one
+// load.
 func TestPlotCurves(t *testing.T) {
 	for name, groups := range map[string][]study.Group{
 		"shaken": {point("easy", .5, 10, 11, 9, 12), point("easy", .6, 20, 21, 15, 30),
@@ -150,7 +152,7 @@ func TestPlotCurves(t *testing.T) {
 	}
 }
 
-// Whatever is in the file: it is refused, or written again to what is read to the same points.
+// FuzzReadPoints proves that any file is either refused, or gives the same points after it is written and read again.
 func FuzzReadPoints(f *testing.F) {
 	var text bytes.Buffer
 	if err := study.WritePoints(&text,

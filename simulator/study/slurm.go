@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// Array runs a plan as a Slurm job array: each task runs a part of it, and what the parts wrote is gathered. It needs
-// sbatch and squeue, and a folder that the nodes see under the same name.
+// Array runs a plan as a Slurm job array: each task runs a part of it, and the results are gathered. It needs sbatch
+// and squeue, and a folder that the nodes share under the same name.
 type Array struct {
-	// Command is what a task runs, by absolute names; --part K/N --out FILE are added to it.
+	// Command is the command of a task, with absolute paths; --part K/N --out FILE are added to it.
 	Command []string
 	// Dir is the folder of the parts, their logs, and the note of the array that was submitted.
 	Dir     string
 	Tasks   int      // parts; 0 for one per cell, but at most 100
 	AtOnce  int      // tasks that may run at once; 0 for as many as Slurm lets
 	Options []string // further options of sbatch
-	// Say, if set, is called with messages on what is submitted and what is waited for.
+	// Say, if set, is called with messages about submissions and waits.
 	Say func(text string)
 	// Done, if set, is called as cells are known to be done.
 	Done func(done, of int)
@@ -48,7 +48,7 @@ func (e *MissingError) Error() string {
 		e.Of, spans(e.Tasks), filepath.Join(e.Dir, fmt.Sprintf("part-%d-of-%d.log", e.Tasks[0], e.Of)))
 }
 
-// submitted is the note of an array.
+// submitted is the content of the file that records a submitted array.
 type submitted struct {
 	Job   string `json:"job"`
 	Study string `json:"study"`
@@ -57,7 +57,7 @@ type submitted struct {
 // Run submits the parts that out and the folder do not have yet, waits until Slurm is done with them, and writes out,
 // which is the same as if the plan had been run here. Parts that then are missing are a *MissingError. If an array of
 // this study that was submitted before is still in Slurm's queue, Run waits for that one first. When the context ends,
-// the array goes on.
+// the array continues.
 func (a *Array) Run(ctx context.Context, p *Plan, out string) ([]Row, error) {
 	if a.Tasks == 0 {
 		a.Tasks = min(100, len(p.cells))
@@ -132,7 +132,7 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// missing returns the parts of which not all rows are there.
+// missing returns the parts that lack rows.
 func (a *Array) missing(p *Plan, rows map[int]Row) []int {
 	lacks := map[int]bool{}
 	for _, c := range p.cells {
@@ -145,7 +145,7 @@ func (a *Array) missing(p *Plan, rows map[int]Row) []int {
 
 func (a *Array) noteFile() string { return filepath.Join(a.Dir, "array.json") }
 
-// note returns the number of the array that was submitted last for this study, "" if there was none.
+// note returns the job number of the array that was last submitted for this study, "" if there was none.
 func (a *Array) note(p *Plan) (string, error) {
 	text, err := os.ReadFile(a.noteFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +163,7 @@ func (a *Array) note(p *Plan) (string, error) {
 	return n.Job, nil
 }
 
-// spans writes numbers in order as Slurm does: 0-3,7.
+// spans formats sorted numbers as Slurm does: 0-3,7.
 func spans(numbers []int) string {
 	var out []string
 	for i := 0; i < len(numbers); {
@@ -180,7 +180,7 @@ func spans(numbers []int) string {
 	return strings.Join(out, ",")
 }
 
-// submit submits parts and notes the array's number.
+// submit submits parts and records the array's job number.
 func (a *Array) submit(ctx context.Context, p *Plan, parts []int) (string, error) {
 	array := spans(parts)
 	if a.AtOnce > 0 {
@@ -189,7 +189,7 @@ func (a *Array) submit(ctx context.Context, p *Plan, parts []int) (string, error
 	name := filepath.Join(a.Dir, "part-%s-of-"+strconv.Itoa(a.Tasks))
 	args := []string{
 		"--parsable", "--job-name=waitcast-study", "--array=" + array,
-		// Slurm reads %a in the name of the log, and %% as %.
+		// In the name of the log, Slurm replaces %a, and %% by %.
 		"--output=" + strings.ReplaceAll(filepath.Dir(name), "%", "%%") + "/" +
 			fmt.Sprintf(filepath.Base(name), "%a") + ".log",
 	}
@@ -200,7 +200,7 @@ func (a *Array) submit(ctx context.Context, p *Plan, parts []int) (string, error
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("sbatch --array=%s: %w: %s", array, err, bytes.TrimSpace(complaint.Bytes()))
 	}
-	job, _, _ := strings.Cut(strings.TrimSpace(answer.String()), ";") // the cluster's name may follow
+	job, _, _ := strings.Cut(strings.TrimSpace(answer.String()), ";") // the cluster's name may follow the number
 	if _, err := strconv.ParseUint(job, 10, 64); err != nil {
 		return "", fmt.Errorf("sbatch --parsable answered %q, which is not the number of a job", answer.String())
 	}
@@ -215,7 +215,7 @@ func (a *Array) submit(ctx context.Context, p *Plan, parts []int) (string, error
 	return job, nil
 }
 
-// script is what a task runs.
+// script returns the commands of a task.
 func (a *Array) script() string {
 	words := make([]string, len(a.Command))
 	for i, w := range a.Command {
@@ -226,11 +226,11 @@ func (a *Array) script() string {
 		strings.Join(words, " "), a.Tasks, quoted(filepath.Join(a.Dir, "part-")), a.Tasks)
 }
 
-// quoted makes one word of the shell.
+// quoted quotes a word for the shell.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// wait waits until no task of an array is in Slurm's queue. It asks after 1 s, and then less and less often, up to
-// twice a minute.
+// wait waits until no task of an array is in Slurm's queue. It polls first after 1 s and then less and less often, down
+// to twice a minute.
 func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 	failures := 0
 	for pause := time.Second; ; pause = min(30*time.Second, pause*3/2) {
@@ -249,7 +249,7 @@ func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 			return nil
 		case err == nil:
 			failures = 0
-		case ctx.Err() != nil: // the next round says it
+		case ctx.Err() != nil: // the next round returns this error
 		default: // slurmctld may be restarting
 			if failures++; failures == 20 {
 				return fmt.Errorf("slurm job %s goes on, as far as is known; the same command waits for it: %w", job,
@@ -262,13 +262,13 @@ func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 	}
 }
 
-// inQueue asks Slurm whether any task of an array waits, runs or is being ended.
+// inQueue asks squeue whether any task of an array is waiting, running or completing.
 func inQueue(ctx context.Context, job string) (bool, error) {
 	var answer, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, "squeue", "--noheader", "--jobs="+job, "--format=%i") //nolint:gosec // a number
 	cmd.Stdout, cmd.Stderr = &answer, &complaint
 	if err := cmd.Run(); err != nil {
-		if strings.Contains(complaint.String(), "Invalid job id") { // long over, and forgotten
+		if strings.Contains(complaint.String(), "Invalid job id") { // the array ended long ago and Slurm has removed it
 			return false, nil
 		}
 		return false, fmt.Errorf("squeue --jobs=%s: %w: %s", job, err, bytes.TrimSpace(complaint.Bytes()))

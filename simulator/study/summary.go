@@ -48,7 +48,7 @@ func Groups(rows []Row) []Group {
 	return out
 }
 
-// summarize returns nil where there is nothing to take shares of.
+// summarize returns nil if there are no results, or if the original is 0.
 func summarize(original float64, results []float64) *shake.Summary {
 	s, err := shake.Summarize(original, results)
 	if err != nil {

@@ -1,10 +1,9 @@
-// Package swfload turns the records of the Standard Workload Format into jobs to simulate, by reading rules that have a
-// name, and reports what it had to change.
+// Package swfload converts records of the Standard Workload Format to jobs for simulation, by named reading rules, and
+// reports its changes.
 package swfload
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 
@@ -40,7 +39,7 @@ type Options struct {
 	Queue bool // set Job.Queue: the name that the header gives to the record's queue, or its number
 }
 
-// Trace is what was read, in order of submission; jobs of one instant in the order of the file.
+// Trace has the jobs in order of submission; jobs of one instant in the order of the file.
 type Trace struct {
 	Procs   int
 	Jobs    []simulator.Job
@@ -48,7 +47,7 @@ type Trace struct {
 	Report  Report
 }
 
-// Report counts what was not as it should be. The jobs are in the trace unless a field's comment differs.
+// Report counts irregular records. Their jobs are in the trace unless a field's comment differs.
 type Report struct {
 	Records    int   // read in all
 	TooLarge   Tally // larger than the machine: left out, or cut if that was asked for
@@ -73,6 +72,12 @@ func (t *Tally) add(id int64) {
 	}
 }
 
+// ErrNoProcs is the error of a workload whose machine has no size.
+var ErrNoProcs = errors.New("the workload's header has no MaxProcs: say how many processors the machine has")
+
+// ErrEmpty is the error of a file that has neither jobs nor the size of a machine.
+var ErrEmpty = errors.New("it has no jobs and no number of processors; is it in the Standard Workload Format?")
+
 // Open reads a trace from a file, plain or compressed with gzip.
 func Open(path string, o Options) (t *Trace, err error) {
 	f, err := swf.Open(path)
@@ -83,8 +88,8 @@ func Open(path string, o Options) (t *Trace, err error) {
 	return Read(f.Reader, o)
 }
 
-// Read reads a trace to its end. An error of the reader ends it; to go on after bad lines give the reader an option for
-// them. A trace without jobs is no error, but a machine without a size is.
+// Read reads a trace to its end. An error of the reader ends it; use an option of the reader to continue after bad
+// lines. A trace without jobs is not an error, but a machine without a size is.
 func Read(r *swf.Reader, o Options) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
 		return nil, err
@@ -93,10 +98,13 @@ func Read(r *swf.Reader, o Options) (*Trace, error) {
 	if t.Procs == 0 {
 		t.Procs = int(r.Header().MaxProcs)
 	}
-	if t.Procs < 1 {
-		return nil, fmt.Errorf("the workload's header has no MaxProcs: say how many processors the machine has")
-	}
 	var rec swf.Record
+	if t.Procs < 1 {
+		if err := r.Next(&rec); errors.Is(err, io.EOF) {
+			return nil, ErrEmpty
+		}
+		return nil, ErrNoProcs
+	}
 	sorted := true
 	for {
 		if err := r.Next(&rec); errors.Is(err, io.EOF) {
@@ -122,7 +130,7 @@ func Read(r *swf.Reader, o Options) (*Trace, error) {
 			t.Records = append(t.Records, rec)
 		}
 		if len(t.Jobs) == cap(t.Jobs) {
-			t.Jobs = slices.Grow(t.Jobs, max(4096, len(t.Jobs))) // append's own growth would copy them twice as often
+			t.Jobs = slices.Grow(t.Jobs, max(4096, len(t.Jobs))) // append alone would copy the jobs twice as often
 		}
 		t.Jobs = append(t.Jobs, job)
 	}
@@ -133,7 +141,7 @@ func Read(r *swf.Reader, o Options) (*Trace, error) {
 	return t, nil
 }
 
-// job turns a record into a job, or reports that it is left out.
+// job converts a record to a job. It returns false if the record is left out.
 func (t *Trace) job(rec *swf.Record, o Options) (simulator.Job, bool) {
 	j := simulator.Job{ID: rec.ID, User: rec.User, Submit: float64(max(0, rec.Submit)),
 		Limit: float64(max(0, rec.TimeLimit))}
@@ -179,7 +187,7 @@ func (t *Trace) job(rec *swf.Record, o Options) (simulator.Job, bool) {
 	return j, true
 }
 
-// findDuplicates counts the jobs whose number another job had before.
+// findDuplicates counts the jobs whose number an earlier job has.
 func (t *Trace) findDuplicates() {
 	increasing := true
 	for i := 1; i < len(t.Jobs) && increasing; i++ {
@@ -198,7 +206,7 @@ func (t *Trace) findDuplicates() {
 	}
 }
 
-// sort puts the jobs, and the records with them, in order of submission.
+// sort sorts the jobs, and the records with them, by submission.
 func (t *Trace) sort() {
 	order := make([]int, len(t.Jobs))
 	for i := range order {

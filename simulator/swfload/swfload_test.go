@@ -1,6 +1,7 @@
 package swfload_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// awkward has, after a good job, every defect that the reading rules speak of; number, submit, runtime, allocated,
+// awkward has a good job and then every defect in the rules of reading. Number, submission, runtime, allocated and
 // requested processors, limit and status vary.
 const awkward = `; MaxProcs: 8
 ; Queue: 3 normal
@@ -36,7 +37,7 @@ func read(t *testing.T, text string, o swfload.Options) *swfload.Trace {
 	return trace
 }
 
-// row is what the rules decide on.
+// row holds the fields on which the rules depend.
 type row struct {
 	ID                       int64
 	Submit                   float64
@@ -108,8 +109,13 @@ func TestATraceWithoutJobs(t *testing.T) {
 	if _, ok, err := s.Next(1e9); ok || err != nil {
 		t.Errorf("an event: %v", err)
 	}
-	if _, err := swfload.Read(swf.NewReader(strings.NewReader("")), swfload.Options{}); err == nil {
-		t.Error("a machine without a size was taken")
+	if _, err := swfload.Read(swf.NewReader(strings.NewReader("")), swfload.Options{}); !errors.Is(err,
+		swfload.ErrEmpty) {
+		t.Errorf("a file without jobs and size: error %v", err)
+	}
+	if _, err := swfload.Read(swf.NewReader(strings.NewReader("1 0 -1 10 4 -1 -1 4 -1 -1 1 1 1 -1 1 -1 -1 -1\n")),
+		swfload.Options{}); !errors.Is(err, swfload.ErrNoProcs) {
+		t.Errorf("a machine without a size: error %v", err)
 	}
 	if _, err := swfload.Read(swf.NewReader(strings.NewReader("; MaxProcs: 8\n1 2 x\n")),
 		swfload.Options{}); err == nil {

@@ -1,6 +1,6 @@
-// Package clean finds the jobs of a workload that are no sample of what its users do: jobs that never ran, flurries
+// Package clean finds the jobs of a workload that do not represent its users' behaviour: jobs that never ran, flurries
 // (bursts of one user) and daily robots (jobs submitted at the same time of day, day after day, by no human hand). It
-// marks them with the reason and removes nothing; a fit leaves out what it wants to.
+// marks them with the reason and removes nothing; each fit decides which to leave out.
 //
 // The archive's cleaned logs were cleaned by hand (D. Feitelson and D. Tsafrir, "Workload sanitation for performance
 // evaluation", ISPASS 2006): a job number range of a user for a flurry, "user=5 and hour=3" for the robot of 3:30 of
@@ -138,7 +138,7 @@ type Report struct {
 // ErrNoJobs is returned where there is nothing to look at.
 var ErrNoJobs = errors.New("clean: no jobs")
 
-// Find looks at jobs, in any order, and does not change them. Jobs of unknown users (negative) are in no flurry and no
+// Find examines jobs, in any order, and does not change them. Jobs of unknown users (negative) are in no flurry and no
 // robot.
 func Find(jobs []users.Job, o Options) (*Report, error) {
 	if len(jobs) == 0 {

@@ -58,7 +58,7 @@ func find(t testing.TB, jobs []users.Job, o clean.Options) *clean.Report {
 	return r
 }
 
-// marked returns the jobs that have a reason.
+// marked returns the jobs that are marked with a reason.
 func marked(jobs []users.Job, r *clean.Report, reason clean.Reason) []users.Job {
 	var out []users.Job
 	for i, m := range r.Marks {
@@ -69,7 +69,7 @@ func marked(jobs []users.Job, r *clean.Report, reason clean.Reason) []users.Job 
 	return out
 }
 
-// people is a year of 20 users who submit in working hours, about 3 jobs a day each.
+// people returns a year of 20 users who submit in working hours, about 3 jobs a day each.
 func people(seed uint64) []users.Job {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var jobs []users.Job
@@ -100,7 +100,7 @@ func TestPeopleAreNeitherFlurriesNorRobots(t *testing.T) {
 	}
 }
 
-// TestFlurryIsFoundAsAWhole puts three days of 400 jobs of one user, and a smaller burst of another, into a year of
+// TestFlurryIsFoundAsAWhole adds three days of 400 jobs of one user, and a smaller burst of another, to a year of
 // people.
 func TestFlurryIsFoundAsAWhole(t *testing.T) {
 	jobs := people(1)
@@ -139,7 +139,7 @@ func TestFlurryIsFoundAsAWhole(t *testing.T) {
 }
 
 func TestThresholdIsExact(t *testing.T) {
-	// Every day has 10 jobs of all users, so that 3 times the median is 30; a flurry has more.
+	// Every day has 10 jobs of all users, so that 3 times the median is 30. A flurry has more.
 	for _, n := range []int{30, 31} {
 		var jobs []users.Job
 		for d := range 100 {
@@ -157,8 +157,8 @@ func TestThresholdIsExact(t *testing.T) {
 	}
 }
 
-// TestRobotKeepsItsHourThroughSummerTime puts the archive's robot of the San Diego Paragon, about 14 jobs a day around
-// 3:30 by the clock on the wall, into a year of people, of which it is one.
+// TestRobotKeepsItsHourThroughSummerTime adds the archive's robot of the San Diego Paragon, about 14 jobs a day around
+// 3:30 local time, to a year of people, and proves that it is found.
 func TestRobotKeepsItsHourThroughSummerTime(t *testing.T) {
 	zone, err := time.LoadLocation("US/Pacific")
 	if err != nil {
@@ -192,7 +192,8 @@ func TestRobotKeepsItsHourThroughSummerTime(t *testing.T) {
 	}
 }
 
-// A robot around midnight is one robot, and one that skips weekends is one too.
+// TestRobotsAtMidnightAndOnWeekdays proves that a robot around midnight is one robot, and so is one that skips
+// weekends.
 func TestRobotsAtMidnightAndOnWeekdays(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var jobs []users.Job
@@ -228,7 +229,7 @@ func TestNeverRanIsNeverARuntime(t *testing.T) {
 		case 4:
 			jobs[i].Runtime = math.NaN()
 		case 5:
-			jobs[i].Runtime = 0 // shorter than the clock can tell
+			jobs[i].Runtime = 0 // shorter than the clock's resolution
 		}
 	}
 	r := find(t, jobs, clean.Options{})
@@ -279,10 +280,10 @@ func TestOrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// TestKnownLogs finds in the cleaned logs what was left. An independent count has more than three times the median day,
-// and 200 jobs, in some 24 hours for just the users given as flurries; by user and ten minutes of the day it has
-// SDSC-Par's user 17 at midnight, LANL's user 43 from 6:00 to 7:00 and NASA's user 9 at 9:00 and 18:00 on a third of
-// the days and more. That 5,681 jobs of SDSC-SP2 never ran is in the traces' description.
+// TestKnownLogs finds in the cleaned logs what the cleaning had left. By an independent count, exactly the users given
+// as flurries have more than three times the median day, and 200 jobs, within some 24 hours. By user and ten minutes of
+// the day there are SDSC-Par's user 17 at midnight, LANL's user 43 from 6:00 to 7:00 and NASA's user 9 at 9:00 and
+// 18:00 on at least a third of the days. The traces' description says that 5,681 jobs of SDSC-SP2 never ran.
 func TestKnownLogs(t *testing.T) {
 	for name, want := range map[string]struct {
 		neverRan int

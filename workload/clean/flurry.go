@@ -1,6 +1,7 @@
 package clean
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// median returns the median number of jobs in successive windows, those without jobs left out.
+// median returns the median number of jobs per window over successive windows. Windows without jobs do not count.
 func median(jobs []users.Job, window float64) float64 {
 	counts := map[int64]int{}
 	for i := range jobs {
@@ -25,23 +26,35 @@ func median(jobs []users.Job, window float64) float64 {
 // FlurryWindow is the default of Options.Window.
 const FlurryWindow = 24 * time.Hour
 
-// Least returns how many jobs of one user within FlurryWindow are a flurry among such jobs, by the default options; of
-// no jobs, as if few were typical.
+// Least returns how many jobs of one user within FlurryWindow are a flurry among such jobs, by the default options. The
+// jobs of the newest window do not count as typical, because a flurry that is under way would raise its own threshold;
+// without others, few are typical.
 func Least(jobs []users.Job) float64 {
 	o := Options{}
-	if err := o.defaults(); err != nil || len(jobs) == 0 { // there is nothing to be wrong with
+	if err := o.defaults(); err != nil || len(jobs) == 0 { // without jobs there is nothing to find
 		return o.least(0)
 	}
-	return o.least(median(jobs, o.Window))
+	newest := slices.MaxFunc(jobs, func(a, b users.Job) int { return cmp.Compare(a.Submit, b.Submit) }).Submit
+	var before []users.Job
+	for i := range jobs {
+		if jobs[i].Submit <= newest-o.Window {
+			before = append(before, jobs[i])
+		}
+	}
+	if len(before) == 0 {
+		return o.least(0)
+	}
+	return o.least(median(before, o.Window))
 }
 
-// least returns how many jobs of one user in a window are a flurry where so many of all users are typical.
+// least returns the number of jobs of one user in a window from which on they are a flurry. typical is the typical
+// number of jobs of all users in a window.
 func (o *Options) least(typical float64) float64 {
 	return max(float64(o.FlurryJobs), math.Floor(o.Factor*typical)+1)
 }
 
-// flurries marks the jobs of one user, in order of submission, that lie in a window with too many of them. Windows that
-// overlap are one flurry.
+// flurries marks the jobs of one user that lie in a window with too many of them. The jobs are in order of submission.
+// Overlapping windows form one flurry.
 func (r *Report) flurries(jobs []users.Job, own []int, typical float64, o Options) {
 	least := o.least(typical)
 	open, until, most := -1, 0, 0
@@ -58,7 +71,7 @@ func (r *Report) flurries(jobs []users.Job, own []int, typical float64, o Option
 		})
 		open, most = -1, 0
 	}
-	to := 0 // own[from:to] is the window that begins with from
+	to := 0 // own[from:to] is the window that begins with job own[from]
 	for from := range own {
 		for to < len(own) && jobs[own[to]].Submit < jobs[own[from]].Submit+o.Window {
 			to++

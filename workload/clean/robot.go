@@ -14,14 +14,14 @@ const (
 	seconds = 24 * hour // of a day
 )
 
-// tick is a submit by the clock on the wall.
+// tick is a submission with its local time.
 type tick struct {
 	job   int
 	day   int
-	clock float64 // seconds after midnight
+	clock float64 // in seconds after local midnight
 }
 
-// ticks returns the submits of one user by the clock.
+// ticks returns the submissions of one user in local time.
 func ticks(jobs []users.Job, own []int, start time.Time) []tick {
 	out := make([]tick, len(own))
 	for k, i := range own {
@@ -38,8 +38,9 @@ func ticks(jobs []users.Job, own []int, start time.Time) []tick {
 	return out
 }
 
-// robots marks the jobs of one user that come at a time of day of their own. The stretch of the day with the most days
-// is looked at first; what a robot has is taken out, and the search goes on until the best stretch is no robot's.
+// robots marks the jobs that a user submits at the same time of day on many days. It takes the time of day with
+// submissions on the most days first. If that is a robot's, it removes its jobs and searches again, until the best time
+// of day is no robot's.
 func (r *Report) robots(jobs []users.Job, own []int, o Options) {
 	if len(own) < o.RobotDays {
 		return
@@ -61,12 +62,12 @@ func (r *Report) robots(jobs []users.Job, own []int, o Options) {
 	}
 }
 
-// busiest returns the stretch of the day, of the width given, with submits on the most days; the shortest one that has
-// them all. Midnight does not end it.
+// busiest returns the interval of the day, at most as long as the options allow, that has submissions on the most days.
+// It returns the shortest interval that contains these submissions. An interval may contain midnight.
 func busiest(ticks []tick, o Options) (Finding, []tick) {
 	n := len(ticks)
 	at := func(k int) float64 { return ticks[k%n].clock + float64(k/n)*seconds }
-	days := map[int]int{} // of the window: submits by day
+	days := map[int]int{} // number of submissions in the window by day
 	best := Finding{Reason: Robot, Kind: Robot.String()}
 	var members []tick
 	to := 0
@@ -93,8 +94,8 @@ func busiest(ticks []tick, o Options) (Finding, []tick) {
 	return best, members
 }
 
-// around returns on how many days the user submits in a stretch as long as width, on average of those in the hour
-// before and the hour after the one that begins at clock.
+// around returns the mean number of days with submissions in intervals of the same width, over the hour before and the
+// hour after the interval that begins at clock.
 func around(ticks []tick, clock, width float64) float64 {
 	stretches := int(hour / width)
 	total := 0
@@ -115,7 +116,7 @@ func around(ticks []tick, clock, width float64) float64 {
 	return float64(total) / float64(2*stretches)
 }
 
-// within reports whether a time of day lies in a stretch that may go over midnight, both its ends included.
+// within reports whether a time of day lies in an interval that may contain midnight. Both ends belong to the interval.
 func within(clock, from, width float64) bool {
 	return math.Mod(clock-from+seconds, seconds) <= width
 }

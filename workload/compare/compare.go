@@ -18,17 +18,18 @@ import (
 )
 
 var (
-	// ErrTooFew is returned where fewer values are given than the measure needs.
+	// ErrTooFew is returned if fewer values are given than the measure needs.
 	ErrTooFew = errors.New("too few values")
-	// ErrLengths is returned where slices that belong together differ in length.
+	// ErrLengths is returned if slices that belong together differ in length.
 	ErrLengths = errors.New("slices differ in length")
-	// ErrNoSpread is returned where values do not differ, so that nothing can go with them.
+	// ErrNoSpread is returned if all values are equal, so that there is no correlation.
 	ErrNoSpread = errors.New("values do not differ")
 	// ErrValue is returned for a value that is not a number, infinite, or out of the range the measure has.
 	ErrValue = errors.New("value out of range")
 )
 
-// finite returns an error that names the first value that is not a finite number, or if there are fewer than least.
+// finite returns an error that names the first value that is not finite. It also returns an error if there are fewer
+// than least values.
 func finite(what string, x []float64, least int) error {
 	if len(x) < least {
 		return fmt.Errorf("compare: %s: %d values: %w (at least %d needed)", what, len(x), ErrTooFew, least)
@@ -56,7 +57,7 @@ func KS(a, b []float64) (float64, error) {
 		return 0, err
 	}
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return min(stat.KolmogorovSmirnov(a, nil, b, nil), 1), nil // it adds up 1/n, to a bit more than 1
+	return min(stat.KolmogorovSmirnov(a, nil, b, nil), 1), nil // the sum of many 1/n may exceed 1 by rounding
 }
 
 // SquashedArea returns the sum of processors times runtime in processor seconds (Song, eq. 12).
@@ -89,7 +90,7 @@ func AreaDifference(synthetic, original float64) (float64, error) {
 
 // Correlation returns Pearson's correlation of two columns, in [-1, 1] (Song's Table 5 and the paper of Lublin and
 // Feitelson, sec. 6.1: of sizes and runtimes as they stand, not of logarithms or states). The error wraps [ErrNoSpread]
-// where one column is constant.
+// if one column is constant.
 func Correlation(x, y []float64) (float64, error) {
 	if err := sameLength("correlation", len(x), len(y)); err != nil {
 		return 0, err

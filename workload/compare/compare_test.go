@@ -30,8 +30,8 @@ func must[T any](t testing.TB) func(v T, err error) T {
 	}
 }
 
-// Worked by hand: the gap of the two step functions between 2 and 3 is 2/3 - 1/4; order does not matter and arguments
-// stay.
+// TestKSByHand checks a distance by hand: the gap of the two step functions between 2 and 3 is 2/3 - 1/4. The order
+// does not matter, and the arguments are not changed.
 func TestKSByHand(t *testing.T) {
 	a, b := []float64{2, 9, 1}, []float64{9, 3, 2, 10}
 	near(t, "KS", must[float64](t)(compare.KS(a, b)), 2./3-1./4, 1e-12)
@@ -40,7 +40,8 @@ func TestKSByHand(t *testing.T) {
 	}
 }
 
-// KS is a distance of distributions: 0 to itself, symmetric, within [0, 1], blind to any increasing change of scale.
+// TestKSLaws proves that KS is a distance of distributions: 0 to itself, symmetric, within [0, 1], and unchanged by any
+// increasing change of scale.
 func TestKSLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sample := func(name string) []float64 {
@@ -75,7 +76,7 @@ func TestSquashedArea(t *testing.T) {
 	near(t, "difference", must[float64](t)(compare.AreaDifference(161, area)), .15, 1e-12)
 }
 
-// An alternating series has autocorrelation -1 at lag 1 and +1 at lag 2.
+// TestAutocorrelationByHand proves that an alternating series has autocorrelation -1 at lag 1 and +1 at lag 2.
 func TestAutocorrelationByHand(t *testing.T) {
 	x := []float64{1, 5, 1, 5, 1, 5, 1, 5}
 	near(t, "lag 1", must[float64](t)(compare.Autocorrelation(x, 1)), -1, 1e-12)
@@ -85,8 +86,8 @@ func TestAutocorrelationByHand(t *testing.T) {
 	}
 }
 
-// By hand: 100 200 103 (hits 100 at depth 1) 98 (hits the unchanged 100 at depth 0) 200 (depth 1) 106 (6 % off: new)
-// 100 (the new 106 is 5.7 % off, the stack is 106 200 100: depth 2).
+// TestStackDepthByHand checks depths by hand: 100 200 103 (hits 100 at depth 1) 98 (hits the unchanged 100 at depth 0)
+// 200 (depth 1) 106 (6 % off: new) 100 (the new 106 is 5.7 % off, and the stack is 106 200 100: depth 2).
 func TestStackDepthByHand(t *testing.T) {
 	l := must[compare.Locality](t)(compare.StackDepth([]float64{100, 200, 103, 98, 200, 106, 100}, .05))
 	if want := (compare.Locality{Depth: 1, Hits: 4, Misses: 3, Size: 3}); l != want {
@@ -98,7 +99,8 @@ func TestStackDepthByHand(t *testing.T) {
 	}
 }
 
-// Without locality the mean depth is about half the stack (Zakay, sec. 5.2): 32 equally likely values.
+// TestStackDepthWithoutLocality proves that without locality the mean depth is about half the stack (Zakay, sec. 5.2),
+// for 32 equally likely values.
 func TestStackDepthWithoutLocality(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	x := make([]float64, 50_000)
@@ -108,7 +110,8 @@ func TestStackDepthWithoutLocality(t *testing.T) {
 	near(t, "depth", must[compare.Locality](t)(compare.StackDepth(x, 0)).Depth, 15.5, .2)
 }
 
-// Days of one value each are all in one bin; a day that mixes evenly has 1/16 in each.
+// TestDailyConcentrationByHand proves that days of one value each are all in one bin, and that a day that mixes evenly
+// has 1/16 in each bin.
 func TestDailyConcentrationByHand(t *testing.T) {
 	var days []int64
 	var values []float64
@@ -136,9 +139,9 @@ func hurst(t *testing.T, x []float64) float64 {
 	return must[compare.HurstFit](t)(compare.Hurst(x, compare.HurstOptions{})).H
 }
 
-// Independent values have H = .5 (rescaled ranges of short stretches lie a little above, by Anis and Lloyd's
-// small-sample bias up to .06 here); a random walk's own values about 1; fractional Gaussian noise made with H = .8
-// comes out near it.
+// TestHurstOfKnownSeries proves three known values. Independent values have H = .5 (rescaled ranges of short stretches
+// lie a little higher, by Anis and Lloyd's small-sample bias up to .06 here). The values of a random walk have about 1.
+// Fractional Gaussian noise made with H = .8 has about .8.
 func TestHurstOfKnownSeries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	white, walk := make([]float64, 1<<14), make([]float64, 1<<14)
@@ -164,7 +167,8 @@ func fractionalNoise(rng *rand.Rand, n int, h float64) []float64 {
 	return fft.Sequence(nil, c)
 }
 
-// The pox plot's n grow by 1.2, and each n has at least the given number of stretches.
+// TestPoxPoints proves that the n of the pox plot grow by 1.2, and that each n has at least the given number of
+// stretches.
 func TestPoxPoints(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	x := make([]float64, 1000)
@@ -188,7 +192,8 @@ func TestPoxPoints(t *testing.T) {
 	if len(count) > 0 {
 		t.Errorf("other stretches: %v", count)
 	}
-	// R/S by hand: 1 2 3 has deviations -1 -1 0 summed, range 1, standard deviation sqrt(2/3).
+	// R/S by hand: the sums of the deviations of 1 2 3 are -1 -1 0, the range is 1, and the standard deviation
+	// sqrt(2/3).
 	one := must[compare.HurstFit](t)(compare.Hurst([]float64{1, 2, 3, 9, 1, 2, 3, 9},
 		compare.HurstOptions{Start: 2, Factor: 1.5, Subsets: 1}))
 	for _, p := range one.Points {
@@ -206,7 +211,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// Two users by hand: 7 submits at 0 and 100 in one session (ends 50, 160), then at 5,000; 8 once.
+// TestUsersByHand checks two users by hand. User 7 submits at 0 and 100 in one session (the jobs end at 50 and 160),
+// and then at 5,000. User 8 submits once.
 func TestUsersByHand(t *testing.T) {
 	s := must[compare.UserStats](t)(compare.Users(compare.UserJobs{
 		User: []int64{7, 8, 7, 7}, Submit: []float64{5000, 10, 0, 100}, End: []float64{5010, 20, 50, 160},
@@ -233,7 +239,7 @@ func TestWeeklyProfile(t *testing.T) {
 	near(t, "distance", must[float64](t)(compare.ProfileDistance(p, q)), .5, 1e-12)
 }
 
-// Every bad input is named by its kind, none gives a number.
+// TestErrors proves that an error names the kind of each bad input, and that no bad input gives a number.
 func TestErrors(t *testing.T) {
 	nan := []float64{1, math.NaN()}
 	second := func(_ any, err error) error { return err }

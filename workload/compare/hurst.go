@@ -111,7 +111,7 @@ func Hurst(series []float64, o HurstOptions) (HurstFit, error) {
 	return f, nil
 }
 
-// starts spreads the stretches of n over a series of total values.
+// starts spreads intervals of length n over a series of total values, and returns their first indexes.
 func starts(total, n, least int) []int {
 	count := min(max(total/n, least), total-n+1)
 	if count == 1 {
@@ -124,8 +124,8 @@ func starts(total, n, least int) []int {
 	return out
 }
 
-// rescaledRange is R(n)/S(n) of a stretch (Zakay, sec. 5.3): the range of the sums of deviations from the mean over the
-// standard deviation; 0 where the values do not differ.
+// rescaledRange returns R(n)/S(n) of an interval (Zakay, section 5.3): the range of the sums of deviations from the
+// mean, divided by the standard deviation; 0 if all values are equal.
 func rescaledRange(x []float64) float64 {
 	mean, sd := stat.PopMeanStdDev(x, nil)
 	if !(sd > 1e-12*math.Abs(mean)) {

@@ -38,7 +38,7 @@ func StackDepth(values []float64, tolerance float64) (Locality, error) {
 		return Locality{}, err
 	}
 	var l Locality
-	var stack []float64 // the top is the last
+	var stack []float64 // the last element is the top
 	sum := 0.0
 	for _, x := range values {
 		at := len(stack) - 1

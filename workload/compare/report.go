@@ -49,14 +49,14 @@ type Report struct {
 	Missing        map[string]string `json:"missing,omitempty"`
 }
 
-// minDayJobs is the fewest jobs with which a day counts for the mean concentration: as many as there are bins, so that
-// an even day is possible.
+// minDayJobs is the minimum number of jobs of a day that counts for the mean concentration. It equals the number of
+// bins, so that an even distribution is possible.
 const minDayJobs = ConcentrationBins
 
-// missing collects why measures are missing.
+// missing maps names of missing measures to the reasons.
 type missing map[string]string
 
-// keep returns v, or nil where it could not be had.
+// keep returns v. If err is set, it records the error as the reason why the measure is missing, and returns nil.
 func keep[T any](m missing, name string, v T, err error) *T {
 	if err != nil {
 		m[name] = err.Error()

@@ -24,8 +24,9 @@ func randomWorkload(seed uint64, n int) compare.Workload {
 	return w
 }
 
-// A workload beside itself has no distance in any measure; beside an independent one of the same law small ones, beside
-// one of twice the runtimes large ones where runtimes count and none elsewhere.
+// TestCompareWorkloads proves that a workload has distance 0 from itself in every measure. From an independent one of
+// the same law the distances are small. From one with twice the runtimes they are large where runtimes count, and 0
+// elsewhere.
 func TestCompareWorkloads(t *testing.T) {
 	w := randomWorkload(1, 4000)
 	same := compare.Compare(w, w)
@@ -57,7 +58,8 @@ func TestCompareWorkloads(t *testing.T) {
 	}
 }
 
-// What cannot be had is missing by name, never NaN: the report is always JSON.
+// TestReportWithoutColumns proves that an unavailable measure is missing with its name, never NaN, so that the report
+// is always JSON.
 func TestReportWithoutColumns(t *testing.T) {
 	w := randomWorkload(3, 500)
 	for name, other := range map[string]compare.Workload{

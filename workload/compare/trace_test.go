@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/workload/compare"
 )
 
-// columns are those of Zakay's count: jobs with processors > 0 and runtime >= 0, in the order of the log.
+// columns holds the columns that Zakay counts: jobs with processors > 0 and runtime >= 0, in the order of the log.
 type columns struct{ submit, runtime, limit, procs []float64 }
 
 func readTrace(t testing.TB, name string) columns {
@@ -32,7 +32,8 @@ func readTrace(t testing.TB, name string) columns {
 	return c
 }
 
-// Table VI of Zakay, column "Orig." of the four logs there are, within 1.5 % (LANL 5 %, whose log has another version).
+// TestStackDepthOfZakaysTableVI compares with column "Orig." of Zakay's Table VI for the four available logs, within
+// 1.5 % (LANL 5 %, because its log is another version).
 func TestStackDepthOfZakaysTableVI(t *testing.T) {
 	for name, want := range map[string]struct{ runtime, limit, procs, tolerance float64 }{
 		"KTH-SP2-1996-2.1-cln":  {35.25, 6.46, 3.83, .015},
@@ -62,7 +63,7 @@ func TestStackDepthOfZakaysTableVI(t *testing.T) {
 	}
 }
 
-// Table VII of Zakay, column "Original H", within .07.
+// TestHurstOfZakaysTableVII compares with column "Original H" of Zakay's Table VII, within .07.
 func TestHurstOfZakaysTableVII(t *testing.T) {
 	for name, want := range map[string]float64{
 		"KTH-SP2-1996-2.1-cln": .666, "CTC-SP2-1996-3.1-cln": .617, "SDSC-SP2-1998-4.2-cln": .638,

@@ -9,8 +9,7 @@ import (
 )
 
 // SessionGap is the default longest think time within a session in seconds: 20 minutes from the end of a user's work to
-// his next submit, the usual bound of Feitelson's group (Zakay, sec. 3, takes sessions from that work without a
-// number).
+// his next submit, the usual bound of Feitelson's group (Zakay, sec. 3, refers to those papers and states no number).
 const SessionGap = 20 * 60
 
 // UserJobs are the columns that [Users] reads, one element for each job, in any order.

@@ -11,13 +11,13 @@ const (
 	SlotSeconds = 1800
 )
 
-// interarrival is the law of ln virtual interarrival seconds over all hours.
+// interarrival returns the law of the logarithm of interarrival times in virtual seconds, over all hours.
 func (a ArrivalParams) interarrival() Gamma {
 	return Gamma{Shape: a.Peak.Shape * a.ARAR, Scale: a.Peak.Scale}
 }
 
-// rawWeights returns F(t'+1/2) - F(t'-1/2) for each half hour from midnight, and their sum: t' is the number of the
-// slot, to which 48 is added before the shifted day begins.
+// rawWeights returns F(t'+1/2) - F(t'-1/2) for each half hour from midnight, and their sum. t' is the number of the
+// half hour; 48 is added to those before the shifted day begins.
 func (a ArrivalParams) rawWeights() (w [Slots]float64, total float64) {
 	for k := range w {
 		t := float64(k + a.FirstSlot)
@@ -49,12 +49,12 @@ type Arrivals struct {
 	weights [Slots]float64
 	law     Gamma
 	maxLog  float64
-	slot    int64   // slots since the start
-	used    float64 // virtual seconds used of it
+	slot    int64   // number of slots since the start
+	used    float64 // virtual seconds of the slot that have passed
 
-	shapes *[Slots]float64 // of the rejected methods: the law's shape in each slot
+	shapes *[Slots]float64 // for the rejected methods: the shape of the law in each slot
 	whole  bool
-	exact  float64 // the time before it was cut
+	exact  float64 // the time before it was cut to whole seconds
 	clock  float64
 }
 
@@ -92,9 +92,9 @@ func (a *Arrivals) Next(rng *rand.Rand) float64 {
 	return a.clock
 }
 
-// advance lets virtual seconds pass and returns the time then.
+// advance adds virtual seconds and returns the new time.
 func (a *Arrivals) advance(virtual float64) float64 {
-	const day = Slots * SlotSeconds // as many virtual as real seconds
+	const day = Slots * SlotSeconds // a day has as many virtual as real seconds
 	if days := math.Floor(virtual / day); days >= 1 {
 		virtual -= days * day
 		a.slot += int64(days) * Slots

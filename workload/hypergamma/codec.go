@@ -10,10 +10,10 @@ import (
 // kind and version are those of the saved state.
 const kind, version = "hypergamma", 2
 
-// maxWeight bounds the sums that are read, so that no later sum is infinite.
+// maxWeight is the maximum of a sum that is read, so that no later sum becomes infinite.
 const maxWeight = 1e100
 
-// fields passes all that is counted.
+// fields passes all counts and sums to the codec.
 func (l *Live) fields(c *codec.Codec) {
 	if c.Reading {
 		*l = *newLive(0)

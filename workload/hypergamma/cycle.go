@@ -6,27 +6,27 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// A windowed law ends where the day does: its search stays within these bounds, beyond which 48 half hours cannot
-// distinguish one law from the next.
+// The fit of a windowed law is bounded. Beyond these bounds the law extends so far outside the day that 48 half hours
+// cannot distinguish one law from the next.
 const (
 	leastCycleShape = .5
 	mostCycleMean   = 2 * Slots
 )
 
-// fitCycle returns the daily law whose weights ([ArrivalParams.Weights]) are likeliest to give the counts of the half
-// hours.
+// fitCycle returns the daily law whose weights ([ArrivalParams.Weights]) give the observed counts of the half hours the
+// greatest likelihood.
 //
-// A Gamma law goes on beyond the day: of the program's, 2 % lies before the first slot or after the last, and the
-// weights leave it out. What is drawn by the weights therefore spreads less than the law, and the plain fit of Table 7
-// ([FitGamma] on slot numbers) does not give the law back: of jobs drawn with 7.99 and 3.69 it is 9.0 and 3.25. This
-// one does. The plain fit is where the search begins, and what is returned if it fails.
+// A Gamma law extends beyond the day: of the program's law, 2 % lies before the first slot or after the last. The
+// weights leave this part out. Therefore draws by the weights spread less than the law, and the plain fit of Table 7
+// ([FitGamma] on slot numbers) does not recover the law: from jobs drawn with 7.99 and 3.69 it finds 9.0 and 3.25.
+// fitCycle recovers it. It starts at the plain fit, and returns the plain fit if the search fails.
 func fitCycle(counts *[Slots]float64, plain Gamma) Gamma {
 	unpack := func(x []float64) Gamma { return Gamma{Shape: math.Exp(x[0]), Scale: math.Exp(x[1] - x[0])} }
 	total := 0.0
 	for _, n := range counts {
 		total += n
 	}
-	loss := func(x []float64) float64 { // of one job, -ln likelihood
+	loss := func(x []float64) float64 { // -ln likelihood per job
 		g := unpack(x)
 		if !(g.Shape >= leastCycleShape && g.Shape < maxShape && g.Mean() <= mostCycleMean && g.Mean() >= 1) {
 			return math.Inf(1)

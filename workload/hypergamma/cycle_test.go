@@ -8,15 +8,15 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// TestCycleComesBack draws a million arrivals by the program's daily law (7.99 and 3.69) and two others, and fits them:
-// the law comes back within 2 %, where the plain fit of Table 7 is 12 % off (9.0 and 3.25).
+// TestCycleComesBack draws a million arrivals by the program's daily law (7.99 and 3.69) and by two others, and fits
+// them. The fitted law is within 2 % of the true one, where the plain fit of Table 7 is 12 % off (9.0 and 3.25).
 func TestCycleComesBack(t *testing.T) {
 	for _, want := range []hypergamma.Gamma{
 		{Shape: 7.99, Scale: 3.69}, {Shape: 12.3, Scale: 2.49}, {Shape: 5, Scale: 5.6},
 	} {
 		p := hypergamma.ProgramAll(128).Arrival
 		p.Daily, p.Shift, p.FirstSlot = want, 10, 1
-		p.Peak = hypergamma.Gamma{Shape: 60, Scale: .1} // gaps of about 7 minutes: nearly independent half hours
+		p.Peak = hypergamma.Gamma{Shape: 60, Scale: .1} // gaps of about 7 min: half hours are nearly independent
 		arrivals, rng := hypergamma.NewArrivals(p), rand.New(rand.NewPCG(1, 1))
 		local := make([]float64, 1_000_000)
 		for i := range local {
@@ -35,15 +35,15 @@ func TestCycleComesBack(t *testing.T) {
 	}
 }
 
-// TestCycleOfAnyDay fits days that no Gamma law has: flat, of one half hour but for a little, of the first or last half
-// hours only. The law must stay one that jobs can be drawn from, and the counts no less likely by it than by the plain
-// fit.
+// TestCycleOfAnyDay fits days that follow no Gamma law: flat days, and days with nearly all jobs in one half hour, or
+// only in the first or last half hours. It proves that jobs can be drawn from the fitted law, and that the counts are
+// at least as likely by it as by the plain fit.
 func TestCycleOfAnyDay(t *testing.T) {
 	of := func(in bool) float64 {
 		if in {
 			return 1
 		}
-		return .02 // one job: without any the gaps at peak hours could not be fitted
+		return .02 // one job, because without any the gaps at peak hours could not be fitted
 	}
 	for name, share := range map[string]func(k int) float64{
 		"flat":           func(int) float64 { return 1 },
@@ -86,7 +86,8 @@ func TestCycleOfAnyDay(t *testing.T) {
 	}
 }
 
-// TestCycleFitsTheLogsBetter compares both laws' weights with the half hours of the log that they were fitted to.
+// TestCycleFitsTheLogsBetter compares the weights of both laws with the half hours of the log to which they were
+// fitted.
 func TestCycleFitsTheLogsBetter(t *testing.T) {
 	f := must[hypergamma.ArrivalFit](t)(hypergamma.FitArrivals(readTrace(t, kth).jobs().Local,
 		hypergamma.ArrivalOptions{}))

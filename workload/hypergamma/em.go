@@ -28,14 +28,14 @@ type Fit struct {
 // MaxIterations is the most steps that a fit takes; a step more than a few hundred is rare.
 const MaxIterations = 5000
 
-// tolerance is the gain of the mean log-likelihood below which EM ends.
+// tolerance is the gain in mean log-likelihood below which EM stops.
 const tolerance = 1e-10
 
-// spot is a value with its logarithm and how often it occurs.
+// spot is a value with its logarithm and its number of occurrences.
 type spot struct{ x, ln, w float64 }
 
-// tally sorts values and counts equal ones: logs are in whole seconds, so that 100,000 runtimes have some 10,000
-// values.
+// tally sorts values and counts equal ones. Logs are in whole seconds, so that 100,000 runtimes have only about 10,000
+// different values.
 func tally(x []float64) []spot {
 	sorted := slices.Sorted(slices.Values(x))
 	var out []spot
@@ -50,7 +50,7 @@ func tally(x []float64) []spot {
 	return out
 }
 
-// mixture is a Law with what a step of EM needs of it: the log of P f1 / ((1-P) f2) is a + b ln x + c x.
+// mixture is a Law with coefficients for a step of EM: the logarithm of P f1 / ((1-P) f2) is a + b ln x + c x.
 type mixture struct {
 	Law
 	a, b, c float64
@@ -69,11 +69,12 @@ func newMixture(l Law) mixture {
 	}
 }
 
-// share is the probability that x belongs to First (the E-step).
+// share returns the probability that x belongs to First (the E-step).
 func (m *mixture) share(s spot) float64 { return 1 / (1 + math.Exp(-(m.a + m.b*s.ln + m.c*s.x))) }
 
-// step is one step of EM (paper, section 3.2.3): every value belongs to both components by its share, and each is
-// fitted to its part. It returns the old law's log-likelihood too. ok is false where a component has died out.
+// step performs one step of EM (paper, section 3.2.3). Every value belongs to both components by its share, and each
+// component is fitted to its shares. It also returns the log-likelihood of the old law. ok is false if a component has
+// no weight left.
 func step(l Law, spots []spot) (next Law, logLikelihood float64, ok bool) {
 	m := newMixture(l)
 	lgamma, _ := math.Lgamma(l.Second.Shape)
@@ -102,7 +103,7 @@ func step(l Law, spots []spot) (next Law, logLikelihood float64, ok bool) {
 	return next, logLikelihood, true
 }
 
-// em takes steps from a start until the mean log-likelihood gains less than tolerance, but at most limit.
+// em repeats steps until the mean log-likelihood gains less than tolerance, but at most limit times.
 func em(start Law, spots []spot, limit int) (l Law, steps int, converged bool) {
 	n := 0.0
 	for _, s := range spots {
@@ -120,10 +121,10 @@ func em(start Law, spots []spot, limit int) (l Law, steps int, converged bool) {
 	return l, limit, false
 }
 
-// mediumMinimum returns the value between the two modes of the histogram at which it is lowest (paper, section 3.2.3),
-// found as the valley that lies deepest below the lower of the highest peaks on its two sides. The histogram has 64
-// bins, smoothed by a Gaussian of 1.5 bins. Where it has no valley (one mode), the median is returned: any split will
-// do for a start.
+// mediumMinimum returns the value of the minimum between the two modes of the histogram (paper, section 3.2.3). It
+// takes the valley that lies deepest below the lower of the two highest peaks on its sides. The histogram has 64 bins,
+// smoothed by a Gaussian of 1.5 bins. If there is no valley (one mode), it returns the median, because any split can be
+// the start of EM.
 func mediumMinimum(spots []spot) float64 {
 	const bins, width = 64, 1.5
 	low, high := spots[0].x, spots[len(spots)-1].x
@@ -139,7 +140,7 @@ func mediumMinimum(spots []spot) float64 {
 			h[i] += raw[j] * math.Exp(-d*d/2)
 		}
 	}
-	var right [bins]float64 // the highest from i on
+	var right [bins]float64 // right[i] is the highest bin from i on
 	for i := bins - 1; i >= 0; i-- {
 		right[i] = h[i]
 		if i < bins-1 {
@@ -165,7 +166,7 @@ func mediumMinimum(spots []spot) float64 {
 	return high
 }
 
-// startAt splits the values and fits a Gamma to each side.
+// startAt splits the values and fits a Gamma law to each side.
 func startAt(split float64, spots []spot) Law {
 	var first, second moments
 	for _, s := range spots {
@@ -182,7 +183,7 @@ func startAt(split float64, spots []spot) Law {
 	return l
 }
 
-// coarse joins neighboring values into at most bins parts of equal width, each at its mean.
+// coarse joins neighboring values into at most bins intervals of equal width. Each is represented by its mean.
 func coarse(spots []spot, bins int) []spot {
 	if len(spots) <= 2*bins {
 		return spots
@@ -275,7 +276,7 @@ func fitSpots(spots []spot) (Fit, error) {
 	return f, nil
 }
 
-// ksSpots is D of the paper's section 3.3.1 over sorted values with their counts.
+// ksSpots returns D of the paper's section 3.3.1 for sorted values with counts.
 func ksSpots(spots []spot, n float64, cdf func(float64) float64) (d float64) {
 	below := 0.0
 	for _, s := range spots {

@@ -9,15 +9,16 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Peak hours are 8:00 to 19:00 on Mondays to Fridays (paper, section 7.1); the day begins at 5:00 (section 7.2).
+// Peak hours are 8:00 to 19:00 on Mondays to Fridays (paper, section 7.1). The shifted day begins at 5:00 (section
+// 7.2).
 const (
 	peakFrom = 8 * 3600
 	peakTo   = 19 * 3600
 	workdays = 5
-	dayShift = 10 // half hours
+	dayShift = 10 // in half hours
 
-	maxLocal = 1e12     // seconds; 30,000 years
-	leastGap = 1 + 1e-9 // more than 1 s
+	maxLocal = 1e12     // in seconds: 30,000 years
+	leastGap = 1 + 1e-9 // in seconds
 
 	daySeconds  = 86400
 	weekSeconds = 7 * daySeconds
@@ -46,18 +47,18 @@ type ArrivalFit struct {
 	Daily   Gamma   `json:"daily"`
 	DailyN  int     `json:"daily_n"`  // jobs it was fitted to
 	DailyKS float64 `json:"daily_ks"` // D of the slot numbers (Table 7)
-	// as Daily, but fitted by what the model draws with it, which ends where the day does; see fitCycle
+	// like Daily, but fitted by what the model draws with it, which ends with the day; see fitCycle
 	Cycle     Gamma          `json:"cycle"`
 	HalfHours [Slots]float64 `json:"half_hours"` // share of those jobs in each half hour from midnight
 }
 
-// Params returns the fitted arrival model, with Cycle as its daily law: Daily, which the paper's Table 7 has, would
-// narrow the cycle with every fit. Its slots are numbered as in the authors' program, from 1: by that numbering the
-// paper's own row for KTH comes out.
+// Params returns the fitted arrival model, with Cycle as its daily law. Daily, which is in the paper's Table 7, would
+// narrow the cycle with every fit. The slots are numbered as in the authors' program, from 1: this numbering gives the
+// paper's own row for KTH.
 //
-// Its cap is chosen so that the mean interarrival is the log's, and the offered load with it. Without a cap that mean
-// is ruled by gaps that no log shows (KTH's would be 4 days), and where the scale of Peak is 1 or more it does not
-// exist; with the longest gap of the log as cap it is still 1.3 (KTH) to 3 times (CTC) too long.
+// The cap is chosen so that the mean interarrival is the log's, and with it the offered load. Without a cap gaps that
+// no log shows would dominate the mean (KTH's would be 4 days), and with a scale of Peak of 1 or more the mean does not
+// exist. With the longest gap of the log as cap it is still 1.3 (KTH) to 3 times (CTC) too long.
 func (f *ArrivalFit) Params() ArrivalParams {
 	p := ArrivalParams{Peak: f.Peak, ARAR: f.ARAR, Daily: f.Cycle, Shift: dayShift, FirstSlot: 1, MaxLog: math.Inf(1)}
 	law := p.interarrival()
@@ -114,11 +115,11 @@ func FitArrivals(local []float64, o ArrivalOptions) (ArrivalFit, error) {
 // KTH's mean slot is .8 later.
 func LocalSeconds(t time.Time) float64 {
 	_, offset := t.Zone()
-	const monday = 4 * daySeconds // 1 January 1970 was a Thursday
+	const monday = 4 * daySeconds // 1970-01-01 was a Thursday
 	return float64(t.Unix()+int64(offset)-monday) + float64(t.Nanosecond())/1e9
 }
 
-// weekday returns the day of the week, Monday being 0, and the seconds since its midnight.
+// weekday returns the day of the week, with Monday as 0, and the seconds since midnight.
 func weekday(local float64) (day int, second float64) {
 	t := math.Mod(local, weekSeconds)
 	if t < 0 {
@@ -133,17 +134,17 @@ func atPeak(local float64) bool {
 	return day < workdays && second >= peakFrom && second < peakTo
 }
 
-// gaps gathers interarrivals.
+// gaps sums up interarrival times.
 type gaps struct {
-	n       float64 // all, short ones included
-	sum     float64 // their seconds
+	n       float64 // number of all gaps, including short ones
+	sum     float64 // their sum in seconds
 	longest float64
 	dropped float64
-	logs    moments // of ln gap over all hours; only the sum of x is kept
+	logs    moments // of ln gap over all hours; only the sum of x is used
 	peak    moments // of ln gap at peak hours
 }
 
-// add adds the gap between two successive submits; it returns its logarithm where it lies at peak hours.
+// add adds the gap between two successive submissions. If the gap lies at peak hours, it returns the logarithm.
 func (g *gaps) add(from, to, least, weight float64) (x float64, peak bool) {
 	gap := to - from
 	g.n += weight
@@ -177,7 +178,7 @@ func (f *ArrivalFit) fitGaps(sorted []float64, least float64) error {
 	return nil
 }
 
-// setGaps fits all but PeakKS.
+// setGaps fits all parameters except PeakKS.
 func (f *ArrivalFit) setGaps(g *gaps, least float64) error {
 	f.PeakN, f.Dropped, f.Longest = int(math.Round(g.peak.n)), int(math.Round(g.dropped)), g.longest
 	if g.n > 0 {
@@ -206,7 +207,8 @@ func (f *ArrivalFit) fitDay(sorted []float64, weekdays bool) error {
 	return f.setDay(&counts)
 }
 
-// halfHour returns the half hour from midnight of a submit; ok is false where weekends do not count and it is one.
+// halfHour returns the half hour of a submission, counted from midnight. ok is false for a submission on a weekend if
+// weekdays is set.
 func halfHour(local float64, weekdays bool) (k int, ok bool) {
 	day, second := weekday(local)
 	return min(int(second/SlotSeconds), Slots-1), !weekdays || day < workdays
@@ -240,7 +242,7 @@ func (f *ArrivalFit) setDay(counts *[Slots]float64) error {
 	return nil
 }
 
-// slotNumber numbers half hour k from midnight as the daily law does.
+// slotNumber returns the number that the daily law gives to half hour k from midnight.
 func slotNumber(k int) float64 {
 	if k < dayShift {
 		k += Slots

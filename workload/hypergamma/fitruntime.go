@@ -21,7 +21,7 @@ type SizeGroup struct {
 
 // RuntimeFit is the runtime model of a log (paper, sections 5 and 6; Tables 2 and 5).
 type RuntimeFit struct {
-	Fit           // of all runtimes together
+	Fit           // the fit of all runtimes together
 	A     float64 `json:"a"`
 	B     float64 `json:"b"`
 	AllKS float64 `json:"all_ks"` // D of the model with p(s) = A s + B, over all jobs (Table 5)
@@ -35,15 +35,15 @@ func (f *RuntimeFit) Params() RuntimeParams {
 	return RuntimeParams{First: f.First, Second: f.Second, PA: f.A, PB: f.B, MaxLog: f.Largest}
 }
 
-// FitRuntimeModel fits the runtime model: the two Gammas by [FitRuntimes] over all jobs, then, with these fixed, the
-// weight of the first in each of 8 size groups by EM, and the line p = A s + B through the groups by least squares, at
-// their mean sizes and weighted by their jobs: then the model's mean weight is that of all jobs together. (With every
-// group counting the same KTH has B .730, far from the paper's .649.)
+// FitRuntimeModel fits the runtime model in three steps. First it fits the two Gammas by [FitRuntimes] over all jobs.
+// With these fixed, it fits the weight of the first Gamma in each of 8 size groups by EM. Then it fits the line p = A s
+// + B through the groups by least squares, at their mean sizes and weighted by their jobs, so that the model's mean
+// weight is that of all jobs together. (If every group counts the same, KTH has B .730, far from the paper's .649.)
 //
-// A size is never split between groups (paper, section 6.3). Groups are filled from the smallest size up; each is
-// closed where it holds as near as can be its part of the jobs that are left, in equal parts for the groups that are
-// left. So a size with more than its part, as the serial jobs of KTH (34 %), is a group by itself, and the others share
-// the rest equally. Jobs of at most 1 s are left out.
+// A size is never split between groups (paper, section 6.3). Groups are filled from the smallest size up. Each is
+// closed when it is as near as possible to its part of the remaining jobs, in equal parts for the remaining groups. So
+// a size with more than its part, like the serial jobs of KTH (34 %), is a group by itself, and the others share the
+// rest equally. Jobs of at most 1 s are left out.
 func FitRuntimeModel(procs []int, seconds []float64) (RuntimeFit, error) {
 	if len(procs) != len(seconds) {
 		return RuntimeFit{}, fmt.Errorf("hypergamma: %d sizes with %d runtimes: %w", len(procs), len(seconds), ErrValue)
@@ -80,7 +80,8 @@ func FitRuntimeModel(procs []int, seconds []float64) (RuntimeFit, error) {
 	return f, nil
 }
 
-// judge sets AllKS: over all jobs the model's weight of the first Gamma is the mean over their sizes.
+// judge sets AllKS. For all jobs together, the weight of the first Gamma law is the mean of the model's weights over
+// their sizes.
 func (f *RuntimeFit) judge(counts []sizeCount, spots []spot) {
 	mean, n := 0.0, 0.0
 	r := f.Params()
@@ -91,7 +92,7 @@ func (f *RuntimeFit) judge(counts []sizeCount, spots []spot) {
 	f.AllKS = ksSpots(spots, n, Law{First: f.First, Second: f.Second, P: mean / n}.CDF)
 }
 
-// groupSizes divides sizes, ascending, into up to Groups groups.
+// groupSizes divides ascending sizes into at most Groups groups.
 func groupSizes(counts []sizeCount) (groups [][]sizeCount) {
 	left := 0.0
 	for _, c := range counts {
@@ -112,7 +113,8 @@ func groupSizes(counts []sizeCount) (groups [][]sizeCount) {
 	return groups
 }
 
-// group finds the weight of the first Gamma among the logs of one group: EM over it alone, which has one maximum.
+// group fits the weight of the first Gamma law to the logarithms of one group. It uses EM over this weight only, whose
+// likelihood has a single maximum.
 func (m *mixture) group(sizes []sizeCount, spots []spot) SizeGroup {
 	n := 0.0
 	for _, c := range sizes {

@@ -65,7 +65,7 @@ func FitSizes(procs []int, machine int) (SizeFit, error) {
 	return fitSizeCounts(counts, float64(len(procs)), machine), nil
 }
 
-// fitSizeCounts fits to counted sizes, at least one, whose sum is n.
+// fitSizeCounts fits the law of sizes to at least one counted size. n is the sum of the counts.
 func fitSizeCounts(counts []sizeCount, n float64, machine int) SizeFit {
 	machine = max(machine, counts[len(counts)-1].procs)
 	f := SizeFit{N: int(math.Round(n))}
@@ -99,7 +99,7 @@ func fitSizeCounts(counts []sizeCount, n float64, machine int) SizeFit {
 	return f
 }
 
-// stages is the two-stage uniform cdf of log2 size (paper, section 3.1).
+// stages returns the two-stage uniform cdf of log2 size (paper, section 3.1).
 func (s SizeParams) stages(x float64) float64 {
 	switch {
 	case x >= s.High:
@@ -120,7 +120,7 @@ func (s SizeParams) CDF(procs int) float64 {
 	return s.Serial + (1-s.Serial)*s.parallelCDF(procs)
 }
 
-// parallelCDF is the same of the jobs that are not serial by p1.
+// parallelCDF returns the cdf of the jobs that are parallel, that is, not serial by p1.
 func (s SizeParams) parallelCDF(procs int) float64 {
 	plain := s.stages(math.Log2(float64(procs) + .5))
 	exponent := math.Floor(math.Log2(float64(procs)))
@@ -131,11 +131,11 @@ func (s SizeParams) parallelCDF(procs int) float64 {
 	return (1-s.PowerOfTwo)*plain + s.PowerOfTwo*rounded
 }
 
-// sizeEdge is where the model's cdf is read for one size: log2 of its edges, with and without rounding to a power of
-// two, so that a search does not take logarithms over and over.
+// sizeEdge holds, for one size, the log2 of the edges at which the model's cdf is evaluated, with and without rounding
+// to a power of two. They are computed once, so that a search need not take logarithms again and again.
 type sizeEdge struct {
-	plain, rounded         float64 // of the size itself
-	plainBelow, roundBelow float64 // of the size less one
+	plain, rounded         float64 // edges of the size itself
+	plainBelow, roundBelow float64 // edges of the size minus 1
 	upTo, below            float64 // the log's cdf at both
 }
 
@@ -160,7 +160,7 @@ func sizeEdges(counts []sizeCount, parallel, high float64) []sizeEdge {
 	return out
 }
 
-// thin leaves out edges evenly where there are more than most, to bound a search.
+// thin leaves out edges at even distances if there are more than most, to limit the cost of a search.
 func thin(edges []sizeEdge, most int) []sizeEdge {
 	if len(edges) <= most {
 		return edges
@@ -172,7 +172,7 @@ func thin(edges []sizeEdge, most int) []sizeEdge {
 	return out
 }
 
-// distance is the KS distance from the sizes of parallel jobs.
+// distance returns the KS distance from the sizes of parallel jobs.
 func (s SizeParams) distance(edges []sizeEdge) (d float64) {
 	for i := range edges {
 		e := &edges[i]
@@ -183,7 +183,7 @@ func (s SizeParams) distance(edges []sizeEdge) (d float64) {
 	return d
 }
 
-// roundedFor returns the PowerOfTwo with which the model's parallel jobs have the given share of powers of two.
+// roundedFor returns the PowerOfTwo for which the given share of the model's parallel jobs are powers of two.
 func (s SizeParams) roundedFor(share float64) float64 {
 	byChance := 0.0
 	for e := 1.0; e <= math.Floor(s.High); e++ {
@@ -196,8 +196,14 @@ func (s SizeParams) roundedFor(share float64) float64 {
 	return min(max((share-byChance)/(1-byChance), 0), 1)
 }
 
-// fitStages searches l, m and p: on a grid, then by halving steps along each of them.
+// fitStages searches for the l, m and p with the least KS distance.
 func fitStages(s SizeParams, least float64, edges []sizeEdge) SizeParams {
+	return searchStages(s, least, func(c SizeParams) (SizeParams, float64) { return c, c.distance(edges) })
+}
+
+// searchStages searches for the l, m and p with the least loss: first on a grid, then with halving steps along each of
+// them. loss may change the other parameters.
+func searchStages(s SizeParams, least float64, loss func(SizeParams) (SizeParams, float64)) SizeParams {
 	lowest := max(least-.5, math.Log2(1.5))
 	best, bestD := s, math.Inf(1)
 	try := func(low, medium, prob float64) bool {
@@ -208,7 +214,7 @@ func fitStages(s SizeParams, least float64, edges []sizeEdge) SizeParams {
 		if !(c.Low <= c.Medium && c.Medium <= c.High) {
 			return false
 		}
-		if d := c.distance(edges); d < bestD {
+		if c, d := loss(c); d < bestD {
 			best, bestD = c, d
 			return true
 		}
@@ -222,7 +228,7 @@ func fitStages(s SizeParams, least float64, edges []sizeEdge) SizeParams {
 			}
 		}
 	}
-	const rounds = 500 // a few dozen do
+	const rounds = 500 // a few dozen rounds usually suffice
 	size := 1. / grid
 	for round := 0; round < rounds && size > 1e-5; round++ {
 		b, better := best, false

@@ -17,16 +17,16 @@ var (
 	ErrValue = errors.New("value out of range")
 )
 
-// maxShape bounds the shape of a fitted Gamma: its standard deviation is then 1/316 of its mean. It keeps a component
-// of a mixture from closing in on one value, where the likelihood has no bound. The largest shape in the paper is 6,190
-// (Table 4).
+// maxShape is the maximum shape of a fitted Gamma law; its standard deviation is then 1/316 of its mean. Without it a
+// component of a mixture could concentrate on one value, where the likelihood is unbounded. The largest shape in the
+// paper is 6,190 (Table 4).
 const maxShape = 1e5
 
-// moments are what a Gamma's likelihood needs to know of a weighted sample (sufficient statistics).
+// moments are the sufficient statistics of a weighted sample for the likelihood of a Gamma law.
 type moments struct {
-	n    float64 // sum of weights
-	sum  float64 // sum of x
-	logs float64 // sum of ln x
+	n    float64 // sum of the weights
+	sum  float64 // weighted sum of x
+	logs float64 // weighted sum of ln x
 }
 
 func (m *moments) add(x, ln, weight float64) {
@@ -35,14 +35,14 @@ func (m *moments) add(x, ln, weight float64) {
 	m.logs += weight * ln
 }
 
-// fit returns the Gamma of the greatest likelihood: its mean is the sample's, and its shape solves ln k - digamma(k) =
-// s, where s = ln(mean) - mean(ln x). The start is Minka's approximation and the steps are his for 1/k, which come from
-// Newton's method and need 4 or so for all of float64's digits ("Estimating a Gamma distribution", 2002). ok is false
-// where the sample has no spread; the shape is then maxShape.
+// fit returns the Gamma law of the greatest likelihood. Its mean is the sample's, and its shape k solves ln k -
+// digamma(k) = s, where s = ln(mean) - mean(ln x). It starts at Minka's approximation and takes his Newton steps for
+// 1/k, of which about 4 give all digits of a float64 ("Estimating a Gamma distribution", 2002). ok is false if the
+// sample has no spread; then the shape is maxShape.
 func (m moments) fit() (g Gamma, ok bool) {
 	mean := m.sum / m.n
 	s := math.Log(mean) - m.logs/m.n
-	// For large k, s is about 1/(2k).
+	// for large k, s is about 1/(2k)
 	if !(s > .5/maxShape) {
 		return Gamma{Shape: maxShape, Scale: mean / maxShape}, false
 	}

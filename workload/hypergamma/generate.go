@@ -11,7 +11,7 @@ import (
 type Job struct {
 	Submit  float64 // seconds since the start, which is at midnight; never falls from one job to the next
 	Procs   int     // processors, at least 1
-	Runtime float64 // seconds, above 1: the logarithm is positive
+	Runtime float64 // seconds, at least 1: the logarithm is not negative
 	Class   int     // which parameter set it comes from, by its place in the call of New
 }
 
@@ -41,6 +41,9 @@ func (r RuntimeParams) Law(procs int) Law {
 
 // Rand draws a runtime in seconds for a job of the given number of processors.
 func (r RuntimeParams) Rand(rng *rand.Rand, procs int) float64 {
+	if len(r.Groups) > 0 {
+		return r.Groups[r.at(procs)].rand(rng)
+	}
 	law := r.Law(procs)
 	for {
 		if x := law.Rand(rng); x <= r.MaxLog {
@@ -55,7 +58,7 @@ type Generator struct {
 	rng     *rand.Rand
 	sets    []Params
 	streams []*Arrivals
-	next    []float64 // next submit of each stream
+	next    []float64 // time of the next submission of each stream
 }
 
 // New returns a Generator that starts at midnight. The same seed of rng gives the same jobs.

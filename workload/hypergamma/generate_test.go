@@ -26,9 +26,9 @@ func generator(t testing.TB, seed uint64, p ...hypergamma.Params) *hypergamma.Ge
 	return g
 }
 
-// TestBuiltInNumbers compares with the numbers the program's source and the paper's tables give for 128 processors.
+// TestBuiltInNumbers compares with the numbers for 128 processors in the program's source and the paper's tables.
 func TestBuiltInNumbers(t *testing.T) {
-	for name, want := range map[string][4]float64{ // Low, Medium, High, power of two among all jobs
+	for name, want := range map[string][4]float64{ // Low, Medium, High, and the share of powers of two among all jobs
 		"program, all": {.8, 4.5, 7, .576}, "program, batch": {1.2, 5, 7, .6686},
 		"program, interactive": {1, 3, 5.5, .625}, "paper, all": {.8, 4.5, 7, .75 * .76},
 	} {
@@ -63,7 +63,7 @@ func TestJobsFitEveryMachine(t *testing.T) {
 	}
 }
 
-// TestSizesFollowTheTwoStageUniform compares frequencies with probabilities worked out from the model's definition,
+// TestSizesFollowTheTwoStageUniform compares frequencies with probabilities that follow from the model's definition,
 // within 4.5 standard errors.
 func TestSizesFollowTheTwoStageUniform(t *testing.T) {
 	const n = 400_000
@@ -73,7 +73,7 @@ func TestSizesFollowTheTwoStageUniform(t *testing.T) {
 	for range n {
 		count[s.Rand(rng)]++
 	}
-	cdf := func(x float64) float64 { // of log2 of a parallel job's size before rounding
+	cdf := func(x float64) float64 { // the cdf of log2 of a parallel job's size before rounding
 		x = min(max(x, .8), 7)
 		if x <= 4.5 {
 			return .86 * (x - .8) / 3.7
@@ -114,7 +114,7 @@ func TestCapsAreKeptByDrawingAgain(t *testing.T) {
 		}
 		last = j.Submit
 	}
-	if below > n/100 { // clamping would leave a fifth of the jobs there
+	if below > n/100 { // clamping would leave a fifth of the jobs at this value
 		t.Errorf("%d of %d runtimes sit at the cap", below, n)
 	}
 	if mean := last / n; mean > math.Exp(4) {
@@ -135,12 +135,14 @@ func TestWeights(t *testing.T) {
 				high = k
 			}
 		}
-		// The paper's section 7.2: the least is around 5 h; its Figure 8: most jobs arrive between 10 and 17 h.
+		// The paper's section 7.2 says that the least weight is around 5 h, and its Figure 8 that most jobs arrive
+		// between 10 and 17 h.
 		if math.Abs(sum-hypergamma.Slots) > 1e-9 || low < 8 || low > 12 || high < 20 || high > 34 {
 			t.Errorf("%s: sum %v, least in slot %d, greatest in slot %d", name, sum, low, high)
 		}
 	}
-	// Slot 10 (05:00) begins the day: number 11 in the program, 10 in the paper; slot 9 ends it, 48 + 10 or 48 + 9.
+	// Slot 10 (05:00) begins the day: it has number 11 in the program and 10 in the paper. Slot 9 ends the day, with
+	// number 48 + 10 or 48 + 9.
 	for _, c := range []struct {
 		p     hypergamma.ArrivalParams
 		first float64
@@ -153,8 +155,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestArrivalsFollowTheDailyCycle compares the fraction of each half hour with its weight / 48. Arrivals of one day are
-// not independent, so that the standard error comes from 24 runs.
+// TestArrivalsFollowTheDailyCycle compares the fraction of each half hour with its weight / 48. Arrivals of one day
+// depend on each other, so the standard error comes from 24 runs.
 func TestArrivalsFollowTheDailyCycle(t *testing.T) {
 	const runs, n = 24, 40_000
 	p := hypergamma.ProgramAll(128).Arrival

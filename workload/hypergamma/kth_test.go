@@ -46,7 +46,7 @@ func readTrace(t testing.TB, name string) trace {
 	return out
 }
 
-// jobs turns a log into what FitModel reads.
+// jobs returns the log in the form that FitModel takes.
 func (k trace) jobs() hypergamma.Jobs {
 	var j hypergamma.Jobs
 	j.Seconds = k.runtime
@@ -75,9 +75,9 @@ func within(t testing.TB, what string, got, paper, tol float64) {
 	}
 }
 
-// TestKTHRuntimes compares with the paper's Table 2 (5.76 .82 159.5 .05 .61, D .081) and an independent fit of the
+// TestKTHRuntimes compares with the paper's Table 2 (5.76 .82 159.5 .05 .61, D .081) and with an independent fit of the
 // 20,530 jobs of status 1, whose optimum from every start is 4.90 .906 70.4 .1276, p .600, D .043. (The printed beta2,
-// .05, would give D .21; 2-digit rounding allows .055.)
+// .05, would give D .21; a rounding to 2 digits allows .055.)
 func TestKTHRuntimes(t *testing.T) {
 	k := readTrace(t, kth)
 	f := must[hypergamma.Fit](t)(hypergamma.FitRuntimes(k.runtime))
@@ -104,7 +104,7 @@ func TestKTHRuntimes(t *testing.T) {
 		t.Errorf("log-likelihood %v below the independent optimum's %v", f.LogLikelihood, theirs)
 	}
 	// "In all cases, the models passed the test at the 95 % confidence level" on a subsample of 500 to 1,000 (section
-	// 5.1). A D of .043 is short of the .061 that 500 values may have, so that most subsamples pass, but not all.
+	// 5.1). A D of .043 is below the .061 that 500 values may have, so that most subsamples pass, but not all.
 	s := must[hypergamma.Subsamples](t)(hypergamma.SubsampleTest(rand.New(rand.NewPCG(1, 2)), logs, f.CDF, 500, 200))
 	t.Logf("subsamples of 500: %.2f pass, mean D %.3f; all %d: significance %.2g", s.Passed, s.MeanD, f.N,
 		hypergamma.KSSignificance(f.KS, f.N))
@@ -113,8 +113,8 @@ func TestKTHRuntimes(t *testing.T) {
 	}
 }
 
-// TestKTHSizes compares with the paper's Table 1, row KTH: .30 .60 .70 4.00 6.64 .84, D .033. Its p1 is not in the log:
-// .346 is.
+// TestKTHSizes compares with the paper's Table 1, row KTH: .30 .60 .70 4.00 6.64 .84, D .033. The log does not give the
+// paper's p1, but .346.
 func TestKTHSizes(t *testing.T) {
 	f := must[hypergamma.SizeFit](t)(hypergamma.FitSizes(readTrace(t, kth).jobs().Procs, 100))
 	within(t, "p1", f.Params.Serial, .346, .001)
@@ -129,8 +129,8 @@ func TestKTHSizes(t *testing.T) {
 	}
 }
 
-// TestKTHWeightBySize compares with the paper's Table 5, row KTH: a -.0065, b .649, D .058; an independent fit gave b
-// .635 to .686 by the way of treating the 34 % serial jobs.
+// TestKTHWeightBySize compares with the paper's Table 5, row KTH: a -.0065, b .649, D .058. An independent fit gave b
+// .635 to .686, depending on how it treats the 34 % serial jobs.
 func TestKTHWeightBySize(t *testing.T) {
 	j := readTrace(t, kth).jobs()
 	f := must[hypergamma.RuntimeFit](t)(hypergamma.FitRuntimeModel(j.Procs, j.Seconds))
@@ -144,9 +144,9 @@ func TestKTHWeightBySize(t *testing.T) {
 	}
 }
 
-// TestKTHWork reports the paper's Table 3, row KTH: 118.4 .06 42.2 .28 .30, D .050. As printed that law lies .38 from
-// the log (a narrow first Gamma about e^7.1 s with .30 of the jobs), so that it cannot be what gave its D. Ours is
-// nearer than the paper's D.
+// TestKTHWork reports the paper's Table 3, row KTH: 118.4 .06 42.2 .28 .30, D .050. As printed, that law has distance
+// .38 from the log (a narrow first Gamma about e^7.1 s with .30 of the jobs), so it cannot be the law with the printed
+// D. Our fit is nearer than the paper's D.
 func TestKTHWork(t *testing.T) {
 	k := readTrace(t, kth)
 	f := must[hypergamma.Fit](t)(hypergamma.FitWork(k.procs, k.runtime))
@@ -168,16 +168,16 @@ func TestKTHWork(t *testing.T) {
 	}
 }
 
-// TestKTHArrivals compares with the paper's Tables 6 and 7, rows KTH: 14.10 .37, D .064; 12.00 2.55, D .054, and an
-// independent fit: mean ln interarrival 5.247, alpha 6.0 unless gaps under 12 to 15 s are dropped; daily cycle 12.29
-// 2.489, D .050 on Mondays to Fridays.
+// TestKTHArrivals compares with the paper's Tables 6 and 7, rows KTH: 14.10 .37, D .064; 12.00 2.55, D .054. It also
+// compares with an independent fit: mean ln interarrival 5.247, alpha 6.0 unless gaps under 12 to 15 s are dropped;
+// daily cycle 12.29 2.489, D .050 on Mondays to Fridays.
 func TestKTHArrivals(t *testing.T) {
 	local := readTrace(t, kth).jobs().Local
 	f := must[hypergamma.ArrivalFit](t)(hypergamma.FitArrivals(local, hypergamma.ArrivalOptions{Weekdays: true}))
 	within(t, "mean ln interarrival", f.Peak.Mean(), 5.247, .001)
 	within(t, "mean ln interarrival, Table 6", f.Peak.Mean(), 14.10*.37, .01*14.10*.37)
 	within(t, "alpha", f.Peak.Shape, 6.0, .05)
-	within(t, "ARAR", f.ARAR, 1.02, .03) // the program's; "rather close to 1"
+	within(t, "ARAR", f.ARAR, 1.02, .03) // the program's value; the paper says "rather close to 1"
 	within(t, "daily alpha", f.Daily.Shape, 12.29, .005)
 	within(t, "daily alpha, Table 7", f.Daily.Shape, 12, .08*12)
 	within(t, "daily beta", f.Daily.Scale, 2.489, .0005)
@@ -188,8 +188,8 @@ func TestKTHArrivals(t *testing.T) {
 	within(t, "D without gaps below 15 s, Table 6", long.PeakKS, .064, .002)
 }
 
-// TestFittedModelGivesTheLogBack draws as many jobs as KTH has from its own fit: the marginals come back within the
-// distances of the fits, the mean interarrival within its standard error (gaps have a heavy tail).
+// TestFittedModelGivesTheLogBack draws as many jobs as KTH has from the fit to KTH. It proves that the marginals agree
+// within the distances of the fits, and the mean interarrival within its standard error (gaps have a heavy tail).
 func TestFittedModelGivesTheLogBack(t *testing.T) {
 	k := readTrace(t, kth)
 	f := must[hypergamma.ModelFit](t)(hypergamma.FitModel(k.jobs(), 100, hypergamma.ArrivalOptions{}))
@@ -213,7 +213,7 @@ func TestFittedModelGivesTheLogBack(t *testing.T) {
 	if d := ks(procs, k.procs); d > f.Size.KS+.01 {
 		t.Errorf("sizes: distance %v, of the fit %v", d, f.Size.KS)
 	}
-	if d := ks(logs, all); d > f.Runtime.AllKS+.02 { // the line's mean weight over generated sizes
+	if d := ks(logs, all); d > f.Runtime.AllKS+.02 { // the line's mean weight over the generated sizes
 		t.Errorf("runtimes: distance %v, of the fit %v", d, f.Runtime.AllKS)
 	}
 	within(t, "mean interarrival", last/n, f.Arrival.MeanGap, .05*f.Arrival.MeanGap)

@@ -28,7 +28,7 @@ type Gamma struct {
 	Scale float64 `json:"scale"` // beta > 0
 }
 
-// dist returns the law as gonum has it: gonum's Beta is a rate.
+// dist returns the law as a gonum distribution, whose Beta is a rate.
 func (g Gamma) dist(src rand.Source) distuv.Gamma {
 	return distuv.Gamma{Alpha: g.Shape, Beta: 1 / g.Scale, Src: src}
 }
@@ -104,7 +104,7 @@ func (l Law) Survival(x float64) float64 {
 
 // Prob returns the density at x.
 func (l Law) Prob(x float64) float64 {
-	switch l.P { // a component of no weight may have an infinite density at 0
+	switch l.P { // a component without weight may have an infinite density at 0
 	case 0:
 		return l.Second.Prob(x)
 	case 1:
@@ -129,7 +129,7 @@ func (l Law) Quantile(p float64) float64 {
 	if math.IsNaN(lo) || math.IsInf(hi, 1) || lo == hi {
 		return hi
 	}
-	upper := p > 0.5 // work with the smaller tail
+	upper := p > 0.5 // use the smaller tail, for accuracy
 	for {
 		mid := lo + (hi-lo)/2
 		if mid <= lo || mid >= hi {

@@ -17,7 +17,7 @@ func TestGammaAgainstClosedForms(t *testing.T) {
 		const scale = 2.5
 		u := x / scale
 		for shape, survival := range map[float64]float64{
-			1: math.Exp(-u), 2: math.Exp(-u) * (1 + u), 3: math.Exp(-u) * (1 + u + u*u/2), // Erlang
+			1: math.Exp(-u), 2: math.Exp(-u) * (1 + u), 3: math.Exp(-u) * (1 + u + u*u/2), // the Erlang laws
 			.5: math.Erfc(math.Sqrt(u)),
 		} {
 			g := hypergamma.Gamma{Shape: shape, Scale: scale}
@@ -150,7 +150,7 @@ func TestWeightOfTheFirstGammaIsClamped(t *testing.T) {
 	if got := r.Law(1).P; got != 1 {
 		t.Errorf("p = %v, want 1", got)
 	}
-	// p = 0 is the second Gamma alone, against the wording of the paper's section 6.3.
+	// p = 0 is the second Gamma alone, contrary to the wording of the paper's section 6.3.
 	if got, want := hypergamma.ProgramAll(128).Runtime.Law(1024).Mean(), 312*.03; math.Abs(got-want) > 1e-12 {
 		t.Errorf("mean for 1,024 processors %v, want that of the second Gamma, %v", got, want)
 	}

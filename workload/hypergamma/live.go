@@ -17,14 +17,14 @@ type Live struct {
 	forget float64
 
 	end     float64 // weight of the job that ended last
-	n       float64 // weight of all jobs that ended
-	short   float64 // of those of at most 1 s
-	longest float64 // runtime in seconds; never forgotten
+	n       float64 // sum of the weights of all jobs that ended
+	short   float64 // sum of the weights of those of at most 1 s
+	longest float64 // longest runtime in seconds; never forgotten
 	sizes   map[int]float64
-	bins    [sizeClasses]*[runtimeBins]float64 // of ln runtime, by floor(log2 processors)
+	bins    [sizeClasses]*[runtimeBins]float64 // histograms of ln runtime, by floor(log2 processors)
 
-	submit float64 // weight of the job submitted last
-	last   float64 // its local time; before the first NaN
+	submit float64 // weight of the job that was submitted last
+	last   float64 // local time of its submission; NaN before the first
 	gaps   gaps
 	slots  [Slots]float64
 }
@@ -32,8 +32,9 @@ type Live struct {
 const (
 	sizeClasses = 31
 	binWidth    = .05
-	runtimeBins = 555 // up to e^27.7 s, 35,000 years
-	// rescale is where weights are brought down, by a power of two so that nothing is rounded.
+	runtimeBins = 555 // up to e^27.7 s, or 35,000 years
+	// rescale is the weight from which on all weights are scaled down. It is a power of two, so that the scaling does
+	// not round.
 	rescale = 1 << 62
 )
 
@@ -100,8 +101,8 @@ func (l *Live) Ended(procs int, seconds float64) error {
 	return nil
 }
 
-// scaleSubmits and scaleEnds bring weights down by as many times 2^-62 as it takes; a forget near 1 may pass the limit
-// several times in one step, to infinity even, where only the new job counts.
+// scaleSubmits and scaleEnds scale weights down by 2^-62 as often as needed. With a forget near 1 a weight may pass the
+// limit several times in one step. It may even become infinite; then only the new job counts.
 func (l *Live) scaleSubmits() {
 	down := scaleOf(&l.submit)
 	l.gaps.each(func(x *float64) { *x *= down })
@@ -129,7 +130,7 @@ func (l *Live) scaleEnds() {
 	}
 }
 
-// scaleOf brings a weight to below 2^62 and returns the factor.
+// scaleOf scales a weight to below 2^62 and returns the factor.
 func scaleOf(weight *float64) float64 {
 	down := 1.0
 	for *weight >= rescale {
@@ -139,7 +140,7 @@ func scaleOf(weight *float64) float64 {
 	return down
 }
 
-// each calls f with all weighted sums.
+// each calls f with a pointer to every weighted sum.
 func (g *gaps) each(f func(*float64)) {
 	for _, x := range []*float64{
 		&g.n, &g.sum, &g.dropped, &g.logs.n, &g.logs.sum, &g.logs.logs, &g.peak.n, &g.peak.sum, &g.peak.logs,
@@ -148,15 +149,15 @@ func (g *gaps) each(f func(*float64)) {
 	}
 }
 
-// weighted returns sums as they are when the latest job weighs 1.
+// weighted returns the sums scaled so that the latest job has weight 1.
 func (g gaps) weighted(latest float64) gaps {
 	g.each(func(x *float64) { *x /= latest })
 	return g
 }
 
-// Fit fits the model, as [FitModel] does but for the total work, for a machine of so many processors (0: the largest
-// job's). Size groups are powers of two here, and PeakKS is 0, as single gaps are not kept. The error joins those of
-// the parts; each part that has none is filled in.
+// Fit fits the model like [FitModel], but without the total work, for a machine of the given number of processors (0:
+// the largest job's). Size groups are powers of two here, and PeakKS is 0, because single gaps are not kept. The error
+// joins those of the parts. Each part without an error is filled in.
 func (l *Live) Fit(machine int) (ModelFit, error) {
 	var f ModelFit
 	var failed error
@@ -190,7 +191,7 @@ func (l *Live) fitSizes(machine int) (SizeFit, error) {
 	return fitSizeCounts(counts, l.n/l.end, machine), nil
 }
 
-// spots returns the bins that are not empty, at their middles.
+// spots returns the bins that are not empty. Each is represented by its middle.
 func (l *Live) spots(bins *[runtimeBins]float64) (out []spot, n float64) {
 	for i, w := range bins {
 		if w > 0 {
@@ -240,7 +241,7 @@ func (l *Live) fitRuntimes() (RuntimeFit, error) {
 	return f, nil
 }
 
-// sizesOf returns the sizes of a class, scaled to n jobs: those of at most 1 s are not in the bins.
+// sizesOf returns the sizes of a class, scaled to n jobs, because the bins lack the jobs of at most 1 s.
 func (l *Live) sizesOf(class int, n float64) (out []sizeCount) {
 	sum := 0.0
 	for _, p := range slices.Sorted(maps.Keys(l.sizes)) {

@@ -28,11 +28,11 @@ func feed(t testing.TB, l *hypergamma.Live, j hypergamma.Jobs, from, to int) {
 	}
 }
 
-// Without forgetting the live model is the batch fit, up to its bins (5 % of the runtime): KTH's law to 1 %, sizes and
-// arrivals exactly.
+// TestLiveIsTheBatchFit proves that without forgetting the live model equals the batch fit, up to its bins (5 % of the
+// runtime): KTH's law to 1 %, sizes and arrivals exactly.
 func TestLiveIsTheBatchFit(t *testing.T) {
 	j := readTrace(t, kth).jobs()
-	slices.Sort(j.Local) // the clock goes back an hour in October
+	slices.Sort(j.Local) // because the clock goes back an hour in October
 	want := must[hypergamma.ModelFit](t)(hypergamma.FitModel(j, 100, hypergamma.ArrivalOptions{}))
 	l := newLive(t, 0)
 	feed(t, l, j, 0, len(j.Procs))
@@ -58,7 +58,7 @@ func TestLiveIsTheBatchFit(t *testing.T) {
 	for _, x := range []*float64{
 		&a.Peak.Shape, &a.Peak.Scale, &a.ARAR, &a.MeanGap, &b.Peak.Shape, &b.Peak.Scale, &b.ARAR, &b.MeanGap,
 	} {
-		*x = math.Round(*x*1e9) / 1e9 // sums are in another order
+		*x = math.Round(*x*1e9) / 1e9 // because the sums are in another order
 	}
 	if a != b {
 		t.Errorf("arrivals %+v, want %+v", a, b)
@@ -71,8 +71,8 @@ func TestLiveIsTheBatchFit(t *testing.T) {
 	}
 }
 
-// With forgetting the model is that of the latest jobs: after a change of everything the old is gone, also where
-// weights were scaled down.
+// TestLiveForgets proves that with forgetting the model is that of the latest jobs. After a change of all parameters
+// nothing of the old ones is left, even after weights were scaled down.
 func TestLiveForgets(t *testing.T) {
 	old, fresh := benchJobs(5000), readTrace(t, kth).jobs()
 	slices.Sort(fresh.Local)
@@ -96,7 +96,8 @@ func TestLiveForgets(t *testing.T) {
 	}
 }
 
-// A model that goes through bytes again and again ends, bit by bit, where the one that never stopped does.
+// TestLiveRestart proves that a model that is saved and restored again and again ends bit for bit like a model that was
+// not.
 func TestLiveRestart(t *testing.T) {
 	j := benchJobs(3000)
 	for _, forget := range []float64{0, .0005, .999} {
@@ -146,7 +147,7 @@ func TestLiveErrors(t *testing.T) {
 	feed(t, l, benchJobs(300), 0, 300)
 	good := must[[]byte](t)(l.MarshalBinary())
 	codectest.Check(t, good, func() codec.Savable { return newLive(t, .5) })
-	for name, bad := range map[string][]byte{ // the places are those of the fields
+	for name, bad := range map[string][]byte{ // the offsets are those of the fields
 		"forget":  codectest.SetNumber(t, good, 0, codectest.Real(1)),
 		"weight":  codectest.SetNumber(t, good, 1, codectest.Real(0)),
 		"longest": codectest.SetNumber(t, good, 3, codectest.Real(-1)),
@@ -165,7 +166,7 @@ func TestLiveErrors(t *testing.T) {
 	}
 }
 
-// No bytes make decoding or fitting panic.
+// FuzzLiveUnmarshal proves that no bytes make decoding or fitting panic.
 func FuzzLiveUnmarshal(f *testing.F) {
 	l := newLive(f, .01)
 	feed(f, l, benchJobs(200), 0, 200)
@@ -183,8 +184,8 @@ func FuzzLiveUnmarshal(f *testing.F) {
 	})
 }
 
-// BenchmarkLive is a job's submit and end, with a fit of everything every 500 jobs; all models of a queue together may
-// take 20 us.
+// BenchmarkLive measures a job's submission and end, with a fit of everything every 500 jobs. All models of a queue
+// together may take 20 us.
 func BenchmarkLive(b *testing.B) {
 	j := benchJobs(1 << 16)
 	l := newLive(b, .0005)

@@ -62,16 +62,16 @@ func (a ArrivalParams) SlotShapes(m Method) (shapes [Slots]float64, err error) {
 	return shapes, nil
 }
 
-// expectedSlots gives alpha(t) the expected jumps E(t) from each slot to the next arrival's, each target slot's
-// probability being multiplied by its weight: the mean interarrival times e^(alpha(t) beta) are to one another as the
-// E(t), and their weighted mean stays.
+// expectedSlots sets alpha(t) from the expected jumps E(t), in slots, from each slot to that of the next arrival. In
+// E(t) the probability of each target slot is multiplied by its weight. The mean interarrival times e^(alpha(t) beta)
+// are made proportional to E(t), with an unchanged weighted mean.
 //
-// The printed iteration, alpha'(t) = E(t) / sum(w E) * sum(w alpha), takes alpha itself for "proportional" to the mean
-// interarrival time, which in log space it is not: with Pr from the current alpha(t) it runs away (E grows as a power
-// of e^alpha), with the original law's the shapes reach from 6 to above 30. So it is e^(alpha beta) here, with the
-// original law's Pr for an arrival in the middle of its slot, which settles in one round. The paper calls the results
-// better than those of the first method; these are not: E(t) knows how the weights change after t but not how high they
-// are, so that quiet nights get too many arrivals.
+// The printed iteration, alpha'(t) = E(t) / sum(w E) * sum(w alpha), treats alpha itself as "proportional" to the mean
+// interarrival time, which is wrong in log space. With Pr from the current alpha(t) the iteration diverges (E grows as
+// a power of e^alpha); with the original law's Pr the shapes range from 6 to above 30. So this code makes e^(alpha
+// beta) proportional, with the original law's Pr for an arrival in the middle of its slot; that converges in one round.
+// The paper says that this method gives better results than the first. Here it does not: E(t) depends on how the
+// weights change after t, but not on their level, so that quiet nights get too many arrivals.
 func (a ArrivalParams) expectedSlots() (alpha [Slots]float64) {
 	w := a.Weights()
 	var jumps [Slots]float64
@@ -86,7 +86,7 @@ func (a ArrivalParams) expectedSlots() (alpha [Slots]float64) {
 	return alpha
 }
 
-// expectedJump is E(t) over the following day.
+// expectedJump returns E(t) over the following day.
 func expectedJump(g Gamma, t int, w *[Slots]float64) float64 {
 	sum, norm, last := 0.0, 0.0, 0.0
 	for k := range Slots {

@@ -2,7 +2,6 @@ package hypergamma
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 )
@@ -40,8 +39,12 @@ func FitModel(j Jobs, machine int, o ArrivalOptions) (ModelFit, error) {
 	var f ModelFit
 	var failed error
 	part := func(name string, err error) {
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
+		switch {
+		case err == nil:
+		case failed == nil:
+			failed = fmt.Errorf("%s: %w", name, err)
+		default:
+			failed = fmt.Errorf("%w; %s: %w", failed, name, err)
 		}
 	}
 	var err error
@@ -60,7 +63,7 @@ func FitModel(j Jobs, machine int, o ArrivalOptions) (ModelFit, error) {
 	return f, failed
 }
 
-// uncapped is a cap in JSON, where there is no infinity: null.
+// uncapped is the JSON form of an infinite cap: null, because JSON has no infinity.
 type uncapped struct {
 	MaxLog *float64 `json:"max_log"`
 }

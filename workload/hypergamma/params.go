@@ -1,6 +1,7 @@
 package hypergamma
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -24,6 +25,9 @@ type RuntimeParams struct {
 	PA     float64 `json:"pa"`     // weight of First for a job of s processors: PA s + PB, kept in [0, 1]
 	PB     float64 `json:"pb"`
 	MaxLog float64 `json:"-"` // runtimes above e^MaxLog seconds are drawn again; +Inf for no cap
+	// Groups are laws of groups of sizes, ascending, which replace all the laws above. The paper's form has none. See
+	// [ModelFit.KeepWork].
+	Groups []GroupLaw `json:"groups,omitempty"`
 }
 
 // ArrivalParams describes arrivals (paper, section 7, Tables 6 and 7).
@@ -37,8 +41,8 @@ type ArrivalParams struct {
 	// virtual interarrivals above e^MaxLog seconds are drawn again; +Inf for no cap
 	MaxLog float64 `json:"-"`
 	// WholeSeconds cuts the clock to whole seconds after every job, but not the place in the slot, as the authors'
-	// program does: its clock falls behind the daily cycle by half a second a job, a whole day in 172,800 jobs, so that
-	// the cycle of a long run is smeared flat.
+	// program does. Its clock falls behind the daily cycle by half a second per job, a whole day in 172,800 jobs, so
+	// that a long run has no visible cycle.
 	WholeSeconds bool `json:"whole_seconds"`
 }
 
@@ -49,7 +53,7 @@ type Params struct {
 	Arrival ArrivalParams `json:"arrival"`
 }
 
-// The program's caps: "TOO_MUCH" constants of lublin99, in ln seconds (about 45 h and 5 days).
+// These are the program's caps: the "TOO_MUCH" constants of lublin99, in ln seconds (about 45 h and 5 days).
 const (
 	programMaxRuntime      = 12
 	programMaxInterarrival = 13
@@ -112,8 +116,8 @@ func PaperAll(procs int) Params {
 	return p
 }
 
-// programSize completes s for a machine: High lies below by less than log2 procs, Medium drop less than High, and
-// power is the fraction of all jobs.
+// programSize completes s for a machine. High is log2 procs less below, Medium is High less drop. power is the share of
+// powers of two in all jobs.
 func programSize(procs int, serial, power float64, s SizeParams, below, drop float64) SizeParams {
 	s.Serial, s.PowerOfTwo = serial, power/(1-serial)
 	top := math.Log2(float64(max(procs, 1)))
@@ -129,8 +133,8 @@ func programSize(procs int, serial, power float64, s SizeParams, below, drop flo
 	return s
 }
 
-// programArrival adds what is the same in the program's three sets. Its day begins with slot 11 of slots numbered from
-// 1: 05:00.
+// programArrival adds the parameters that are equal in the program's three sets. Its day begins with slot 11 of slots
+// numbered from 1: 05:00.
 func programArrival(peak Gamma, arar float64, daily Gamma) ArrivalParams {
 	return ArrivalParams{
 		Peak: peak, ARAR: arar, Daily: daily, Shift: 10, FirstSlot: 1, MaxLog: programMaxInterarrival,
@@ -154,7 +158,7 @@ func (p Params) Validate() error {
 func isProb(p float64) bool { return p >= 0 && p <= 1 }
 
 func (s SizeParams) validate() error {
-	const most = 30 // 2^30 processors
+	const most = 30 // log2 of the largest size, 2^30 processors
 	switch {
 	case !isProb(s.Serial) || !isProb(s.PowerOfTwo) || !isProb(s.Prob):
 		return fmt.Errorf("serial %v, power of two %v and prob %v must lie in [0, 1]", s.Serial, s.PowerOfTwo, s.Prob)
@@ -173,6 +177,22 @@ func (r RuntimeParams) validate() error {
 	}
 	if math.IsNaN(r.PA) || math.IsInf(r.PA, 0) || math.IsNaN(r.PB) || math.IsInf(r.PB, 0) {
 		return fmt.Errorf("pa %v and pb %v must be finite", r.PA, r.PB)
+	}
+	for i, g := range r.Groups {
+		switch {
+		case g.To < 1 || i > 0 && g.To <= r.Groups[i-1].To:
+			return fmt.Errorf("group %d goes to %d processors: must be above the one before", i, g.To)
+		case !isProb(g.Short) || !isProb(g.Law.P) || math.IsNaN(g.MaxLog):
+			return fmt.Errorf("group %d: short %v and p %v must lie in [0, 1], max_log %v must be a number", i, g.Short,
+				g.Law.P, g.MaxLog)
+		}
+		err := errors.Join(g.Law.First.check("first"), g.Law.Second.check("second"))
+		if err == nil {
+			err = checkCap(g.MaxLog, g.Law.First, g.Law.Second)
+		}
+		if err != nil {
+			return fmt.Errorf("group %d: %w", i, err)
+		}
 	}
 	return checkCap(r.MaxLog, r.First, r.Second)
 }
@@ -198,7 +218,7 @@ func (a ArrivalParams) validate() error {
 	return checkCap(a.MaxLog, a.interarrival())
 }
 
-// checkCap makes sure that drawing again comes to an end soon.
+// checkCap returns an error if the cap cuts off so much of the laws that drawing again would take too long.
 func checkCap(maxLog float64, laws ...Gamma) error {
 	const least = 1e-3
 	for _, l := range laws {

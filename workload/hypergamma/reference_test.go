@@ -17,14 +17,14 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// sample gathers one statistic over several runs.
+// sample holds the values of one statistic in several runs.
 type sample []float64
 
 func (s *sample) add(x float64) { *s = append(*s, x) }
 func (s sample) mean() float64  { return stat.Mean(s, nil) }
 func (s sample) sd() float64    { return stat.StdDev(s, nil) }
 
-// reference is what lublin99.json tells of 200,000 jobs of the authors' program.
+// reference holds what lublin99.json says about 200,000 jobs of the authors' program.
 type reference struct {
 	Jobs          int                `json:"jobs"`
 	Runtimes      map[string]float64 `json:"runtime_seconds_quantiles"`
@@ -57,16 +57,16 @@ func readReference(t *testing.T, model string) reference {
 	return r
 }
 
-// run is what the program would have printed for the jobs of our generator. The program cuts runtimes to whole seconds,
-// and its clock after every job.
+// run holds what the program would have printed for the jobs of our generator. The program cuts runtimes to whole
+// seconds, and so does its clock after every job.
 type run struct {
 	procs, runtime, submit []float64
-	first                  float64 // fraction of class 0
-	class                  []int   // where it was kept
+	first                  float64 // the fraction of class 0
+	class                  []int   // by job, if it was kept
 }
 
-// remix returns the statistics of runtimes and sizes as they would be with the given fraction of jobs in class 0, the
-// others as they are.
+// remix returns the statistics of runtimes and sizes as they would be with the given fraction of jobs in class 0. The
+// other statistics stay.
 func (r run) remix(ref reference, first float64) stats {
 	parts := [2]run{}
 	for i, c := range r.class {
@@ -109,7 +109,7 @@ func simulate(t *testing.T, seed uint64, n int, cut bool, p []hypergamma.Params)
 	return r
 }
 
-// stats holds every statistic of the reference by a name.
+// stats holds every statistic of the reference by its name.
 type stats map[string]float64
 
 func (r run) stats(ref reference) stats {
@@ -166,7 +166,7 @@ func cdf(sorted []float64, q float64) float64 {
 	return float64(n) / float64(len(sorted))
 }
 
-// wanted returns the reference's value of each statistic of which it gives a number.
+// wanted returns the reference's value of each statistic for which it gives a number.
 func (ref reference) wanted() stats {
 	s := stats{
 		"mean size": ref.MeanSize, "mean runtime": ref.MeanRuntime, "correlation": ref.Correlation,
@@ -184,10 +184,10 @@ func (ref reference) wanted() stats {
 	return s
 }
 
-// compare returns by how many standard errors the reference lies from the mean of our runs, for each statistic. The
-// reference is one run, so that the error of the difference is sd sqrt(1 + 1/runs), with the sd between our runs; that
-// holds too where jobs depend on one another. For a quantile q at p the reference tells F(q-1) < p <= F(q) in whole
-// seconds; what counts is by how much our F breaks either. The sd of a probability is taken to be at least the binomial
+// compare returns, for each statistic, by how many standard errors the reference lies from the mean of our runs. The
+// reference is one run, so the error of the difference is sd sqrt(1 + 1/runs), with the sd between our runs. This holds
+// even if jobs depend on each other. For a quantile q at p the reference says F(q-1) < p <= F(q) in whole seconds, so
+// compare uses the amount by which our F breaks one of these bounds. The sd of a probability is at least the binomial
 // one.
 func compare(ref reference, runs []stats) stats {
 	z := stats{}
@@ -240,7 +240,7 @@ func (z stats) worst() (string, float64) {
 	return name, most
 }
 
-// meanSquare returns the mean of z^2 over the half hours: about 1 if only chance is at work.
+// meanSquare returns the mean of z^2 over the half hours, about 1 if the differences are chance.
 func (z stats) meanSquare() (sum float64) {
 	for k := range hypergamma.Slots {
 		sum += z[halfHour(k)] * z[halfHour(k)] / hypergamma.Slots
@@ -254,7 +254,7 @@ const (
 )
 
 // TestGeneratorAgreesWithTheAuthorsProgram compares all statistics with the program's own. With 16 runs a difference
-// follows Student's t with 15 degrees of freedom, which passes 4.5 once in 2,300 times; there are 80 of them.
+// follows Student's t with 15 degrees of freedom, which exceeds 4.5 once in 2,300 times. There are 80 statistics.
 func TestGeneratorAgreesWithTheAuthorsProgram(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws millions of jobs; left out by -short")
@@ -283,8 +283,8 @@ func TestGeneratorAgreesWithTheAuthorsProgram(t *testing.T) {
 	}
 }
 
-// TestReferenceTellsMisreadingsApart proves that the comparison above could fail, by reading the model wrongly in the
-// ways that are easy to fall into.
+// TestReferenceTellsMisreadingsApart proves that the comparison above could fail: it fails for models with common
+// misreadings of the paper.
 func TestReferenceTellsMisreadingsApart(t *testing.T) {
 	if testing.Short() {
 		t.Skip("draws millions of jobs; left out by -short")

@@ -43,7 +43,7 @@ func chains(b *testing.B, j hypergamma.Jobs) *markov.Chains {
 	return m.Chains()
 }
 
-// BenchmarkFitAll100k fits every model of the papers to 100,000 jobs; the aim is a second.
+// BenchmarkFitAll100k fits every model of the papers to 100,000 jobs. It should take at most a second.
 func BenchmarkFitAll100k(b *testing.B) {
 	j := modelJobs(b, 100_000)
 	jobs := make([]lifetime.Observation, len(j.Seconds))
@@ -63,9 +63,9 @@ func BenchmarkFitAll100k(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdateAll is what one job costs from submit to end where every model of its queue is kept up to date: the
-// uniform-log window with a fit each time, the chains, the live Lublin-Feitelson model with a fit every 500 jobs, and
-// the competing laws. The aim is 20 us.
+// BenchmarkUpdateAll measures the cost of one job, from submission to end, if every model of its queue is kept up to
+// date: the uniform-log window with a fit each time, the chains, the live Lublin-Feitelson model with a fit every 500
+// jobs, and the competing laws. It should be at most 20 us.
 func BenchmarkUpdateAll(b *testing.B) {
 	j := modelJobs(b, 1<<16)
 	window := uniformlog.NewWindow(10_000, 0)
@@ -112,7 +112,7 @@ func BenchmarkUpdateAll(b *testing.B) {
 	}
 }
 
-// BenchmarkGenerate1M draws a million jobs and writes them as SWF; the aim is 2 s for any model.
+// BenchmarkGenerate1M draws a million jobs and writes them as SWF. It should take at most 2 s for any model.
 func BenchmarkGenerate1M(b *testing.B) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	j := modelJobs(b, 20_000)

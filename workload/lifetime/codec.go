@@ -11,7 +11,7 @@ import (
 // kind and version are those of the saved state.
 const kind, version = "lifetime", 2
 
-// fields passes all that is needed to go on: the laws are fitted again to what they were fitted to.
+// fields passes all state to the codec. After reading, the laws are fitted again to the same observations.
 func (s *Selector) fields(c *codec.Codec) {
 	o := s.options
 	c.Int(&o.Window, &o.Refit)
@@ -55,7 +55,7 @@ func (s *Selector) fields(c *codec.Codec) {
 	}
 }
 
-// codeStarts passes the starts of n observations; those that were made without one are not written.
+// codeStarts passes the starts of n observations. Observations without a start are not written.
 func codeStarts(c *codec.Codec, starts *[]float64, n int) {
 	timed := slices.ContainsFunc(*starts, func(x float64) bool { return x != always })
 	switch c.Flag(&timed); {

@@ -15,8 +15,8 @@ import (
 
 var small = lifetime.Options{Window: 300, Refit: 70, Forget: .01}
 
-// A selector that goes through bytes again and again, at any moment, ends where one that never stopped does: same
-// scores, same laws.
+// TestRestartChangesNothing proves that a selector that is saved and restored again and again, at any moment, ends with
+// the same scores and laws as one that was not.
 func TestRestartChangesNothing(t *testing.T) {
 	stream := slices.Concat(draw(kth, 5, 1200), draw(limited, 6, 800))
 	for i := range stream {
@@ -89,7 +89,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	}
 }
 
-// No bytes make decoding panic; a selector that is accepted can be used.
+// FuzzUnmarshal proves that no bytes make decoding panic, and that an accepted selector can be used.
 func FuzzUnmarshal(f *testing.F) {
 	s := lifetime.NewSelector(lifetime.Candidates(0), lifetime.Options{Window: 80, Refit: 20})
 	for _, o := range draw(kth, 5, 200) {

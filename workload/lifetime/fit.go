@@ -33,15 +33,15 @@ type Observation struct {
 	Censored bool
 }
 
-// mass is a time at which jobs ended, with the probability that the Kaplan-Meier estimate gives it.
+// mass is a time at which jobs ended, with its probability in the Kaplan-Meier estimate.
 type mass struct {
 	seconds float64
 	ended   float64
 	p       float64
 }
 
-// productLimit returns the masses by time, what remains after the last of them, the longest time observed, and the
-// number of ended jobs.
+// productLimit returns the masses in order of time, the probability that remains after the last, the longest observed
+// time, and the number of ended jobs.
 func productLimit(jobs []Observation) (out []mass, rest, longest float64, ended int, err error) {
 	sorted := slices.Clone(jobs)
 	for i, j := range sorted {
@@ -122,7 +122,7 @@ func FitUniformLog(jobs []Observation) (UniformLog, error) {
 	if err != nil {
 		return UniformLog{}, err
 	}
-	const trim = .1 // Downey 1996, sec. 4
+	const trim = .1 // Downey 1996, section 4
 	var x, y, w []float64
 	upTo := 0.0
 	for _, m := range masses {
@@ -159,8 +159,8 @@ func FitAtLimit(jobs []Observation, limit float64) (AtLimit, error) {
 	return AtLimit{u.Model, limit}, err
 }
 
-// FitHyperGamma fits the hyper-Gamma law of ln lifetime. Running jobs count by what the Kaplan-Meier estimate makes of
-// them: their weight moves to the jobs that ended later.
+// FitHyperGamma fits the hyper-Gamma law of ln lifetime. The weight of running jobs moves to the jobs that ended later,
+// as in the Kaplan-Meier estimate.
 func FitHyperGamma(jobs []Observation) (HyperGamma, error) {
 	masses, rest, longest, ended, err := productLimit(jobs)
 	if err != nil {

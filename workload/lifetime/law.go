@@ -54,8 +54,8 @@ func (a AtLimit) Quantile(p float64) float64 { return min(a.Model.Quantile(p), a
 // Sample draws a lifetime.
 func (a AtLimit) Sample(rng *rand.Rand) float64 { return min(a.Rand(rng), a.Limit) }
 
-// HyperGamma means that ln lifetime is hyper-Gamma, but for a share Short of jobs of at most 1 s, which end at 1 s (ln
-// 1 = 0 lies outside a Gamma).
+// HyperGamma means that ln lifetime is hyper-Gamma, except for a share Short of jobs of at most 1 s, which end at 1 s
+// (ln 1 = 0 lies outside a Gamma).
 type HyperGamma struct {
 	Log   hypergamma.Law
 	Short float64
@@ -89,13 +89,13 @@ func (h HyperGamma) Sample(rng *rand.Rand) float64 {
 // observations", 1958), made a whole distribution by Efron's rule: what has not ended by the longest time observed ends
 // there.
 type KaplanMeier struct {
-	times []float64 // at which jobs ended, ascending
-	upTo  []float64 // cdf at each; the last is 1
+	times []float64 // times at which jobs ended, ascending
+	upTo  []float64 // cdf at each time; the last value is 1
 }
 
 // Survival returns Pr{lifetime > seconds}.
 func (k *KaplanMeier) Survival(seconds float64) float64 {
-	// The number of times up to seconds.
+	// The number of times not above seconds.
 	n := sort.Search(len(k.times), func(i int) bool { return k.times[i] > seconds })
 	if n == 0 {
 		return 1

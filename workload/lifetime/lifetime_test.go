@@ -55,7 +55,7 @@ func draw(l lifetime.Law, seed uint64, n int) []lifetime.Observation {
 	return out
 }
 
-// laws are one of each kind, fitted ones included.
+// laws returns one law of each kind, including fitted ones.
 func laws(t testing.TB) map[string]lifetime.Law {
 	t.Helper()
 	return map[string]lifetime.Law{
@@ -64,8 +64,8 @@ func laws(t testing.TB) map[string]lifetime.Law {
 	}
 }
 
-// Laws of every law: survival falls from 1, the quantile is the shortest time that reaches p, draws follow the
-// survival.
+// TestLawsOfEveryLaw proves the laws of every law: survival falls from 1, the quantile is the shortest time that
+// reaches p, and draws follow the survival.
 func TestLawsOfEveryLaw(t *testing.T) {
 	for name, l := range laws(t) {
 		t.Run(name, func(t *testing.T) {
@@ -106,9 +106,10 @@ func TestLawsOfEveryLaw(t *testing.T) {
 	}
 }
 
-// By hand: of 12 jobs one ends at 1, 2 end at 3 where one is given up too, the rest at 10 and at 20 where one runs on:
-// survival 11/12, then 9/12; 8 at risk at 10 of which 4 end: 9/24; at 20 are 4, of which 3 end, and the last is given
-// up at 30, where Efron's rule ends it.
+// TestKaplanMeierByHand checks an estimate worked out by hand. Of 12 jobs one ends at 1, two end at 3, where one is
+// given up, and the others end at 10 and at 20, where one continues. The survival is 11/12, then 9/12. At 10 there are
+// 8 at risk, of which 4 end: 9/24. At 20 there are 4, of which 3 end. The last is given up at 30, where Efron's rule
+// ends it.
 func TestKaplanMeierByHand(t *testing.T) {
 	var jobs []lifetime.Observation
 	for _, x := range []float64{20, 3, 1, 10, 10, 3, 20, 10, 10, 20} {
@@ -129,8 +130,8 @@ func TestKaplanMeierByHand(t *testing.T) {
 	}
 }
 
-// Running jobs are not taken for ended ones: each fit to a sample of which a part is cut off at random times finds the
-// law, where ignoring that would halve the median.
+// TestFitsWithRunningJobs proves that running jobs do not count as ended ones. Each fit to a sample of which a part is
+// cut off at random times finds the law. Without censoring the median would be half.
 func TestFitsWithRunningJobs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	for name, c := range map[string]struct {
@@ -161,7 +162,7 @@ func TestFitsWithRunningJobs(t *testing.T) {
 	}
 }
 
-// Without running jobs the uniform-log fit is Downey's own.
+// TestUniformLogWithoutRunningJobs proves that without running jobs the uniform-log fit is Downey's own.
 func TestUniformLogWithoutRunningJobs(t *testing.T) {
 	jobs := draw(paragon, 2, 3000)
 	var values []float64
@@ -174,8 +175,8 @@ func TestUniformLogWithoutRunningJobs(t *testing.T) {
 	}
 }
 
-// Scores of all cells of a law are the logarithms of a distribution: they sum to 1, running jobs' to what is above
-// them.
+// TestScoreIsADistribution proves that the scores of all cells of a law are the logarithms of a distribution: the
+// probabilities sum to 1, and those of running jobs to the part above them.
 func TestScoreIsADistribution(t *testing.T) {
 	all := laws(t)
 	all["none"] = nil
@@ -195,8 +196,8 @@ func TestScoreIsADistribution(t *testing.T) {
 	}
 }
 
-// On draws of each law that law is found to be the best, or within .01 of the best (the Kaplan-Meier estimate comes
-// near any law, and a law cut at its limit is the uniform-log law where nothing is cut).
+// TestTrueLawWins proves that on draws of each law that law is the best or within .01 of the best. (The Kaplan-Meier
+// estimate is close to any law, and a law cut at its limit equals the uniform-log law if nothing is cut.)
 func TestTrueLawWins(t *testing.T) {
 	for name, truth := range map[string]lifetime.Law{
 		lifetime.NameUniformLog: paragon, lifetime.NameHyperGamma: kth, lifetime.NameAtLimit: limited,
@@ -215,8 +216,8 @@ func TestTrueLawWins(t *testing.T) {
 	}
 }
 
-// A change of the stream changes the choice where old scores are forgotten, and what is predicted never depends on what
-// comes later.
+// TestSelectorFollowsChange proves that a change of the stream changes the choice if old scores are forgotten, and that
+// no prediction depends on later jobs.
 func TestSelectorFollowsChange(t *testing.T) {
 	stream := slices.Concat(draw(kth, 1, 5000), draw(limited, 2, 5000))
 	s := lifetime.NewSelector(lifetime.Candidates(4*3600), lifetime.Options{Window: 1000, Refit: 200, Forget: .002})
@@ -244,7 +245,8 @@ func TestSelectorFollowsChange(t *testing.T) {
 	}
 }
 
-// Whatever the observations, nothing panics, no score is NaN, and a candidate that cannot be fitted says why.
+// TestSelectorBearsAnything proves that for any observations nothing panics, no score is NaN, and a candidate that
+// cannot be fitted says why.
 func TestSelectorBearsAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := rapid.OneOf(rapid.SampledFrom([]float64{0, 1, 60, 3600}), rapid.Float64Range(0, 1e7))
@@ -302,8 +304,8 @@ func TestFitErrors(t *testing.T) {
 	}
 }
 
-// Downey's long queue on the Paragon (R2 .74 in 1995, .73 in 1996): another law than his is better there, out of
-// sample.
+// TestParagonsLongQueue proves that another law than Downey's is better out of sample for Downey's long queue on the
+// Paragon (R2 .74 in 1995, .73 in 1996).
 func TestParagonsLongQueue(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {

@@ -2,26 +2,27 @@ package lifetime
 
 import "math"
 
-// always stands for a start before all others.
+// always is a start before all others.
 const always = -math.MaxFloat64
 
-// running is what a selector knows of jobs that had not ended at its latest fit.
+// running is a selector's knowledge of jobs that had not ended at its latest fit.
 type running struct {
-	// every job that began then or later was observed, or runs; always, while nothing has left the window
+	// since: every job that began at this instant or later was observed or is running. It is always while no
+	// observation has left the window.
 	since float64
-	ages  []float64 // of those that ran
+	ages  []float64 // ages of the jobs that were running
 }
 
-// window returns the bounds of the latest observations as they were at the latest fit.
+// window returns the bounds of the window in the latest observations at the latest fit.
 func (s *Selector) window() (from, to int) {
 	to = len(s.recent) - (s.seen - s.fittedAt)
 	return max(to-s.options.Window, 0), to
 }
 
-// askRunning finds out which jobs run at a refit.
+// askRunning requests the ages of the running jobs for a refit.
 func (s *Selector) askRunning(ask func(since float64) []float64) {
 	from, _ := s.window()
-	for i, o := range s.recent[:from] { // whoever began after they all ended is still in the window
+	for i, o := range s.recent[:from] { // jobs that began after all of these ended are still in the window
 		s.alive.since = max(s.alive.since, s.starts[i]+o.Seconds)
 	}
 	s.alive.ages = nil
@@ -30,7 +31,7 @@ func (s *Selector) askRunning(ask func(since float64) []float64) {
 	}
 }
 
-// sample returns what laws are fitted to.
+// sample returns the observations for a fit.
 func (s *Selector) sample() []Observation {
 	from, to := s.window()
 	var out []Observation

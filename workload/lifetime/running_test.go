@@ -10,10 +10,10 @@ import (
 	"github.com/waitcast/waitcast/workload/lifetime"
 )
 
-// arrival is a job that begins at an instant and lives so long.
+// arrival is a job that begins at an instant and lives for life seconds.
 type arrival struct{ start, life float64 }
 
-// play tells a selector of jobs in the order of their ends, up to an instant, and returns it.
+// play gives a selector jobs in the order of their ends, up to an instant, and returns it.
 func play(t testing.TB, s *lifetime.Selector, jobs []arrival, until float64,
 	after func(*lifetime.Selector) *lifetime.Selector) *lifetime.Selector {
 	t.Helper()
@@ -59,8 +59,8 @@ func stream(n int, gap, mean float64, seed uint64) []arrival {
 	return out
 }
 
-// Jobs that still run are counted as such: at the beginning of a log, where mostly the short ones have ended, the
-// median is that of all jobs, and not that of those that ended.
+// TestRunningJobsAreCounted proves that running jobs count as such. At the beginning of a log, when mostly short jobs
+// have ended, the median is that of all jobs, not that of the ended ones.
 func TestRunningJobsAreCounted(t *testing.T) {
 	const mean = 1000.
 	jobs := stream(600, 2, mean, 1) // within about 1.2 mean lifetimes
@@ -83,12 +83,12 @@ func TestRunningJobsAreCounted(t *testing.T) {
 	}
 }
 
-// Where the window has forgotten jobs, what remains is a window by start as long as that has enough of them: the law
-// stays the true one, also when nothing but a part of the lifetimes fits into the window.
+// TestWindowByStartKeepsTheLaw proves that if the window has forgotten jobs, the rest is a window by start as long as
+// that has enough jobs. The law stays the true one, even if only a part of the lifetimes fits into the window.
 func TestWindowByStartKeepsTheLaw(t *testing.T) {
 	const mean = 1000.
 	for name, gap := range map[string]float64{"window longer than lives": 20, "window shorter than lives": .5} {
-		jobs := stream(8000, gap, mean, 2) // four lives at least: those who leave live as those who come
+		jobs := stream(8000, gap, mean, 2) // at least four lives, so that leaving jobs live as long as new ones
 		s := play(t, lifetime.NewSelector(lifetime.Candidates(0), lifetime.Options{Window: 400, Refit: 100}), jobs,
 			jobs[len(jobs)-1].start, nil)
 		law := s.Law(lifetime.NameKaplanMeier)
@@ -101,7 +101,8 @@ func TestWindowByStartKeepsTheLaw(t *testing.T) {
 	}
 }
 
-// A selector that knows starts and running jobs goes through bytes at any moment without a change.
+// TestRestartWithRunningJobs proves that a selector with starts and running jobs is saved and restored at any moment
+// without a change.
 func TestRestartWithRunningJobs(t *testing.T) {
 	jobs := stream(900, 20, 1000, 4)
 	candidates := lifetime.Candidates(0)

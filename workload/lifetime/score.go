@@ -2,17 +2,17 @@ package lifetime
 
 import "math"
 
-// Lifetimes are sorted into cells for scoring, as a law without density (Kaplan-Meier) has a probability for a cell
-// only: up to 1 s, then quarters of a doubling; the last, of about 2^31 s (68 years), has no end. A cell ends at its
-// upper edge, inclusively.
+// For scoring, lifetimes are sorted into cells, because a law without density (Kaplan-Meier) has probabilities only for
+// cells. The first cell ends at 1 s; the next are quarters of a doubling wide; the last, from about 2^31 s (68 years)
+// on, has no end. The upper edge of a cell belongs to the cell.
 const (
 	perOctave = 4
 	octaves   = 31
 	cells     = perOctave*octaves + 1
 )
 
-// doubt is how much of each prediction is spread evenly over the cells, so that no law loses everything by one lifetime
-// that it holds impossible (the uniform-log law has ends). One lifetime out of reach costs ln(125/.01) = 9.4.
+// doubt is the share of each prediction that is spread evenly over the cells. So a law does not lose everything by one
+// lifetime to which it gives probability 0 (the uniform-log law has ends). Such a lifetime costs ln(125/.01) = 9.4.
 const doubt = .01
 
 func cellOf(seconds float64) int {
@@ -22,7 +22,7 @@ func cellOf(seconds float64) int {
 	return min(int(math.Ceil(perOctave*math.Log2(seconds))), cells-1)
 }
 
-// upper returns a cell's upper edge in seconds.
+// upper returns the upper edge of a cell in seconds.
 func upper(cell int) float64 { return math.Exp2(float64(cell) / perOctave) }
 
 // Score returns the natural logarithm of the probability that the law gives to the observation: to the cell of its
@@ -42,14 +42,14 @@ func Score(l Law, o Observation) float64 {
 		if c > 0 {
 			p = l.Survival(upper(c - 1))
 		}
-		if c < cells-1 { // the last has no upper edge
+		if c < cells-1 { // the last cell has no upper edge
 			p -= l.Survival(upper(c))
 		}
 	}
 	if l == nil {
 		return math.Log(even)
 	}
-	if !(p >= 0) { // not a distribution
+	if !(p >= 0) { // NaN or negative: not a distribution
 		p = 0
 	}
 	return math.Log((1-doubt)*min(p, 1) + doubt*even)
@@ -84,7 +84,7 @@ func Candidates(limit float64) []Candidate {
 	return all
 }
 
-// asLaw keeps a nil law from becoming a Law that is not nil.
+// asLaw converts a law to the interface Law. A nil pointer becomes a nil interface.
 func asLaw[L Law](l L, err error) (Law, error) {
 	if err != nil {
 		return nil, err

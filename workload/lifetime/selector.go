@@ -52,15 +52,15 @@ type Selector struct {
 	sums       []float64
 	failed     []int
 	weight     float64
-	n          int // scored
+	n          int // number of scored observations
 	seen       int
-	fittedAt   int           // seen at the latest fit; 0: none
-	recent     []Observation // the latest ones: at least those of the window and since the latest fit
-	starts     []float64     // of recent
-	alive      running       // jobs that ran at the latest fit
+	fittedAt   int           // number of observations at the latest fit; 0 if there was none
+	recent     []Observation // the latest observations: at least those of the window and those since the latest fit
+	starts     []float64     // start of each element of recent
+	alive      running       // jobs that were running at the latest fit
 }
 
-// firstFit is the number of observations at which laws are fitted first.
+// firstFit is the number of observations at which the laws are fitted for the first time.
 const firstFit = 64
 
 // NewSelector returns a selector among the candidates.
@@ -111,7 +111,7 @@ func (s *Selector) ObserveAt(o Observation, start float64, running func(since fl
 	return nil
 }
 
-// nextFit is when the number of observations has doubled, or grown by Refit.
+// nextFit returns the number of observations at the next fit: twice the number at the last, but at most Refit more.
 func (s *Selector) nextFit() int {
 	if s.fittedAt == 0 {
 		return firstFit
@@ -119,7 +119,7 @@ func (s *Selector) nextFit() int {
 	return s.fittedAt + min(s.fittedAt, s.options.Refit)
 }
 
-// held is how many observations are needed to do the latest fit again.
+// held returns how many observations must be kept to repeat the latest fit.
 func (s *Selector) held() int { return s.options.Window + s.options.Refit }
 
 func (s *Selector) keep(o Observation, start float64) {
@@ -132,7 +132,7 @@ func (s *Selector) keep(o Observation, start float64) {
 	s.seen++
 }
 
-// refit fits all laws to the window as it was at fittedAt.
+// refit fits all laws to the window as it was after fittedAt observations.
 func (s *Selector) refit() {
 	window := s.sample()
 	for i, c := range s.candidates {
@@ -144,8 +144,8 @@ func (s *Selector) refit() {
 	}
 }
 
-// Best returns the law with the highest mean score among those whose latest fit succeeded, and its name; ok is false
-// where there is none. Before anything was scored, that is the first candidate with a law.
+// Best returns the law with the highest mean score among those whose latest fit succeeded, and its name. ok is false if
+// there is none. Before anything was scored, the best law is that of the first candidate with a law.
 func (s *Selector) Best() (l Law, name string, ok bool) {
 	best := -1
 	for i, law := range s.laws {

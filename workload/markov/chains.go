@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Chains is what a model had learned at one moment. It is never changed and may be used by any number of goroutines.
+// Chains holds what a model had learnt at one moment. It is never changed and may be used by any number of goroutines.
 type Chains struct {
 	Procs   Chain `json:"procs"`
 	Runtime Chain `json:"runtime"`
@@ -18,6 +18,9 @@ type Chains struct {
 	// Jobs and Pairs count what has been learned from, regardless of forgetting.
 	Jobs  uint64 `json:"jobs"`
 	Pairs uint64 `json:"pairs"`
+
+	// joint has the weights of jobs by processor state and runtime state.
+	joint [][]float64
 }
 
 // Chain is one Markov chain. Its states are the distinct powers of two that were met (Song et al. 2004, eq. 1-3),
@@ -57,10 +60,38 @@ func (m *Model) Chains() *Chains {
 		Cor1:    c.cor1(nRank, rRank),
 		Jobs:    c.jobs,
 		Pairs:   c.pairs,
+		joint:   c.jointOf(&n, &r),
 	}
 }
 
-// ranks numbers the exponents that occur.
+// jointOf returns the weights of the pairs of states that occur.
+func (c *counts) jointOf(n, r *[states]float64) [][]float64 {
+	occur := func(weights *[states]float64) (count int) {
+		for _, w := range weights {
+			if w > 0 {
+				count++
+			}
+		}
+		return count
+	}
+	rows, columns := occur(n), occur(r)
+	out, all := make([][]float64, 0, rows), make([]float64, 0, rows*columns) // in one piece: views are made often
+	for i, w := range n {
+		if !(w > 0) {
+			continue
+		}
+		begin := len(all)
+		for j, w := range r {
+			if w > 0 {
+				all = append(all, c.joint.at(i)[j]/c.weight)
+			}
+		}
+		out = append(out, all[begin:len(all):len(all)])
+	}
+	return out
+}
+
+// ranks numbers the exponents that occur, in ascending order.
 func ranks(occupancy *[states]float64) (rank [states]float64) {
 	next := 0.0
 	for i, w := range occupancy {
@@ -105,7 +136,7 @@ func (c *chainCount) chain(occupancy *[states]float64, weight float64) Chain {
 	return out
 }
 
-// moments are the weighted sums of a correlation.
+// moments are the weighted sums from which a correlation is computed.
 type moments struct{ w, x, y, xx, yy, xy float64 }
 
 func (m moments) correlation() float64 {
@@ -114,14 +145,14 @@ func (m moments) correlation() float64 {
 	}
 	vx := m.xx/m.w - (m.x/m.w)*(m.x/m.w)
 	vy := m.yy/m.w - (m.y/m.w)*(m.y/m.w)
-	// Indices are whole numbers below 40: what is left below 1e-12 is rounding, not variance.
+	// Indexes are integers below 40: a variance below 1e-12 is rounding.
 	if vx <= 1e-12 || vy <= 1e-12 {
 		return 0
 	}
 	return max(-1, min(1, (m.xy/m.w-(m.x/m.w)*(m.y/m.w))/math.Sqrt(vx*vy)))
 }
 
-// cor0 is eq. 7 over the state indices of all jobs.
+// cor0 returns eq. 7 over the state indexes of all jobs.
 func (c *counts) cor0(n, r [states]float64) float64 {
 	var m moments
 	for i := range c.joint {
@@ -137,7 +168,7 @@ func (c *counts) cor0(n, r [states]float64) float64 {
 	return m.correlation()
 }
 
-// cor1 is the correlation of the changes of eq. 10 and 11.
+// cor1 returns the correlation of the changes of eq. 10 and 11.
 func (c *counts) cor1(n, r [states]float64) float64 {
 	var m moments
 	for i := range c.cross {
@@ -163,8 +194,8 @@ func (c *Chain) Stationary() []float64 {
 	if n == 0 {
 		return nil
 	}
-	// Half a step of staying put keeps the shares and makes a periodic chain converge; 2^20 steps by repeated
-	// squaring.
+	// Staying with probability 1/2 in each step keeps the stationary shares and makes a periodic chain converge.
+	// Repeated squaring computes 2^20 steps.
 	lazy := mat.NewDense(n, n, nil)
 	for i, row := range c.Transitions {
 		for j, p := range row {

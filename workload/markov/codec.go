@@ -9,10 +9,10 @@ import (
 // kind and version are those of the saved state.
 const kind, version = "markov", 2
 
-// maxWeight bounds the weights that are read, so that no sum of them is infinite: 2^64 jobs of the largest weight.
+// maxWeight is the maximum of a weight that is read, so that no sum becomes infinite: a sum has at most 2^64 jobs.
 const maxWeight = 1 << 126
 
-// fields passes the model, the unresolved jobs included.
+// fields passes the model to the codec, including the unresolved jobs.
 func (m *Model) fields(c *codec.Codec) {
 	if c.Reading {
 		*m = Model{counts: newCounts(0), sequence: newSequence()}
@@ -49,8 +49,8 @@ func codeRow(c *codec.Codec, r **row) {
 	}
 }
 
-// checkWeights refuses negative weights that are read. The sums that may be negative are not what probabilities are
-// made from.
+// checkWeights refuses negative weights. It skips the sums that may be negative; no probabilities are computed from
+// those.
 func (m *Model) checkWeights(c *codec.Codec) {
 	if !c.Reading {
 		return
@@ -81,8 +81,8 @@ func (n *node) fields(c *codec.Codec) {
 	c.Check(n.point.procs < states && n.point.runtime < states, "state %+v is out of range", n.point)
 }
 
-// resume builds the sequence of nodes that were read, and checks what the counting relies on: keys are distinct, and
-// what is joined is followed by an ended job.
+// resume builds the sequence from nodes that were read. It checks two assumptions of the counting: keys are distinct,
+// and a node with joined set is followed by an ended job.
 func (m *Model) resume(c *codec.Codec, nodes []node) {
 	joined := false
 	for _, n := range nodes {

@@ -30,7 +30,8 @@ func restart(t testing.TB, m *markov.Model) *markov.Model {
 	return back
 }
 
-// A model that goes through bytes again and again ends, bit by bit, where the one that never stopped does.
+// TestRestartChangesNothing proves that a model that is saved and restored again and again ends bit for bit like a
+// model that was not.
 func TestRestartChangesNothing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
@@ -62,7 +63,8 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	}
 	good := encode(t, m)
 	codectest.Check(t, good, func() codec.Savable { return newModel(t, 0.3) })
-	// A node of a job that has not ended is two flags and its key; one that has is two flags and two exponents.
+	// The node of a job that has not ended has two flags and its key. The node of an ended job has two flags and two
+	// exponents.
 	replace := func(from, to []byte) []byte {
 		return codectest.Edit(t, good, func(fields []byte) []byte {
 			if !bytes.Contains(fields, from) {
@@ -91,7 +93,8 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 	}
 }
 
-// No bytes make decoding panic; a model that is accepted can be used and survives a round trip.
+// FuzzUnmarshal proves that no bytes make decoding panic, and that an accepted model can be used and survives saving
+// and restoring.
 func FuzzUnmarshal(f *testing.F) {
 	m := newModel(f, 0.01)
 	rng := rand.New(rand.NewPCG(1, 1))

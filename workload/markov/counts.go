@@ -2,11 +2,11 @@ package markov
 
 import "math"
 
-// row holds weights by one exponent.
+// row has weights by one exponent.
 type row [states]float64
 
-// table holds weights by two exponents. A row is nil until something in it is counted: a queue has few states, and
-// there are many queues.
+// table has weights by two exponents. A row is nil until a weight is added to it, because there are many queues, and a
+// queue has few states.
 type table [states]*row
 
 // add adds to a weight.
@@ -17,7 +17,7 @@ func (t *table) add(i, j uint8, weight float64) {
 	t[i][j] += weight
 }
 
-// at returns a row to be read.
+// at returns row i for reading.
 func (t *table) at(i int) *row {
 	if t[i] == nil {
 		return new(row)
@@ -25,32 +25,33 @@ func (t *table) at(i int) *row {
 	return t[i]
 }
 
-// A chainCount is what is counted for one of the two chains.
+// A chainCount has the counts of one of the two chains.
 type chainCount struct {
-	next  table  // n_ij: pairs by their two states (Song et al. 2004, eq. 5)
-	moves table  // the same over the pairs in which both chains change state, for cor1 (eq. 10, 11)
-	exact row    // jobs whose value is the power of two itself, for eq. 6
-	max   uint64 // the largest value ever counted
+	next  table  // n_ij: pairs of successive jobs by their two states (Song et al. 2004, eq. 5)
+	moves table  // like next, for pairs in which both chains change state, for cor1 (eq. 10, 11)
+	exact row    // jobs whose value is exactly the power of two, for eq. 6
+	max   uint64 // the largest counted value
 }
 
-// counts holds weights rather than numbers: each job, and the pairs that are counted before the next job, weighs
-// growth times as much as the job before, and all are scaled down together when they get large. Without forgetting
-// they are whole numbers, exact up to 2^53.
+// counts has weights instead of numbers, for forgetting. Each job, with the pairs counted before the next job, weighs
+// growth times as much as the job before. All weights are scaled down together when they get large. Without forgetting
+// they are integers, exact up to 2^53.
 type counts struct {
 	forget float64
-	weight float64 // of the job counted last
-	jobs   uint64  // counted in all, without forgetting
+	weight float64 // of the job that was counted last
+	jobs   uint64  // total number of counted jobs, without forgetting
 	pairs  uint64
 
 	procs, runtime chainCount
-	joint          table // jobs by processors and runtime; its margins are n_i (eq. 4)
-	// cross is, over the pairs in which both chains change, the sum of Δn Δr taken apart: Δn Δr of a pair from (n1,
-	// r1) to (n2, r2) is n1 r1 + n2 r2 - n1 r2 - n2 r1 for any numbers given to the states, which are ranks among
-	// states that are not all known yet.
+	joint          table // jobs by processors and runtime; its marginal sums are n_i (eq. 4)
+	// cross holds the sum of Δn Δr over the pairs in which both chains change, in a form that does not depend on the
+	// numbers of the states. Those numbers are ranks among the occurring states, which are not all known yet. For a
+	// pair from (n1, r1) to (n2, r2), Δn Δr = n1 r1 + n2 r2 - n1 r2 - n2 r1 for any numbers.
 	cross table
 }
 
-// rescale is where weights are brought back to 1, by a power of two so that nothing is rounded.
+// rescale is the weight from which on all weights are scaled down to about 1. It is a power of two, so that the scaling
+// does not round.
 const rescale = 1 << 62
 
 func newCounts(forget float64) counts { return counts{forget: forget, weight: 1} }
@@ -58,7 +59,7 @@ func newCounts(forget float64) counts { return counts{forget: forget, weight: 1}
 func (c *counts) countJob(v value) {
 	if c.forget > 0 {
 		c.weight /= 1 - c.forget
-		// A large factor may pass the limit several times over in one step.
+		// With a large growth, a weight may pass the limit several times in one step.
 		for c.weight >= rescale {
 			c.scaleDown()
 		}
@@ -93,7 +94,7 @@ func (c *counts) countPair(a, b point) {
 	c.cross.add(b.procs, a.runtime, -w)
 }
 
-// each calls f with every row of weights, always in the same order. f may put a row where none is yet.
+// each calls f with every row of weights, always in the same order. f may allocate a row that is nil.
 func (c *counts) each(f func(r **row)) {
 	for _, t := range []*table{
 		&c.joint, &c.cross, &c.procs.next, &c.procs.moves, &c.runtime.next, &c.runtime.moves,

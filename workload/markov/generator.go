@@ -2,6 +2,7 @@ package markov
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -12,24 +13,26 @@ var ErrEmpty = errors.New("markov: no jobs to learn from yet")
 
 // Generator draws jobs from a pair of chains. It is for one goroutine.
 //
-// Each job is a transition in both chains, after which the three rules of Song et al. 2004, sec. 4.2, adjust the new
-// processor state, and the adjusted state is the one the chain goes on from. Where the paper is silent: the adjusted
-// state is rounded to the nearest (halves away from zero; see [WithRounding]) and clamped to the states there are; a
-// negative cor0 never adjusts, because its rule asks for a probability; the first job's states are drawn by their
-// counts.
+// Each job is a transition in both chains. Then the three rules of Song et al. 2004, sec. 4.2, adjust the new processor
+// state, and the chain continues from the adjusted state. Where the paper says nothing, the following holds. The
+// adjusted state is rounded to the nearest (halves away from zero; see [WithRounding]) and clamped to the existing
+// states. A negative cor0 never adjusts, because its rule needs a probability (see [WithMagnitudeOfCor0]). The first
+// job's states are drawn by their counts.
 type Generator struct {
 	chains  *Chains
 	rng     *rand.Rand
 	variant variant
 
 	procs, runtime walk
-	ratio          float64 // a/b, processor states per runtime state
+	ratio          float64 // a/b, the number of processor states per runtime state
+	// associated has, for joint sizes, one walk of the processors' chain for each state of the runtime.
+	associated []walk
 }
 
-// A walk is a chain's transitions and counts as running sums, and where it is.
+// A walk has a chain's transitions and counts as cumulative sums, and its present state.
 type walk struct {
 	rows [][]float64
-	at   int // -1 before the first job
+	at   int // present state; -1 before the first job
 }
 
 // Rounding is how the state that a rule gives, n (a/b) or j + (n - m)(a/b), becomes a whole one.
@@ -47,6 +50,8 @@ type variant struct {
 	rounding  Rounding
 	forgetful bool
 	plain     bool
+	magnitude bool
+	joint     bool
 }
 
 // Option changes how a [Generator] reads the paper.
@@ -61,6 +66,17 @@ func WithoutFeedback() Option { return func(v *variant) { v.forgetful = true } }
 // WithoutRules leaves the chains independent of each other.
 func WithoutRules() Option { return func(v *variant) { v.plain = true } }
 
+// WithMagnitudeOfCor0 takes the magnitude of a negative cor0 for the probability of rule 2, as rule 3 takes that of
+// cor1: the other reading of a rule that asks for a probability.
+func WithMagnitudeOfCor0() Option { return func(v *variant) { v.magnitude = true } }
+
+// WithJointSizes replaces the paper's three rules, which keep the correlation of the states but not the pairs of states
+// that jobs have. The next processor state is drawn by its probability in the chain times a weight of both states, so
+// that pairs are as frequent as in the log. So long runtimes meet large sizes as often as there, and both chains stay
+// as they are. It needs chains of [Model.Chains]: a copy that was written and read again lacks the pairs and gives
+// [ErrEmpty].
+func WithJointSizes() Option { return func(v *variant) { v.joint = true } }
+
 // NewGenerator returns a generator that draws by rng. The chains must not be changed while it is in use. It returns
 // [ErrEmpty] if they have no states.
 func NewGenerator(c *Chains, rng *rand.Rand, options ...Option) (*Generator, error) {
@@ -71,14 +87,21 @@ func NewGenerator(c *Chains, rng *rand.Rand, options ...Option) (*Generator, err
 	for _, o := range options {
 		o(&v)
 	}
-	return &Generator{
+	g := &Generator{
 		variant: v,
 		chains:  c,
 		rng:     rng,
 		procs:   newWalk(&c.Procs),
 		runtime: newWalk(&c.Runtime),
 		ratio:   float64(len(c.Procs.States)) / float64(len(c.Runtime.States)),
-	}, nil
+	}
+	if v.joint {
+		if len(c.joint) == 0 {
+			return nil, fmt.Errorf("%w: the chains have no pairs of states", ErrEmpty)
+		}
+		g.associated = newAssociated(c)
+	}
+	return g, nil
 }
 
 func newWalk(c *Chain) walk {
@@ -95,7 +118,7 @@ func newWalk(c *Chain) walk {
 	return w
 }
 
-// draw returns a next state; from nowhere, one by the counts.
+// draw draws the next state. Without a present state it draws by the counts.
 func (w *walk) draw(rng *rand.Rand) int {
 	from := w.at
 	if from < 0 {
@@ -103,7 +126,7 @@ func (w *walk) draw(rng *rand.Rand) int {
 	}
 	sums := w.rows[from]
 	u := rng.Float64() * sums[len(sums)-1]
-	// The first whose running sum is above u: states of probability 0 are never drawn.
+	// The first state whose cumulative sum is above u, so that states of probability 0 are never drawn.
 	for i, sum := range sums {
 		if sum > u {
 			return i
@@ -115,6 +138,13 @@ func (w *walk) draw(rng *rand.Rand) int {
 // Next draws the next job: its processors and its runtime in seconds, a whole number.
 func (g *Generator) Next() (procs int, runtimeSeconds float64) {
 	j, m := g.procs.at, g.runtime.at
+	if g.associated != nil {
+		n := g.runtime.draw(g.rng)
+		w := &g.associated[n]
+		w.at = j
+		g.procs.at, g.runtime.at = w.draw(g.rng), n
+		return int(g.chains.Procs.draw(g.procs.at, g.rng)), float64(g.chains.Runtime.draw(n, g.rng))
+	}
 	k, n := g.procs.draw(g.rng), g.runtime.draw(g.rng)
 	g.procs.at, g.runtime.at = k, n
 	if j >= 0 && k != j && !g.variant.plain {
@@ -126,10 +156,13 @@ func (g *Generator) Next() (procs int, runtimeSeconds float64) {
 	return int(g.chains.Procs.draw(k, g.rng)), float64(g.chains.Runtime.draw(n, g.rng))
 }
 
-// adjust applies rules 2 and 3 to a processor state that goes from j to k while the runtime goes from m to n. The
-// rules count states from 1.
+// adjust applies rules 2 and 3 to a processor state that changes from j to k while the runtime state changes from m to
+// n. The rules count states from 1.
 func (g *Generator) adjust(j, k, m, n int) int {
 	probability, to := g.chains.Cor0, float64(n+1)*g.ratio
+	if g.variant.magnitude {
+		probability = math.Abs(probability)
+	}
 	if m != n {
 		change := float64(n-m) * g.ratio
 		if g.chains.Cor1 < 0 {
@@ -151,9 +184,9 @@ func (g *Generator) adjust(j, k, m, n int) int {
 	return min(max(int(to)-1, 0), len(g.chains.Procs.States)-1)
 }
 
-// draw returns a value in state j: the power of two itself with probability c_j, else any number up to the next power
-// of two, which is l_(j+1) of Song et al. 2004 (eq. 3) also where that state was never met, and at most the largest
-// value met.
+// draw draws a value in state j. With probability c_j it is the power of two itself, otherwise any number up to the
+// next power of two. That power is l_(j+1) of Song et al. 2004 (eq. 3), even if its state never occurred. The value is
+// at most the largest observed value.
 func (c *Chain) draw(j int, rng *rand.Rand) int64 {
 	low := c.States[j]
 	if rng.Float64() < c.Quality[j] {

@@ -2,8 +2,10 @@ package markov_test
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -12,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// steps makes a chain of the states 1, 2, 4, ... that starts in the first and goes from state i to to[i] always.
+// steps returns a chain of the states 1, 2, 4, ... that starts in the first and always goes from state i to to[i].
 func steps(to ...int) markov.Chain {
 	c := markov.Chain{Max: 1 << 30}
 	for i, j := range to {
@@ -34,11 +36,11 @@ func generator(t testing.TB, c *markov.Chains, seed uint64) *markov.Generator {
 	return g
 }
 
-// The three rules of sec. 4.2, each made certain by a correlation of 0 or 1 and chains that leave no choice. The
-// adjusted state is fed back, rounded and clamped; each sequence follows from the rules by hand.
+// TestRules proves the three rules of sec. 4.2. A correlation of 0 or 1, and chains without a choice, make each rule
+// certain. The adjusted state is fed back, rounded and clamped. Each sequence follows from the rules by hand.
 func TestRules(t *testing.T) {
 	cycle := func() markov.Chain { return steps(1, 2, 3, 0) }
-	opposite := func() markov.Chain { return steps(2, 3, 0, 1) } // changes in every step
+	opposite := func() markov.Chain { return steps(2, 3, 0, 1) } // the state changes in every step
 	for _, c := range []struct {
 		name   string
 		chains markov.Chains
@@ -48,17 +50,17 @@ func TestRules(t *testing.T) {
 			[]int{1, 1, 1, 1, 1}},
 		{"rule 2 without correlation", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor1: 1},
 			[]int{1, 2, 1, 2, 1}},
-		// n (a/b) = 1 * 2/1 = state 2, whatever the chain wants.
+		// n (a/b) = 1 * 2/1 = state 2, whatever the chain's next state is.
 		{"rule 2", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor0: 1}, []int{1, 2, 2, 2, 2}},
 		{"rule 2, negative correlation", markov.Chains{Procs: steps(1, 0), Runtime: steps(0), Cor0: -1},
 			[]int{1, 2, 1, 2, 1}},
-		// n (a/b) = 1 * 3/2, rounded to state 2; from there the chain goes to state 3, adjusted to 2 again.
+		// n (a/b) = 1 * 3/2 is rounded to state 2. From there the chain goes to state 3, which is adjusted to 2 again.
 		{"rule 2, rounded", markov.Chains{Procs: steps(1, 2, 0), Runtime: steps(0, 0), Cor0: 1}, []int{1, 2, 2, 2}},
 		{"rule 3 without correlation", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor0: 1},
 			[]int{1, 4, 1, 4, 1}},
 		// The processors follow the runtime's changes +1 +1 +1 -3.
 		{"rule 3", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor1: 1}, []int{1, 2, 4, 8, 1, 2, 4, 8, 1}},
-		// Changes -1 (clamped at state 1) three times, then +3.
+		// The changes are -1 (clamped at state 1) three times, then +3.
 		{"rule 3, negative", markov.Chains{Procs: opposite(), Runtime: cycle(), Cor1: -1},
 			[]int{1, 1, 1, 1, 8, 4, 2, 1, 8}},
 		// a/b = 3/2: 1 + 1.5 is rounded to state 3, 3 - 1.5 to state 2, 2 + 1.5 to 4 and clamped to 3.
@@ -78,8 +80,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// The variants by the same means: 1 * 3/2 is state 1 rounded down and state 2 rounded up; without feedback the chain
-// goes on from its own state.
+// TestVariants proves the variants in the same way. 1 * 3/2 is state 1 rounded down and state 2 rounded up. Without
+// feedback the chain continues from its own state.
 func TestVariants(t *testing.T) {
 	rule2 := markov.Chains{Procs: steps(1, 2, 0), Runtime: steps(0, 0), Cor0: 1}
 	for name, c := range map[string]struct {
@@ -102,8 +104,25 @@ func TestVariants(t *testing.T) {
 			t.Errorf("%s: processors %v, want %v", name, got, c.want)
 		}
 	}
-	// Up to state 4 of 4 both ways: with feedback it stays there where the chain stays, without it the chain is in
-	// state 1 or 2 all along.
+	// A cor0 of -1 never adjusts by the paper's wording, and always adjusts by its magnitude.
+	negative := rule2
+	negative.Cor0 = -1
+	for want, options := range map[string][]markov.Option{
+		"1 2 4 1 2": nil, "1 2 2 2 2": {markov.WithMagnitudeOfCor0()},
+	} {
+		g, err := markov.NewGenerator(&negative, rand.New(rand.NewPCG(1, 1)), options...)
+		must(t, err)
+		var got []int
+		for range 5 {
+			p, _ := g.Next()
+			got = append(got, p)
+		}
+		if text := strings.Trim(fmt.Sprint(got), "[]"); text != want {
+			t.Errorf("cor0 -1: processors %s, want %s", text, want)
+		}
+	}
+	// The adjusted state is 4 of 4 both ways. With feedback the chain stays there. Without feedback it is always in
+	// state 1 or 2.
 	stay := markov.Chains{Procs: steps(1, 1, 2, 3), Runtime: steps(0), Cor0: 1}
 	g, err := markov.NewGenerator(&stay, rand.New(rand.NewPCG(1, 1)), markov.WithoutFeedback())
 	must(t, err)
@@ -112,13 +131,14 @@ func TestVariants(t *testing.T) {
 		p, _ := g.Next()
 		got = append(got, p)
 	}
-	// 1 * 4/1 = state 4, then the chain stays in its own state 2
+	// 1 * 4/1 = state 4, and then the chain stays in its own state 2.
 	if want := []int{1, 8, 2, 2}; !slices.Equal(got, want) {
 		t.Errorf("without feedback: %v, want %v", got, want)
 	}
 }
 
-// Recorded submit times come in their order, whatever the chains draw in between, and then end.
+// TestRecorded proves that recorded submit times come in their order, whatever the chains draw in between, and then
+// end.
 func TestRecorded(t *testing.T) {
 	g, next := generator(t, &markov.Chains{Procs: steps(1, 0), Runtime: steps(0)}, 1),
 		markov.Recorded([]float64{3, 5, 5})
@@ -137,8 +157,8 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// A state's value is the power of two with probability c_j, else uniform from it to the next one, cut at the largest
-// value.
+// TestQualityRatio proves that a state's value is the power of two with probability c_j, and otherwise uniform from
+// that power to the next one, cut at the largest value.
 func TestQualityRatio(t *testing.T) {
 	runtime := steps(0)
 	runtime.States[0], runtime.Quality[0] = 1024, 0.4
@@ -157,7 +177,7 @@ func TestQualityRatio(t *testing.T) {
 		}
 		sizes = append(sizes, float64(p))
 	}
-	near(t, "share of exact powers", float64(exact)/n, 0.4, 0.012) // 3.5 standard errors; of the others, 1 in 1024
+	near(t, "share of exact powers", float64(exact)/n, 0.4, 0.012) // 3.5 standard errors; 1 in 1024 of the others
 	near(t, "mean of the others", stat.Mean(rest, nil), 1536, 10)
 	if lo, hi := slices.Min(rest), slices.Max(rest); lo < 1025 || lo > 1030 || hi > 2047 || hi < 2042 {
 		t.Errorf("runtimes %v to %v, want 1025 to 2047", lo, hi)
@@ -174,8 +194,8 @@ func TestGeneratorNeedsJobs(t *testing.T) {
 	}
 }
 
-// Whatever was learned, drawn jobs lie in the states learned and within the largest values, and the same seed draws
-// the same.
+// TestDrawnJobsLieInStates proves for any learnt chains that drawn jobs lie in the learnt states and within the largest
+// values, and that the same seed draws the same jobs.
 func TestDrawnJobsLieInStates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
@@ -204,8 +224,8 @@ func TestDrawnJobsLieInStates(t *testing.T) {
 	})
 }
 
-// Without correlation the two chains run by their matrices: in the long run the states' shares are the stationary
-// ones.
+// TestDrawnSharesAreStationary proves that without correlation the two chains follow their matrices: in the long run
+// the states' shares are the stationary ones.
 func TestDrawnSharesAreStationary(t *testing.T) {
 	m := newModel(t, 0)
 	for _, j := range randomJobs(3000) {

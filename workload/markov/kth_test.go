@@ -17,12 +17,12 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// jobsOf are the columns of the jobs that ran, in the order of submission.
+// jobsOf holds the columns of the jobs that ran, in the order of submission.
 type jobsOf struct{ procs, runtime []float64 }
 
 func readKTH(t testing.TB) jobsOf { return readTrace(t, "KTH-SP2-1996-2.1-cln") }
 
-// readTrace reads processors (field 5) and runtime (field 4) of the jobs with both above 0.
+// readTrace reads processors (field 5) and runtime (field 4) of the jobs in which both are above 0.
 func readTrace(t testing.TB, name string) jobsOf {
 	t.Helper()
 	f, err := os.Open(refdata.Shared(t, "traces/"+name+".swf.gz"))
@@ -92,16 +92,17 @@ func squashedArea(j jobsOf) (area float64) {
 	return area
 }
 
-// Table 3's KTH row: 18 runtime states and, by eq. 3, 7 processor states (the table says 8); cor0 .037 and cor1 .142
-// there, .036 and .143 in an independent computation. Autocorrelations of the raw values in the order of submission:
-// .29 both in Table 6, .287 and .293 independently; correlation of the two .011 in Table 5, .010 independently.
+// TestKTHChains compares with the KTH row of Table 3: 18 runtime states and, by eq. 3, 7 processor states (the table
+// says 8); cor0 .037 and cor1 .142 there, .036 and .143 in an independent computation. Autocorrelations of the raw
+// values in the order of submission are .29 both in Table 6, .287 and .293 independently. The correlation of the two is
+// .011 in Table 5, .010 independently.
 func TestKTHChains(t *testing.T) {
 	jobs := readKTH(t)
 	c := learn(t, jobs).Chains()
 	if n := len(c.Runtime.States); n != 18 {
 		t.Errorf("%d runtime states, want 18", n)
 	}
-	// 100 processors hold 2^0 to 2^6.
+	// 100 processors have the states 2^0 to 2^6.
 	if want := []int64{1, 2, 4, 8, 16, 32, 64}; !slices.Equal(c.Procs.States, want) {
 		t.Errorf("processor states %v, want %v", c.Procs.States, want)
 	}
@@ -113,8 +114,8 @@ func TestKTHChains(t *testing.T) {
 	compareChains(t, c, batch(jobs.values()))
 }
 
-// Table 3's dimensions of the logs there are (the versions differ too much from the paper's for more): runtime and
-// processor states.
+// TestDimensionsOfTable3 compares the numbers of runtime and processor states of the logs at hand with Table 3. For
+// more figures these versions of the logs differ too much from the paper's.
 func TestDimensionsOfTable3(t *testing.T) {
 	for name, want := range map[string][2]int{
 		"NASA-iPSC-1993-3.1-cln": {16, 8}, "CTC-SP2-1996-3.1-cln": {17, 9}, "LANL-CM5-1994-4.1-cln": {18, 6},
@@ -129,7 +130,7 @@ func TestDimensionsOfTable3(t *testing.T) {
 	}
 }
 
-// drawn are the means over 20 runs of as many jobs as KTH has.
+// drawn holds the means over 20 runs of as many jobs as KTH has.
 type drawn struct{ ksProcs, ksRuntime, acProcs, acRuntime, cor, area float64 }
 
 func drawKTH(t *testing.T, jobs jobsOf, c *markov.Chains, options ...markov.Option) (mean drawn) {
@@ -156,11 +157,12 @@ func drawKTH(t *testing.T, jobs jobsOf, c *markov.Chains, options ...markov.Opti
 	return mean
 }
 
-// Jobs drawn from KTH's chains come as near to it as those of an independent program: KS .033 (processors) and .030
-// (runtime), autocorrelation .294 +- .008 and .267 +- .022, correlation .027 to .036, squashed area +16 to +36 % by the
-// way of rounding. In the paper: KS .04 and .03, autocorrelation .29 and .30, area +15 % there and +38 % at worst
-// (Tables 4 and 6). With every way of rounding KS is at most .045 and .04, autocorrelations are within .03 and .05 of
-// the trace's, the area is off by 38 % at most; rounding down keeps it below +20 %.
+// TestKTHGenerated proves that jobs drawn from KTH's chains come as near to it as those of an independent program: KS
+// .033 (processors) and .030 (runtime), autocorrelation .294 +- .008 and .267 +- .022, correlation .027 to .036,
+// squashed area +16 to +36 % depending on the rounding. The paper has KS .04 and .03, autocorrelation .29 and .30, area
+// +15 % there and +38 % at worst (Tables 4 and 6). With every kind of rounding KS is at most .045 and .04,
+// autocorrelations are within .03 and .05 of the trace's, and the area is off by at most 38 %. Rounding down keeps it
+// below +20 %.
 func TestKTHGenerated(t *testing.T) {
 	jobs := readKTH(t)
 	c := learn(t, jobs).Chains()

@@ -14,7 +14,7 @@ import (
 	"math/bits"
 )
 
-// states is the number of powers of two that are distinguished, 2^0 to 2^39 (17,000 years in seconds).
+// states is the number of distinguished powers of two, 2^0 to 2^39 (17,000 years in seconds).
 const states = 40
 
 // MaxValue is the first number of processors and the first runtime in seconds that is too large to be counted, 2^40.
@@ -112,7 +112,7 @@ func (m *Model) Append(procs int, runtimeSeconds float64) error {
 	m.countJob(v)
 	p := v.point()
 	if last := m.tail; last != none && m.nodes[last].ended && m.pastCounted(last) {
-		// The usual case in an import: the new job takes the place of the last, which nothing needs any more.
+		// This is the usual case in an import: the new job replaces the last one, which is no longer needed.
 		m.countPair(m.nodes[last].point, p)
 		m.nodes[last].point = p
 		return nil
@@ -125,8 +125,8 @@ func (m *Model) Append(procs int, runtimeSeconds float64) error {
 // Unresolved returns the number of jobs that were submitted and have neither ended nor been given up.
 func (m *Model) Unresolved() int { return len(m.open) }
 
-// settle counts the pair of jobs a and b, neighbors in the sequence, if both have ended, and drops what is no longer
-// needed. Either may be none.
+// settle counts the pair of jobs a and b, which are neighbors in the sequence, if both have ended. It drops nodes that
+// are no longer needed. a or b may be none.
 func (m *Model) settle(a, b int32) {
 	if a != none && b != none && m.nodes[a].ended && m.nodes[b].ended && !m.nodes[a].joined {
 		m.countPair(m.nodes[a].point, m.nodes[b].point)
@@ -136,7 +136,7 @@ func (m *Model) settle(a, b int32) {
 	m.drop(b)
 }
 
-// value is what a job is counted by: at least 1, below MaxValue.
+// value has the values by which a job is counted; each is at least 1 and below MaxValue.
 type value struct{ procs, runtime uint64 }
 
 func valueOf(procs int, runtimeSeconds float64) (value, error) {

@@ -40,14 +40,15 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// ran is a job of a test's sequence; gap: nothing pairs it with its predecessor, because a job between has not ended.
+// ran is a job of a test's sequence. gap says that nothing pairs the job with its predecessor, because a job between
+// them has not ended.
 type ran struct {
 	procs   int
 	runtime float64
 	gap     bool
 }
 
-// batch is equations 1 to 11 the plain way, over a sequence of jobs. A gap cuts it.
+// batch computes equations 1 to 11 directly over a sequence of jobs. A gap cuts the sequence.
 func batch(jobs []ran) *markov.Chains {
 	var n, r []int64
 	for _, j := range jobs {
@@ -74,7 +75,7 @@ func batch(jobs []ran) *markov.Chains {
 	return c
 }
 
-// correlation is gonum's, and 0 where one side does not vary.
+// correlation returns gonum's correlation, and 0 if one side does not vary.
 func correlation(x, y []float64) float64 {
 	if len(x) == 0 || slices.Min(x) == slices.Max(x) || slices.Min(y) == slices.Max(y) {
 		return 0
@@ -134,7 +135,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// compareChains allows for rounding only.
+// compareChains compares chains up to rounding errors.
 func compareChains(t fataler, got, want *markov.Chains) {
 	t.Helper()
 	if got.Jobs != want.Jobs || got.Pairs != want.Pairs {
@@ -158,7 +159,8 @@ func compareChain(t fataler, what string, got, want markov.Chain) {
 	}
 }
 
-// Table 2 of the paper: 2, 4, 6, 16 has the states 2, 4, 16 and runs through their indices 1, 2, 2, 3.
+// TestPaperTable2 checks Table 2 of the paper: the sizes 2, 4, 6, 16 have the states 2, 4, 16, whose indices are 1, 2,
+// 2, 3.
 func TestPaperTable2(t *testing.T) {
 	m := newModel(t, 0)
 	for _, v := range []int{2, 4, 6, 16} {
@@ -168,7 +170,7 @@ func TestPaperTable2(t *testing.T) {
 	want := markov.Chain{
 		States: []int64{2, 4, 16},
 		Counts: []float64{1, 2, 1},
-		// 1-2, 2-2, 2-3; state 3 has no successor and gets the shares of the states.
+		// The transitions are 1-2, 2-2 and 2-3. State 3 has no successor and gets the shares of the states.
 		Transitions: [][]float64{{0, 1, 0}, {0, 0.5, 0.5}, {0.25, 0.5, 0.25}},
 		Quality:     []float64{1, 0.5, 1}, // 6 is not a power of two
 		Max:         16,
@@ -176,12 +178,12 @@ func TestPaperTable2(t *testing.T) {
 	compareChain(t, "processors", c.Procs, want)
 	compareChain(t, "runtime", c.Runtime, want)
 	near(t, "cor0 of a series with itself", c.Cor0, 1, 1e-12)
-	near(t, "cor1 of changes that are all 1", c.Cor1, 0, 0) // they do not vary
+	near(t, "cor1 of changes that are all 1", c.Cor1, 0, 0) // the changes do not vary
 }
 
-// Correlations worked out by hand. Indices: processors 1 2 1 3, runtime 1 2 2 1; only the steps 1-2 and 1-3 of the
-// processors go with a change of the runtime, (+1, +1) and (+2, -1): cor1 -1. cor0: means 7/4 and 3/2, covariance
-// -1/8 + ... = 0 - 1/8.
+// TestHandComputedCorrelations checks correlations worked out by hand. The indices are 1 2 1 3 for processors and 1 2 2
+// 1 for the runtime. Only the steps 1-2 and 1-3 of the processors go with a change of the runtime, (+1, +1) and (+2,
+// -1): cor1 is -1. For cor0 the means are 7/4 and 3/2, and the covariance is -1/8.
 func TestHandComputedCorrelations(t *testing.T) {
 	m := newModel(t, 0)
 	for _, j := range []ran{
@@ -191,11 +193,13 @@ func TestHandComputedCorrelations(t *testing.T) {
 	}
 	c := m.Chains()
 	near(t, "cor1", c.Cor1, -1, 1e-12)
-	// Sum of n r is 1+4+2+3 = 10, 10/4 - 7/4 * 3/2 = -1/8; variances 15/4 - 49/16 = 11/16 and 10/4 - 9/4 = 1/4.
+	// The sum of n r is 1+4+2+3 = 10, and 10/4 - 7/4 * 3/2 = -1/8. The variances are 15/4 - 49/16 = 11/16 and 10/4 -
+	// 9/4 = 1/4.
 	near(t, "cor0", c.Cor0, -0.125/math.Sqrt(11./16*0.25), 1e-12)
 }
 
-// A pair counts once both jobs have ended, in whatever order; a job that never ran makes its neighbors a pair.
+// TestPairsCountOnceBothEnded proves that a pair counts once both jobs have ended, in any order, and that the neighbors
+// of a job that never ran become a pair.
 func TestPairsCountOnceBothEnded(t *testing.T) {
 	m := newModel(t, 0)
 	for _, key := range []string{"a", "b", "c", "d", "e"} {
@@ -220,7 +224,7 @@ func TestPairsCountOnceBothEnded(t *testing.T) {
 		{procs: 16, runtime: 16}, {procs: 1, runtime: 1}}))
 }
 
-// Runtimes count in whole seconds, rounded down, those below 1 s as 1 s.
+// TestRuntimeSeconds proves that runtimes count in whole seconds, rounded down, and below 1 s as 1 s.
 func TestRuntimeSeconds(t *testing.T) {
 	m := newModel(t, 0)
 	for _, s := range []float64{0, 0.3, 1.9, 2.5, 3, 1023.9, 1024.5} {
@@ -269,13 +273,13 @@ func TestErrors(t *testing.T) {
 	must(t, m.Submitted("a")) // a key is free again
 }
 
-// history is a random life of jobs: the model sees it in order of events, the reference as the resolved sequence.
+// history is a random life of jobs. The model gets its events in order, and the reference the resolved sequence.
 type history struct {
 	jobs []ran
 	done []byte // by job: 0 open, 'e' ended, 'n' never ran
 }
 
-// sequence is the jobs that ran, with gaps where a job between is open.
+// sequence returns the jobs that ran, with a gap wherever a job between them is open.
 func (h *history) sequence() []ran {
 	var out []ran
 	gap := false
@@ -343,7 +347,8 @@ func (h *history) step(t testing.TB, rng *rand.Rand, models ...*markov.Model) {
 	}
 }
 
-// Whatever the order in which jobs end or are given up, the counts are those of the resolved sequence at any moment.
+// TestAnyOrderGivesTheBatchCounts proves that, in whatever order jobs end or are given up, the counts always equal
+// those of the resolved sequence.
 func TestAnyOrderGivesTheBatchCounts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
@@ -360,8 +365,9 @@ func TestAnyOrderGivesTheBatchCounts(t *testing.T) {
 	})
 }
 
-// With forgetting, a job weighs 1 - forget per job counted after it, a pair as much as its later job; also after the
-// weights have been scaled down, and where one step passes the limit.
+// TestForgetting proves that with forgetting a job loses the factor 1 - forget for each job counted after it, and that
+// a pair weighs as much as its later job. This also holds after the weights have been scaled down, and when one step
+// passes the limit.
 func TestForgetting(t *testing.T) {
 	for _, forget := range []float64{0.001, 0.1, 0.5, 1 - 1e-15, math.Nextafter(1, 0)} {
 		t.Run(fmt.Sprint(forget), func(t *testing.T) {
@@ -369,7 +375,7 @@ func TestForgetting(t *testing.T) {
 			m := newModel(t, forget)
 			var n, r, age []float64
 			for range 2000 {
-				// All of the states, from the last few jobs as well.
+				// All states must occur, even in the last few jobs.
 				n = append(n, float64(rng.IntN(2)))
 				r = append(r, float64(rng.IntN(2)))
 				must(t, m.Append(1<<int(n[len(n)-1]), 60*math.Pow(16, r[len(r)-1])))
@@ -400,7 +406,7 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
-// Chains taken earlier do not change.
+// TestChainsAreImmutable proves that chains taken earlier do not change.
 func TestChainsAreImmutable(t *testing.T) {
 	m := newModel(t, 0)
 	for i := range 20 {
@@ -433,9 +439,9 @@ func TestStationary(t *testing.T) {
 	got := two.Stationary()
 	near(t, "share of state 1", got[0], 0.75, 1e-9)
 	near(t, "share of state 2", got[1], 0.25, 1e-9)
-	two.Transitions = [][]float64{{0, 1}, {1, 0}} // periodic
+	two.Transitions = [][]float64{{0, 1}, {1, 0}} // a periodic chain
 	near(t, "share in a periodic chain", two.Stationary()[0], 0.5, 1e-9)
-	two.Transitions = [][]float64{{1, 0}, {0, 1}} // falls apart: the shares so far
+	two.Transitions = [][]float64{{1, 0}, {0, 1}} // a chain in two parts: the shares so far
 	near(t, "share in a chain that falls apart", two.Stationary()[0], 1, 1e-9)
 	if got := (&markov.Chain{}).Stationary(); got != nil {
 		t.Errorf("stationary shares of nothing: %v", got)
@@ -466,7 +472,7 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkSubmittedEnded keeps 1,000 jobs unresolved that end in a random order.
+// BenchmarkSubmittedEnded keeps 1,000 jobs unresolved, which end in a random order.
 func BenchmarkSubmittedEnded(b *testing.B) {
 	m, jobs := newModel(b, 0), randomJobs(1<<16)
 	rng := rand.New(rand.NewPCG(1, 1))

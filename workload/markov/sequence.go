@@ -1,6 +1,6 @@
 package markov
 
-// none is the index of no node.
+// none is an index that stands for no node.
 const none int32 = -1
 
 // A node is a job in the sequence of submissions.
@@ -9,11 +9,11 @@ type node struct {
 	prev, next int32
 	point      point // of a job that has ended
 	ended      bool
-	joined     bool // the pair with what came next has been counted; jobs in between may have been dropped since
+	joined     bool // the pair with the following job has been counted; jobs in between may have been dropped since
 }
 
-// sequence is the jobs that may still be half of a pair that is not counted, linked in the order of submission, in
-// one slice whose unused nodes are linked by next.
+// sequence has the jobs that may still belong to a pair that is not counted, linked in order of submission. All nodes
+// are in one slice; next also links the unused ones.
 type sequence struct {
 	nodes      []node
 	head, tail int32
@@ -25,7 +25,7 @@ func newSequence() sequence {
 	return sequence{head: none, tail: none, free: none, open: map[string]int32{}}
 }
 
-// push puts a node at the end and returns its index.
+// push appends a node and returns its index.
 func (s *sequence) push(n node) int32 {
 	n.prev, n.next = s.tail, none
 	at := s.free
@@ -45,7 +45,7 @@ func (s *sequence) push(n node) int32 {
 	return at
 }
 
-// unlink takes a node out of the sequence.
+// unlink removes a node from the sequence.
 func (s *sequence) unlink(at int32) {
 	prev, next := s.nodes[at].prev, s.nodes[at].next
 	if prev != none {
@@ -62,14 +62,14 @@ func (s *sequence) unlink(at int32) {
 	s.free = at
 }
 
-// pastCounted reports whether no pair of the node with an earlier job is still to be counted.
+// pastCounted reports whether all pairs of the node with earlier jobs have been counted.
 func (s *sequence) pastCounted(at int32) bool {
 	prev := s.nodes[at].prev
 	return prev == none || s.nodes[prev].joined
 }
 
-// drop takes an ended job out of the sequence if its pairs on both sides have been counted. (Of a run of ended jobs
-// the two at the edges stay; the last job of the sequence always does.)
+// drop removes an ended job from the sequence if its pairs on both sides have been counted. So the two outer jobs of a
+// run of ended jobs stay, and the last job of the sequence always stays.
 func (s *sequence) drop(at int32) {
 	if at != none && s.nodes[at].joined && s.pastCounted(at) {
 		s.unlink(at)

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The nodes held are bounded by the unresolved jobs: of a run of ended jobs between them, two at most.
+// TestNodesAreBounded proves that the unresolved jobs bound the number of nodes: of a run of ended jobs between them,
+// at most two nodes are kept.
 func TestNodesAreBounded(t *testing.T) {
 	m, err := New(0)
 	if err != nil {

@@ -47,7 +47,7 @@ type Recorded struct {
 // Job is a moldable job. It never changes.
 type Job struct {
 	recorded Recorded
-	curve    *speedup.Downey // nil for a job that stays as it is
+	curve    *speedup.Downey // nil for a job that is not changed
 	from, to int
 }
 
@@ -63,7 +63,7 @@ func (e *JobError) Error() string {
 	return fmt.Sprintf("job at index %d (%d processors, %v s): %s", e.Index, e.Job.Procs, e.Job.Runtime, e.Problem)
 }
 
-// check fills in defaults. The error is a *speedup.ParameterError.
+// check sets defaults and validates the rule. It returns a *speedup.ParameterError.
 func (r *Rule) check() error {
 	fill := func(x *float64, value float64) {
 		if *x == 0 {
@@ -141,14 +141,14 @@ func (r *Rule) job(index int, rec Recorded) (Job, error) {
 // draw draws the profile of a job of a recorded size.
 func (r *Rule) draw(index int, procs float64) speedup.Profile {
 	rng := rand.New(rand.NewPCG(r.Seed, uint64(index)))
-	const patience = 100_000 // one draw in 15 succeeds at a size of the whole machine, more at others
+	const patience = 100_000 // at the size of the whole machine one draw in 15 succeeds, at smaller sizes more
 	for range patience {
 		p := speedup.Profile{A: math.Exp(rng.Float64() * math.Log(r.MaxA)), Sigma: rng.Float64() * r.MaxSigma}
 		if p.Speedup(procs) >= r.LeastEfficiency*procs {
 			return p
 		}
 	}
-	return speedup.Profile{A: r.MaxA} // by check, it is efficient enough
+	return speedup.Profile{A: r.MaxA} // check ensures that this profile is efficient enough
 }
 
 // Recorded returns the job as it was recorded.
@@ -157,8 +157,9 @@ func (j *Job) Recorded() Recorded { return j.recorded }
 // Range returns the smallest and the largest size that the job can have.
 func (j *Job) Range() (from, to int) { return j.from, j.to }
 
-// At returns the job's runtime and time limit at a size, in seconds: as recorded at the recorded size; elsewhere the
-// limit is as many times the runtime as there, 0 for none. The error is a *speedup.SizeError for a size outside Range.
+// At returns the job's runtime and time limit at a size, in seconds. At the recorded size both are the recorded ones.
+// At other sizes the limit is the same multiple of the runtime. A limit of 0 means none. The error is a
+// *speedup.SizeError for a size outside Range.
 func (j *Job) At(procs int) (runtime, limit float64, err error) {
 	switch {
 	case procs < j.from || procs > j.to:
@@ -207,7 +208,7 @@ func (j *Job) Knee() int {
 	return j.best(func(n, speedup float64) float64 { return speedup * speedup / n })
 }
 
-// best returns the largest size of those of highest worth, but for rounding.
+// best returns the size with the highest worth. Of sizes with equal worth, up to rounding, it returns the largest.
 func (j *Job) best(worth func(n, speedup float64) float64) int {
 	if j.curve == nil {
 		return j.recorded.Procs

@@ -26,8 +26,8 @@ func maker(t fataler, r moldable.Rule, jobs ...moldable.Recorded) []moldable.Job
 	return made
 }
 
-// Whatever the job and the rule, the recorded size and runtime lie on the job's curve, it is as efficient there as the
-// rule says, runtimes never rise with the size, and processor-seconds never fall.
+// TestLaws proves for any job and rule that the recorded size and runtime lie on the job's curve, with the efficiency
+// of the rule there. Runtimes never rise with the size, and processor-seconds never fall.
 func TestLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		machine := rapid.IntRange(1, 1024).Draw(t, "machine")
@@ -78,7 +78,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// checkSizes compares the named sizes of a job with a search of all.
+// checkSizes compares the named sizes of a job with a search of all sizes.
 func checkSizes(t *rapid.T, job *moldable.Job) {
 	from, to := job.Range()
 	rec := job.Recorded()
@@ -106,8 +106,8 @@ func checkSizes(t *rapid.T, job *moldable.Job) {
 	}
 }
 
-// At the knee a program reaches at least half of each: efficiency, and the speedup that it can ever have (Eager,
-// Zahorjan and Lazowska 1989). Whole processors cost a little where A is small.
+// TestKnee proves that at the knee a program reaches at least half of both its efficiency and its largest possible
+// speedup (Eager, Zahorjan and Lazowska 1989). Whole processors cost a little if A is small.
 func TestKnee(t *testing.T) {
 	jobs := maker(t, moldable.Rule{Machine: 512, MaxA: 256, Seed: 5},
 		slices.Repeat([]moldable.Recorded{{Procs: 8, Runtime: 100}}, 500)...)
@@ -120,8 +120,8 @@ func TestKnee(t *testing.T) {
 	}
 }
 
-// Where the condition of efficiency excludes nothing, as on 2 processors, where S(2) is at least 1, A is log-uniform
-// and sigma uniform.
+// TestDrawnLaws proves that if the condition on efficiency excludes nothing, as on 2 processors, where S(2) is at least
+// 1, A is log-uniform and sigma uniform.
 func TestDrawnLaws(t *testing.T) {
 	const n = 4000
 	jobs := maker(t, moldable.Rule{Machine: 128, Seed: 7},
@@ -143,7 +143,7 @@ func TestDrawnLaws(t *testing.T) {
 	}
 }
 
-// A job's curve depends on the seed and its place, and on no other job.
+// TestSeed proves that a job's curve depends only on the seed and its place, and on no other job.
 func TestSeed(t *testing.T) {
 	recs := []moldable.Recorded{{Procs: 4, Runtime: 10}, {Procs: 16, Runtime: 500, Limit: 600},
 		{Procs: 16, Runtime: 500, Limit: 600}}
@@ -161,7 +161,7 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// Serial jobs and jobs of no time stay as they are, unless serial ones are let choose.
+// TestRigid proves that serial jobs and jobs of runtime 0 do not change, unless serial jobs are allowed to choose.
 func TestRigid(t *testing.T) {
 	recs := []moldable.Recorded{{Procs: 1, Runtime: 10}, {Procs: 8}}
 	for _, serial := range []bool{false, true} {
@@ -180,7 +180,7 @@ func TestRigid(t *testing.T) {
 	}
 }
 
-// Bad rules are refused by the name of the field, bad jobs by their index.
+// TestBadInput proves that bad rules are refused with the name of the field, and bad jobs with their index.
 func TestBadInput(t *testing.T) {
 	for name, rule := range map[string]moldable.Rule{
 		"Machine": {}, "MaxA": {Machine: 8, MaxA: math.NaN()}, "MaxSigma": {Machine: 8, MaxSigma: -1},
@@ -206,9 +206,9 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// Jobs of KTH-SP2 that choose their sizes run through the simulator with the runtimes of their curves: with the
-// recorded sizes every wait is as without molding, and the thriftiest sizes take less processor time in all than the
-// recorded, those less than the largest.
+// TestSimulated runs jobs of KTH-SP2 that choose their sizes through the simulator, with the runtimes of their curves.
+// With the recorded sizes every wait is as without molding. In total the thriftiest sizes take less processor time than
+// the recorded ones, and these less than the largest.
 func TestSimulated(t *testing.T) {
 	trace, err := swfload.Open(refdata.Shared(t, "traces/KTH-SP2-1996-2.1-cln.swf.gz"), swfload.Options{})
 	if err != nil {
@@ -258,7 +258,7 @@ func TestSimulated(t *testing.T) {
 	}
 }
 
-// A trace of 30,000 jobs.
+// BenchmarkMake makes the jobs of a trace of 30,000 jobs.
 func BenchmarkMake(b *testing.B) {
 	recs := make([]moldable.Recorded, 30_000)
 	for i := range recs {

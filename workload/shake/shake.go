@@ -112,7 +112,7 @@ func Default() Config {
 	return Config{Attribute: Interarrival, Level: Jobs, Degree: 60, Fraction: .1}
 }
 
-// validate checks the settings and fills in the level.
+// validate checks the settings and sets the level.
 func (c *Config) validate() error {
 	if c.Level == 0 {
 		c.Level = Jobs
@@ -136,8 +136,8 @@ func (c *Config) validate() error {
 type Shaker struct {
 	cfg    Config
 	jobs   []users.Job
-	group  []int     // of each job: who is shaken together; nil where every job is on its own
-	since  []float64 // of each group: its interarrival time
+	group  []int     // group of each job; jobs of a group are shaken together; nil if every job is its own group
+	since  []float64 // interarrival time of each group
 	groups int
 }
 
@@ -167,7 +167,7 @@ func New(jobs []users.Job, cfg Config) (*Shaker, error) {
 	return s, nil
 }
 
-// userNumbers returns for each job the number of its user, counted from 0 in the order in which they come.
+// userNumbers returns the number of each job's user, counted from 0 in the order of first submissions.
 func userNumbers(jobs []users.Job) []int {
 	numbers := make([]int, len(jobs))
 	known := map[int64]int{}
@@ -182,7 +182,7 @@ func userNumbers(jobs []users.Job) []int {
 	return numbers
 }
 
-// measure finds the interarrival time of every group.
+// measure computes the interarrival time of every group.
 func (s *Shaker) measure() {
 	if s.group == nil {
 		s.since = make([]float64, len(s.jobs))
@@ -191,14 +191,14 @@ func (s *Shaker) measure() {
 		}
 		return
 	}
-	last := map[int64]float64{} // submit of each user
+	last := map[int64]float64{} // by user
 	for i := range s.jobs {
 		j := &s.jobs[i]
 		before, ok := last[j.User]
 		if !ok {
 			before = s.jobs[0].Submit
 		}
-		if s.group[i] == len(s.since) { // groups are numbered as they come
+		if s.group[i] == len(s.since) { // groups are numbered in the order of their first jobs
 			s.since = append(s.since, j.Submit-before)
 		}
 		last[j.User] = j.Submit
@@ -206,11 +206,11 @@ func (s *Shaker) measure() {
 	s.groups = len(s.since)
 }
 
-// Shake appends to dst[:0] a shaken copy of the jobs, in order of submission; those of one instant keep the order they
-// had. Times are whole seconds, as they are in logs.
+// Shake appends to dst[:0] a shaken copy of the jobs, in order of submission. Jobs of one instant keep their order.
+// Times are whole seconds, as in logs.
 func (s *Shaker) Shake(dst []users.Job, rng *rand.Rand) []users.Job {
 	dst = append(dst[:0], s.jobs...)
-	var shared []float64 // of each group: its direction and rand, 0 if it is not shaken
+	var shared []float64 // draw of each group; 0 if the group is not shaken
 	if s.group != nil {
 		shared = make([]float64, s.groups)
 		for i := range shared {
@@ -235,12 +235,12 @@ func (s *Shaker) Shake(dst []users.Job, rng *rand.Rand) []users.Job {
 	return dst
 }
 
-// draw returns +-rand, or 0 for what is not selected.
+// draw returns a uniform number from -1 to 1, or 0 for a job or group that is not selected.
 func (s *Shaker) draw(rng *rand.Rand) float64 {
 	if s.cfg.Fraction < 1 && rng.Float64() >= s.cfg.Fraction {
 		return 0
 	}
-	return 2*rng.Float64() - 1 // either direction with the same probability, rand between 0 and 1
+	return 2*rng.Float64() - 1 // random sign times a number from 0 to 1
 }
 
 // change shakes one job.
@@ -270,7 +270,7 @@ func (s *Shaker) change(j *users.Job, since, x float64) {
 	}
 }
 
-// pert is equation 4.2.
+// pert returns equation 4.2.
 func (s *Shaker) pert(original float64) float64 {
 	if s.cfg.Relative == 0 {
 		return s.cfg.Degree

@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// load is n jobs with round numbers, several users and sessions, and some of the values unknown.
+// load returns n jobs with round numbers, several users and sessions, and some unknown values.
 func load(n int) []users.Job {
 	rng := rand.New(rand.NewPCG(7, 7))
 	jobs := make([]users.Job, n)
@@ -39,7 +39,7 @@ func shaker(t testing.TB, jobs []users.Job, cfg shake.Config) *shake.Shaker {
 	return s
 }
 
-// value is the attribute of a job, as the thesis' formula takes it, and known whether there is one.
+// value returns the attribute of a job as the thesis' formula uses it, and whether the job has one.
 func value(j users.Job, a shake.Attribute) (v float64, known bool) {
 	switch a {
 	case shake.Runtime:
@@ -53,8 +53,8 @@ func value(j users.Job, a shake.Attribute) (v float64, known bool) {
 }
 
 // TestShakingIsTheFormula proves equations 4.2 and 4.3 for every attribute and any setting: no value moves by more than
-// min(degree, share x original), rounded, nothing else of a job changes, unknown values stay, the order is that of
-// submission, and the original is left alone.
+// min(degree, share x original), rounded; nothing else of a job changes; unknown values stay; the order is that of
+// submission; and the original does not change.
 func TestShakingIsTheFormula(t *testing.T) {
 	jobs := load(400)
 	before := slices.Clone(jobs)
@@ -124,8 +124,8 @@ func restore(j *users.Job, was users.Job, a shake.Attribute) {
 }
 
 // TestPerturbationsAreUniform proves that changes are symmetric and uniform, that they do not add up along the log, and
-// that as many jobs are shaken as asked for. 20,000 jobs: the standard errors are .0035 of the share, .4 s of the mean
-// and .3 s of the mean size.
+// that the requested share of jobs is shaken. With 20,000 jobs the standard errors are .0035 of the share, .4 s of the
+// mean and .3 s of the mean size.
 func TestPerturbationsAreUniform(t *testing.T) {
 	jobs := make([]users.Job, 40_000)
 	for i := range jobs {
@@ -151,7 +151,7 @@ func TestPerturbationsAreUniform(t *testing.T) {
 	}
 }
 
-// TestSizesMoveByWholeProcessors is the thesis' example: 10 % of 21 processors, at most 5, are 2.
+// TestSizesMoveByWholeProcessors checks the thesis' example: 10 % of 21 processors, at most 5, are 2.
 func TestSizesMoveByWholeProcessors(t *testing.T) {
 	jobs := make([]users.Job, 2000)
 	for i := range jobs {
@@ -255,7 +255,7 @@ func TestSummaryIsSpanDistanceAndConcentration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 5th and 95th percentile 105 and 195; mean 150.5; within 148.5 to 151.5 are 149, 150 and 151.
+	// The 5th and 95th percentiles are 105 and 195, and the mean is 150.5. Within 148.5 to 151.5 are 149, 150 and 151.
 	want := shake.Summary{Original: 150, Mean: 150.5, Low: 105, High: 195, Span: .6, Distance: .5 / 150,
 		Concentration: .03, Runs: 100}
 	if math.Abs(s.Concentration-want.Concentration) > 1e-12 || math.Abs(s.Distance-want.Distance) > 1e-12 {

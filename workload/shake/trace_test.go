@@ -75,14 +75,14 @@ func shaken(t testing.TB, jobs []users.Job, procs, runs int, cfg shake.Config) [
 	return results
 }
 
-// long reports whether the full number of runs is asked for.
+// long reports whether the test makes the full number of runs.
 func long() bool { return os.Getenv("WAITCAST_LONG") != "" }
 
-// TestShakingRemovesAccidents repeats sections 6.1 and 6.2 of the thesis: an effect of 30 s of one job, and of the
-// order of jobs submitted at one instant, is there in single runs and gone from the means of shaken ones: they agree
+// TestShakingRemovesAccidents repeats sections 6.1 and 6.2 of the thesis. An effect of 30 s of one job, and one of the
+// order of jobs submitted at one instant, exist in single runs. The means of shaken runs do not have them: they agree
 // within .3 % (all jobs by up to 60 s) and .7 % (by up to 5 minutes). The size of the single effects depends on how the
-// log is read. With estimates as given the results vary so much (4 %) that the means of 100 runs cannot be expected to
-// be that near; there they agree within three standard errors. The short form has few runs and wider bounds.
+// log is read. With estimates as given the results vary so much (4 %) that the means of 100 runs cannot be that near;
+// there they agree within three standard errors. The short form has few runs and wider bounds.
 func TestShakingRemovesAccidents(t *testing.T) {
 	runs, forTruncation, forOrder := 10, .01, .025
 	if long() {
@@ -127,8 +127,8 @@ func TestShakingRemovesAccidents(t *testing.T) {
 }
 
 // TestLittleShakingStaysNear repeats the ranges of section 5.1 (98-105 % with 1 % of the jobs, 96-112 % with 10 %),
-// with the slack that another version of the log needs: every run's mean bounded slowdown is within 95-108 % and 94-115
-// % of the unshaken one.
+// with some slack because the version of the log differs: every run's mean bounded slowdown is within 95-108 % and
+// 94-115 % of the unshaken one.
 func TestLittleShakingStaysNear(t *testing.T) {
 	runs := 10
 	if long() {
@@ -159,10 +159,11 @@ func TestLittleShakingStaysNear(t *testing.T) {
 	}
 }
 
-// TestAllAttributes reports span, distance and concentration for all four attributes, and for sessions and users, and
-// proves that shaking does something, that fewer results stay within 1 % when all jobs are shaken than when a hundredth
-// is, and that a tenth of the jobs leaves the mean within a tenth. (The thesis shows them as surfaces without numbers.
-// Absolute shaking of all runtimes moves the bounded slowdown by half: it makes other jobs of the shortest ones.)
+// TestAllAttributes reports span, distance and concentration for all four attributes, and for sessions and users. It
+// proves that shaking has an effect, that fewer results stay within 1 % when all jobs are shaken than when a hundredth
+// is, and that shaking a tenth of the jobs leaves the mean within a tenth. (The thesis shows surfaces without numbers.
+// Absolute shaking of all runtimes moves the bounded slowdown by half, because it turns the shortest jobs into other
+// ones.)
 func TestAllAttributes(t *testing.T) {
 	if !long() {
 		t.Skip("set WAITCAST_LONG=1")

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// The runtime on one size.
+// BenchmarkRuntime computes the runtime on one size.
 func BenchmarkRuntime(b *testing.B) {
 	for name, c := range map[string]speedup.Curve{
 		"downey": must[*speedup.Downey](b)(speedup.NewDowney(speedup.Profile{A: 64, Sigma: .5}, 36000)),

@@ -26,7 +26,7 @@ func (p Profile) Check() error {
 // Speedup returns S(n) = R(1)/R(n), between 1 and min(n, A), for n from 1. It never falls, and S(n)/n never rises.
 func (p Profile) Speedup(n float64) float64 {
 	a, sigma := p.A, p.Sigma
-	// The report's branches, divided by what would overflow first.
+	// These are the report's branches. Each fraction is divided by the term that would overflow first.
 	switch {
 	case n >= p.Saturation():
 		return a
@@ -67,8 +67,8 @@ func NewDowney(profile Profile, t1 float64) (*Downey, error) {
 	return &Downey{model{t1}, profile}, nil
 }
 
-// Through returns the program of a profile that runs so many seconds on so many processors. Errors are a
-// *ParameterError (of T1, where the seconds are none) and a *SizeError.
+// Through returns a program of the given profile that runs the given seconds on the given processors. Errors are a
+// *ParameterError (of T1, for invalid seconds) and a *SizeError.
 func Through(profile Profile, procs int, seconds float64) (*Downey, error) {
 	if procs < 1 {
 		return nil, &SizeError{Procs: procs, From: 1}

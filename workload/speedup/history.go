@@ -29,18 +29,19 @@ func (e *HistoryError) Error() string {
 // size.
 const Reach = 2
 
-// coverage is the level at which a history's spread is that of the Student law, and its mirror 1 - coverage.
+// coverage is the level at which the spread of a history's law equals that of the Student law; 1 - coverage is the
+// other such level.
 const coverage = .9
 
 // History is a runtime curve fitted to the runs of one program: ln R = a + b ln n by least squares. The runs differ
 // from it because their inputs differ, and so will the next one: Spread is by how much.
 type History struct {
 	runs     int
-	from, to int // sizes that it answers for
+	from, to int // range of sizes for which it predicts runtimes
 	a, b     float64
-	residual float64 // standard deviation of ln R around the line
-	mean, sx float64 // mean of ln n, and the sum of its squared deviations
-	student  float64 // by how much the Student law is wider than the normal one at the coverage
+	residual float64 // standard deviation of ln R from the line
+	mean, sx float64 // mean of ln n, and the sum of its squared deviations from the mean
+	student  float64 // ratio of the Student law's quantile to the normal one's at coverage
 }
 
 // NewHistory fits the runs of a program, in any order: at least three, on at least two different sizes (two runs do not
@@ -73,7 +74,7 @@ func NewHistory(runs []Point) (*History, error) {
 			Problem: "three are needed to tell how runs differ; give these as a table to take them at their word"}
 	}
 	h.fit(x, y)
-	if h.sx < 1e-4 { // sizes 1 % apart, and the like
+	if h.sx < 1e-4 { // all sizes are within about 1 %
 		return nil,
 			&HistoryError{Runs: len(runs), Sizes: len(sizes),
 				Problem: "the sizes are too close to each other; try another size once"}

@@ -8,8 +8,8 @@ import "fmt"
 
 // Curve is a runtime as a function of the size. A curve never changes and may be used by any number of goroutines.
 type Curve interface {
-	// Runtime returns the seconds on so many processors: the median where the runtime is uncertain. It is finite and
-	// above 0. The error is a *SizeError for a size that is below 1, or of which the curve knows nothing.
+	// Runtime returns the seconds on the given number of processors, or the median if the runtime is uncertain. It is
+	// finite and above 0. The error is a *SizeError for a size below 1, or for one that the curve does not cover.
 	Runtime(procs int) (float64, error)
 
 	// Spread returns the standard deviation of ln runtime around Runtime, 0 where the curve is certain. It is only
@@ -44,16 +44,17 @@ func (e *ParameterError) Error() string {
 	return fmt.Sprintf("%s is %v; want %s", e.Name, e.Value, e.Want)
 }
 
-// The runtimes that are taken, in seconds: a nanosecond to some 30,000 years. Between them no formula here overflows.
+// Accepted runtimes are from a nanosecond to about 30,000 years. Within this range no formula of this package
+// overflows.
 const (
 	shortest = 1e-9
 	longest  = 1e12
 )
 
-// sensible reports whether seconds are a time that a program can run.
+// sensible reports whether a runtime in seconds is accepted.
 func sensible(seconds float64) bool { return seconds >= shortest && seconds <= longest }
 
-// model is a curve that knows every size: the runtime on one processor, by the speedup.
+// model is a curve that is defined for every size: the runtime on one processor, divided by the speedup.
 type model struct {
 	t1 float64
 }
@@ -65,7 +66,7 @@ func (m model) runtime(procs int, speedup func(n float64) float64) (float64, err
 	return m.t1 / speedup(float64(procs)), nil
 }
 
-// Spread returns 0: the model is taken at its word.
+// Spread returns 0, because the model is taken to be exact.
 func (model) Spread(int) float64 { return 0 }
 
 func checkT1(t1 float64) error {

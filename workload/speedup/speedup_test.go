@@ -32,7 +32,7 @@ func runtime(t interface{ Fatal(...any) }, c speedup.Curve, procs int) float64 {
 	return must[float64](t)(c.Runtime(procs))
 }
 
-// Downey's formulas, worked by hand for A = 10 in every branch of both cases.
+// TestDowneyByHand checks Downey's formulas, worked out by hand for A = 10 in every branch of both cases.
 func TestDowneyByHand(t *testing.T) {
 	for _, c := range []struct{ sigma, n, want float64 }{
 		{0, 4, 4}, {0, 10, 10}, {0, 11, 10},
@@ -46,8 +46,8 @@ func TestDowneyByHand(t *testing.T) {
 	near(t, "runtime", runtime(t, d, 4), 1080, 1e-14) // 3600 x 36/120
 }
 
-// profileSpeedup works the speedup out from what the model says of a program: how long it is at which parallelism when
-// it has all the processors it can use. On n processors, work at parallelism m takes m/min(m, n) times as long.
+// profileSpeedup computes the speedup from the model's profile of a program: how long it runs at which parallelism if
+// it has all the processors that it can use. On n processors, work at parallelism m takes m/min(m, n) times as long.
 func profileSpeedup(a, sigma, n float64) float64 {
 	type phase struct{ share, parallelism float64 }
 	phases := []phase{{1 - sigma, a}, {sigma / 2, 1}, {sigma / 2, 2*a - 1}}
@@ -62,8 +62,8 @@ func profileSpeedup(a, sigma, n float64) float64 {
 	return alone / with
 }
 
-// The closed forms are what the profiles come to. Speedup is 1 on one processor, at most n and A, never falls, is least
-// efficient where it is largest, and falls with sigma.
+// TestDowneyLaws proves that the closed forms agree with the profiles. Speedup is 1 on one processor and at most n and
+// A. It never falls, is least efficient where it is largest, and falls with sigma.
 func TestDowneyLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := speedup.Profile{A: rapid.Float64Range(1, 1e5).Draw(t, "A"), Sigma: rapid.OneOf(
@@ -89,7 +89,7 @@ func TestDowneyLaws(t *testing.T) {
 	})
 }
 
-// With sigma without bound the model is Amdahl's law with F = 1/A.
+// TestDowneyBecomesAmdahl proves that with unbounded sigma the model becomes Amdahl's law with F = 1/A.
 func TestDowneyBecomesAmdahl(t *testing.T) {
 	downey := must[*speedup.Downey](t)(speedup.NewDowney(speedup.Profile{A: 20, Sigma: 1e9}, 1000))
 	amdahl := must[*speedup.Amdahl](t)(speedup.NewAmdahl(.05, 1000))
@@ -98,7 +98,7 @@ func TestDowneyBecomesAmdahl(t *testing.T) {
 	}
 }
 
-// A program made to run so long on so many processors does.
+// TestThrough proves that a program fitted to a runtime on a number of processors has that runtime there.
 func TestThrough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := speedup.Profile{A: rapid.Float64Range(1, 1e4).Draw(t, "A"),
@@ -108,8 +108,8 @@ func TestThrough(t *testing.T) {
 	})
 }
 
-// Amdahl's law by hand, and its limits: F = 0 is linear, F = 1 constant, and no number of processors is faster than F
-// T1.
+// TestAmdahl checks Amdahl's law by hand, and its limits: F = 0 is linear, F = 1 constant, and no number of processors
+// is faster than F T1.
 func TestAmdahl(t *testing.T) {
 	a := must[*speedup.Amdahl](t)(speedup.NewAmdahl(.1, 100))
 	for n, want := range map[int]float64{1: 100, 10: 19, 90: 11, 1_000_000_000: 10.00000009} {
@@ -119,7 +119,7 @@ func TestAmdahl(t *testing.T) {
 	near(t, "F = 1", runtime(t, must[*speedup.Amdahl](t)(speedup.NewAmdahl(1, 100)), 8), 100, 0)
 }
 
-// Parameters out of range are refused by name, sizes below 1 by themselves.
+// TestParameters proves that parameters out of range are refused by name, and sizes below 1 with an error of their own.
 func TestParameters(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -148,8 +148,8 @@ func TestParameters(t *testing.T) {
 	}
 }
 
-// A table gives back its points, and a power law in between, by hand: the
-// geometric middle of 2 and 8 processors is 4, and that of 100 s and 64 s is 80 s.
+// TestTable proves that a table gives back its points, and a power law in between. By hand: the geometric middle of 2
+// and 8 processors is 4, and that of 100 s and 64 s is 80 s.
 func TestTable(t *testing.T) {
 	table := must[*speedup.Table](t)(speedup.NewTable([]speedup.Point{{8, 64}, {1, 200}, {2, 100}}))
 	for n, want := range map[int]float64{1: 200, 2: 100, 8: 64, 4: 80} {
@@ -166,8 +166,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Whatever the table, each runtime in between lies between its neighbors', and a table of Amdahl's law at every size is
-// Amdahl's law.
+// TestTableLaws proves for any table that each runtime in between lies between those of its neighbors, and that a table
+// of Amdahl's law at every size equals Amdahl's law.
 func TestTableLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOfNDistinct(rapid.IntRange(1, 4096), 2, 12, rapid.ID[int]).Draw(t, "sizes")
@@ -186,7 +186,7 @@ func TestTableLaws(t *testing.T) {
 	})
 }
 
-// Each bad table is refused with the place of what is wrong.
+// TestBadTables proves that each bad table is refused with the place of the mistake.
 func TestBadTables(t *testing.T) {
 	for _, c := range []struct {
 		place  int
@@ -206,7 +206,8 @@ func TestBadTables(t *testing.T) {
 	}
 }
 
-// A history that follows a power law without noise gives it back, with no spread, up to twice and half the sizes tried.
+// TestHistoryExact proves that a history that follows a power law without noise gives back this law, without spread,
+// from half the smallest to twice the largest tried size.
 func TestHistoryExact(t *testing.T) {
 	law := func(n int) float64 { return 1000 * math.Pow(float64(n), -.8) }
 	h := must[*speedup.History](t)(
@@ -226,9 +227,9 @@ func TestHistoryExact(t *testing.T) {
 	}
 }
 
-// By hand: ln R = 4, 2, 3, 1 at ln n = 0, 0, 1, 1 (in units of ln 2 for n) has slope -1, intercept 3, residuals +-1, so
-// s^2 = 4/2; at the middle of the sizes the spread is s sqrt(1 + 1/4) by Student's t of 2 degrees, whose quantile at .9
-// is 1.885618 (tables) to the normal 1.281552.
+// TestHistoryByHand checks a fit by hand. ln R = 4, 2, 3, 1 at ln n = 0, 0, 1, 1 (in units of ln 2 for n) has slope -1,
+// intercept 3 and residuals +-1, so s^2 = 4/2. At the middle of the sizes the spread is s sqrt(1 + 1/4), times the
+// quotient of the .9 quantiles of Student's t with 2 degrees, 1.885618 (tables), and of the normal law, 1.281552.
 func TestHistoryByHand(t *testing.T) {
 	e := math.Exp
 	h := must[*speedup.History](t)(speedup.NewHistory([]speedup.Point{{1, e(4)}, {1, e(2)}, {4, e(3)}, {4, e(1)}}))
@@ -238,8 +239,8 @@ func TestHistoryByHand(t *testing.T) {
 	near(t, "spread on 4", h.Spread(4), math.Sqrt(2)*math.Sqrt(1.5)*1.885618/1.281552, 1e-6) // d^2/Sxx = 1/4
 }
 
-// Of runs that do scatter normally around a line, a share .9 of the next ones is below the quantile .9 and .1 below .1,
-// however few there were to learn from. Without Student's factor it would be .84 with 4 runs.
+// TestHistoryCovers proves that if runs scatter normally around a line, a share .9 of the next ones is below the
+// quantile .9 and .1 below .1, however few runs there were. Without Student's factor it would be .84 with 4 runs.
 func TestHistoryCovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	run := func(n int) speedup.Point {
@@ -265,7 +266,7 @@ func TestHistoryCovers(t *testing.T) {
 	}
 }
 
-// Each history that tells nothing is refused with why.
+// TestBadHistories proves that each useless history is refused with the reason.
 func TestBadHistories(t *testing.T) {
 	for _, c := range []struct {
 		runs         []speedup.Point
@@ -283,7 +284,7 @@ func TestBadHistories(t *testing.T) {
 	}
 }
 
-// Whatever runs there are, a history answers with finite numbers above 0 or an error.
+// TestHistoryIsFinite proves that for any runs a history answers with finite numbers above 0 or an error.
 func TestHistoryIsFinite(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		point := rapid.Custom(func(t *rapid.T) speedup.Point {

@@ -57,7 +57,7 @@ func BenchmarkAddFitSnapshot100k(b *testing.B) {
 	}
 }
 
-// BenchmarkBulk1M is a cold import: a million lifetimes and one fit.
+// BenchmarkBulk1M measures a cold import: a million lifetimes and one fit.
 func BenchmarkBulk1M(b *testing.B) {
 	for _, limit := range []struct {
 		name  string

@@ -9,14 +9,14 @@ import (
 // kind and version are those of the saved state.
 const kind, version = "uniformlog", 2
 
-// fields passes the window with its limits, that of Expire included. Windows of the same limits and jobs have the same
-// bytes, whatever the order in which the jobs came.
+// fields passes the window to the codec, with its limits, including the one set by Expire. Windows with the same limits
+// and jobs have the same bytes, in whatever order the jobs came.
 func (w *Window) fields(c *codec.Codec) {
-	if c.Reading { // leaves that a Sample holds are not in the new list; its epoch may start again
+	if c.Reading { // the new list shares no leaves with any Sample, so that its epoch may start at 0
 		*w = Window{}
 	} else {
 		w.settle()
-		slices.SortFunc(w.heap, windowJob.compare) // a sorted slice is a heap
+		slices.SortFunc(w.heap, windowJob.compare) // a sorted slice is also a heap
 	}
 	codec.Number(c, &w.maxCount)
 	codec.Number(c, &w.maxAge)
@@ -24,7 +24,7 @@ func (w *Window) fields(c *codec.Codec) {
 	c.Check(w.maxCount >= 0 && w.maxAge >= 0, "a limit of %d jobs or %v", w.maxCount, w.maxAge)
 	last, before := windowJob{start: w.cut}, int64(0)
 	codec.List(c, &w.heap, func(j *windowJob) {
-		since := j.start - before // wraps round, and back
+		since := j.start - before // may wrap around; the addition on reading wraps back
 		if c.Signed(&since); c.Reading {
 			j.start = before + since
 		}

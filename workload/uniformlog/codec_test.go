@@ -22,8 +22,9 @@ func roundTrip(t rapid.TB, w *uniformlog.Window) *uniformlog.Window {
 	return back
 }
 
-// Jobs added at once, one by one with a fit in between, or in another order: same bytes, same fit. Large enough that
-// all the ways (bulk, splits and merges of leaves, partial selection) are taken.
+// TestBytesDoNotDependOnHistory proves that jobs give the same bytes and the same fit whether they are added at once,
+// one by one with a fit in between, or in another order. There are enough of them to use all code paths: bulk, splits
+// and merges of leaves, partial selection.
 func TestBytesDoNotDependOnHistory(t *testing.T) {
 	const n, keep = 30000, 20000
 	rng := rand.New(rand.NewPCG(5, 5))
@@ -59,7 +60,7 @@ func TestBytesDoNotDependOnHistory(t *testing.T) {
 	}
 }
 
-// A window that was restored goes on as the one that never stopped.
+// TestRestoredWindowGoesOn proves that a restored window continues like one that was not saved.
 func TestRestoredWindowGoesOn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 8))
 	w := uniformlog.NewWindow(3000, 40*time.Minute)
@@ -94,7 +95,7 @@ func TestUnmarshalRefusesDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	codectest.Check(t, good, func() codec.Savable { return uniformlog.NewWindow(3, time.Minute) })
-	// two numbers for each job: since the one before, and its quantized lifetime
+	// Each job has two numbers: the seconds since the one before, and its quantized lifetime.
 	window := func(maxCount, cut int64, jobs ...int64) []byte {
 		kind, version, _ := codectest.Split(t, good)
 		return codectest.Seal(t, kind, version, codectest.Fields(func(c *codec.Codec) {
@@ -135,7 +136,7 @@ func restore(t *testing.T, w *uniformlog.Window, data []byte) {
 	}
 }
 
-// No bytes make decoding panic, and what is accepted survives a round trip.
+// FuzzUnmarshal proves that no bytes make decoding panic, and that an accepted window survives saving and restoring.
 func FuzzUnmarshal(f *testing.F) {
 	w := uniformlog.NewWindow(20, time.Hour)
 	for i := range 20 {

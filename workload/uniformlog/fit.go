@@ -11,7 +11,7 @@ import (
 // MinSamples is the fewest lifetimes that are fitted: with 10, one falls away at either end and eight remain.
 const MinSamples = 10
 
-// trim is the part of the lifetimes that is left out at either end, one in ten (Downey 1996, sec. 4).
+// trim: the lowest and the highest tenth of the lifetimes are left out (Downey 1996, section 4).
 const trim = 10
 
 var (
@@ -46,9 +46,9 @@ func FitValues(lifetimes []float64) (Fit, error) {
 	return l.fit()
 }
 
-// fit regresses y = i/N on x = ln t_i over the ranks i that remain without the first and last floor(N/10) (Downey
-// 1996, sec. 4: the cdf is the dependent variable). All sums are exact, so the result depends on the values alone,
-// not on how they came.
+// fit regresses y = i/N on x = ln t_i over the ranks i without the first and last floor(N/10) (Downey 1996, section 4:
+// the cdf is the dependent variable). All sums are exact, so that the result depends only on the values and not on
+// their order.
 func (l *list) fit() (Fit, error) {
 	if l.n < MinSamples {
 		return Fit{}, fmt.Errorf("uniformlog: fit of %d lifetimes: %w (at least %d needed)", l.n, ErrTooFew, MinSamples)
@@ -63,7 +63,8 @@ func (l *list) fit() (Fit, error) {
 		return Fit{}, fmt.Errorf("uniformlog: fit of %d lifetimes, all kept ones %.6g s: %w", l.n,
 			secondsOf(int32(s.sum/n)), ErrNoSpread)
 	}
-	// The conversions keep the compiler from fusing operations, which would make results differ between machines.
+	// The conversions prevent the compiler from fusing operations, which would give different results on different
+	// machines.
 	nf, total := float64(n), float64(l.n)
 	syy := float64(nf*nf) * (float64(nf*nf) - 1) / 12 // ranks are consecutive integers
 	slope := sxy.float() / sxx.float()
@@ -78,7 +79,7 @@ func (l *list) fit() (Fit, error) {
 	}, nil
 }
 
-// sums are those of the regression over the ranks first+1 to first+n.
+// sums are the sums of the regression over the ranks first+1 to first+n.
 type sums struct {
 	first, n int
 	sum      uint64  // Σ x
@@ -95,8 +96,8 @@ func (s *sums) rankTotal() uint64 {
 	return n * ((2*uint64(s.first) + n + 1) / 2)
 }
 
-// sums adds up the values of ranks first+1 to end from the leaves' sums, and value by value in the leaves that are
-// cut.
+// sums adds the values of the ranks first+1 to end. For whole leaves it uses their sums; in leaves that are cut it adds
+// the values one by one.
 func (l *list) sums(first, end int) sums {
 	s := sums{first: first, n: end - first}
 	base := 0
@@ -121,7 +122,7 @@ func (l *list) sums(first, end int) sums {
 	return s
 }
 
-// uint128 is an unsigned 128-bit integer; the bounds beside scale show that nothing here overflows it.
+// uint128 is an unsigned 128-bit integer. The bounds at scale show that nothing here overflows it.
 type uint128 struct{ hi, lo uint64 }
 
 func product(a, b uint64) uint128 {

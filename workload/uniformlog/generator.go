@@ -13,6 +13,8 @@ type Class struct {
 	Name   string  `json:"name"`
 	Weight float64 `json:"weight"` // share of the jobs, to any sum
 	Model  Model   `json:"model"`
+	// Stages take the place of Model and Limit; nil for none.
+	Stages *Stages `json:"stages,omitempty"`
 	// Limit is the time limit in seconds; longer lifetimes end there. 0 is no limit: the law ends at its TMax anyway.
 	Limit float64 `json:"limit,omitempty"`
 }
@@ -21,7 +23,7 @@ type Class struct {
 // is for one goroutine.
 type Generator struct {
 	classes []Class
-	upTo    []float64 // running sums of the weights
+	upTo    []float64 // cumulative sums of the weights
 	rng     *rand.Rand
 }
 
@@ -35,6 +37,10 @@ func NewGenerator(rng *rand.Rand, classes ...Class) (*Generator, error) {
 		case !(c.Weight >= 0) || math.IsInf(c.Weight, 1):
 			return nil, fmt.Errorf("uniformlog: class %d (%q): weight %v: must be at least 0 and finite", i,
 				c.Name, c.Weight)
+		case c.Stages != nil:
+			if err := c.Stages.validate(); err != nil {
+				return nil, fmt.Errorf("uniformlog: class %d (%q): %w", i, c.Name, err)
+			}
 		case !c.Model.Valid():
 			return nil, fmt.Errorf("uniformlog: class %d (%q): b0 %v and b1 %v are no distribution: b1 must be above 0",
 				i, c.Name, c.Model.B0, c.Model.B1)
@@ -53,9 +59,12 @@ func NewGenerator(rng *rand.Rand, classes ...Class) (*Generator, error) {
 // Next draws a job: the index of its class and its lifetime in seconds.
 func (g *Generator) Next() (class int, lifetimeSeconds float64) {
 	u := g.rng.Float64() * g.upTo[len(g.upTo)-1]
-	// The first whose running sum is above u: classes of weight 0 are never drawn.
+	// The first class whose cumulative sum is above u, so that classes of weight 0 are never drawn.
 	class = min(slices.IndexFunc(g.upTo, func(s float64) bool { return s > u }), len(g.classes)-1)
 	c := &g.classes[max(class, 0)]
+	if c.Stages != nil {
+		return max(class, 0), c.Stages.Rand(g.rng)
+	}
 	t := c.Model.Rand(g.rng)
 	if c.Limit > 0 {
 		t = min(t, c.Limit)

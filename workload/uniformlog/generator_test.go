@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Drawn classes have their weights and lifetimes their laws, which a fit finds again; a limit is kept.
+// TestGenerator proves that drawn classes have their weights, that lifetimes follow their laws, which a fit finds
+// again, and that a limit holds.
 func TestGenerator(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	classes := []uniformlog.Class{
@@ -59,8 +60,8 @@ func TestGeneratorRefuses(t *testing.T) {
 	}
 }
 
-// The Paragon of the next year, by Downey's classes, all jobs with runtime > 0. An independent fit, empirical cdf at
-// the middle of its steps, gave these b0, b1, R2; ours are within .01.
+// TestParagon1996 compares fits of Downey's classes on the Paragon's log of the next year, all jobs with runtime > 0.
+// An independent fit, with the empirical cdf at the middle of its steps, gave these b0, b1 and R2. Ours are within .01.
 func TestParagon1996(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {

@@ -5,17 +5,17 @@ import (
 	"sort"
 )
 
-// leafCap keeps a leaf within the allocator's 1 KiB class; leafFill leaves room for insertions after a rebuild.
+// leafCap makes a leaf fit into the allocator's 1 KiB class. leafFill leaves room for insertions after a rebuild.
 const (
 	leafCap  = 240
 	leafFill = 180
 )
 
-// A leaf holds neighboring values of the sorted list and their sums, always recomputed from the values.
+// A leaf has consecutive values of the sorted list and their sums. The sums are always recomputed from the values.
 type leaf struct {
 	vals  [leafCap]int32
 	n     int
-	epoch uint64 // the list's epoch at creation; see list
+	epoch uint64 // the list's epoch when the leaf was created; see list
 	sum   uint64 // Σ x
 	sumSq uint64 // Σ x²
 	ranks uint64 // Σ r x, r = 0 for the leaf's first value
@@ -35,15 +35,15 @@ func (l *leaf) resum() {
 	}
 }
 
-// A list is a sorted multiset of quantized values in leaves, none of them empty. Taking a view starts a new epoch:
-// leaves of earlier epochs may be seen by other goroutines and are copied before they are changed.
+// A list is a sorted multiset of quantized values in leaves, none of which is empty. Each view starts a new epoch.
+// Other goroutines may read leaves of earlier epochs, so those are copied before a change.
 type list struct {
 	leaves []*leaf
 	n      int
 	epoch  uint64
 }
 
-// fill replaces the content by the sorted values.
+// fill replaces the content with sorted values.
 func (l *list) fill(sorted []int32) {
 	l.n = len(sorted)
 	l.leaves = make([]*leaf, 0, len(sorted)/leafFill+1)
@@ -59,7 +59,7 @@ func (l *list) newLeaf(vals []int32) *leaf {
 	return nl
 }
 
-// view returns the leaves as they are now, never changed again.
+// view returns the present leaves. They are never changed again.
 func (l *list) view() []*leaf {
 	l.epoch++
 	return slices.Clone(l.leaves)
@@ -70,7 +70,7 @@ func (l *list) find(v int32) int {
 	return sort.Search(len(l.leaves), func(i int) bool { return l.leaves[i].last() >= v })
 }
 
-// own returns leaf i for changing, copied if a view may hold it.
+// own returns leaf i for changing. It copies the leaf first if a view may share it.
 func (l *list) own(i int) *leaf {
 	lf := l.leaves[i]
 	if lf.epoch != l.epoch {
@@ -106,7 +106,7 @@ func (l *list) insert(v int32) {
 	l.n++
 }
 
-// remove takes out one value equal to v; without one it does nothing.
+// remove removes one value equal to v. It does nothing if there is none.
 func (l *list) remove(v int32) {
 	i := l.find(v)
 	if i == len(l.leaves) {
@@ -130,7 +130,7 @@ func (l *list) remove(v int32) {
 	}
 }
 
-// merge joins leaves i and i+1 where that leaves room for insertions.
+// merge joins leaves i and i+1 if the result has room for insertions.
 func (l *list) merge(i int) {
 	right := l.leaves[i+1]
 	if l.leaves[i].n+right.n > leafFill {

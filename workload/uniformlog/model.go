@@ -57,7 +57,7 @@ func (m Model) CDF(t float64) float64 {
 	return m.cdfLog(math.Log(t))
 }
 
-// cdfLog is the cdf over x = ln t, clamped to [0, 1].
+// cdfLog returns the cdf at x = ln t, clamped to [0, 1].
 func (m Model) cdfLog(x float64) float64 {
 	if !m.Valid() {
 		return math.NaN()
@@ -161,7 +161,7 @@ func (m Model) MeanTotal(age float64) float64 {
 	if from >= hi {
 		return math.Inf(1)
 	}
-	// age expm1(d)/d with d = ln(TMax/age) is the same without cancellation close to TMax.
+	// age expm1(d)/d with d = ln(TMax/age) is the same, and does not cancel close to TMax.
 	if d := hi - from; d < 1 {
 		return math.Exp(from) * math.Expm1(d) / d
 	}

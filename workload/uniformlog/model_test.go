@@ -25,14 +25,14 @@ func near(t testing.TB, what string, got, want, tol float64) {
 	}
 }
 
-// Downey 1996, below eq. 3: tmin 5.8 s and tmax 24.2 h.
+// TestPaperBounds checks the bounds given below eq. 3 of Downey 1996: tmin 5.8 s and tmax 24.2 h.
 func TestPaperBounds(t *testing.T) {
 	near(t, "tmin (s)", paragon.TMin(), 5.8, 0.05)
 	near(t, "tmax (h)", paragon.TMax()/3600, 24.2, 0.05)
 }
 
-// Values worked out by hand from eq. 3 and 4: with B0 = 0 and B1 = 1/ln 10000 the bounds are 1 s and 10,000 s, and
-// every factor of 10 holds a quarter of the jobs.
+// TestHandComputed checks values worked out by hand from eq. 3 and 4: with B0 = 0 and B1 = 1/ln 10000 the bounds are 1
+// s and 10,000 s, and every factor of 10 has a quarter of the jobs.
 func TestHandComputed(t *testing.T) {
 	m := uniformlog.Model{B1: 1 / math.Log(10000)}
 	for _, c := range []struct {
@@ -69,7 +69,8 @@ func TestHandComputed(t *testing.T) {
 	}
 }
 
-// A job as old as tmax or older counts as not ending (DESIGN: no survivors past tmax, never divide by zero).
+// TestPastTMax proves that a job as old as tmax or older counts as not ending (DESIGN: no survivors past tmax, never
+// divide by zero).
 func TestPastTMax(t *testing.T) {
 	for _, age := range []float64{paragon.TMax() * (1 + 1e-12), 2 * paragon.TMax(), math.MaxFloat64, math.Inf(1)} {
 		for _, rest := range []float64{0, 1, 1e6, math.Inf(1)} {
@@ -87,7 +88,7 @@ func TestPastTMax(t *testing.T) {
 	}
 }
 
-// What is no distribution gives NaN everywhere, and does not panic.
+// TestInvalidModel proves that invalid parameters give NaN everywhere and no panic.
 func TestInvalidModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, m := range []uniformlog.Model{
@@ -148,7 +149,8 @@ func TestCDFIsMonotoneAndBounded(t *testing.T) {
 	})
 }
 
-// Pr{L <= a+t | L > a} (1 - cdf(a)) + cdf(a) = cdf(a+t), the definition eq. 4 is made from.
+// TestConditionalAgreesWithCDF proves Pr{L <= a+t | L > a} (1 - cdf(a)) + cdf(a) = cdf(a+t), the definition behind eq.
+// 4.
 func TestConditionalAgreesWithCDF(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := models(t)
@@ -173,7 +175,8 @@ func TestRemainingQuantileInvertsConditional(t *testing.T) {
 	})
 }
 
-// The median remaining lifetime falls for ages above tmax/4 and rises below (Downey 1996, sec. 4).
+// TestMedianRemainingTurnsAtQuarter proves that the median remaining lifetime falls for ages above tmax/4 and rises
+// below (Downey 1996, sec. 4).
 func TestMedianRemainingTurnsAtQuarter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := models(t)
@@ -185,13 +188,13 @@ func TestMedianRemainingTurnsAtQuarter(t *testing.T) {
 	})
 }
 
-// The closed forms of the mean are the integrals of the survival (eq. 4), which settles the paper's slip: total, not
-// remaining.
+// TestMeansAgreeWithIntegration proves that the closed forms of the mean are the integrals of the survival (eq. 4).
+// This settles an inconsistency in the paper: the formula gives the total lifetime, not the remaining one.
 func TestMeansAgreeWithIntegration(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := models(t)
 		age := rapid.Float64Range(0, 0.95*m.TMax()).Draw(t, "age")
-		// Over u = ln(lifetime): the integrand is smooth between the bounds.
+		// The integral is over u = ln(lifetime), because the integrand is smooth between the bounds.
 		lo, hi := math.Log(max(age, m.TMin())), math.Log(m.TMax())
 		rest := quad.Fixed(func(u float64) float64 {
 			return math.Exp(u) * m.Survival(math.Exp(u)) / m.Survival(age)
@@ -201,7 +204,7 @@ func TestMeansAgreeWithIntegration(t *testing.T) {
 			t.Fatalf("mean remaining at %v: %v, integral %v", age, got, rest)
 		}
 		if got := m.MeanTotal(age); math.Abs(got-rest-age) > 1e-6*m.TMax() {
-			// Below tmin all jobs survive: the total is counted from the start too.
+			// Below tmin all jobs survive: the total counts from the start, too.
 			t.Fatalf("mean total at %v: %v, integral %v", age, got, rest+age)
 		}
 		total := quad.Fixed(func(u float64) float64 { return math.Exp(2*u) * m.PDF(math.Exp(u)) },
@@ -212,8 +215,8 @@ func TestMeansAgreeWithIntegration(t *testing.T) {
 	})
 }
 
-// Drawn lifetimes follow the cdf: Kolmogorov-Smirnov statistic of 20,000 draws under the 0.1 % critical value
-// 1.95/sqrt(n), by gonum's uniform reference rather than the package's own.
+// TestRandFollowsCDF proves that drawn lifetimes follow the cdf: the Kolmogorov-Smirnov statistic of 20,000 draws is
+// under the 0.1 % critical value 1.95/sqrt(n). The reference is gonum's uniform law, not the package's own.
 func TestRandFollowsCDF(t *testing.T) {
 	const n = 20000
 	rng := rand.New(rand.NewPCG(7, 7))

@@ -14,19 +14,19 @@ const MaxLifetime = 1 << 40
 // ErrLifetime is returned for a lifetime that is not a number, infinite, negative or beyond [MaxLifetime].
 var ErrLifetime = errors.New("not a lifetime in seconds")
 
-// scale is the number of steps per unit of ln t. Fits are computed on round(ln t * 2^22), so that all sums are
-// integers: exact, and independent of the order and the grouping of the additions. A step is 2.4e-7 of the lifetime,
-// far below the second in which logs are kept.
+// scale is the number of steps per unit of ln t. Fits use round(ln t * 2^22), so that all sums are integers: they are
+// exact and do not depend on the order and grouping of the additions. A step is 2.4e-7 of the lifetime, far below the
+// resolution of logs, one second.
 //
-// A value is below 2^27 (ln 2^40 * 2^22 = 1.16e8), its square below 2^54, a leaf's sum of squares (at most 240
-// values) below 2^62, and of its products with ranks below 2^43. Over the at most 2^31 jobs of a window the sum of
-// values stays below 2^58; sums of squares and of rank products stay below 2^90 and, times the number of jobs, below
-// 2^121: 128 bits do.
+// A value is below 2^27 (ln 2^40 * 2^22 = 1.16e8) and its square below 2^54. A leaf has at most 240 values; its sum of
+// squares is below 2^62, and its sum of products with ranks below 2^43. For a window of at most 2^31 jobs, the sum of
+// values is below 2^58. Sums of squares and of rank products are below 2^90 and, times the number of jobs, below 2^121.
+// So 128 bits suffice.
 const scale = 1 << 22
 
 const (
 	valueBits = 27
-	maxValue  = 116290800 // of MaxLifetime
+	maxValue  = 116290800 // the value of MaxLifetime
 )
 
 // quantize returns ln t in steps of 1/scale. Lifetimes below 1 s, which most logs write as 0, count as 1 s.
@@ -44,8 +44,8 @@ func logOf(v int32) float64 { return float64(v) / scale }
 
 func secondsOf(v int32) float64 { return math.Exp(logOf(v)) }
 
-// sortValues sorts values below 2^27 ascending: by digits of 9 bits, three passes whatever the order, where there are
-// enough of them to pay for it.
+// sortValues sorts values below 2^27 in ascending order. Many values are sorted by digits of 9 bits in three passes;
+// few values are sorted by comparison, which is then faster.
 func sortValues(vals []int32) {
 	const digit = valueBits / 3
 	const mask = 1<<digit - 1

@@ -13,16 +13,16 @@ var ErrFull = errors.New("window is full")
 
 const (
 	maxJobs = math.MaxInt32
-	// minBulk pending jobs are worth settling at once.
+	// minBulk is the minimum number of pending jobs for which settling them together pays.
 	minBulk = 4096
-	// bulkShare: inserting (or dropping) one job costs about as much as rebuilding the list does for 16.
+	// bulkShare: inserting or dropping one job costs about as much as rebuilding the list for 16 jobs.
 	bulkShare = 16
 )
 
-// A windowJob is one entry of the window. Its order, by start and then by lifetime, is complete: jobs that compare
-// equal are alike, so nothing depends on the order in which they came.
+// A windowJob is one entry of the window. It is ordered by start and then by lifetime. Jobs that compare equal are
+// identical, so that nothing depends on the order in which they came.
 type windowJob struct {
-	start int64 // microseconds since 1970
+	start int64 // in microseconds since 1970
 	value int32 // quantized ln lifetime
 }
 
@@ -42,20 +42,20 @@ func (j windowJob) before(k windowJob) bool {
 
 // Window keeps the lifetimes of the most recently started jobs and fits them at any time without a pass over them.
 //
-// The window is by start, because one by end favors short jobs. What it holds is a function of what was added alone:
-// of all jobs added, those that did not start before the latest limit set by [Window.Expire], and of these the
-// maxCount that started last (among equal starts, the longer ones). Starts are kept to the microsecond, lifetimes to
-// 1.2e-7 of their value; those below 1 s count as 1 s.
+// The window is by start, because a window by end favors short jobs. Its content depends only on the added jobs: of
+// those that did not start before the latest limit set by [Window.Expire] it keeps the maxCount that started last
+// (among equal starts, the longer ones). Starts are kept to the microsecond, lifetimes to 1.2e-7 of their value.
+// Lifetimes below 1 s count as 1 s.
 //
-// A Window is for one goroutine; a [Sample] of it is for any. Create it with [NewWindow].
+// A Window is for one goroutine, and a [Sample] of it for any number. Create a Window with [NewWindow].
 type Window struct {
 	maxCount int
 	maxAge   time.Duration
-	cut      int64 // starts before it are out, microseconds since 1970
+	cut      int64 // jobs that started before it are out, in microseconds since 1970
 
-	heap    []windowJob // of the settled jobs, the earliest start on top
-	list    list        // their values, sorted
-	pending []windowJob // added, not yet in heap and list
+	heap    []windowJob // heap of the settled jobs; the earliest start is at the top
+	list    list        // the sorted values of the jobs in heap
+	pending []windowJob // jobs that are not yet in heap and list
 }
 
 // NewWindow returns an empty window for at most maxCount jobs that started at most maxAge ago; 0 (or less) is no
@@ -125,7 +125,7 @@ func (w *Window) Snapshot() *Sample {
 	return &Sample{leaves: w.list.view(), n: w.list.n}
 }
 
-// settle brings heap and list up to date with the pending jobs and the limits.
+// settle adds the pending jobs to heap and list and applies the limits.
 func (w *Window) settle() {
 	if len(w.pending)*bulkShare > len(w.heap) {
 		w.rebuild()
@@ -152,16 +152,16 @@ func (w *Window) settle() {
 	}
 }
 
-// overdue reports whether the job with the earliest start is to be dropped.
+// overdue reports whether the job with the earliest start must be dropped.
 func (w *Window) overdue() bool {
 	return len(w.heap) > 0 && (w.heap[0].start < w.cut || w.maxCount > 0 && len(w.heap) > w.maxCount)
 }
 
-// rebuild does what settle does in time linear in the size of the window.
+// rebuild does the same as settle, in time linear in the size of the window.
 func (w *Window) rebuild() {
 	jobs := append(w.heap, w.pending...)
 	if cap(w.pending) > minBulk {
-		w.pending = nil // not to hold the memory of a bulk import
+		w.pending = nil // releases the memory of a bulk import
 	}
 	w.pending = w.pending[:0]
 	jobs = slices.DeleteFunc(jobs, func(j windowJob) bool { return j.start < w.cut })
@@ -185,7 +185,7 @@ func (w *Window) fillList() {
 	w.list.fill(vals)
 }
 
-// siftUp moves the last job of the heap to its place. (container/heap would allocate for every job.)
+// siftUp moves the last job of the heap to its place. It replaces container/heap, which would allocate for every job.
 func siftUp(h []windowJob) {
 	i := len(h) - 1
 	j := h[i]
@@ -223,7 +223,7 @@ func siftDown(h []windowJob, i int) {
 	h[i] = j
 }
 
-// selectLatest moves the k jobs with the latest starts to the front (Hoare's selection).
+// selectLatest moves the k jobs with the latest starts to the front, by Hoare's selection.
 func selectLatest(jobs []windowJob, k int) {
 	for lo, hi := 0, len(jobs)-1; lo < hi; {
 		pivot := medianOf(jobs[lo], jobs[lo+(hi-lo)/2], jobs[hi])

@@ -18,7 +18,7 @@ import (
 
 var epoch = time.Date(1996, 7, 1, 0, 0, 0, 0, time.UTC)
 
-// regress is Downey's fit by gonum, on floating-point logarithms.
+// regress computes Downey's fit with gonum, on floating-point logarithms.
 func regress(lifetimes []float64) (b0, b1, r2 float64) {
 	sorted := slices.Sorted(slices.Values(lifetimes))
 	n, drop := len(sorted), len(sorted)/10
@@ -38,7 +38,8 @@ func add(t testing.TB, w *uniformlog.Window, start time.Time, lifetime float64) 
 	}
 }
 
-// The fit is gonum's regression on the empirical cdf between the tenths, up to the quantization of ln t (2.4e-7).
+// TestFitAgreesWithGonum proves that the fit is gonum's regression on the empirical cdf between the tenths, up to the
+// quantization of ln t (2.4e-7).
 func TestFitAgreesWithGonum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		lifetimes := rapid.SliceOfN(rapid.Float64Range(0, 1e6), 10, 100).Draw(t, "lifetimes")
@@ -57,7 +58,7 @@ func TestFitAgreesWithGonum(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The error of a slope grows as the spread of ln t shrinks towards the step.
+		// The error of a slope grows as the spread of ln t approaches the step.
 		tol := 1e-5 * math.Max(1, b1*b1)
 		if math.Abs(got.B0-b0) > 15*tol || math.Abs(got.B1-b1) > tol || math.Abs(got.R2-r2) > tol ||
 			got.N != len(lifetimes) {
@@ -66,7 +67,8 @@ func TestFitAgreesWithGonum(t *testing.T) {
 	})
 }
 
-// A refit of lifetimes drawn from the law of Downey's Table 1 finds its parameters and bounds again.
+// TestFitRecoversModel proves that a fit of lifetimes drawn from the law of Downey's Table 1 finds its parameters and
+// bounds.
 func TestFitRecoversModel(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	lifetimes := make([]float64, 25000)
@@ -90,7 +92,7 @@ func TestFitRecoversModel(t *testing.T) {
 	near(t, "r2 against gonum", fit.R2, r2, 1e-7)
 }
 
-// Sums stay exact at the largest lifetimes, where products leave 64 bits.
+// TestFitOfHugeLifetimes proves that sums stay exact at the largest lifetimes, where products exceed 64 bits.
 func TestFitOfHugeLifetimes(t *testing.T) {
 	lifetimes := make([]float64, 50000)
 	for i := range lifetimes {
@@ -122,7 +124,7 @@ func TestFitErrors(t *testing.T) {
 	if _, err := uniformlog.FitValues(slices.Repeat([]float64{60}, 100)); !errors.Is(err, uniformlog.ErrNoSpread) {
 		t.Errorf("equal lifetimes: %v", err)
 	}
-	// Also where only the tenths that are dropped differ, and where all are below a second.
+	// These cases differ only in the tenths that are dropped, or are all below a second.
 	same := append(slices.Repeat([]float64{60}, 98), 1, 1e5)
 	if _, err := uniformlog.FitValues(same); !errors.Is(err, uniformlog.ErrNoSpread) {
 		t.Errorf("equal kept lifetimes: %v", err)
@@ -148,7 +150,7 @@ func TestLifetimesRefused(t *testing.T) {
 	}
 }
 
-// shadow is the window's contract, computed the slow way.
+// shadow computes a window by its contract, in the slow way.
 type shadow struct {
 	maxCount int
 	maxAge   time.Duration
@@ -208,8 +210,9 @@ func (s *shadow) check(t *rapid.T, w *uniformlog.Window) {
 	}
 }
 
-// Any sequence of additions (single, in bulk, out of order, with ties), expiries and readings leaves the window with
-// what its contract says and the fit of exactly that, bit by bit; so does going through bytes in between.
+// TestWindowAgainstBruteForce proves that any sequence of additions (single, in bulk, out of order, with ties),
+// expiries and reads leaves the window with the content that its contract requires, and with the exact fit of this
+// content, bit by bit. Saving and restoring in between changes nothing.
 func TestWindowAgainstBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		maxCount := rapid.SampledFrom([]int{0, 15, 300, 5000}).Draw(t, "max count")
@@ -248,15 +251,15 @@ func TestWindowAgainstBruteForce(t *testing.T) {
 	})
 }
 
-// Where lifetimes drift, whole stretches of the sorted list empty while others grow: leaves merge, vanish and split,
-// and fit and quantiles stay those of the window's content.
+// TestDriftingLifetimes covers lifetimes that drift, so that whole stretches of the sorted list become empty while
+// others grow. Leaves merge, vanish and split, and fit and quantiles remain those of the window's content.
 func TestDriftingLifetimes(t *testing.T) {
 	const keep = 4000
 	rng := rand.New(rand.NewPCG(6, 1))
 	w := uniformlog.NewWindow(keep, 0)
 	var all []float64
 	for i := range 5 * keep {
-		// Up by e^2 over a window's length, then down again.
+		// The level rises by e^2 over a window's length, and then falls again.
 		level := float64(min(i, 5*keep-i)) * 2 / keep
 		all = append(all, math.Exp(5+level+rng.Float64()))
 		add(t, w, epoch.Add(time.Duration(i)*time.Second), all[i])
@@ -280,7 +283,8 @@ func TestDriftingLifetimes(t *testing.T) {
 	}
 }
 
-// A stretch in the middle of the sorted list empties one by one between leaves too full to merge with.
+// TestMiddleExpires covers a stretch in the middle of the sorted list that empties one by one between leaves that are
+// too full to merge with it.
 func TestMiddleExpires(t *testing.T) {
 	w := uniformlog.NewWindow(0, time.Hour)
 	var stays []float64
@@ -295,7 +299,7 @@ func TestMiddleExpires(t *testing.T) {
 	}
 	for i := range 2500 {
 		w.Expire(epoch.Add(time.Hour + time.Duration(i+1)*time.Second))
-		// Of the middle, the jobs of the seconds i+1 to 2499 are left.
+		// In the middle, the jobs of the seconds i+1 to 2499 remain.
 		if n, want := w.N(), len(stays)+min(2499-i, 999); n != want {
 			t.Fatalf("second %d: %d jobs, want %d", i, n, want)
 		}
@@ -307,7 +311,7 @@ func TestMiddleExpires(t *testing.T) {
 	}
 }
 
-// A window that is never read still drops what it must.
+// TestExpireWithoutReading proves that a window that is never read still drops old jobs.
 func TestExpireWithoutReading(t *testing.T) {
 	w := uniformlog.NewWindow(0, time.Hour)
 	for i := range 20000 {
@@ -315,7 +319,7 @@ func TestExpireWithoutReading(t *testing.T) {
 		add(t, w, at, 60)
 		w.Expire(at)
 	}
-	if w.N() != 3601 { // both ends of the hour
+	if w.N() != 3601 { // both ends of the hour count
 		t.Errorf("%d jobs within the hour, want 3601", w.N())
 	}
 	add(t, w, epoch, 60)
@@ -324,7 +328,7 @@ func TestExpireWithoutReading(t *testing.T) {
 	}
 }
 
-// A sample never changes while its window goes on, also under the eyes of the race detector.
+// TestSampleIsImmutable proves that a sample never changes while its window continues, also under the race detector.
 func TestSampleIsImmutable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 9))
 	w := uniformlog.NewWindow(2000, 0)
@@ -360,16 +364,16 @@ func TestSampleIsImmutable(t *testing.T) {
 	readers.Wait()
 }
 
-// KS of a sample is the textbook sup of both one-sided gaps; ties included, and against gonum on a fine reference
-// sample.
+// TestSampleKS proves that KS of a sample is the textbook supremum of both one-sided gaps, also with ties. It compares
+// with gonum on a fine reference sample.
 func TestSampleKS(t *testing.T) {
-	m := uniformlog.Model{B1: 1 / math.Log(10000)} // 1 s to 10,000 s
+	m := uniformlog.Model{B1: 1 / math.Log(10000)} // from 1 s to 10,000 s
 	w := uniformlog.NewWindow(0, 0)
 	for _, v := range []float64{10, 10, 1000, 100000} {
 		add(t, w, epoch, v)
 	}
-	// cdf .25 .25 .75 1, steps to .5 .5 .75 1: gaps .25 (below 10 and above it) and .25 (just below 1000, .75 - .5),
-	// .25.
+	// The cdf is .25 .25 .75 1, and the steps go to .5 .5 .75 1: the gaps are .25 (below 10 and above it), .25 (just
+	// below 1000, .75 - .5) and .25.
 	near(t, "KS with ties", w.Snapshot().KS(m), 0.25, 1e-6)
 	near(t, "median", w.Snapshot().Quantile(0.5), 10, 1e-5)
 	near(t, "third quartile", w.Snapshot().Quantile(0.75), 1000, 1e-3)

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// BenchmarkResampleMillion makes a million jobs from a log that is split already; the budget is 2 s.
+// BenchmarkResampleMillion makes a million jobs from a log that has already been split. The budget is 2 s.
 func BenchmarkResampleMillion(b *testing.B) {
 	for _, name := range []string{kth, lanl} {
 		b.Run(name, func(b *testing.B) {

@@ -11,39 +11,40 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// profile is a user of a log as the generator sees him. Weeks are those of the first source.
+// profile is a user of a log, prepared for the generator. Weeks are weeks of the first source.
 type profile struct {
 	*User
 	source              int
-	offset              float64 // from the time of the user's log to that of the first source
-	firstWeek, lastWeek int     // in which he submits first and last
-	cycle               int     // weeks between two passes through his jobs; 0 if he goes through them once
+	offset              float64 // added to times of the user's log to get times of the first source
+	firstWeek, lastWeek int     // week of the user's first and last submission
+	cycle               int     // number of weeks between two passes through the user's jobs; 0 for a single pass
 	weight              float64
 }
 
-// firstFrom returns the first job submitted from an instant of the first source's time on. There is one.
+// firstFrom returns the user's first job submitted at or after an instant in time of the first source. Such a job must
+// exist.
 func (p *profile) firstFrom(at float64) int {
 	return sort.Search(len(p.Jobs)-1, func(i int) bool { return p.Jobs[i].Submit+p.offset >= at })
 }
 
 func (p *profile) weeks() int { return p.lastWeek - p.firstWeek + 1 }
 
-// crowd is one source's part of a workload.
+// crowd is the part of a workload that comes from one source.
 type crowd struct {
 	source    int
 	fit       func(int) int
 	longTerm  []*profile
 	temporary []*profile
 	rare      []*profile
-	count     int     // of long-term users
-	present   float64 // temporary users at the begin, on the average
-	weekly    float64 // temporary users that come in a week, on the average
+	count     int     // number of long-term users
+	present   float64 // mean number of temporary users at the beginning
+	weekly    float64 // mean number of temporary users that come in a week
 }
 
 func newCrowd(index int, s Source, first *Pools, cfg Config) (crowd, error) {
 	p := s.Pools
 	c := crowd{source: index, fit: s.Procs}
-	// Whole weeks between the logs do not matter; what is left makes the weekdays and times of day agree.
+	// Whole weeks between the logs do not matter; the offset makes weekdays and times of day agree.
 	offset := first.Start - p.Start
 	phase := p.Monday - first.Monday
 	offset = phase + math.Round((offset-phase)/week)*week
@@ -62,8 +63,8 @@ func newCrowd(index int, s Source, first *Pools, cfg Config) (crowd, error) {
 			q.firstWeek = int(math.Floor((u.First + offset - first.Start) / week))
 			q.lastWeek = int(math.Floor((u.Last + offset - first.Start) / week))
 			if cycle {
-				// A pass takes as long as the log: the activity and what is left of the log around it. It is rounded to
-				// whole weeks, but not so that two passes overlap.
+				// A pass takes as long as the log: the user's activity and the rest of the log. It is rounded to whole
+				// weeks, so that two passes do not overlap.
 				q.cycle = max(1, int(math.Round(p.Weeks())), int(math.Ceil((u.Last-u.First)/week)))
 			}
 			out = append(out, q)
@@ -92,7 +93,7 @@ func newCrowd(index int, s Source, first *Pools, cfg Config) (crowd, error) {
 	return c, nil
 }
 
-// factor reads a factor of Source.
+// factor validates a factor of a Source; 0 means 1, and negative means 0.
 func factor(name string, f float64) (float64, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -119,7 +120,7 @@ func (g *Generator) populate(c *crowd) {
 		if g.cfg.Stationary {
 			span = max(span, p.cycle)
 		}
-		// Replicas of a user are spread over his activity.
+		// Replicas of a user start at different weeks of the user's activity.
 		first := g.rng.IntN(span)
 		for r := range n {
 			g.join(p, c.source, 0, p.firstWeek+(first+r*span/n)%span)
@@ -129,7 +130,7 @@ func (g *Generator) populate(c *crowd) {
 	if g.rng.Float64() < c.present-float64(n) {
 		n++
 	}
-	// Those who came for longer are more likely to be there.
+	// Users with a longer stay are more likely to be present.
 	present := newDraw(c.temporary, func(p *profile) float64 { return p.weight * float64(p.weeks()) })
 	for range n {
 		p := present.next(g.rng)
@@ -137,8 +138,8 @@ func (g *Generator) populate(c *crowd) {
 	}
 }
 
-// admit starts the temporary users that come in the next week: a binomial number, so that each user of the pool is
-// selected with the probability that makes the average right.
+// admit starts the temporary users that come in the next week. Their number is binomial, so that each user of the pool
+// is selected with the probability that gives the right mean.
 func (g *Generator) admit() {
 	rare := newDraw(g.rare, func(p *profile) float64 { return p.weight })
 	for i := range g.crowds {
@@ -161,11 +162,11 @@ func (g *Generator) admit() {
 	g.week++
 }
 
-// copies returns how often each of the users is selected for so many places. What each can expect is n by his weight;
-// he gets its whole part, so that without weights nobody is replicated before all are in, and the places left go out at
-// random. The paper's choice is wholly random; with a few users who have most of the work, the load then misses its
-// target by a tenth and more. Here users with like work share a place, which leaves everyone his chance and makes the
-// load vary less.
+// copies returns how many times each of the users is selected for n places. The expected number for a user is n times
+// the user's share of the weight. Each gets the whole part, so that without weights no user is replicated before all
+// are selected. The remaining places are drawn at random. The paper draws all places at random; if a few users have
+// most of the work, its load misses the target by 10 % and more. Here users with similar work share a place. Each still
+// has the same chance, and the load varies less.
 func (g *Generator) copies(users []*profile, n int) []int {
 	counts := make([]int, len(users))
 	sum := total(users)
@@ -177,7 +178,7 @@ func (g *Generator) copies(users []*profile, n int) []int {
 		counts[i] = int(float64(n) * p.weight / sum)
 		rest -= counts[i]
 	}
-	// Systematic sampling: exactly the places that are left, and every user's expectation is kept.
+	// Systematic sampling fills exactly the remaining places and keeps every user's expectation.
 	at, given := g.rng.Float64(), 0
 	for _, i := range g.shuffled(users, rest) {
 		_, fraction := math.Modf(float64(n) * users[i].weight / sum)
@@ -191,8 +192,8 @@ func (g *Generator) copies(users []*profile, n int) []int {
 	return counts
 }
 
-// shuffled returns the indexes of the users in the order of their work, but at random among the neighbors that share
-// one of so many places.
+// shuffled returns the indexes of the users in the order of their work, in random order among neighbors that share a
+// place.
 func (g *Generator) shuffled(users []*profile, places int) []int {
 	work := make([]float64, len(users))
 	order := make([]int, len(users))
@@ -207,7 +208,7 @@ func (g *Generator) shuffled(users []*profile, places int) []int {
 	return order
 }
 
-// draw selects users at random, none of them again while there are others.
+// draw selects users at random. It selects a user again only after all others were selected.
 type draw struct {
 	users   []*profile
 	weights []float64

@@ -2,14 +2,14 @@ package users
 
 import "math"
 
-// Feedback makes the users of a workload react to the machine (the paper's section 3 proposes it). Within a session, a
-// job that was submitted after the end of the one before waits for that one's end in the simulation, and then for as
-// long as the user took to think; a slow machine so gets less work, a fast one more. A job that did not wait for the
+// Feedback makes the users of a workload react to the machine (the paper's section 3 proposes it). It concerns jobs
+// within a session. A job that the log has after the end of the job before waits for this end in the simulation, and
+// then for the user's think time, so a slow machine gets less work and a fast one more. A job that did not wait for the
 // one before follows it after the same time as in the log. Every session begins when it did in the log, but not before
-// the last job of the one before has been submitted; so a workload catches up.
+// the last job of the session before has been submitted, so a workload catches up.
 //
-// The simulation drives it: it asks Generator.Peek when the next job is due, runs up to there while telling
-// Generator.Ended of every end, and takes the job once nothing happens before it.
+// The simulation drives the generator: it asks Generator.Peek when the next job is due, runs up to that instant while
+// reporting every end to Generator.Ended, and takes the job once nothing happens before it.
 type Feedback struct {
 	Gap float64 // seconds between two submits that end a session; 0 for SessionGap
 
@@ -19,7 +19,7 @@ type Feedback struct {
 	Patience float64
 }
 
-// sessions returns which jobs of the user begin a session.
+// sessions returns for each job of the user whether it begins a session.
 func (f *Feedback) sessions(p *profile) []bool {
 	begins := make([]bool, len(p.Jobs))
 	for _, i := range Sessions(p.Jobs, f.Gap) {
@@ -28,7 +28,8 @@ func (f *Feedback) sessions(p *profile) []bool {
 	return begins
 }
 
-// release returns when a member's next job is submitted, after his last one was; false if that depends on its end.
+// release returns the time at which a member submits the next job after the last one. ok is false if that time depends
+// on the end of the last job.
 func (f *Feedback) release(m *member, last int, submitted float64) (float64, bool) {
 	jobs := m.user.Jobs
 	own := jobs[m.next].Submit + m.shift

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// session is a log of 20 weeks with one long-term user: on every day three jobs, of which the second waits for the
-// first and is thought about for 5 minutes, and the third is submitted a minute after the second.
+// session returns a log of 20 weeks with one long-term user and three jobs on every day. The second waits for the
+// first, after a think time of 5 minutes, and the third is submitted a minute after the second.
 func session() users.Trace {
 	trace := users.Trace{End: 20 * week}
 	for d := range 140 {
@@ -25,8 +25,8 @@ func session() users.Trace {
 	return trace
 }
 
-// respond runs a workload on a machine on which every job takes so many seconds from submit to end, and returns the
-// submits.
+// respond runs a workload on a machine on which every job takes that many seconds from its submission to its end, and
+// returns the submissions.
 func respond(t *testing.T, g *users.Generator, seconds float64) []users.Arrival {
 	t.Helper()
 	type end struct {
@@ -62,11 +62,11 @@ func TestUsersWaitForTheirJobs(t *testing.T) {
 		patience, response float64
 		second, third      float64 // after the first, and after the second
 	}{
-		"as in the log": {0, 600, 900, 60}, // ends at 600, thinks for 300
+		"as in the log": {0, 600, 900, 60}, // ends at 600, then a think time of 300
 		"slower":        {0, 5000, 5300, 60},
 		"faster":        {0, 10, 310, 60},
 		"patient":       {5000, 5000, 5300, 60},
-		"impatient":     {3000, 5000, 900 + day, 60}, // comes back the next day at his time
+		"impatient":     {3000, 5000, 900 + day, 60}, // comes back the next day at the usual time
 	} {
 		g := generator(t, users.Config{Feedback: &users.Feedback{Patience: c.patience}}, users.Source{Pools: p})
 		arrivals := respond(t, g, c.response)
@@ -79,7 +79,7 @@ func TestUsersWaitForTheirJobs(t *testing.T) {
 			}
 			second, third := arrivals[i+1].Submit-arrivals[i].Submit, arrivals[i+2].Submit-arrivals[i+1].Submit
 			if c.patience == 3000 && i > 0 {
-				break // the sessions that follow are pushed on by the first
+				break // the first session delays the following ones
 			}
 			if math.Abs(second-c.second) > 1e-6 || math.Abs(third-c.third) > 1e-6 {
 				t.Errorf("%s: jobs follow after %v and %v s, want %v and %v", name, second, third, c.second, c.third)
@@ -128,7 +128,7 @@ func TestFeedbackThrottlesASaturatedMachine(t *testing.T) {
 	}
 }
 
-// simulate drives EASY by a generator, and returns the measures.
+// simulate runs EASY with a generator's jobs, and returns the measures.
 func simulate(t *testing.T, g *users.Generator, procs int) simulator.Report {
 	t.Helper()
 	s, err := simulator.New(simulator.Config{Procs: procs, Policy: new(simulator.EASY)})

@@ -14,9 +14,9 @@ type Config struct {
 	Length float64 // seconds; 0 for the length of the first source's log, +Inf for no end
 	Load   float64 // factor on the number of users, and so on the average load; 0 for 1
 
-	// Stationary starts long-term users at any week of their cycle, the time until they are started over included, so
-	// that as many are active at the begin as later. The paper starts all of them within their activity, which makes
-	// the begin busier than the rest.
+	// Stationary starts long-term users at any week of their cycle, including the time until they are started over, so
+	// that as many are active at the beginning as later. The paper starts all of them within their activity, which
+	// makes the beginning busier than the rest.
 	Stationary bool
 
 	// RarePerWeek is how many of the new temporary users of a week, on the average, come from the rare pool instead:
@@ -42,7 +42,7 @@ type Source struct {
 
 // Arrival is one job of a resampled workload.
 type Arrival struct {
-	Job            // Submit is in the time of the first source, User the number of the member from 1; Wait is not known
+	Job            // Submit is in time of the first source. User is the number of the member, from 1. Wait is not set
 	Serial   int64 // counts the jobs from 1
 	Source   int   // index of the source it comes from
 	Original *User // whose job it was
@@ -52,18 +52,18 @@ type Arrival struct {
 type Generator struct {
 	cfg        Config
 	rng        *rand.Rand
-	origin     float64 // begin of week 0
+	origin     float64 // beginning of week 0
 	until      float64
 	crowds     []crowd // by source
-	weekly     float64 // temporary users per week, of all sources
+	weekly     float64 // number of temporary users per week, over all sources
 	rare       []*profile
-	week       int // next week to admit users in
+	week       int // next week whose temporary users must be admitted
 	members    []member
-	unused     []int32 // indexes of members that are through
+	unused     []int32 // indexes of members that have submitted all their jobs
 	queue      queue
 	memberSeq  int64
 	serial     int64
-	awaited    map[int64]int32 // the member that waits for the end of a job, by its serial
+	awaited    map[int64]int32 // by serial number of a job: the member that waits for its end
 	lastSubmit float64
 }
 
@@ -132,8 +132,8 @@ func (c *Config) defaults(sources []Source) error {
 	return nil
 }
 
-// Peek returns when the next job is submitted, +Inf if there is none before the end of the workload. With Feedback it
-// is as of what is known: Ended may make it earlier.
+// Peek returns when the next job is submitted, or +Inf if there is none before the end of the workload. With Feedback
+// the answer is as of the present: a call of Ended may make the job earlier.
 func (g *Generator) Peek() float64 {
 	for {
 		boundary := g.origin + float64(g.week)*week
@@ -182,7 +182,7 @@ func (g *Generator) All() iter.Seq[Arrival] {
 	}
 }
 
-// advance moves the member at the head of the queue to its next job.
+// advance moves the member at the head of the queue to the member's next job.
 func (g *Generator) advance(i int32, submitted float64) {
 	m := &g.members[i]
 	last := m.next
@@ -208,22 +208,22 @@ func (g *Generator) advance(i int32, submitted float64) {
 	g.queue.replace(at)
 }
 
-// A member is one user of the workload.
+// A member is one simulated user of the workload.
 type member struct {
 	user    *profile
 	number  int64
 	source  int
-	next    int     // its next job
+	next    int     // index of the next job
 	shift   float64 // added to the submit times of the log
-	session []bool  // with feedback: which of its jobs begin a session
+	session []bool  // with feedback: whether each job begins a session
 }
 
-// join adds a user as of a week of the workload, at which he does what he did in that week of his log.
+// join adds a user to a week of the workload. There the user repeats what the user did in week logWeek of the log.
 func (g *Generator) join(p *profile, source, at, logWeek int) {
 	m := member{user: p, source: source}
 	shift := at - logWeek
 	if logWeek > p.lastWeek {
-		shift += p.cycle // between two passes
+		shift += p.cycle // the time between two passes
 	} else {
 		m.next = p.firstFrom(g.origin + float64(logWeek)*week)
 	}

@@ -42,7 +42,7 @@ func anyTrace(t *rapid.T) users.Trace {
 			at += math.Floor(gap * rapid.Float64Range(0, 2).Draw(t, "x"))
 		}
 	}
-	// One user of either kind, so that there is something to select.
+	// One user of either kind, so that the selection is never empty.
 	add(100, 9*week)
 	add(101, week)
 	add(101, 15*week)
@@ -56,9 +56,9 @@ func anyConfig(t *rapid.T) users.Config {
 	}
 }
 
-// TestEveryJobIsAJobOfItsUser proves for any log what resampling promises: order of submission, jobs moved by whole
-// weeks and otherwise unchanged, and every member doing, one by one and with the same gaps, what one user of the log
-// did, whoever else there is.
+// TestEveryJobIsAJobOfItsUser proves for any log what resampling promises. Jobs are in the order of submission, moved
+// by whole weeks and otherwise unchanged. Every member repeats the jobs of one user of the log, one by one and with the
+// same gaps, independently of the other members.
 func TestEveryJobIsAJobOfItsUser(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trace, cfg := anyTrace(t), anyConfig(t)
@@ -95,7 +95,7 @@ func TestEveryJobIsAJobOfItsUser(t *testing.T) {
 	})
 }
 
-// follows checks that a is the job after before in the sequence of its user, or the first one of another pass.
+// follows checks that in its user's sequence job a comes right after job before, or that it begins another pass.
 func follows(t *rapid.T, p *users.Pools, before, a users.Arrival, trace users.Trace) {
 	jobs := a.Original.Jobs
 	at := slices.IndexFunc(jobs, func(j users.Job) bool { return j.Index == before.Index })
@@ -156,7 +156,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// members returns which members of the long-term pool there are for each of its users.
+// members returns, for each user of the long-term pool, which members exist.
 func members(arrivals []users.Arrival, class users.Class) map[int64]map[int64]bool {
 	out := map[int64]map[int64]bool{}
 	for _, a := range arrivals {
@@ -226,7 +226,8 @@ func TestReplicasStartFarApart(t *testing.T) {
 	}
 }
 
-// crowded is a log of 60 weeks to which two temporary users come every week, for a week each; user 1000 has a flurry.
+// crowded returns a log of 60 weeks to which two temporary users come every week, for a week each. User 1000 has a
+// flurry.
 func crowded() users.Trace {
 	trace := users.Trace{Name: "crowded", End: 60 * week}
 	for i := range int64(120) {
@@ -239,7 +240,8 @@ func crowded() users.Trace {
 	return trace
 }
 
-// newcomers returns how many members submit their first job in each week of the workload after the first, by class.
+// newcomers returns how many members submit their first job in each week of the workload after the first week, by
+// class.
 func newcomers(arrivals []users.Arrival, class users.Class) map[int]int {
 	seen, out := map[int64]bool{}, map[int]int{}
 	for _, a := range arrivals {
@@ -264,11 +266,11 @@ func TestTemporaryUsersKeepComing(t *testing.T) {
 	const weeks = 2000
 	arrivals := take(generator(t, users.Config{Length: weeks * week, Load: 1.5}, users.Source{Pools: p}), math.MaxInt)
 	per := newcomers(arrivals, users.Temporary)
-	// 1.5 times 2 a week, and a little for the flurry's user; the standard deviation of the mean is about .04.
+	// 1.5 times 2 per week, and a little for the flurry's user; the standard deviation of the mean is about .04.
 	if mean := sum(per) / weeks; math.Abs(mean-1.5*p.Arrivals) > .16 || math.Abs(p.Arrivals-2) > .1 {
 		t.Errorf("%v temporary users come a week; the log has %v", mean, p.Arrivals)
 	}
-	// Nobody twice in a week.
+	// No user comes twice in a week.
 	seen := map[[2]int64]int64{}
 	first := map[int64]bool{}
 	for _, a := range arrivals {
@@ -285,8 +287,8 @@ func TestTemporaryUsersKeepComing(t *testing.T) {
 	}
 }
 
-// TestRareBehaviorsComeAtTheirRate proves RB_NPW: so many a week on the average, without changing how many temporary
-// users come.
+// TestRareBehaviorsComeAtTheirRate proves RB_NPW: on average that many come per week, without a change of the number of
+// temporary users.
 func TestRareBehaviorsComeAtTheirRate(t *testing.T) {
 	p := split(t, crowded(), users.Options{Rare: []users.RareBehavior{{User: 1000, From: 0, Until: math.Inf(1)}}})
 	const weeks = 4000

@@ -54,7 +54,7 @@ var ErrNoUsers = errors.New("the log does not tell users apart: resampling by us
 // ErrNoJobs is wrapped by Split's error for a log without a job that ran.
 var ErrNoJobs = errors.New("no job that ran")
 
-// bySubmit sorts jobs by submission; those of one instant keep their order.
+// bySubmit sorts jobs by submission, and keeps the order of jobs with equal times.
 func bySubmit(jobs []Job) {
 	slices.SortStableFunc(jobs, func(a, b Job) int {
 		switch {

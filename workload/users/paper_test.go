@@ -19,8 +19,8 @@ const (
 )
 
 // TestTableV compares the pools with the paper's Table V. Its long-term rows follow from its text. The temporary ones
-// do not with the text's 4 weeks, but nearly with 8: the figures for both come from an independent program (KTH's 2,359
-// jobs and 8 weeks are those of log version 2; version 2.1 has 2 fewer).
+// do not follow with the text's 4 weeks, but nearly with 8. The figures for both come from an independent program
+// (KTH's 2,359 jobs and 8 weeks are those of log version 2; version 2.1 has 2 fewer).
 func TestTableV(t *testing.T) {
 	type pool struct{ users, jobs int }
 	for name, want := range map[string]struct{ longTerm, table, with4, with8 pool }{
@@ -56,7 +56,7 @@ func TestTableV(t *testing.T) {
 	}
 }
 
-// character is the locality of Table VI, and the Hurst parameter of Table VII.
+// character holds the locality of Table VI and the Hurst parameter of Table VII.
 type character struct{ runtime, estimate, procs, hurst float64 }
 
 func measure(t testing.TB, jobs []users.Job, from float64) character {

@@ -1,6 +1,6 @@
 package users
 
-// due is when a member submits next; at one instant they go by number.
+// due is the time of a member's next submission. Members with equal times are ordered by number.
 type due struct {
 	at     float64
 	number int64
@@ -9,7 +9,7 @@ type due struct {
 
 func (d due) before(e due) bool { return d.at < e.at || d.at == e.at && d.number < e.number }
 
-// queue is a heap of members, the earliest first.
+// queue is a heap of members; the earliest is at the top.
 type queue []due
 
 func (q *queue) push(d due) {
@@ -36,14 +36,14 @@ func (q *queue) pop() {
 	}
 }
 
-// replace gives the earliest member another time.
+// replace changes the time of the earliest member.
 func (q *queue) replace(at float64) {
 	d := (*q)[0]
 	d.at = at
 	q.sink(d)
 }
 
-// sink puts d in the place of the earliest.
+// sink replaces the earliest entry by d.
 func (q *queue) sink(d due) {
 	h := *q
 	i := 0

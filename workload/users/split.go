@@ -44,8 +44,8 @@ type Options struct {
 	// weeks from the first job to the end of the last one above which a user is long-term; 0 for DefaultLongTerm
 	LongTerm float64
 
-	// Edge drops temporary users whose whole activity is within so many weeks of the log's begin, or of its end. 0 is
-	// DefaultEdge, but at most a fifth of the log; negative drops nobody.
+	// Edge drops temporary users whose whole activity lies within that many weeks of the log's beginning or end. 0
+	// means DefaultEdge, but at most a fifth of the log. A negative Edge drops no user.
 	Edge float64
 
 	Rare []RareBehavior
@@ -134,14 +134,14 @@ func Split(t Trace, o Options) (*Pools, error) {
 	return p, nil
 }
 
-// usable returns the jobs that count, in order of submission, and finds the log's end.
+// usable returns the valid jobs in order of submission, and determines the end of the log.
 func (p *Pools) usable(t Trace) ([]Job, error) {
 	jobs := make([]Job, 0, len(t.Jobs))
 	known := false
 	for i := range t.Jobs {
 		j := &t.Jobs[i]
 		switch {
-		case !(j.Runtime >= 0) || math.IsInf(j.Runtime, 1): // NaN too
+		case !(j.Runtime >= 0) || math.IsInf(j.Runtime, 1): // also true for NaN
 			p.NeverRan++
 			continue
 		case j.Procs <= 0:
@@ -188,7 +188,7 @@ func (p *Pools) defaults(o *Options) error {
 	return nil
 }
 
-// takeRare moves the jobs of rare behaviors to the rare pool and returns the others.
+// takeRare moves the jobs of rare behaviors to the rare pool and returns the other jobs.
 func (p *Pools) takeRare(jobs []Job, rare []RareBehavior) []Job {
 	if len(rare) == 0 {
 		return jobs

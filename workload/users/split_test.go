@@ -17,7 +17,7 @@ const (
 	week = 7 * day
 )
 
-// campaign is jobs of one user, one a day at 10 h from a day on.
+// campaign returns jobs of one user, one per day at 10 h from firstDay on.
 func campaign(user int64, firstDay, days int) []users.Job {
 	var jobs []users.Job
 	for d := range days {
@@ -27,7 +27,7 @@ func campaign(user int64, firstDay, days int) []users.Job {
 	return jobs
 }
 
-// ids returns who is in a pool.
+// ids returns the users in a pool.
 func ids(pool []*users.User) []int64 {
 	var out []int64
 	for _, u := range pool {
@@ -36,7 +36,7 @@ func ids(pool []*users.User) []int64 {
 	return out
 }
 
-// sample is a log of 30 weeks: users 1 and 2 are long-term, 3 to 5 temporary, 6 and 7 at the ends.
+// sample returns a log of 30 weeks: users 1 and 2 are long-term, 3 to 5 temporary, 6 and 7 at the ends.
 func sample() users.Trace {
 	t := users.Trace{Name: "sample", End: 30 * week}
 	for _, jobs := range [][]users.Job{
@@ -64,17 +64,17 @@ func TestUsersGoToTheirPools(t *testing.T) {
 	}
 }
 
-// A user's activity lasts from his first submit to the end of his last-ending job, 12 weeks are not more than 12 weeks,
-// and activity that reaches out of the edge keeps him.
+// TestThresholdsAreExact proves three thresholds. A user's activity lasts from the first submission to the last end of
+// a job. Exactly 12 weeks are not more than 12 weeks. A user whose activity reaches beyond the edge is kept.
 func TestThresholdsAreExact(t *testing.T) {
 	at := func(user int64, submit, runtime float64) users.Job {
 		return users.Job{User: user, Procs: 1, Submit: submit, Runtime: runtime}
 	}
 	trace := users.Trace{End: 40 * week, Jobs: []users.Job{
 		at(1, 10*week, 0), at(1, 22*week-1, 1), // exactly 12 weeks
-		at(2, 10*week, 0), at(2, 22*week-1, 2), // a second more
+		at(2, 10*week, 0), at(2, 22*week-1, 2), // one second more
 		at(3, week, 3*week), at(4, week, 3*week+1), // ends at 4 weeks, and after
-		at(5, 36*week, 1), at(6, 36*week-1, week), // begins at 4 weeks before the end, and before
+		at(5, 36*week, 1), at(6, 36*week-1, week), // begins 4 weeks before the end, and before that
 	}}
 	p := split(t, trace, users.Options{Edge: 4})
 	want := [][]int64{{2}, {1, 4, 6}, {3, 5}}
@@ -83,10 +83,11 @@ func TestThresholdsAreExact(t *testing.T) {
 	}
 }
 
-// Temporary users who come at a known rate are counted right though some are dropped at the ends.
+// TestRatesAreThoseOfTheArrivals proves that temporary users who come at a known rate are counted right although some
+// are dropped at the ends.
 func TestRatesAreThoseOfTheArrivals(t *testing.T) {
 	trace := users.Trace{End: 100 * week, Jobs: []users.Job{{User: 0, Procs: 1, Submit: 50 * week, Runtime: 1}}}
-	// Two come every week and stay for 3 weeks; those before the begin and after the end are cut off.
+	// Two users come every week and stay for 3 weeks. Those before the beginning and after the end are cut off.
 	for i := range 2 * 103 {
 		for d := range 3 * 7 {
 			if at := float64(i)*week/2 - 3*week + float64(d)*day; at >= 0 && at < trace.End {

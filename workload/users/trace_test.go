@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// readTrace reads a log of the shared data as the paper counts: with the processors allocated, and the runtimes as
-// recorded.
+// readTrace reads a log of the shared data as the paper counts: with the allocated processors and the recorded
+// runtimes.
 func readTrace(t testing.TB, name string) (users.Trace, int) {
 	t.Helper()
 	f, err := swf.Open(refdata.Shared(t, "traces/"+name+".swf.gz"))

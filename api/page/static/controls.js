@@ -23,12 +23,19 @@ export function makeContext(page, set) {
       const q = queues(state.cluster).find((x) => x.name === state.queue);
       return page.queues.pools.find((p) => p.cluster === state.cluster && p.name === (q?.pool ?? ""))?.capacity.procs ?? 0;
     },
+    // now returns the instant by the daemon's clock, which is another one than the reader's where it is simulated.
+    now() {
+      const { as_of, age_seconds } = page.queues;
+      return page.health.simulated_speed && as_of && !as_of.startsWith("0001-") ? new Date(Date.parse(as_of) + 1000 * age_seconds) : new Date();
+    },
+    // typical returns the processors and the time limit of a typical job of a queue, nothing where none is known.
+    typical: (state) => queues(state.cluster).find((q) => q.name === state.queue)?.typical ?? null,
     // rules returns what was learnt of the rules by which a queue's jobs start: sentences, none where that is not known.
     rules: (state) => queues(state.cluster).find((q) => q.name === state.queue)?.rules?.words ?? [],
     queueSelect(all) {
       const load = (q) => `${q.name} (${q.running_jobs} run, ${q.queued_jobs} wait)`;
       const options = () => [...(all ? [["", "all queues"]] : []), ...queues(page.state.cluster).map((q) => [q.name, load(q)])];
-      return select("queue", "Queue", options(), (v) => set({ queue: v || undefined }, false));
+      return select("queue", "Queue", options(), (v) => set({ queue: v || undefined, offset: undefined }, false));
     },
     choice: (name, text, options) => select(name, text, options, (v) => set({ [name]: v || undefined }, false)),
     field(name, text, attributes) {
@@ -41,7 +48,7 @@ export function makeContext(page, set) {
       el.dataset.clusters = key;
       put(el, clusters.length < 2 ? h("span", { class: "name" }, clusters[0] ?? "") : [
         h("label", { for: id("cluster"), class: "hidden" }, "Cluster"),
-        h("select", { id: id("cluster"), data: { key: id("cluster") }, onchange: (e) => set({ cluster: e.target.value, queue: undefined }, false) }, clusters.map((c) => h("option", { value: c, selected: c === page.state.cluster }, c)))]);
+        h("select", { id: id("cluster"), data: { key: id("cluster") }, onchange: (e) => set({ cluster: e.target.value, queue: undefined, offset: undefined }, false) }, clusters.map((c) => h("option", { value: c, selected: c === page.state.cluster }, c)))]);
     },
     // sync brings the controls to what the address says, but for the one that is being typed in, and the loads beside the queues' names up to date.
     sync() {

@@ -16,6 +16,24 @@ export function duration(seconds) {
   return `${Math.round(seconds)} s`;
 }
 
+// about writes seconds as people say them: "55 min", "2½ h", "3 days"; exact figures are written by duration.
+export function about(seconds) {
+  if (seconds === null || seconds === undefined) return "never";
+  if (seconds < 1) return "no time";
+  if (seconds < 45) return "less than a minute";
+  const minutes = seconds / 60;
+  if (minutes < 10) return `${Math.max(1, Math.round(minutes))} min`;
+  if (minutes >= 57.5 && minutes < 62.5) return "1 h";
+  if (minutes < 82.5) return `${Math.round(minutes / 5) * 5} min`;
+  const hours = Math.round(minutes / 30) / 2;
+  if (hours < 10) return `${Number.isInteger(hours) ? hours : Math.floor(hours) + "½"} h`;
+  if (hours < 47.5) return `${Math.round(minutes / 60)} h`;
+  return `${Math.round(hours / 24)} days`;
+}
+
+// roughly is about in a sentence: "about 55 min", "less than a minute".
+export const roughly = (seconds) => (seconds === null || seconds === undefined || seconds < 45 ? about(seconds) : `about ${about(seconds)}`);
+
 // brief writes seconds for a small cell: one unit.
 export function brief(seconds) {
   if (seconds === null || seconds === undefined) return "never";
@@ -41,6 +59,12 @@ export function percent(p) {
   if (r > 0 && r < 1) return "< 1 %";
   if (r > 99 && r < 100) return "> 99 %";
   return `${Math.round(r)} %`;
+}
+
+// likely writes a probability in words.
+export function likely(p) {
+  const words = [[0.95, "almost certain"], [0.8, "very likely"], [0.6, "likely"], [0.4, "as likely as not"], [0.2, "unlikely"], [0.05, "very unlikely"]];
+  return words.find(([least]) => p >= least)?.[1] ?? "almost out of the question";
 }
 
 const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });

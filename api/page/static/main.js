@@ -2,18 +2,20 @@
 import { get, Problem, token, watch } from "./api.js";
 import { redraw } from "./charts.js";
 import { h, keepOpen, put } from "./dom.js";
-import { duration, hourMinute, instant } from "./format.js";
+import { about, count, duration, hourMinute, instant } from "./format.js";
 import { makeContext } from "./controls.js";
-import { address, read, views, write } from "./state.js";
+import { address, mine, read, views, write } from "./state.js";
 import * as wait from "./views/wait.js";
 import * as sizes from "./views/sizes.js";
+import { limits } from "./views/sizes.js";
 import * as ahead from "./views/ahead.js";
 import * as accuracy from "./views/accuracy.js";
 import * as lifetimes from "./views/lifetimes.js";
 import * as jobs from "./views/jobs.js";
+import * as own from "./views/mine.js";
 import { setUpDialog, setUpTheme } from "./tools.js";
 
-const modules = { wait, sizes, ahead, accuracy, lifetimes, jobs };
+const modules = { wait, sizes, ahead, accuracy, lifetimes, jobs, mine: own };
 const spacing = 3e3; // between two refreshes that the daemon's news cause
 const rarely = 60e3; // and without news: ages go on
 
@@ -30,7 +32,8 @@ function go(state, replace) {
 
 function navigation() {
   const { cluster, queue, procs, time_limit } = page.state;
-  put($("views"), views.map(([view, name]) => h("li", {}, h("a", {
+  const shown = token.get() || page.state.view === mine[0] ? [...views, mine] : views;
+  put($("views"), shown.map(([view, name]) => h("li", {}, h("a", {
     href: address({ cluster, view, queue, procs, time_limit }), "aria-current": view === page.state.view ? "page" : null, data: { key: "view-" + view, nav: "", view },
   }, name))));
 }
@@ -51,8 +54,9 @@ function settle() {
   const mine = page.queues.queues.filter((q) => q.cluster === s.cluster);
   if (modules[s.view].needsQueue && !s.queue && mine.length) s.queue = mine.reduce((a, b) => (b.queued_jobs + b.running_jobs > a.queued_jobs + a.running_jobs ? b : a)).name;
   if (s.view === "wait") {
-    s.procs ??= String(Math.max(1, Math.min(16, 2 ** Math.floor(Math.log2(Math.max(1, (ctx.capacity(s) || 8) / 8))))));
-    s.time_limit ??= "2h";
+    const typical = !s.procs && !s.time_limit ? ctx.typical(s) : null;
+    if (typical?.time_limit_seconds) s.time_limit = written(typical.time_limit_seconds);
+    s.procs ??= String(typical?.procs ?? Math.max(1, Math.min(16, 2 ** Math.floor(Math.log2(Math.max(1, (ctx.capacity(s) || 8) / 8))))));
   }
   if (address(s) !== before) write(s, true);
   const key = [s.view, s.cluster, mine.map((q) => q.name).join()].join("|");
@@ -64,6 +68,9 @@ function settle() {
   ctx.sync();
   navigation();
 }
+
+// written writes a time limit as people type it.
+const written = (seconds) => limits.find(([, , x]) => x === seconds)?.[0] ?? (seconds % 3600 === 0 ? `${seconds / 3600}h` : seconds % 60 === 0 ? `${seconds / 60}m` : String(seconds));
 
 const view = () => modules[page.state.view];
 
@@ -80,6 +87,10 @@ async function refresh(other) {
     if (!page.queues.queues.length) nothing();
     else {
       settle();
+      if (page.state.view === "wait" && !page.state.time_limit) {
+        page.state.time_limit = await wait.firstLimit(page.state, asking.signal);
+        settle();
+      }
       const state = { ...page.state };
       const data = await view().load(state, ctx, asking.signal);
       if (page.asking === asking) draw(state, data, other);
@@ -125,11 +136,13 @@ const unread = (t) => !t || t.startsWith("0001-");
 // status tells how new the figures are.
 function status(data) {
   const age = duration(data.age_seconds);
-  const text = unread(data.as_of) ? "nothing read yet" : `as of ${instant(data.as_of)}, ${age} ago`;
+  const text = unread(data.as_of) ? "nothing read yet" : `as of ${instant(data.as_of)}, ${data.age_seconds < 1 ? "now" : about(data.age_seconds) + " ago"}`;
+  const simulated = page.health.simulated_speed;
   const wrong = page.health.conditions.map((c) => c.text);
   const dot = ["dot", data.stale ? "old" : "", wrong.length ? "degraded" : ""].filter(Boolean).join(" ");
   put($("status"), h("span", { class: dot, title: wrong.join("\n") || null, "aria-hidden": "true" }),
-    h("span", { data: { name: "as-of", value: data.as_of } }, wrong.length ? `${text}, ${page.health.status}` : text));
+    h("span", { data: { name: "as-of", value: data.as_of } }, wrong.length ? `${text}, ${page.health.status}` : text),
+    simulated ? h("span", { class: "simulated", title: `The clock is that of a simulated cluster: ages and times are by it.` }, `simulated clock, ${count(simulated)} times as fast`) : null);
   put($("refreshed"), `Asked at ${hourMinute(Date.now())}.`);
   const why = page.health.stale.find((s) => s.cluster === page.state.cluster)?.reason ?? `the newest record is ${age} old`;
   if (!data.stale) banner(wrong.length ? "degraded" : null, wrong.join(" · "));
@@ -176,7 +189,7 @@ function failed(err) {
   banner(null);
   if (err.status === 401 || err.status === 403) {
     message(err.status === 401 ? "This needs a token" : "This token is not enough",
-      h("p", {}, err.message), h("p", {}, h("button", { type: "button", onclick: () => $("token").click() }, "Enter a token")));
+      h("p", {}, err.message), err.hint ? h("p", { class: "muted" }, err.hint) : null, h("p", {}, h("button", { type: "button", onclick: () => $("token").click() }, "Enter a token")));
     return;
   }
   message(err.status === 503 ? "Not yet" : "No answer", h("p", { data: { name: "problem", value: err.status } }, err.message),

@@ -4,14 +4,17 @@ export const views = [
   ["wait", "Wait"], ["sizes", "Size × limit"], ["ahead", "Next 24 h"], ["accuracy", "Accuracy"], ["lifetimes", "Lifetimes"], ["jobs", "Waiting jobs"],
 ];
 
-const names = ["cluster", "view", "queue", "procs", "time_limit", "by", "level", "class", "made"];
+// mine is the view of whoever has given a token: without one nobody knows whose jobs to show.
+export const mine = ["mine", "My jobs"];
+
+const names = ["cluster", "view", "queue", "procs", "time_limit", "by", "offset", "level", "class", "made"];
 
 // read returns the parameters of the address that are known.
 export function read() {
   const given = new URLSearchParams(location.search);
   const out = {};
   for (const name of names) if (given.get(name)) out[name] = given.get(name);
-  if (!views.some(([v]) => v === out.view)) out.view = "wait";
+  if (![...views, mine].some(([v]) => v === out.view)) out.view = "wait";
   return out;
 }
 

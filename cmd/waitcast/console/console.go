@@ -50,7 +50,7 @@ func IsTerminal(w io.Writer) bool {
 
 // RawOut returns standard output as it was given.
 func (c *Console) RawOut() io.Writer {
-	if c.Plain[0] == nil { // before run
+	if c.Plain[0] == nil { // nil before run
 		return c.Stdout
 	}
 	return c.Plain[0]
@@ -58,7 +58,7 @@ func (c *Console) RawOut() io.Writer {
 
 // RawErr returns standard error as it was given.
 func (c *Console) RawErr() io.Writer {
-	if c.Plain[1] == nil { // before run
+	if c.Plain[1] == nil { // nil before run
 		return c.Stderr
 	}
 	return c.Plain[1]
@@ -93,7 +93,7 @@ func (c *Console) Open(file string) (io.ReadCloser, int64, error) {
 	}
 	log, err := os.Open(file)
 	if err != nil {
-		return nil, 0, errors.Unwrap(err) // without the name
+		return nil, 0, errors.Unwrap(err) // without the file name
 	}
 	info, err := log.Stat()
 	switch {
@@ -112,8 +112,8 @@ func (c *Console) Note(format string, args ...any) {
 	fmt.Fprintln(c.Stderr, "waitcast: "+Printable(fmt.Sprintf(format, args...)))
 }
 
-// Progress returns a bar of so many bytes on a terminal, a spinner where size is not known (0), and one that nobody
-// sees where there is no terminal or the answer is for a program.
+// Progress returns a bar of the given number of bytes on a terminal, or a spinner if size is not known (0). It returns
+// an invisible one if there is no terminal or the answer is for a program.
 func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	if size == 0 {
 		size = -1
@@ -121,7 +121,7 @@ func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(size,
 		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionShowBytes(true),
 		progressbar.OptionSetWidth(20), progressbar.OptionClearOnFinish(),
-		// else a goroutine of its own turns it, which Clear does not wait for
+		// otherwise progressbar starts a goroutine that turns the spinner, and Clear does not wait for it
 		progressbar.OptionSetSpinnerChangeInterval(0),
 	)
 }
@@ -147,7 +147,7 @@ func (c *Console) CountBar(n int, what string) *progressbar.ProgressBar {
 	)
 }
 
-// progressTo is where progress is shown: on a terminal, unless the answer is for a program.
+// progressTo returns the writer for progress: standard error if it is a terminal and the answer is for people.
 func (c *Console) progressTo() io.Writer {
 	if !c.Terminal || c.JSON {
 		return io.Discard

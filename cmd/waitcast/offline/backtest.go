@@ -39,7 +39,7 @@ type backtestFlags struct {
 	fastGiven   bool
 }
 
-// exactJobs is from how many jobs on a replay is fast where the user does not choose.
+// exactJobs is the number of jobs from which on a replay is fast unless the user chooses otherwise.
 const exactJobs = 100_000
 
 func newBacktest(a *Commands) *cobra.Command {
@@ -47,13 +47,14 @@ func newBacktest(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "backtest LOG...",
 		Short: "Replay recorded logs and score every method",
-		Long: "Replay logs as if they happened now: every submission is forecast by every method from what was " +
-			"known then, every start is learnt\n" +
-			"from and scored. Logs may be of any format that waitcast reads, plain, gzip or zstd; each workload " +
-			"file (SWF) is a trace of its own,\n" +
-			"all other files are one log, in any order. --mode head is Downey's own test, of workload files: " +
-			"the log is scheduled strictly\n" +
-			"first come, first served, and the wait from reaching the head of the queue is forecast.",
+		Long: "Replay logs as if they happened now. Every method forecasts every submission from the " +
+			"information of that time; every start\n" +
+			"is learnt from and scored. Logs may have any format that waitcast reads, plain, gzip or zstd. " +
+			"Each workload file (SWF) is a\n" +
+			"separate trace; all other files are one log, in any order. --mode head is Downey's own test for " +
+			"workload files: the log is\n" +
+			"scheduled strictly first come, first served, and the wait from reaching the head of the queue is " +
+			"forecast.",
 		Example: "  waitcast backtest KTH-SP2-1996-2.1-cln.swf.gz\n" +
 			"  waitcast backtest --report report.html /var/spool/pbs/server_priv/accounting/2026*\n" +
 			"  waitcast backtest --time-zone Europe/Berlin dump.psv.zst\n" +
@@ -68,11 +69,13 @@ func newBacktest(a *Commands) *cobra.Command {
 	flags := command.Flags()
 	f.add(flags)
 	flags.StringVar(&f.mode, "mode", "wait",
-		"what is forecast: wait, the whole wait from the submission; head, that from reaching the head of the queue")
+		"the forecast wait: wait is the whole wait from the submission; head is that from reaching the head of "+
+			"the queue")
 	flags.Float64Var(&f.warmup, "warmup", .1,
 		"part of the jobs, from the beginning, that are learnt from but not scored")
-	flags.BoolVar(&f.fast, "fast", false, fmt.Sprintf("forecast and score the last %d jobs only, and learn little but "+
-		"facts from most others; by default from %d jobs on (--fast=false forecasts all)",
+	flags.BoolVar(&f.fast, "fast", false, fmt.Sprintf(
+		"forecast and score the last %d jobs only, and learn little more than "+
+			"facts from most others; by default from %d jobs on (--fast=false forecasts all)",
 		engine.Replay{Submissions: math.MaxInt}.Forecasts(), exactJobs))
 	flags.IntVar(&f.procs, "procs", 0, "processors of the machine; 0 learns them (mode head: the header's MaxProcs)")
 	flags.StringVar(&f.predictions, "predictions", "", "file for a row per job and method, CSV")
@@ -81,7 +84,7 @@ func newBacktest(a *Commands) *cobra.Command {
 	return command
 }
 
-// backtest replays traces and prints how the methods did.
+// backtest replays traces and prints the accuracy of each method.
 func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags) (err error) {
 	switch {
 	case f.mode != "wait" && f.mode != "head":
@@ -103,7 +106,7 @@ func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags
 		defer func() { err = errors.Join(err, rows.close()) }()
 	}
 	page := io.WriteCloser(nil)
-	if f.report != "" { // before the replay, which takes long
+	if f.report != "" { // opened before the replay, which takes long
 		if page, err = os.Create(f.report); err != nil {
 			return err
 		}
@@ -136,7 +139,8 @@ func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags
 	return printBacktest(a.Stdout, &out)
 }
 
-// traces reads logs and calls do with each trace: each workload file is one, all other files are one log.
+// traces reads logs and calls do with each trace. Each workload file is one trace. All other files together are one
+// log.
 func (a *Commands) traces(ctx context.Context, paths []string, f backtestFlags,
 	do func(*backtest.Trace, []backtest.File) error) error {
 	cfg, err := f.config()
@@ -172,7 +176,7 @@ func (a *Commands) traces(ctx context.Context, paths []string, f backtestFlags,
 	return do(trace, filesOf(files))
 }
 
-// openTrace reads a workload file, and reports on standard error what could not be used.
+// openTrace reads a workload file. It reports records that could not be used on standard error.
 func (a *Commands) openTrace(path string) (*backtest.Trace, backtest.File, error) {
 	file := backtest.File{Path: path, Format: swflog.Name}
 	text, closeText, err := openText(path)
@@ -203,7 +207,7 @@ func (a *Commands) openTrace(path string) (*backtest.Trace, backtest.File, error
 	return trace, file, err
 }
 
-// filesOf returns what was read as the results list it.
+// filesOf returns the list of files for the results.
 func filesOf(files []readFile) (out []backtest.File) {
 	for _, f := range files {
 		out = append(out, backtest.File{Path: f.Path, Format: f.Format, Records: f.Records, LeftOut: f.Bad,
@@ -225,7 +229,7 @@ func (a *Commands) replay(trace *backtest.Trace, f backtestFlags, rows *predicti
 	bar := a.CountBar(len(trace.Jobs), "jobs")
 	options := backtest.Options{
 		Warmup: f.warmup, Engine: engine.Config{Capacity: f.procs},
-		Progress: func(done int) { _ = bar.Set(done) }, // it is only decoration
+		Progress: func(done int) { _ = bar.Set(done) }, // an error only spoils the bar
 		Predict: func(j *backtest.Job, method string, q []float64) error {
 			if rows == nil {
 				return nil
@@ -241,7 +245,7 @@ func (a *Commands) replay(trace *backtest.Trace, f backtestFlags, rows *predicti
 	return result, err
 }
 
-// traceName is the file's name without the endings of its format.
+// traceName returns the file's name without the endings of its format.
 func traceName(path string) string {
 	name := filepath.Base(path)
 	for _, suffix := range [...]string{".gz", ".zst", ".swf"} {
@@ -250,7 +254,8 @@ func traceName(path string) string {
 	return name
 }
 
-// predictionRows writes forecasts as CSV: job, submit, method, p50, p75, p90, p95, all in seconds.
+// predictionRows writes forecasts as CSV. The columns are job, submit, method, p50, p75, p90 and p95, with times in
+// seconds.
 type predictionRows struct {
 	file *os.File
 	out  *csv.Writer
@@ -268,7 +273,7 @@ func newPredictionRows(path string) (*predictionRows, error) {
 func (r *predictionRows) write(job string, submit float64, method string, q []float64) error {
 	row := []string{job, strconv.FormatFloat(submit, 'f', -1, 64), method}
 	for _, v := range q {
-		cell := "" // a method that gives medians only
+		cell := "" // empty for a method that has only medians
 		if !math.IsNaN(v) {
 			cell = strconv.FormatFloat(v, 'f', 3, 64)
 		}
@@ -282,7 +287,7 @@ func (r *predictionRows) close() error {
 	return errors.Join(r.out.Error(), r.file.Close())
 }
 
-// closeReport closes the file of the report, and removes it if there is none because of an error.
+// closeReport closes the file of the report. After an error it removes the file.
 func closeReport(path string, page io.Closer, err error) error {
 	err = errors.Join(err, page.Close())
 	if info, failed := os.Stat(path); err != nil && failed == nil && info.Mode().IsRegular() {

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// headTrace is the scores of one trace in the mode head.
+// headTrace has the scores of one trace in the mode head.
 type headTrace struct {
 	Trace string `json:"trace"`
 	*headtest.Result
@@ -56,7 +56,7 @@ func (a *Commands) backtestHead(paths []string, f backtestFlags) (err error) {
 }
 
 func headReplay(path string, f backtestFlags, rows *predictionRows) (result *headtest.Result, err error) {
-	file, err := swf.Open(path, swf.OnBadLine(func(*swf.LineError) {})) // Read counts what it cannot use
+	file, err := swf.Open(path, swf.OnBadLine(func(*swf.LineError) {})) // Read counts the lines that it cannot use
 	if err != nil {
 		return nil, err
 	}

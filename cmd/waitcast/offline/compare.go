@@ -20,8 +20,8 @@ func newCompare(a *Commands) *cobra.Command {
 	var from start
 	command := &cobra.Command{
 		Use:   "compare ORIGINAL.swf OTHER.swf",
-		Short: "Set two workloads side by side",
-		Long: "Measure two workloads and how far they are apart: distributions of sizes, runtimes, interarrival " +
+		Short: "Compare two workloads",
+		Long: "Measure two workloads and the distances between them: distributions of sizes, runtimes, interarrival " +
 			"times and users, work, correlations, locality,\n" +
 			"self-similarity and the weekly profile. Jobs that never ran or have no processors do not count. Files " +
 			"may be compressed with gzip; one may be -,\n" +
@@ -85,7 +85,7 @@ func (a *Commands) compare(original, other string, from *start) error {
 	return out.print(a.Stdout)
 }
 
-// noteAbsent notes which measures are missing because the file lacks a column that they need.
+// noteAbsent records which measures are missing because the file lacks a column that they need.
 func noteAbsent(missing map[string]string, w compare.Workload) {
 	if w.Limit == nil {
 		for _, what := range []string{"stack_depth limit", "concentration limit"} {
@@ -97,7 +97,7 @@ func noteAbsent(missing map[string]string, w compare.Workload) {
 	}
 }
 
-// print writes a table of measures with a column for each workload and one for what lies between them.
+// print writes a table of measures with one column for each workload and one for their difference.
 func (c *Compared) print(to io.Writer) error {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	line := func(cells ...string) {
@@ -142,7 +142,7 @@ func (c *Compared) print(to io.Writer) error {
 	return c.notes(to)
 }
 
-// notes reports what was left out and what is missing.
+// notes writes which records were left out and which measures are missing.
 func (c *Compared) notes(to io.Writer) error {
 	var p console.TextPage
 	p.Line("", "")
@@ -169,7 +169,7 @@ func jobsOf(u *compare.UserStats) []float64     { return u.Jobs }
 func sessionsOf(u *compare.UserStats) []float64 { return u.Sessions }
 func activeOf(u *compare.UserStats) []float64   { return u.Active }
 
-// mean is the mean over users of one of their columns.
+// mean returns the mean of a column over all users.
 func mean(m *compare.Measures, column func(*compare.UserStats) []float64) *float64 {
 	if m.Users == nil || len(column(m.Users)) == 0 {
 		return nil
@@ -209,7 +209,7 @@ func entry(m map[string]float64, name string) *float64 {
 	return &x
 }
 
-// number writes a measure with five digits, whole numbers in full; "-" where there is none.
+// number formats a measure with five digits, and whole numbers in full. It returns "-" for nil.
 func number(x *float64) string {
 	switch {
 	case x == nil:
@@ -220,7 +220,7 @@ func number(x *float64) string {
 	return strconv.FormatFloat(*x, 'g', 5, 64)
 }
 
-// difference writes b - a, with its share of a.
+// difference formats b - a, with its share of a.
 func difference(a, b *float64) string {
 	if a == nil || b == nil {
 		return "-"

@@ -29,9 +29,11 @@ func newConvert(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "convert LOG...",
 		Short: "Write recorded logs as a workload file without names, to share it",
-		Long: "Write recorded logs of any format that waitcast reads as one file in the Standard Workload Format, " +
-			"version 2.2, on standard output\nor to a file. Numbers stand for the names of users, accounts, jobs and " +
-			"queues, so that the file can be shared. The files are\nof one cluster, plain, gzip or zstd, in any order.",
+		Long: "Convert recorded logs of any format that waitcast reads into one file in the Standard Workload " +
+			"Format, version 2.2, on\n" +
+			"standard output or to a file. Numbers replace the names of users, accounts, jobs and queues, so " +
+			"that the file can be shared.\n" +
+			"The files are of one cluster, plain, gzip or zstd, in any order.",
 		Example: "  waitcast convert /var/spool/pbs/server_priv/accounting/2026* > ours.swf\n" +
 			"  waitcast convert --format slurm-sacct --time-zone Europe/Berlin --output ours.swf dump.psv.gz",
 		Args: cobra.MinimumNArgs(1),
@@ -90,7 +92,7 @@ func (a *Commands) convert(ctx context.Context, paths []string, f convertFlags) 
 	return errors.Join(write(file), file.Close())
 }
 
-// copyWorkload copies a workload file: its 18 columns, and its header.
+// copyWorkload copies the 18 columns and the header of a workload file.
 func copyWorkload(path string, to io.Writer, a *Commands) error {
 	text, closeText, err := openText(path)
 	if err != nil {

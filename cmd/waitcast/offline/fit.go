@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -24,9 +25,10 @@ const (
 	modelAll        = "all"
 )
 
-// fitFlags are those of waitcast fit.
+// fitFlags are the flags of waitcast fit.
 type fitFlags struct {
 	model  string
+	form   string
 	choice selection
 	group  Grouping
 	seed   seed
@@ -39,8 +41,8 @@ func newFit(a *Commands) *cobra.Command {
 		Short: "Fit the papers' models to a workload",
 		Long: "Fit the workload models of Lublin and Feitelson, of Song, Ernemann and Yahyapour (Markov chains) and " +
 			"of Downey (uniform-log, by queue) to a\n" +
-			"workload, and print their parameters and how well they fit; and say which law of lifetimes foretells " +
-			"each queue best. TRACE may be compressed\n" +
+			"workload. Print their parameters and how well they fit, and which law of lifetimes predicts each " +
+			"queue best. TRACE may be compressed\n" +
 			"with gzip; - is standard input.",
 		Example: "  waitcast fit KTH-SP2-1996-2.1-cln.swf.gz --status 1\n" +
 			"  waitcast fit SDSC-Par-1996-3.1-cln.swf.gz --model uniformlog --group 'short=*s' --group 'long=*l' " +
@@ -52,6 +54,9 @@ func newFit(a *Commands) *cobra.Command {
 				return console.NewUsageError(
 					fmt.Sprintf("--model is %q; allowed: lublin, markov, uniformlog, lifetime, all", f.model))
 			}
+			if f.form != formLog && f.form != formPaper {
+				return console.NewUsageError(fmt.Sprintf("--form is %q; allowed: log, paper", f.form))
+			}
 			if err := f.group.Parse(); err != nil {
 				return console.NewUsageError(err.Error())
 			}
@@ -60,6 +65,7 @@ func newFit(a *Commands) *cobra.Command {
 		},
 	}
 	command.Flags().StringVar(&f.model, "model", modelAll, "model to fit: lublin, markov, uniformlog, lifetime or all")
+	formFlag(command.Flags(), &f.form)
 	f.group.flags(command)
 	f.choice.flags(command)
 	f.seed.flag(command)
@@ -74,6 +80,7 @@ type Fitted struct {
 	BadLines   int64             `json:"bad_lines"`
 	MaxProcs   int64             `json:"max_procs,omitempty"`
 	Seed       uint64            `json:"seed"`
+	Load       offered           `json:"load"` // of the jobs that were fitted, on the machine of the header
 	Lublin     *LublinFit        `json:"lublin,omitempty"`
 	Markov     *markovFit        `json:"markov,omitempty"`
 	UniformLog []queueFit        `json:"uniformlog,omitempty"`
@@ -90,14 +97,18 @@ type LublinFit struct {
 	Subsamples hypergamma.Subsamples `json:"runtime_subsamples"`  // of subsampleSize runtimes
 	ShortGaps  int                   `json:"short_gaps_left_out"` // interarrivals of at most 1 s
 	TooLarge   int                   `json:"too_large_left_out"`  // jobs of more processors than the machine has
+	Drawn      offered               `json:"drawn"`               // what as many jobs offer that are drawn from it
+	DrawnKS    distances             `json:"drawn_ks"`            // how far they are from the recorded ones
 }
 
 type markovFit struct {
 	Chains *markov.Chains `json:"chains"`
-	// The distances are those of as many drawn jobs as were learned from (Song, Table 4).
+	// The distances compare the recorded jobs with an equal number of drawn jobs (Song, Table 4).
 	ProcsKS        float64 `json:"procs_ks"`
 	RuntimeKS      float64 `json:"runtime_ks"`
-	AreaDifference float64 `json:"area_difference"` // of squashed areas, as a share
+	AreaDifference float64 `json:"area_difference"` // between the squashed areas, as a share
+	// Drawn describes the work of the drawn jobs. Chains have no arrivals.
+	Drawn offered `json:"drawn"`
 }
 
 func (a *Commands) fit(file string, f fitFlags) error {
@@ -115,16 +126,20 @@ func (a *Commands) fit(file string, f fitFlags) error {
 	}
 	var failures []error
 	wanted, machine := 0, int(min(r.header.MaxProcs, mostProcs))
+	out.Load = offeredBy(r, machine)
 	for _, m := range []struct {
 		name string
 		fit  func() error
 	}{
 		{ModelLublin, func() (err error) {
-			out.Lublin, err = fitLublin(r, machine, f.seed.rng('l'))
+			out.Lublin, err = fitLublin(r, machine, f.form, f.seed.rng('l'))
 			a.noteTooLarge(r, out.Lublin, machine)
+			if err == nil {
+				err = out.Lublin.draw(r, machine, f.seed.rng('g'))
+			}
 			return err
 		}},
-		{ModelMarkov, func() (err error) { out.Markov, err = fitMarkov(r, f.seed.rng('m')); return err }},
+		{ModelMarkov, func() (err error) { out.Markov, err = fitMarkov(r, f.form, f.seed.rng('m')); return err }},
 		{modelUniformLog, func() (err error) { out.UniformLog, err = fitQueues(r, &f.group); return err }},
 		{modelLifetime, func() (err error) { out.Lifetimes, err = compareLifetimes(r, &f.group); return err }},
 	} {
@@ -146,8 +161,9 @@ func (a *Commands) fit(file string, f fitFlags) error {
 	return out.print(a.Stdout)
 }
 
-// fitLublin fits the model of Lublin and Feitelson for a machine of so many processors (0: the largest job's).
-func fitLublin(r *recording, machine int, rng *rand.Rand) (*LublinFit, error) {
+// fitLublin fits the model of Lublin and Feitelson for a machine with a number of processors. If machine is 0, the
+// machine is as large as the largest job.
+func fitLublin(r *recording, machine int, form string, rng *rand.Rand) (*LublinFit, error) {
 	c := r.columns()
 	tooLarge := 0
 	if machine > 0 {
@@ -161,6 +177,11 @@ func fitLublin(r *recording, machine int, rng *rand.Rand) (*LublinFit, error) {
 		return nil, err
 	}
 	out := &LublinFit{Params: m.Params(), Fit: m, ShortGaps: m.Arrival.Dropped, TooLarge: tooLarge}
+	if form == formLog {
+		if out.Params, err = m.KeepWork(c); err != nil {
+			return nil, err
+		}
+	}
 	if err := out.Params.Validate(); err != nil {
 		return nil, fmt.Errorf("the fit is no model that jobs can be drawn from: %w", err)
 	}
@@ -185,7 +206,26 @@ func fitLublin(r *recording, machine int, rng *rand.Rand) (*LublinFit, error) {
 	return out, err
 }
 
-// withinMachine returns the jobs that the machine is large enough for, and the number of the others.
+// draw draws as many jobs as were fitted. It records their load and their distances from the recorded jobs.
+func (l *LublinFit) draw(r *recording, machine int, rng *rand.Rand) error {
+	g, err := hypergamma.New(rng, l.Params)
+	if err != nil {
+		return err
+	}
+	m := loadMeter{procs: machine}
+	var sample drawnSample
+	for range l.Fit.Size.N {
+		j := g.Next()
+		seconds := max(1, math.Round(j.Runtime))
+		m.add(j.Submit, seconds, j.Procs)
+		sample.add(j.Procs, seconds)
+	}
+	l.Drawn = m.result()
+	l.DrawnKS, err = sample.from(r)
+	return err
+}
+
+// withinMachine returns the jobs that fit into the machine, and the number of the other jobs.
 func withinMachine(c hypergamma.Jobs, machine int) (out hypergamma.Jobs, tooLarge int) {
 	for i, procs := range c.Procs {
 		if procs > machine {
@@ -198,7 +238,7 @@ func withinMachine(c hypergamma.Jobs, machine int) (out hypergamma.Jobs, tooLarg
 	return out, tooLarge
 }
 
-// noteTooLarge reports the jobs that a fit left out because the machine is too small for them.
+// noteTooLarge reports the number of jobs that a fit left out because they are larger than the machine.
 func (a *Commands) noteTooLarge(r *recording, fit *LublinFit, machine int) {
 	if fit != nil && fit.TooLarge > 0 {
 		a.Note("%s: lublin: left out %d jobs of more processors than the machine has, which are %d", r.name,
@@ -206,7 +246,21 @@ func (a *Commands) noteTooLarge(r *recording, fit *LublinFit, machine int) {
 	}
 }
 
-// learn gives the jobs to a Markov model in their order.
+// noteCut warns of recorded jobs that are larger than the machine of the generated workload.
+func (a *Commands) noteCut(r *recording, machine int) {
+	tooLarge := 0
+	for i := range r.records {
+		if machine > 0 && r.records[i].Procs() > int64(machine) {
+			tooLarge++
+		}
+	}
+	if tooLarge > 0 {
+		a.Note("warning: %s: %d of %d jobs have more processors than the machine, which has %d: sizes are cut to that",
+			r.name, tooLarge, len(r.records), machine)
+	}
+}
+
+// learn passes the jobs to a Markov model in their order.
 func learn(r *recording) (*markov.Chains, error) {
 	m, err := markov.New(0)
 	if err != nil {
@@ -220,25 +274,28 @@ func learn(r *recording) (*markov.Chains, error) {
 	return m.Chains(), nil
 }
 
-// fitMarkov fits the chains, and draws as many jobs from them to see how far they are from the recorded ones.
-func fitMarkov(r *recording, rng *rand.Rand) (*markovFit, error) {
+// fitMarkov fits the chains. Then it draws as many jobs from them as were recorded, to measure their distances from the
+// recorded ones.
+func fitMarkov(r *recording, form string, rng *rand.Rand) (*markovFit, error) {
 	chains, err := learn(r)
 	if err != nil {
 		return nil, err
 	}
-	g, err := markov.NewGenerator(chains, rng)
+	g, err := markov.NewGenerator(chains, rng, rulesOf("", form)...)
 	if err != nil {
 		return nil, err
 	}
+	var meter loadMeter
 	n := len(r.records)
 	drawn, recorded := [2][]float64{make([]float64, n), make([]float64, n)},
 		[2][]float64{make([]float64, n), make([]float64, n)}
 	for i := range n {
 		procs, seconds := g.Next()
 		drawn[0][i], drawn[1][i] = float64(procs), seconds
+		meter.add(0, seconds, procs)
 		recorded[0][i], recorded[1][i] = float64(r.records[i].Procs()), float64(r.records[i].Runtime)
 	}
-	out := &markovFit{Chains: chains}
+	out := &markovFit{Chains: chains, Drawn: meter.result()}
 	if out.ProcsKS, err = compare.KS(drawn[0], recorded[0]); err != nil {
 		return nil, err
 	}

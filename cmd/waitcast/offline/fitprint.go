@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// print writes what was fitted for people.
+// print writes the fitted model as text.
 func (f *Fitted) print(to io.Writer) error {
 	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	row := func(label, format string, args ...any) {
@@ -18,11 +18,16 @@ func (f *Fitted) print(to io.Writer) error {
 	}
 	row("Trace", "%s", f.Trace)
 	row("Jobs", "%d; left out: %s; %d bad lines", f.Jobs, f.LeftOut, f.BadLines)
+	load, _ := f.Load.beside(nil)
+	row("Load", "%s", load)
 	if f.Lublin != nil {
 		f.Lublin.rows(row)
+		row("  drawn jobs", "KS of sizes %.3f, of runtimes %.3f", f.Lublin.DrawnKS.ProcsKS, f.Lublin.DrawnKS.RuntimeKS)
+		writeLoad(row, &f.Lublin.Drawn, &f.Load, f.Lublin.DrawnKS)
 	}
 	if f.Markov != nil {
 		f.Markov.rows(row)
+		writeLoad(row, &f.Markov.Drawn, &f.Load, distances{f.Markov.ProcsKS, f.Markov.RuntimeKS})
 	}
 	if len(f.UniformLog) > 0 {
 		row("", "")
@@ -36,6 +41,10 @@ func (f *Fitted) print(to io.Writer) error {
 		l := q.Law
 		row("  "+console.Printable(q.Queue), "%d jobs: b0 %.3f, b1 %.3f, from %.3g s to %.3g s; R2 %.3f, %s", q.Jobs,
 			l.B0, l.B1, l.TMin, l.TMax, l.R2, l.Goodness)
+		if l.Goodness.KS > badFit {
+			row("", "  warning: by KS %.2f from the recorded runtimes; the papers' own fits are within 0.09",
+				l.Goodness.KS)
+		}
 	}
 	if len(f.Lifetimes) > 0 {
 		row("", "")
@@ -53,7 +62,20 @@ func (f *Fitted) print(to io.Writer) error {
 	return t.Flush()
 }
 
-// String describes a goodness in one line.
+// writeLoad writes the load of the drawn jobs beside that of the recorded jobs, and warnings.
+func writeLoad(row func(label, format string, args ...any), drawn, recorded *offered, ks distances) {
+	text, differ := drawn.beside(recorded)
+	row("  drawn load", "%s", text)
+	if bad := ks.bad(); bad != "" {
+		row("", "warning: %s", bad)
+	}
+	if differ {
+		row("", "warning: more than %.0f %% off; waitcast generate --load same scales the times between the jobs",
+			100*otherLoad)
+	}
+}
+
+// String describes the goodness of fit in one line.
 func (g goodness) String() string {
 	text := fmt.Sprintf("KS %.3f (significance %.2g)", g.KS, g.KSSignificance)
 	if g.ChiClasses > 0 {
@@ -70,7 +92,7 @@ func lawText(l hypergamma.Law) string {
 	return fmt.Sprintf("%s with p %.3f, else %s", gammaText(l.First), l.P, gammaText(l.Second))
 }
 
-// rows writes the model of Lublin and Feitelson.
+// rows writes the parameters of the model of Lublin and Feitelson.
 func (l *LublinFit) rows(row func(label, format string, args ...any)) {
 	size, runtime, arrival, work := &l.Fit.Size, &l.Fit.Runtime, &l.Fit.Arrival, &l.Fit.Work
 	s := size.Params
@@ -92,7 +114,7 @@ func (l *LublinFit) rows(row func(label, format string, args ...any)) {
 	row("", "%s", l.Work)
 }
 
-// rows writes the Markov chains.
+// rows writes the properties of the Markov chains.
 func (m *markovFit) rows(row func(label, format string, args ...any)) {
 	c := m.Chains
 	row("", "")
@@ -107,7 +129,7 @@ func (m *markovFit) rows(row func(label, format string, args ...any)) {
 		100*m.AreaDifference)
 }
 
-// rows writes how the laws of lifetimes did on a queue.
+// rows writes the scores of the laws of lifetimes on a queue.
 func (q *lifetimeFit) rows(row func(label, format string, args ...any)) {
 	if q.Chosen == "" {
 		row("  "+console.Printable(q.Queue), "%d jobs: %s", q.Jobs, q.Missing)

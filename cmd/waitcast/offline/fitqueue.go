@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// sequentialClass is the class of jobs on one processor, where they are apart.
+// sequentialClass is the name of the class of jobs on one processor, if these form their own class.
 const sequentialClass = "sequential"
 
 // Grouping defines which jobs have a law in common. By default that is each queue by itself; Downey (1996, section 4.1)
@@ -29,11 +29,11 @@ type Grouping struct {
 	names, patterns []string
 }
 
-// flags adds the flags of a grouping.
+// flags defines the flags of a grouping.
 func (g *Grouping) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&g.Groups, "group", nil, "NAME=PATTERN: fit queues whose names match the pattern "+
 		"together, as 'short=*s'; can be given several times, the first match counts")
-	c.Flags().BoolVar(&g.Sequential, "sequential", false, "fit jobs on one processor apart from the others")
+	c.Flags().BoolVar(&g.Sequential, "sequential", false, "fit jobs on one processor separately")
 	c.Flags().StringSliceVar(&g.Keep, "sequential-keep", nil,
 		"queues, or groups, whose jobs on one processor stay with the others")
 }
@@ -61,7 +61,7 @@ func (g *Grouping) Parse() error {
 func (g *Grouping) Class(queue string, procs int64) string {
 	class := queue
 	for i, pattern := range g.patterns {
-		if ok, _ := path.Match(pattern, queue); ok { // parse has looked at the pattern
+		if ok, _ := path.Match(pattern, queue); ok { // parse has checked the pattern
 			class = g.names[i]
 			break
 		}
@@ -72,10 +72,10 @@ func (g *Grouping) Class(queue string, procs int64) string {
 	return class
 }
 
-// queueFit is Downey's law of a queue, or why there is none.
+// queueFit is Downey's law of a queue, or the reason why there is none.
 type queueFit struct {
 	Queue   string    `json:"queue"`
-	Jobs    int       `json:"jobs"` // of positive runtime
+	Jobs    int       `json:"jobs"` // number of jobs with a positive runtime
 	Law     *queueLaw `json:"law,omitempty"`
 	Missing string    `json:"missing,omitempty"`
 }
@@ -88,7 +88,7 @@ type queueLaw struct {
 	Goodness goodness `json:"goodness"`
 }
 
-// byQueue sorts records of positive runtime by their classes.
+// byQueue groups the records with a positive runtime by their classes.
 func byQueue(r *recording, g *Grouping) (names []string, of map[string][]*swf.Record) {
 	of = map[string][]*swf.Record{}
 	for i := range r.records {
@@ -104,7 +104,7 @@ func byQueue(r *recording, g *Grouping) (names []string, of map[string][]*swf.Re
 	return names, of
 }
 
-// runtimesOf are the runtimes of records in seconds.
+// runtimesOf returns the runtimes of records in seconds.
 func runtimesOf(records []*swf.Record) []float64 {
 	out := make([]float64, len(records))
 	for i, rec := range records {
@@ -113,7 +113,7 @@ func runtimesOf(records []*swf.Record) []float64 {
 	return out
 }
 
-// fitQueues fits Downey's law to the runtimes of each class. It is an error if none can be fitted.
+// fitQueues fits Downey's law to the runtimes of each class. It returns an error if no class can be fitted.
 func fitQueues(r *recording, g *Grouping) ([]queueFit, error) {
 	names, of := byQueue(r, g)
 	out := make([]queueFit, 0, len(names))
@@ -135,30 +135,31 @@ func fitQueues(r *recording, g *Grouping) ([]queueFit, error) {
 		out = append(out, q)
 	}
 	if len(failures) == len(names) {
-		return nil, errors.Join(append(failures, errors.New("no queue could be fitted"))...)
+		return nil, fmt.Errorf("none of %d queues could be fitted; the first: %w", len(names), failures[0])
 	}
 	return out, nil
 }
 
-// lifetimeFit is how the laws of lifetimes did on a class, or why there is no result.
+// lifetimeFit has the scores of the laws of lifetimes on a class, or the reason why there are none.
 type lifetimeFit struct {
 	Queue  string  `json:"queue"`
-	Jobs   int     `json:"jobs"`                    // of positive runtime
-	Limit  float64 `json:"limit_seconds,omitempty"` // the longest time limit of its jobs
-	Chosen string  `json:"chosen,omitempty"`        // the law with the best score
-	// Median and P95 are quantiles of the chosen law, as last fitted.
+	Jobs   int     `json:"jobs"`                    // number of jobs with a positive runtime
+	Limit  float64 `json:"limit_seconds,omitempty"` // the longest time limit of the class's jobs
+	Chosen string  `json:"chosen,omitempty"`        // name of the law with the best score
+	// Median and P95 are quantiles of the chosen law after its last fit.
 	Median  float64 `json:"median_seconds,omitempty"`
 	P95     float64 `json:"p95_seconds,omitempty"`
 	Missing string  `json:"missing,omitempty"`
-	// Laws are those that competed, the best first, by their mean log score on jobs that they were not fitted to.
+	// Laws lists the laws that competed, the best first. They are scored by their mean log score on jobs to which they
+	// were not yet fitted.
 	Laws []lifetime.Standing `json:"laws,omitempty"`
 }
 
-// firstFit is after how many jobs a lifetime.Selector fits for the first time.
+// firstFit is the number of jobs after which a lifetime.Selector first fits.
 const firstFit = 64
 
-// compareLifetimes scores the laws of lifetimes on the jobs of each class as they ended, each job before it is learned
-// from. It is an error if no class has a law.
+// compareLifetimes scores the laws of lifetimes on the jobs of each class, in the order of their ends. Each job is
+// scored before the laws learn from it. It returns an error if no class has a law.
 func compareLifetimes(r *recording, g *Grouping) ([]lifetimeFit, error) {
 	names, of := byQueue(r, g)
 	out := make([]lifetimeFit, 0, len(names))

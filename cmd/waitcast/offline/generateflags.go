@@ -3,14 +3,17 @@ package offline
 // GenerateFlags are those of waitcast generate.
 type GenerateFlags struct {
 	Model, Set, params, From, Arrivals string
+	form, rules, limits                string
+	noLimits                           bool
 	Jobs                               int64
 	procs                              int
+	load                               loadFlag
 	choice                             selection
 	seed                               seed
 	live                               liveFlags
 }
 
-// liveFlags are those of waitcast generate that go with --live.
+// liveFlags are the flags of waitcast generate that require --live.
 type liveFlags struct {
 	on                     bool
 	queue, cluster, format string

@@ -13,20 +13,20 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// modelUsers is the model that only the daemon draws from here; waitcast resample does so from a trace.
+// modelUsers is the name of a model that only the daemon offers; for a trace, waitcast resample does the same.
 const modelUsers = "users"
 
 func (f *liveFlags) flags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&f.on, "live", false, "draw from a model that the daemon keeps up to date")
 	flags.StringVarP(&f.queue, "queue", "q", "", "with --live: the queue; default all queues together")
-	flags.StringVar(&f.cluster, "cluster", "", "with --live: cluster, if the daemon watches several")
+	flags.StringVar(&f.cluster, "cluster", "", "with --live: cluster, if the daemon has several")
 	flags.Float64Var(&f.hours, "hours", 0, "with --live: jobs that are submitted within so many hours")
 	flags.StringVar(&f.format, "format", "swf", "with --live: swf, or jsonl, lines of JSON")
 }
 
-// given reports whether a flag is set that goes with --live alone.
-func (f *liveFlags) given() bool {
+// isSet reports whether one of the flags that require --live is set.
+func (f *liveFlags) isSet() bool {
 	return f.queue != "" || f.cluster != "" || f.hours != 0 || f.format != "swf"
 }
 
@@ -54,7 +54,7 @@ func (a *Commands) generateLive(c *cobra.Command, f *GenerateFlags) error {
 	if c.Flags().Changed("seed") {
 		request.Seed = &f.seed.value
 	}
-	// The time limit is for the daemon to begin: a workload may take longer than an answer.
+	// The timeout covers only the start of the answer. A whole workload may take longer.
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	timer := time.AfterFunc(time.Duration(*a.timeout), func() { cancel(context.DeadlineExceeded) })
@@ -72,9 +72,9 @@ func (a *Commands) generateLive(c *cobra.Command, f *GenerateFlags) error {
 	return nil
 }
 
-// checkLive refuses flags that do not go with --live, and values that cannot be.
+// checkLive returns an error for flags that contradict --live, and for invalid values.
 func (f *GenerateFlags) checkLive(c *cobra.Command) error {
-	for _, name := range []string{"set", "params", "from", "arrivals", "procs", "status", "clean"} {
+	for _, name := range []string{"set", "params", "from", "arrivals", "procs", "status", "clean", "limits"} {
 		if c.Flags().Changed(name) {
 			return console.NewUsageError("--" + name + " does not go with --live")
 		}

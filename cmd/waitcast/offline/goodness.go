@@ -2,16 +2,16 @@ package offline
 
 import "github.com/waitcast/waitcast/workload/hypergamma"
 
-// goodness is how well a law fits values.
+// goodness measures how well a law fits values.
 type goodness struct {
 	KS             float64 `json:"ks"`
-	KSSignificance float64 `json:"ks_significance"` // too kind, as the law was fitted to the same values
+	KSSignificance float64 `json:"ks_significance"` // too optimistic, because the law was fitted to the same values
 	Chi2           float64 `json:"chi2"`
-	ChiClasses     int     `json:"chi2_classes"` // of equal probability
+	ChiClasses     int     `json:"chi2_classes"` // classes of equal probability
 	Chi2Signif     float64 `json:"chi2_significance"`
 }
 
-// judge tests a law on values: KS, and chi2 on classes that are equally likely by the law.
+// judge tests a law on values with two tests: KS, and chi2 on classes of equal probability under the law.
 func judge(values []float64, cdf func(float64) float64) (goodness, error) {
 	g := goodness{KS: hypergamma.KS(values, cdf)}
 	g.KSSignificance = hypergamma.KSSignificance(g.KS, len(values))
@@ -35,7 +35,7 @@ func judge(values []float64, cdf func(float64) float64) (goodness, error) {
 // How goodness of fit is measured.
 const (
 	ChiClasses       = 20  // at most; of equal probability
-	chiExpected      = 5   // values that each class expects at least, as hypergamma.ChiSquared joins smaller ones
-	subsampleSize    = 500 // the paper of Lublin and Feitelson takes 500 to 1,000 (section 5.1)
+	chiExpected      = 5   // minimum expected count of a class; hypergamma.ChiSquared joins smaller classes
+	subsampleSize    = 500 // the paper of Lublin and Feitelson uses 500 to 1,000 (section 5.1)
 	subsampleRepeats = 100
 )

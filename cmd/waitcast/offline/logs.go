@@ -32,12 +32,12 @@ func (f *logFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.columns, "columns", "",
 		"columns of a dump of sacct without a header, separated by commas, as in its --format")
 	flags.StringVar(&f.cluster, "cluster", "",
-		"name of the cluster whose jobs are read, where a dump of sacct has those of several")
+		"name of the cluster whose jobs are read, if a dump of sacct has those of several")
 	flags.StringVar(&f.zone, "time-zone", "",
 		"zone of local times in the logs, such as Europe/Berlin; by default that of this host")
 }
 
-// location returns the zone of the logs, nil where none is named.
+// location returns the zone of the logs, nil if none is given.
 func (f *logFlags) location() (*time.Location, error) {
 	if f.zone == "" {
 		return nil, nil
@@ -50,7 +50,7 @@ func (f *logFlags) location() (*time.Location, error) {
 	return loc, nil
 }
 
-// config returns how logs are read.
+// config returns the configuration with which logs are read.
 func (f *logFlags) config() (history.Config, error) {
 	loc, err := f.location()
 	if err != nil {
@@ -78,7 +78,7 @@ func (f *logFlags) config() (history.Config, error) {
 	return cfg, nil
 }
 
-// areWorkloads reports which of some files are in the Standard Workload Format.
+// areWorkloads separates files in the Standard Workload Format from others.
 func areWorkloads(paths []string, cfg *history.Config) (workloads, others []string, err error) {
 	for _, path := range paths {
 		f, err := history.FormatOf(path, cfg)
@@ -94,14 +94,14 @@ func areWorkloads(paths []string, cfg *history.Config) (workloads, others []stri
 	return workloads, others, nil
 }
 
-// readFile is a file that was read, with how many of its records were left out for each reason, and the notices.
+// readFile is a file that was read, with its notices, and with the number of records left out for each reason.
 type readFile struct {
 	history.File
 	reasons map[string]int64
 	notices int64
 }
 
-// readLives reads the files of one log, in any order, and reports on standard error what could not be used.
+// readLives reads the files of one log, in any order. It reports on standard error which records could not be used.
 func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Config) (l *lives.Lives,
 	files []readFile, err error) {
 	bad := lineReport{to: a.Console, files: map[string]*readFile{}}
@@ -118,15 +118,15 @@ func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Co
 	for _, f := range h.Files {
 		files = append(files, *bad.of(f.Path))
 		files[len(files)-1].File = f
-		delete(bad.files, f.Path) // a file that is named twice has its counts once
+		delete(bad.files, f.Path) // a file that is named twice is counted once
 	}
 	return l, files, err
 }
 
-// shownBad bounds the lines that are reported one by one, for each reason.
+// shownBad is the maximum number of lines that are reported one by one for each reason.
 const shownBad = 3
 
-// lineReport writes lines on standard error: the first of each reason, and how many there were.
+// lineReport reports bad lines on standard error: the first of each reason, and the total.
 type lineReport struct {
 	to      *console.Console
 	counts  map[string]int
@@ -169,7 +169,7 @@ func (b *lineReport) notice(line source.BadLine) {
 	}
 }
 
-// summarize reports how many lines were left out in all, where not all were shown.
+// summarize reports the total number of lines that were left out, if not all were shown.
 func (b *lineReport) summarize() {
 	for _, reason := range b.reasons {
 		if n := b.counts[reason]; n > shownBad {
@@ -181,7 +181,7 @@ func (b *lineReport) summarize() {
 	}
 }
 
-// openText opens a file, plain, gzip or zstd. closeText closes it.
+// openText opens a plain, gzip or zstd file. closeText closes it.
 func openText(path string) (text io.Reader, closeText func(), err error) {
 	file, err := os.Open(path) //nolint:gosec // the user names it
 	if err != nil {
@@ -191,10 +191,10 @@ func openText(path string) (text io.Reader, closeText func(), err error) {
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
-	return text, func() { release(); _ = file.Close() }, nil // it was only read
+	return text, func() { release(); _ = file.Close() }, nil // nothing was written
 }
 
-// summary says in a line what was read: "3 files, pbs, 1200 records, 2 of them left out".
+// summary describes in one line what was read: "3 files, pbs, 1200 records, 2 of them left out".
 func summary(files []readFile) string {
 	var records, bad int64
 	var formats []string

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// resampleFlags are those of waitcast resample.
+// resampleFlags are the flags of waitcast resample.
 type resampleFlags struct {
 	load, rare float64
 	rareGiven  bool
@@ -32,11 +32,11 @@ func newResample(a *Commands) *cobra.Command {
 	var f resampleFlags
 	command := &cobra.Command{
 		Use:   "resample TRACE.swf [MORE.swf...]",
-		Short: "Make a workload of other users' sequences of jobs",
-		Long: "Resample a workload user by user: of any length, with more or fewer users, each with his own jobs at " +
-			"their weekdays and times of day. More traces\n" +
-			"are mixed in. The workload goes to standard output, its load to standard error. A trace may be " +
-			"compressed with gzip; - is standard input.",
+		Short: "Compose a workload of randomly chosen users",
+		Long: "Resample a workload user by user: of any length, with more or fewer users, each with their own " +
+			"jobs at the same weekdays\n" +
+			"and times of day. Further traces are mixed in. The workload goes to standard output, its load to " +
+			"standard error. A trace may be compressed with gzip; - is standard input.",
 		Example: "  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --load 1.3 --length 26w --seed 1 > busier.swf\n" +
 			"  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --favor wide=5 --temporary 0.5 > wider.swf\n" +
 			"  waitcast resample KTH-SP2-1996-2.1-cln.swf.gz --load 2 --feedback easy --patience 4h > throttled.swf",
@@ -63,10 +63,10 @@ func newResample(a *Commands) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.Float64Var(&f.load, "load", 1, "factor on the number of users, and so on the load")
-	flags.Var(&f.length, "length", "how much time the workload covers (by default that of the first trace)")
-	flags.Lookup("length").DefValue = "" // its text tells the default
+	flags.Var(&f.length, "length", "time that the workload covers (by default that of the first trace)")
+	flags.Lookup("length").DefValue = "" // the flag's text states the default
 	flags.Float64Var(&f.rare, "rare", 0,
-		"flurries a week; where it is given, 0 too, the traces' own flurries are taken out of their users")
+		"flurries a week; with this flag, even with 0, the traces' own flurries are removed from their users")
 	f.start.flag(command)
 	flags.BoolVar(&f.stationary, "stationary", false,
 		"as many users at the beginning as later; otherwise the beginning is busier, as in the paper")
@@ -76,12 +76,12 @@ func newResample(a *Commands) *cobra.Command {
 	return command
 }
 
-// mix is what a workload is resampled from.
+// mix is the set of traces from which a workload is resampled.
 type mix struct {
 	traces  []*recording
 	sources []users.Source
 	left    []skippedRecords
-	queues  []map[int64]int64 // of each trace: its named queues' numbers in the new file
+	queues  []map[int64]int64 // for each trace: the new file's numbers of its named queues
 }
 
 func (a *Commands) resample(files []string, f resampleFlags) error {
@@ -92,7 +92,8 @@ func (a *Commands) resample(files []string, f resampleFlags) error {
 		}
 	}
 	if f.rare > 0 && !slices.ContainsFunc(m.sources, func(s users.Source) bool { return len(s.Pools.Rare) > 0 }) {
-		return fmt.Errorf("--rare %v: no flurry was found in %q", f.rare, files)
+		return fmt.Errorf("--rare %v: no flurry was found in %q: leave --rare out, or give logs that still have theirs",
+			f.rare, files)
 	}
 	f.bias.factors(m.sources)
 	cfg := users.Config{
@@ -142,13 +143,13 @@ func (a *Commands) resample(files []string, f resampleFlags) error {
 	}
 	target := f.load
 	if len(files) > 1 || f.bias.any() || f.feedback.policy != "" {
-		target = 0 // other traces add to it, other users or waiting ones change it
+		target = 0 // the target no longer holds: other traces add load, and other users or feedback change it
 	}
 	a.describeLoad(m.traces[0], pools, work/cfg.Length, target)
 	return nil
 }
 
-// add reads one more trace and takes it apart.
+// add reads another trace and splits it into its users' sessions.
 func (m *mix) add(a *Commands, file string, f *resampleFlags) error {
 	r, err := a.record(file)
 	if err != nil {
@@ -185,7 +186,7 @@ func (m *mix) add(a *Commands, file string, f *resampleFlags) error {
 	return nil
 }
 
-// header makes the header: that of the first trace, with the names of all traces' queues.
+// header returns the header of the first trace, with the names of all traces' queues.
 func (m *mix) header(files []string, f *resampleFlags) *swf.Header {
 	length := "as the first"
 	if f.length > 0 {
@@ -218,8 +219,9 @@ func (m *mix) header(files []string, f *resampleFlags) *swf.Header {
 	return h
 }
 
-// copied is the record of a resampled job: the original's with another number, submit and user. What ties it to its old
-// place is unknown, and so are, in a trace that was mixed in, the numbers that mean something else there.
+// copied returns the record of a resampled job: the original record with another number, submit time and user. Fields
+// that refer to other jobs of the original are set to unknown. For a trace that was mixed in, fields whose numbers have
+// another meaning in the first trace are set to unknown too.
 func (m *mix) copied(arrival *users.Arrival) swf.Record {
 	rec := m.traces[arrival.Source].records[arrival.Index]
 	before := rec.Procs()
@@ -238,8 +240,8 @@ func (m *mix) copied(arrival *users.Arrival) swf.Record {
 	return rec
 }
 
-// describeLoad describes what load the workload offers to the first trace's machine, beside the recorded one and,
-// where factor is not 0, the target, and warns where it is more than the machine can do.
+// describeLoad describes the load of the workload on the first trace's machine, beside the recorded load and, if factor
+// is not 0, the target. It warns if the load is more than the machine can process.
 func (a *Commands) describeLoad(r *recording, p *users.Pools, power, factor float64) {
 	machine := float64(r.header.MaxProcs)
 	if machine <= 0 {
@@ -256,9 +258,14 @@ func (a *Commands) describeLoad(r *recording, p *users.Pools, power, factor floa
 	load := power / machine
 	target := ""
 	if factor > 0 {
-		target = fmt.Sprintf(", times %v is %.3f", factor, recorded*factor)
+		target = fmt.Sprintf(", times %v is %s", factor, three(recorded*factor))
 	}
-	a.Note("offered load %.3f; %s has %.3f%s", load, r.name, recorded, target)
+	a.Note("offered load %s; %s has %s%s", three(load), r.name, three(recorded), target)
+	if want := recorded * factor; want > 0 && math.Abs(load/want-1) > otherLoad {
+		a.Note("warning: that is %+.0f %% off: users come with all their jobs or not at all, and there are few of "+
+			"them, or a few of them have most of the work; another --seed, or a longer --length, is another sample",
+			100*(load/want-1))
+	}
 	if load >= 1 {
 		a.Note("warning: that is more than the machine can do: waits grow with the length of the workload, " +
 			"and mean nothing")

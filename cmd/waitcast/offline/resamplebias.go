@@ -16,7 +16,7 @@ import (
 // bias defines which users a resampled workload has more of (Zakay and Feitelson 2013, section 6.5.4: selective
 // manipulation).
 type bias struct {
-	favor               []string // CLASS=WEIGHT as they were given
+	favor               []string // CLASS=WEIGHT as given
 	longTerm, temporary float64  // factors on the numbers of users
 
 	classes []string
@@ -25,13 +25,14 @@ type bias struct {
 
 func (b *bias) flags(c *cobra.Command) {
 	c.Flags().StringArrayVar(&b.favor, "favor", nil,
-		"CLASS=WEIGHT: draw users of a class so many times as often: short, long, narrow, wide, few, many; can be "+
+		"CLASS=WEIGHT: draw users of a class WEIGHT times as often: short, long, narrow, wide, few, many; can be "+
 			"given several times")
 	c.Flags().Float64Var(&b.longTerm, "long-term", 1, "factor on the number of long-term users, beside --load")
 	c.Flags().Float64Var(&b.temporary, "temporary", 1, "factor on the number of temporary users, beside --load")
 }
 
-// habits are what users are classed by, in pairs of below and above that of the median user.
+// habits are functions by which users are classified. Each has two names, for values below and above that of the median
+// user.
 func habits() map[string]func(*users.User) float64 {
 	median := func(of func(*users.Job) float64) func(*users.User) float64 {
 		return func(u *users.User) float64 {
@@ -46,13 +47,13 @@ func habits() map[string]func(*users.User) float64 {
 	return map[string]func(*users.User) float64{
 		"short,long":  median(func(j *users.Job) float64 { return j.Runtime }),
 		"narrow,wide": median(func(j *users.Job) float64 { return float64(j.Procs) }),
-		"few,many": func(u *users.User) float64 { // jobs in a week of his activity
+		"few,many": func(u *users.User) float64 { // jobs in a week in which the user was active
 			return float64(len(u.Jobs)) / max(1, (u.End-u.First)/WeekSeconds)
 		},
 	}
 }
 
-// habit returns what a class goes by, and whether it is above the median user.
+// habit returns the function of a class, and whether the class is above the median user.
 func habit(class string) (of func(*users.User) float64, above, ok bool) {
 	for pair, of := range habits() {
 		low, high, _ := strings.Cut(pair, ",")
@@ -63,7 +64,7 @@ func habit(class string) (of func(*users.User) float64, above, ok bool) {
 	return nil, false, false
 }
 
-// parse checks the flags.
+// parse parses the flags.
 func (b *bias) parse() error {
 	for flag, f := range map[string]float64{"--long-term": b.longTerm, "--temporary": b.temporary} {
 		if !(f >= 0) || math.IsInf(f, 1) {
@@ -83,10 +84,10 @@ func (b *bias) parse() error {
 	return nil
 }
 
-// any reports whether anything is favored.
+// any reports whether any users are favored.
 func (b *bias) any() bool { return len(b.classes) > 0 || b.longTerm != 1 || b.temporary != 1 }
 
-// String describes the bias in the header of the workload; "" for none.
+// String describes the bias for the header of the workload; "" for none.
 func (b *bias) String() string {
 	if !b.any() {
 		return ""
@@ -94,11 +95,11 @@ func (b *bias) String() string {
 	return fmt.Sprintf(", favored %q, long-term x %v, temporary x %v", b.favor, b.longTerm, b.temporary)
 }
 
-// factors sets the numbers of users.
+// factors changes the numbers of users.
 func (b *bias) factors(sources []users.Source) {
 	factor := func(f float64) float64 {
 		if f == 0 {
-			return -1 // none, where 0 would mean 1
+			return -1 // -1 means none, because 0 would mean 1
 		}
 		return f
 	}
@@ -107,8 +108,8 @@ func (b *bias) factors(sources []users.Source) {
 	}
 }
 
-// weight returns how often a user is drawn beside others: the product over the classes that he is in. It is nil where
-// no class is favored.
+// weight returns the relative frequency with which a user is drawn: the product of the weights of the user's classes.
+// The function is nil if no class is favored.
 func (b *bias) weight(sources []users.Source) func(*users.User) float64 {
 	if len(b.classes) == 0 {
 		return nil

@@ -29,16 +29,16 @@ func (f *feedbackFlags) flags(c *cobra.Command) {
 			strings.Join(study.Policies(), ", "))
 	c.Flags().IntVar(&f.procs, "procs", 0,
 		"with --feedback: processors of the machine; 0 is the first trace's MaxProcs")
-	c.Flags().Var(&f.patience, "patience", "with --feedback: how much later than recorded a user submits at most, "+
-		"before he comes back another day (by default any time)")
+	c.Flags().Var(&f.patience, "patience", "with --feedback: maximum delay of a user's submission; beyond it the "+
+		"user comes back another day (by default no maximum)")
 	c.Flags().Var(&f.gap, "session-gap",
 		"with --feedback: time between two submits of a user that ends a session (default 1h)")
-	for _, name := range []string{"patience", "session-gap"} { // their texts tell the defaults
+	for _, name := range []string{"patience", "session-gap"} { // the flags' texts state the defaults
 		c.Flags().Lookup(name).DefValue = ""
 	}
 }
 
-// check looks at the flags.
+// check checks the flags.
 func (f *feedbackFlags) check(c *cobra.Command) error {
 	if f.policy == "" {
 		for _, name := range []string{"procs", "patience", "session-gap"} {
@@ -70,7 +70,7 @@ func (f *feedbackFlags) config() *users.Feedback {
 	return &users.Feedback{Gap: time.Duration(f.gap).Seconds(), Patience: time.Duration(f.patience).Seconds()}
 }
 
-// String describes the feedback in the header of the workload; "" for none.
+// String describes the feedback for the header of the workload; "" for none.
 func (f *feedbackFlags) String() string {
 	if f.policy == "" {
 		return ""
@@ -78,8 +78,8 @@ func (f *feedbackFlags) String() string {
 	return fmt.Sprintf(", feedback of %s, patience %s", f.policy, f.patience.String())
 }
 
-// throttled runs the workload on a machine and returns its jobs with their waits in seconds, and reports how the
-// machine did.
+// throttled runs the workload on a simulated machine. It returns the jobs with their waits in seconds, and a report on
+// the machine.
 func (a *Commands) throttled(g *users.Generator, first *recording,
 	f *feedbackFlags) (iter.Seq2[users.Arrival, float64], error) {
 	procs := f.procs
@@ -101,7 +101,7 @@ func (a *Commands) throttled(g *users.Generator, first *recording,
 	}
 	collect := simulator.NewCollector(simulator.Measure{Procs: procs})
 	var jobs []users.Arrival
-	var waits []float64 // by serial - 1
+	var waits []float64 // the index is the serial number - 1
 	for {
 		e, ok, err := sim.Next(g.Peek())
 		if err != nil {
@@ -139,7 +139,7 @@ func (a *Commands) throttled(g *users.Generator, first *recording,
 	}, nil
 }
 
-// describeFeedback describes how the machine performed.
+// describeFeedback describes the load and the waits of the machine.
 func (a *Commands) describeFeedback(r simulator.Report, procs int, policy string) {
 	a.Note("%s on %d processors: mean wait %.0f s, mean bounded slowdown %.2f, utilization %.1f %%", policy, procs,
 		r.All.Wait.Mean, r.All.Bounded.Mean, 100*r.Utilization)

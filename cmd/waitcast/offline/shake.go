@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// shakeFlags are those of waitcast shake.
+// shakeFlags are the flags of waitcast shake.
 type shakeFlags struct {
 	attribute, degree, level string
 	relative, fraction       float64
@@ -27,10 +27,10 @@ func newShake(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "shake TRACE.swf | -",
 		Short: "Change a workload a little, at random",
-		Long: "Change one attribute of some of a workload's jobs a little, at random, so that an effect seen in one " +
-			"simulation can be told from an accident of\n" +
-			"that one workload. The workload with the changed fields goes to standard output. TRACE may be " +
-			"compressed with gzip; - is standard input.",
+		Long: "Change one attribute of some of a workload's jobs a little, at random, so that an effect in a " +
+			"simulation can be separated from\n" +
+			"an accident of one workload. The workload with the changed fields goes to standard output. TRACE " +
+			"may be compressed with gzip; - is standard input.",
 		Example: "  waitcast shake SDSC-SP2-1998-4.2-cln.swf.gz --attribute interarrival --degree 60s --fraction 0.1 " +
 			"--seed 1 > shaken.swf",
 		Args: cobra.ExactArgs(1), RunE: func(c *cobra.Command, args []string) error {
@@ -50,19 +50,19 @@ func newShake(a *Commands) *cobra.Command {
 	f.gap = duration.Value(users.SessionGap * time.Second)
 	flags := command.Flags()
 	flags.StringVar(&f.attribute, "attribute", d.Attribute.String(),
-		"what is changed: interarrival, runtime, estimate or size")
+		"attribute that is changed: interarrival, runtime, estimate or size")
 	flags.StringVar(&f.degree, "degree", "60s", "the largest change: a duration, or a number of processors for size")
 	flags.Float64Var(&f.relative, "relative", 0,
 		"limit the change to this share of the original value; 0 for no such limit")
 	flags.Float64Var(&f.fraction, "fraction", d.Fraction,
 		"share of the jobs, sessions or users that are changed, above 0 and up to 1")
-	flags.StringVar(&f.level, "level", d.Level.String(), "what is changed together: job, session or user")
+	flags.StringVar(&f.level, "level", d.Level.String(), "unit that is changed together: job, session or user")
 	flags.Var(&f.gap, "session-gap", "time between two submits of a user that ends a session")
 	f.seed.flag(command)
 	return command
 }
 
-// config reads the flags.
+// config converts the flags.
 func (f *shakeFlags) config() (shake.Config, error) {
 	c := shake.Config{Relative: f.relative, Fraction: f.fraction, Gap: time.Duration(f.gap).Seconds()}
 	var err error
@@ -121,7 +121,7 @@ func (a *Commands) shake(file string, f shakeFlags, cfg shake.Config) error {
 	return out.Flush()
 }
 
-// change puts the shaken attribute of a job into its record, if it was shaken; all other fields stay as they are.
+// change writes the shaken attribute of a job into its record. All other fields stay as they are.
 func change(rec *swf.Record, attribute shake.Attribute, j *users.Job) {
 	put := func(field *int64, shaken float64) {
 		if float64(*field) != shaken {

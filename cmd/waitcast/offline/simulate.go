@@ -34,10 +34,10 @@ func newSimulate(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "simulate TRACE.swf",
 		Short: "Schedule a workload file",
-		Long: "Schedule a workload in the Standard Workload Format under a policy. The same workload, " +
-			"with the waits that the jobs\n" +
-			"would have had, goes to standard output, the measures go to standard error. " +
-			"TRACE may be compressed with gzip; - is\n" +
+		Long: "Schedule a workload in the Standard Workload Format under a policy. It prints the workload with " +
+			"the\n" +
+			"simulated waits on standard output, and the measures on standard error. TRACE may be compressed " +
+			"with gzip; - is\n" +
 			"standard input.",
 		Example: "  waitcast simulate KTH-SP2-1996-2.1-cln.swf.gz --policy easy > easy.swf\n" +
 			"  waitcast simulate log.swf --policy conservative --load 0.9 --plot queue.svg --json > /dev/null",
@@ -58,11 +58,11 @@ func newSimulate(a *Commands) *cobra.Command {
 	flags.Float64Var(&f.experiment.WarmUp, "warm-up", 0,
 		"share of the time, from the beginning, of which jobs do not count")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of queue length and utilization, SVG")
-	flags.Uint64Var(&f.seed, "seed", 0, "seed of all chance; no policy uses any yet")
+	flags.Uint64Var(&f.seed, "seed", 0, "seed of the random numbers; no policy uses any yet")
 	return command
 }
 
-// simulate schedules a trace.
+// simulate schedules the jobs of a trace.
 func (a *Commands) simulate(path string, f simulateFlags) error {
 	if err := f.experiment.Check(); err != nil {
 		return console.NewUsageError(err.Error())
@@ -79,11 +79,11 @@ func (a *Commands) simulate(path string, f simulateFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.plot != "" && len(trace.Jobs) > 0 { // some 500 points
+	if f.plot != "" && len(trace.Jobs) > 0 { // about 500 points
 		f.experiment.Step = math.Max(60, (trace.Jobs[len(trace.Jobs)-1].Submit-trace.Jobs[0].Submit)/500)
 	}
 	bar := a.CountBar(len(trace.Jobs), "jobs")
-	f.experiment.Progress = func(ended int) { _ = bar.Set(ended) } // it is only decoration
+	f.experiment.Progress = func(ended int) { _ = bar.Set(ended) } // an error only spoils the bar
 	result, err := f.experiment.Simulate(trace)
 	_ = bar.Clear()
 	if err != nil {
@@ -100,8 +100,8 @@ func (a *Commands) simulate(path string, f simulateFlags) error {
 	return a.measures(trace, bad, result, &f)
 }
 
-// writeScheduled writes the trace as it was scheduled: the records with other waits, and other runtimes where jobs were
-// killed.
+// writeScheduled writes the trace as it was scheduled. The records get the simulated waits, and the simulated runtimes
+// if jobs were killed.
 func writeScheduled(to io.Writer, header *swf.Header, trace *swfload.Trace, r *study.Result, f *simulateFlags) error {
 	out := swf.NewWriter(to)
 	h := *header
@@ -153,7 +153,7 @@ type Simulated struct {
 	Measures  simulator.Report `json:"measures"`
 }
 
-// measures prints the measures to standard error: standard output has the workload.
+// measures prints the measures to standard error, because standard output has the workload.
 func (a *Commands) measures(trace *swfload.Trace, bad badLines, r *study.Result, f *simulateFlags) error {
 	if a.JSON {
 		return json.NewEncoder(a.JSONOn(a.RawErr())).Encode(Simulated{

@@ -9,23 +9,23 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// The words of --start.
+// These are the words that --start accepts.
 const (
 	startFirst  = "first"
 	startHeader = "header"
 )
 
-// start is the flag --start of the commands to which it matters when a log starts: from then on the time without jobs
-// counts too. A header's UnixStartTime is only the origin of the log's clock; a cleaned log may begin a year later.
+// start is the flag --start. It matters to commands for which the time without jobs counts too. The UnixStartTime of a
+// header is only the origin of the log's clock: a cleaned log may begin a year later.
 type start struct{ text string }
 
 func (s *start) flag(c *cobra.Command) {
 	c.Flags().StringVar(&s.text, "start", startFirst,
-		"when a log starts: first (its first submission), header (its UnixStartTime), or a time such as 1996-09-23 "+
+		"start of a log: first (its first submission), header (its UnixStartTime), or a time such as 1996-09-23 "+
 			"or 1996-09-23T17:00:00+02:00")
 }
 
-// check refuses a text that is no start.
+// check returns an error for an invalid text.
 func (s *start) check() error {
 	if s.text == startFirst || s.text == startHeader {
 		return nil
@@ -34,7 +34,7 @@ func (s *start) check() error {
 	return err
 }
 
-// at reads a time; one without a zone is by the clock of the log.
+// at parses a time. A time without a zone is in the zone of the log's clock.
 func (s *start) at(zone *time.Location) (time.Time, error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.ParseInLocation(form, s.text, zone); err == nil {
@@ -47,8 +47,8 @@ func (s *start) at(zone *time.Location) (time.Time, error) {
 				s.text))
 }
 
-// of returns when a log starts, in seconds of its clock. A start after the first submission is refused: it would have
-// jobs before it.
+// of returns the start of a log, in seconds of its clock. A start after the first submission is an error, because jobs
+// would lie before it.
 func (s *start) of(r *recording) (float64, error) {
 	first := r.first()
 	switch s.text {
@@ -71,9 +71,9 @@ func (s *start) of(r *recording) (float64, error) {
 	return seconds, nil
 }
 
-// first returns the first submission, in seconds of the log's clock. Submissions that cannot be are left out.
+// first returns the first submission, in seconds of the log's clock. It ignores impossible submissions.
 func (r *recording) first() float64 {
-	for i := range r.records { // in order of submission
+	for i := range r.records { // the records are in order of submission
 		if at := r.records[i].Submit; at >= 0 && at <= mostSeconds {
 			return float64(at)
 		}

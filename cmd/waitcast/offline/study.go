@@ -43,9 +43,10 @@ func newStudy(a *Commands) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "study TRACE.swf --out RESULTS.csv",
 		Short: "Simulate a workload many times over: policies, loads, shakes",
-		Long: "Simulate a workload under every policy and estimate at every load, and shaken many times over, " +
-			"on all cores or as a Slurm\n" +
-			"job array. Every run is a line of RESULTS.csv; after an interruption the same command goes on from there.",
+		Long: "Simulate a workload under every policy and estimate at every load, with many shaken copies, on " +
+			"all cores or as a Slurm\n" +
+			"job array. Every run is a line of RESULTS.csv; after an interruption the same command continues " +
+			"from there.",
 		Example: "  waitcast study CTC.swf.gz --policy easy,conservative --load 0.5:0.95:0.01 --out ctc.csv\n" +
 			"  waitcast study CTC.swf.gz --load 0.5:0.95:0.01 --shakes 100 --out ctc.csv --points curve.csv --plot " +
 			"curve.svg\n" +
@@ -62,8 +63,8 @@ func newStudy(a *Commands) *cobra.Command {
 	flags.IntVar(&f.grid.Shakes, "shakes", 0, "shaken copies of the trace per seed")
 	flags.StringVar(&f.seeds, "seeds", "1", "seeds of the shakes: 1,2 or FROM:TO; nothing else is random")
 	flags.StringVar(&f.attribute, "shake-attribute", d.Attribute.String(),
-		"what is shaken: interarrival, runtime, estimate, size")
-	flags.StringVar(&f.level, "shake-level", d.Level.String(), "what is shaken together: job, session, user")
+		"attribute that is shaken: interarrival, runtime, estimate, size")
+	flags.StringVar(&f.level, "shake-level", d.Level.String(), "unit that is shaken together: job, session, user")
 	flags.StringVar(&f.degree, "shake-degree", "60s", "the largest change; of sizes a number of processors")
 	flags.Float64Var(&f.grid.Shake.Relative, "shake-relative", d.Relative,
 		"limit of a change as a share of the value; 0 for none")
@@ -77,14 +78,14 @@ func newStudy(a *Commands) *cobra.Command {
 	flags.StringVar(&f.points, "points", "",
 		"file for a line per load, CSV: the trace's own result, mean and 5 to 95 % span of the shaken ones")
 	flags.StringVar(&f.plot, "plot", "", "file for a plot of the bounded slowdown over the load, SVG")
-	flags.IntVar(&f.workers, "workers", 0, "runs at once; 0 is one per core, and 1 in a task of Slurm")
+	flags.IntVar(&f.workers, "workers", 0, "concurrent runs; 0 is one per core, and 1 in a task of Slurm")
 	flags.StringVar(&f.part, "part", "", "only part K/N of the runs, K from 0 up to N-1")
 	flags.BoolVar(&f.slurm, "slurm", false, "submit the runs as a Slurm job array, wait, and gather the results")
 	flags.StringArrayVar(&f.slurmOptions, "slurm-option", nil,
 		"option for sbatch, as --partition=short; can be given several times")
 	flags.IntVar(&f.parts, "slurm-parts", 0, "tasks of the array; 0 is one per run, at most 100")
 	flags.IntVar(&f.atOnce, "slurm-at-once", 0, "tasks that may run at once; 0 is no limit")
-	_ = command.MarkFlagRequired("out") // it exists
+	_ = command.MarkFlagRequired("out") // no error: the flag exists
 	return command
 }
 
@@ -112,7 +113,7 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 	if err != nil {
 		return err
 	}
-	if part.Index == 0 { // of a part, the first alone tells
+	if part.Index == 0 { // of several parts, only the first reports
 		a.describeTrace(trace, bad)
 	}
 	plan, err := study.NewPlan(f.grid, trace)
@@ -121,11 +122,11 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // the second signal ends it at once
+	context.AfterFunc(ctx, stop) // from then on, a second signal ends the process at once
 	bar, began, before, ran := a.CountBar(plan.Cells(), "runs"), time.Now(), -1, 0
 	done := func(done, of int) {
 		bar.ChangeMax(max(1, of))
-		_ = bar.Set(done) // it is only decoration
+		_ = bar.Set(done) // an error only spoils the bar
 		if before < 0 {
 			before = done
 		}
@@ -146,7 +147,7 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 		return err
 	}
 	if part.Of > 0 {
-		return nil // a summary would be of pieces
+		return nil // no summary: this part has only some of the results
 	}
 	if seconds := time.Since(began).Seconds(); ran > 0 && !f.slurm {
 		fmt.Fprintf(a.Stderr, "%d runs in %.1f s: %.3g jobs a second\n", ran, seconds,
@@ -159,7 +160,7 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 	return a.printGroups(groups)
 }
 
-// curves writes the files that show a whole study.
+// curves writes the files that present a whole study.
 func (f *studyFlags) curves(trace string, groups []study.Group) error {
 	for _, c := range []struct {
 		path  string
@@ -191,7 +192,7 @@ func (a *Commands) describeTrace(trace *swfload.Trace, bad badLines) {
 	}
 }
 
-// studySlurm runs a plan as a job array, whose tasks run this command with the flags that were given.
+// studySlurm writes a plan as a job array. Its tasks run this command with the flags that were given.
 func (a *Commands) studySlurm(
 	ctx context.Context, plan *study.Plan, trace string, f *studyFlags, given *pflag.FlagSet, done func(int, int),
 ) ([]study.Row, error) {
@@ -224,7 +225,7 @@ func (a *Commands) studySlurm(
 	return array.Run(ctx, plan, out)
 }
 
-// parse reads the flags that are more than a word.
+// parse parses the flags that consist of more than a word.
 func (f *studyFlags) parse() (part study.Part, err error) {
 	g := &f.grid
 	g.Policies, g.Estimates = strings.Split(f.policies, ","), strings.Split(f.estimates, ",")
@@ -255,7 +256,7 @@ func (f *studyFlags) parse() (part study.Part, err error) {
 	if g.Shake.Level, err = shake.ParseLevel(f.level); err != nil {
 		return part, fmt.Errorf("--shake-level: %w", err)
 	}
-	degree, err := duration.Parse(f.degree) // a number alone is seconds, or processors
+	degree, err := duration.Parse(f.degree) // a number without a unit is in seconds, or is a number of processors
 	if err != nil {
 		return part, fmt.Errorf("--shake-degree: %w", err)
 	}
@@ -273,7 +274,7 @@ func parsePart(text string) (study.Part, error) {
 	return study.Part{Index: index, Of: of}, nil
 }
 
-// maxValues is how many values a range may have.
+// maxValues is the maximum number of values in a range.
 const maxValues = study.MaxCells
 
 // ParseLoads reads numbers and ranges FROM:TO:STEP, which have both ends.
@@ -296,7 +297,7 @@ func ParseLoads(text string) ([]float64, error) {
 			return nil, fmt.Errorf("%q is not a range; want FROM:TO:STEP, as 0.5:0.95:0.01", field)
 		}
 		for i := range int((at[1]-at[0])/at[2]+1e-9) + 1 {
-			out = append(out, math.Round((at[0]+float64(i)*at[2])*1e9)/1e9) // .57, not .5700000000000001
+			out = append(out, math.Round((at[0]+float64(i)*at[2])*1e9)/1e9) // to get .57 instead of .5700000000000001
 		}
 	}
 	return out, nil

@@ -28,31 +28,31 @@ import (
 const (
 	// shownBadLines is the maximum number of bad lines of a file that are printed one by one.
 	shownBadLines = 3
-	// mostSeconds and mostProcs bound what a job can have: 136 years, two billion processors. More is an error of the
-	// log, and would overflow dates.
+	// mostSeconds and mostProcs bound the times and sizes of a job: 136 years, two billion processors. A larger value
+	// is an error of the log, and would overflow dates.
 	mostSeconds = 1 << 32
 	mostProcs   = 1 << 31
 	WeekSeconds = 7 * 86400
 )
 
-// recording is a workload file in memory, in order of submission.
+// recording is a workload file in memory. Its records are in order of submission.
 type recording struct {
 	name    string
 	header  *swf.Header
 	records []swf.Record
-	bad     int64 // lines that could not be used
+	bad     int64 // number of lines that could not be used
 }
 
-// badLines are the lines of a workload file that could not be used.
+// badLines describes the lines of a workload file that could not be used.
 type badLines struct {
 	First []string `json:"first,omitempty"`
 	N     int64    `json:"n"`
 }
 
-// maxBadLines is how many bad lines of a file are kept.
+// maxBadLines is the maximum number of bad lines of a file that are kept.
 const maxBadLines = 10
 
-// called is what a workload file is called in messages.
+// called returns the name of a workload file for messages.
 func called(file string) string {
 	if file == "-" {
 		return "standard input"
@@ -60,8 +60,8 @@ func called(file string) string {
 	return file
 }
 
-// readSWF opens a workload file, plain or gzip, "-" being standard input, and gives its reader to use, which skips bad
-// lines. It is the one way in which the commands read such files. Errors name the file.
+// readSWF opens a workload file, plain or gzip, and passes its reader to use. "-" is standard input. The reader skips
+// bad lines. All commands read such files with it. Errors name the file.
 func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLines, err error) {
 	name := called(file)
 	in, size, err := a.Open(file)
@@ -70,7 +70,7 @@ func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLin
 	}
 	defer in.Close() //nolint:errcheck // it was only read
 	var from io.Reader = in
-	if size > 0 { // of standard input there is nothing to show a share of
+	if size > 0 { // the size of standard input is unknown
 		bar := a.Progress(size)
 		defer bar.Clear() //nolint:errcheck // it is only decoration
 		from = io.TeeReader(in, bar)
@@ -97,7 +97,7 @@ func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLin
 	return bad, nil
 }
 
-// record reads a whole workload file. Bad lines are printed on standard error. A file without jobs is an error.
+// record reads a whole workload file. It prints bad lines on standard error. A file without jobs is an error.
 func (a *Commands) record(file string) (*recording, error) {
 	r := &recording{name: called(file)}
 	bad, err := a.readSWF(file, r.read)
@@ -140,13 +140,23 @@ func (a *Commands) readTrace(file string, o swfload.Options) (trace *swfload.Tra
 		header = reader.Header()
 		return err
 	})
+	switch {
+	case errors.Is(err, swfload.ErrNoProcs):
+		return nil, nil, bad, fmt.Errorf("%w (--procs)", err)
+	case errors.Is(err, swfload.ErrEmpty):
+		return nil, nil, bad,
+			errors.Join(fmt.Errorf("%s: no job that can be simulated: %w", called(file), err), firstBad(bad))
+	}
 	if err != nil {
 		return nil, nil, bad, err
 	}
 	if len(trace.Jobs) == 0 {
+		why := describeRepairs(&trace.Report)
+		if trace.Report.Records == 0 {
+			why = "it has no jobs; is it in the Standard Workload Format?"
+		}
 		return nil, nil, bad,
-			errors.Join(fmt.Errorf("%s: no job that can be simulated: %s", called(file),
-				describeRepairs(&trace.Report)), firstBad(bad))
+			errors.Join(fmt.Errorf("%s: no job that can be simulated: %s", called(file), why), firstBad(bad))
 	}
 	return trace, header, bad, nil
 }
@@ -158,7 +168,7 @@ func firstBad(b badLines) error {
 	return fmt.Errorf("%d bad lines, first %s", b.N, b.First[0])
 }
 
-// job turns a record into a job of the workload packages; its index is the record's.
+// job converts a record to a job of the workload packages. The job has the index of the record.
 func (r *recording) job(i int) users.Job {
 	rec := &r.records[i]
 	return users.Job{
@@ -167,7 +177,7 @@ func (r *recording) job(i int) users.Job {
 	}
 }
 
-// jobs are all records as jobs.
+// jobs returns all records as jobs.
 func (r *recording) jobs() []users.Job {
 	out := make([]users.Job, len(r.records))
 	for i := range out {
@@ -176,9 +186,9 @@ func (r *recording) jobs() []users.Job {
 	return out
 }
 
-// monday is the number of seconds from a Monday's midnight, by the clock on the wall, to time 0 of the log.
+// monday returns the number of seconds from a Monday's midnight to time 0 of the log, in local time.
 func (r *recording) monday() float64 {
-	const first = 4 * 86400 // 1970 began on a Thursday
+	const first = 4 * 86400 // 1970-01-01 was a Thursday
 	_, offset := r.header.Start().Zone()
 	return float64(((r.header.UnixStartTime+int64(offset)-first)%WeekSeconds + WeekSeconds) % WeekSeconds)
 }
@@ -202,7 +212,7 @@ func (l skippedRecords) String() string {
 	return strings.Join(reasons, ", ")
 }
 
-// unusable reports why a record is no sample of a workload, "" if it is one.
+// unusable returns the reason why a record cannot be used as a sample of a workload, "" if it can.
 func unusable(rec *swf.Record) string {
 	switch {
 	case !rec.Ran():
@@ -217,20 +227,20 @@ func unusable(rec *swf.Record) string {
 	return ""
 }
 
-// selection defines which records count.
+// selection defines which records are used.
 type selection struct {
-	statuses []int // none: all
+	statuses []int // nil selects all
 	clean    bool
 }
 
-// flags adds the flags of a selection.
+// flags defines the flags of a selection.
 func (s *selection) flags(c *cobra.Command) {
 	c.Flags().IntSliceVar(&s.statuses, "status", nil,
 		"fit only jobs with these statuses (field 11), such as 1 for those that completed")
 	c.Flags().BoolVar(&s.clean, "clean", false, "leave out flurries and daily robots")
 }
 
-// choose keeps the records that ran, were on some processors and are in the selection, and counts the others.
+// choose keeps the records that ran, had processors and match the selection. It counts the others by reason.
 func (s *selection) choose(r *recording) (skippedRecords, error) {
 	out := skippedRecords{}
 	r.leave(out, unusable)
@@ -253,7 +263,7 @@ func (s *selection) choose(r *recording) (skippedRecords, error) {
 	return out, nil
 }
 
-// leave takes out the records for which why has a reason, and counts them.
+// leave removes the records for which why returns a reason, and counts them.
 func (r *recording) leave(out skippedRecords, why func(*swf.Record) string) {
 	r.records = slices.DeleteFunc(r.records, func(rec swf.Record) bool {
 		reason := why(&rec)
@@ -264,7 +274,7 @@ func (r *recording) leave(out skippedRecords, why func(*swf.Record) string) {
 	})
 }
 
-// clean takes out flurries and robots.
+// clean removes flurries and the jobs of robots.
 func (r *recording) clean(out skippedRecords) error {
 	report, err := clean.Find(r.jobs(), clean.Options{Start: r.header.Start()})
 	if err != nil {
@@ -286,7 +296,7 @@ func (r *recording) clean(out skippedRecords) error {
 	return nil
 }
 
-// columns are the plain numbers of a recording that the fits read; its records must be usable.
+// columns returns the columns of a recording that the fits read. Its records must be usable.
 func (r *recording) columns() hypergamma.Jobs {
 	n := len(r.records)
 	c := hypergamma.Jobs{Procs: make([]int, n), Seconds: make([]float64, n), Local: make([]float64, n)}
@@ -299,7 +309,7 @@ func (r *recording) columns() hypergamma.Jobs {
 	return c
 }
 
-// workload are the columns that are compared. A column that no record has is nil.
+// workload returns the columns for a comparison. A column is nil if no record has a value.
 func (r *recording) workload() compare.Workload {
 	w := compare.Workload{MondayOffset: r.monday()}
 	limits, people, waits := false, false, true
@@ -325,27 +335,27 @@ func (r *recording) workload() compare.Workload {
 	return w
 }
 
-// seed is the flag --seed of the commands in which chance plays.
+// seed is the flag --seed of the commands that use random numbers.
 type seed struct{ value uint64 }
 
 func (s *seed) flag(c *cobra.Command) {
 	c.Flags().Uint64Var(&s.value, "seed", 0,
-		"seed of all chance: the same seed gives the same bytes (default: a random one, which is told)")
+		"seed of the random numbers: the same seed gives the same bytes (default: a random one, which is printed)")
 }
 
-// drawIfUnset draws a seed where none was given, and prints it.
+// drawIfUnset draws a seed if none was given, and prints it.
 func (s *seed) drawIfUnset(a *Commands, c *cobra.Command) {
 	if !c.Flags().Changed("seed") {
-		s.value = uint64(rand.Uint32()) // short enough to type
+		s.value = uint64(rand.Uint32()) // 32 bits, short enough to type
 		a.Note("the seed is %d; --seed %d gives the same again", s.value, s.value)
 	}
 }
 
-// rng returns the stream of chance; purpose keeps those of different commands apart.
+// rng returns a stream of random numbers. Commands with different purposes get different streams for the same seed.
 func (s *seed) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.value, purpose)) }
 
-// madeBy returns a copy of a header with a first line on how the file was made. Lines with counts and times of the
-// original are left out if they no longer hold.
+// madeBy returns a copy of a header whose first line says how the file was made. It leaves out lines with counts and
+// times of the original if they no longer hold.
 func madeBy(h *swf.Header, how string, recount bool) *swf.Header {
 	made := *h
 	made.Lines = append([]string{"; Note: made by waitcast " + console.Printable(how)}, h.Lines...)
@@ -362,7 +372,7 @@ func madeBy(h *swf.Header, how string, recount bool) *swf.Header {
 	return &made
 }
 
-// noJSON refuses --json for a command that writes a workload.
+// noJSON returns an error if --json is used with a command that writes a workload.
 func (a *Commands) noJSON(command string) error {
 	if a.JSON {
 		return console.NewUsageError("waitcast " + command + " writes a workload file, not JSON")
@@ -370,10 +380,10 @@ func (a *Commands) noJSON(command string) error {
 	return nil
 }
 
-// sortedKeys are the numbers of a header's names, ascending.
+// sortedKeys returns the numbers of a header's names in ascending order.
 func sortedKeys(names map[int64]string) []int64 { return slices.Sorted(maps.Keys(names)) }
 
-// describeRepairs returns in one line what the reader had to change or leave out; "nothing" if nothing.
+// describeRepairs describes in one line what the reader changed or left out; "nothing" if there was nothing.
 func describeRepairs(r *swfload.Report) string {
 	var out []string
 	for _, t := range []struct {

@@ -105,9 +105,9 @@ func Transfer(t TB, from, to codec.Savable) {
 	}
 }
 
-// Check proves of saved state, which fresh can restore, that it comes back to the same bytes; that it is refused where
-// it is damaged, of another version, of another kind, or of a program before there was this codec; that the error has
-// the right type; and that the value then is as it was.
+// Check proves five properties of saved state, which fresh must be able to restore. The state comes back to the same
+// bytes. It is refused if it is damaged, of another version, of another kind, or saved by a program from before this
+// codec. The error has the right type, and the value is then unchanged.
 func Check(t *testing.T, data []byte, fresh func() codec.Savable) {
 	t.Helper()
 	v := fresh()
@@ -178,7 +178,8 @@ func Fuzz(f *testing.F, data []byte, fresh func() codec.Savable, use func(*testi
 	})
 }
 
-// allocates bounds what reading so many bytes may allocate: a small input may be the key of a table of some KB.
+// allocates returns the number of bytes that reading an input of a size may allocate. The constant allows for tables of
+// some KB for a small input.
 func allocates(size int) uint64 { return 16<<20 + 4096*uint64(size) }
 
 func allocated(work func()) uint64 {

@@ -1,5 +1,5 @@
-// Package keys combines what a store knows of a job's events: those of its journal, and those that the ledger still has
-// of pruned ones.
+// Package keys combines the keys of a job's events in a store: those in the journal, and those of pruned events that
+// the ledger still has.
 package keys
 
 import (

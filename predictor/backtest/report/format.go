@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// formats are the functions of the template.
+// formats returns the functions of the template.
 func formats() template.FuncMap {
 	return template.FuncMap{
 		"count": count[int], "count64": count[int64], "percent": percent, "seconds": seconds, "secondsOr": secondsOr,
@@ -24,7 +24,7 @@ func formats() template.FuncMap {
 	}
 }
 
-// count writes a number with commas between thousands.
+// count formats a number with commas between thousands.
 func count[N int | int64](n N) string {
 	text := strconv.FormatInt(int64(n), 10)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -33,10 +33,10 @@ func count[N int | int64](n N) string {
 	return text
 }
 
-// jobs writes a number of jobs.
+// jobs formats a number of jobs.
 func jobs(n int) string { return numbered(n, "job", "jobs") }
 
-// numbered writes a number with its noun.
+// numbered formats a number with its noun.
 func numbered(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -44,13 +44,13 @@ func numbered(n int, one, many string) string {
 	return count(n) + " " + many
 }
 
-// percent writes a share with one decimal.
+// percent formats a share with one decimal.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
 
-// ofHundred writes a share as a number of 100 without a sign: "95.0".
+// ofHundred formats a share as a percentage without the sign: "95.0".
 func ofHundred(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
-// seconds writes a time for people.
+// seconds formats a time for people.
 func seconds(s float64) string {
 	if math.IsNaN(s) || s > 1e9 {
 		return "–"
@@ -58,7 +58,7 @@ func seconds(s float64) string {
 	return duration.Format(time.Duration(s * float64(time.Second)))
 }
 
-// secondsOr writes a time that may be unknown.
+// secondsOr formats a time that may be unknown.
 func secondsOr(s *float64) string {
 	if s == nil {
 		return "–"
@@ -68,7 +68,7 @@ func secondsOr(s *float64) string {
 
 func loss(v float64) string { return strconv.FormatFloat(v, 'f', 3, 64) }
 
-// times writes a ratio.
+// times formats a ratio.
 func times(v *float64) string {
 	if v == nil {
 		return "–"
@@ -76,7 +76,7 @@ func times(v *float64) string {
 	return strconv.FormatFloat(*v, 'f', 2, 64)
 }
 
-// chance writes an interval of ratios.
+// chance formats an interval of ratios.
 func chance(c *[2]float64) string {
 	if c == nil {
 		return "–"
@@ -84,7 +84,7 @@ func chance(c *[2]float64) string {
 	return fmt.Sprintf("%.2f to %.2f", c[0], c[1])
 }
 
-// coveredRange writes the share of waits below a quantile and up to it, once where they agree.
+// coveredRange formats the shares of waits below a quantile and up to it, as one number if they agree.
 func coveredRange(c [2]float64) string {
 	low, high := ofHundred(c[0]), ofHundred(c[1])
 	if low == high {
@@ -95,7 +95,7 @@ func coveredRange(c [2]float64) string {
 
 func base(path string) string { return visible(filepath.Base(path)) }
 
-// visible replaces characters that are not shown, or change how others are.
+// visible replaces characters that are invisible or that change how others are displayed.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
@@ -134,7 +134,7 @@ func lengthName(g backtest.Group) string {
 	return seconds(g.From) + " to " + seconds(g.To)
 }
 
-// methodName names a method for people.
+// methodName returns the display name of a method.
 func methodName(name string) string {
 	switch name {
 	case "qbets":
@@ -149,7 +149,7 @@ func methodName(name string) string {
 	return name
 }
 
-// reasonText says why records were left out: the reasons of package collector.
+// reasonText describes why records were left out. reason is one of package collector.
 func reasonText(reason string) string {
 	switch reason {
 	case "format":
@@ -170,7 +170,7 @@ func reasonText(reason string) string {
 	return visible(reason)
 }
 
-// dayOf writes an instant of a trace as its day: a date in UTC, or the number of the day.
+// dayOf formats an instant of a trace as its day: a date in UTC, or the number of the day.
 func dayOf(p backtest.Period, at float64) string {
 	if !p.Dated {
 		return fmt.Sprintf("day %d", int((at-p.First)/86400)+1)

@@ -195,7 +195,7 @@ func ends(c [2]float64) []mark {
 // queuesFigure and sizesFigure show typical errors beside typical waits.
 func queuesFigure(s *section) (*figure, error) {
 	if len(s.Queues) < 2 {
-		return nil, nil // the table says it
+		return nil, nil // the table is enough
 	}
 	return errorsFigure(s.Queues, queueName, figure{ID: s.ID + "-queues", Title: "Typical error by queue"})
 }

@@ -18,14 +18,13 @@ import (
 //go:embed page.html
 var page string //nolint:gochecknoglobals // what go:embed needs; nothing writes it
 
-// Options are what a page says besides the result.
+// Options are data of a page besides the result.
 type Options struct {
 	// Version is that of the program that made the page; empty leaves it out.
 	Version string
 }
 
-// fewJobs is the number of scored jobs below which a page warns that chance decides: as few as coverage.Config needs
-// to judge a month.
+// fewJobs is the number of scored jobs below which a page warns about chance: as in coverage.Config for a month.
 const fewJobs = 500
 
 // Write writes the page.
@@ -79,13 +78,13 @@ type section struct {
 	Unknown   []string
 	Read      fileTable
 	Figures   figures
-	// Compared are the comparisons that mean something on this log.
+	// Compared are the comparisons that are meaningful for this log.
 	Compared []backtest.Comparison
 	// QueueTable and SizeTable are the figures by queue and by size class.
 	QueueTable, SizeTable groupTable
 }
 
-// groupTable is a table of groups, each with its name for people; Of says what the groups are.
+// groupTable is a table of groups with readable names; Of is the kind of the groups.
 type groupTable struct {
 	Of   string
 	Rows []groupRow
@@ -143,10 +142,10 @@ func newSection(t *backtest.TraceResult, n int) (*section, error) {
 	return s, nil
 }
 
-// shownFiles is how many files are listed one by one.
+// shownFiles is the maximum number of files that are listed one by one.
 const shownFiles = 20
 
-// fileTable is what was read.
+// fileTable lists the files that were read.
 type fileTable struct {
 	Shown                     []backtest.File
 	More                      int
@@ -154,7 +153,7 @@ type fileTable struct {
 	Reasons                   []reasonCount
 }
 
-// reasonCount is how many records were left out for one reason.
+// reasonCount is the number of records that were left out for one reason.
 type reasonCount struct {
 	Reason string
 	N      int64

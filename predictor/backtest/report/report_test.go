@@ -27,10 +27,10 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// queues are names that a page must show as they are.
+// queues are names that a page must show unchanged.
 var queues = []string{`<script>alert(1)</script>`, `"onload=x`, "short", "long&co"}
 
-// trace is a log of a machine of 8 processors on which jobs wait for each other. Every tenth job is cancelled.
+// trace returns a log of a machine of 8 processors on which jobs wait for each other. Every tenth job is cancelled.
 func trace(t *testing.T, jobs int) *backtest.Trace {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -43,7 +43,7 @@ func trace(t *testing.T, jobs int) *backtest.Trace {
 	for i := range jobs {
 		submit += rng.IntN(2400)
 		runtime, at := 60+rng.IntN(17000), 0
-		for k := range free { // one processor each: the first that becomes free
+		for k := range free { // each job takes one processor, the first to become free
 			if free[k] < free[at] {
 				at = k
 			}
@@ -96,8 +96,8 @@ func page(t *testing.T, r *backtest.Result) string {
 	return out.String()
 }
 
-// TestFastReplay: by a plan the newest jobs alone are forecast and scored, and the page says so; a plan of no more jobs
-// than that changes nothing.
+// TestFastReplay proves that under a plan only the newest jobs are forecast and scored, and that the page says so. A
+// plan of no more jobs than that changes nothing.
 func TestFastReplay(t *testing.T) {
 	log := trace(t, 700)
 	fast := func(newest int) *backtest.Result {
@@ -130,8 +130,9 @@ func TestFastReplay(t *testing.T) {
 	}
 }
 
-// TestNothingFromTheNetwork: the page names no address, runs no script and forbids both; a second one has the same
-// bytes; names of queues are text, and the folders of files, whose names may be those of people, are not shown.
+// TestNothingFromTheNetwork proves that the page names no address, runs no script and forbids both, and that a second
+// page has the same bytes. Names of queues are text. The folders of files are not shown, because their names may be
+// those of people.
 func TestNothingFromTheNetwork(t *testing.T) {
 	log := trace(t, 1500)
 	text, r := write(t, .1, log, trace(t, 200))
@@ -166,7 +167,7 @@ func TestNothingFromTheNetwork(t *testing.T) {
 	}
 }
 
-// TestSentences: the plain sentences have the result's figures, written here by themselves.
+// TestSentences proves that the plain sentences have the result's figures, which the test writes independently.
 func TestSentences(t *testing.T) {
 	text, r := write(t, .1, trace(t, 1500))
 	tr := &r.Traces[0]
@@ -193,7 +194,7 @@ func TestSentences(t *testing.T) {
 	}
 }
 
-// TestTooLittle: a log of a few jobs, of jobs without waits, and of a few days gives a page that says so.
+// TestTooLittle proves that logs of a few jobs, of jobs without waits, and of a few days give a page that says so.
 func TestTooLittle(t *testing.T) {
 	noWaits := read(t, "1 0 -1 5 1 -1 -1 1 60 -1 1 1 1 1 1 -1 -1 -1\n2 9 -1 5 1 -1 -1 1 60 -1 1 1 1 1 1 -1 -1 -1\n")
 	waiting := read(t, "1 0 -1 -1 -1 -1 -1 1 60 -1 -1 1 1 1 1 -1 -1 -1\n")
@@ -234,7 +235,7 @@ func TestTooLittle(t *testing.T) {
 	}
 }
 
-// TestRefusesOtherResults: a result without details is refused with its name.
+// TestRefusesOtherResults proves that a result without details is refused with its name.
 func TestRefusesOtherResults(t *testing.T) {
 	bare := backtest.Result{Traces: []backtest.TraceResult{{Trace: "ours"}}}
 	err := report.Write(&bytes.Buffer{}, &bare, report.Options{})
@@ -243,8 +244,8 @@ func TestRefusesOtherResults(t *testing.T) {
 	}
 }
 
-// TestChromium: a real Chromium without a network shows the page without a request and without a complaint, in both
-// themes, all plots have a size, no text leaves the window on a phone, and colors differ between the themes.
+// TestChromium proves that a real Chromium without a network shows the page without a request and without an error, in
+// both themes. All plots have a size, no text leaves the window on a phone, and colors differ between the themes.
 func TestChromium(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs a browser; left out by -short")
@@ -308,7 +309,7 @@ func TestChromium(t *testing.T) {
 	}
 }
 
-// offline takes the network away, and lets what happens be heard.
+// offline disconnects the browser from the network, and enables its events.
 func offline() chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, network.Enable, network.EnableParams{})
@@ -320,7 +321,7 @@ func offline() chromedp.Action[chromedp.Void] {
 	})
 }
 
-// listener keeps what the browser asked for and complained about.
+// listener records the browser's requests and errors.
 type listener struct {
 	mu                   sync.Mutex
 	requests, complaints []string

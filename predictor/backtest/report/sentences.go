@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// warning says that a log is too short to judge by; empty if it is not.
+// warning returns a warning that a log is too short to judge by; empty if it is not.
 func warning(s *section) string {
 	switch {
 	case s.None:
@@ -26,7 +26,7 @@ func warning(s *section) string {
 	return ""
 }
 
-// lead says in plain sentences how the forecasts did.
+// lead describes the accuracy of the forecasts in plain sentences.
 func lead(s *section) []string {
 	switch {
 	case s.None:
@@ -37,7 +37,7 @@ func lead(s *section) []string {
 	return []string{readSentence(s), errorSentence(s), promiseSentence(s), boundSentence(s), rivalSentence(s)}
 }
 
-// noneSentence says why no job is scored.
+// noneSentence explains why no job is scored.
 func noneSentence(s *section) string {
 	p := &s.Population
 	var why []string
@@ -102,7 +102,7 @@ func qbetsError(s *section, g *backtest.Group) string {
 	return fmt.Sprintf(" (QBETS: %s)", secondsOr(g.QBETSAbsError))
 }
 
-// promiseSentence says whether shares were as promised.
+// promiseSentence describes whether the covered shares were as promised.
 func promiseSentence(s *section) string {
 	median := s.Served.Coverage["0.5"]
 	text := fmt.Sprintf("%s of 100 jobs started within its 95 %% bound, and %s of 100 within its median",
@@ -142,8 +142,8 @@ func boundSentence(s *section) string {
 		ofHundred(s.QBETS.Coverage["0.95"][1]))
 }
 
-// rivalSentence says by which factor medians were off on average. The loss of a median is half the mean of
-// |ln((wait + 60 s) / (median + 60 s))|, so that e^(2 loss) is the geometric mean of the factor.
+// rivalSentence describes the mean factor between medians and waits. The loss of a median is half the mean of |ln((wait
+// + 60 s) / (median + 60 s))|, so that e^(2 loss) is the geometric mean of the factor.
 func rivalSentence(s *section) string {
 	text := fmt.Sprintf("On average its median was off by a factor of %s, a minute added to both",
 		factor(s.Served.LogPinball["0.5"]))
@@ -204,7 +204,7 @@ func rival(s *section, method string) *backtest.Comparison {
 	return nil
 }
 
-// unknown says what the log does not know, and so neither this page.
+// unknown lists attributes that the log does not have.
 func unknown(s *section) (out []string) {
 	p := &s.Population
 	part := func(n int, what, so string) {

@@ -28,11 +28,11 @@ type figure struct {
 // legendEntry explains a mark. Class is its class of colors in the page, Mark the character that looks like it.
 type legendEntry struct{ Class, Mark, Text string }
 
-// ink is one of the page's colors, which are others on a dark screen. A plot is drawn with stand-ins, which are then
-// replaced by the page's CSS variables.
+// ink is one of the page's colors, which differ on a dark screen. A plot is drawn with placeholder colors, which are
+// then replaced by the page's CSS variables.
 type ink uint8
 
-// The inks, from 1: a stand-in is the color #0n0n0n.
+// The inks, from 1: the placeholder is the color #0n0n0n.
 const (
 	text ink = iota + 1
 	gridline

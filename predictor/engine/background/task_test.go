@@ -2,8 +2,8 @@ package background
 
 import "testing"
 
-// TestBackgroundHurries proves that work learns of it when somebody waits for it, however many do, and that nobody
-// hurries work that is done.
+// TestBackgroundHurries proves that a task learns that callers wait for it, however many they are, and that nothing
+// hurries a task that is done.
 func TestBackgroundHurries(t *testing.T) {
 	b := New()
 	b.Run(false, func() { <-b.Hurry })

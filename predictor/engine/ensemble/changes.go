@@ -10,23 +10,23 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// After a downtime, with other limits or other queues, what was learnt before is worth less. The engine looks for such
-// changes in its input and in the scores of its forecasts, and learns faster for a while after one.
+// After a downtime, or with other limits or queues, earlier learning is worth less. The engine detects such changes in
+// its input and in the scores of its forecasts, and learns faster for a while after one.
 
 // Reason is why a change was noticed.
 type Reason uint8
 
 // The reasons.
 const (
-	// Scores: what is served covers more or less than it did.
+	// Scores: the coverage of served forecasts has changed.
 	Scores Reason = iota
-	// Capacity: a pool that is told has a fifth more or fewer processors, outages taken away, than when that was news
-	// last. Each of its queues has the alarm, and the whole.
+	// Capacity: a configured or reported pool has at least a fifth more or fewer processors, without outages, than at
+	// the last alarm. It is an alarm for each of its queues, and for all jobs.
 	Capacity
-	// Limit: a queue's time limit is another one, see SetLimit. The queue has the alarm, and the whole.
+	// Limit: a queue's time limit has changed, see SetLimit. It is an alarm for the queue, and for all jobs.
 	Limit
-	// NewQueue: the first job of a queue, once trees are trained. Nothing is forgotten for it, but trees are trained
-	// again when a few hundred of its waits are known.
+	// NewQueue: the first job of a queue, once trees are trained. It does not speed up forgetting, but trees are
+	// trained again when a few hundred of its waits are known.
 	NewQueue
 	reasons
 )
@@ -42,19 +42,19 @@ func (r Reason) String() string {
 	return ""
 }
 
-// Drift is the changes that were noticed in one queue, or in the whole, since the engine was made.
+// Drift has the changes that were noticed in one queue, or in all jobs, since the engine was made.
 type Drift struct {
-	// Queue is the queue's name; Whole is true, and Queue empty, where it is all jobs together.
+	// Queue is the queue's name; Whole is true, and Queue empty, for all jobs together.
 	Queue string
 	Whole bool
-	// Alarms is how many changes there were, by reason.
+	// Alarms is the number of changes by reason.
 	Alarms [reasons]int
-	// Last is the instant at which the newest one was noticed, in event time, NaN where there was none; Reason is why.
+	// Last is the event time at which the newest change was noticed, NaN if there was none. Reason is its reason.
 	Last   float64
 	Reason Reason
 }
 
-// Total returns how many changes there were for any reason.
+// Total returns the number of changes for all reasons.
 func (d *Drift) Total() int {
 	n := 0
 	for _, k := range d.Alarms {
@@ -64,54 +64,55 @@ func (d *Drift) Total() int {
 }
 
 const (
-	// changedPart is by what part a pool's processors must change to be news.
+	// changedPart is the relative change of a pool's processors that causes an alarm.
 	changedPart = .2
 	// quietWaits is the number of waits after a reaction, in the same queue or in all, during which further changes are
 	// counted and have no effect.
 	quietWaits = 500
-	// settled is after how many waits in all scores are looked at: those before tell of what is being learnt first.
+	// settled is the number of waits from which on scores are monitored: earlier scores change because of initial
+	// learning.
 	settled = 500
 )
 
-// How much is forgotten at a change. Set on the histories of TestRecovers, where more of it was not faster: the mildest
-// that helped.
+// These values say how strongly learning is forgotten at a change. They were chosen on the histories of TestRecovers:
+// the mildest that helped, since stronger ones were not faster.
 const (
 	forgottenPart  = .2    // of the experts' weights
-	hastenedJobs   = 1000. // as after how many decided jobs the correction steps again
-	hastenedLinear = 2.    // by how much the linear quantiles' steps grow
+	hastenedJobs   = 1000. // the correction steps as after this number of decided jobs
+	hastenedLinear = 2.    // the factor by which the linear quantiles' steps grow
 )
 
-// scope is what is known of the changes in one queue, or in the whole.
+// scope has the detectors of changes in one queue, or in all jobs.
 type scope struct {
 	Drift
-	covers  *drift.Detector // of what levels have earned
+	covers  *drift.Detector // of what the levels have earned
 	losses  *drift.Detector
-	earned  float64 // since covers was told last
+	earned  float64 // since the last update of covers
 	decided int     // levels, since then
-	calm    int     // waits of the scope when faster learning is allowed again
-	waits   int     // learnt
+	calm    int     // the number of waits of the scope after which faster learning is allowed again
+	waits   int     // waits learnt so far
 }
 
-// alarm is a change that waits to be acted on.
+// alarm is a change that has not been handled yet.
 type alarm struct {
 	queue  string
 	whole  bool
 	reason Reason
-	began  int // how many waits of the scope ago
+	began  int // the number of waits of the scope since the change
 }
 
-// DriftMonitor looks for changes in scores, capacities, limits and queues.
+// DriftMonitor detects changes in scores, capacities, limits and queues.
 type DriftMonitor struct {
 	levels   int
 	all      *scope
 	queues   map[string]*scope
 	Raised   []alarm
-	grown    bool               // a new queue has waits enough to train on; never true between events
-	capacity map[string]int     // of pools, when it was news last
-	limits   map[string]float64 // of queues, as told
+	grown    bool               // a new queue has enough waits for training; never true between events
+	capacity map[string]int     // the capacity of pools at the last alarm
+	limits   map[string]float64 // of queues, as reported
 }
 
-// NewDriftMonitor returns a monitor of forecasts with so many levels that has seen nothing.
+// NewDriftMonitor returns a monitor of forecasts with the given number of levels.
 func NewDriftMonitor(levels int) *DriftMonitor {
 	return &DriftMonitor{levels: levels, all: newScope("", true), queues: map[string]*scope{},
 		capacity: map[string]int{}, limits: map[string]float64{}}
@@ -122,17 +123,17 @@ func newScope(queue string, whole bool) *scope {
 		losses: newDetector()}
 }
 
-// newDetector returns one of changes in scores. Its blocks are shorter than the default's, since a hundred jobs'
-// surprise is over soon, and its slack twice as large, since neighbors are alike: set so that the recorded scores of
-// KTH-SP2, SDSC-Par, SDSC-SP2 and Saliksik have an alarm in 10,000 jobs or fewer.
+// newDetector returns a detector of changes in scores. Its blocks are shorter than the default, to react within a
+// hundred jobs, and its slack is twice as large, because consecutive jobs are correlated: set so that the recorded
+// scores of KTH-SP2, SDSC-Par, SDSC-SP2 and Saliksik have an alarm in 10,000 jobs or fewer.
 func newDetector() *drift.Detector {
 	return drift.New(drift.Config{Block: 50, Memory: 100, Slack: 1, Height: 8})
 }
 
-// QueuePrefix begins the names of groups that are queues, see View.serve.
+// QueuePrefix is the prefix of the names of groups that are queues, see View.serve.
 const QueuePrefix = "queue "
 
-// of returns the scope of a queue, made where there is room; else nil.
+// of returns the scope of a queue. It creates the scope if the limit allows it, and otherwise returns nil.
 func (w *DriftMonitor) of(queue string) *scope {
 	s := w.queues[queue]
 	if s == nil && len(w.queues) < track.MostQueues {
@@ -142,7 +143,8 @@ func (w *DriftMonitor) of(queue string) *scope {
 	return s
 }
 
-// AddScore adds what a level of a job has earned in a group of the correction, see conformal.Calibrator.Observe.
+// AddScore adds the amount that a level of a job has earned in a group of the correction, see
+// conformal.Calibrator.Observe.
 func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
 	if w.all.waits < settled {
 		return
@@ -193,7 +195,7 @@ func (v *scope) scored(by *drift.Detector) alarm {
 	return alarm{queue: v.Queue, whole: v.Whole, reason: Scores, began: by.Began()}
 }
 
-// Drifts returns all that is known, the whole first, then the queues by name.
+// Drifts returns the noticed changes, first of all jobs, then of the queues by name.
 func (w *DriftMonitor) Drifts() []Drift {
 	out := []Drift{w.all.Drift}
 	for _, s := range w.queues {
@@ -208,8 +210,8 @@ func (w *DriftMonitor) Drifts() []Drift {
 	return out
 }
 
-// SetLimit records the longest time limit of a queue, in seconds; 0 or less is none. A changed limit is news, the first
-// is not. It reports whether there is news.
+// SetLimit records the longest time limit of a queue, in seconds; 0 or less means none. A changed limit causes an
+// alarm, the first one does not. It reports whether there was an alarm.
 func (w *DriftMonitor) SetLimit(queue string, seconds float64) bool {
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
 		seconds = 0
@@ -225,7 +227,7 @@ func (w *DriftMonitor) SetLimit(queue string, seconds float64) bool {
 	return known
 }
 
-// raise has a change in a queue noticed, and in the whole.
+// raise records an alarm for a queue and for all jobs.
 func (w *DriftMonitor) raise(why Reason, queues ...string) {
 	for _, queue := range queues {
 		w.Raised = append(w.Raised, alarm{queue: queue, reason: why})
@@ -233,8 +235,8 @@ func (w *DriftMonitor) raise(why Reason, queues ...string) {
 	w.Raised = append(w.Raised, alarm{whole: true, reason: why})
 }
 
-// SetCapacity records the processors that a configured pool has now. A fifth more or fewer than at the last news is
-// news for its queues. At most so many pools are followed.
+// SetCapacity records the processors that a configured pool has now. A fifth more or fewer than at the last alarm
+// causes an alarm for its queues. The number of followed pools is bounded.
 func (w *DriftMonitor) SetCapacity(pool string, procs int, queues []string, mostPools int) {
 	was, known := w.capacity[pool]
 	switch most, least := max(procs, was), min(procs, was); {
@@ -246,7 +248,7 @@ func (w *DriftMonitor) SetCapacity(pool string, procs int, queues []string, most
 	}
 }
 
-// code goes through all that is saved of what is looked at.
+// code reads or writes the saved state of the monitor.
 func (w *DriftMonitor) code(s *codec.Codec) {
 	w.all.code(s)
 	codec.Map(s, &w.queues, func(v **scope) {
@@ -262,7 +264,7 @@ func (w *DriftMonitor) code(s *codec.Codec) {
 	codec.Map(s, &w.limits, func(v *float64) { s.Finite(v) })
 }
 
-// code goes through all of it.
+// code reads or writes the scope.
 func (v *scope) code(s *codec.Codec) {
 	CodeDrift(s, &v.Drift)
 	s.Finite(&v.earned)

@@ -1,5 +1,5 @@
-// Package ensemble combines the experts of the forecasting engine: their online members, the weights of all of them,
-// the correction of what is served, and the detectors of changes after which they learn faster.
+// Package ensemble combines the experts of the forecasting engine: the online experts, the weights of all experts, the
+// correction of the served forecasts, and the detectors of changes after which they learn faster.
 package ensemble
 
 import (
@@ -18,9 +18,9 @@ type Config struct {
 	Levels []float64
 	// Features is the number of features that linear quantiles get.
 	Features int
-	// Resolution and Rate are those of the calibration, see conformal.Config.
+	// Resolution and Rate are settings of the calibration, see conformal.Config.
 	Resolution, Rate float64
-	// Steady learns at one pace, also after a change.
+	// If Steady is true, the learning rate does not change after a change of behaviour.
 	Steady bool
 }
 
@@ -29,7 +29,7 @@ type Config struct {
 type Ensemble struct {
 	cfg     Config
 	live    OnlineExperts
-	Kept    *ExpertTemplate // a copy of the live experts, where there are too many groups to copy at each view
+	Kept    *ExpertTemplate // a copy of the live experts, used if there are too many groups to copy them for each view
 	mine    *OnlineExperts  // the ensemble's own copy of the template
 	Since   int             // starts since the template was copied
 	Errors  SimulationErrors
@@ -41,8 +41,8 @@ type Ensemble struct {
 // frozenTemplate is the template that views share until an event or a wait changes the experts.
 type frozenTemplate struct {
 	template *ExpertTemplate
-	events   uint64 // at the copy
-	learned  int    // waits at the copy
+	events   uint64 // at the time of the copy
+	learned  int    // waits at the time of the copy
 }
 
 // OnlineExperts are the linear quantiles, the weights of all experts, and the correction.
@@ -52,7 +52,7 @@ type OnlineExperts struct {
 	Calibrator *conformal.Calibrator
 }
 
-// New returns an ensemble that has learned nothing. The error names what is wrong with the configuration.
+// New returns a new ensemble. The error names the invalid part of the configuration.
 func New(cfg Config) (*Ensemble, error) {
 	e := &Ensemble{cfg: cfg, Monitor: NewDriftMonitor(len(cfg.Levels))}
 	var err error
@@ -78,16 +78,17 @@ func (x *OnlineExperts) copyForOneUser() *OnlineExperts {
 
 // A view needs a copy of the experts, since they learn from every start. The cost of a copy grows with the groups that
 // have weights of their own. Above templateHeavy weights, forecasts at submissions and in views are therefore made with
-// a copy that is renewed only after some starts: one more for each time that this number of weights is reached.
+// a copy that is renewed only after some starts: one start for each templateHeavy weights.
 const (
 	TemplateHeavy = 512
 	GroupWeights  = 4 // of one group
 )
 
-// interval returns the number of starts after which the copy is renewed with so many groups, 0 for no copy.
+// interval returns the number of starts after which the copy is renewed if there are that many groups, or 0 for no
+// copy.
 func interval(groups int) int { return GroupWeights * groups / TemplateHeavy }
 
-// RefreshTemplate renews the copy where that is due. groups is the number of groups with weights.
+// RefreshTemplate renews the copy if that is due. groups is the number of groups with weights.
 func (e *Ensemble) RefreshTemplate(groups int, clock float64, events uint64, learned int) {
 	switch every := interval(groups); {
 	case every == 0:
@@ -97,7 +98,7 @@ func (e *Ensemble) RefreshTemplate(groups int, clock float64, events uint64, lea
 	}
 }
 
-// Current returns the experts that forecasts at submissions are made with.
+// Current returns the experts for forecasts at submissions.
 func (e *Ensemble) Current() *OnlineExperts {
 	if e.Kept == nil {
 		return &e.live
@@ -112,7 +113,7 @@ func (e *Ensemble) Current() *OnlineExperts {
 func (e *Ensemble) copyTemplate(advance, clock float64, events uint64, learned int) *ExpertTemplate {
 	c := &ExpertTemplate{advance: advance}
 	if old := e.frozen.template; old != nil && e.frozen.learned == learned {
-		c.experts.Linear, c.experts.Blend = old.experts.Linear, old.experts.Blend // they change with waits only
+		c.experts.Linear, c.experts.Blend = old.experts.Linear, old.experts.Blend // they change only with waits
 	} else {
 		c.experts.Linear, c.experts.Blend = e.live.Linear.Clone(), e.live.Blend.Clone()
 	}
@@ -136,8 +137,8 @@ func (e *Ensemble) Template(at, clock float64, events uint64, learned int) *Expe
 	return e.frozen.template
 }
 
-// ExpertTemplate is a copy of the experts that does not change. Each goroutine works with a copy of its own, since the
-// experts keep scratch memory.
+// ExpertTemplate is an immutable copy of the experts. Each goroutine works with a copy of its own, since the experts
+// have scratch memory.
 type ExpertTemplate struct {
 	experts OnlineExperts
 	advance float64 // the instant to which the correction was brought; NaN for none
@@ -158,7 +159,7 @@ func (c *ExpertTemplate) GiveBack(x *OnlineExperts) { c.copies.Put(x) }
 // Advance brings the correction to an instant.
 func (e *Ensemble) Advance(now float64) { e.live.Calibrator.Advance(now) }
 
-// Served records the quantiles that a job was given at its submission.
+// Served records the quantiles that were served for a job at its submission.
 func (e *Ensemble) Served(id uint64, submitted float64, groups []string, combined, quantiles []float64) {
 	e.live.Calibrator.Watch(int64(id), submitted, groups, combined, quantiles)
 }
@@ -186,7 +187,7 @@ func (e *Ensemble) LearnRow(row []float64, z float64) {
 	e.Since++
 }
 
-// QueueAppeared records a queue that was never seen: news once trees are trained.
+// QueueAppeared records a new queue, which causes an alarm once trees are trained.
 func (e *Ensemble) QueueAppeared(name string) {
 	e.Monitor.Raised = append(e.Monitor.Raised, alarm{queue: name, reason: NewQueue})
 }
@@ -194,9 +195,9 @@ func (e *Ensemble) QueueAppeared(name string) {
 // ForgetQueue drops the detectors of a queue.
 func (e *Ensemble) ForgetQueue(name string) { delete(e.Monitor.queues, name) }
 
-// React counts the changes that were noticed at an instant, and makes the experts that they concern learn faster for a
-// while. It returns the number of waits since each change of the whole began, and whether trees are to be trained soon
-// because a new queue has enough waits.
+// React handles the changes that were noticed at an instant: the affected experts learn faster for a while. It returns,
+// for each change in all jobs, the number of waits since it began, and whether trees should be trained soon because a
+// new queue has enough waits.
 func (e *Ensemble) React(now float64) (began []int, grown bool) {
 	w := e.Monitor
 	for _, a := range w.Raised {
@@ -234,5 +235,5 @@ func (e *Ensemble) hasten(a alarm) {
 	if a.whole {
 		e.live.Linear.Hasten(hastenedLinear)
 	}
-	e.frozen.template = nil // they have changed without a wait
+	e.frozen.template = nil // the experts have changed without a wait
 }

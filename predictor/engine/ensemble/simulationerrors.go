@@ -7,11 +7,11 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// A simulation that knows nothing of later arrivals, nodes that do not fit together and the scheduler's own pace is off
-// by a factor that lasts for a while. The corrected simulation gives its median the errors of the newest jobs.
+// A simulation without later arrivals, fragmentation of nodes and the scheduler's own delays is wrong by a factor that
+// persists for a while. The corrected simulation applies the errors of the newest jobs to its median.
 
 const (
-	// CorrectedJobs is how many started jobs' errors count, and at most how many of those that still wait.
+	// CorrectedJobs is the number of started jobs whose errors count, and the maximum number of waiting ones.
 	CorrectedJobs = 150
 	// correctedLeast is how many must have started.
 	correctedLeast = 20
@@ -34,7 +34,7 @@ func takePending(waiting *[]PendingError, id uint64) (PendingError, bool) {
 	return g, true
 }
 
-// atLeast returns how far a job's wait exceeds its forecast by now, at least: the job still waits.
+// atLeast returns a lower bound of the error of a job that still waits, from its wait so far.
 func (g *PendingError) atLeast(now float64) observedError {
 	return observedError{waittime.Log(math.Max(0, now-g.submit)) - g.said, 1, false}
 }
@@ -53,7 +53,7 @@ func (s *SimulationErrors) Add(id uint64, submit, said float64) {
 	s.Waiting = append(s.Waiting, PendingError{id, submit, said})
 }
 
-// Gone forgets a job that left without a start to learn from.
+// Gone drops a job that left without a start to learn from.
 func (s *SimulationErrors) Gone(id uint64) (PendingError, bool) { return takePending(&s.Waiting, id) }
 
 // Started scores that forecast by the logarithm of the wait.
@@ -68,7 +68,7 @@ func (s *SimulationErrors) Started(id uint64, z float64) {
 	s.Known = append(s.Known, z-g.said)
 }
 
-// Quantiles returns those of the errors at the levels; nil where too few are known. Jobs that still wait are
+// Quantiles returns the quantiles of the errors at the levels; nil if too few are known. Jobs that still wait are
 // right-censored (E. Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958):
 // short waits report first.
 func (s *SimulationErrors) Quantiles(now float64, levels []float64) []float64 {

@@ -9,9 +9,9 @@ import (
 )
 
 // Before an engine has learnt much, its experts are too certain: the first jobs on an empty machine all start at once,
-// so that experts that forecast 0 gain weight just before the first queue builds up. Until enough waits of a class of
-// requests were learnt, an early forecast is therefore mixed with theirs: the simulation's median, with the errors that
-// simulations made on other clusters in their first days (Prior) and, more and more, those that it makes here.
+// so experts that forecast 0 gain weight just before the first queue builds up. Until enough waits of a class of
+// requests were learnt, an early forecast is therefore mixed in: the simulation's median with the errors of simulations
+// in the first days of other clusters (Prior) and, increasingly, its errors on this cluster.
 
 // EarlyClass is a class of requests that early errors are counted in.
 type EarlyClass int
@@ -32,11 +32,11 @@ func EarlyClassOf(said float64) EarlyClass {
 }
 
 const (
-	// EarlyWaits is how many waits of a class are kept: after so many the experts alone are served at every level.
+	// EarlyWaits is the number of kept waits of a class; after that many only the experts are served.
 	EarlyWaits = 400
-	// exceptions is the expected number of waits above a quantile (below it, if it lies under the median) from which on
-	// the experts alone are served at its level: these waits are what they learn the level from. Before, their weight
-	// in the logarithm of the wait is the part of this number that was reached, and the early forecast has the rest.
+	// exceptions is the expected number of waits above a quantile (below it, for levels under the median) from which on
+	// only the experts are served at its level, because they learn the level from these waits. Before that, their
+	// weight, in the logarithm of the wait, is the reached part of this number, and the early forecast has the rest.
 	exceptions = 50
 	// priorJobs is how many jobs the errors of other clusters count for.
 	priorJobs = 20
@@ -48,7 +48,7 @@ type EarlyErrors struct {
 	Waiting []PendingError
 }
 
-// over reports whether a class has learnt enough.
+// over reports whether enough waits of a class have been learnt.
 func (e *EarlyErrors) over(c EarlyClass) bool { return len(e.Known[c]) >= EarlyWaits }
 
 // Add records the simulation's forecast for a job.
@@ -73,7 +73,7 @@ func (e *EarlyErrors) Started(id uint64, z float64) {
 	}
 }
 
-// EarlyForecast is what early forecasts of a class are made from.
+// EarlyForecast has the inputs of early forecasts of a class.
 type EarlyForecast struct {
 	// Known is how many waits of the class were learnt, up to EarlyWaits.
 	Known int
@@ -82,12 +82,12 @@ type EarlyForecast struct {
 	Errors []float64
 }
 
-// trust returns the part that the experts have at a level, from 0 to 1.
+// trust returns the weight of the experts at a level, from 0 to 1.
 func (f *EarlyForecast) trust(level float64) float64 {
 	return math.Min(1, float64(f.Known)/math.Min(EarlyWaits, exceptions/math.Min(level, 1-level)))
 }
 
-// Forecast returns what early forecasts are made from at an instant.
+// Forecast returns the inputs of early forecasts at an instant.
 func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out [EarlyClasses]EarlyForecast) {
 	for c := range EarlyClasses {
 		out[c].Known = len(e.Known[c])
@@ -108,8 +108,8 @@ func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out
 	return out
 }
 
-// Mix moves the experts' combination, logarithms of waits at the levels, towards the early forecast of a request whose
-// simulation has the median said. Where a simulation is not possible, said is the median of the combination.
+// Mix moves the experts' combination, logarithms of waits at the levels, towards the early forecast of a request; said
+// is the median of its simulation, or of the combination if no simulation is possible.
 func Mix(early *[EarlyClasses]EarlyForecast, said float64, levels, combined []float64) {
 	f := &early[EarlyClassOf(said)]
 	if f.Errors == nil {
@@ -131,15 +131,15 @@ type observedError struct {
 	done        bool
 }
 
-// censoredQuantiles returns the quantiles of errors at the levels, those not done being right-censored (E. Kaplan and
-// P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958); what lies beyond all that is known
-// is the largest. There must be one that is done.
+// censoredQuantiles returns the quantiles of errors at the levels. Errors that are not done are right-censored (E.
+// Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958). A level beyond all
+// known errors gets the largest error. At least one error must be done.
 func censoredQuantiles(all []observedError, levels []float64) []float64 {
 	slices.SortFunc(all, func(a, b observedError) int {
 		if c := cmp.Compare(a.off, b.off); c != 0 || a.done == b.done {
 			return c
 		}
-		if a.done { // of equal ones a start comes before what is only known to be longer
+		if a.done { // of equal errors a start comes before a lower bound
 			return -1
 		}
 		return 1

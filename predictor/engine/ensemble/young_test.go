@@ -18,8 +18,8 @@ func tenths() *Prior {
 	return &p
 }
 
-// TestEarlyForecastWithoutWaits: before a wait is known the errors are the prior's: its quantile at .5 is the fifth of
-// ten, at .95 the last.
+// TestEarlyForecastWithoutWaits proves that before any wait is known the errors are the prior's: its quantile at .5 is
+// the fifth of ten, and at .95 the last.
 func TestEarlyForecastWithoutWaits(t *testing.T) {
 	var e EarlyErrors
 	got := e.Forecast(0, tenths(), []float64{.1, .5, .95})
@@ -36,9 +36,9 @@ func TestEarlyForecastWithoutWaits(t *testing.T) {
 	}
 }
 
-// TestEarlyForecastLearns: with as many waits of a class as the prior counts for, half of the errors are theirs; the
-// part of the experts grows with them, and at EarlyWaits there is no early forecast any more. The other class has not
-// learnt.
+// TestEarlyForecastLearns proves that with as many waits of a class as the prior counts for, half of the errors are
+// those of the waits. The weight of the experts grows with the waits, and at EarlyWaits there is no early forecast any
+// more. The other class has not learnt.
 func TestEarlyForecastLearns(t *testing.T) {
 	var e EarlyErrors
 	for i := range uint64(priorJobs) {
@@ -69,14 +69,15 @@ func TestEarlyForecastLearns(t *testing.T) {
 	}
 }
 
-// TestEarlyForecastOfAGrowingQueue: jobs that still wait, longer than any did, raise the quantiles before they start.
+// TestEarlyForecastOfAGrowingQueue proves that jobs that have already waited longer than any other raise the quantiles
+// before they start.
 func TestEarlyForecastOfAGrowingQueue(t *testing.T) {
 	var e EarlyErrors
 	prior := tenths()
 	prior[StartsLater] = []float64{0, 1, 2, 9}
 	before := e.Forecast(1e6, prior, []float64{.5})
 	for i := range uint64(30) {
-		e.Add(i, 0, waittime.Log(100)) // at 1e6 s the errors of those that wait are at least ln(1e6/160) = 8.7
+		e.Add(i, 0, waittime.Log(100)) // at 1e6 s the errors of the waiting jobs are at least ln(1e6/160) = 8.7
 	}
 	after := e.Forecast(1e6, prior, []float64{.5})
 	if b, a := before[StartsLater].Errors[0], after[StartsLater].Errors[0]; b != 1 || a != 9 {
@@ -84,7 +85,7 @@ func TestEarlyForecastOfAGrowingQueue(t *testing.T) {
 	}
 }
 
-// TestMeasuredPrior: the table is there, rises, and leaves out the log that is asked for.
+// TestMeasuredPrior proves that the table exists, rises, and leaves out the given log.
 func TestMeasuredPrior(t *testing.T) {
 	all, err := MeasuredPrior("")
 	if err != nil {

@@ -11,47 +11,58 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Jobs that come later overtake a request by backfilling and by priority. A simulation therefore plays the submissions
-// of an earlier time again, from the same instant of the week or the day on, so that hours and weekdays stay as they
-// are (N. Zakay and D. Feitelson, "Workload resampling for performance evaluation of parallel job schedulers",
-// Concurrency and Computation 2014, resample by weeks for this reason). Successive futures take successive weeks.
+// Later jobs overtake a request by backfilling and by priority. A simulation therefore replays the submissions of an
+// earlier time, from the same time of the week or the day on, so that hours and weekdays match (N. Zakay and D.
+// Feitelson, "Workload resampling for performance evaluation of parallel job schedulers", Concurrency and Computation
+// 2014, resample by weeks for this reason). Successive futures take successive weeks.
 
 const (
 	day  = 86400.
 	week = 7 * day
 
-	// mostWeeks is the number of newest weeks that futures draw from; after that many futures the newest comes again.
+	// mostWeeks is the number of newest weeks from which futures draw. After that many futures the newest week is used
+	// again.
 	mostWeeks = 8
-	// A future has at most arrivalsPerJob arrivals for each job of the pool, or leastArrivals if that is more: by then
-	// the pool has been filled several times.
+	// A future has at most arrivalsPerJob arrivals per job of the pool, or leastArrivals if that is more: enough to
+	// fill the pool several times.
 	arrivalsPerJob = 4
 	leastArrivals  = 500
-	// youngJobs is how many of the newest submissions are drawn from before a day has been seen.
+	// youngJobs is the number of newest submissions from which arrivals are drawn during the first day.
 	youngJobs = 100
-	// rateError is the standard deviation of the logarithm of the rate of arrivals in the next hours about that of the
-	// last ones, beside the error of counting.
+	// rateError is the standard deviation of the logarithm of the ratio between the rate of arrivals in the next hours
+	// and that of the last ones, in addition to the error of counting.
 	rateError = .8
-	// goesOn is the median, over the futures of a young cluster, of how long arrivals go on as they were, as a part of
-	// the time seen: nobody can say that a load of minutes lasts for hours. The law u/(1-u) is that of what is met at a
-	// random instant of its life (J. Gott, "Implications of the Copernican principle for our future prospects", Nature
-	// 363, 1993), with a median of 1; a twentieth loses least on loads of 300 jobs on a real Slurm, which end.
+	// goesOn is the median, over the futures of a young cluster, of the time for which arrivals continue as before,
+	// relative to the observed time: a load observed for minutes need not last for hours. The law u/(1-u) is that of
+	// the remaining life of something observed at a random time of its life (J. Gott, "Implications of the Copernican
+	// principle for our future prospects", Nature 363, 1993), with a median of 1. A twentieth has the least loss on
+	// loads of 300 jobs on a real Slurm, which end.
 	goesOn = .05
 )
 
-// comers is what futures draw their arrivals from.
+// comers is the source from which futures draw their arrivals.
 type comers struct {
 	past  []track.PastJob
-	seen  uint64           // submissions ever, see track.PastJobs.Window
-	ranks map[int]int      // of the pool's queues, by code
-	users map[comerKey]int // ranks of users' jobs that wait, where priorities count
-	most  int              // arrivals of a future
-	whole bool             // all queues are the pool's
-	waits map[int]float32  // means of ln(wait + 60 s) of the pool's queues, by code
-	// rank is the place of an arrival so many seconds from now under a fitted priority, nil without one.
+	seen  uint64           // all submissions so far, see track.PastJobs.Window
+	ranks map[int]int      // by code of the pool's queues
+	users map[comerKey]int // ranks of users' waiting jobs, if priorities count
+	most  int              // the maximum number of arrivals of a future
+	whole bool             // the pool has all queues
+	waits map[int]float32  // by code of the pool's queues: the mean of ln(wait + 60 s)
+	// If priorities move, owners has the owners of the users, by number. typical has, by code, the owners of the jobs
+	// from which the queues' ranks come.
+	owners  map[uint64]int32
+	typical map[int]int32
+	moves   *priorityMoves
+	// nodes has the pool's nodes, and names the names of its queues by code. Both are nil if nodes are not known.
+	nodes *Nodes
+	names map[int]string
+	// rank returns the rank of an arrival the given number of seconds from now under a fitted priority. It is nil
+	// without one.
 	rank func(j *track.PastJob, after float64) int
 }
 
-// comerKey is a user's jobs of a queue.
+// comerKey identifies a user's jobs in a queue.
 type comerKey struct {
 	queue int
 	user  uint64
@@ -61,15 +72,20 @@ func (k comerKey) compare(o comerKey) int {
 	return cmp.Or(cmp.Compare(k.queue, o.queue), cmp.Compare(k.user, o.user))
 }
 
-// comersOf returns what arrivals of a pool are drawn from; nil is the whole machine.
+// comersOf returns the source of a pool's arrivals. A nil pool means the whole machine.
 func (m *Machine) comersOf(p *Pool, f *Facts) comers {
 	all := &m.tracker.Past
 	c := comers{past: all.Window(all.Seen), seen: all.Seen, whole: p == nil,
 		most: max(leastArrivals, arrivalsPerJob*int(f.inUse.Jobs+f.ahead.Jobs))}
+	if c.nodes = m.nodesOf(p); c.nodes != nil {
+		c.names = map[int]string{}
+	}
 	c.waits = map[int]float32{}
 	for _, q := range m.tracker.InOrder {
 		if p == nil || m.At(q) == p {
-			c.waits[q.Code] = queueWait(q.Recent.Slow.Value())
+			if c.waits[q.Code] = queueWait(q.Recent.Slow.Value()); c.nodes != nil {
+				c.names[q.Code] = q.Name
+			}
 		}
 	}
 	if p != nil {
@@ -83,11 +99,25 @@ func (m *Machine) comersOf(p *Pool, f *Facts) comers {
 	return c
 }
 
-// prioritize ranks the arrivals of a pool whose jobs have priorities, once its waiting jobs are listed: a job of a user
-// and a queue comes with the priority of the newest of them that waits, else with that of the queue's newest job.
+// withPast returns the facts with the newest submissions. A submission to another pool does not change this pool, but
+// arrivals are drawn from it too, so the result must not depend on when this pool was frozen.
+func (f *Facts) withPast(all *track.PastJobs) *Facts {
+	if f.later.seen == all.Seen {
+		return f
+	}
+	newer := *f
+	newer.later.past, newer.later.seen = all.Window(all.Seen), all.Seen
+	return &newer
+}
+
+// prioritize ranks the arrivals of a pool whose jobs have priorities, once its waiting jobs are listed. A job of a user
+// and a queue arrives with the priority of the newest such job that waits, or else with that of the queue's newest job.
 func (c *comers) prioritize(f *Facts, t *track.Tracker) {
 	newest := map[comerKey]uint64{}
 	c.users = map[comerKey]int{}
+	if c.moves = f.moves; c.moves != nil {
+		c.typical = map[int]int32{}
+	}
 	for i := range f.Waiting {
 		w := &f.Waiting[i]
 		q := t.Queues[w.Queue]
@@ -96,7 +126,9 @@ func (c *comers) prioritize(f *Facts, t *track.Tracker) {
 		}
 		key := comerKey{q.Code, w.group}
 		if w.key > newest[key] {
-			newest[key], c.users[key] = w.key, w.rank
+			if newest[key], c.users[key] = w.key, w.rank; f.moves != nil {
+				c.users[key] = f.moves.rankYoung(w)
+			}
 		}
 	}
 	all := c.whole
@@ -106,11 +138,14 @@ func (c *comers) prioritize(f *Facts, t *track.Tracker) {
 	for name, q := range t.Queues {
 		if _, here := c.ranks[q.Code]; here || all {
 			c.ranks[q.Code] = f.likely(name)
+			if f.moves != nil {
+				c.typical[q.Code] = f.newestOwner(name)
+			}
 		}
 	}
 }
 
-// arrivals returns the arrivals of the futures after an instant; nil for none.
+// arrivals returns the arrivals of the futures after an instant, or nil for none.
 func (c *comers) arrivals(at float64) forward.Arrivals {
 	n := sort.Search(len(c.past), func(i int) bool { return c.past[i].At >= at })
 	if n < 2 {
@@ -124,9 +159,13 @@ func (c *comers) arrivals(at float64) forward.Arrivals {
 	}
 }
 
-// arrivals returns the arrivals of a pool's futures after an instant; nil for none.
-func (f *Facts) arrivals(at float64) forward.Arrivals {
-	c := f.later // with the places of this instant
+// arrivals returns the arrivals of a pool's futures after an instant, or nil for none. If jobs are placed on nodes, the
+// arrivals have needs.
+func (f *Facts) arrivals(at float64, byNode bool) forward.Arrivals {
+	c := f.later // with the places at this instant
+	if !byNode {
+		c.nodes = nil
+	}
 	if p := f.fitted; p != nil {
 		c.rank = func(j *track.PastJob, after float64) int {
 			return p.Rank(&rules.Job{Procs: int32(j.Procs), Own: int32(j.Own), Limit: float32(j.Limit),
@@ -136,21 +175,21 @@ func (f *Facts) arrivals(at float64) forward.Arrivals {
 	return c.arrivals(at)
 }
 
-// comerStream is the arrivals of one future.
+// comerStream yields the arrivals of one future.
 type comerStream struct {
 	*comers
 	past    []track.PastJob
-	i       int     // the next
-	from    int     // the first of the time that is played again
-	last    float64 // instant of the one before, in the past
-	lap     float64 // from the last of them to the first again
-	stretch float64 // of the time between arrivals
+	i       int     // the next arrival
+	from    int     // the first arrival of the repeated time
+	last    float64 // the past instant of the arrival before
+	lap     float64 // from the last arrival of that time to its first again
+	stretch float64 // the factor for the time between arrivals
 	left    int
-	ends    float64 // seconds until arrivals end
-	now     float64 // seconds from the view's instant to the newest arrival
+	ends    float64 // the seconds until arrivals end
+	now     float64 // the seconds from the view's instant to the newest arrival
 }
 
-// begin chooses the time that a future plays again.
+// begin chooses the time that a future repeats.
 func (s *comerStream) begin(at float64, replica int) {
 	span := at - s.past[0].At
 	unit, kinds := week, mostWeeks
@@ -170,20 +209,21 @@ func (s *comerStream) begin(at float64, replica int) {
 	}
 }
 
-// beginYoung plays the newest submissions again, from another one in each future, at another pace and for another time:
-// less than a day has been seen, so nothing is known of hours.
+// beginYoung repeats the newest submissions, with another starting point, rate and duration in each future. With less
+// than a day of observations nothing is known about hours.
 func (s *comerStream) beginYoung(at, span float64, replica int) {
 	s.from = max(0, len(s.past)-youngJobs)
 	n := len(s.past) - s.from
-	s.lap = (at - s.past[s.from].At) / float64(n)
+	mean := (at - s.past[s.from].At) / float64(n)
+	s.lap = math.Max(mean, at-s.past[len(s.past)-1].At)      // the pause after the last of them is repeated, too
 	s.i = s.from + int(uint64(replica)*2654435761%uint64(n)) // D. Knuth's multiplicative hash
-	s.last = s.past[s.i].At - s.lap
-	u := evenOf(replica + replicas/2) // not the one of the pace
+	s.last = s.past[s.i].At - mean
+	u := evenOf(replica + replicas/2) // independent of the score for the rate
 	s.ends = goesOn * span * u / (1 - u)
 	s.stretch = math.Exp(normalOf(replica) * math.Sqrt(rateError*rateError+1/float64(n)))
 }
 
-// normalOf returns a standard normal score for each future: those of any run of successive ones are nearly evenly
+// normalOf returns a standard normal score for each future. The scores of any successive futures are nearly evenly
 // spread.
 func normalOf(replica int) float64 {
 	return math.Sqrt2 * math.Erfinv(2*evenOf(replica)-1)
@@ -217,13 +257,22 @@ func (s *comerStream) next() (forward.Arrival, bool) {
 			}
 			return forward.Arrival{
 				After: gap * s.stretch, Procs: j.Procs, Limit: j.Limit, Runtime: j.Runtime, Rank: rank,
+				Owner: s.owners[j.User], Needs: s.needsOf(j),
 			}, true
 		}
 	}
 	return forward.Arrival{}, false
 }
 
-// rankOf returns the place of an arrival in the pool's order; false for one of another pool.
+// needsOf returns the resources of nodes, other than processors, that an arrival needs.
+func (c *comers) needsOf(j *track.PastJob) *forward.Needs {
+	if c.nodes == nil {
+		return nil
+	}
+	return c.nodes.needsOfPast(c.names[j.Queue], j)
+}
+
+// rankOf returns the place of an arrival in the pool's order, or false for an arrival of another pool.
 func (c *comers) rankOf(j *track.PastJob) (int, bool) {
 	if c.whole {
 		return 0, true
@@ -232,10 +281,13 @@ func (c *comers) rankOf(j *track.PastJob) (int, bool) {
 		return rank, true
 	}
 	rank, ok := c.ranks[j.Queue]
+	if c.moves != nil {
+		rank += c.moves.between(c.typical[j.Queue], c.owners[j.User])
+	}
 	return rank, ok
 }
 
-// code passes what a saved view needs; the submissions themselves are the engine's, see Facts.Attach.
+// code reads or writes the data for a saved view. The submissions themselves belong to the engine, see Facts.Attach.
 func (c *comers) code(s *codec.Codec) {
 	s.Uint(&c.seen)
 	s.Int(&c.most)
@@ -247,6 +299,10 @@ func (c *comers) code(s *codec.Codec) {
 		s.Int(&key.queue)
 		s.Uint(&key.user)
 	}, number)
+	owner := func(o *int32) { codec.Number(s, o) }
+	codec.MapOf(s, &c.owners, cmp.Compare[uint64], func(user *uint64) { s.Uint(user) }, owner)
+	codec.MapOf(s, &c.typical, cmp.Compare[int], number, owner)
+	codec.MapOf(s, &c.names, cmp.Compare[int], number, func(name *string) { s.Text(name) })
 }
 
 // Attach gives the facts of a restored view the submissions that arrivals are drawn from.

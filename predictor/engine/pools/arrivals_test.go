@@ -8,8 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// submissions returns one submission for each instant, alternately of queue 1 and 2, and of as many processors as its
-// number.
+// submissions returns one submission for each instant, alternately of queue 1 and 2. The n-th has n processors.
 func submissions(instants ...float64) []track.PastJob {
 	var out []track.PastJob
 	for i, at := range instants {
@@ -18,7 +17,7 @@ func submissions(instants ...float64) []track.PastJob {
 	return out
 }
 
-// played returns the instants and sizes of the first n arrivals of a future.
+// playedArrivals returns the instants and sizes of the first n arrivals of a future.
 func playedArrivals(c *comers, at float64, replica, n int) (instants []float64, sizes []int) {
 	next := c.arrivals(at)(replica, 1)
 	now := at
@@ -33,8 +32,8 @@ func playedArrivals(c *comers, at float64, replica, n int) (instants []float64, 
 	return instants, sizes
 }
 
-// TestArrivalsRepeatWeeks: after two weeks the futures repeat the last week and the one before, at the same times of
-// the week, and begin again when they have come to the present.
+// TestArrivalsRepeatWeeks proves that after two weeks the futures repeat the last week and the one before, at the same
+// times of the week, and begin again when they have reached the present.
 func TestArrivalsRepeatWeeks(t *testing.T) {
 	const at = 2*week + 1000
 	c := comers{whole: true, most: 100, past: submissions(500, week-50, week+2000, week+5000, 2*week)}
@@ -51,7 +50,8 @@ func TestArrivalsRepeatWeeks(t *testing.T) {
 	}
 }
 
-// TestArrivalsOfOnePool: jobs of other pools' queues do not come, and the time between the others stays as it was.
+// TestArrivalsOfOnePool proves that jobs of other pools' queues do not arrive, and that the time between the others
+// does not change.
 func TestArrivalsOfOnePool(t *testing.T) {
 	const at = week + 100
 	c := comers{ranks: map[int]int{2: 7}, most: 100, past: submissions(50, 150, 250, 350, 450)}
@@ -65,9 +65,31 @@ func TestArrivalsOfOnePool(t *testing.T) {
 	}
 }
 
-// TestArrivalsOfAYoungCluster: in the first day the futures play the newest submissions again at paces about the
-// recorded one, about half of them faster, for times of which half are below a twentieth of what was seen; each future
-// is the same whenever it is asked.
+// TestArrivalsTakeNodes proves that an arrival has the needs of the earlier submission that it repeats, on the nodes of
+// its queue.
+func TestArrivalsTakeNodes(t *testing.T) {
+	const at = week + 100
+	past := submissions(50, 150, 250)
+	past[1].Asks = &track.NodeAsks{GPUs: 2, Nodes: 1}
+	nodes := (&Nodes{Groups: []NodeGroup{{Queues: []string{"cpu"}, Count: 2, Procs: 8},
+		{Queues: []string{"gpu"}, Count: 1, Procs: 8, GPUs: 4}}}).bounded()
+	c := comers{whole: true, most: 100, past: past, nodes: nodes, names: map[int]string{1: "cpu", 2: "gpu"}}
+	next := c.arrivals(at)(0, 1)
+	gpus := forward.Needs{Classes: 2, GPUs: 2, Nodes: 1}
+	for i, want := range []forward.Needs{gpus, {Classes: 1}, gpus} {
+		if a, _ := next(); a.Needs == nil || *a.Needs != want {
+			t.Errorf("arrival %d takes %+v, want %+v", i, a.Needs, want)
+		}
+	}
+	c.nodes = nil
+	if a, _ := c.arrivals(at)(0, 1)(); a.Needs != nil {
+		t.Errorf("without nodes an arrival takes %+v of them", a.Needs)
+	}
+}
+
+// TestArrivalsOfAYoungCluster proves that on the first day the futures repeat the newest submissions at rates around
+// the recorded one, about half of them faster. Half of the futures stop within a twentieth of the observed time. A
+// future is the same each time it is requested.
 func TestArrivalsOfAYoungCluster(t *testing.T) {
 	var instants []float64
 	for i := range 1000 {
@@ -108,8 +130,33 @@ func TestArrivalsOfAYoungCluster(t *testing.T) {
 	}
 }
 
-// TestArrivalsEnd: a future has no more arrivals than its bound, none without a history, and none before two jobs were
-// seen.
+// TestBurstBeforeAPause proves that a future repeats a burst together with the pause after it: its rate is that of the
+// whole observed time, not that of the burst.
+func TestBurstBeforeAPause(t *testing.T) {
+	var instants []float64
+	for i := range 30 {
+		instants = append(instants, float64(i)/100)
+	}
+	const at, mean = 18., 18. / 30
+	c := comers{whole: true, most: 10_000, past: submissions(instants...)}
+	spread, long := 3*math.Hypot(rateError, 1/math.Sqrt(30)), 0
+	for replica := range replicas {
+		got, _ := playedArrivals(&c, at, replica, 10_000)
+		if len(got) < 2*len(instants) {
+			continue
+		}
+		long++
+		if pace := (got[len(got)-1] - at) / float64(len(got)); pace < mean*math.Exp(-spread) {
+			t.Errorf("future %d: an arrival every %v s, recorded were %v s", replica, pace, mean)
+		}
+	}
+	if long == 0 {
+		t.Error("no future was long enough to be looked at")
+	}
+}
+
+// TestArrivalsEnd proves that a future has no more arrivals than its bound, none without a history, and none before two
+// jobs were seen.
 func TestArrivalsEnd(t *testing.T) {
 	c := comers{whole: true, most: 30, past: submissions(0, 10, 20)}
 	if got, _ := playedArrivals(&c, week+5, 0, 1000); len(got) != 30 {
@@ -122,10 +169,10 @@ func TestArrivalsEnd(t *testing.T) {
 	}
 }
 
-// TestPriorityOfArrivals: a job of a user and queue comes with the priority of that user's newest waiting job there,
-// one of another user with that of the queue's newest job.
+// TestPriorityOfArrivals proves that a job of a user and queue arrives with the priority of this user's newest waiting
+// job there, and a job of another user with that of the queue's newest job.
 func TestPriorityOfArrivals(t *testing.T) {
-	tr := track.NewTracker([]float64{.5}, 100)
+	tr := track.NewTracker([]float64{.5}, 100, track.Memory{})
 	queue, _, _ := tr.Queue("q")
 	tr.Clock = 0
 	for id, priority := range []float64{50, 70, 60} {

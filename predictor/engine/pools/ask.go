@@ -8,16 +8,20 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Openings returns what would start at once for a request of such a kind: its size and limit do not count.
+// Openings returns the openings for requests like the given one, whose size and limit are ignored.
 func (f *Facts) Openings(at float64, r *RankedRequest) Openings {
 	out := Openings{Procs: f.Procs, Free: max(0, f.Procs-int(f.inUse.Procs)-f.away(at))}
 	if f.Large {
-		t := f.Surfaces[r.Queue]
+		t := f.table(&r.Request)
 		if t == nil {
 			out.Age = math.NaN()
 			return out
 		}
 		out.Holes, out.Age = t.openings(out.Free), at-t.At
+		return out
+	}
+	if f.playsNodes(r) {
+		out.Holes = f.withinLimits(f.nodeOpenings(at, r), at, r)
 		return out
 	}
 	var s forward.State
@@ -33,11 +37,11 @@ func (f *Facts) Openings(at float64, r *RankedRequest) Openings {
 	return out
 }
 
-// PivotsOfRequest returns the running jobs whose ends the start of a request hangs on, see View.Pivots of package
+// PivotsOfRequest returns the running jobs whose ends the start of a request depends on, see View.Pivots of package
 // engine.
 func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Pivot {
 	if f.Large {
-		t := f.Surfaces[r.Queue]
+		t := f.table(&r.Request)
 		return t.pivotsAt(t.cell(&r.Request), at)
 	}
 	if s, request := f.bound(at, r); request != nil {
@@ -48,7 +52,7 @@ func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Piv
 		}
 		return f.pivots(roots, at)
 	}
-	s := f.surface(at, f.place(at, r), known)
+	s := f.surface(at, f.place(at, r), f.ownerOf(r), known)
 	if s == nil {
 		return nil
 	}
@@ -59,8 +63,8 @@ func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Piv
 	return f.pivots(roots, at)
 }
 
-// PivotsOfJob returns the same of a job of a queue that waits; nil where the job does not wait there, or is not among
-// the first of a large pool.
+// PivotsOfJob returns the same for a waiting job of a queue; nil if the job does not wait there, or is not among the
+// first jobs of a large pool.
 func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []Pivot {
 	if f.Large {
 		t := f.Surfaces[queue]
@@ -72,26 +76,23 @@ func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []P
 	s := &c.state
 	f.state(s, at)
 	s.Gates = c.gates.at(f.gates, at)
-	i := slices.IndexFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == id+1 })
-	if i < 0 {
+	r, ok := takeOut(s, id)
+	if !ok {
 		return nil
 	}
-	w := s.Waiting[i]
-	s.Waiting = slices.Delete(s.Waiting, i, i+1)
-	roots, err := c.sim.Pivots(s,
-		forward.Request{Procs: w.Procs, Limit: w.Limit, Rank: w.Rank, Behind: len(s.Waiting) - i}, replicas, 1, nil)
+	roots, err := c.sim.Pivots(s, r, replicas, 1, nil)
 	if err != nil {
 		return nil
 	}
 	return f.pivots(roots, at)
 }
 
-// places is at how many places of a queue surfaces are played under a fitted priority, which gives each request a place
-// of its own.
+// places is the number of places in the queue for which surfaces are simulated under a fitted priority, because every
+// request has its own place.
 const places = 16
 
-// place returns the rank that a request is played at in a surface: its own, or under a fitted priority that of the last
-// job of a group that goes before it.
+// place returns the rank at which a surface simulates a request: its own, or under a fitted priority that of the last
+// job in the group of jobs ahead of it.
 func (f *Facts) place(at float64, r *RankedRequest) int {
 	mine := f.rankOfRequest(at, r)
 	if f.fitted == nil || len(f.Waiting) == 0 {
@@ -110,20 +111,19 @@ func (f *Facts) place(at float64, r *RankedRequest) int {
 	return ranks[ahead-1]
 }
 
-// surface plays a pool that is not large once for every request of a place in the queue; nil where that is not
-// possible.
-func (f *Facts) surface(at float64, rank int, known *Memo) *forward.Surface {
-	return Ask(known, Question{pool: f, procs: -1, rank: rank}, func() *forward.Surface {
+// surface simulates a small pool once for all requests at a place in the queue. It returns nil if that is impossible.
+func (f *Facts) surface(at float64, rank int, owner int32, known *Memo) *forward.Surface {
+	return Ask(known, Question{pool: f, procs: -1, rank: rank, owner: owner}, func() *forward.Surface {
 		var s forward.State
 		f.state(&s, at)
 		s.Gates = f.gates.Coarse(at)
-		return playAll(&s, rank, s.Behind(rank))
+		return playAll(&s, forward.Ranked{Rank: rank, Owner: owner}, s.Behind(rank))
 	})
 }
 
-// playAll plays futures of a state for every request of a place in the queue; nil where that is not possible.
-func playAll(s *forward.State, rank, behind int) *forward.Surface {
-	o := forward.SurfaceOptions{Replicas: replicas, Workers: 1, Seed: 1, Rank: rank, Behind: behind, Plain: true}
+// playAll simulates futures of a state for all requests at a place in the queue. It returns nil if that is impossible.
+func playAll(s *forward.State, place forward.Ranked, behind int) *forward.Surface {
+	o := forward.SurfaceOptions{Replicas: replicas, Workers: 1, Seed: 1, Ranked: place, Behind: behind, Plain: true}
 	surface, err := forward.NewSurface(context.Background(), s, o)
 	if err != nil {
 		return nil
@@ -131,7 +131,7 @@ func playAll(s *forward.State, rank, behind int) *forward.Surface {
 	return surface
 }
 
-// PolicyInForce returns the policy that the pool is played by, and how it is known.
+// PolicyInForce returns the policy used in simulations of the pool, and its origin.
 func (f *Facts) PolicyInForce() (forward.Policy, PolicySource) {
 	if f.prioritized && f.source != PolicyConfigured {
 		return f.policy, PolicyPriorities

@@ -9,16 +9,16 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// census is a large pool as it was counted when its tables were made: going through its jobs for each request would
-// cost too much. It is immutable.
+// census has counts of the jobs of a large pool at the time when its tables were made, because iterating over its jobs
+// for each request would cost too much. It is immutable.
 type census struct {
 	at               float64
 	limits, expected releases
 	waiting          []censusCell // by size class, then limit class
 }
 
-// releases are at which instants running jobs will have released how many processors, rising, by an assumption about
-// their ends: so many points at most, evenly by processors.
+// releases says when running jobs will have released how many processors, rising, under an assumption about their ends.
+// It has a bounded number of points, evenly spaced in processors.
 type releases struct {
 	ends  []float64
 	procs []float64
@@ -26,11 +26,11 @@ type releases struct {
 
 const censusPoints = 128
 
-// censusCell is the waiting jobs of a size class and limit class.
+// censusCell counts the waiting jobs of a size class and limit class.
 type censusCell struct {
 	size, limit             int
 	jobs, procs             float64
-	oldest, newest, submits float64 // instants of submission, and their sum
+	oldest, newest, submits float64 // the instants of submission, and their sum
 }
 
 func newCensus(at float64, f *Facts) *census {
@@ -82,7 +82,7 @@ func countCells(waiting []Member) []censusCell {
 	return out
 }
 
-// until returns the processors released until an instant.
+// until returns the processors that are released until an instant.
 func (r *releases) until(at float64) float64 {
 	i, _ := slices.BinarySearch(r.ends, math.Nextafter(at, math.Inf(1)))
 	if i == 0 {
@@ -91,7 +91,7 @@ func (r *releases) until(at float64) float64 {
 	return r.procs[i-1]
 }
 
-// by returns when enough processors are free, of a pool that has so many free at an instant.
+// by returns when a pool has enough free processors, given the number of free ones at an instant.
 func (r *releases) by(at float64, free, procs int) VacancyBy {
 	gone := r.until(at)
 	v := VacancyBy{InAnHour: float64(free) + r.until(at+track.Hour) - gone,
@@ -106,7 +106,7 @@ func (r *releases) by(at float64, free, procs int) VacancyBy {
 	return v
 }
 
-// waiters returns the jobs that waited, as far as classes tell.
+// waiters counts the waiting jobs, as far as the classes allow it.
 func (c *census) waiters(at float64, free int, r *track.Request) Waiters {
 	w := noWaiters()
 	size, limit := track.SizeClass(r.Procs), track.LimitClass(r.Limit)
@@ -132,7 +132,7 @@ func (c *census) waiters(at float64, free int, r *track.Request) Waiters {
 	if jobs > 0 {
 		w.MeanAge = math.Max(0, at-submits/jobs)
 	}
-	w.OfQueue.Jobs, w.SameUser.Jobs = math.NaN(), math.NaN() // classes do not tell
+	w.OfQueue.Jobs, w.SameUser.Jobs = math.NaN(), math.NaN() // the classes do not have these
 	return w
 }
 
@@ -147,7 +147,7 @@ func (g *Group) merge(o Group) {
 	}
 }
 
-// codeCensus passes a census, nil for none.
+// codeCensus reads or writes a census, which may be nil.
 func codeCensus(s *codec.Codec, v **census) {
 	known := *v != nil
 	if s.Flag(&known); !known {

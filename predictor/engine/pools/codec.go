@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/waitcast/waitcast/cluster/fairshare"
 	"github.com/waitcast/waitcast/internal/codec"
 	"github.com/waitcast/waitcast/predictor/engine/background"
 	"github.com/waitcast/waitcast/predictor/engine/rules"
@@ -17,12 +18,15 @@ func codeOutage(s *codec.Codec, o *Outage) {
 	s.Finite(&o.From)
 	s.Int(&o.Procs)
 	s.Any(&o.Until)
+	s.Text(&o.Nodes)
+	s.Flag(&o.Open)
+	s.Text(&o.Users, &o.Accounts, &o.DeniedUsers, &o.DeniedAccounts)
 	if s.Reading && (!(o.From < o.Until) || o.Procs > math.MaxInt32) {
 		s.Fail()
 	}
 }
 
-// tables goes through tables by queue; those that are the same stay the same.
+// codeTables reads or writes tables by queue. Tables that are shared stay shared.
 func codeTables(s *codec.Codec, all *map[string]*waitSurface) {
 	var each []*waitSurface
 	number := map[*waitSurface]int{}
@@ -47,7 +51,21 @@ func codeTables(s *codec.Codec, all *map[string]*waitSurface) {
 	})
 }
 
+// codeTable reads or writes a table and those for later ranks, which have the same census.
 func codeTable(s *codec.Codec, v **waitSurface) {
+	codeOneTable(s, v)
+	codeCensus(s, &(*v).census)
+	for t := *v; ; t = t.next {
+		more := t.next != nil
+		if s.Flag(&more); !more || s.Bad {
+			return
+		}
+		codeOneTable(s, &t.next)
+		t.next.census = t.census
+	}
+}
+
+func codeOneTable(s *codec.Codec, v **waitSurface) {
 	if s.Reading {
 		*v = &waitSurface{}
 	}
@@ -55,7 +73,7 @@ func codeTable(s *codec.Codec, v **waitSurface) {
 	s.Finite(&t.At)
 	s.Int(&t.most, &t.levels, &t.replays)
 	codec.List(s, &t.sizes, func(n *int) { s.Int(n) })
-	last := t.limits // the last one is infinite, and not written
+	last := t.limits // the last one is infinite, and is not written
 	if !s.Reading {
 		last = last[:len(last)-1]
 	}
@@ -65,7 +83,10 @@ func codeTable(s *codec.Codec, v **waitSurface) {
 	}
 	s.Singles(&t.cells)
 	s.Singles(&t.waits)
-	codeCensus(s, &t.census)
+	upTo := int64(t.upTo)
+	s.Signed(&upTo)
+	t.upTo = int(upTo)
+	track.CodeAmount(s, &t.ahead)
 	n := len(t.sizes) * len(t.limits)
 	if s.Reading && (t.levels > 64 || t.replays > replicas || !slices.IsSorted(t.sizes) ||
 		!slices.IsSorted(t.limits) || len(t.cells) != n*t.width() || len(t.waits) != n*t.replays) {
@@ -109,7 +130,17 @@ func CodePool(s *codec.Codec, v **Facts) {
 	s.Flag(&f.limited)
 	f.later.code(s)
 	rules.Code(s, &f.fitted)
+	codeMoves(s, &f.moves)
+	codec.List(s, &f.others, func(r *ownerRate) {
+		codec.Number(s, &r.owner)
+		s.Finite(&r.rate)
+	})
 	rules.CodeGates(s, &f.gates)
+	nodes := f.nodes.Nodes
+	if codeNodes(s, &nodes); s.Reading && !s.Bad {
+		f.later.nodes = nodes
+		f.findNeeds(nodes)
+	}
 	s.Check(f.Procs <= math.MaxInt32, "a pool of %d processors", f.Procs)
 }
 
@@ -130,6 +161,14 @@ func codeJob(s *codec.Codec, j *Member) {
 	s.Uint(&j.number)
 	s.Finite(&j.eligible)
 	codeBounds(s, &j.bounds)
+	j.asks.Code(s)
+	s.Text(&j.nodeNames)
+	s.Int(&j.tasks, &j.runs)
+	s.Text(&j.name, &j.array)
+	j.belongs.code(s)
+	codec.List(s, &j.after, func(key *uint64) { s.Uint(key) })
+	codec.Number(s, &j.owner)
+	s.Finite(&j.reported)
 }
 
 func codeCauses(s *codec.Codec, tables map[string]*waitSurface, jobs map[uint64]*track.Job) {
@@ -137,7 +176,9 @@ func codeCauses(s *codec.Codec, tables map[string]*waitSurface, jobs map[uint64]
 	for _, queue := range slices.Sorted(maps.Keys(tables)) {
 		if t := tables[queue]; t != nil && !done[t] {
 			done[t] = true
-			codeCausesOf(s, &t.pivotCounts, len(t.sizes)*len(t.limits), jobs)
+			for ; t != nil; t = t.next {
+				codeCausesOf(s, &t.pivotCounts, len(t.sizes)*len(t.limits), jobs)
+			}
 		}
 	}
 }
@@ -161,7 +202,7 @@ func codeCausesOf(s *codec.Codec, c *pivotCounts, cells int, jobs map[uint64]*tr
 		s.Uint(id)
 		all := c.starts[*id]
 		codeShares(s, &all, c)
-		if s.Reading { // views read the map that is saved
+		if s.Reading { // views may be reading the map that is saved
 			c.starts[*id] = all
 		}
 	})
@@ -197,6 +238,7 @@ func (m *Machine) CodePools(s *codec.Codec) {
 	})
 	codec.Map(s, &p.outages, func(all *[]Outage) { codec.List(s, all, func(o *Outage) { codeOutage(s, o) }) })
 	codec.Map(s, &p.highest, func(n *int) { s.Int(n) })
+	codec.Map(s, &p.nodes, func(n **Nodes) { codeNodes(s, n) })
 	codec.List(s, &p.Learnt, func(l *learn.Pool) {
 		codec.List(s, &l.Queues, func(n *string) { s.Text(n) })
 		s.Int(&l.Procs)
@@ -226,6 +268,16 @@ func (m *Machine) CodePools(s *codec.Codec) {
 	m.codeRules(s)
 }
 
+// codeMoves reads or writes what changes priorities, except the rules, see Facts.AttachPriorities.
+func codeMoves(s *codec.Codec, p **priorityMoves) {
+	codec.Optional(s, p, func(v *priorityMoves) {
+		s.Finite(&v.last)
+		s.Flag(&v.seen)
+		s.Reals(&v.factors)
+		codec.Optional(s, &v.usage, func(u *fairshare.Usage) { u.Code(s) })
+	})
+}
+
 func (m *Machine) codeRules(s *codec.Codec) {
 	if codec.Hand(s, &m.PolicyLearner) {
 		if s.Reading && !s.Bad {
@@ -245,8 +297,8 @@ func (m *Machine) codeRules(s *codec.Codec) {
 	}
 }
 
-// CodeCauses goes through what the starts of all tables hang on, and since when trees are in force. It finds the jobs
-// again that still run where it is read.
+// CodeCauses reads or writes the pivots of the starts in all tables, and the instant since which trees are in force.
+// When reading, it finds the jobs again that still run.
 func (m *Machine) CodeCauses(s *codec.Codec) {
 	codeCauses(s, m.Surfaces, m.tracker.Jobs)
 	if m.Refresh != nil {

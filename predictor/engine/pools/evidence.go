@@ -6,8 +6,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Vacancy is when a pool has enough processors free for a request, if all that waits were passed over, and how many it
-// has free: if every job runs as long as its limit allows, and if each runs as long as was expected.
+// Vacancy is the time at which a pool has enough free processors for a request if all waiting jobs are ignored, and the
+// number of free processors then, under two assumptions: every job runs to its limit, and every job runs as long as
+// expected.
 type Vacancy struct{ ByLimits, ByExpected VacancyBy }
 
 // VacancyBy is a Vacancy by one assumption. Seconds is NaN if the request never fits.
@@ -16,7 +17,7 @@ type VacancyBy struct {
 	InAnHour, InFourHours float64 // processors
 }
 
-// Waiters are the jobs of a pool that wait, as a request sees them; NaN for what is not known.
+// Waiters counts the waiting jobs of a pool relative to a request; NaN means unknown.
 type Waiters struct {
 	Fitting Group // those that would fit into the free processors
 	// Dominated are those of them that are neither larger nor longer than the request; OfQueue those in its queue.
@@ -54,13 +55,13 @@ func unknownWaiters() Waiters {
 		MeanAge: nan}
 }
 
-// Free returns the processors that are free at an instant; it is negative if more are in use than there should be.
+// Free returns the processors that are free at an instant; it is negative if more are in use than the capacity.
 func (f *Facts) Free(at float64) int { return f.Procs - int(f.inUse.Procs) - f.away(at) }
 
 // Waiters returns the jobs that wait, as a request of a user sees them, by the user's number.
 func (f *Facts) Waiters(at float64, r *track.Request, user uint64) Waiters {
 	if f.Large {
-		t := f.Surfaces[r.Queue]
+		t := f.table(r)
 		if t == nil || t.census == nil {
 			return unknownWaiters()
 		}
@@ -111,7 +112,7 @@ type ending struct {
 func (f *Facts) Vacancy(at float64, r *track.Request, c *Scratch) Vacancy {
 	free := f.Free(at)
 	if f.Large {
-		t := f.Surfaces[r.Queue]
+		t := f.table(r)
 		if t == nil || t.census == nil {
 			nan := math.NaN()
 			none := VacancyBy{nan, nan, nan}
@@ -123,8 +124,8 @@ func (f *Facts) Vacancy(at float64, r *track.Request, c *Scratch) Vacancy {
 	return Vacancy{vacancyBy(c.limits, free, r.Procs), vacancyBy(c.expected, free, r.Procs)}
 }
 
-// endings appends when the running jobs end, in seconds from an instant: if each runs as long as its limit allows, and
-// if each runs as long as was expected. A job that has run longer than was expected has a part of its limit left.
+// endings appends the ends of the running jobs, in seconds from an instant: first if each runs to its limit, then if
+// each runs as long as expected. A job that has run longer than expected has a part of its limit left.
 func (f *Facts) endings(at float64, limits, expected []ending) (byLimits, byExpected []ending) {
 	const least, overdue = 60, .3
 	for i := range f.Running {
@@ -157,15 +158,15 @@ func vacancyBy(ends []ending, free, procs int) VacancyBy {
 	return VacancyBy{Seconds: enoughFree(ends, procs-free), InAnHour: float64(hour), InFourHours: float64(four)}
 }
 
-// enoughFree returns when the jobs that have ended had so many processors, NaN for never. It reorders them: it selects
-// like quickselect (C. Hoare, "Algorithm 65: Find", Communications of the ACM 4, 1961).
+// enoughFree returns the time at which ended jobs have released the given number of processors, or NaN for never. It
+// reorders the ends, like quickselect (C. Hoare, "Algorithm 65: Find", Communications of the ACM 4, 1961).
 func enoughFree(ends []ending, needed int) float64 {
 	if needed <= 0 {
 		return 0
 	}
 	for len(ends) > 0 {
 		pivot := ends[len(ends)/2].in
-		lower, upper, sum := 0, len(ends), 0 // before lower: sooner; from upper: later
+		lower, upper, sum := 0, len(ends), 0 // before lower: sooner ends; from upper on: later ends
 		for i := 0; i < upper; {
 			switch e := ends[i]; {
 			case e.in < pivot:

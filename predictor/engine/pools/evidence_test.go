@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// members draws jobs of which sizes are powers of two and limits the largest of their classes, so that classes say all
-// that there is to say.
+// members draws jobs whose sizes are powers of two and whose limits are the largest of their classes, so that the
+// classes lose no information.
 func members(t *rapid.T, name string) []Member {
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Member {
 		return Member{
@@ -26,7 +26,7 @@ func members(t *rapid.T, name string) []Member {
 	}), 0, 60).Draw(t, name)
 }
 
-// classLimits are the largest limits of their classes (track.LimitClass), and none.
+// classLimits holds the largest limits of classes (track.LimitClass), and none.
 var classLimits = []float64{60, 120, 240, 480, 960, 0}
 
 func drawnFacts(t *rapid.T) *Facts {
@@ -39,7 +39,7 @@ func drawnFacts(t *rapid.T) *Facts {
 	return f
 }
 
-// groupOf is a Group of ages, computed plainly.
+// groupOf computes a Group of ages directly.
 func groupOf(ages []float64) Group {
 	g := noGroup()
 	if len(ages) > 0 {
@@ -53,8 +53,8 @@ func alike(a, b Group) bool {
 	return a.Jobs == b.Jobs && same(a.Oldest, b.Oldest) && same(a.Newest, b.Newest)
 }
 
-// TestWaiters proves the definitions: each group is those jobs that its comment names. A census of the same jobs says
-// the same where classes are exact.
+// TestWaiters proves that each group consists of the jobs that its comment names. A census of the same jobs gives the
+// same groups if classes are exact.
 func TestWaiters(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawnFacts(t)
@@ -112,7 +112,7 @@ func TestWaiters(t *testing.T) {
 	})
 }
 
-// TestVacancy compares with running jobs that are sorted by their ends; a census of up to 128 processors is exact.
+// TestVacancy compares with running jobs sorted by their ends. A census of up to 128 processors is exact.
 func TestVacancy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawnFacts(t)
@@ -144,7 +144,7 @@ func TestVacancy(t *testing.T) {
 	})
 }
 
-// plainVacancy is what vacancyBy returns, from a sorted list.
+// plainVacancy computes the result of vacancyBy from a sorted list.
 func plainVacancy(ends []ending, free, procs int) VacancyBy {
 	ends = slices.SortedFunc(slices.Values(ends), func(a, b ending) int { return cmp.Compare(a.in, b.in) })
 	out := VacancyBy{Seconds: math.NaN(), InAnHour: float64(free), InFourHours: float64(free)}
@@ -166,7 +166,8 @@ func plainVacancy(ends []ending, free, procs int) VacancyBy {
 	return out
 }
 
-// TestCensusIsCoarse proves that a census of more processors than it has points is late by at most their part.
+// TestCensusIsCoarse proves that a census of more processors than it has points is late by at most the processors of
+// one point.
 func TestCensusIsCoarse(t *testing.T) {
 	var ends []ending
 	for i := range 10_000 {

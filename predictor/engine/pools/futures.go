@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Futures plays requests in the same futures of a view, and caches what was played.
+// Futures simulates requests in the same futures of a view, and caches the results.
 type Futures struct {
 	at      float64
 	without uint64 // the key of a waiting job that has left the queue, 0 for none
@@ -21,20 +21,20 @@ func NewFuturesWithout(at float64, id uint64) *Futures {
 	return &Futures{at: at, without: id + 1, known: &Memo{}}
 }
 
-// Waits returns the waits of a request in a pool, in seconds, by future: number i of any two requests in one pool is of
-// the same future. It is nil where the simulation is not possible.
+// Waits returns the waits of a request in a pool, in seconds, by future: element i of any two requests in one pool
+// belongs to the same future. It is nil if the simulation is impossible.
 func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	if f.Large {
-		return f.Surfaces[r.Queue].waitsByFuture(&r.Request)
+		return f.table(&r.Request).waitsByFuture(&r.Request)
 	}
 	if waits, bound := c.waitsWithin(f, r); bound {
 		return waits
 	}
-	return byFuture(c.surface(f, f.place(c.at, r)), r.Procs, r.Limit)
+	return byFuture(c.surface(f, f.place(c.at, r), f.ownerOf(r)), r.Procs, r.Limit)
 }
 
-// waitsWithin plays a request that limits hold for in the same futures; bound is false where none of them may bind:
-// then surfaces answer for it.
+// waitsWithin simulates a request to which limits apply, in the same futures. bound is false if none of the limits may
+// bind: then surfaces can answer for the request.
 func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, bound bool) {
 	s, request := f.bound(c.at, r)
 	if request == nil {
@@ -44,27 +44,33 @@ func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, boun
 		s.Waiting = slices.Delete(s.Waiting, i, i+1)
 		request.Behind = s.Behind(request.Rank)
 	}
-	var sim forward.Sim
-	futures, err := sim.Futures(s, *request, replicas, 1, nil)
-	if err != nil {
-		return nil, true
-	}
-	for i := range futures {
-		waits = append(waits, futures[i].Wait)
-	}
-	return waits, true
+	return waitsIn(s, request), true
 }
 
-func (c *Futures) surface(f *Facts, rank int) *forward.Surface {
-	if c.without == 0 {
-		return f.surface(c.at, rank, c.known)
+// waitsIn simulates a request in the futures of a state. It returns nil if that is impossible.
+func waitsIn(s *forward.State, r *forward.Request) []float64 {
+	var sim forward.Sim
+	futures, err := sim.Futures(s, *r, replicas, 1, nil)
+	if err != nil {
+		return nil
 	}
-	return Ask(c.known, Question{pool: f, procs: -1, rank: rank}, func() *forward.Surface {
+	waits := make([]float64, len(futures))
+	for i := range futures {
+		waits[i] = futures[i].Wait
+	}
+	return waits
+}
+
+func (c *Futures) surface(f *Facts, rank int, owner int32) *forward.Surface {
+	if c.without == 0 {
+		return f.surface(c.at, rank, owner, c.known)
+	}
+	return Ask(c.known, Question{pool: f, procs: -1, rank: rank, owner: owner}, func() *forward.Surface {
 		var s forward.State
 		f.state(&s, c.at)
 		s.Gates = f.gates.Coarse(c.at)
 		s.Waiting = slices.DeleteFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == c.without })
-		return playAll(&s, rank, s.Behind(rank))
+		return playAll(&s, forward.Ranked{Rank: rank, Owner: owner}, s.Behind(rank))
 	})
 }
 
@@ -80,16 +86,31 @@ func byFuture(s *forward.Surface, procs int, limit float64) []float64 {
 }
 
 // WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is nil
-// where the job does not wait there, and in large pools.
+// if the job does not wait there, and in large pools.
 func (f *Facts) WaitsOfJob(at float64, id uint64) []float64 {
 	var s forward.State
 	f.state(&s, at)
 	s.Gates = f.gates.Coarse(at)
+	r, ok := takeOut(&s, id)
+	switch {
+	case !ok:
+		return nil
+	case len(r.Holds) > 0 || len(r.After) > 0 || r.Eligible > 0 || len(s.Nodes) > 0: // surfaces know none of these
+		return waitsIn(&s, &r)
+	}
+	place := forward.Ranked{Rank: r.Rank, Owner: r.Owner, Since: r.Since}
+	return byFuture(playAll(&s, place, r.Behind), r.Procs, r.Limit)
+}
+
+// takeOut removes a waiting job from a state and returns it as a request at its place, or false if the job does not
+// wait.
+func takeOut(s *forward.State, id uint64) (forward.Request, bool) {
 	i := slices.IndexFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == id+1 })
 	if i < 0 {
-		return nil
+		return forward.Request{}, false
 	}
 	w := s.Waiting[i]
 	s.Waiting = slices.Delete(s.Waiting, i, i+1)
-	return byFuture(playAll(&s, w.Rank, len(s.Waiting)-i), w.Procs, w.Limit)
+	return forward.Request{Procs: w.Procs, Limit: w.Limit, Eligible: w.Eligible, Rank: w.Rank, Owner: w.Owner,
+		Since: w.Since, Behind: len(s.Waiting) - i, Holds: w.Holds, After: w.After, Needs: w.Needs}, true
 }

@@ -9,48 +9,52 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// limitUse is what the jobs of a pool have, and want, of a limit.
+// limitUse has the amounts of a limit that the jobs of a pool use and request.
 type limitUse struct {
 	most, used, wanted joblimits.Amounts
-	number             int32 // in the state of the simulation; -1 for a limit that cannot bind
+	number             int32 // its number in the state of the simulation; -1 for a limit that cannot bind
 }
 
-// limitUses finds the limits that may keep a job of the pool, or a request with bounds of its own, from starting at an
-// instant: those that all jobs together, running and waiting, would exceed. It is nil where there are none.
-func (f *Facts) limitUses(at float64, own []joblimits.Bound, ownLimit float64) map[joblimits.Key]*limitUse {
-	if !f.limited && len(own) == 0 {
-		return nil
-	}
-	uses := map[joblimits.Key]*limitUse{}
-	want := func(bounds []joblimits.Bound, limit float64) {
-		for i := range bounds {
-			b := &bounds[i]
-			u := uses[b.Key]
-			if u == nil {
-				u = &limitUse{most: b.Most, number: -1}
-				uses[b.Key] = u
-			}
-			plus(&u.wanted, &b.Has, plannedWork(limit))
+// limitUses holds the use of limits.
+type limitUses map[joblimits.Key]*limitUse
+
+// want adds the amounts that a waiting job would have.
+func (uses limitUses) want(bounds []joblimits.Bound, limit float64) {
+	for i := range bounds {
+		b := &bounds[i]
+		u := uses[b.Key]
+		if u == nil {
+			u = &limitUse{most: b.Most, number: -1}
+			uses[b.Key] = u
 		}
+		plus(&u.wanted, &b.Counts, plannedWork(limit))
 	}
-	want(own, ownLimit)
-	for i := range f.queued {
-		want(f.queued[i].bounds, f.queued[i].Limit)
-	}
+}
+
+// usesOf returns the limits that apply to a request, with the amounts of running jobs at an instant. Of waiting jobs
+// they count only the request.
+func (f *Facts) usesOf(at float64, r *RankedRequest) limitUses {
+	uses := limitUses{}
+	uses.want(r.Bounds, r.Limit)
+	f.count(at, uses)
+	return uses
+}
+
+// count adds the amounts of the running jobs at an instant to limits.
+func (f *Facts) count(at float64, uses limitUses) {
 	for _, jobs := range [...][]Member{f.Running, f.elsewhere} {
 		for i := range jobs {
 			r := &jobs[i]
 			for k := range r.bounds {
 				if u := uses[r.bounds[k].Key]; u != nil {
-					plus(&u.used, &r.bounds[k].Has, math.Max(0, plannedWork(r.Limit)-math.Max(0, at-r.Start)))
+					plus(&u.used, &r.bounds[k].Counts, math.Max(0, plannedWork(r.Limit)-math.Max(0, at-r.Start)))
 				}
 			}
 		}
 	}
-	return uses
 }
 
-// plannedWork returns the seconds that a job without a time limit counts for in a limit on work.
+// plannedWork returns the assumed seconds of a job in a limit on work, also without a time limit.
 func plannedWork(limit float64) float64 {
 	if limit > 0 {
 		return limit
@@ -58,7 +62,7 @@ func plannedWork(limit float64) float64 {
 	return 365 * 86400
 }
 
-// plus adds what a job has; its work is that of so many seconds.
+// plus adds the amounts of a job. Its work is that of the given seconds.
 func plus(to, has *joblimits.Amounts, seconds float64) {
 	for k, a := range has {
 		if k == joblimits.Work {
@@ -68,7 +72,7 @@ func plus(to, has *joblimits.Amounts, seconds float64) {
 	}
 }
 
-// mayBind reports whether all jobs that run and wait would have more than the limit allows.
+// mayBind reports whether all running and waiting jobs together would exceed the limit.
 func (u *limitUse) mayBind() bool {
 	for k, most := range u.most {
 		if most != joblimits.Unbounded && u.used[k]+u.wanted[k] > most {
@@ -78,21 +82,29 @@ func (u *limitUse) mayBind() bool {
 	return false
 }
 
-// applyLimits adds the limits that may bind to a state, with the jobs that run in other pools and count in them, and
-// returns what a request with such bounds would have of them.
-func (f *Facts) applyLimits(s *forward.State, at float64, own []joblimits.Bound,
-	ownLimit float64) []forward.Holding {
-	s.Limits = s.Limits[:0]
-	uses := f.limitUses(at, own, ownLimit)
-	if uses == nil {
+// applyLimits adds to a state the limits that may keep a job of the pool, or a request (nil for none), from starting:
+// those that all running and waiting jobs together would exceed. It also adds jobs in other pools that count in these
+// limits, and returns the request's amounts.
+func (f *Facts) applyLimits(s *forward.State, at float64, r *RankedRequest) []forward.Holding {
+	var own []joblimits.Bound
+	uses := limitUses{}
+	if r != nil {
+		own = r.Bounds
+		uses.want(own, r.Limit)
+	}
+	if !f.limited && len(own) == 0 {
 		return nil
 	}
+	for i := range f.queued {
+		uses.want(f.queued[i].bounds, f.queued[i].Limit)
+	}
+	f.count(at, uses)
 	number := func(bounds []joblimits.Bound) {
 		for i := range bounds {
 			b := &bounds[i]
 			if u := uses[b.Key]; u.number < 0 && u.mayBind() {
 				u.number = int32(len(s.Limits)) //nolint:gosec // at most a few for each job
-				s.Limits = append(s.Limits, forward.Limit{Most: forward.Amounts(b.Most)})
+				s.Limits = append(s.Limits, forward.Limit{Most: b.Most})
 			}
 		}
 	}
@@ -109,55 +121,67 @@ func (f *Facts) applyLimits(s *forward.State, at float64, own []joblimits.Bound,
 	for i := range f.queued {
 		s.Waiting[i].Holds = holdings(f.queued[i].bounds, uses)
 	}
+	f.addElsewhereTo(s, at, uses)
+	return holdings(own, uses)
+}
+
+// addElsewhereTo adds the jobs that run in other pools to a state that has the jobs of this pool.
+func (f *Facts) addElsewhereTo(s *forward.State, at float64, uses map[joblimits.Key]*limitUse) {
 	for i := range f.elsewhere {
 		r := &f.elsewhere[i]
 		s.Running = append(s.Running, forward.Running{Key: r.key, Group: r.group, Age: math.Max(0, at-r.Start),
 			Limit: r.Limit, Law: r.Law, Holds: holdings(r.bounds, uses)})
 	}
-	return holdings(own, uses)
 }
 
-// holdings returns what a job has of the limits that may bind.
-func holdings(bounds []joblimits.Bound, uses map[joblimits.Key]*limitUse) (out []forward.Holding) {
+// holdings returns the amounts of a job in the limits that may bind.
+func holdings(bounds []joblimits.Bound, uses limitUses) (out []forward.Holding) {
 	for i := range bounds {
 		if u := uses[bounds[i].Key]; u != nil && u.number >= 0 {
-			out = append(out, forward.Holding{Limit: u.number, Amounts: forward.Amounts(bounds[i].Has)})
+			out = append(out, forward.Holding{Limit: u.number, Amounts: bounds[i].Counts,
+				Exempt: bounds[i].Exempt()})
 		}
 	}
 	return out
 }
 
-// bound returns the state of the pool and the request in it where limits hold for the request that may bind, with the
-// gates of surfaces; a nil request where none does.
+// bound returns the state of the pool and the request in it, with the gates of surfaces, if surfaces cannot answer for
+// the request. There are three such cases: limits apply to it that may bind, it waits for other jobs, or jobs are
+// placed on nodes. Otherwise the request is nil.
 func (f *Facts) bound(at float64, r *RankedRequest) (*forward.State, *forward.Request) {
-	if len(r.Bounds) == 0 || r.Procs > f.most() {
+	nodes := f.playsNodes(r)
+	if len(r.Bounds) == 0 && r.After == "" && !nodes || r.Procs > f.most() {
 		return nil, nil
 	}
 	s := &forward.State{}
-	holds := f.stateFor(s, at, r)
-	if holds == nil {
+	holds, after := f.stateFor(s, at, r), f.after(r)
+	if holds == nil && after == nil && !nodes {
 		return nil, nil
 	}
 	s.Gates = f.gates.Coarse(at)
 	s.Capacity = max(s.Capacity, r.Procs)
-	q := &forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r), Holds: holds}
+	q := &forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r), Owner: f.ownerOf(r),
+		Holds: holds, After: after, Needs: f.needsOf(r)}
 	q.Behind = s.Behind(q.Rank)
 	return s, q
 }
 
-// withinLimits leaves of holes what the limits of a request, whose size does not count, let start at once.
+// withinLimits reduces openings to those that the limits of a request allow to start at once. The size of the request
+// does not count.
 func (f *Facts) withinLimits(holes []forward.Opening, at float64, r *RankedRequest) []forward.Opening {
 	if len(r.Bounds) == 0 || len(holes) == 0 {
 		return holes
 	}
 	most := int64(math.MaxInt64)
-	uses := f.limitUses(at, r.Bounds, 0)
+	uses := f.usesOf(at, r)
 	for i := range r.Bounds {
-		u := uses[r.Bounds[i].Key]
-		if u.most[joblimits.Jobs] != joblimits.Unbounded && u.used[joblimits.Jobs] >= u.most[joblimits.Jobs] {
+		b := &r.Bounds[i]
+		u := uses[b.Key]
+		if u.most[joblimits.Jobs] != joblimits.Unbounded && b.Has[joblimits.Jobs] > 0 &&
+			u.used[joblimits.Jobs] >= u.most[joblimits.Jobs] {
 			return nil
 		}
-		if u.most[joblimits.Procs] != joblimits.Unbounded {
+		if u.most[joblimits.Procs] != joblimits.Unbounded && b.Has[joblimits.Procs] > 0 {
 			most = min(most, u.most[joblimits.Procs]-u.used[joblimits.Procs])
 		}
 	}
@@ -178,51 +202,50 @@ func (f *Facts) withinLimits(holes []forward.Opening, at float64, r *RankedReque
 // Kept is the limit that keeps a request from starting at once.
 type Kept struct {
 	joblimits.Key
-	// Kind is what it bounds, one of the kinds of package joblimits: Most is what it allows of that, Used what the jobs
-	// that run have, and Wants what the request asks for.
+	// Kind is the bounded kind of amount (package joblimits). Most is the allowed amount, Used that of the running
+	// jobs, and Wants that of the request.
 	Kind              int
 	Most, Used, Wants int64
 }
 
-// keptBy returns the limit that a request exceeds beside the jobs that run; nil for none.
-func (f *Facts) keptBy(at float64, own []joblimits.Bound, ownLimit float64) *Kept {
-	uses := f.limitUses(at, own, ownLimit)
-	for i := range own {
-		b := &own[i]
-		var wants joblimits.Amounts
-		plus(&wants, &b.Has, plannedWork(ownLimit))
+// KeptByLimit returns the limit that a request exceeds beside the jobs that run at an instant; nil for none, and in
+// large pools.
+func (f *Facts) KeptByLimit(at float64, r *RankedRequest) *Kept {
+	if f.Large || len(r.Bounds) == 0 {
+		return nil
+	}
+	uses := f.usesOf(at, r)
+	for i := range r.Bounds {
+		b := &r.Bounds[i]
+		u := uses[b.Key]
 		for k, most := range b.Most {
-			used := uses[b.Key].used[k]
-			if most != joblimits.Unbounded && wants[k] > 0 && used+wants[k] > most {
-				return &Kept{Key: b.Key, Kind: k, Most: most, Used: used, Wants: wants[k]}
+			if most != joblimits.Unbounded && b.Has[k] > 0 && u.used[k]+u.wanted[k] > most {
+				return &Kept{Key: b.Key, Kind: k, Most: most, Used: u.used[k], Wants: u.wanted[k]}
 			}
 		}
 	}
 	return nil
 }
 
-// KeptByLimit returns the limit that keeps a request from starting at an instant; nil for none, and in large pools.
-func (f *Facts) KeptByLimit(at float64, r *RankedRequest) *Kept {
-	if f.Large || len(r.Bounds) == 0 {
-		return nil
-	}
-	return f.keptBy(at, r.Bounds, r.Limit)
-}
-
-// addElsewhere lists the jobs that run in other pools and count in limits.
+// addElsewhere records a job that runs in another pool if it counts in limits.
 func (f *Facts) addElsewhere(r *track.Job) {
 	if len(r.Bounds) > 0 {
-		f.elsewhere = append(f.elsewhere, Member{key: r.ID + 1, group: r.UserState.Number, Start: r.Start,
-			Limit: r.Limit, Law: r.Law, bounds: r.Bounds})
+		f.elsewhere = append(f.elsewhere, elsewhere(r))
 	}
+}
+
+// elsewhere returns a job that runs in another pool and uses no processors of this one.
+func elsewhere(r *track.Job) Member {
+	return Member{key: r.ID + 1, group: r.UserState.Number, Start: r.Start, Limit: r.Limit, Law: r.Law,
+		bounds: r.Bounds, name: r.Name, array: r.Array}
 }
 
 func codeBounds(s *codec.Codec, all *[]joblimits.Bound) {
 	codec.List(s, all, func(b *joblimits.Bound) {
-		s.Int(&b.Limit)
+		codec.Number(s, &b.Limit)
 		s.Text(&b.Of)
 		for i := range b.Most {
-			s.Signed(&b.Most[i], &b.Has[i])
+			s.Signed(&b.Most[i], &b.Has[i], &b.Counts[i])
 		}
 	})
 }

@@ -1,5 +1,5 @@
-// Package pools divides a cluster into pools, learns their policies from the starts, and plays them forward: the
-// simulations of the forecasting engine. A pool is a set of queues that compete for the same processors.
+// Package pools divides a cluster into pools, learns their policies from the starts, and simulates them for the
+// forecasting engine. A pool is a set of queues that compete for the same processors.
 package pools
 
 import (
@@ -17,7 +17,8 @@ import (
 
 // Config has the settings of the simulation of a machine's pools.
 type Config struct {
-	// Policy is that of all pools where PolicyKnown; Order is its queues, the most preferred first.
+	// Policy is the policy of all pools; it is used only if PolicyKnown is set. Order lists its queues, most preferred
+	// first.
 	Policy      forward.Policy
 	PolicyKnown bool
 	Order       []string
@@ -26,12 +27,12 @@ type Config struct {
 	// Synchronous simulates while the caller waits. Cores is the number of processors for simulation and caller.
 	Synchronous bool
 	Cores       int
-	// WithoutGates and WithoutPriority learn no gates, and fit no priority: for experiments.
+	// WithoutGates and WithoutPriority disable gates and fitted priorities, for experiments.
 	WithoutGates, WithoutPriority bool
 }
 
-// Machine is the division of a cluster into pools, configured or learned from the starts, and what was simulated of
-// large pools. It is not safe for concurrent use.
+// Machine is the division of a cluster into pools, configured or learned from the starts, and the simulations of large
+// pools. It is not safe for concurrent use.
 type Machine struct {
 	cfg           Config
 	tracker       *track.Tracker
@@ -42,20 +43,22 @@ type Machine struct {
 	// Gates and Priorities learn the rules of starts.
 	Gates      rules.GateLearner
 	Priorities *rules.Learners
+	projection projection
 
 	Simulations    int           // made since the engine was made or restored
 	SimulationTook time.Duration // the newest
 
 	configuredPools map[string]PoolConfig // by queue
 	outages         map[string][]Outage
+	nodes           map[string]*Nodes // of pools reported by the scheduler, by name
 	Learnt          []learn.Pool
-	highest         map[string]int // use of the pools that are told, by name
+	highest         map[string]int // the highest use of these pools, by name
 	All             []*Pool
 	Of              map[string]*Pool // by queue
 	version         int
 }
 
-// Pool is queues that compete for the same processors.
+// Pool is a set of queues that compete for the same processors.
 type Pool struct {
 	Name    string // empty where it is learnt
 	learnt  bool   // not configured
@@ -123,13 +126,13 @@ func (m *Machine) finding(queue string) *learn.Finding {
 	return nil
 }
 
-// Bounds of what is told.
+// These constants bound what the scheduler reports.
 const (
 	MostPools   = 4096
-	mostOutages = 64 // of a pool; those that come first are taken
+	mostOutages = 64 // of a pool; the first ones are used
 )
 
-// SetPool sets the pool of a queue from now on; with the zero PoolConfig it is learnt.
+// SetPool sets the pool of a queue from now on; with the zero PoolConfig the pool is learnt.
 func (m *Machine) SetPool(queue string, p PoolConfig) {
 	if p.Procs < 0 || p.Procs > math.MaxInt32 || p.Policy > forward.PriorityEASY {
 		p.Procs, p.PolicyKnown = 0, false
@@ -177,7 +180,7 @@ func (m *Machine) SetOutages(name string, outages []Outage) {
 	m.regroup()
 }
 
-// uses returns what the jobs of a pool hold and wait for; nil is the whole machine.
+// uses returns the processors that the jobs of a pool hold and request. A nil pool means the whole machine.
 func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
 	if p == nil {
 		return m.tracker.Running, m.tracker.Waiting.Total
@@ -191,7 +194,7 @@ func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
 	return running, waiting
 }
 
-// capacityOf returns the processors of a pool. A learnt one has at most those of the machine.
+// capacityOf returns the processors of a pool. A learnt pool has at most those of the machine.
 func (m *Machine) capacityOf(p *Pool) int {
 	switch {
 	case p == nil:
@@ -215,7 +218,7 @@ func (p *Pool) rank(queue string) int {
 	return len(p.order)
 }
 
-// NumberOf returns the number of a queue's pool in the list, from 1; 0 where that is not known.
+// NumberOf returns the number of a queue's pool in the list, from 1; 0 if unknown.
 func (m *Machine) NumberOf(queue string) int {
 	if b := m.Of[queue]; b != nil {
 		return slices.Index(m.All, b) + 1
@@ -223,7 +226,7 @@ func (m *Machine) NumberOf(queue string) int {
 	return 0
 }
 
-// At returns a queue's pool, nil where that is not known.
+// At returns a queue's pool, nil if unknown.
 func (m *Machine) At(q *track.Queue) *Pool {
 	if q.Pool == 0 {
 		return nil
@@ -231,22 +234,42 @@ func (m *Machine) At(q *track.Queue) *Pool {
 	return m.All[q.Pool-1]
 }
 
-// Touch notes that the facts of a queue's pool change.
+// Touch invalidates the frozen facts of a queue's pool; those of all pools while jobs wait for the ends of others,
+// which may be in other pools.
 func (m *Machine) Touch(q *track.Queue) {
+	if m.tracker.Dependent() {
+		m.TouchAll()
+		return
+	}
 	if b := m.At(q); b != nil {
 		b.frozen = nil
 	}
 }
 
-// TouchLimited notes that a job starts or ends: in every pool, if it counts in limits, since these bound jobs of
-// several.
+// TouchLimited invalidates frozen facts when a job starts or ends: those of all pools if the job counts in limits or in
+// its owner's fair share, which may span pools, or while jobs wait for the ends of others.
 func (m *Machine) TouchLimited(j *track.Job) {
-	if len(j.Bounds) > 0 {
+	if len(j.Bounds) > 0 || m.projection.usage != nil || m.tracker.Dependent() {
 		m.TouchAll()
 	}
 }
 
-// TouchAll drops what was frozen of all pools.
+// TouchUser invalidates the frozen facts of pools in which a user's jobs wait, whose recent use has changed: they count
+// it, wherever the use was.
+func (m *Machine) TouchUser(j *track.Job) {
+	for _, p := range m.All {
+		if p.frozen != nil && p.frozen.waits(j.UserState.Number) {
+			p.frozen = nil
+		}
+	}
+}
+
+// waits reports whether jobs of a user wait in a pool that is not large.
+func (f *Facts) waits(user uint64) bool {
+	return slices.ContainsFunc(f.queued, func(w Member) bool { return w.group == user })
+}
+
+// TouchAll invalidates the frozen facts of all pools.
 func (m *Machine) TouchAll() {
 	for _, p := range m.All {
 		p.frozen = nil
@@ -257,12 +280,13 @@ func (m *Machine) TouchAll() {
 func New(cfg Config, t *track.Tracker) *Machine {
 	return &Machine{
 		cfg: cfg, tracker: t, PolicyLearner: policyLearner{Old: newPolicyHistory()},
-		configuredPools: map[string]PoolConfig{}, outages: map[string][]Outage{}, highest: map[string]int{},
-		Of: map[string]*Pool{}, Priorities: rules.NewLearners(cfg.Synchronous, cfg.Cores),
+		configuredPools: map[string]PoolConfig{}, outages: map[string][]Outage{}, nodes: map[string]*Nodes{},
+		highest: map[string]int{},
+		Of:      map[string]*Pool{}, Priorities: rules.NewLearners(cfg.Synchronous, cfg.Cores),
 	}
 }
 
-// Started records the start of a job of a queue, and after some starts looks at pools and policies again.
+// Started records the start of a job of a queue, and after some starts checks pools and policies again.
 func (m *Machine) Started(q *track.Queue) {
 	if p := m.At(q); p != nil && p.Name != "" {
 		in, _ := m.uses(p)
@@ -274,7 +298,7 @@ func (m *Machine) Started(q *track.Queue) {
 	m.Touch(q)
 }
 
-// Close waits for a simulation under way.
+// Close waits for a running simulation.
 func (m *Machine) Close() {
 	if m.Refresh != nil {
 		<-m.Refresh.job.Done
@@ -288,15 +312,18 @@ type PoolConfig struct {
 	Name string
 	// Procs is its number of processors; 0 for the highest use seen.
 	Procs int
-	// Policy is the order of its starts where PolicyKnown, else it is learnt.
+	// Policy is its scheduling policy; it is used only if PolicyKnown is set, else the policy is learnt.
 	Policy      forward.Policy
 	PolicyKnown bool
 	// Order is its queues, the one preferred most first, for the policies by priority; those not named come last.
 	Order []string
 }
 
-// Outage is processors of a pool that are away for a time. From and Until are instants, Until may be +Inf.
+// Outage is a time during which processors of a pool are unavailable. From and Until are instants; Until may be +Inf.
+// Nodes are the names of its nodes, separated by commas; empty if unknown.
 type Outage struct {
 	From, Until float64
 	Procs       int
+	Nodes       string
+	Access
 }

@@ -5,17 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// mostMemo is how many answers a view keeps of each kind.
+// mostMemo is the maximum number of answers of each kind that a view keeps.
 const mostMemo = 1024
 
-// Memo caches the simulations and Downey's answers of a view's requests, which depend only on size, limit and place in
-// the queue: many users ask the same.
+// Memo caches the simulations and Downey's answers for requests to a view, which depend only on size, limit and place
+// in the queue, so that equal requests share them.
 type Memo struct {
 	known sync.Map // by question
 	n     atomic.Int32
 }
 
-// Question is a request as a simulation sees it; the limit is -1 for Downey's methods, which do not ask it.
+// Question is the part of a request that a simulation depends on; the limit is -1 for Downey's methods, which ignore
+// it.
 type Question struct {
 	pool        *Facts
 	procs, rank int
@@ -23,9 +24,10 @@ type Question struct {
 	queue       string
 	user        uint64
 	of          limitedBy
+	owner       int32
 }
 
-// Ask returns the answer to a question, and works it out where it is not known. A nil memo keeps nothing.
+// Ask returns the answer to a question, which it computes if it is not cached. A nil Memo caches nothing.
 func Ask[T any](m *Memo, q Question, work func() T) T {
 	if m == nil {
 		return work()
@@ -42,5 +44,6 @@ func Ask[T any](m *Memo, q Question, work func() T) T {
 	return v
 }
 
-// HeadQuestion returns the question of Downey's methods about a request of so many processors: they know no limit.
+// HeadQuestion returns the question of Downey's methods about a request with the given number of processors; they
+// ignore the limit.
 func HeadQuestion(f *Facts, procs int) Question { return Question{pool: f, procs: procs, limit: -1} }

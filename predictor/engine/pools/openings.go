@@ -4,19 +4,19 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Openings is what a queue would let start at once.
+// Openings are the requests that would start at once in a queue.
 type Openings struct {
 	// Holes are the largest requests that start at once by the processors that are free and the time limits of the jobs
 	// that run and wait; larger ones with shorter limits come first.
 	Holes []forward.Opening
-	// Free is how many processors of the queue's pool are free, Procs how many it has, 0 where that is not known.
+	// Free is the number of free processors of the queue's pool, Procs the number of all; 0 if unknown.
 	Free, Procs int
-	// Age is how old the plan is in seconds, 0 for one of now; NaN where there is none. The holes of an older one may
-	// have been filled.
+	// Age is the age of the plan in seconds, 0 for the present; NaN without a plan. The holes of an older plan may have
+	// been filled.
 	Age float64
 }
 
-// openings returns the largest sizes of a table, up to what is free now, that its plan lets start at once, by limit.
+// openings returns the largest sizes of a table that its plan lets start at once, by limit, up to the free processors.
 func (t *waitSurface) openings(free int) []forward.Opening {
 	var out []forward.Opening
 	w := t.width()

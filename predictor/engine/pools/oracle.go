@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// WithRuntimes returns the pool as it is at an instant with the true runtimes of the jobs that run in place of the
-// expected ones, for research. runtime returns it by the job's id, NaN where it is not known.
+// WithRuntimes returns the pool at an instant with the true instead of the expected runtimes of its running jobs, for
+// research. runtime returns the runtime by the job's id, NaN if unknown.
 func (f *Facts) WithRuntimes(runtime func(id uint64) float64, at float64) *Facts {
 	known := *f
 	known.Running = slices.Clone(f.Running)

@@ -12,26 +12,26 @@ import (
 const (
 	// mostPivots is the maximum number of pivots of a request.
 	mostPivots = 5
-	// PivotStarts is of how many of the jobs that wait in a large pool, from the first, pivots are kept.
+	// PivotStarts is the number of first waiting jobs in a large pool whose pivots are kept.
 	PivotStarts = 256
 )
 
-// Pivot is a job that runs and whose end a start hangs on: in a Share of the futures that were played, had it ended a
-// moment sooner, the start would have been as much sooner, while the end of no other job that runs moves it. What is
-// left of the shares is futures in which it starts at once, or hangs on no such end (an outage that ends).
+// Pivot is a running job whose end a start depends on: in the share Share of the simulated futures, a slightly earlier
+// end of this job would make the start earlier by the same time, and the end of no other running job would change it.
+// In the remaining futures the request starts at once, or depends on another event, such as the end of an outage.
 type Pivot struct {
 	ID    uint64
 	Procs int
 	// Share is in (0, 1]; those of one start sum to at most 1.
 	Share float64
-	// Age is how long it runs, Median and High are quantiles .5 and .9 of how much longer, all in seconds; NaN where
-	// that is not known.
+	// Age is its runtime so far, Median and High are the 0.5 and 0.9 quantiles of its remaining runtime, all in
+	// seconds; NaN if unknown.
 	Age, Median, High float64
 	law               *track.Law
 }
 
 // Outlived returns the probability that the job would have ended within its newest seconds, given that it ran then, by
-// what was known of it at its start; NaN where nothing is known.
+// its law at the start; NaN if unknown.
 func (p *Pivot) Outlived(seconds float64) float64 {
 	if p.law == nil || !(seconds >= 0) {
 		return math.NaN()
@@ -44,20 +44,21 @@ type blockingJob struct {
 	id    uint64
 	procs int
 	start float64
-	law   *track.Law // nil where it has ended since
+	law   *track.Law // nil if it has ended since
 }
 
 // share counts the futures in which a job is the pivot.
 type share struct{ job, futures int }
 
-// leastFutures is in how many futures a pivot must be one to be told: in a crowd of small jobs everybody is once, by
+// leastFutures is the minimum number of futures for a reported pivot: among many small jobs, each is a pivot once by
 // chance.
 const leastFutures = 2
 
 // shares counts roots, the most frequent first.
 func shares(roots []int32) []share {
 	out := []share{}
-	sorted := slices.Sorted(slices.Values(roots))
+	sorted := slices.Clone(roots)
+	slices.Sort(sorted)
 	for i, r := range sorted {
 		switch {
 		case r < 0:
@@ -69,7 +70,7 @@ func shares(roots []int32) []share {
 	}
 	out = slices.DeleteFunc(out, func(s share) bool { return s.futures < leastFutures && len(roots) > leastFutures })
 	slices.SortStableFunc(out, func(a, b share) int { return cmp.Compare(b.futures, a.futures) })
-	return out[:min(len(out), mostPivots)]
+	return append([]share{}, out[:min(len(out), mostPivots)]...) // without room for the rest
 }
 
 func (h *blockingJob) pivot(part, at float64) Pivot {
@@ -93,23 +94,23 @@ func (f *Facts) pivots(roots []int32, at float64) []Pivot {
 
 func (f *Facts) blockingJob(i int) blockingJob {
 	all := f.Running
-	if i >= len(all) { // one that runs elsewhere and counts in a limit
+	if i >= len(all) { // a job in another pool that counts in a limit
 		i, all = i-len(all), f.elsewhere
 	}
 	r := &all[i]
 	return blockingJob{r.key - 1, r.Procs, r.Start, r.Law}
 }
 
-// pivotCounts is what the starts of a table's requests hang on.
+// pivotCounts has the pivots of a table's requests.
 type pivotCounts struct {
-	futures  int // that were played
+	futures  int // the number of simulated ones
 	jobs     []blockingJob
 	requests [][]share // by limit, then size
 	starts   map[uint64][]share
 }
 
-// causesOf reads what the starts of all cells hang on off a surface of a pool, and those of the first jobs that wait.
-func causesOf(t *waitSurface, f *Facts, s *forward.Surface) pivotCounts {
+// causesOf returns the pivots of all cells of a pool's surface, by limit, and those of the first waiting jobs.
+func causesOf(f *Facts, s *forward.Surface, cells [][]forward.Start) pivotCounts {
 	c := pivotCounts{futures: s.Replicas(), starts: map[uint64][]share{}}
 	number := map[int]int{} // of a running job among the holders
 	take := func(roots []int32) []share {
@@ -126,14 +127,13 @@ func causesOf(t *waitSurface, f *Facts, s *forward.Surface) pivotCounts {
 		return all
 	}
 	var roots []int32
-	for _, limit := range t.limits {
-		if math.IsInf(limit, 1) {
-			limit = 0
-		}
-		for _, size := range t.sizes {
-			var err error
-			if roots, err = s.Pivots(size, limit, roots); err != nil {
-				roots = roots[:0]
+	for _, starts := range cells {
+		for of := range slices.Chunk(starts, c.futures) {
+			roots = roots[:0]
+			for _, start := range of {
+				if !math.IsNaN(start.Wait) {
+					roots = append(roots, start.Root)
+				}
 			}
 			c.requests = append(c.requests, take(roots))
 		}
@@ -147,7 +147,7 @@ func causesOf(t *waitSurface, f *Facts, s *forward.Surface) pivotCounts {
 	return c
 }
 
-// cell returns the shares of a request; nil where nothing is known.
+// cell returns the shares of a request, or nil if nothing is known.
 func (t *waitSurface) cell(r *track.Request) []share {
 	if i, ok := t.index(r); ok && i < len(t.requests) {
 		return t.requests[i]
@@ -155,7 +155,7 @@ func (t *waitSurface) cell(r *track.Request) []share {
 	return nil
 }
 
-// pivotsAt turns shares into pivots as they are at an instant.
+// pivotsAt turns shares into pivots as of an instant.
 func (t *waitSurface) pivotsAt(all []share, at float64) []Pivot {
 	if all == nil {
 		return nil

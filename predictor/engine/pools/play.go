@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// played is the most jobs that a pool may have, running and waiting, for each request to be played itself; in larger
-// ones it is looked up.
+// played is the maximum number of running and waiting jobs of a pool in which each request is simulated. In larger
+// pools requests are looked up in tables.
 const played = 300
 
 // Facts is a pool at an instant.
@@ -24,44 +24,60 @@ type Facts struct {
 	order        []string
 	outages      []Outage
 	inUse, ahead track.Amount
-	ranks        map[string]track.Amount // what waits by queue, where ranks count
-	prioritized  bool                    // ranks are those of priorities, not of queues
-	newest       map[string]int          // ranks of the queues' newest jobs, where prioritized
+	ranks        map[string]track.Amount // the waiting jobs by queue, if ranks count
+	prioritized  bool                    // the ranks come from priorities, not from queues
+	newest       map[string]int          // the ranks of the queues' newest jobs, if prioritized
 	Large        bool
 	Running      []Member // of a pool that is not large
 	Waiting      []Member
-	// queued is those that simulations play: Waiting, and held ones of which it is known what keeps them; elsewhere is
-	// the jobs that run in other pools and count in limits. limited is whether limits hold for jobs of queued.
+	// queued has the simulated waiting jobs: Waiting, and held ones with a known cause. elsewhere has jobs in other
+	// pools that count in limits. limited is true if limits apply to jobs of queued.
 	queued, elsewhere []Member
 	limited           bool
 	Surfaces          map[string]*waitSurface // of a large one, by queue
 	later             comers
-	fitted            *rules.Priority // the order of starts where it was fitted, nil where it is policy's
+	fitted            *rules.Priority // the fitted order of starts, nil if the policy's order is used
+	moves             *priorityMoves  // of a pool that is simulated with the jobs' priorities; nil if these do not move
+	others            []ownerRate     // the jobs in other pools, if priorities move
 	gates             *rules.Gates
+	nodes             nodeUse // without nodes if only processors are simulated
 }
 
-// Member is what a simulation needs of a job.
+// Member has the attributes of a job for simulations.
 type Member struct {
 	key, group   uint64
-	number       uint64 // in the order in which jobs were taken in
+	number       uint64 // in the order in which the engine took jobs in
 	Procs, rank  int
 	Start, Limit float64
 	Submit       float64
 	Expected     float64 // the runtime that was expected at the submission, in seconds
 	Law          *track.Law
 	Queue        string
-	// what the rules need beside it
+	// These are further inputs of the rules.
 	queueWait float32
-	own       int32 // jobs of the same user that wait ahead
+	own       int32 // the waiting jobs of the same user ahead
 	use       track.RecentUse
-	eligible  float64 // when it may start at the earliest, in seconds; 0 for now
+	eligible  float64 // its earliest possible start, in seconds; 0 for now
 	bounds    []joblimits.Bound
+	// name and array are the request's own. They follow the keys of the jobs that must have ended before it may start.
+	name, array string
+	after       []uint64
+	belongs     belongs
+	tasks       int // of an array with a throttle, for which it stands; 0 means 1
+	runs        int // the number of successive such tasks that it is simulated as; 0 means 1
+	asks        track.NodeAsks
+	nodeNames   string         // where it runs, separated by commas
+	needs       *forward.Needs // of the pool's nodes
+	on          []int32        // the numbers of those nodes
+	owner       int32          // the owner whose usage counts for its priority
+	reported    float64        // when its priority was reported
 }
 
-// Freeze returns a pool as it is, not to be changed; nil is the whole machine.
+// Freeze returns the present state of a pool, which must not be modified; nil means the whole machine.
 func (m *Machine) Freeze(p *Pool) *Facts {
 	procs := m.capacityOf(p)
-	if p != nil && p.frozen != nil && p.frozen.Procs == procs { // that of the machine changes without an event here
+	if p != nil && p.frozen != nil && p.frozen.Procs == procs { // Procs may change without an event here
+		p.frozen = p.frozen.withPast(&m.tracker.Past)
 		return p.frozen
 	}
 	f := &Facts{Procs: procs, policy: forward.EASY}
@@ -82,6 +98,9 @@ func (m *Machine) Freeze(p *Pool) *Facts {
 	f.later, f.gates = m.comersOf(p, f), m.Gates.Gates()
 	if f.Large = f.inUse.Jobs+f.ahead.Jobs > played; f.Large {
 		f.Surfaces = m.Surfaces
+		if f.prioritized = m.hasPriorities(p, f); f.prioritized {
+			f.policy = forward.PriorityEASY
+		}
 	} else {
 		m.gather(p, f)
 	}
@@ -98,13 +117,16 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 		if p == nil || m.At(r.QueueState) == p {
 			f.Running = append(f.Running, Member{key: r.ID + 1, group: r.UserState.Number, Procs: r.Procs,
 				Start: r.Start, Limit: r.Limit, Law: r.Law, Queue: r.Queue, Submit: r.Submit,
-				Expected: r.ExpectedRuntime, bounds: r.Bounds})
+				Expected: r.ExpectedRuntime, bounds: r.Bounds, name: r.Name, array: r.Array,
+				belongs: belongsOf(&r.Request), asks: r.NodeAsks(), nodeNames: r.NodeNames,
+				owner: m.projection.owner(&r.Request)})
 			continue
 		}
 		f.addElsewhere(r)
 	}
 	if f.prioritized = m.hasPriorities(p, f); f.prioritized {
 		f.policy = forward.PriorityEASY
+		m.move(p, f)
 	}
 	if !f.prioritized && !f.Large {
 		f.fit(m.Priorities.InForce(p.key()))
@@ -113,16 +135,21 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	for _, w := range m.tracker.Line.Waiting() {
 		if p == nil || m.At(w.QueueState) == p {
 			j := f.member(w)
-			j.own = own[j.group]
+			j.own, j.owner = own[j.group], m.projection.owner(&w.Request)
 			f.Waiting = append(f.Waiting, j)
 			own[j.group]++
 		}
 	}
 	if f.prioritized {
 		f.later.prioritize(f, m.tracker)
+		if f.moves != nil {
+			f.later.owners = m.ownersOf(f)
+		}
 	}
 	f.queued = f.Waiting
 	m.addKept(p, f)
+	f.queued = eachTask(f.queued)
+	f.findNeeds(m.nodesOf(p))
 	for i := range f.queued {
 		f.limited = f.limited || len(f.queued[i].bounds) > 0
 	}
@@ -133,18 +160,29 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	}
 }
 
-// addKept puts the held jobs of a pool of which it is known what keeps them among those that are played: the oldest, as
-// many as a pool may have that is not large.
+// addKept adds the held jobs of a pool with a known cause to the simulated ones: the oldest, up to the size of a small
+// pool.
 func (m *Machine) addKept(p *Pool, f *Facts) {
 	kept := 0
+	var chain chain
 	m.tracker.KeptJobs(func(w *track.Job) bool {
 		if p != nil && m.At(w.QueueState) != p {
 			return true
 		}
+		var after []uint64
+		if w.Hold.After != "" {
+			known := false
+			if after, known = chain.link(m, p, f, w.Hold.After); !known {
+				return true
+			}
+		}
 		if kept++; kept == 1 {
 			f.queued = slices.Clone(f.Waiting)
 		}
-		f.queued = append(f.queued, f.member(w))
+		j := f.member(w)
+		j.after, j.owner = after, m.projection.owner(&w.Request)
+		f.queued = append(f.queued, j)
+		chain.add(w)
 		return kept < played
 	})
 	if kept == 0 {
@@ -155,15 +193,17 @@ func (m *Machine) addKept(p *Pool, f *Facts) {
 	})
 }
 
-// member returns a job that waits as simulations need it.
+// member returns the attributes of a waiting job for simulations.
 func (f *Facts) member(w *track.Job) Member {
 	u := w.UserState
 	return Member{key: w.ID + 1, group: u.Number, number: w.Number, Procs: w.Procs, Limit: w.Limit, Law: w.Law,
 		Queue: w.Queue, rank: f.rankOf(&w.Request), Submit: w.Submit, Expected: w.ExpectedRuntime,
-		queueWait: queueWait(w.QueueState.Recent.Slow.Value()), use: u.Use, eligible: w.Hold.Until, bounds: w.Bounds}
+		queueWait: queueWait(w.QueueState.Recent.Slow.Value()), use: u.Use, eligible: w.Hold.Until, bounds: w.Bounds,
+		tasks: w.Tasks, name: w.Name, array: w.Array, belongs: belongsOf(&w.Request), asks: w.NodeAsks(),
+		reported: w.Prioritized}
 }
 
-// fit lets the pool be played by a fitted priority, unless that is nil or its policy is configured.
+// fit makes simulations of the pool use a fitted priority, unless it is nil or the policy is configured.
 func (f *Facts) fit(p *rules.Priority) {
 	if p == nil || f.source == PolicyConfigured {
 		return
@@ -174,8 +214,8 @@ func (f *Facts) fit(p *rules.Priority) {
 	}
 }
 
-// hasPriorities reports whether the jobs' own priorities are known and count in a pool, and notes those of the queues'
-// newest jobs.
+// hasPriorities reports whether the jobs' own priorities are known and count in a pool, and records those of the
+// queues' newest jobs.
 func (m *Machine) hasPriorities(p *Pool, f *Facts) bool {
 	if !f.byPriority() {
 		return false
@@ -191,7 +231,7 @@ func (m *Machine) hasPriorities(p *Pool, f *Facts) bool {
 	return f.newest != nil
 }
 
-// rankByPriority returns the place of a job of a priority: the lower the sooner.
+// rankByPriority returns the rank of a priority; lower ranks start sooner.
 func rankByPriority(priority float64) int {
 	return track.MostPriority - int(math.Min(priority, track.MostPriority))
 }
@@ -200,20 +240,24 @@ func (p *Pool) ranked() bool {
 	return p != nil && (p.policy == forward.PriorityEASY || p.policy == forward.PriorityFCFS)
 }
 
-// state writes the pool into a State of the simulator, at an instant, for requests that no limit holds for.
+// state writes the pool into a State of the simulator, at an instant, for requests to which no limit applies.
 func (f *Facts) state(s *forward.State, at float64) { f.stateFor(s, at, nil) }
 
 // stateFor writes the pool into a State of the simulator, at an instant, with the limits that may bind for a request
-// (nil for none), and returns what that would have of them. It leaves out the gates: its callers know how fine they
-// need them.
+// (nil for none). It returns the request's amounts in these limits. It leaves out the gates: the caller knows how exact
+// they must be.
 func (f *Facts) stateFor(s *forward.State, at float64, r *RankedRequest) []forward.Holding {
+	f = f.withTasks(at, r)
 	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
-		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Limits: s.Limits[:0], Arrivals: f.arrivals(at)}
+		Waiting: s.Waiting[:0], Outages: s.Outages[:0], Limits: s.Limits[:0], Nodes: s.Nodes[:0],
+		Arrivals: f.arrivals(at, f.playsNodes(r))}
+	s.Running, s.Waiting = slices.Grow(s.Running, len(f.Running)), slices.Grow(s.Waiting, len(f.queued))
 	used := 0
 	for i := range f.Running {
 		r := &f.Running[i]
 		s.Running = append(s.Running, forward.Running{
 			Key: r.key, Group: r.group, Procs: r.Procs, Age: math.Max(0, at-r.Start), Limit: r.Limit, Law: r.Law,
+			Owner: r.owner,
 		})
 		used += r.Procs
 	}
@@ -225,26 +269,30 @@ func (f *Facts) stateFor(s *forward.State, at float64, r *RankedRequest) []forwa
 		w := &f.queued[i]
 		s.Waiting = append(s.Waiting,
 			forward.Waiting{Key: w.key, Group: w.group, Procs: w.Procs, Limit: w.Limit,
-				Eligible: math.Max(0, w.eligible-at), Rank: f.rankAt(at, w), Law: w.Law})
+				Eligible: math.Max(0, w.eligible-at), Rank: f.rankAt(at, w), Law: w.law(), After: w.after,
+				Owner: w.owner, Since: w.since() - at})
 	}
-	var holds []forward.Holding
-	if r != nil {
-		holds = f.applyLimits(s, at, r.Bounds, r.Limit)
-	} else {
-		f.applyLimits(s, at, nil, 0)
+	f.addNodes(s, r)
+	holds := f.applyLimits(s, at, r)
+	if len(s.Limits) == 0 && f.isLinked(r) {
+		f.addElsewhereTo(s, at, nil)
 	}
-	if f.fitted != nil {
+	if f.moves != nil {
+		s.Ranker = &ranker{f.moves, at, f.others}
+	}
+	if f.fitted != nil || f.moves != nil {
 		slices.SortStableFunc(s.Waiting, func(a, b forward.Waiting) int { return cmp.Compare(a.Rank, b.Rank) })
 	}
-	for _, o := range f.outages {
+	for i, o := range f.outages {
 		if o.Until > at {
-			s.Outages = append(s.Outages, forward.Outage{From: o.From - at, Until: o.Until - at, Procs: o.Procs})
+			s.Outages = append(s.Outages, forward.Outage{From: o.From - at, Until: o.Until - at, Procs: o.Procs,
+				On: f.nodes.closedBy(i)})
 		}
 	}
 	return holds
 }
 
-// away returns the processors that are away at an instant.
+// away returns the processors that outages take at an instant.
 func (f *Facts) away(at float64) int { return away(f.outages, at) }
 
 func away(outages []Outage, at float64) int {
@@ -257,8 +305,8 @@ func away(outages []Outage, at float64) int {
 	return n
 }
 
-// rankOf returns the place of a request in the pool's order, the lower the sooner: by its priority, else by that of its
-// queue.
+// rankOf returns the place of a request in the pool's order by its priority, or else by that of its queue. A lower
+// place means a sooner start.
 func (f *Facts) rankOf(r *track.Request) int {
 	if f.prioritized && r.Priority > 0 {
 		return rankByPriority(r.Priority)
@@ -270,9 +318,12 @@ func (f *Facts) rankOf(r *track.Request) int {
 	return p.rank(r.Queue)
 }
 
-// rankAt returns the place of a job that waits at an instant.
+// rankAt returns the place of a waiting job at an instant.
 func (f *Facts) rankAt(at float64, w *Member) int {
-	if f.fitted == nil {
+	switch {
+	case f.moves != nil:
+		return f.moves.rankNow(w)
+	case f.fitted == nil:
 		return w.rank
 	}
 	job := w.ruleJob(at)
@@ -288,11 +339,11 @@ func (f *Facts) rankOfRequest(at float64, r *RankedRequest) int {
 	return f.fitted.Rank(&job)
 }
 
-// most returns the most processors that a request can have.
+// most returns the maximum number of processors of a request.
 func (f *Facts) most() int { return max(f.Procs, int(f.inUse.Procs)) }
 
-// likely returns the place of a job of a queue whose priority is not known: that of the queue's newest job that waits,
-// else of its newest job, else the last.
+// likely returns the rank of a job with an unknown priority: that of the queue's newest waiting job, or else of its
+// newest job, or else the last rank.
 func (f *Facts) likely(queue string) int {
 	rank, newest := track.MostPriority, uint64(0)
 	if known, ok := f.newest[queue]; ok {
@@ -300,19 +351,23 @@ func (f *Facts) likely(queue string) int {
 	}
 	for i := range f.Waiting {
 		if w := &f.Waiting[i]; w.Queue == queue && w.key > newest {
-			rank, newest = w.rank, w.key
+			if rank, newest = w.rank, w.key; f.moves != nil {
+				rank = f.moves.rankYoung(w)
+			}
 		}
 	}
 	return rank
 }
 
-// play returns what becomes of a request in every replica, and the plan from the limits; nil and NaN if the simulation
-// is not possible.
+// play returns the outcome of a request in every replica, and the plan from the limits. It returns nil and NaN if the
+// simulation is impossible.
 func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]forward.Future, float64) {
+	f = f.withLinked(r)
 	s := &c.state
 	holds := f.stateFor(s, at, r)
 	s.Gates = c.gates.at(f.gates, at)
-	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r), Holds: holds}
+	request := forward.Request{Procs: r.Procs, Limit: r.Limit, Rank: f.rankOfRequest(at, r), Owner: f.ownerOf(r),
+		Eligible: r.Delay(at), Holds: holds, After: f.after(r), Needs: f.needsOf(r)}
 	request.Behind = s.Behind(request.Rank)
 	if r.Procs > f.most() {
 		return nil, math.NaN()
@@ -328,15 +383,16 @@ func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]forward.Future
 	if err != nil {
 		plan = math.NaN()
 	}
-	return futures, plan
+	return f.reserve(at, r, f.preempt(at, r, futures, c), c), plan
 }
 
-// simulate plays a request and summarizes the result; nil if that is not possible.
+// simulate simulates a request and summarizes the result. It returns nil if that is impossible.
 func (f *Facts) simulate(at float64, levels []float64, r *RankedRequest, c *Scratch) *Simulated {
 	futures, plan := f.play(at, r, c)
 	if futures == nil {
 		return nil
 	}
+	plan = fromBegin(futures, plan, r.Delay(at))
 	c.waits = c.waits[:0]
 	for i := range futures {
 		wait := futures[i].Wait
@@ -347,11 +403,26 @@ func (f *Facts) simulate(at float64, levels []float64, r *RankedRequest, c *Scra
 	}
 	slices.Sort(c.waits)
 	s := summarize(c.waits, plan, levels)
-	if len(r.Bounds) > 0 {
-		s.Blocked = blockedQuantiles(futures, levels)
+	if len(r.Bounds) > 0 || r.After != "" {
+		s.Blocked, s.Shares = blockedQuantiles(futures, levels), blockedShares(futures)
+		s.KeptSoon = keptSoon(futures)
+		s.Kept = f.KeptByLimit(at, r)
 	}
-	s.Orders = f.PlayOrders(at, r, c)
+	s.Orders, s.Nodes = f.PlayOrders(at, r, c), f.nodes.Nodes != nil
+	s.NoRoom = f.playsNodes(r) && plan > 0
 	return s
+}
+
+// fromBegin adds the seconds until the request's begin time to the waits of futures and to a plan.
+func fromBegin(futures []forward.Future, plan, delay float64) float64 {
+	if delay == 0 {
+		return plan
+	}
+	for i := range futures {
+		f := &futures[i]
+		f.Wait, f.Blocked = math.Max(0, f.Wait-delay), math.Max(0, f.Blocked-delay)
+	}
+	return math.Max(0, plan-delay)
 }
 
 // blockedQuantiles returns the quantiles of the part of a wait for which limits keep the request from starting, in
@@ -369,10 +440,44 @@ func blockedQuantiles(futures []forward.Future, levels []float64) []float64 {
 	return out
 }
 
-// Room is what is ahead of a request in a pool.
+// settling is the wait, in seconds, after which schedulers have examined a request; in a future with an earlier start
+// nobody sees the cause of the wait.
+const settling = 3
+
+// keptSoon reports whether limits keep the request from starting for three quarters of its first seconds, or of a
+// shorter wait, in half of the futures in which it waits for a while.
+func keptSoon(futures []forward.Future) bool {
+	waits, kept := 0, 0
+	for _, f := range futures {
+		if f.Wait < settling {
+			continue
+		}
+		if waits++; f.Soon >= .75*math.Min(f.Wait, forward.SoonSeconds) {
+			kept++
+		}
+	}
+	return waits > 0 && 2*kept >= waits
+}
+
+// blockedShares returns, for each future, the share of the wait for which limits keep the request from starting, in the
+// order of the waits.
+func blockedShares(futures []forward.Future) []float64 {
+	sorted := slices.SortedFunc(slices.Values(futures), func(a, b forward.Future) int {
+		return cmp.Or(cmp.Compare(a.Wait, b.Wait), cmp.Compare(a.Blocked, b.Blocked))
+	})
+	out := make([]float64, len(sorted))
+	for i, f := range sorted {
+		if f.Wait > 0 {
+			out[i] = math.Min(1, f.Blocked/f.Wait)
+		}
+	}
+	return out
+}
+
+// Room has the jobs ahead of a request in a pool, and the free processors.
 type Room struct {
-	// JobsAhead and ProcsAhead are the jobs that go before the request and their processors, Free the free processors,
-	// Needed how many more must become free for all of them and the request.
+	// JobsAhead and ProcsAhead are the jobs that go before the request and their processors. Free is the number of free
+	// processors, and Needed how many more must become free for all of these jobs and the request.
 	JobsAhead, ProcsAhead, Free, Needed int
 }
 
@@ -380,6 +485,10 @@ type Room struct {
 func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 	ahead := f.ahead
 	switch mine := f.rankOfRequest(at, r); {
+	case f.Large && f.prioritized:
+		if t := f.table(&r.Request); t != nil && t.next != nil || t != nil && t.ahead.Jobs > 0 {
+			ahead = t.ahead
+		}
 	case f.prioritized || f.fitted != nil:
 		ahead = track.Amount{}
 		for i := range f.Waiting {
@@ -387,9 +496,14 @@ func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 				ahead.Plus(track.Amount{Jobs: 1, Procs: float64(w.Procs)})
 			}
 		}
+		for i := range r.Beside {
+			if w := &r.Beside[i]; f.rankAt(at, w) <= mine {
+				ahead.Plus(track.Amount{Jobs: 1, Procs: float64(w.Procs)})
+			}
+		}
 	case f.ranks != nil:
 		ahead = track.Amount{}
-		for queue, a := range f.ranks { // whole numbers: their order does not matter
+		for queue, a := range f.ranks { // the sums are whole numbers, so their order does not matter
 			if f.rankOf(&track.Request{Queue: queue}) <= mine {
 				ahead.Plus(a)
 			}
@@ -401,11 +515,11 @@ func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 	return out
 }
 
-// Scratch is memory that simulations share, one at a time.
+// Scratch is memory that consecutive simulations reuse.
 type Scratch struct {
-	// Workers is how many goroutines play the futures of a request, see forward.Sim.
+	// Workers is the number of goroutines that simulate the futures of a request, see forward.Sim.
 	Workers int
-	// Replicas is how many futures are played; 0: as many as a forecast has.
+	// Replicas is the number of simulated futures; 0 means that of a forecast.
 	Replicas int
 
 	sim     forward.Sim
@@ -420,11 +534,11 @@ type Scratch struct {
 	gates  knownGates
 }
 
-// knownGates is gates as they are from an instant on, which the simulations of a request all need.
+// knownGates holds gates as seen from an instant on, which all simulations of a request need.
 type knownGates struct {
 	of      *rules.Gates
 	instant float64
-	all     []forward.Gate // not to be changed
+	all     []forward.Gate // must not be changed
 }
 
 func (k *knownGates) at(of *rules.Gates, at float64) []forward.Gate {
@@ -434,20 +548,22 @@ func (k *knownGates) at(of *rules.Gates, at float64) []forward.Gate {
 	return k.all
 }
 
-// Ask plays the pool forward for a request at an instant, or looks up what was played of a large pool. The result is
-// nil where that is not possible; age is that of the simulation in seconds, NaN for none.
+// Ask simulates the pool for a request at an instant, or looks up the simulation of a large pool. The result is nil if
+// that is impossible; age is that of the simulation in seconds, NaN for none.
 func (f *Facts) Ask(at float64, levels []float64, r *RankedRequest, known *Memo, c *Scratch) (s *Simulated,
 	age float64) {
 	age = math.NaN()
 	if f.Large {
-		t := f.Surfaces[r.Queue]
+		t := f.table(&r.Request)
 		if s = t.find(&r.Request); s != nil {
 			age = at - t.At
 		}
 		return s, age
 	}
-	q := Question{pool: f, procs: r.Procs, rank: f.rankOfRequest(at, r), limit: r.Limit, queue: r.Queue, user: r.User}
-	if len(r.Bounds) > 0 {
+	q := Question{pool: f, procs: r.Procs, rank: f.rankOfRequest(at, r), limit: r.Limit, queue: r.Queue, user: r.User,
+		owner: f.ownerOf(r)}
+	if len(r.Bounds) > 0 || r.After != "" || r.Preempts != nil || f.nodes.Nodes != nil || f.isOpen() ||
+		r.Begin > 0 {
 		q.of = r.limitedBy()
 	}
 	if s = Ask(known, q, func() *Simulated { return f.simulate(at, levels, r, c) }); s != nil {

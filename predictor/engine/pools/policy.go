@@ -7,18 +7,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )
 
-// PolicySource is the origin of the policy by which a pool is played.
+// PolicySource is the origin of the policy in simulations of a pool.
 type PolicySource uint8
 
 // The sources.
 const (
 	// PolicyAssumed is EASY backfilling, because nothing else is known.
 	PolicyAssumed PolicySource = iota
-	// PolicyLearnt is found out from the starts.
+	// PolicyLearnt is learnt from the starts.
 	PolicyLearnt
 	// PolicyConfigured comes from the configuration.
 	PolicyConfigured
-	// PolicyPriorities follows from the priorities that the jobs are reported with.
+	// PolicyPriorities follows from the reported priorities of the jobs.
 	PolicyPriorities
 )
 
@@ -28,7 +28,7 @@ func (s PolicySource) String() string {
 	return names[min(int(s), len(names)-1)]
 }
 
-// choosePolicy chooses the policy of a pool: the configured one of the pool, else of the cluster, else the learnt one.
+// choosePolicy chooses the policy of a pool: the pool's configured one, or else the cluster's, or else the learnt one.
 func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
 	order := told.Order
 	b.policy = forward.EASY
@@ -49,8 +49,8 @@ func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
 	b.order = slices.Clone(order)
 }
 
-// byPriority reports whether the jobs' priorities count in a pool: not where the configuration has a policy without
-// them.
+// byPriority reports whether the jobs' priorities count in a pool. They do not if a policy without priorities is
+// configured.
 func (f *Facts) byPriority() bool {
 	return f.source != PolicyConfigured || f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )
 
-// policyLearner learns the pools and their policies, and forgets: a second learner begins when the first has
+// policyLearner learns the pools and their policies with limited memory: a second learner starts when the first has
 // learnerEvents events, and replaces it when the first has twice as many. The events of each are saved; a restored
 // learner receives them again.
 type policyLearner struct {
 	Old, young *policyHistory
 }
 
-// learnerEvents is how many events the younger learner is behind.
+// learnerEvents is the number of events by which the younger learner is behind.
 const learnerEvents = 100_000
 
 // MaxLearntQueues is the number of queues that a learner follows; the jobs of others are left out.
 const MaxLearntQueues = 256
 
-// policyHistory is a learner with the events that it has learnt from. That of a copied machine keeps events only, until
-// somebody asks for more (see copied): nearly all copies are discarded before.
+// policyHistory is a learner with the events that it has learnt from. In a copied machine it has only events until its
+// result is needed (see copied), because nearly all copies are discarded before.
 type policyHistory struct {
-	learner *learn.Learner // nil where nothing was learnt yet of log, which has n events, and of later
+	learner *learn.Learner // nil if nothing has been learnt yet of log, which has n events, and of later
 	n       int
 	log     codec.Writer
 	later   []policyEvent
@@ -34,7 +34,7 @@ type policyHistory struct {
 	jobs    map[uint64]bool
 }
 
-// policyEvent is an event of a job, which is known of submissions only.
+// policyEvent is an event of a job. The job's attributes are known for submissions only.
 type policyEvent struct {
 	kind byte
 	at   float64
@@ -60,7 +60,7 @@ func (h *policyHistory) head(kind byte, now float64, id uint64) {
 		since = math.Max(0, since)
 	}
 	h.n++
-	h.at += since // as it is read
+	h.at += since // as in reading
 	h.log = append(h.log, kind)
 	h.log.Real(since)
 	h.log.Uint(id)
@@ -110,14 +110,14 @@ func (h *policyHistory) learn(now float64, kind byte, id uint64, j *learn.Job) {
 		err = h.learner.End(now, int64(id))
 		delete(h.jobs, id)
 	}
-	_ = err // it says what the learner leaves out, which is left out
+	_ = err // the error names what the learner leaves out, which is left out here, too
 }
 
 func (m *Machine) ruleJob(j *track.Job) *learn.Job {
 	return &learn.Job{ID: int64(j.ID), Queue: j.Queue, Partition: j.Partition, Procs: j.Procs, Limit: j.Limit}
 }
 
-// configured reports whether the size and policy of a queue's pool are configured: there is nothing to learn.
+// configured reports whether the size and policy of a queue's pool are configured, so that there is nothing to learn.
 func (m *Machine) configured(queue string) bool {
 	t, ok := m.configuredPools[queue]
 	return ok && t.Procs > 0 && t.PolicyKnown
@@ -139,7 +139,7 @@ func (m *Machine) LearnSubmit(now float64, j *track.Job) {
 	m.rotateLearners(now)
 }
 
-// LearnEvent records the start or end of a job for those that learn the policy.
+// LearnEvent passes the start or end of a job to the learners.
 func (m *Machine) LearnEvent(kind byte, now float64, j *track.Job) {
 	if !j.Observed {
 		return
@@ -151,7 +151,7 @@ func (m *Machine) LearnEvent(kind byte, now float64, j *track.Job) {
 	m.rotateLearners(now)
 }
 
-// rotateLearners begins a younger learner, or lets it take the older one's place.
+// rotateLearners starts a younger learner, or replaces the older one by it.
 func (m *Machine) rotateLearners(now float64) {
 	r := &m.PolicyLearner
 	if r.young == nil && r.Old.reaches(learnerEvents) {
@@ -178,7 +178,7 @@ func (m *Machine) catchUp(now float64, h *policyHistory) {
 	}
 }
 
-// reaches reports whether the learner has received so many events.
+// reaches reports whether the learner has received that many events.
 func (h *policyHistory) reaches(n int) bool {
 	if h.n+len(h.later) < n {
 		return false
@@ -193,12 +193,12 @@ func (h *policyHistory) pools() []learn.Pool {
 	return h.learner.Pools()
 }
 
-// copied returns a history that goes on as this one. They share the events up to now, which do not change.
+// copied returns a history that continues like this one. They share the events so far, which do not change.
 func (h *policyHistory) copied() *policyHistory {
 	return &policyHistory{n: h.n, log: h.log[:len(h.log):len(h.log)], later: h.later[:len(h.later):len(h.later)]}
 }
 
-// copied returns learners that go on as these.
+// copied returns learners that continue like these.
 func (r *policyLearner) copied() policyLearner {
 	c := policyLearner{Old: r.Old.copied()}
 	if r.young != nil {
@@ -207,13 +207,13 @@ func (r *policyLearner) copied() policyLearner {
 	return c
 }
 
-// learnAgain makes a learner where there is none yet, and passes all events to it.
+// learnAgain makes a learner if there is none yet, and passes all events to it.
 func (h *policyHistory) learnAgain() {
 	if h.learner != nil {
 		return
 	}
 	later := h.later
-	var d codec.Reader // what was learnt once can be read
+	var d codec.Reader // events that were learnt once can be read
 	*h = *learnHistory(&d, h.n, h.log)
 	for _, e := range later {
 		if e.job != nil {
@@ -230,7 +230,7 @@ func readPolicyHistory(d *codec.Reader) *policyHistory {
 	return learnHistory(d, n, d.Bytes())
 }
 
-// learnHistory learns so many events that were saved.
+// learnHistory learns n saved events.
 func learnHistory(d *codec.Reader, n int, log []byte) *policyHistory {
 	h := newPolicyHistory()
 	h.n = n

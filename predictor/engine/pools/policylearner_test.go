@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )
 
-// policyEvents draws a history of jobs in three queues that are submitted, start and end, some of them unknown.
+// policyEvents draws a history of jobs in three queues that are submitted, start and end. Some events are of unknown
+// jobs.
 func policyEvents(n int) []policyEvent {
 	rng := rand.New(rand.NewPCG(3, 5))
 	var out []policyEvent
@@ -42,8 +43,8 @@ func savedHistory(h *policyHistory) []byte {
 	return w
 }
 
-// TestCopiedHistoriesGoOnTheSame proves that a copy of a history, and a copy of that, learn what the original learns
-// from further events, count them alike, and leave it as it is.
+// TestCopiedHistoriesGoOnTheSame proves that a copy of a history, and a copy of that copy, learn the same from further
+// events as the original, with the same counts, and do not change the original.
 func TestCopiedHistoriesGoOnTheSame(t *testing.T) {
 	events := policyEvents(3000)
 	for _, cut := range []int{0, 1, 700, 2500} {
@@ -82,11 +83,11 @@ func TestCopiedHistoriesGoOnTheSame(t *testing.T) {
 	}
 }
 
-// TestCopiedLearnersRotate proves that a copy begins a second learner, and replaces the first, at the same events as
-// the machine that it was made from.
+// TestCopiedLearnersRotate proves that a copy begins a second learner, and replaces the first one, at the same events
+// as its original machine.
 func TestCopiedLearnersRotate(t *testing.T) {
 	machine := func() *Machine {
-		m := New(Config{Synchronous: true}, track.NewTracker([]float64{.5}, 0))
+		m := New(Config{Synchronous: true}, track.NewTracker([]float64{.5}, 0, track.Memory{}))
 		t.Cleanup(m.Close)
 		return m
 	}

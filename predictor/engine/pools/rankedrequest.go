@@ -9,31 +9,40 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// RankedRequest is a request with what orders of starts can depend on.
+// RankedRequest is a request with the inputs of orders of starts.
 type RankedRequest struct {
 	track.Request
-	// User is the number of its user, 0 where nothing is known of them.
+	// User is the number of its user, 0 if unknown.
 	User uint64
-	// Expected is the expected runtime in seconds, QueueWait the mean of ln(wait + 60 s) of the queue's newest jobs
-	// (NaN for none), and Use what the user's jobs have used lately.
+	// Expected is the expected runtime in seconds. QueueWait is the mean of ln(wait + 60 s) of the queue's newest jobs
+	// (NaN for none). Use is the recent use by the user's jobs.
 	Expected, QueueWait float64
 	Use                 track.RecentUse
 	// Bounds are the limits that hold for it.
 	Bounds []joblimits.Bound
+	// Linked are the jobs that it depends on, directly or indirectly, and that became known after the pool was frozen.
+	Linked []Member
+	// Beside are waiting jobs that were submitted before it and became known after the pool was frozen.
+	Beside []Member
+	// Preempts are the rules by which it may preempt running jobs; nil if it may not.
+	Preempts *joblimits.Set
 }
 
-// limitedBy is what the limits that hold for a request depend on.
+// limitedBy holds what a request's limits and nodes depend on.
 type limitedBy struct {
-	user, account, qos, gpuType string
-	nodes, gpus                 int
-	memory                      int64
+	user, account, group, qos, gpuType, name, after string
+	nodes, gpus, tasks                              int
+	memory                                          int64
+	begin                                           float64
+	whole                                           bool
 }
 
 func (r *RankedRequest) limitedBy() limitedBy {
-	return limitedBy{r.Request.User, r.Account, r.QOS, r.GPUType, r.Nodes, r.GPUs, r.Memory}
+	return limitedBy{r.Request.User, r.Account, r.Group, r.QOS, r.GPUType, r.Name, r.After, r.Nodes, r.GPUs, r.Tasks,
+		r.Memory, r.Begin, r.Whole}
 }
 
-// unknownQueueWait stands for the mean of ln(wait + 60 s) of a queue in which no job has started: about 6 minutes.
+// unknownQueueWait replaces the mean of ln(wait + 60 s) for a queue in which no job has started: about 6 minutes.
 const unknownQueueWait = 6
 
 func queueWait(mean float64) float32 {
@@ -55,7 +64,7 @@ func (r *RankedRequest) ruleJob(f *Facts, at float64) rules.Job {
 		Expected: float32(r.Expected), QueueWait: queueWait(r.QueueWait), Use: float32(r.Use.At(at))}
 }
 
-// ruleJob returns a job that waits as the rules see it at an instant.
+// ruleJob returns a waiting job as the rules see it at an instant.
 func (w *Member) ruleJob(at float64) rules.Job {
 	return rules.Job{Procs: int32(w.Procs), Own: w.own, Limit: float32(w.Limit), Expected: float32(w.Expected),
 		Age: float32(math.Max(0, at-w.Submit)), QueueWait: w.queueWait, Use: float32(w.use.At(at))}
@@ -80,12 +89,12 @@ func (f *Facts) rulePool(at float64, p *rules.Pool) {
 	}
 }
 
-// OrderCount is how many features the portfolio of orders has: a wait under each, and one under the fitted priority
+// OrderCount is the number of features of the portfolio of orders: a wait under each, and one under the fitted priority
 // with expected lifetimes.
 func OrderCount() int { return len(rules.Orders()) + 1 }
 
 // PlayOrders returns ln(wait + 60 s) of a request under each order of the portfolio, and under the fitted priority, if
-// all jobs run as long as expected; NaN where that is not possible.
+// all jobs run as long as expected; NaN if that is impossible.
 func (f *Facts) PlayOrders(at float64, r *RankedRequest, c *Scratch) []float64 {
 	out := make([]float64, OrderCount())
 	for i := range out {

@@ -1,6 +1,6 @@
 package pools
 
-// replicas is how many futures a forecast at a submission is drawn from.
+// replicas is the number of futures of a forecast at a submission.
 const replicas = 24
 
 // relearn is the number of starts after which pools and policies are checked again.

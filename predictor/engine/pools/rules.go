@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// key names a pool for those that learn its priority; nil is the whole machine.
+// key returns the key of a pool for learners of priorities; nil means the whole machine.
 func (p *Pool) key() string {
 	switch {
 	case p == nil:
@@ -22,7 +22,7 @@ func (p *Pool) key() string {
 	return "queues " + strings.Join(p.Queues, "\n")
 }
 
-// inherit gives the pools that there are now the priorities of those that their first queues belonged to.
+// inherit copies priorities to the present pools from those to which their first queues belonged.
 func (m *Machine) inherit(before map[string]*Pool) {
 	from := map[string]string{"": ""}
 	for _, p := range m.All {
@@ -31,20 +31,20 @@ func (m *Machine) inherit(before map[string]*Pool) {
 	m.Priorities.Regroup(from)
 }
 
-// StartRules are the rules by which the forecasts start the jobs of a pool, and what is known of those of the
-// scheduler. Two are the same if they are equal.
+// StartRules are the rules by which simulations start the jobs of a pool, with the known rules of the scheduler. They
+// are comparable with ==.
 type StartRules struct {
 	// Policy is the policy that the pool is played by, and Source its origin.
 	Policy forward.Policy
 	Source PolicySource
 	// Queues are the names of the pool's queues in the order in which they are preferred, separated by line breaks;
-	// empty where that does not count.
+	// empty if it does not matter.
 	Queues string
-	// Order is what was learnt of the order of starts. InUse is whether the pool is played by the fitted priority: a
-	// large pool is not.
+	// Order is the learnt order of starts. InUse is true if simulations use the fitted priority, which they do not in a
+	// large pool.
 	Order rules.Known
 	InUse bool
-	// Gates are what was learnt of the times at which jobs do not start, in all pools together.
+	// Gates are the learnt times at which jobs do not start, in all pools together.
 	Gates rules.GatesKnown
 }
 
@@ -61,7 +61,7 @@ func (m *Machine) StartRules(p *Pool, f *Facts) StartRules {
 	return r
 }
 
-// reportsPriorities reports whether the jobs of a pool have priorities of their own; nil is the whole machine.
+// reportsPriorities reports whether the jobs of a pool have priorities of their own. A nil pool is the whole machine.
 func (m *Machine) reportsPriorities(p *Pool) bool {
 	has := func(q *track.Queue) bool { return q != nil && q.NewestPriority > 0 }
 	if p == nil {
@@ -75,8 +75,8 @@ func (m *Machine) reportsPriorities(p *Pool) bool {
 	return slices.ContainsFunc(p.Queues, func(name string) bool { return has(m.tracker.Queues[name]) })
 }
 
-// situation notes the pool of a queue at the submission of a request, to learn the order of starts from its wait.
-// Nothing is to be learnt where the jobs' priorities are known, where the policy is configured, and in large pools.
+// situation records the pool of a queue at the submission of a request, to learn the order of starts from its wait.
+// Nothing is learnt if the jobs' priorities are known or the policy is configured, or in large pools.
 func (f *Facts) situation(at float64, r *RankedRequest) *rules.Situation {
 	s := &rules.Situation{At: at, Request: r.ruleJob(f, at)}
 	f.rulePool(at, &s.Pool)
@@ -95,12 +95,15 @@ func (m *Machine) Submitted(at float64, id uint64, f *Facts, r *RankedRequest) {
 // LearnWait learns the order of starts from the wait of a job, given as ln(wait + 60 s).
 func (m *Machine) LearnWait(id uint64, log float64) {
 	if m.Priorities.Started(id, log, m.Gates.Gates()) {
-		m.thaw()
+		m.TouchAll()
 	}
 }
 
-// Advance looks, for the gates, at the jobs that wait and would fit, up to an instant.
+// Advance passes the waiting jobs that would fit, up to an instant, to the learner of gates.
 func (m *Machine) Advance(now float64) {
+	if m.projection.advance(now, m.tracker.RunningJobs) {
+		m.TouchAll()
+	}
 	if m.cfg.WithoutGates {
 		return
 	}
@@ -124,25 +127,19 @@ func (m *Machine) Advance(now float64) {
 	})
 }
 
-// LearnStart passes a start to those who look for gates.
+// LearnStart passes a start to the learner of gates.
 func (m *Machine) LearnStart(now float64, j *track.Job) {
 	if !m.cfg.WithoutGates && m.Gates.Started(now, j.LimitClass) {
-		m.thaw()
-	}
-}
-
-// thaw lets the facts of all pools be made again.
-func (m *Machine) thaw() {
-	for _, p := range m.All {
-		p.frozen = nil
+		m.TouchAll()
 	}
 }
 
 func waittimeLog(wait float64) float64 { return waittime.Log(math.Min(wait, waittime.Longest)) }
 
-// Share takes over the rules that another machine has learnt.
+// Share copies the rules that another machine has learnt.
 func (m *Machine) Share(of *Machine) {
 	m.Gates.Share(&of.Gates)
 	m.Priorities.Share(of.Priorities)
-	m.thaw()
+	m.projection.share(&of.projection)
+	m.TouchAll()
 }

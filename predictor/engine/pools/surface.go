@@ -13,20 +13,30 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Simulated is the result of a simulation of a request: its quantiles in seconds, what the features take from it, and
-// the plan from the limits, NaN for none.
+// Simulated is the result of a simulation of a request: its quantiles in seconds, its features, and the plan from the
+// limits (NaN for none).
 type Simulated struct {
 	Quantiles []float64
 	Features  [6]float64
 	Plan      float64
-	// Orders is ln(wait + 60 s) under each order of the portfolio, see Facts.PlayOrders; nil where it was not played.
+	// Orders is ln(wait + 60 s) under each order of the portfolio, see Facts.PlayOrders; nil if it was not simulated.
 	Orders []float64
-	// Blocked has the quantiles of the part of the wait for which limits keep the request from starting; nil where none
-	// holds for it.
+	// Blocked has the quantiles of the part of the wait for which limits keep the request from starting; nil if none
+	// applies. Kept is the limit that does so now, nil for none.
 	Blocked []float64
+	// Shares are the blocked shares of the futures' waits, sorted by wait; nil if Blocked is nil.
+	Shares []float64
+	// KeptSoon is true if limits keep it soon after its submission.
+	KeptSoon bool
+	Kept     *Kept
+	// Nodes is true if nodes are known and their resources other than processors were simulated.
+	Nodes bool
+	// NoRoom is true if jobs are placed on nodes and these have no room for the request now, by the time limits of the
+	// running and waiting jobs.
+	NoRoom bool
 }
 
-// summarize turns the waits of all replicas, sorted, into what is taken from them.
+// summarize computes the result from the sorted waits of all replicas.
 func summarize(waits []float64, plan float64, levels []float64) *Simulated {
 	s := &Simulated{Quantiles: make([]float64, len(levels)), Plan: plan}
 	for i, level := range levels {
@@ -46,25 +56,46 @@ func summarize(waits []float64, plan float64, levels []float64) *Simulated {
 	return s
 }
 
-// waitSurface is the simulation of a large pool as it was at an instant, for requests of every size and limit. It is
-// immutable.
+// waitSurface is the simulation of a large pool at an instant, for requests of all sizes and limits. It is immutable.
 type waitSurface struct {
 	At      float64
-	most    int // processors that the pool ever has
+	most    int // the most processors that the pool ever has
 	levels  int
-	replays int // futures that were played
+	replays int // the number of simulated futures
 	sizes   []int
 	limits  []float64
-	cells   []float32 // by limit, then size: quantiles, hint, plan; NaN where there is no answer
-	waits   []float32 // by limit, then size, then future; NaN where there is no answer
+	cells   []float32 // by limit, then size: quantiles, hint, plan; NaN without an answer
+	waits   []float32 // by limit, then size, then future; NaN without an answer
 	pivotCounts
 	census *census
+	// If the jobs have priorities, a table is for requests with ranks up to upTo. ahead has the jobs before these
+	// requests. next is the table for later ranks, or nil in the last table.
+	upTo  int
+	ahead track.Amount
+	next  *waitSurface
+}
+
+// forRank returns the table for requests of a rank.
+func (t *waitSurface) forRank(rank int) *waitSurface {
+	for t != nil && t.next != nil && rank > t.upTo {
+		t = t.next
+	}
+	return t
+}
+
+// table returns the table for a request to a large pool, or nil.
+func (f *Facts) table(r *track.Request) *waitSurface {
+	t := f.Surfaces[r.Queue]
+	if t == nil || t.next == nil {
+		return t
+	}
+	return t.forRank(f.rankOf(r))
 }
 
 // width is the number of values of a cell.
 func (t *waitSurface) width() int { return t.levels + 7 }
 
-// find returns the entry for a request: that of the next larger size and limit of the table, nil if there is none.
+// find returns the entry for a request, at the next larger size and limit of the table, or nil if there is none.
 func (t *waitSurface) find(r *track.Request) *Simulated {
 	i, ok := t.index(r)
 	if !ok {
@@ -85,8 +116,8 @@ func (t *waitSurface) find(r *track.Request) *Simulated {
 	return s
 }
 
-// waitsByFuture returns the waits of a request in the futures of the table, at the next larger size and limit; nil if
-// there is none.
+// waitsByFuture returns the waits of a request in the futures of the table, at the next larger size and limit, or nil
+// if there is none.
 func (t *waitSurface) waitsByFuture(r *track.Request) []float64 {
 	i, ok := t.index(r)
 	if !ok {
@@ -101,7 +132,7 @@ func (t *waitSurface) waitsByFuture(r *track.Request) []float64 {
 	return out
 }
 
-// index returns the number of the cell of the next larger size and limit; false where there is none.
+// index returns the number of the cell of the next larger size and limit, or false if there is none.
 func (t *waitSurface) index(r *track.Request) (int, bool) {
 	if t == nil || r.Procs > t.most {
 		return 0, false
@@ -115,44 +146,51 @@ func (t *waitSurface) index(r *track.Request) (int, bool) {
 	return k*len(t.sizes) + i, i < len(t.sizes) && k < len(t.limits)
 }
 
-// newSurface looks a surface and the plan through.
-func newSurface(at float64, waits, plan *forward.Surface, levels []float64) *waitSurface {
+// surfaceLimits returns the time limits of a surface in seconds, rising.
+func surfaceLimits() []float64 {
 	const minute, hour, day = 60, 3600, 86400
-	t := &waitSurface{At: at, most: waits.Capacity(), levels: len(levels), replays: waits.Replicas(), limits: []float64{
+	return []float64{
 		minute, 5 * minute, 10 * minute, 15 * minute, 30 * minute, hour, 2 * hour, 4 * hour, 8 * hour, 12 * hour, day,
 		2 * day, 4 * day, 7 * day, math.Inf(1),
-	}}
-	for n := 1; n < t.most; n *= 2 {
-		t.sizes = append(t.sizes, n)
-		if half := n + n/2; n > 1 && half < t.most {
-			t.sizes = append(t.sizes, half)
-		}
 	}
-	t.sizes = append(t.sizes, t.most)
-	var one, all []float64
+}
+
+// newSurface makes a table of a surface and the plan. It also returns the starts of all cells, by limit.
+func newSurface(at float64, waits, plan *forward.Surface, levels []float64) (*waitSurface, [][]forward.Start) {
+	t := &waitSurface{At: at, most: waits.Capacity(), levels: len(levels), replays: waits.Replicas(),
+		limits: surfaceLimits(), sizes: forward.CoarseSizes(waits.Capacity())}
+	var planned []forward.Start
+	var read [][]forward.Start
+	all := make([]float64, t.replays)
 	none := []float32{float32(math.NaN())}
+	cells := len(t.limits) * len(t.sizes)
+	t.cells, t.waits = make([]float32, 0, cells*t.width()), make([]float32, 0, cells*t.replays)
 	for _, limit := range t.limits {
 		if math.IsInf(limit, 1) {
 			limit = 0
 		}
-		for _, size := range t.sizes {
-			var err error
-			if all, err = waits.WaitsByReplica(size, limit, all); err != nil {
+		starts := waits.Starts(t.sizes, limit, nil)
+		read = append(read, starts)
+		if plan != nil {
+			planned = plan.Starts(t.sizes, limit, planned)
+		}
+		for i := range t.sizes {
+			of := starts[i*t.replays:][:t.replays]
+			if math.IsNaN(of[0].Wait) { // in all futures
 				t.cells = append(t.cells, slices.Repeat(none, t.width())...)
 				t.waits = append(t.waits, slices.Repeat(none, t.replays)...)
 				continue
 			}
-			for _, w := range all {
-				t.waits = append(t.waits, float32(w))
+			for k := range of {
+				all[k] = of[k].Wait
+				t.waits = append(t.waits, float32(of[k].Wait))
 			}
 			slices.Sort(all)
-			planned := math.NaN()
+			wait := math.NaN()
 			if plan != nil {
-				if one, err = plan.Waits(size, limit, one); err == nil {
-					planned = one[0]
-				}
+				wait = planned[i].Wait
 			}
-			s := summarize(all, planned, levels)
+			s := summarize(all, wait, levels)
 			for _, values := range [][]float64{s.Quantiles, s.Features[:], {s.Plan}} {
 				for _, v := range values {
 					t.cells = append(t.cells, float32(v))
@@ -160,33 +198,34 @@ func newSurface(at float64, waits, plan *forward.Surface, levels []float64) *wai
 			}
 		}
 	}
-	return t
+	return t, read
 }
 
-// surfaceAge is when the tables of a pool were made.
+// surfaceAge says when the tables of a pool were made.
 type surfaceAge struct {
 	made  bool
 	at    float64
-	since int // events
+	since int // events since then
 }
 
-// refresh is tables in the making.
+// refresh is a rebuild of tables in progress.
 type refresh struct {
-	due    uint64 // the event from which they are in force
+	due    uint64 // the event from which the tables are in force
 	job    *background.Task
-	tables map[string]*waitSurface // once done
-	took   time.Duration           // once done
+	tables map[string]*waitSurface // set when the work is done
+	took   time.Duration           // set when the work is done
 }
 
-// A pool's tables are rebuilt after a number of events that is a part of its jobs, or after some seconds and fewer
-// events: their cost grows with the jobs. They take effect a fixed number of events later, however long the work took.
+// A pool's tables are rebuilt after a number of events that is proportional to its jobs, or after some seconds and
+// fewer events, because their cost grows with the jobs. They take effect a fixed number of events later, however long
+// the work took.
 const (
 	leastEvents  = 32
 	eventsPart   = 32
 	leastSoon    = 8
 	soonPart     = 512
 	soonSeconds  = 60
-	refreshDelay = 256 // a part of the jobs, in events
+	refreshDelay = 256 // in events, as a part of the jobs
 )
 
 // RecordEvent notes an event of a pool, and begins to rebuild its tables if they are due and asked for.
@@ -209,7 +248,7 @@ func (m *Machine) RecordEvent(p *Pool, events uint64, asked bool) {
 	m.rebuild(p, events, delay)
 }
 
-// RefreshTables rebuilds the tables of a pool at once if they are due: for those whose events did not ask for them.
+// RefreshTables rebuilds the tables of a pool at once if they are due: for callers whose events did not rebuild them.
 func (m *Machine) RefreshTables(p *Pool, events uint64) {
 	if p == nil || m.Refresh != nil {
 		return
@@ -219,7 +258,8 @@ func (m *Machine) RefreshTables(p *Pool, events uint64) {
 	}
 }
 
-// tablesDue returns the number of jobs of a pool, and whether it is so large that it has tables, and they are due.
+// tablesDue returns the number of jobs of a pool, and whether the pool is so large that it has tables and these are
+// due.
 func (m *Machine) tablesDue(p *Pool) (int, bool) {
 	running, waiting := m.uses(p)
 	n := int(running.Jobs + waiting.Jobs)
@@ -231,7 +271,7 @@ func (m *Machine) tablesDue(p *Pool) (int, bool) {
 	return n, !p.made || fast || p.since >= max(leastEvents, n/eventsPart)
 }
 
-// rebuild begins to make the tables of a pool, which take effect after so many events.
+// rebuild begins to make the tables of a pool, which take effect after that many events.
 func (m *Machine) rebuild(p *Pool, events, delay uint64) {
 	p.surfaceAge = surfaceAge{made: true, at: m.tracker.Clock}
 	m.beginSimulation(p, events, delay)
@@ -240,7 +280,7 @@ func (m *Machine) rebuild(p *Pool, events, delay uint64) {
 	}
 }
 
-// beginSimulation begins to make the tables of a pool as it is now.
+// beginSimulation begins to make the tables of a pool in its present state.
 func (m *Machine) beginSimulation(p *Pool, events, delay uint64) {
 	f := &Facts{Procs: m.capacityOf(p), policy: p.policy, source: p.source, order: p.order, outages: p.Outages}
 	f.inUse, f.ahead = m.uses(p)
@@ -275,30 +315,89 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 		planned.Waiting[i].Law = nil
 	}
 	out, counted := map[string]*waitSurface{}, newCensus(at, f)
-	for _, rank := range slices.Sorted(maps.Keys(queues)) {
+	tableAt := func(rank, tables int) *waitSurface {
 		o := forward.SurfaceOptions{
-			Replicas: min(replicas, max(8, 2*replicas/len(queues))), Workers: max(1, cores-1), Hurry: hurry, Seed: 1,
-			Rank: rank, Behind: state.Behind(rank), Plain: true, Starts: PivotStarts,
+			Replicas: min(replicas, max(8, 2*replicas/tables)), Workers: max(1, cores-1), Hurry: hurry, Seed: 1,
+			Ranked: forward.Ranked{Rank: rank}, Behind: state.Behind(rank), Plain: true, Coarse: true,
+			Starts: PivotStarts,
 		}
 		waits, err := forward.NewSurface(context.Background(), &state, o)
 		if err != nil {
-			continue
+			return nil
 		}
 		o.Replicas, o.Starts = 1, 0
 		plan, err := forward.NewSurface(context.Background(), &planned, o)
 		if err != nil {
 			plan = nil
 		}
-		t := newSurface(at, waits, plan, levels)
-		t.pivotCounts, t.census = causesOf(t, f, waits), counted
-		for _, name := range queues[rank] {
-			out[name] = t
+		t, starts := newSurface(at, waits, plan, levels)
+		t.pivotCounts, t.census = causesOf(f, waits, starts), counted
+		return t
+	}
+	if f.prioritized {
+		t := tablesByRank(state.Waiting, tableAt)
+		for _, name := range slices.Concat(slices.Collect(maps.Values(queues))...) {
+			if t != nil {
+				out[name] = t
+			}
+		}
+		return out
+	}
+	for _, rank := range slices.Sorted(maps.Keys(queues)) {
+		if t := tableAt(rank, len(queues)); t != nil {
+			for _, name := range queues[rank] {
+				out[name] = t
+			}
 		}
 	}
 	return out
 }
 
-// ApplyDueSurfaces brings tables into force that are due.
+// frontPart is the part of the waiting jobs ahead of the second table of a pool with priorities (the first is ahead of
+// all); each further table has twice as many jobs ahead.
+const frontPart = 16
+
+// tablesByRank makes tables for requests at several places among the waiting jobs, in the order of their ranks: before
+// all of them, behind all, and in between. A table covers the ranks that are nearer to its place than to the next one,
+// by the number of jobs. The function returns the first table, or nil for none.
+func tablesByRank(waiting []forward.Waiting, tableAt func(rank, tables int) *waitSurface) *waitSurface {
+	ahead := []int{0}
+	for part := frontPart; part > 0; part /= 2 {
+		n := len(waiting) / part
+		for n > 0 && n < len(waiting) && waiting[n].Rank == waiting[n-1].Rank { // the request goes behind these, too
+			n++
+		}
+		if n > ahead[len(ahead)-1] {
+			ahead = append(ahead, n)
+		}
+	}
+	var first, last *waitSurface
+	jobs := track.Amount{}
+	for i, n := range ahead {
+		for k := int(jobs.Jobs); k < n; k++ {
+			jobs.Plus(track.Amount{Jobs: 1, Procs: float64(waiting[k].Procs)})
+		}
+		rank := -1 // before all jobs
+		if n > 0 {
+			rank = waiting[n-1].Rank
+		}
+		t := tableAt(rank, len(ahead))
+		if t == nil {
+			continue
+		}
+		if t.ahead = jobs; last == nil {
+			first = t
+		} else {
+			last.next = t
+		}
+		if last = t; i+1 < len(ahead) {
+			t.upTo = waiting[(n+ahead[i+1])/2].Rank - 1
+		}
+	}
+	return first
+}
+
+// ApplyDueSurfaces puts due tables into force.
 func (m *Machine) ApplyDueSurfaces(events uint64) {
 	r := m.Refresh
 	if r == nil || events < r.due {
@@ -315,7 +414,5 @@ func (m *Machine) ApplyDueSurfaces(events uint64) {
 	maps.Copy(tables, r.tables)
 	maps.DeleteFunc(tables, func(name string, _ *waitSurface) bool { return m.Of[name] == nil })
 	m.Surfaces = tables
-	for _, p := range m.All {
-		p.frozen = nil
-	}
+	m.TouchAll()
 }

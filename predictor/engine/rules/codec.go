@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Code passes a priority; nil is none.
+// Code reads or writes a priority, nil for none.
 func Code(s *codec.Codec, v **Priority) {
 	codec.Optional(s, v, func(p *Priority) {
 		s.Finite(&p.LogAge, &p.AgeDays, &p.LogLimit, &p.LogProcs, &p.LogExpected, &p.Own, &p.QueueWait, &p.LogUse,
@@ -31,7 +31,7 @@ func codeEvidence(s *codec.Codec, v **Evidence) {
 	})
 }
 
-// CodeGates passes gates; nil is none.
+// CodeGates reads or writes gates, nil for none.
 func CodeGates(s *codec.Codec, v **Gates) {
 	codec.Optional(s, v, func(g *Gates) {
 		codeClasses(s, &g.classes)
@@ -55,7 +55,7 @@ func codeClasses(s *codec.Codec, all *[track.LimitClasses]*[Slots]bool) {
 	}
 }
 
-// Code passes what a learner of gates knows.
+// Code reads or writes a learner of gates.
 func (l *GateLearner) Code(s *codec.Codec) {
 	s.Finite(&l.next, &l.week)
 	s.Flag(&l.begun)
@@ -96,7 +96,7 @@ func codeSummary(s *codec.Codec, v **GateSummary) {
 	})
 }
 
-// Share takes over what another learner knows.
+// Share copies the state of another learner.
 func (l *GateLearner) Share(of *GateLearner) {
 	*l = *of
 	for class, c := range of.classes {
@@ -107,7 +107,7 @@ func (l *GateLearner) Share(of *GateLearner) {
 	}
 }
 
-// Code passes what learners know. Where it is read, a fit that was under way begins again.
+// Code reads or writes learners. After reading, an interrupted fit starts again.
 func (l *Learners) Code(s *codec.Codec) {
 	codec.Map(s, &l.pools, func(v **Learner) {
 		if s.Reading {
@@ -134,8 +134,10 @@ func (l *Learners) Code(s *codec.Codec) {
 func (l *Learners) code(s *codec.Codec, p *Learner) {
 	s.Uint(&p.submitted)
 	s.Int(&p.seen, &p.fitted)
-	Code(s, &p.inForce)
-	codeEvidence(s, &p.evidence)
+	Code(s, &p.Learnt)
+	Code(s, &p.Priority)
+	codeEvidence(s, &p.Evidence)
+	s.Finite(&p.Trial.Situations, &p.Trial.Gain, &p.Trial.Squares)
 	codec.List(s, &p.known, func(v **Situation) {
 		if s.Reading {
 			*v = &Situation{}
@@ -147,10 +149,10 @@ func (l *Learners) code(s *codec.Codec, p *Learner) {
 		return
 	}
 	f := fitting{}
-	if !s.Reading { // the fit writes its result meanwhile
-		f.from, f.due, f.gates = p.next.from, p.next.due, p.next.gates
+	if !s.Reading { // the fit may be writing its result
+		f.from, f.due, f.unseen, f.gates = p.next.from, p.next.due, p.next.unseen, p.next.gates
 	}
-	s.Int(&f.from, &f.due)
+	s.Int(&f.from, &f.due, &f.unseen)
 	CodeGates(s, &f.gates)
 	if !s.Reading || s.Bad {
 		return
@@ -159,7 +161,7 @@ func (l *Learners) code(s *codec.Codec, p *Learner) {
 		s.Fail()
 		return
 	}
-	l.begin(p, f.from, f.due, f.gates)
+	l.begin(p, &f)
 }
 
 func codeSituation(s *codec.Codec, v *Situation) {
@@ -185,12 +187,12 @@ func codeProcs(s *codec.Codec, v *int32) {
 	}
 }
 
-// codeSingles passes numbers from 0.
+// codeSingles reads or writes numbers of at least 0.
 func codeSingles(s *codec.Codec, all ...*float32) {
 	for _, v := range all {
 		x := float64(*v)
 		s.Finite(&x)
-		if !s.Reading { // a fit reads them meanwhile
+		if !s.Reading { // a fit may be reading them
 			continue
 		}
 		if *v = float32(x); !(*v >= 0 && *v <= math.MaxFloat32) {

@@ -1,4 +1,4 @@
-// Package rules learns how a scheduler orders its starts from nothing but the starts: a priority, fitted by the loss of
-// the forecasts that follow from it, and gates, times of the week at which long jobs do not start. It also has the
-// portfolio of fixed orders whose waits are features of forecasts.
+// Package rules learns how a scheduler orders its starts, from the starts alone: a priority, fitted by the loss of the
+// resulting forecasts, and gates, times of the week at which long jobs do not start. It also has the portfolio of fixed
+// orders whose waits are features of forecasts.
 package rules

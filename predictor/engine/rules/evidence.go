@@ -2,27 +2,28 @@ package rules
 
 import (
 	"math"
-	"sync/atomic"
 )
 
-// Evidence is what speaks for a fitted priority. It is immutable.
+// Evidence is the evidence for a fitted priority. It is immutable.
 type Evidence struct {
-	// Situations is how many situations the priority was fitted to, and At the instant of the newest of them.
+	// Situations is the number of situations to which the priority was fitted, At the instant of the newest of them.
 	Situations int
 	At         float64
 	// Loss and FirstCome are the mean losses at 0.5 of the forecasts of these situations that follow from the
 	// priority, and from first come, first served with backfilling.
 	Loss, FirstCome float64
-	// Overtakes is, for each attribute, how often a younger job goes first because it has less of it, and more of it.
+	// Overtakes has, for each attribute, how often a younger job goes first because its value is lower, and because it
+	// is higher.
 	Overtakes [Attributes]struct{ Less, More Overtakes }
-	// Same counts younger jobs that equal the older one.
+	// Same counts younger jobs that equal the older one in all attributes.
 	Same Overtakes
 }
 
 // Overtakes counts pairs of jobs that wait together. One of them is the older job as it was; the other is the same job
 // with the age of the younger one and one of its attributes.
 type Overtakes struct {
-	// Pairs is how many pairs there are, in how many Situations, and First how often the younger job goes first.
+	// Pairs is the number of pairs, Situations the number of their situations, and First the number of pairs in which
+	// the younger job goes first.
 	Pairs, Situations, First int
 }
 
@@ -36,7 +37,7 @@ func (o *Overtakes) plus(p *Overtakes) {
 	o.Pairs, o.First = o.Pairs+p.Pairs, o.First+p.First
 }
 
-// Attribute is what the place of a job in an order can depend on, beside its age.
+// Attribute is an attribute of a job, other than its age, on which an order can depend.
 type Attribute int
 
 // The attributes.
@@ -91,17 +92,17 @@ func (a Attribute) take(j, from *Job) {
 	}
 }
 
-// apart is how much two jobs must differ in an attribute to be compared: by a factor of two.
+// apart is the minimum difference of two jobs in an attribute for a comparison: a factor of two.
 const apart = math.Ln2 - 1e-6
 
-// mostPairs is about how many pairs of a situation are compared.
+// mostPairs is the approximate maximum number of compared pairs of a situation.
 const mostPairs = 64
 
 // overtakes compares jobs of a situation that wait together, the request among them.
 func (e *Evidence) overtakes(s *Situation, p *Priority) {
 	jobs := append(append(make([]Job, 0, len(s.Waiting)+1), s.Waiting...), s.Request)
 	for i := range jobs {
-		jobs[i].Limit = float32(jobs[i].plan()) // a twin with another expected runtime keeps it
+		jobs[i].Limit = float32(jobs[i].plan()) // a twin with another expected runtime keeps this limit
 	}
 	var one Evidence
 	distances := 0
@@ -146,7 +147,7 @@ func (e *Evidence) compare(older, younger *Job, p *Priority) {
 	}
 }
 
-// evidence returns what speaks for a priority whose loss is known; nil once the fit is cancelled.
+// evidence returns the evidence for a priority whose loss is known, or nil once the fit is cancelled.
 func (f *fit) evidence(p *Priority, loss float64) *Evidence {
 	e := &Evidence{Situations: len(f.of), Loss: loss, At: f.of[len(f.of)-1].At}
 	e.FirstCome = f.loss(&Priority{LogAge: 1}, math.Inf(1))
@@ -157,18 +158,4 @@ func (f *fit) evidence(p *Priority, loss float64) *Evidence {
 		return nil
 	}
 	return e
-}
-
-// FitWithEvidence is Fit with what speaks for the result.
-func FitWithEvidence(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers int,
-	cancelled *atomic.Bool) (*Priority, *Evidence) {
-	if len(of) == 0 {
-		return nil, nil
-	}
-	f := newFit(of, gates, workers, cancelled)
-	best, loss := f.search(inForce, seed)
-	if best == nil {
-		return nil, nil
-	}
-	return best, f.evidence(best, loss)
 }

@@ -17,24 +17,24 @@ type Situation struct {
 	Log     float64 // ln(wait + 60 s)
 }
 
-// What a fit costs and how far it looks: Tries random changes of the best weights so far, judged on the newest
-// Situations of a pool.
+// Bounds of a fit: it makes Tries random changes of the best weights so far, and judges them on the newest Situations
+// of a pool.
 const (
 	Tries      = 40
 	Situations = 500
 )
 
-// starts are the priorities that a fit begins with, beside the one in force: first come, first served; the shortest
-// limit first; the user's first job, then the queue with the shortest waits and the shortest limit; and strictly first
-// come, first served.
+// starts returns the initial priorities of a fit, in addition to the present one: first come, first served; the
+// shortest limit first; the user's first job, then the queue with the shortest waits and the shortest limit; and
+// strictly first come, first served.
 func starts() []Priority {
 	return []Priority{
 		{LogAge: 1}, {LogLimit: 1}, {LogLimit: 1, Own: .5, QueueWait: 1}, {LogAge: 1, Strict: true},
 	}
 }
 
-// weight is a weight of a priority that a fit tries others of: of is where it stands, width the standard deviation of
-// the first tries, least and most are its bounds.
+// weight is a weight of a priority that a fit varies: of returns its address, width is the standard deviation of the
+// first changes, least and most are its bounds.
 type weight struct {
 	of          *float64
 	width       float64
@@ -52,16 +52,53 @@ func (p *Priority) weights() []weight {
 	}
 }
 
-// Fit returns the priority with the least loss at .5 on some situations, among those in starts, the one in force (nil
-// for none), and random changes of the best: a random search whose steps become smaller. gates are those that all
-// situations are played with. Equal input gives equal output, whatever the number of workers. It is nil without
-// situations, or once cancelled is true.
+// Fit returns the priority with the lowest loss at 0.5 on some situations, among those in starts, the one in force (nil
+// for none), and random changes of the best: a random search with decreasing steps. gates are used for all situations.
+// Equal input gives equal output, whatever the number of workers. It is nil without situations, or once cancelled is
+// true.
 func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers int, cancelled *atomic.Bool) *Priority {
 	if len(of) == 0 {
 		return nil
 	}
 	best, _ := newFit(of, gates, workers, cancelled).search(inForce, seed)
 	return best
+}
+
+// Fitted is the result of the fits for a pool. Its pointers refer to immutable values.
+type Fitted struct {
+	// Learnt is the priority found last, nil before the first fit. Trial scores its order and the earlier ones.
+	Learnt *Priority
+	Trial  Trial
+	// Priority is the one in force: Learnt, or first come, first served until the trial succeeds. Evidence is the
+	// evidence for it.
+	Priority *Priority
+	Evidence *Evidence
+}
+
+// Refit fits again. The given number of newest situations are new since the previous fit. It is nil without situations,
+// or once cancelled is true. See Fit.
+func (b *Fitted) Refit(of []*Situation, unseen int, gates *Gates, seed uint64, workers int,
+	cancelled *atomic.Bool) *Fitted {
+	if len(of) == 0 {
+		return nil
+	}
+	f := newFit(of, gates, workers, cancelled)
+	out := &Fitted{Trial: b.Trial}
+	if b.Learnt != nil {
+		out.Trial = f.try(b.Trial, b.Learnt, unseen)
+	}
+	var loss float64
+	if out.Learnt, loss = f.search(b.Learnt, seed); out.Learnt == nil {
+		return nil
+	}
+	if out.Priority = out.Learnt; !out.Trial.holds() {
+		out.Priority = out.Learnt.firstCome()
+		loss = f.loss(out.Priority, math.Inf(1))
+	}
+	if out.Evidence = f.evidence(out.Priority, loss); out.Evidence == nil {
+		return nil
+	}
+	return out
 }
 
 func newFit(of []*Situation, gates *Gates, workers int, cancelled *atomic.Bool) *fit {
@@ -74,7 +111,7 @@ func newFit(of []*Situation, gates *Gates, workers int, cancelled *atomic.Bool) 
 	return f
 }
 
-// search returns the best priority and its loss; nil once the fit is cancelled.
+// search returns the best priority and its loss, or nil once the fit is cancelled.
 func (f *fit) search(inForce *Priority, seed uint64) (*Priority, float64) {
 	candidates := starts()
 	if inForce != nil {
@@ -112,12 +149,12 @@ func (f *fit) search(inForce *Priority, seed uint64) (*Priority, float64) {
 	return &best, least
 }
 
-// spare is which part of its loss a priority may lose to be simpler.
+// spare is the relative increase of the loss that is accepted for a simpler priority.
 const spare = .01
 
-// simplify takes the weights out of a priority without which it loses at most spare more in all. A search among 500
-// situations finds small weights that fit those situations alone: in a world that is strictly first come, first served,
-// they put jobs into a wrong order.
+// simplify removes weights from a priority while its loss increases by at most spare in total. A search on 500
+// situations finds small weights that fit only these situations: under strict first come, first served they would order
+// jobs wrongly.
 func (f *fit) simplify(best Priority, least float64) (Priority, float64) {
 	most, loss := least*(1+spare), least
 	for i, w := range best.weights() {
@@ -135,7 +172,7 @@ func (f *fit) simplify(best Priority, least float64) (Priority, float64) {
 
 func (f *fit) isCancelled() bool { return f.cancelled != nil && f.cancelled.Load() }
 
-// fit is the work of one Fit.
+// fit is the state of one Fit.
 type fit struct {
 	of        []*Situation
 	players   []Player
@@ -143,16 +180,17 @@ type fit struct {
 	cancelled *atomic.Bool
 }
 
-// part is how many situations are judged before it is seen whether a candidate can still win.
+// part is the number of situations that are judged between checks whether a candidate can still win.
 const part = 100
 
-// loss returns the mean loss of a priority's forecasts, or +Inf once it is above the least one for sure.
+// loss returns the mean loss of a priority's forecasts, or +Inf once the mean is certain to exceed the least loss so
+// far.
 func (f *fit) loss(p *Priority, least float64) float64 {
 	sum := 0.
 	for from := 0; from < len(f.of); from += part {
 		to := min(len(f.of), from+part)
 		f.judge(p, from, to)
-		for _, l := range f.losses[from:to] { // in their order, so that the sum is the same for any number of workers
+		for _, l := range f.losses[from:to] { // in order, so that the sum is the same for any number of workers
 			sum += l
 		}
 		if f.isCancelled() || sum > least*float64(len(f.of)) {

@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// Slots are the half hours of a week; the first begins at instant 0, a Thursday in Unix time.
+	// Slots is the number of half hours of a week; the first begins at instant 0, a Thursday in Unix time.
 	Slots   = 336
 	slot    = 1800.
 	daily   = 48   // slots of a day
-	tick    = 600. // between two looks at the jobs that wait, in seconds
+	tick    = 600. // seconds between two looks at the waiting jobs
 	farGap  = 3 * 86400.
-	refresh = 500 // starts between two looks for gates
-	// halfLife is after how many weeks counts count half: a rule that is given up is forgotten within a quarter.
+	refresh = 500 // starts between two searches for gates
+	// halfLife is the half-life of counts in weeks: an abandoned rule is forgotten within a quarter of a year.
 	halfLife = 13
 )
 
-// What makes a slot of the week shut for a class of limits: the rate of its starts is below a part of the class's mean
-// rate, and low; found on the first halves of KTH-SP2 and SDSC-SP2. Less has been seen than leastExposure looks at
-// jobs that wait and fit, or leastStarts: nothing is known.
+// Criteria for a shut slot of the week for a class of limits: the rate of its starts is low, absolutely and relative to
+// the class's mean rate. The values come from the first halves of KTH-SP2 and SDSC-SP2. With less than leastExposure
+// observations of waiting jobs that fit, or leastStarts starts, nothing is known.
 const (
 	shutPart      = .08
 	shutRate      = .15
 	leastExposure = 30
 	leastStarts   = 20
 	leastDaily    = 4
-	// leastProof is the least square of the starts that are missed in the slots that are shut, divided by all starts,
-	// for them to be a gate. In a world without gates (KTH-SP2 under EASY) long jobs often wait although they fit, for
-	// a reservation, and slots without a start of them come by chance: it is up to 9 there. On the real KTH-SP2, where
+	// leastProof is the minimum, for a gate, of the squared number of missing starts in the shut slots divided by the
+	// number of all starts. In a world without gates (KTH-SP2 under EASY) long jobs often wait although they fit, for a
+	// reservation, and slots without a start of them come by chance: it is up to 9 there. On the real KTH-SP2, where
 	// long jobs start at night and at weekends, it is 20 to 330 in the classes above 4 h.
 	leastProof = 15
 )
 
-// counts are the starts of a class of limits by slot of the week, and its exposure: jobs that waited although they
-// fitted into what was free, in half hours.
+// counts holds the starts of a class of limits by slot of the week, and its exposure: the half hours during which jobs
+// waited although they fitted into the free processors.
 type counts struct {
 	Starts, Exposure [Slots]float64
 }
@@ -49,7 +49,7 @@ func (c *counts) plus(o *counts) {
 	}
 }
 
-// sums returns the sums of each slot of a day, and of all.
+// sums returns the sums of each slot of a day, and of all slots.
 func (c *counts) sums() (day [daily]struct{ starts, exposure float64 }, starts, exposure float64) {
 	for s := range c.Starts {
 		d := &day[s%daily]
@@ -61,9 +61,10 @@ func (c *counts) sums() (day [daily]struct{ starts, exposure float64 }, starts, 
 	return day, starts, exposure
 }
 
-// shut returns the slots in which jobs of the class do not start, and how many starts should have been in them at its
-// mean rate: 0 where none is shut, or all are, so that such a job would never start. known is false where too little
-// has been seen. A slot's rate leans on that of its time of day, and this on the mean.
+// shut returns the slots in which jobs of the class do not start, and the number of starts that these slots should have
+// had at the mean rate of the class. The number is 0 if no slot is shut, or if all are, because such a job would never
+// start. known is false if there are too few observations. A slot's rate is shrunk towards that of its time of day, and
+// this rate towards the mean.
 func (c *counts) shut() (out [Slots]bool, missed float64, known bool) {
 	day, starts, exposure := c.sums()
 	if exposure < leastExposure || starts < leastStarts {
@@ -85,34 +86,35 @@ func (c *counts) shut() (out [Slots]bool, missed float64, known bool) {
 	return out, missed, true
 }
 
-// prove reports whether so many missed starts show that there is a gate.
+// prove reports whether the given number of missing starts proves a gate.
 func (c *counts) prove(missed float64) bool {
 	_, starts, _ := c.sums()
 	return missed*missed >= leastProof*starts && missed > 0
 }
 
-// GateLearner finds the times of the week at which jobs of long limits do not start. It is not safe for concurrent use.
+// GateLearner learns the times of the week at which jobs of long limits do not start. It is not safe for concurrent
+// use.
 type GateLearner struct {
 	classes [track.LimitClasses]*counts
-	next    float64 // instant of the next look at those that wait
+	next    float64 // the instant of the next observation of waiting jobs
 	begun   bool
-	week    float64 // in which the counts were last made less
+	week    float64 // the week in which the counts were last reduced
 	starts  int
 	gates   *Gates
-	summary *GateSummary // of the newest look for gates, never nil once there was one; immutable
+	summary *GateSummary // of the newest search for gates, not nil after the first one; immutable
 }
 
-// GateSummary is what the newest look for gates saw. It is immutable.
+// GateSummary has the data of the newest search for gates. It is immutable.
 type GateSummary struct {
-	// Starts is how many starts had been seen, and Exposure how many hours jobs had waited although they fitted into
-	// what was free; the hours of a quarter of a year ago count half.
+	// Starts is the number of observed starts. Exposure is the number of hours for which jobs waited although they
+	// fitted; hours of a quarter of a year ago count half.
 	Starts   int
 	Exposure float64
 	// Classes are the classes of limits of which jobs were seen, by rising limits.
 	Classes []GateCounts
 }
 
-// GateCounts are what was seen of a class of limits, by half hours of the week; the first begins at instant 0.
+// GateCounts are the observations of a class of limits, by half hours of the week; the first begins at instant 0.
 type GateCounts struct {
 	Class            int
 	Gate             bool           // whether a gate was found
@@ -122,22 +124,22 @@ type GateCounts struct {
 // Gates are the gates that were found. They are immutable.
 type Gates struct {
 	classes [track.LimitClasses]*[Slots]bool
-	coarse  [track.LimitClasses]*[Slots]bool // the same as few gates
+	coarse  [track.LimitClasses]*[Slots]bool // the same gates, merged into few
 }
 
 // Gates returns the gates in force, nil for none.
 func (l *GateLearner) Gates() *Gates { return l.gates }
 
-// GatesKnown is what is known of the times at which jobs do not start.
+// GatesKnown is the present knowledge of the times at which jobs do not start.
 type GatesKnown struct {
-	// Starts is how many starts have been seen before the first look for gates, then at the newest, and Needed how many
-	// there must be for the first.
+	// Starts is the number of observed starts: before the first search for gates the present number, then that of the
+	// newest search. Needed is the number for the first search.
 	Starts, Needed int
-	// Summary is what the newest look saw, nil before it.
+	// Summary has the data of the newest search, nil before the first.
 	Summary *GateSummary
 }
 
-// Known returns what is known of the gates.
+// Known returns the present knowledge of the gates.
 func (l *GateLearner) Known() GatesKnown {
 	k := GatesKnown{Starts: l.starts, Needed: refresh, Summary: l.summary}
 	if l.summary != nil {
@@ -160,8 +162,8 @@ func inWeek(at float64) float64 {
 	return s
 }
 
-// Advance looks at the jobs that wait at every tick up to an instant: waiting returns how many there are, by class of
-// limit, that fit into what is free; nothing has changed since the last event. Gaps of days teach nothing.
+// Advance observes the waiting jobs at every tick up to an instant: waiting returns the number of those that fit, by
+// class of limit, which is constant since the last event. Gaps of days are ignored.
 func (l *GateLearner) Advance(now float64, waiting func() *[track.LimitClasses]float64) {
 	if !l.begun || now-l.next > farGap {
 		l.begun, l.next = true, now
@@ -204,7 +206,7 @@ func (l *GateLearner) fade(by float64) {
 
 // Started records the start of a job of a class of limits. It reports whether the gates have changed.
 func (l *GateLearner) Started(now float64, class int) bool {
-	const instant = .1 // exposure of a job that starts at once
+	const instant = .1 // the exposure of a job that starts at once
 	c := l.of(class)
 	c.Starts[slotOf(now)]++
 	c.Exposure[slotOf(now)] += instant
@@ -216,8 +218,8 @@ func (l *GateLearner) Started(now float64, class int) bool {
 	return old != nil || l.gates != nil
 }
 
-// find finds the gates: the slots that are shut for all limits from a class on, and for the class itself as far as its
-// own jobs show.
+// find finds the gates. A slot of a gate must be shut for all limits from a class on, and by the jobs of the class
+// itself.
 func (l *GateLearner) find() *Gates {
 	var all counts
 	g, found := &Gates{}, false
@@ -274,7 +276,7 @@ func (l *GateLearner) summarize(gates *Gates) *GateSummary {
 	return g
 }
 
-// mostDistinct is how many distinct coarse gates there may be: the cost of playing all requests at once grows with
+// mostDistinct is the maximum number of distinct coarse gates: the cost of simulating all requests at once grows with
 // them.
 const mostDistinct = 4
 
@@ -282,12 +284,12 @@ const mostDistinct = 4
 type classGroup struct {
 	from, to int
 	starts   float64
-	shut     [Slots]float64 // starts of the classes whose gate is shut
+	shut     [Slots]float64 // by slot: starts of the classes whose gate is shut
 }
 
 func (g *classGroup) isShut(slot int) bool { return 2*g.shut[slot] > g.starts }
 
-// differs returns in how many slots one of two groups is shut and the other is not.
+// differs returns the number of slots in which exactly one of two groups is shut.
 func (g *classGroup) differs(o *classGroup) int {
 	n := 0
 	for s := range g.shut {
@@ -305,9 +307,9 @@ func (g *classGroup) merge(o *classGroup) {
 	}
 }
 
-// merged groups neighbouring classes whose gates are alike, until there are few groups. The gate of several is shut
-// where those are that had most of the starts. Simulations of one request take the gates as they are: on KTH-SP2 their
-// loss at .5 is .675 over the first 20,000 jobs, with merged gates .715, without gates .749.
+// merged groups neighbouring classes whose gates are alike, until there are few groups. A merged gate is shut in the
+// slots that are shut for most of its starts. Simulations of single requests use the exact gates: on KTH-SP2 their loss
+// at .5 is .675 over the first 20,000 jobs, with merged gates .715, without gates .749.
 func (g *Gates) merged(of *[track.LimitClasses]*counts) []classGroup {
 	var all []classGroup
 	for class, shut := range g.classes {
@@ -353,7 +355,7 @@ func (g *classGroup) slots() *[Slots]bool {
 	return out
 }
 
-// alike is how many half hours of the week two gates may differ in that are taken for one.
+// alike is the maximum number of half hours of the week in which merged gates may differ.
 const alike = 24
 
 // IsShut reports whether jobs of a class of limits do not start at an instant.
@@ -397,7 +399,7 @@ func gatesAt(classes *[track.LimitClasses]*[Slots]bool, at float64) []forward.Ga
 // same reports whether two classes have the same gate.
 func same(a, b *[Slots]bool) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// gate returns a gate as it is from an instant on; nil is an open one.
+// gate returns a gate as seen from an instant on. nil stands for an open gate.
 func gate(over float64, shut *[Slots]bool, at float64) forward.Gate {
 	g := forward.Gate{Over: over}
 	if shut == nil {

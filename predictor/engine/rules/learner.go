@@ -9,96 +9,95 @@ import (
 )
 
 const (
-	// oneOf is which part of the submissions of a pool become situations: of the newest 1,500, 500.
+	// One in oneOf submissions of a pool becomes a situation: 500 of the newest 1,500.
 	oneOf = 3
-	// leastMore is after how many new situations a priority is fitted first, and at least again; then when they have
-	// grown by growthPart.
+	// leastMore is the number of situations before the first fit, and the minimum number of new ones between fits;
+	// later fits follow when the situations have grown by growthPart.
 	leastMore  = 67
 	growthPart = 10
-	// lag is after how many more situations a fit comes into force, however long it takes.
+	// lag is the number of further situations after which a fit takes effect, independent of its duration.
 	lag = 10
-	// mostPending is how many situations may wait for their outcome in all pools, and mostPools how many pools are
-	// learnt from.
+	// mostPending is the maximum number of situations without an outcome in all pools, mostPools the maximum number of
+	// learnt pools.
 	mostPending = 1000
 	mostPools   = 16
 )
 
-// Learner fits the priority of one pool to its newest situations, again and again. A fit begins and comes into force
-// after fixed numbers of situations: the same starts give the same forecasts.
+// Learner repeatedly fits the priority of one pool to its newest situations. A fit begins and takes effect after fixed
+// numbers of situations: the same starts give the same forecasts.
 type Learner struct {
 	submitted uint64
-	known     []*Situation // whose outcome is known, in its order
-	seen      int          // of them, ever
-	fitted    int          // seen at the beginning of the newest fit
-	inForce   *Priority
-	evidence  *Evidence // for it
-	next      *fitting
+	known     []*Situation // those with a known outcome, in its order
+	seen      int          // the number of these so far
+	fitted    int          // the value of seen at the beginning of the newest fit
+	Fitted
+	next *fitting
 }
 
-// fitting is a priority in the making.
+// fitting is a running fit of a priority.
 type fitting struct {
 	from, due int
+	unseen    int // situations among the newest ones that the previous fit has not seen
 	gates     *Gates
 	task      *background.Task
-	priority  *Priority // once done
-	evidence  *Evidence // for it
+	out       *Fitted // the result, once the fit is done
 }
 
-// Learners are the learners of all pools, by a key that names the pool. They are not safe for concurrent use.
+// Learners are the learners of all pools, by the key of the pool. They are not safe for concurrent use.
 type Learners struct {
 	synchronous bool
 	cores       int
 	pools       map[string]*Learner
 	pending     map[uint64]*pending // by job
 	closed      *atomic.Bool
-	shared      map[*fitting]bool // of other learners, which end them
-	// Paused is whether no fit begins; not saved.
+	shared      map[*fitting]bool // fits of other learners, which only these cancel
+	// If Paused is true, no fit begins; it is not saved.
 	Paused bool
 }
 
-// pending is a situation whose outcome is not known.
+// pending is a situation whose outcome is not known yet.
 type pending struct {
 	pool string
 	*Situation
 }
 
-// NewLearners returns learners that know nothing. Synchronous ones fit while the caller waits, with so many cores.
+// NewLearners returns new learners. Synchronous ones fit while the caller waits, on the given number of cores.
 func NewLearners(synchronous bool, cores int) *Learners {
 	return &Learners{synchronous: synchronous, cores: max(1, cores), pools: map[string]*Learner{},
 		pending: map[uint64]*pending{}, closed: &atomic.Bool{}}
 }
 
-// InForce returns the priority of a pool, nil where there is none.
+// InForce returns the priority of a pool, nil if there is none.
 func (l *Learners) InForce(pool string) *Priority {
 	if p := l.pools[pool]; p != nil {
-		return p.inForce
+		return p.Priority
 	}
 	return nil
 }
 
-// Known is what the learner of a pool knows of the order of its starts.
+// Known is the present knowledge of the order of starts of a pool.
 type Known struct {
-	// Situations is how many situations have been seen before the first fit, then how many the newest was made of, and
-	// Needed how many there must be for the first.
+	// Situations is the number of situations: before the first fit those seen, then those of the newest fit. Needed is
+	// the number for the first fit.
 	Situations, Needed int
-	// Priority is the one in force, nil for none, and Evidence what speaks for it. Both are immutable.
+	// Priority is the priority in force, nil for none, and Evidence the evidence for it. Both are immutable.
 	Priority *Priority
 	Evidence *Evidence
 }
 
-// Known returns what is known of the order of a pool.
+// Known returns the present knowledge of the order of a pool.
 func (l *Learners) Known(pool string) Known {
 	k := Known{Needed: leastMore}
 	if p := l.pools[pool]; p != nil {
-		k.Situations, k.Priority, k.Evidence = p.seen, p.inForce, p.evidence
-		if p.evidence != nil {
-			k.Situations = p.evidence.Situations
+		k.Situations, k.Priority, k.Evidence = p.seen, p.Priority, p.Evidence
+		if p.Evidence != nil {
+			k.Situations = p.Evidence.Situations
 		}
 	}
 	return k
 }
 
-// Submitted passes a submission: situation returns the pool as it is, and is called for some of them only.
+// Submitted passes a submission. situation returns the present pool; it is called only for some submissions.
 func (l *Learners) Submitted(pool string, id uint64, situation func() *Situation) {
 	p := l.pools[pool]
 	if p == nil {
@@ -114,7 +113,7 @@ func (l *Learners) Submitted(pool string, id uint64, situation func() *Situation
 	l.pending[id] = &pending{pool, situation()}
 }
 
-// Gone forgets the submission of a job: nothing can be learnt from it.
+// Gone drops the situation of a job from which nothing can be learnt.
 func (l *Learners) Gone(id uint64) { delete(l.pending, id) }
 
 // Started passes ln(wait + 60 s) of a job, and the gates in force. It reports whether the priority of a pool has
@@ -129,7 +128,7 @@ func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	if p == nil {
 		return false
 	}
-	known := *s.Situation // a copy of the learners may have it, too
+	known := *s.Situation // a copy of the learners may share it
 	known.Log = log
 	p.known = append(p.known, &known)
 	p.seen++
@@ -138,20 +137,20 @@ func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 		p.take()
 		changed = true
 	}
-	if p.next != nil { // its situations stay until it is done
+	if p.next != nil { // the situations of a running fit stay until it is done
 		return changed
 	}
 	if extra := len(p.known) - Situations; extra > 0 {
 		p.known = slices.Delete(p.known, 0, extra)
 	}
 	if !l.Paused && p.seen-p.fitted >= max(leastMore, p.fitted/growthPart) {
-		first := p.inForce == nil
-		due := p.seen + lag
+		first := p.Priority == nil
+		f := &fitting{from: p.seen, due: p.seen + lag, unseen: p.seen - p.fitted, gates: gates}
 		if first {
-			due = p.seen
+			f.due = p.seen
 		}
 		p.fitted = p.seen
-		l.begin(p, p.seen, due, gates)
+		l.begin(p, f)
 		if first {
 			p.take()
 			changed = true
@@ -160,32 +159,32 @@ func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	return changed
 }
 
-// begin begins a fit on the situations that there were when so many had been seen.
-func (l *Learners) begin(p *Learner, from, due int, gates *Gates) {
-	of := slices.Clone(p.known[:len(p.known)-(p.seen-from)])
-	f := &fitting{from: from, due: due, gates: gates, task: background.New()}
+// begin begins a fit on the situations that existed when the given number had been seen.
+func (l *Learners) begin(p *Learner, f *fitting) {
+	of := slices.Clone(p.known[:len(p.known)-(p.seen-f.from)])
+	f.task = background.New()
 	p.next = f
-	inForce, cores, closed := p.inForce, l.cores, l.closed
+	before, cores, closed := p.Fitted, l.cores, l.closed
 	if !l.synchronous && cores > 1 {
 		cores--
 	}
 	f.task.Run(l.synchronous, func() {
-		seed := uint64(from) //nolint:gosec // a count
-		f.priority, f.evidence = FitWithEvidence(of, inForce, gates, seed, cores, closed)
+		seed := uint64(f.from) //nolint:gosec // a count
+		f.out = before.Refit(of, f.unseen, f.gates, seed, cores, closed)
 	})
 }
 
-// take waits for a fit and brings it into force.
+// take waits for a fit and puts it into force.
 func (p *Learner) take() {
 	p.next.task.Wait()
-	if p.next.priority != nil {
-		p.inForce, p.evidence = p.next.priority, p.next.evidence
+	if p.next.out != nil {
+		p.Fitted = *p.next.out
 	}
 	p.next = nil
 }
 
-// Regroup gives the pools that there are now the learners of those that they come from; others are forgotten. from
-// returns the key of the pool before, for the key of each one.
+// Regroup assigns learners of earlier pools to the present ones; other learners are dropped. from returns the key of
+// the pool before, for the key of each one.
 func (l *Learners) Regroup(from map[string]string) {
 	old := l.pools
 	l.pools = map[string]*Learner{}
@@ -205,15 +204,14 @@ func (l *Learners) Regroup(from map[string]string) {
 	}
 }
 
-// copy returns a learner that goes on by itself. It begins without a fit under way.
+// copy returns a learner that continues independently. It has no running fit.
 func (p *Learner) copy() *Learner {
 	c := *p
 	c.known, c.next = slices.Clone(p.known), nil
 	return &c
 }
 
-// Close ends the fits under way and waits for them. One that it cuts short begins again where the learners are
-// restored.
+// Close ends the running fits and waits for them. An interrupted fit starts again when the learners are restored.
 func (l *Learners) Close() {
 	l.closed.Store(true)
 	for _, p := range l.pools {
@@ -223,7 +221,7 @@ func (l *Learners) Close() {
 	}
 }
 
-// Share takes over what other learners know, and their fits under way. Situations are never written to.
+// Share copies the state of other learners, including running fits. Situations are immutable.
 func (l *Learners) Share(of *Learners) {
 	l.shared = map[*fitting]bool{}
 	for key, p := range of.pools {

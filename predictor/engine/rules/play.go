@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Running is a job that runs, as an order's play needs it.
+// Running is a running job for a Player.
 type Running struct {
 	Procs                int32
 	Age, Expected, Limit float32
@@ -22,7 +22,7 @@ type Pool struct {
 	Gates    []forward.Gate
 }
 
-// Player plays a pool forward in which all jobs run as long as expected, in memory that it keeps. It is not safe for
+// Player simulates a pool in which all jobs run as long as expected. It reuses its memory. It is not safe for
 // concurrent use.
 type Player struct {
 	sim    forward.Sim
@@ -33,7 +33,7 @@ type Player struct {
 	waits  []float64
 }
 
-// fixed is the law of a job that goes on for so many seconds.
+// fixed is the law of a job that runs for a fixed number of seconds more.
 type fixed float64
 
 // Residual returns the seconds, whatever the age and the quantile.
@@ -42,8 +42,8 @@ func (f *fixed) Residual(float64, float64) float64 { return float64(*f) }
 // farthest is the wait in seconds of a request that a play never starts: 30 days.
 const farthest = 30 * 86400.
 
-// Load takes a pool, which must not change before the last play, with so many processors, or those in use if they are
-// more. All runtimes are multiplied by factor.
+// Load sets the pool, which must not change until the last simulation. It has the given number of processors, or those
+// in use if they are more. All runtimes are multiplied by factor.
 func (p *Player) Load(pool *Pool, capacity int, factor float64) {
 	n := len(pool.Running) + len(pool.Waiting)
 	p.laws = slices.Grow(p.laws[:0], n)[:n]
@@ -63,7 +63,8 @@ func (p *Player) Load(pool *Pool, capacity int, factor float64) {
 	p.state.Capacity = max(capacity, used)
 }
 
-// left returns what a running job is expected to go on for: past its expected end a part of what its limit leaves it.
+// left returns the expected remaining runtime of a running job. After its expected end this is a part of the time left
+// to its limit.
 func (r *Running) left(factor float64) float64 {
 	const part = .3 // of the rest of the limit
 	age := float64(r.Age)
@@ -77,13 +78,13 @@ func (r *Running) left(factor float64) float64 {
 	return math.Max(1, part*(end-age))
 }
 
-// runtime returns how long a job that waits is expected to run.
+// runtime returns the expected runtime of a waiting job.
 func (j *Job) runtime(factor float64) float64 {
 	return math.Min(float64(j.Expected)*factor, 1.5*j.plan())
 }
 
-// Wait returns the wait of a request, in seconds, if the jobs of the loaded pool start by falling scores, those with
-// equal ones in the order of submission: at most 30 days. With strict nobody overtakes the first.
+// Wait returns the wait of a request, in seconds and at most 30 days, if the jobs of the loaded pool start in order of
+// decreasing scores, and at equal scores in order of submission. If strict is set, no job overtakes the first.
 func (p *Player) Wait(pool *Pool, request *Job, strict bool, score func(*Job) float64) float64 {
 	p.sort(pool, score)
 	s := &p.state
@@ -111,7 +112,7 @@ func (p *Player) Wait(pool *Pool, request *Job, strict bool, score func(*Job) fl
 	return math.Min(waits[0], farthest)
 }
 
-// sort puts the jobs that wait into the order of falling scores.
+// sort sorts the waiting jobs by falling scores.
 func (p *Player) sort(pool *Pool, score func(*Job) float64) {
 	p.scores, p.order = p.scores[:0], p.order[:0]
 	sorted := true

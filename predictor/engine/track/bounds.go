@@ -10,17 +10,18 @@ import (
 // QbetsSizes is the number of QBETS's size classes.
 const QbetsSizes = 4
 
-// mostBounds is how many waits a history of QBETS keeps: at more, the newer half is gone through afresh.
+// mostBounds is the maximum number of waits in a history of QBETS. With more, the history is rebuilt from its newer
+// half.
 const mostBounds = 8_000
 
-// qbetsConfidence is that of QBETS's bounds. Its papers give bounds that hold with a confidence of .95; the bound of
-// confidence .5 is nearer to the quantile itself, and a peer is to be compared with at its best: it loses less on each
-// of the five logs of docs/accuracy.md.
+// qbetsConfidence is the confidence of QBETS's bounds. Its papers give bounds that hold with a confidence of .95. The
+// bound of confidence .5 is nearer to the quantile itself, and a comparison should use QBETS at its best: this bound
+// has a lower loss on each of the five logs of docs/accuracy.md.
 const qbetsConfidence = .5
 
-// qbetsRun is how many misses in a row of a level's bound QBETS takes for a change: as improbable by chance as the
-// papers' three at the level .95, which are for waits that are independent. Adapted to their correlation, as the papers
-// do it with simulated tables, QBETS is worse on most traces in reach.
+// qbetsRun returns the number of successive misses of a level's bound that QBETS takes for a change. By chance they are
+// as improbable as the papers' three at the level .95, which are for independent waits. With the papers' adaptation to
+// correlated waits (simulated tables), QBETS is worse on most available traces.
 func qbetsRun(level float64) int { return max(3, int(math.Ceil(3*math.Log(1-.95)/math.Log(1-level)))) }
 
 // BoundHistory is the history of a queue and size class in QBETS. Each level's bound has a history of its own, since
@@ -30,8 +31,8 @@ type BoundHistory struct {
 	levels []float64
 	series []*qbets.Series // by level
 	waits  []float64       // those of the longest history
-	known  []float64       // by level, NaN where the history is too short; never changed
-	fresh  bool            // known is of the present histories
+	known  []float64       // by level, NaN if the history is too short; never changed
+	fresh  bool            // true if known belongs to the present histories
 }
 
 func newBounds(levels []float64) *BoundHistory {
@@ -45,7 +46,7 @@ func newBounds(levels []float64) *BoundHistory {
 // begin returns a level's history of waits.
 func (b *BoundHistory) begin(level int, waits []float64) *qbets.Series {
 	p := b.levels[level]
-	// it can only complain of its configuration
+	// the only possible error is a wrong configuration
 	s, _ := qbets.New(qbets.Config{Level: p, Confidence: qbetsConfidence, Run: qbetsRun(p), Most: 2 * mostBounds})
 	for _, w := range waits {
 		s.Add(w)
@@ -53,7 +54,7 @@ func (b *BoundHistory) begin(level int, waits []float64) *qbets.Series {
 	return s
 }
 
-// lengths returns how many waits each level's history has.
+// lengths returns the number of waits in each level's history.
 func (b *BoundHistory) lengths() []int {
 	out := make([]int, len(b.series))
 	for i, s := range b.series {
@@ -85,12 +86,12 @@ func (b *BoundHistory) halve() {
 			b.series[i] = b.begin(i, b.waits)
 		}
 	}
-	if longest := slices.Max(b.lengths()); longest < len(b.waits) { // a change was found in what is left
+	if longest := slices.Max(b.lengths()); longest < len(b.waits) { // a change was found in the remaining waits
 		b.waits = slices.Clone(b.waits[len(b.waits)-longest:])
 	}
 }
 
-// misses returns how many of the newest waits in a row missed each level's bound.
+// misses returns how many of the newest waits in succession missed each level's bound.
 func (b *BoundHistory) misses() []int {
 	out := make([]int, len(b.series))
 	for i, s := range b.series {
@@ -99,7 +100,8 @@ func (b *BoundHistory) misses() []int {
 	return out
 }
 
-// restore takes saved waits, of which each level's history has so many of the newest; false if that cannot be.
+// restore takes over saved waits, given the number of newest ones in each level's history. It returns false if that is
+// impossible.
 func (b *BoundHistory) restore(waits []float64, lengths, misses []int) bool {
 	for i, n := range lengths {
 		if n > len(waits) || b.series[i].Restore(waits[len(waits)-n:], misses[i]) != nil {
@@ -110,7 +112,7 @@ func (b *BoundHistory) restore(waits []float64, lengths, misses []int) bool {
 	return true
 }
 
-// at returns the bounds on the quantiles of the levels, NaN where the history is too short.
+// at returns the bounds on the quantiles of the levels, NaN if the history is too short.
 func (b *BoundHistory) at(levels []float64) []float64 {
 	if b == nil {
 		return nil

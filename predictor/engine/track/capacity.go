@@ -9,35 +9,36 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// useHistory estimates the number of processors of a machine from how many were in use for how long. The highest use
-// ever seen is no estimate: in most recorded logs some jobs overlap, since ends and starts are rounded or wrong, and it
-// is up to twice what the machine has. So rare use does not count, and use of long ago counts less and less: a machine
-// that grows is known within a day of its use, one that shrinks after weeks.
+// useHistory estimates the number of processors of a machine from how many were in use for how long. The highest use so
+// far is no estimate: in most recorded logs some jobs overlap, because ends and starts are rounded or wrong, and it is
+// up to twice the size of the machine. So rare use does not count, and older use counts less and less. A machine that
+// grows is known within a day of its use, and one that shrinks after weeks.
 type useHistory struct {
-	levels   []useLevel // rising
-	widest   int        // job that ran: the machine has at least so many processors
-	total    float64    // seconds of all levels
-	now      float64    // until when use was added
+	levels   []useLevel // in rising order
+	widest   int        // of a job that ran: the machine has at least this number of processors
+	total    float64    // the seconds of all levels
+	now      float64    // the instant up to which use was added
 	estimate int        // of the newest hour
 }
 
-// useLevel is uses that are nearly the same.
+// useLevel is a group of nearly equal uses.
 type useLevel struct {
-	lowest  int     // use that belongs to it
-	highest int     // use that was seen
-	seconds float64 // in which so many were in use, of long ago less
+	lowest  int     // the lowest possible use of the level
+	highest int     // the highest observed use of the level
+	seconds float64 // the seconds at this level; older ones count less
 }
 
 const (
-	// rareUse is the part of the time in which more may be in use than a machine has. On the first half of SDSC-SP2 the
-	// median of the simulation lost .703 with the highest use, .691 with .001 and .671 with .01.
+	// rareUse is the part of the time in which more processors may be in use than the machine has. On the first half of
+	// SDSC-SP2 the loss of the simulation's median was .703 with the highest use, .691 with .001 and .671 with .01.
 	rareUse = .01
 	// useHalfLife is the age at which use counts half, in days.
 	useHalfLife = 30
-	// firstUse is the time in seconds in which the highest use is the estimate: there is too little to call any rare.
+	// firstUse is the time in seconds in which the highest use is the estimate, because the observations are too few to
+	// call any use rare.
 	firstUse = secondsPerDay
-	// exactUse is the use up to which each one is a level of its own. Above, those are one that are equal in their
-	// first nine bits, so that there are few and they differ by at most 1/256.
+	// exactUse is the use up to which each value is its own level. Above it, values with equal first nine bits form a
+	// level, so that there are few levels and the values of one level differ by at most 1/256.
 	exactUse = 512
 
 	secondsPerHour = 3600
@@ -50,8 +51,7 @@ func lowestOf(use int) int {
 	return use >> drop << drop
 }
 
-// add records that so many processors were in use since it was called last, until now. Time in which nothing runs says
-// nothing.
+// add records that use processors were in use since the last call until now. Time in which nothing runs says nothing.
 func (h *useHistory) add(use int, now float64) {
 	lasted := now - h.now
 	switch {
@@ -82,7 +82,7 @@ func (h *useHistory) add(use int, now float64) {
 	}
 }
 
-// decay lets use count less after some days. What counts less than a second is forgotten.
+// decay lets use count less after some days. A level with less than a second is forgotten.
 func (h *useHistory) decay(days float64) {
 	factor := math.Exp2(-days / useHalfLife)
 	h.total = 0
@@ -95,7 +95,7 @@ func (h *useHistory) decay(days float64) {
 	}
 }
 
-// usual returns the lowest use that was exceeded in a rare part of the time only.
+// usual returns the lowest use that was exceeded only in a rare part of the time.
 func (h *useHistory) usual() int {
 	above := 0.0
 	for _, l := range slices.Backward(h.levels) {
@@ -106,7 +106,7 @@ func (h *useHistory) usual() int {
 	return 0
 }
 
-// code passes the history.
+// code reads or writes the history.
 func (h *useHistory) code(s *codec.Codec) {
 	codec.List(s, &h.levels, func(l *useLevel) {
 		s.Int(&l.lowest, &l.highest)
@@ -118,5 +118,5 @@ func (h *useHistory) code(s *codec.Codec) {
 	s.Check(rising, "levels of use in the order %v", h.levels)
 }
 
-// procs returns the estimate where so many are in use.
+// procs returns the estimate, given the number of processors in use now.
 func (h *useHistory) procs(use int) int { return max(h.estimate, h.widest, use) }

@@ -10,10 +10,11 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// usedFor adds use of so many processors for some seconds.
+// usedFor records that use processors were in use for some seconds.
 func usedFor(h *useHistory, use int, seconds float64) { h.add(use, h.now+seconds) }
 
-// cycles adds cycles of 1,000 s, of which the machine is full for 50 and over full for so many; it is half full else.
+// cycles adds cycles of 1,000 s. In each the machine is full for 50 s and over full for overSeconds, and otherwise half
+// full.
 func cycles(h *useHistory, n, full, over, overSeconds int) {
 	for range n {
 		usedFor(h, full/2, float64(950-overSeconds))
@@ -22,8 +23,9 @@ func cycles(h *useHistory, n, full, over, overSeconds int) {
 	}
 }
 
-// TestRareUse: a machine of 100 that is full for a twentieth of the time has 100, also where jobs overlap in the log
-// for 8 s in a thousand, and 130 if that is so for 12 s. In the first day the highest use counts.
+// TestRareUse proves that a machine of 100 processors that is full for a twentieth of the time has 100, even if jobs
+// overlap in the log for 8 s in a thousand. If they overlap for 12 s it has 130. On the first day the highest use
+// counts.
 func TestRareUse(t *testing.T) {
 	for over, want := range map[int]int{0: 100, 8: 100, 12: 130} {
 		var h useHistory
@@ -39,9 +41,9 @@ func TestRareUse(t *testing.T) {
 	}
 }
 
-// TestGrownMachine: a machine that becomes twice as large after a year is known within a day, though it is full for an
-// hour at a time and half empty for the next; while it is used so fully, its use counts at once. One that shrinks to
-// a half is known after a quarter of a year that it takes to forget what is rare.
+// TestGrownMachine proves that a machine that doubles after a year is known within a day, although it is alternately
+// full and half empty for an hour. While it is used so fully, its use counts at once. A machine that shrinks to half is
+// known after the quarter of a year that forgetting takes.
 func TestGrownMachine(t *testing.T) {
 	var h useHistory
 	h.add(0, 1e9)
@@ -66,8 +68,8 @@ func TestGrownMachine(t *testing.T) {
 	}
 }
 
-// TestNothingRuns: a machine that stands still for a month is not smaller, and it has the processors of the largest job
-// that ever ran.
+// TestNothingRuns proves that a machine that stands still for a month does not become smaller, and that it has at least
+// the processors of the largest job that ever ran.
 func TestNothingRuns(t *testing.T) {
 	var h useHistory
 	h.add(0, 1e9)
@@ -85,8 +87,8 @@ func TestNothingRuns(t *testing.T) {
 	}
 }
 
-// TestUsual: the estimate is the quantile of its definition, from uses listed second by second; for more than 512
-// processors to 1/256. Levels stay few.
+// TestUsual proves that the estimate is the quantile of its definition, computed from uses second by second, and above
+// 512 processors within 1/256. The number of levels stays small.
 func TestUsual(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h useHistory
@@ -115,7 +117,7 @@ func TestUsual(t *testing.T) {
 	}
 }
 
-// A restored history goes on as the saved one would.
+// TestUseHistoryIsSaved proves that a restored history continues like the saved one.
 func TestUseHistoryIsSaved(t *testing.T) {
 	var h, restored useHistory
 	h.add(0, 1e9)

@@ -25,6 +25,9 @@ func codeRequest(s *codec.Codec, r *Request) {
 	s.Text(&r.Account, &r.QOS, &r.GPUType)
 	s.Int(&r.Nodes, &r.GPUs)
 	s.Signed(&r.Memory)
+	s.Flag(&r.Whole)
+	s.Text(&r.Group, &r.Name, &r.Array, &r.After)
+	s.Int(&r.Throttle, &r.Tasks)
 	if s.Reading && r.Procs > 0 && *r != r.Clean() {
 		s.Fail()
 	}

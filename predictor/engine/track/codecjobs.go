@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// CodeJobs passes the jobs that wait and run, and counts them again where they are read. A forecast that is kept has so
-// many answers and features.
+// CodeJobs reads or writes the waiting and running jobs. When reading, it also counts them again. A stored forecast has
+// the given numbers of answers and features.
 func (t *Tracker) CodeJobs(s *codec.Codec, answers, features int) {
 	all := slices.SortedFunc(maps.Values(t.Jobs), func(a, b *Job) int { return cmp.Compare(a.Number, b.Number) })
 	if !codec.Hand(s, &all) {
@@ -65,7 +65,9 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 	s.Flag(&j.FactsOnly)
 	s.Flag(&j.Hold.Limit)
 	s.Finite(&j.Hold.Until)
-	s.Finite(&j.Submit, &j.Start, &j.ExpectedRuntime)
+	s.Text(&j.Hold.After)
+	s.Finite(&j.Submit, &j.Start, &j.ExpectedRuntime, &j.Prioritized)
+	s.Text(&j.NodeNames)
 	CodeLaw(s, &j.Law)
 	t.codePending(s, &j.Pending, answers, features)
 	if !s.Reading {
@@ -78,8 +80,8 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 	}
 }
 
-// cloneJobs returns copies of jobs that share the laws and the forecasts with them. They are made in one piece, which
-// stays until none of them is needed any more.
+// cloneJobs returns copies of jobs that share their laws and forecasts. The copies are one piece of memory, which stays
+// until none of them is needed any more.
 func cloneJobs(all []*Job) []*Job {
 	clones, out := make([]Job, len(all)), make([]*Job, len(all))
 	for i, j := range all {
@@ -89,7 +91,7 @@ func cloneJobs(all []*Job) []*Job {
 	return out
 }
 
-// codePending passes the forecast of a job that waits; nil is none.
+// codePending reads or writes the forecast of a waiting job, which may be nil.
 func (t *Tracker) codePending(s *codec.Codec, v **PendingForecast, answers, features int) {
 	codec.Optional(s, v, func(g *PendingForecast) {
 		s.Reals(&g.Answers)
@@ -102,7 +104,7 @@ func (t *Tracker) codePending(s *codec.Codec, v **PendingForecast, answers, feat
 	})
 }
 
-// recount puts a job that was read where it belongs.
+// recount adds a job that was read to the lists and sums of its state.
 func (t *Tracker) recount(s *codec.Codec, j *Job) {
 	j.SizeClass, j.LimitClass = SizeClass(j.Procs), LimitClass(j.Limit)
 	j.QueueState, j.UserState = t.Queues[j.Queue], t.Users[j.User]
@@ -111,7 +113,8 @@ func (t *Tracker) recount(s *codec.Codec, j *Job) {
 		return
 	}
 	t.Jobs[j.ID] = j
-	j.Bounds = t.limits.Of(j.attributes())
+	t.name(j)
+	j.Bounds = j.boundsIn(t.limits)
 	t.keep(j)
 	j.QueueState.live++
 	j.UserState.live++
@@ -133,7 +136,7 @@ func (t *Tracker) recount(s *codec.Codec, j *Job) {
 	}
 }
 
-// recountClocks counts a waiting job that was read for the clocks, which know it.
+// recountClocks adds a waiting job that was read to the counts of the clocks.
 func (t *Tracker) recountClocks(s *codec.Codec, j *Job) {
 	c, q := t.clocks[j.LimitClass].startCounts, j.QueueState.clock
 	if c == nil || q == nil {
@@ -198,7 +201,7 @@ func (t *Tracker) CodeUsers(s *codec.Codec) {
 		if s.Reading {
 			u.shard = shardOf(u.name)
 			t.Users[u.name] = u
-			t.frozen.changed = append(t.frozen.changed, u)
+			t.frozen.change(u, len(t.Users))
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// countsOf returns counts of a week in which all starts of many jobs were in the hours of each day from open on.
+// countsOf returns counts of some weeks in which all starts of many jobs were in the hours of each day from open on.
 func countsOf(open int, weeks int) *startCounts {
 	c := newStartCounts()
 	for hour := range 24 * 7 * weeks {
@@ -25,8 +25,8 @@ func countsOf(open int, weeks int) *startCounts {
 	return c
 }
 
-// TestHazardOfADay proves that the table learns hours in which nothing starts: in the morning, a job waits until the
-// evening, in the evening it starts soon.
+// TestHazardOfADay proves that the table learns hours in which nothing starts: in the morning a job waits until the
+// evening, and in the evening it starts soon.
 func TestHazardOfADay(t *testing.T) {
 	h := countsOf(18, 8).hazard()
 	morning, evening := 9*Hour, 18*Hour
@@ -41,8 +41,8 @@ func TestHazardOfADay(t *testing.T) {
 	}
 }
 
-// TestHazardLaws proves that waiting is counted alike in one piece and in many, that the hazard over Until is the level
-// that was asked for, and that a higher level comes later.
+// TestHazardLaws proves that waiting is counted alike in one piece and in many, that the hazard until Until is the
+// requested level, and that a higher level comes later.
 func TestHazardLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole, pieces := newStartCounts(), newStartCounts()
@@ -93,7 +93,7 @@ func hazardOver(h *WeekHazard, from, seconds float64) float64 {
 	return sum
 }
 
-// TestDayClock: of 40 starts three quarters are from 18:00 on, within a quarter of an hour.
+// TestDayClock proves the clock of 40 starts, three quarters of which are within a quarter of an hour from 18:00 on.
 func TestDayClock(t *testing.T) {
 	var d dayTimes
 	for i := range 10 {
@@ -118,7 +118,7 @@ func TestDayClock(t *testing.T) {
 	}
 }
 
-// TestWindowsStay proves that the newest starts that a view has stay as they were.
+// TestWindowsStay proves that the newest starts in a view do not change.
 func TestWindowsStay(t *testing.T) {
 	var n NewestStarts
 	type seen struct{ window, copied []StartRecord }
@@ -143,7 +143,7 @@ func TestWindowsStay(t *testing.T) {
 	}
 }
 
-// TestUserHistoryIsBounded proves that what is kept of a user does not grow, and is of the newest.
+// TestUserHistoryIsBounded proves that the size of a user's history is bounded, and that it keeps the newest entries.
 func TestUserHistoryIsBounded(t *testing.T) {
 	h := newUserHistory()
 	q := &Queue{}

@@ -11,26 +11,60 @@ import (
 
 // Request is what a job asks for.
 type Request struct {
-	// Queue, User and App name what it was submitted to, who did and what it runs; empty where that is not known.
+	// Queue is the queue of the request, User its submitter and App its program; empty if not known.
 	Queue, User, App string
 	// Partition names the part of the machine that the queue's jobs run on, if the log has it.
 	Partition string
-	// Procs is the number of processors, at least 1. Limit is the time limit in seconds, 0 where there is none.
+	// Procs is the number of processors, at least 1. Limit is the time limit in seconds, 0 without one.
 	Procs int
 	Limit float64
 	// Priority is the scheduler's own, the higher the sooner; 0 where that is not known. Where any job that waits in a
 	// pool of up to 300 jobs has one, the pool is played in that order.
 	Priority float64
-	// Account and QOS, the quality of service, tell with the user which limits hold; empty where that is not known.
-	// Nodes, GPUs, Memory (in bytes) and GPUType are what limits bound beside processors.
+	// Account, QOS (the quality of service) and Group decide, together with the user, which limits apply; empty if not
+	// known. Nodes, GPUs, Memory (in bytes) and GPUType are the requested resources besides processors, which limits
+	// may bound.
 	Account, QOS, GPUType string
+	Group                 string
 	Nodes, GPUs           int
 	Memory                int64
+	// Whole is whether the job gets its nodes for itself.
+	Whole bool
+	// Name is the job's id as the scheduler writes it, and Array that of its array if it is a task. After has the names
+	// of the jobs that must have ended before it may start, see job.Attributes. They are empty if there are none, and
+	// for a request that nobody has submitted.
+	Name, Array, After string
+	// Throttle is the maximum number of the array's tasks that run at once, 0 without a bound. Tasks is the number of
+	// tasks, all of this size, that the request stands for: its wait is that of the last one. 0 means 1.
+	Throttle, Tasks int
+	// Begin is the instant before which the job may not start, 0 without one. Only forecasts use it: waiting jobs have
+	// this instant in their Hold.
+	Begin float64
+}
+
+// Delay returns for how many seconds from an instant on the job may not start because of its begin time.
+func (r *Request) Delay(at float64) float64 {
+	if r.Begin == 0 {
+		return 0
+	}
+	return math.Max(0, r.Begin-at)
+}
+
+// mostAfter bounds the length of the names of other jobs, in bytes. Beyond it nothing is known about these jobs.
+const mostAfter = 1 << 14
+
+// kin returns the request as another job of the same user may repeat it.
+func (r *Request) kin() Request {
+	out := *r
+	out.Name, out.Array, out.After, out.Throttle, out.Tasks, out.Begin = "", "", "", 0, 0, 0
+	return out
 }
 
 const (
-	mostProcs = 1 << 24 // of a job; what asks for more counts as that
-	mostName  = 256     // bytes of a name that tell it from others
+	mostProcs = 1 << 24 // of a job; a job that asks for more counts with this number
+	mostName  = 256     // the bytes of a name that distinguish it from others
+	// mostMemory is the maximum memory of a job, in bytes, so that sums of thousands of jobs do not overflow.
+	mostMemory = 1 << 49
 )
 
 // Farthest bounds instants, in seconds.
@@ -55,9 +89,17 @@ func (r *Request) Clean() Request {
 	}
 	out.Priority = math.Min(out.Priority, MostPriority)
 	out.Nodes, out.GPUs = min(max(0, out.Nodes), mostProcs), min(max(0, out.GPUs), mostProcs)
-	out.Memory = max(0, out.Memory)
+	out.Memory = min(max(0, out.Memory), mostMemory)
+	if len(out.After) > mostAfter {
+		out.After = ""
+	}
+	out.Throttle, out.Tasks = min(max(0, out.Throttle), mostProcs), min(max(0, out.Tasks), mostProcs)
+	if out.Begin = math.Min(out.Begin, Farthest); !(out.Begin > 0) {
+		out.Begin = 0
+	}
 	for _, name := range [...]*string{
 		&out.Queue, &out.User, &out.App, &out.Partition, &out.Account, &out.QOS, &out.GPUType,
+		&out.Group, &out.Name, &out.Array,
 	} {
 		if len(*name) > mostName {
 			*name = strings.Clone((*name)[:mostName])
@@ -107,7 +149,7 @@ func (a *Amount) Add(j *Job, sign float64) {
 	a.Work += sign * math.Min(float64(j.Procs)*j.ExpectedRuntime, mostWork)
 }
 
-// mostWork bounds what one job counts for, in processor seconds: 100,000 processors for 30 years.
+// mostWork bounds the work that one job counts for, in processor seconds: 100,000 processors for 30 years.
 const mostWork = 1e14 / 64
 
 // Plus adds another amount.
@@ -188,6 +230,8 @@ type Job struct {
 	Law                   *Law
 	Hold                  Hold              // of one that is held
 	Bounds                []joblimits.Bound // the limits that hold for it
+	NodeNames             string            // of those that it runs on, between commas; empty where nobody knows
+	Prioritized           float64           // when its priority was reported
 }
 
 // Hold is what is known of why a job does not compete.
@@ -196,7 +240,12 @@ type Hold struct {
 	Limit bool
 	// Until is when it competes again, in seconds; 0 where nobody knows.
 	Until float64
+	// After names the jobs for whose ends alone it waits, as Request.After; empty for none.
+	After string
 }
+
+// isKnown reports whether it is known what keeps the job from starting.
+func (h *Hold) isKnown() bool { return h.Limit || h.Until > 0 || h.After != "" }
 
 // Waits reports whether the job waits, held or not.
 func (j *Job) Waits() bool { return j.State == Waiting || j.State == Held }
@@ -209,8 +258,8 @@ func (m *ForgettingMean) Add(v, keep float64) {
 	m.sum, m.weight = m.sum*keep+v, m.weight*keep+1
 }
 
-// Value returns the mean, NaN where there is none.
-func (m *ForgettingMean) Value() float64 { return m.sum / m.weight } // NaN where there is none
+// Value returns the mean, or NaN without any value.
+func (m *ForgettingMean) Value() float64 { return m.sum / m.weight } // NaN without any value
 
 // RecentWaits is what the newest starts of a kind waited, in logarithms.
 type RecentWaits struct {

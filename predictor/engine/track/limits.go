@@ -2,6 +2,7 @@ package track
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -10,30 +11,51 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// attributes returns what limits depend on.
+// attributes returns the attributes on which limits depend.
 func (r *Request) attributes() *job.Attributes {
 	return &job.Attributes{Queue: r.Queue, User: r.User, Account: r.Account, QOS: r.QOS, Procs: r.Procs, Nodes: r.Nodes,
-		Memory: r.Memory, GPUs: r.GPUs, GPUType: r.GPUType, TimeLimit: time.Duration(r.Limit * float64(time.Second))}
+		Memory: r.Memory, GPUs: r.GPUs, GPUType: r.GPUType, Group: r.Group, Whole: r.Whole,
+		TimeLimit: time.Duration(r.Limit * float64(time.Second))}
+}
+
+// boundsIn returns the limits that apply to a request: those of a set, and the throttle of its array.
+func (r *Request) boundsIn(s *joblimits.Set) []joblimits.Bound {
+	bounds := s.Of(r.attributes())
+	if r.Throttle > 0 && r.place() != "" {
+		bounds = append(bounds, joblimits.OfArray(r.place(), r.Throttle))
+	}
+	return bounds
 }
 
 // BoundsOf returns the limits that hold for a request.
-func (f *Facts) BoundsOf(r *Request) []joblimits.Bound { return f.Limits.Of(r.attributes()) }
+func (f *Facts) BoundsOf(r *Request) []joblimits.Bound { return r.boundsIn(f.Limits) }
 
-// SetLimits sets the limits that hold from now on; nil for none.
+// MayPreempt reports whether a request may preempt jobs that run, by the rules of a set.
+func (r *Request) MayPreempt(s *joblimits.Set) bool { return s.MayPreempt(r.attributes()) }
+
+// Preempts reports whether a request may preempt a job that has run for some seconds, by the rules of a set, and the
+// number of seconds that the preempted job has left then.
+func (r *Request) Preempts(s *joblimits.Set, victim *Request, ran float64) (may bool, grace float64) {
+	lasted := time.Duration(math.Max(0, math.Min(ran, 1e9)) * float64(time.Second))
+	may, left := s.Preempts(r.attributes(), victim.attributes(), lasted)
+	return may, left.Seconds()
+}
+
+// SetLimits sets the limits from now on; nil for none.
 func (t *Tracker) SetLimits(s *joblimits.Set) {
 	t.limits = s
 	for _, j := range t.Jobs {
-		j.Bounds = s.Of(j.attributes())
+		j.Bounds = j.boundsIn(s)
 	}
 }
 
-// Limits returns the limits that hold, nil for none.
+// Limits returns the limits in force, nil for none.
 func (t *Tracker) Limits() *joblimits.Set { return t.limits }
 
-// CodeLimits passes the limits that hold. It must go before the jobs, which count in them.
+// CodeLimits reads or writes the limits. It must be called before the jobs are coded, which count in them.
 func (t *Tracker) CodeLimits(s *codec.Codec) { joblimits.Code(s, &t.limits) }
 
-// ShareLimits takes over the limits of another tracker.
+// ShareLimits copies the limits of another tracker.
 func (t *Tracker) ShareLimits(of *Tracker) {
 	t.limits = of.limits
 	for id, j := range t.Jobs {
@@ -43,36 +65,38 @@ func (t *Tracker) ShareLimits(of *Tracker) {
 	}
 }
 
-// SetHold notes why a job is held that was just retired.
+// SetHold records why a job that was just retired is held.
 func (t *Tracker) SetHold(j *Job, h Hold) {
 	j.Hold = h
 	t.keep(j)
 }
 
-// keep notes a held job of which it is known what keeps it.
+// keep adds a held job with a known cause.
 func (t *Tracker) keep(j *Job) {
-	if j.State != Held || !j.Hold.Limit && !(j.Hold.Until > 0) {
+	if j.State != Held || !j.Hold.isKnown() {
 		return
 	}
 	if i, found := slices.BinarySearchFunc(t.kept, j, inOrder); !found {
 		t.kept = slices.Insert(t.kept, i, j)
+		t.countDependent(j, 1)
 	}
 }
 
-// unkeep forgets what kept a job.
+// unkeep removes a held job with a known cause.
 func (t *Tracker) unkeep(j *Job) {
 	if i, found := slices.BinarySearchFunc(t.kept, j, inOrder); found {
 		t.kept = slices.Delete(t.kept, i, i+1)
+		t.countDependent(j, -1)
 	}
 }
 
-// inOrder compares jobs by their submissions, those of one instant as they came.
+// inOrder compares jobs by their submissions, and jobs of one instant by their order of arrival.
 func inOrder(a, b *Job) int {
 	return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.Number, b.Number))
 }
 
-// KeptJobs passes the held jobs of which it is known what keeps them, in the order of their submissions, until each
-// returns false: those of limits only where the limits are known.
+// KeptJobs passes the held jobs with a known cause, in order of submission, until each returns false. Jobs held by
+// limits are included only if the limits are known.
 func (t *Tracker) KeptJobs(each func(*Job) bool) {
 	for _, j := range t.kept {
 		if (!j.Hold.Limit || len(j.Bounds) > 0) && !each(j) {

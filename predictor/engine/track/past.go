@@ -6,9 +6,9 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// PastJob is a submission that simulations draw later arrivals from. It never changes: a view that is restored after a
-// crash must draw what it drew before, so the runtime is drawn from the law of the job's lifetime at its submission and
-// not replaced by the true one.
+// PastJob is a submission from which simulations draw later arrivals. It is immutable: a view that is restored after a
+// crash must draw the same jobs as before, so the runtime is drawn from the law of the job's lifetime at its submission
+// and not replaced by the true one.
 type PastJob struct {
 	At      float64 // instant; never less than that of the one before
 	Limit   float64 // seconds, 0 for none
@@ -16,12 +16,14 @@ type PastJob struct {
 	Procs   int
 	Queue   int    // the queue's code
 	User    uint64 // the user's number
-	// Expected is the runtime that was expected, Use what the user had used, and Own how many of their jobs waited.
+	// Expected is the expected runtime, Use the user's recent usage, and Own the number of the user's waiting jobs.
 	Expected, Use float64
 	Own           int
+	// Asks are its requested resources of nodes other than processors; nil for none.
+	Asks *NodeAsks
 }
 
-// MostPast is the number of newest submissions that arrivals are drawn from: those of eight weeks on machines like
+// MostPast is the number of newest submissions from which arrivals are drawn: those of eight weeks on machines like
 // KTH-SP2 and SDSC-SP2, of days on busier ones.
 const MostPast = 8192
 
@@ -36,6 +38,9 @@ func (p *PastJobs) Record(j *Job) {
 	past := PastJob{At: j.Submit, Limit: j.Limit, Procs: j.Procs, Queue: j.QueueState.Code, User: j.UserState.Number,
 		Runtime: j.Law.Residual(0, evenly(j.Number)), Expected: j.ExpectedRuntime, Use: j.UserState.Use.At(j.Submit),
 		Own: max(0, int(j.UserState.Waiting.Jobs)-1)}
+	if asks := j.NodeAsks(); asks != (NodeAsks{}) {
+		past.Asks = &asks
+	}
 	if n := len(p.all); n > 0 {
 		past.At = math.Max(past.At, p.all[n-1].At)
 	}
@@ -46,16 +51,17 @@ func (p *PastJobs) Record(j *Job) {
 	p.Seen++
 }
 
-// evenly spreads numbers over (0, 1): the golden ratio's multiples, of which any run of successive ones is nearly
-// uniform (H. Weyl's theorem; D. Knuth, The Art of Computer Programming 3, section 6.4).
+// evenly spreads numbers over (0, 1): these are the multiples of the golden ratio, of which any successive ones are
+// nearly uniform (H. Weyl's theorem; D. Knuth, The Art of Computer Programming 3, section 6.4).
 func evenly(n uint64) float64 {
 	_, part := math.Modf(float64(n%(1<<40)) * (math.Phi - 1))
 	return math.Min(math.Max(part, 1e-9), 1-1e-9)
 }
 
-// Window returns the newest MostPast of the first so many submissions: those that a view made then may draw from.
+// Window returns the newest MostPast of the first seen submissions: those from which a view made at that point may
+// draw.
 func (p *PastJobs) Window(seen uint64) []PastJob {
-	gone := p.Seen - uint64(len(p.all)) // submissions before the first that is kept
+	gone := p.Seen - uint64(len(p.all)) // the number of submissions before the first that is kept
 	if seen > p.Seen || seen <= gone {
 		return nil
 	}
@@ -63,20 +69,21 @@ func (p *PastJobs) Window(seen uint64) []PastJob {
 	return p.all[max(0, to-MostPast):to:to]
 }
 
-// Share makes p hold the entries of another; both may go on.
+// Share copies the entries of another; both may continue.
 func (p *PastJobs) Share(from *PastJobs) {
 	*p = PastJobs{Seen: from.Seen, all: from.all[:len(from.all):len(from.all)]}
 }
 
-// Code passes the entries.
+// Code reads or writes the entries.
 func (p *PastJobs) Code(s *codec.Codec) {
 	s.Uint(&p.Seen)
 	last := 0.
 	codec.List(s, &p.all, func(j *PastJob) {
-		gap := j.At - last // short to write
+		gap := j.At - last // this takes fewer bytes
 		s.Finite(&gap, &j.Limit, &j.Runtime, &j.Expected, &j.Use)
 		s.Int(&j.Procs, &j.Queue, &j.Own)
 		s.Uint(&j.User)
+		codec.Optional(s, &j.Asks, func(a *NodeAsks) { a.Code(s) })
 		if s.Reading {
 			j.At = last + gap
 		}

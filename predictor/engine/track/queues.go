@@ -8,14 +8,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/qbets"
 )
 
-// MostQueues and MostUsers are how many are remembered: of those without a job that waits or runs, the ones seen least
-// recently are forgotten, an eighth at a time.
-const (
-	MostQueues = 512 + 2 // models.max_queues by default, the default queue and the shared one
-	MostUsers  = 8192
-)
+// MostQueues is the maximum number of remembered queues: of those without a waiting or running job, the least recently
+// seen are forgotten, an eighth at a time. It is the default of models.max_queues plus the default queue and the shared
+// one.
+const MostQueues = 512 + 2
 
-// SimilarFacts is what is known of the jobs of one queue and size class.
+// SimilarFacts has statistics of the jobs of one queue and size class.
 type SimilarFacts struct {
 	Oldest    float64 // when the one was submitted that has waited longest, NaN for none
 	Recent    RecentWaits
@@ -27,10 +25,10 @@ type SimilarFacts struct {
 	exact     []sizeStart
 }
 
-// newest is the job submitted last of those that have started.
+// newest is the last submitted job among those that have started.
 type newest struct{ Submit, Wait float64 }
 
-// SimilarJobs is SimilarFacts as they change.
+// SimilarJobs is the mutable state of SimilarFacts.
 type SimilarJobs struct {
 	SimilarFacts
 	Waiting SubmissionQueue
@@ -38,13 +36,13 @@ type SimilarJobs struct {
 	frozen  *SimilarFacts
 }
 
-// latest is the newest waits of a queue and size class, as logarithms.
+// latest holds the newest waits of a queue and size class, as logarithms.
 type latest struct {
 	waits []float64
 	next  int
 }
 
-// latestWaits is how many of the newest waits are looked at.
+// latestWaits is the number of newest waits that are used.
 const latestWaits = 100
 
 func (l *latest) add(z float64) {
@@ -65,7 +63,7 @@ func newSimilar() *SimilarJobs {
 // NoSimilarJobs returns the facts of a queue and size class without jobs.
 func NoSimilarJobs() *SimilarFacts { return &newSimilar().SimilarFacts }
 
-// freeze returns the facts as they are, not to be changed.
+// freeze returns an immutable copy of the facts.
 func (s *SimilarJobs) freeze() *SimilarFacts {
 	if s.frozen == nil {
 		if s.Lately == nil {
@@ -78,7 +76,7 @@ func (s *SimilarJobs) freeze() *SimilarFacts {
 	return s.frozen
 }
 
-// QueueFacts is what is known of a queue.
+// QueueFacts has statistics of a queue.
 type QueueFacts struct {
 	Name          string
 	Code          int
@@ -92,7 +90,7 @@ type QueueFacts struct {
 	Bounds        [QbetsSizes + 1][]float64 // QBETS's, by its size class, the last of all sizes
 }
 
-// Queue is queueFacts as they change.
+// Queue is the mutable state of QueueFacts.
 type Queue struct {
 	QueueFacts
 	Waiting JobCounts
@@ -102,9 +100,9 @@ type Queue struct {
 	clock   *startCounts
 	// NewestPriority is the priority of the queue's newest job of which one is known, 0 for none.
 	NewestPriority float64
-	prioritized    uint64 // the number of that job
-	live           int    // jobs that wait or run
-	seen           uint64 // when it was last
+	prioritized    uint64 // the number of the job with NewestPriority
+	live           int    // the number of its waiting and running jobs
+	seen           uint64 // when it was last seen, for forgetting
 	Pool           int    // its number in the list of pools, from 1; 0 where that is not known
 	frozen         *QueueFacts
 }
@@ -117,7 +115,7 @@ func (q *Queue) Of(size int) *SimilarJobs {
 	return q.similar[size]
 }
 
-// freeze returns the facts as they are, not to be changed.
+// freeze returns an immutable copy of the facts.
 func (q *Queue) freeze(levels []float64) *QueueFacts {
 	if q.frozen == nil {
 		f := q.QueueFacts
@@ -139,8 +137,8 @@ func (q *Queue) freeze(levels []float64) *QueueFacts {
 	return q.frozen
 }
 
-// Queue returns the queue of a name, a new one where there is none: then fresh is true, and forgotten names the queues
-// that made room for it.
+// Queue returns the queue with a name. If it is new, fresh is true, and forgotten lists the queues that were dropped
+// for it.
 func (t *Tracker) Queue(name string) (q *Queue, fresh bool, forgotten []string) {
 	q = t.Queues[name]
 	if fresh = q == nil; fresh {
@@ -168,7 +166,7 @@ func (t *Tracker) forgetQueues() []string {
 	return names
 }
 
-// leastRecentlySeen returns, of those that may be forgotten, the eighth seen least recently, at least one.
+// leastRecentlySeen returns an eighth of those that may be forgotten, at least one, namely those seen least recently.
 func leastRecentlySeen[T any](all []T, state func(T) (seen uint64, idle bool)) []T {
 	var out []T
 	for _, v := range all {
@@ -199,7 +197,7 @@ func (t *Tracker) AddBounds(j *Job, wait float64, thin bool) {
 	}
 }
 
-// thinBounds halves the longest histories as long as there are too many waits in all.
+// thinBounds halves the longest histories until the total number of waits is small enough.
 func (t *Tracker) thinBounds() {
 	const most = 200_000
 	for {

@@ -16,10 +16,10 @@ type StartRecord struct {
 	Queue      int // the queue's code
 }
 
-// MostStarts is the number of newest starts that are kept: those of a day on machines like KTH-SP2 and CTC.
+// MostStarts is the maximum number of kept starts: those of a day on machines like KTH-SP2 and CTC.
 const MostStarts = 256
 
-// NewestStarts are the newest starts. Entries are only appended: what Window returned stays as it is.
+// NewestStarts are the newest starts. Entries are only appended, so a slice returned by Window stays valid.
 type NewestStarts struct{ all []StartRecord }
 
 // record appends a start.
@@ -46,7 +46,7 @@ func CodeStarts(s *codec.Codec, all *[]StartRecord) {
 	}
 }
 
-// code passes the window: older entries are of views that have it themselves.
+// code reads or writes the window. Older entries belong to views that have them themselves.
 func (n *NewestStarts) code(s *codec.Codec) {
 	if codec.Hand(s, &n.all) {
 		if s.Reading {
@@ -60,7 +60,7 @@ func (n *NewestStarts) code(s *codec.Codec) {
 	}
 }
 
-// DecayingSum is an exponentially decaying sum over time. Each use of one has the same memory, in seconds.
+// DecayingSum is an exponentially decaying sum over time. All calls for one sum must use the same memory, in seconds.
 type DecayingSum struct{ value, at float64 }
 
 // At returns the sum at an instant.
@@ -87,7 +87,7 @@ const (
 	Week       = 7 * Day
 )
 
-// Flow is how much was submitted and ended lately on the whole machine.
+// Flow has the recent submissions and ends on the whole machine.
 type Flow struct {
 	// EndedSoon and EndedHour are the processors of jobs that ended, with a memory of ten minutes and an hour.
 	EndedSoon, EndedHour DecayingSum
@@ -107,7 +107,7 @@ func (f *Flow) ended(now, procs float64) {
 	f.LastEnd = now
 }
 
-// CodeFlow passes what was submitted and ended lately.
+// CodeFlow reads or writes a Flow.
 func CodeFlow(s *codec.Codec, f *Flow) {
 	codeSums(s, &f.EndedSoon, &f.EndedHour, &f.SubmittedSoon, &f.SubmittedDay)
 	s.Real(&f.LastEnd)

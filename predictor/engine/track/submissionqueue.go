@@ -5,14 +5,17 @@ import (
 	"slices"
 )
 
-// SubmissionQueue is jobs in the order of their submission. Those that start or leave are passed over; one that is
-// held, or comes back, is taken out by remove first.
+// SubmissionQueue is a list of jobs in order of submission. Jobs that start or leave are skipped; a job that is held,
+// or comes back, must be removed first.
 type SubmissionQueue struct{ jobs []*Job }
 
-// Push puts a job where it belongs, which is mostly the end.
+// Push inserts a job at its place, which is usually the end.
 func (l *SubmissionQueue) Push(j *Job) {
 	if len(l.jobs) == cap(l.jobs) {
-		l.Waiting()
+		// This keeps room for at least an eighth more. Otherwise few new jobs would make it go through all others
+		// again.
+		n := len(l.Waiting())
+		l.jobs = slices.Grow(l.jobs, 1+n/8)
 	}
 	l.jobs = append(l.jobs, j)
 	for i := len(l.jobs) - 1; i > 0 && j.before(l.jobs[i-1]); i-- {
@@ -20,7 +23,7 @@ func (l *SubmissionQueue) Push(j *Job) {
 	}
 }
 
-// before orders jobs by their submission, those of one instant as they came.
+// before orders jobs by their submission, and jobs of one instant by their order of arrival.
 func (j *Job) before(other *Job) bool {
 	return j.Submit < other.Submit || j.Submit == other.Submit && j.Number < other.Number
 }
@@ -32,7 +35,7 @@ func (l *SubmissionQueue) Remove(j *Job) {
 	}
 }
 
-// Waiting returns those that still wait.
+// Waiting returns the jobs that still wait.
 func (l *SubmissionQueue) Waiting() []*Job {
 	kept := l.jobs[:0]
 	for _, j := range l.jobs {
@@ -45,7 +48,7 @@ func (l *SubmissionQueue) Waiting() []*Job {
 	return kept
 }
 
-// oldest returns when the job was submitted that has waited longest, NaN if none waits.
+// oldest returns the submission of the job that has waited longest, or NaN if none waits.
 func (l *SubmissionQueue) oldest() float64 {
 	for len(l.jobs) > 0 {
 		if j := l.jobs[0]; j.Waits() {

@@ -1,9 +1,10 @@
-// Package track follows the jobs, queues and users of one cluster for the forecasting engine, and holds the facts that
-// features are made from. Time is in seconds and never goes back. A fact is updated by a change of one job; frozen
-// facts are shared between views until they change.
+// Package track follows the jobs, queues and users of one cluster for the forecasting engine, and has the facts from
+// which features are computed. Time is in seconds and never goes back. Each change of a job updates facts; frozen facts
+// are shared between views until they change.
 package track
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -16,7 +17,8 @@ import (
 // Tracker follows the jobs, queues and users of one cluster. It is not safe for concurrent use.
 type Tracker struct {
 	levels   []float64
-	fixed    bool // the capacity is configured, not estimated from use
+	memory   Memory
+	fixed    bool // true if the capacity is configured and not estimated from use
 	use      useHistory
 	Capacity int
 	Clock    float64
@@ -44,51 +46,59 @@ type Tracker struct {
 	Flow        Flow
 	clocks      limitClocks
 	limits      *joblimits.Set
-	kept        []*Job       // held ones of which it is known what keeps them, in the order of their submissions
+	kept        []*Job // the held jobs with a known cause, in the order of their submissions
+	dependent   int    // the number of these that wait for the ends of others
+	named       map[string][]*Job
 	sampled     residual.Law // scratch
 	frozen      frozenFacts
+	forgotten   Forgotten
 }
 
-// frozenFacts are the parts of a view that views share until they change.
+// frozenFacts holds the parts of a view that views share until they change.
 type frozenFacts struct {
 	waiting *JobCounts
 	queues  []*QueueFacts
 	index   map[string]int // of the queues
 	users   *UserTable
 	changed []*user
-	clocks  *StartClocks
+	// outdated is true if the table of users must be made of all users.
+	outdated bool
+	clocks   *StartClocks
 }
 
 // NewTracker returns a tracker without jobs. A capacity of 0 is estimated from use.
-func NewTracker(levels []float64, capacity int) *Tracker {
+func NewTracker(levels []float64, capacity int, m Memory) *Tracker {
+	m = m.withDefaults()
 	nan := math.NaN()
 	return &Tracker{
-		levels: levels, fixed: capacity != 0, Capacity: capacity, Clock: math.Inf(-1), LastStart: nan, LastSubmit: nan,
-		Jobs: map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{},
+		levels: levels, memory: m, fixed: capacity != 0, Capacity: capacity, Clock: math.Inf(-1), LastStart: nan,
+		LastSubmit: nan,
+		Jobs:       map[uint64]*Job{}, Queues: map[string]*Queue{}, Users: map[string]*user{},
+		named:  map[string][]*Job{},
 		Bounds: newBounds(levels),
-		Laws:   residual.New(residual.Config{}), Flow: Flow{LastEnd: nan},
+		Laws:   residual.New(residual.Config{Users: m.Users}), Flow: Flow{LastEnd: nan},
 	}
 }
 
-// Law asks for the law of a job's lifetime by what is known now.
+// Law returns the law of a job's lifetime by present knowledge.
 func (t *Tracker) Law(j *Job, now float64) {
 	t.Laws.LawInto(&t.sampled, j.Kin(), now)
 	j.Law = Sample(&t.sampled)
 }
 
-// Kin is the job as the lifetime laws know it.
+// Kin converts the job to the type of the lifetime laws.
 func (j *Job) Kin() residual.Job {
 	return residual.Job{Queue: j.Queue, User: j.User, App: j.App, Procs: j.Procs, Limit: j.Limit}
 }
 
-// workLeft returns the work that the running jobs are expected to do yet, and that they may do by their limits.
+// workLeft returns the remaining work of the running jobs: the expected one, and the most that their limits allow.
 func (t *Tracker) workLeft(now float64) (expected, limits float64) {
 	for _, j := range t.RunningJobs {
-		age := math.Max(0, now-j.Start)
-		left := math.Max(j.ExpectedRuntime-age, 0)
+		age := max(0, now-j.Start)
+		left := max(j.ExpectedRuntime-age, 0)
 		expected += float64(j.Procs) * left
 		if j.Limit > 0 {
-			limits += float64(j.Procs) * math.Max(j.Limit-age, 0)
+			limits += float64(j.Procs) * max(j.Limit-age, 0)
 		} else {
 			limits += float64(j.Procs) * left
 		}
@@ -111,8 +121,8 @@ func (r *ForgettingRate) add(now float64) {
 	r.Last = math.Max(r.Last, now)
 }
 
-// Expected returns the runtime to expect: what this user's jobs in this queue took, else what the queue's did, at most
-// the limit; in units of 1/64 s.
+// Expected returns the expected runtime: the mean of this user's jobs in this queue, else of the queue's jobs, at most
+// the limit; rounded to 1/64 s.
 func Expected(r *Request, q *QueueFacts, u *UserFacts) float64 {
 	v := q.Runtimes.Value()
 	if m := u.runtimesIn(q.Code); m != nil {
@@ -130,7 +140,7 @@ func Expected(r *Request, q *QueueFacts, u *UserFacts) float64 {
 	return math.Round(math.Min(seconds, waittime.Longest)*64) / 64
 }
 
-// Enter makes a job of a queue. It waits once Wait is called.
+// Enter creates a job of a queue. It counts as waiting once Wait is called.
 func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job {
 	t.Entered++
 	j := &Job{
@@ -140,18 +150,37 @@ func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job 
 	j.QueueState.live++
 	j.UserState.live++
 	j.ExpectedRuntime = Expected(&j.Request, &j.QueueState.QueueFacts, &j.UserState.UserFacts)
-	j.Bounds = t.limits.Of(j.attributes())
+	j.Bounds, j.Prioritized = j.boundsIn(t.limits), submitted
 	return j
 }
 
-// Wait counts a job that was just made among those of its user that wait.
+// mostNewest is the maximum number of newest waiting, running and kept jobs among which the latest arrivals are looked
+// for.
+const mostNewest = 256
+
+// EnteredAfter returns, in order, the jobs entered after the given number: running and competing ones, and those that a
+// limit keeps. If there are very many it returns only a part.
+func (t *Tracker) EnteredAfter(number uint64) (out []*Job) {
+	for _, jobs := range [...][]*Job{t.Line.Waiting(), t.RunningJobs, t.kept} {
+		for _, j := range jobs[max(0, len(jobs)-mostNewest):] {
+			if j.Number > number && (j.State != Held || j.Hold.Limit) {
+				out = append(out, j)
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b *Job) int { return cmp.Compare(a.Number, b.Number) })
+	return out
+}
+
+// Wait counts a new job among the waiting jobs of its user.
 func (t *Tracker) Wait(j *Job) {
 	t.Jobs[j.ID] = j
+	t.name(j)
 	t.Prioritize(j)
 	j.UserState.Waiting.Add(j, 1)
 	j.UserState.Line.Push(j)
 	if u := j.UserState; !(j.Submit < u.LastSubmit) {
-		u.LastSubmit, u.LastRequest = j.Submit, j.Request
+		u.LastSubmit, u.LastRequest = j.Submit, j.kin()
 	}
 	if !(j.Submit < t.LastSubmit) {
 		t.LastSubmit = j.Submit
@@ -160,7 +189,7 @@ func (t *Tracker) Wait(j *Job) {
 	t.Flow.submitted(j.Submit)
 }
 
-// Compete puts a job among those that compete.
+// Compete adds a job to the competing ones.
 func (t *Tracker) Compete(j *Job) {
 	t.unkeep(j)
 	j.State, j.Hold = Waiting, Hold{}
@@ -173,7 +202,7 @@ func (t *Tracker) Compete(j *Job) {
 	t.Touch(j)
 }
 
-// Retire takes a job from those that compete.
+// Retire removes a job from the competing ones.
 func (t *Tracker) Retire(j *Job, to JobState) {
 	if j.State == Waiting {
 		t.countWaiting(t.Clock, j, -1)
@@ -182,7 +211,7 @@ func (t *Tracker) Retire(j *Job, to JobState) {
 	}
 	t.unkeep(j)
 	j.State = to
-	if to == Held { // it may come back: the lines would know it twice
+	if to == Held { // the job may come back, and would then be in the lines twice
 		t.Line.Remove(j)
 		j.QueueState.Line.Remove(j)
 		j.QueueState.Of(j.SizeClass).Waiting.Remove(j)
@@ -190,7 +219,7 @@ func (t *Tracker) Retire(j *Job, to JobState) {
 	t.Touch(j)
 }
 
-// Prioritize notes the priority of a job, where it is known: it may be the newest of its queue and of its user.
+// Prioritize records the priority of a job, if known, as the newest of its queue and of its user.
 func (t *Tracker) Prioritize(j *Job) {
 	if j.Priority <= 0 {
 		return
@@ -198,14 +227,14 @@ func (t *Tracker) Prioritize(j *Job) {
 	if q := j.QueueState; j.Number >= q.prioritized {
 		q.NewestPriority, q.prioritized = j.Priority, j.Number
 	}
-	u, as := j.UserState, j.Request
+	u, as := j.UserState, j.kin()
 	if as.Priority = u.LastRequest.Priority; u.LastSubmit == j.Submit && u.LastRequest == as {
 		u.LastRequest.Priority = j.Priority
 		t.TouchUser(u)
 	}
 }
 
-// Touch notes that the facts of a job's queue and user change.
+// Touch invalidates the frozen facts of a job's queue and user.
 func (t *Tracker) Touch(j *Job) {
 	t.frozen.waiting, t.frozen.clocks = nil, nil
 	q := j.QueueState
@@ -214,7 +243,7 @@ func (t *Tracker) Touch(j *Job) {
 	t.TouchUser(j.UserState)
 }
 
-// Run puts a job among those that run.
+// Run adds a job to the running ones.
 func (t *Tracker) Run(now float64, j *Job) {
 	t.use.add(int(t.Running.Procs), t.Clock)
 	t.Running.Add(j, 1)
@@ -255,7 +284,7 @@ func (t *Tracker) Learn(now float64, j *Job, z float64) {
 	t.Touch(j)
 }
 
-// learnEvidence learns from a wait what later requests compare themselves with.
+// learnEvidence learns from a wait the facts with which later requests are compared.
 func (t *Tracker) learnEvidence(now float64, j *Job, z float64) {
 	l := LastStart{now, z}
 	j.UserState.History.started(j, l)
@@ -275,7 +304,7 @@ func (t *Tracker) Ended(now float64, j *Job) {
 	t.Flow.ended(now, float64(j.Procs))
 }
 
-// Stop takes a job from those that run.
+// Stop removes a job from the running ones.
 func (t *Tracker) Stop(j *Job, to JobState) {
 	j.State = to
 	t.use.add(int(t.Running.Procs), t.Clock)
@@ -288,7 +317,7 @@ func (t *Tracker) Stop(j *Job, to JobState) {
 	t.Touch(j)
 }
 
-// estimateCapacity brings the capacity up to date where it is not configured.
+// estimateCapacity updates the capacity unless it is configured.
 func (t *Tracker) estimateCapacity() {
 	if !t.fixed {
 		t.Capacity = t.use.procs(int(t.Running.Procs))
@@ -304,31 +333,38 @@ func (t *Tracker) Forget(j *Job) {
 	t.Release(j)
 }
 
-// Release takes a job that is counted nowhere from its queue and user. Then Assign must follow.
+// Release removes an uncounted job from its queue and user. Assign must follow.
 func (t *Tracker) Release(j *Job) {
+	t.unname(j)
 	j.QueueState.live--
-	j.UserState.live--
+	if j.UserState.live--; j.UserState.live == 0 {
+		j.UserState.Line = SubmissionQueue{} // it keeps jobs that have left until someone reads it
+	}
 }
 
-// Assign gives a released job another request, in a queue.
+// Assign sets another request of a released job, in a queue.
 func (t *Tracker) Assign(j *Job, r Request, q *Queue) {
+	if r.Priority != j.Priority {
+		j.Prioritized = t.Clock
+	}
 	j.Request, j.SizeClass, j.LimitClass = r, SizeClass(r.Procs), LimitClass(r.Limit)
+	t.name(j)
 	j.QueueState, j.UserState = q, t.user(r.User)
 	j.QueueState.live++
 	j.UserState.live++
 	j.ExpectedRuntime = Expected(&j.Request, &j.QueueState.QueueFacts, &j.UserState.UserFacts)
-	j.Bounds = t.limits.Of(j.attributes())
+	j.Bounds = j.boundsIn(t.limits)
 	t.Prioritize(j)
 }
 
-// queueTable is every queue's facts.
+// queueTable holds the facts of every queue.
 type queueTable struct {
 	All   []*QueueFacts // in the order in which they were first seen
 	Index map[string]int
 	Codes int
 }
 
-// queueTable returns every queue's facts as they are.
+// queueTable returns the present facts of every queue.
 func (t *Tracker) queueTable() queueTable {
 	f := &t.frozen
 	if f.index == nil {
@@ -352,7 +388,7 @@ func (t *Tracker) queueTable() queueTable {
 	return table
 }
 
-// Facts is what a tracker knows at one instant. It does not change.
+// Facts is the state of a tracker at one instant. It is immutable.
 type Facts struct {
 	Instant  float64
 	Levels   []float64

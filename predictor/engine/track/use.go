@@ -2,10 +2,11 @@ package track
 
 import "math"
 
-// RecentUse is an exponentially forgetting sum of the processor seconds that a user's jobs have used, as of Last.
+// RecentUse is an exponentially decaying sum of the processor-seconds of a user's jobs, as of Last.
 type RecentUse struct{ Value, Last float64 }
 
-// useMemory is after how many seconds use counts 1/e: a week, as schedulers with fair share forget within days.
+// useMemory is the time in seconds after which use counts 1/e: a week, because schedulers with fair share forget within
+// days.
 const useMemory = 7 * 86400
 
 // At returns the use at an instant, in processor seconds.
@@ -15,7 +16,7 @@ func (u RecentUse) At(now float64) float64 {
 
 func (u *RecentUse) add(now, work float64) { u.Value, u.Last = u.At(now)+work, math.Max(u.Last, now) }
 
-// Used adds what a job used that ends.
+// Used adds the use of a job that ends.
 func (u *user) Used(now float64, j *Job) {
 	u.Use.add(now, math.Min(float64(j.Procs)*math.Max(0, now-j.Start), mostWork))
 }

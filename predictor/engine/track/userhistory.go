@@ -7,14 +7,14 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// lastWaits is the number of newest waits of a user that are kept.
+// lastWaits is the number of a user's newest waits that are kept.
 const lastWaits = 8
 
-// UserHistory is what a user's jobs did.
+// UserHistory has statistics of a user's jobs.
 type UserHistory struct {
 	LastEnd  float64        // instant, NaN for none
 	OfLimits ForgettingMean // which part of their limits the newest jobs ran
-	waits    []float64      // the newest as logarithms, the newest last; never changed
+	waits    []float64      // the newest waits as logarithms, the newest last; never changed
 	requests []requestStart
 }
 
@@ -25,8 +25,8 @@ type requestStart struct {
 	LastStart
 }
 
-// mostRequests is how many requests of a user, and sizes of a size class, are remembered; the one changed least
-// recently goes first.
+// mostRequests is the maximum number of remembered requests of a user, and of sizes of a size class; the least recently
+// changed one is dropped first.
 const mostRequests = 16
 
 func newUserHistory() UserHistory {
@@ -66,7 +66,7 @@ func (h *UserHistory) started(j *Job, l LastStart) {
 	h.requests[len(h.requests)-1] = requestStart{queue, j.Procs, j.Limit, l}
 }
 
-// ended records the end of a job after so many seconds.
+// ended records the end of a job with the given runtime.
 func (h *UserHistory) ended(now float64, j *Job, seconds float64) {
 	h.LastEnd = now
 	if j.Limit > 0 {
@@ -74,7 +74,7 @@ func (h *UserHistory) ended(now float64, j *Job, seconds float64) {
 	}
 }
 
-// freeze returns the history as it is, not to be changed.
+// freeze returns an immutable copy of the history.
 func (h *UserHistory) freeze() UserHistory {
 	f := *h
 	f.requests = slices.Clone(h.requests)

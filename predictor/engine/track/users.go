@@ -16,16 +16,16 @@ type SimilarStart struct {
 	LastStart
 }
 
-// QueueRuntimes is what a user's jobs ran in a queue.
+// QueueRuntimes has the runtimes of a user's jobs in a queue.
 type QueueRuntimes struct {
 	queue int
 	ForgettingMean
 }
 
-// mostAlike is how many of each a user has; the one changed least recently goes first.
+// mostAlike is the maximum number of each kind per user. The least recently changed one is dropped first.
 const mostAlike = 64
 
-// UserFacts is what is known of a user.
+// UserFacts has statistics of a user.
 type UserFacts struct {
 	Number           uint64
 	Waiting, Running Amount // those that are held too
@@ -36,11 +36,11 @@ type UserFacts struct {
 	Recent           RecentWaits
 	History          UserHistory
 	Use              RecentUse
-	alike            []SimilarStart // the one changed last at the end
+	alike            []SimilarStart // the last changed one at the end
 	runtimes         []QueueRuntimes
 }
 
-// user is userFacts as they change.
+// User is the mutable state of UserFacts.
 type user struct {
 	UserFacts
 	name   string
@@ -68,7 +68,7 @@ func (u *UserFacts) AlikeOf(queue, size int) LastStart {
 	return LastStart{math.NaN(), math.NaN()}
 }
 
-// runtimesIn returns what the user's jobs in a queue ran, nil for none.
+// runtimesIn returns the runtimes of the user's jobs in a queue, or nil for none.
 func (u *UserFacts) runtimesIn(queue int) *ForgettingMean {
 	for i := range u.runtimes {
 		if u.runtimes[i].queue == queue {
@@ -78,8 +78,8 @@ func (u *UserFacts) runtimesIn(queue int) *ForgettingMean {
 	return nil
 }
 
-// moveToEnd puts what same finds, or else a new one, at the end of the list, and forgets the first where it is too
-// long.
+// moveToEnd moves the element for which same is true, or a new one, to the end of the list. It drops the first element
+// if the list is too long.
 func moveToEnd[T any](all []T, most int, same func(T) bool) []T {
 	i := slices.IndexFunc(all, same)
 	if i < 0 {
@@ -107,7 +107,7 @@ func (u *user) Ran(queue int, z float64) {
 	r.Add(z, .7)
 }
 
-// freeze returns the facts as they are, not to be changed.
+// freeze returns an immutable copy of the facts.
 func (u *user) freeze() *UserFacts {
 	if u.frozen == nil {
 		f := u.UserFacts
@@ -118,10 +118,10 @@ func (u *user) freeze() *UserFacts {
 	return u.frozen
 }
 
-// shards is into how many parts the users are cut of which a view copies only those that have changed.
+// shards is the number of parts into which users are divided; a view copies only parts that have changed.
 const shards = 256
 
-// UserTable is every user's facts, not to be changed.
+// UserTable has every user's facts. It is immutable.
 type UserTable [shards]map[string]*UserFacts
 
 func shardOf(name string) uint32 {
@@ -130,7 +130,7 @@ func shardOf(name string) uint32 {
 	return h.Sum32() % shards
 }
 
-// Find returns the facts of a user, nil where there are none.
+// Find returns the facts of a user, nil if there are none.
 func (t *UserTable) Find(name string) *UserFacts {
 	if t == nil {
 		return nil
@@ -138,12 +138,12 @@ func (t *UserTable) Find(name string) *UserFacts {
 	return t[shardOf(name)][name]
 }
 
-// user returns the user of a name, a new one where there is none.
+// user returns the user with a name. It creates the user if there is none.
 func (t *Tracker) user(name string) *user {
 	u := t.Users[name]
 	if u == nil {
-		if len(t.Users) >= MostUsers {
-			t.forgetUsers()
+		if len(t.Users) >= t.memory.Users {
+			t.makeRoomForUsers()
 		}
 		t.Numbers++
 		u = &user{UserFacts: NewUserFacts(t.Numbers), name: name, shard: shardOf(name)}
@@ -155,25 +155,43 @@ func (t *Tracker) user(name string) *user {
 	return u
 }
 
-func (t *Tracker) forgetUsers() {
-	all := slices.Collect(maps.Values(t.Users)) // sorted by idle: no two are seen at once
-	for _, u := range leastRecentlySeen(all, func(u *user) (uint64, bool) { return u.seen, u.live == 0 }) {
-		delete(t.Users, u.name)
-		u.frozen = nil
-		t.frozen.changed = append(t.frozen.changed, u)
-	}
-}
-
-// TouchUser notes that the user's facts change.
+// TouchUser invalidates the user's frozen facts.
 func (t *Tracker) TouchUser(u *user) {
 	if u.frozen != nil || u.seen == 0 {
-		u.frozen = nil
-		t.frozen.changed = append(t.frozen.changed, u)
+		t.frozen.change(u, len(t.Users))
 	}
 }
 
-// userTable returns every user's facts as they are.
+// change records a user whose facts differ from the newest table. If no view is made for long, as in a replay, more
+// users have changed than exist, and most of them are forgotten already. Then the next table is made of all present
+// users.
+func (f *frozenFacts) change(u *user, users int) {
+	u.frozen = nil
+	if f.outdated {
+		return
+	}
+	if f.changed = append(f.changed, u); len(f.changed) > 2*users+shards {
+		f.outdated, f.changed, f.users = true, nil, nil
+	}
+}
+
+// newUserTable returns a table of all users.
+func (t *Tracker) newUserTable() *UserTable {
+	table := &UserTable{}
+	for name, u := range t.Users {
+		if table[u.shard] == nil {
+			table[u.shard] = map[string]*UserFacts{}
+		}
+		table[u.shard][name] = u.freeze()
+	}
+	return table
+}
+
+// userTable returns the present facts of every user.
 func (t *Tracker) userTable() *UserTable {
+	if t.frozen.outdated {
+		t.frozen.outdated, t.frozen.users = false, t.newUserTable()
+	}
 	if len(t.frozen.changed) == 0 {
 		return t.frozen.users
 	}

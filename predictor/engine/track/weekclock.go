@@ -17,29 +17,30 @@ const (
 )
 
 const (
-	// longestGap is how much of a time without a change is looked at: what lies before it was an interruption.
+	// longestGap is the maximum part of a time without changes that counts. The rest was an interruption.
 	longestGap = 3 * Day
-	// mostClockStarts is from how many starts on those counted so far count half, so that a changed calendar is learnt.
+	// mostClockStarts is the number of starts at which earlier counts are halved, so that a changed calendar is learnt.
 	mostClockStarts = 20_000
-	startExposure   = .1 // slots that a start is taken to have waited beside what it has
-	// weekPrior and dayPrior are the slots of waiting that the rate of the same half hour on all days counts beside
-	// that of a half hour of the week, and that of all times beside it.
+	startExposure   = .1 // slots that count as waited in addition at each start
+	// weekPrior and dayPrior weigh general rates against specific ones, in slots of waiting. The rate of a half hour of
+	// the week is mixed with weekPrior slots of the rate of this half hour on all days, and that with dayPrior slots of
+	// the rate at all times.
 	weekPrior, dayPrior = 6., 4.
 )
 
-// startCounts are how many jobs of a kind started, by half hour of the week, and how long such jobs waited.
+// startCounts has the starts of a kind of jobs, by half hour of the week, and the time for which such jobs waited.
 type startCounts struct {
-	starts, waited [slots]float64 // numbers, and slots of waiting
-	started        float64        // all starts
-	waiting        float64        // jobs now
-	at             float64        // to which instant waiting is counted
+	starts, waited [slots]float64 // numbers of starts, and slots of waiting
+	started        float64        // the number of all starts
+	waiting        float64        // the number of such jobs now
+	at             float64        // the instant up to which waiting is counted
 	table          *WeekHazard    // as of a slot; never changed
 	tableSlot      float64        // the number of that slot since the epoch
 }
 
 func newStartCounts() *startCounts { return &startCounts{tableSlot: math.NaN()} }
 
-// slotOf returns the slot of the week that an instant is in, and the instant at which it begins.
+// slotOf returns the slot of the week of an instant, and the beginning of the slot.
 func slotOf(at float64) (slot int, begins float64) {
 	since := math.Floor(at / slotSeconds)
 	if slot = int(int64(since) % slots); slot < 0 { // math.Mod is ten times slower
@@ -48,7 +49,7 @@ func slotOf(at float64) (slot int, begins float64) {
 	return slot, since * slotSeconds
 }
 
-// advance counts the waiting until an instant, and brings the table up to date once in each slot.
+// advance counts the waiting until an instant, and updates the table once per slot.
 func (c *startCounts) advance(now float64) {
 	if c.waiting > 0 {
 		at := math.Max(c.at, now-longestGap)
@@ -79,7 +80,7 @@ func (c *startCounts) start(now float64) {
 	}
 }
 
-// hazard returns the table of the counts as they are.
+// hazard returns the table of the present counts.
 func (c *startCounts) hazard() *WeekHazard {
 	var dayStarts, dayWaited [slotsOfDay]float64
 	var starts, waited float64
@@ -101,7 +102,7 @@ func (c *startCounts) hazard() *WeekHazard {
 	return h
 }
 
-// codeStartCounts passes counts, nil for none; without the jobs that wait, which are counted again.
+// codeStartCounts reads or writes counts, which may be nil, without the waiting jobs, which are counted again.
 func codeStartCounts(s *codec.Codec, v **startCounts) {
 	if codec.Hand(s, v) {
 		if s.Reading && *v != nil {
@@ -175,7 +176,7 @@ func CodeWeekHazard(s *codec.Codec, h **WeekHazard) {
 			if a == b {
 				return 0
 			}
-			return 1 // NaN too
+			return 1 // also for NaN
 		})
 		if len(all) != slots+1 || !rising {
 			s.Fail()
@@ -186,15 +187,15 @@ func CodeWeekHazard(s *codec.Codec, h **WeekHazard) {
 }
 
 const (
-	mostDayTimes  = 200      // starts of a class whose times of day are kept
-	leastDayTimes = 20       // of them for a clock
-	dayClockWait  = 600.     // seconds that such a start has waited: it was not its submission that decided the time
-	peakSeconds   = 20 * 60. // the width of the window of most starts
+	mostDayTimes  = 200      // the maximum number of starts of a class whose times of day are kept
+	leastDayTimes = 20       // the minimum number for a clock
+	dayClockWait  = 600.     // least wait in seconds of such a start: its submission did not decide the time
+	peakSeconds   = 20 * 60. // the width of the window with most starts
 )
 
-// dayTimes are the times of day of the newest starts of a limit class that had waited.
+// dayTimes holds the times of day of the newest starts of a limit class, of jobs that had waited.
 type dayTimes struct {
-	seconds []float64 // since midnight, in the order of a ring
+	seconds []float64 // since midnight, in a ring buffer
 	next    int
 	table   *DayClock // never changed
 }
@@ -212,7 +213,7 @@ func (d *dayTimes) add(at float64) {
 	d.next = (d.next + 1) % mostDayTimes
 }
 
-// clock returns the table of the times as they are, nil for too few.
+// clock returns the table of the present times, or nil if they are too few.
 func (d *dayTimes) clock() *DayClock {
 	n := len(d.seconds)
 	if n < leastDayTimes {
@@ -234,19 +235,19 @@ func (d *dayTimes) clock() *DayClock {
 	return c
 }
 
-// DayClock is at which times of day jobs of a limit class start that wait. It is immutable.
+// DayClock has the times of day at which waiting jobs of a limit class start. It is immutable.
 type DayClock struct {
 	times       []float64 // seconds since midnight, rising
-	peak, share float64   // where the twenty minutes of most starts begin, and what part of the starts they have
+	peak, share float64   // the beginning of the twenty minutes with most starts, and their share of the starts
 }
 
-// UntilPeak returns the seconds from an instant until the twenty minutes of most starts begin, and what part of the
-// starts they have.
+// UntilPeak returns the seconds from an instant until the twenty minutes with most starts begin, and their share of the
+// starts.
 func (c *DayClock) UntilPeak(at float64) (seconds, share float64) {
 	return untilTime(at, c.peak), c.share
 }
 
-// Until returns the seconds from an instant until a part of the times of day has passed.
+// Until returns the seconds from an instant until the given share of the times of day has passed.
 func (c *DayClock) Until(at, part float64) float64 {
 	now := math.Mod(at, Day)
 	if now < 0 {
@@ -282,13 +283,13 @@ func CodeDayClock(s *codec.Codec, c **DayClock) {
 	}
 }
 
-// StartClock is when jobs of a limit class start: by half hours of the week, and by times of day.
+// StartClock has the times at which jobs of a limit class start: by half hours of the week, and by times of day.
 type StartClock struct {
 	Week *WeekHazard // nil before the first job
 	Day  *DayClock   // nil before enough starts
 }
 
-// StartClocks are those of all limit classes.
+// StartClocks are the clocks of all limit classes.
 type StartClocks [LimitClasses]StartClock
 
 // limitClock counts the starts of a limit class.
@@ -370,7 +371,7 @@ func (t *Tracker) countStart(at float64, j *Job) {
 	q.clock.start(at)
 }
 
-// countWaiting adds a job to those that wait, or takes it away, at an instant.
+// countWaiting adds a job to the waiting ones, or removes it, at an instant.
 func (t *Tracker) countWaiting(now float64, j *Job, sign float64) {
 	q := j.QueueState
 	if q.clock == nil {

@@ -39,12 +39,7 @@ func (l *Learner) Code(s *codec.Codec, features int) {
 	s.Int(&l.Seen, &l.Trained)
 	s.Flag(&l.Soon)
 	l.codeChanges(s, &l.Changes)
-	codec.List(s, &l.Rows, func(row *[]float32) {
-		s.Singles(row)
-		if len(*row) != features {
-			s.Fail()
-		}
-	})
+	l.codeRows(s, features)
 	s.Reals(&l.targets)
 	l.Trees.Code(s, len(l.cfg.Levels), features)
 	trains := l.Next != nil
@@ -54,12 +49,34 @@ func (l *Learner) Code(s *codec.Codec, features int) {
 		}
 		s.Int(&l.Next.From, &l.Next.Due)
 		l.codeChanges(s, &l.Next.Changes)
-		if s.Reading && (l.Next.From > l.Seen || l.Seen-l.Next.From >= len(l.Rows)) {
+		if s.Reading && (l.Next.From > l.Seen || l.Seen-l.Next.From >= l.Rows.Len()) {
 			s.Fail()
 		}
 	}
-	if len(l.Rows) != len(l.targets) {
+	if l.Rows.Len() != len(l.targets) {
 		s.Fail()
+	}
+}
+
+// codeRows reads or writes the rows one by one, each with that many features.
+func (l *Learner) codeRows(s *codec.Codec, features int) {
+	n := uint64(l.Rows.Len())
+	if s.Uint(&n); s.Reading {
+		l.Rows = Rows{}
+	}
+	var row []float32
+	for i := 0; uint64(i) < n && !s.Bad; i++ {
+		if !s.Reading {
+			row = l.Rows.Row(i, row)
+		}
+		s.Singles(&row)
+		if len(row) != features {
+			s.Fail()
+			return
+		}
+		if s.Reading {
+			l.Rows.Append(row)
+		}
 	}
 }
 

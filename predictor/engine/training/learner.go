@@ -1,5 +1,4 @@
-// Package training keeps the rows of features whose waits are known, and trains quantile trees on them in the
-// background.
+// Package training keeps rows of features with known waits, and trains quantile trees on them in the background.
 package training
 
 import (
@@ -16,12 +15,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/background"
 )
 
-// Learner keeps the rows whose waits are known and the trees trained on them. A training begins when so many waits have
-// been learnt, and its trees come into force when so many more have: the same starts give the same forecasts, however
-// long it takes.
+// Learner keeps rows with known waits and the trees trained on them. A training begins after a fixed number of learnt
+// waits, and its trees take effect after a fixed number of further ones. So the same starts give the same forecasts,
+// independent of the duration of the training.
 type Learner struct {
 	cfg     Config
-	Rows    [][]float32
+	Rows    Rows
 	targets []float64
 	Seen    int   // waits in all
 	Trained int   // seen when the last training began
@@ -29,11 +28,11 @@ type Learner struct {
 	Trees
 	Soon   bool // trees are to be trained again as soon as there are a few more waits
 	Next   *training
-	shared *training // of another learner, which ends it
+	shared *training // a training of another learner, which only that one cancels
 	closed atomic.Bool
 	Record Record
-	// Growth replaces Config.Growth if it is not 0, and no change has trees trained sooner then; not saved. +Inf lets
-	// no training begin but by TrainNow.
+	// Growth replaces Config.Growth if it is not 0, and changes of behaviour then do not cause earlier trainings; it is
+	// not saved. With +Inf only TrainNow starts a training.
 	Growth float64
 }
 
@@ -52,12 +51,12 @@ type Config struct {
 	// Synchronous trains while the caller waits. Cores is the number of processors for training and caller.
 	Synchronous bool
 	Cores       int
-	// Trees are the parameters of the trees. What is 0 is chosen by level, rows and features.
+	// Trees are the parameters of the trees. Zero fields are chosen by level, rows and features.
 	Trees boost.Params
 }
 
-// Recent has the settings of the trees that see little but the newest rows, so that they follow a cluster whose waits
-// change sooner. They are trained together with the others.
+// Recent has the settings of the trees that are trained mostly on the newest rows, to follow changes of the waits
+// faster. They are trained together with the others.
 type Recent struct {
 	// Rows is the number of newest waits that they are trained on, at most Config.Rows.
 	Rows int
@@ -65,24 +64,24 @@ type Recent struct {
 	HalfLife float64
 }
 
-// training is trees in the making.
+// training is a running training.
 type training struct {
-	From, Due int // seen when it began, and when its trees come into force
+	From, Due int // the number of rows when it began, and that at which its trees take effect
 	Changes   []int
 	job       *background.Task
-	trees     Trees         // once done; none where it failed
-	took      time.Duration // once done
+	trees     Trees         // set when it is done; empty if it failed
+	took      time.Duration // set when it is done
 }
 
-// Trees are the models of all levels: those trained on all rows, and those trained with Config.Recent beside them. They
-// are immutable; the zero value is none.
+// Trees are the models of all levels: those trained on all rows, and those trained with Config.Recent. They are
+// immutable; the zero value means none.
 type Trees struct {
 	Models, Recent []*boost.Model
-	bank           *boost.Bank // of both
+	bank           *boost.Bank // of both sets
 }
 
-// NewTrees returns models of all levels with those that were trained with Config.Recent, as many. The error says that
-// they cannot predict for the same rows.
+// NewTrees returns Trees from models of all levels and as many models trained with Config.Recent. It returns an error
+// if they cannot predict for the same rows.
 func NewTrees(models, recent []*boost.Model) (Trees, error) {
 	if len(models) != len(recent) {
 		return Trees{}, fmt.Errorf("training: %d models and %d of the newest waits: want as many", len(models),
@@ -92,8 +91,8 @@ func NewTrees(models, recent []*boost.Model) (Trees, error) {
 	return Trees{models, recent, bank}, err
 }
 
-// Predict returns what the models of each level predict for a row of features, and those of the newest waits. It works
-// in ranks, and returns that to be given to it again. Without trees it must not be called.
+// Predict returns the predictions of the models of each level for a row of features, and those of the models of the
+// newest waits. ranks is scratch memory, which it returns for the next call. It must not be called without trees.
 func (t *Trees) Predict(row []float64, ranks []uint16) (all, recent []float64, again []uint16) {
 	n := len(t.Models)
 	out := make([]float64, 2*n)
@@ -104,33 +103,35 @@ func (t *Trees) Predict(row []float64, ranks []uint16) (all, recent []float64, a
 // NewLearner returns a learner without rows.
 func NewLearner(cfg Config) *Learner { return &Learner{cfg: cfg} }
 
-// leastLag and lagPart are after how many more waits trees come into force: a part of the rows, at least so many.
+// leastLag and lagPart define the number of further waits after which trees take effect: lagPart of the rows, at least
+// leastLag.
 const (
 	leastLag  = 20
 	lagPart   = 100
 	LeastMore = 200 // waits between two trainings
 )
 
-// oldRows is the weight of a row before a change beside one after it. It was set on the histories of TestRecovers,
+// oldRows is the weight of a row before a change relative to one after it. It was set on the histories of TestRecovers,
 // where forgetting more was not faster.
 const oldRows = .5
 
 // Learn learns from the logarithm of a wait.
 func (l *Learner) Learn(row []float32, z float64) {
-	l.Rows = append(l.Rows, row)
+	l.Rows.Append(row)
 	l.targets = append(l.targets, z)
 	l.Seen++
 	if t := l.Next; t != nil && l.Seen >= t.Due {
 		l.take(t)
 	}
-	if l.Next != nil { // its rows stay until it is done
+	if l.Next != nil { // the rows of a running training stay until it is done
 		return
 	}
-	if extra := len(l.Rows) - l.cfg.Rows; extra > l.cfg.Rows/10 {
-		l.Rows, l.targets = slices.Delete(l.Rows, 0, extra), slices.Delete(l.targets, 0, extra)
+	if extra := l.Rows.Len() - l.cfg.Rows; extra > l.cfg.Rows/10 {
+		l.Rows.Drop(extra)
+		l.targets = slices.Delete(l.targets, 0, extra)
 	}
 	if l.Seen >= l.cfg.First && l.Seen-l.Trained >= l.More() {
-		lag := max(leastLag, len(l.Rows)/lagPart)
+		lag := max(leastLag, l.Rows.Len()/lagPart)
 		if l.Models == nil {
 			lag = 0
 		}
@@ -138,7 +139,7 @@ func (l *Learner) Learn(row []float32, z float64) {
 	}
 }
 
-// beginNow begins a training on all rows, whose trees come into force after so many more waits.
+// beginNow begins a training on all rows, whose trees take effect after a number of further waits.
 func (l *Learner) beginNow(lag int) {
 	l.Trained, l.Soon, l.Record.begun = l.Seen, false, l.Record.Now
 	l.Begin(l.Seen, l.Seen+lag, slices.Clone(l.Changes))
@@ -147,7 +148,7 @@ func (l *Learner) beginNow(lag int) {
 	}
 }
 
-// TrainNow trains on all rows, if there are enough and new ones. The trees are in force when it returns.
+// TrainNow trains on all rows, if there are enough and new ones. The trees are in force when TrainNow returns.
 func (l *Learner) TrainNow() {
 	if l.Next != nil {
 		l.take(l.Next)
@@ -157,19 +158,19 @@ func (l *Learner) TrainNow() {
 	}
 }
 
-// More returns the number of waits between two trainings: a tenth of the rows. After a change it is 200 waits, then as
-// many as have come since the change, if that is sooner.
+// More returns the number of waits between two trainings: a tenth of the rows. After a change it is 200 waits, then the
+// number of waits since the change, if that is smaller.
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
 	}
 	if l.Growth > 0 {
-		return max(LeastMore, int(min(math.MaxInt32, l.Growth*float64(len(l.Rows)))))
+		return max(LeastMore, int(min(math.MaxInt32, l.Growth*float64(l.Rows.Len()))))
 	}
 	if l.Soon {
 		return LeastMore
 	}
-	more := l.cfg.Growth * float64(len(l.Rows))
+	more := l.cfg.Growth * float64(l.Rows.Len())
 	if n := len(l.Changes); n > 0 {
 		since := l.Trained - l.Changes[n-1]
 		if since <= 0 {
@@ -188,11 +189,11 @@ func (l *Learner) Changed(ago int) {
 		at = max(at, l.Changes[n-1])
 	}
 	l.Changes = append(l.Changes, at)
-	first := l.Seen - len(l.Rows)
+	first := l.Seen - l.Rows.Len()
 	l.Changes = slices.DeleteFunc(l.Changes, func(at int) bool { return at <= first }) // no row is older
 }
 
-// take waits for a training and brings its trees into force.
+// take waits for a training and puts its trees into force.
 func (l *Learner) take(t *training) {
 	t.job.Wait()
 	l.Next = nil
@@ -202,10 +203,10 @@ func (l *Learner) take(t *training) {
 	}
 }
 
-// Begin begins a training on the rows that there were when so many waits had been seen.
+// Begin begins a training on the rows that existed when the given number of waits had been seen.
 func (l *Learner) Begin(from, due int, changes []int) {
-	n := len(l.Rows) - (l.Seen - from)
-	rows, targets := slices.Clone(l.Rows[:n]), slices.Clone(l.targets[:n])
+	n := l.Rows.Len() - (l.Seen - from)
+	rows, targets := l.Rows.Clone(), slices.Clone(l.targets[:n])
 	newest := min(n, l.cfg.Recent.Rows)
 	all, recent := Weights(n, from, l.cfg.HalfLife, changes), Weights(newest, from, l.cfg.Recent.HalfLife, changes)
 	t := &training{From: from, Due: due, Changes: changes, job: background.New()}
@@ -217,8 +218,8 @@ func (l *Learner) Begin(from, due int, changes []int) {
 	})
 }
 
-// Weights returns how much each of the newest n rows counts when so many waits have been seen, nil where all count
-// alike. halfLife is the number of newer waits after which a row counts half, 0 for never.
+// Weights returns the weights of the newest n rows when the given number of waits have been seen, nil if all are equal.
+// halfLife is the number of newer waits after which a row counts half, 0 for never.
 func Weights(n, seen int, halfLife float64, changes []int) []float64 {
 	if halfLife <= 0 && len(changes) == 0 {
 		return nil
@@ -239,17 +240,12 @@ func Weights(n, seen int, halfLife float64, changes []int) []float64 {
 	return out
 }
 
-// train trains on rows, and a second set of models on the newest of them, with as many workers as there are cores but
-// one, and with one more once somebody is in a hurry. It returns none where that is not possible, or the learner is
+// train trains models on rows, and a second set of models on the newest rows. It uses one worker less than there are
+// cores, and one more once a caller is in a hurry. It returns no trees if training is impossible or the learner is
 // closed.
-func (l *Learner) train(rows [][]float32, targets, weight, recentWeight []float64, newest int,
+func (l *Learner) train(rows Rows, targets, weight, recentWeight []float64, newest int,
 	hurry <-chan struct{}) Trees {
-	column := func(f int, into []float64) {
-		for i, r := range rows {
-			into[i] = float64(r[f])
-		}
-	}
-	data, err := boost.NewDataFrom(len(rows[0]), column, targets, weight, l.cfg.Trees.Bins)
+	data, err := boost.NewDataFrom(rows.features(), rows.Column, targets, weight, l.cfg.Trees.Bins)
 	if err != nil {
 		return Trees{}
 	}
@@ -261,7 +257,7 @@ func (l *Learner) train(rows [][]float32, targets, weight, recentWeight []float6
 	out := make([]*boost.Model, 2*levels)
 	done := l.share(len(out), hurry, func(trainer *boost.Trainer, i int) (err error) {
 		if i < levels {
-			out[i], err = trainer.Train(data, l.cfg.Levels[i], l.params(l.cfg.Levels[i], len(rows)))
+			out[i], err = trainer.Train(data, l.cfg.Levels[i], l.params(l.cfg.Levels[i], len(targets)))
 		} else {
 			out[i], err = trainer.Train(late, l.cfg.Levels[i-levels], l.recentParams(l.cfg.Levels[i-levels], newest))
 		}
@@ -277,12 +273,12 @@ func (l *Learner) train(rows [][]float32, targets, weight, recentWeight []float6
 	return trees
 }
 
-// share has tasks done by workers, and reports whether all were: none failed, and the learner was not closed.
+// share distributes tasks to workers. It reports whether all of them succeeded and the learner was not closed.
 func (l *Learner) share(tasks int, hurry <-chan struct{}, do func(trainer *boost.Trainer, task int) error) bool {
 	var failed atomic.Bool
 	var next atomic.Int64
 	work := func() {
-		var trainer boost.Trainer // its memory is used for all models that the worker trains
+		var trainer boost.Trainer // reused for all models that the worker trains
 		for i := int(next.Add(1)) - 1; i < tasks; i = int(next.Add(1)) - 1 {
 			if failed.Load() || l.closed.Load() {
 				failed.Store(true)
@@ -317,8 +313,7 @@ func (l *Learner) share(tasks int, hurry <-chan struct{}, do func(trainer *boost
 	return !failed.Load()
 }
 
-// Close waits until nothing is trained any more. A training that it cuts short begins again where the learner is
-// restored.
+// Close waits until no training is running. An interrupted training starts again when the learner is restored.
 func (l *Learner) Close() {
 	l.closed.Store(true)
 	if l.Next != nil && l.Next != l.shared {
@@ -326,14 +321,14 @@ func (l *Learner) Close() {
 	}
 }
 
-// Importance is a feature's part of what the trees gained.
+// Importance is a feature's share of the gain of trees.
 type Importance struct {
 	Feature string
 	Gain    float64
 }
 
-// Importance returns the features' parts of what the newest trees of the level nearest the median gained, in falling
-// order; nil before they are trained.
+// Importance returns the features' shares of the gain of the newest trees of the level nearest the median, in
+// decreasing order; nil before they are trained.
 func (l *Learner) Importance(names []string) []Importance {
 	var best *boost.Model
 	for _, m := range l.Models {
@@ -352,12 +347,12 @@ func (l *Learner) Importance(names []string) []Importance {
 	return out
 }
 
-// Record counts trainings, and knows since when the trees are in force. Counts and durations are not saved.
+// Record counts trainings, and has the time since which the trees are in force. Counts and durations are not saved.
 type Record struct {
 	Trainings, Failures int
 	Took                time.Duration // of the newest training
 	Now                 float64       // event time
-	begun               float64       // event time of the newest training
+	begun               float64       // the event time of the newest training
 	Trees               float64       // event time at which the training of the trees in force began
 	From                int           // waits learned by then
 }
@@ -373,9 +368,9 @@ func (b *Record) finished(t *training) {
 	b.Trees, b.From = b.begun, t.From
 }
 
-// Share takes over what another learner knows. The rows themselves are never written to.
+// Share copies the state of another learner. Rows are immutable.
 func (l *Learner) Share(of *Learner) {
-	l.Rows, l.targets, l.Changes = slices.Clone(of.Rows), slices.Clone(of.targets), slices.Clone(of.Changes)
+	l.Rows, l.targets, l.Changes = of.Rows.Clone(), slices.Clone(of.targets), slices.Clone(of.Changes)
 	l.Seen, l.Trained, l.Soon, l.Trees = of.Seen, of.Trained, of.Soon, of.Trees
 	l.Next, l.shared = of.Next, of.Next
 }

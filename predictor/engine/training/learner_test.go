@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/boost"
 )
 
-// taught returns a learner whose waits changed from 0 to 1 after so many rows without features that tell them apart.
+// taught returns a learner whose waits changed from 0 to 1 after before rows. No feature distinguishes the rows.
 func taught(t *testing.T, recent Recent, before, after int) *Learner {
 	t.Helper()
 	l := NewLearner(Config{Levels: []float64{.1, .5}, Rows: 10_000, First: before + after, Growth: .1, Recent: recent,
@@ -26,9 +26,9 @@ func taught(t *testing.T, recent Recent, before, after int) *Learner {
 	return l
 }
 
-// TestRecentForgets: of 1,200 waits the newest 300 are other ones. The median of all rows is the old wait.
-// With a half-life of 100 the new ones weigh 1 - 2^-3 = .875 of all, so that the median is the new wait and the .1
-// quantile still the old one; of the newest 250 rows alone both are the new one.
+// TestRecentForgets covers 1,200 waits, of which the newest 300 differ. The median of all rows is the old wait. With a
+// half-life of 100 the new ones have 1 - 2^-3 = .875 of the weight, so that the median is the new wait and the .1
+// quantile is still the old one. Of the newest 250 rows alone both are the new one.
 func TestRecentForgets(t *testing.T) {
 	for _, c := range []struct {
 		recent       Recent
@@ -50,8 +50,9 @@ func TestRecentForgets(t *testing.T) {
 	}
 }
 
-// TestParams: leaves of high levels grow with the rows until 20 of their rows are expected beyond the quantile, only
-// the median has larger and more trees, which see up to 30,000 rows or four fifths of them; what is configured stays.
+// TestParams proves that leaves of high levels grow with the rows until 20 of their rows are expected beyond the
+// quantile. Only the median has larger and more trees, which use up to 30,000 rows or four fifths of them. Configured
+// values stay.
 func TestParams(t *testing.T) {
 	l := NewLearner(Config{Trees: boost.Params{Seed: 7}})
 	leaves := map[float64]map[int]int{

@@ -1,10 +1,10 @@
-// Package learn finds out, from nothing but the submits, starts and ends of jobs, which queues of a machine compete for
-// the same processors and by which policy: which a forward simulation must know if it is not configured.
+// Package learn infers from the submissions, starts and ends of jobs alone which queues of a machine compete for the
+// same processors, and by which policy. A forward simulation needs both if they are not configured.
 //
-// What is looked for is what a policy would never do. In a pool that is right, a job that heads its queue does not wait
-// while it fits into what is free; where the pool is thought too large (two pools taken for one) or too small (one
-// taken for two), it seems to do so often. A start says which of the waiting jobs was preferred to which: the older one
-// (first come, first served), one that fits where the first one does not (backfilling), or the one of the better queue.
+// The learner looks for events that contradict a policy. With the right pools, the first job of a queue does not wait
+// while it fits into the free processors. If a pool is too large (two pools taken for one) or too small (one taken for
+// two), this seems to happen often. A start says which of the waiting jobs was preferred to which: the older one (first
+// come, first served), one that fits where the first one does not (backfilling), or the one of the better queue.
 package learn
 
 import (
@@ -15,12 +15,12 @@ import (
 	"slices"
 )
 
-// Job is what is known of a job at its submit.
+// Job has the attributes of a job at its submission.
 type Job struct {
 	ID    int64
 	Queue string
-	// Partition is the part of the machine, if the log has it beside the queue (field 16 of the Standard Workload
-	// Format, beside field 15); empty where not. Queues of different partitions are in different pools. Where
+	// Partition is the part of the machine, if the log has it in addition to the queue (field 16 of the Standard
+	// Workload Format, beside field 15); else empty. Queues of different partitions are in different pools. Where
 	// partitions are the queues, as Slurm's are, they may share nodes, and belong into Queue.
 	Partition string
 	Procs     int
@@ -35,14 +35,14 @@ var ErrUnknownJob = errors.New("unknown job")
 var ErrBadInput = errors.New("bad input")
 
 const (
-	grace    = 60.   // seconds that a job may wait though it fits: schedulers run now and then
-	most     = 2048  // snapshots kept
+	grace    = 60.   // seconds that a job may wait although it fits, because schedulers run only now and then
+	most     = 2048  // the maximum number of snapshots
 	relearn  = 2000  // starts between two searches for pools
 	patience = 4     // times that a job may be passed though it fits, and is not taken for held
 	deepest  = 256   // waiting jobs looked at in one start
 	crowd    = 256   // of so many running jobs more, one start less is checked against the rule of backfilling
-	firstFew = 16    // the searches for pools come at 2000/16 starts, then twice as many, until they come every 2000
-	faster   = 1e-12 // so that a time equal but for rounding counts as equal
+	firstFew = 16    // first search for pools after 2000/16 starts, then after twice as many, up to 2000
+	faster   = 1e-12 // so that times that differ only by rounding count as equal
 )
 
 // Learner receives events in order of time; within one instant ends first, then submits, then starts, if possible. It
@@ -52,9 +52,9 @@ type Learner struct {
 	queues   []string
 	index    map[string]int
 	jobs     map[int64]*job
-	waiting  []*job // by submit
+	waiting  []*job // by submission
 	running  []*job // by start
-	started  []*job // at this instant
+	started  []*job // those that started at this instant
 	used     []int  // by queue
 	dirty    bool
 	shots    shots
@@ -70,10 +70,10 @@ type job struct {
 	submit  float64
 	start   float64
 	running bool
-	passed  int // starts of younger jobs while it would have fitted
+	passed  int // the number of starts of younger jobs while this one would have fitted
 }
 
-// plan returns the seconds that the scheduler plans with.
+// plan returns the seconds with which the scheduler plans.
 func (k *job) plan() float64 {
 	if k.Limit > 0 {
 		return k.Limit
@@ -81,10 +81,10 @@ func (k *job) plan() float64 {
 	return math.Inf(1)
 }
 
-// held reports whether a job seems to be held back by something else than want of processors.
+// held reports whether something other than a lack of processors seems to hold a job back.
 func (k *job) held() bool { return k.passed > patience }
 
-// New returns a Learner that knows nothing.
+// New returns an empty Learner.
 func New() *Learner {
 	return &Learner{index: map[string]int{}, jobs: map[int64]*job{}, searchAt: relearn / firstFew, now: math.Inf(-1)}
 }
@@ -153,7 +153,7 @@ func drop(jobs []*job, k *job) []*job {
 	return jobs
 }
 
-// queue returns the index of a queue; a new one is in a pool of its own until the next search.
+// queue returns the index of a queue. A new queue is a pool of its own until the next search.
 func (l *Learner) queue(j *Job) int {
 	if i, ok := l.index[j.Queue]; ok {
 		return i
@@ -169,7 +169,7 @@ func (l *Learner) queue(j *Job) int {
 	return i
 }
 
-// advance ends the instant up to now if another one has come.
+// advance ends the present instant if now is a later one.
 func (l *Learner) advance(at float64) error {
 	if math.IsNaN(at) || math.IsInf(at, 0) || at < l.now {
 		return fmt.Errorf("%w: something happens at %v s, after what happened at %v s", ErrBadInput, at, l.now)
@@ -182,7 +182,7 @@ func (l *Learner) advance(at float64) error {
 	return nil
 }
 
-// settle learns from the instant that ends here.
+// settle learns from the instant that ends.
 func (l *Learner) settle() {
 	if !l.dirty {
 		return
@@ -205,7 +205,7 @@ func (l *Learner) settle() {
 	}
 }
 
-// search finds the pools again. A pool that is unchanged keeps its evidence.
+// search finds the pools again. A pool that does not change keeps its evidence.
 func (l *Learner) search() {
 	groups := l.shots.cluster(len(l.queues))
 	old := l.pools
@@ -225,10 +225,10 @@ func (l *Learner) search() {
 	}
 }
 
-// Pool is queues whose jobs compete for the same processors.
+// Pool is a set of queues whose jobs compete for the same processors.
 type Pool struct {
 	Queues  []string // sorted
-	Procs   int      // the most that they held at one time, but for a two hundredth of it, and at least the widest job
+	Procs   int      // the most that they held, except for 1/200 of the time; at least the widest job
 	Finding Finding
 }
 

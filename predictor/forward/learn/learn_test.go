@@ -24,7 +24,8 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// watched tells a Learner what happens on a simulated machine of so many jobs, at a load at which they wait often.
+// watched passes to a Learner the events of a simulated machine with that many jobs, at a load at which they often
+// wait.
 func watched(t *testing.T, cfg simulator.Config, load float64, jobs int, names ...string) *learn.Learner {
 	rng := rand.New(rand.NewPCG(7, 7))
 	procs := cfg.Procs
@@ -61,7 +62,7 @@ func watched(t *testing.T, cfg simulator.Config, load float64, jobs int, names .
 	return l
 }
 
-// A machine's policy is found from its starts.
+// TestPolicyIsFound proves that a machine's policy is found from its starts.
 func TestPolicyIsFound(t *testing.T) {
 	three := []simulator.Queue{{Name: "high", Priority: 3}, {Name: "middle", Priority: 2}, {Name: "low", Priority: 1}}
 	byQueue := &simulator.Priority{WeightQueue: 1000, WeightAge: 1, Every: -1}
@@ -92,14 +93,15 @@ func TestPolicyIsFound(t *testing.T) {
 			if pools[0].Procs != 64 || f.Policy != c.want || !slices.Equal(f.Order, c.order) || !f.Enough {
 				t.Errorf("found %+v of %d processors, want %v in order %v of 64", f, pools[0].Procs, c.want, c.order)
 			}
-			if c.want == forward.EASY && f.Legal < f.Checked*99/100 { // not all: a job passed often is taken for held
+			if c.want == forward.EASY && f.Legal < f.Checked*99/100 { // a job that is passed often counts as held
 				t.Errorf("only %d of %d overtaking starts obey the rule that the machine follows", f.Legal, f.Checked)
 			}
 		})
 	}
 }
 
-// Queues of separate pools are told apart, and those that share one are found, with the sizes of the pools.
+// TestPoolsAreFound proves that queues of separate pools are separated, that those that share a pool are found, and the
+// sizes of the pools.
 func TestPoolsAreFound(t *testing.T) {
 	l := watched(t, simulator.Config{
 		Pools: []simulator.PoolConfig{{Name: "batch", Procs: 96}, {Name: "interactive", Procs: 32}},
@@ -120,7 +122,7 @@ func TestPoolsAreFound(t *testing.T) {
 	}
 }
 
-// What makes no sense is an error of its kind and changes nothing.
+// TestBadInput proves that invalid input is an error of its kind and changes nothing.
 func TestBadInput(t *testing.T) {
 	l := learn.New()
 	check(t, l.Submit(5, learn.Job{ID: 1, Queue: "q", Procs: 4}))
@@ -147,14 +149,14 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// happening is one line of a log in order of time.
+// happening is one event of a log in the order of time.
 type happening struct {
 	at   int64
-	kind int // 0 end, 1 submit, 2 start
+	kind int // 0 end, 1 submission, 2 start
 	job  int
 }
 
-// replay tells a Learner a trace, in the order ends, submits, starts within an instant.
+// replay passes a trace to a Learner, in the order ends, submissions, starts within an instant.
 func replay(t *testing.T, name string) *learn.Learner {
 	tr, err := swfload.Open(refdata.Shared(t, "traces/"+name+".swf.gz"), swfload.Options{Queue: true, Keep: true})
 	check(t, err)
@@ -191,13 +193,14 @@ func replay(t *testing.T, name string) *learn.Learner {
 	return l
 }
 
-// What is found of real machines is what is known of them: the sizes of two, the partitions of others.
+// TestTraces proves that the result for real machines agrees with what is known of them: the sizes of two, and the
+// partitions of others.
 func TestTraces(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		procs    int      // of the largest pool, where the log never has more in use for long
-		together []string // queues that are in one pool, as the log's header says,
-		apart    string   // and one that is in another
+		procs    int      // of the largest pool, if the log never has more in use for long
+		together []string // queues that share a pool by the log's header,
+		apart    string   // and one in another pool
 	}{
 		{"KTH-SP2-1996-2.1-cln", 100, []string{"default"}, ""},
 		{"CTC-SP2-1996-3.1-cln", 338, nil, ""},

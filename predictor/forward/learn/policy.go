@@ -12,44 +12,44 @@ import (
 type pool struct {
 	queues   []int // sorted
 	highest  int   // processors
-	searched bool  // highest is from a search
+	searched bool  // true if highest comes from a search
 	Finding
-	prefers map[[2]int]*preference // by the queue of the job that started and that of the one left waiting
+	prefers map[[2]int]*preference // by the queue of the job that started and that of the job left waiting
 }
 
-// preference counts starts of one queue's jobs while the other's oldest one, which would have fitted as well, waited
-// on.
+// preference counts starts of one queue's jobs while the other queue's oldest job, which would also have fitted, kept
+// waiting.
 type preference struct{ older, younger int }
 
 // Finding is which policy explains the starts of a pool best, and why.
 type Finding struct {
 	Policy forward.Policy
-	// Order is the queues, the first one preferred most, where the policy is by priority.
+	// Order lists the queues, most preferred first, for a priority policy.
 	Order []string
-	// Starts is the number of starts that left somebody waiting; the others are no evidence. Enough is whether that
-	// suffices.
+	// Starts is the number of starts while other jobs waited; others are no evidence. Enough is true if there are
+	// enough of them.
 	Starts int
 	Enough bool
-	// Overtakes is how many of these passed an older job that waits, Inside how many one of their own queue, and
-	// Fitting how many one that would have fitted: no rule of backfilling explains these.
+	// Overtakes is the number of starts that passed an older waiting job, Inside the number that passed one of their
+	// own queue, and Fitting the number that passed a job that would have fitted, which backfilling does not explain.
 	Overtakes, Inside, Fitting int
-	// Checked is how many of those that passed a job that does not fit were checked against the rule of EASY
-	// backfilling, and Legal how many obey it: expected to end before the oldest one's reservation, or to leave it
-	// enough.
+	// Checked is the number of starts that passed a job that did not fit and were checked against the rule of EASY
+	// backfilling. Legal is the number that obey it: expected to end before the oldest one's reservation, or leaving it
+	// enough processors.
 	Checked, Legal int
-	// Choices is how often a start preferred a job to another queue's oldest one that would have fitted; ByAge in how
-	// many of them it was the older one, ByQueue in how many it was of the queue that is preferred mostly.
+	// Choices is the number of starts that preferred a job to another queue's oldest one that would have fitted. ByAge
+	// counts those in which the older job was preferred, ByQueue those in which the usually preferred queue was.
 	Choices, ByAge, ByQueue int
 }
 
 const (
-	enough  = 50 // starts that leave somebody waiting
+	enough  = 50 // starts that leave a job waiting
 	choices = 30 // starts that prefer one queue to another
-	// share of overtaking starts up to which the order is taken for strict: clocks are coarse, and jobs are held back
+	// the share of overtaking starts up to which the order counts as strict: clocks are coarse, and jobs are held back
 	// for other reasons
 	overtaking = .03
 	lead       = .1 // by how much the order of the queues must explain more of the choices than age does
-	clear      = .8 // how much of them it must explain
+	clear      = .8 // the share of the choices that it must explain
 )
 
 // used returns what the pool's queues hold together.
@@ -61,10 +61,10 @@ func (p *pool) used(used []int) int {
 	return sum
 }
 
-// judge examines a start of this instant: which jobs it left waiting.
+// judge examines which jobs a start of this instant left waiting.
 func (l *Learner) judge(k *job) {
 	p := l.pools[l.poolOf[k.queue]]
-	instead := p.highest - p.used(l.used) + k.Procs // what another one could have had in its place
+	instead := p.highest - p.used(l.used) + k.Procs // what another job could have had in its place
 	if !k.running || l.jobs[k.ID] != k {            // it ended within the instant
 		return
 	}
@@ -117,7 +117,8 @@ func (l *Learner) judge(k *job) {
 	}
 }
 
-// prefer notes that a job of queue a was started while one of queue b waited on; older is set if the latter is older.
+// prefer records that a job of queue a was started while one of queue b kept waiting. older is true if the latter is
+// older.
 func (p *pool) prefer(a, b int, older bool) {
 	if p.prefers == nil {
 		p.prefers = map[[2]int]*preference{}
@@ -134,7 +135,7 @@ func (p *pool) prefer(a, b int, older bool) {
 	}
 }
 
-// legal reports whether EASY backfilling would have allowed k, which has just started, to pass the oldest one.
+// legal reports whether EASY backfilling would have allowed k, which has just started, to pass the oldest job.
 func (l *Learner) legal(p *pool, k, oldest *job) bool {
 	type ending struct {
 		at    float64

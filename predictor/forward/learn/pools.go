@@ -8,28 +8,27 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 )
 
-// shots is a sample of the instants so far, every one with the same chance to be in it (J. Vitter's algorithm R, ACM
-// TOMS 11(1), 1985).
+// shots is a uniform random sample of the instants so far (J. Vitter's algorithm R, ACM TOMS 11(1), 1985).
 type shots struct {
 	sample []shot
 	seen   uint64
-	widest []int // job that ran, by queue
+	widest []int // the widest job that ran, by queue
 	// partition is that of the first job of each queue.
 	partition []string
 	both      []int32 // scratch
 	at        []int32 // scratch
-	open      int     // index of the last one taken, whose duration is not known yet; -1 for none
+	open      int     // the index of the last sampled instant, whose duration is not known yet; -1 for none
 }
 
-// shot is what every queue held at an instant, for how long it stayed so, and how many processors the oldest waiting
-// job of each asks for; 0 where nobody has waited for the grace.
+// shot holds what every queue held at an instant, for how long that did not change, and how many processors the oldest
+// waiting job of each queue asks for. That number is 0 if no job has waited for the grace.
 type shot struct {
 	used, head []int32
 	at, lasted float64
 }
 
-// rare is the part of the time in which more may be in use than a pool has: ends and starts of logs are rounded, and
-// some overlap.
+// rare is the part of the time in which more processors may be in use than a pool has: ends and starts in logs are
+// rounded, and some overlap.
 const rare = .005
 
 // take samples the present instant.
@@ -46,7 +45,7 @@ func (s *shots) take(l *Learner) {
 	s.open = int(i)
 }
 
-// close notes how long the last instant's picture lasted.
+// close records how long the last sampled instant's picture lasted.
 func (s *shots) close(now float64) {
 	if s.open >= 0 && s.open < len(s.sample) {
 		s.sample[s.open].lasted = now - s.sample[s.open].at
@@ -72,8 +71,8 @@ func (l *Learner) shot() shot {
 	return s
 }
 
-// highest returns the most that was in use, but for a rare part of the time: the highest of so many levels between 0
-// and the maximum is found first, and then looked through.
+// highest returns the largest use, except for a rare part of the time. It first finds the highest of that many levels
+// between 0 and the maximum, and then searches that level.
 func (s *shots) highest(used []int32) int {
 	const levels = 128
 	var lasted [levels + 1]float64
@@ -108,48 +107,48 @@ func (s *shots) highest(used []int32) int {
 	return 0
 }
 
-// group is queues that are thought to share a pool.
+// group is a set of queues that are assumed to share a pool.
 type group struct {
 	queues []int
 	used   []int32 // by shot
 	heads  []waits
-	procs  int // the most that it held, but for a rare part of the time, and at least its widest job
+	procs  int // the largest use, except for a rare part of the time, and at least its widest job
 	widest int
-	// partition is the partition of its queues; groups of different ones are never joined.
+	// partition is the partition of its queues. Groups of different partitions are never joined.
 	partition string
 	cost      float64
 }
 
-// waits is a job that heads its queue in a shot.
+// waits is a job that is the first of its queue in a shot.
 type waits struct {
 	shot  int
 	procs int32
 }
 
-// tolerance is the part of the waiting jobs explained so far that a union of two groups may leave without explanation.
-// Of the traces at hand, the partitions of the SDSC Paragon (interactive and batch) cost a quarter, queues of one
-// machine that were hardly used 1 to 3 %.
+// tolerance is the part of the waiting jobs explained so far that a union of two groups may leave unexplained. In the
+// traces at hand, the partitions of the SDSC Paragon (interactive and batch) cost a quarter, and rarely used queues of
+// one machine 1 to 3 %.
 const tolerance = .05
 
-// union is what would become of two groups.
+// union is the possible union of two groups.
 type union struct {
 	rise  float64
 	heads int
 }
 
-// before reports whether of two unions u is to be made sooner.
+// before reports whether union u is to be made before union o.
 func (u union) before(o union) bool {
 	return u.rise < o.rise || u.rise == o.rise && u.heads > o.heads
 }
 
-// crowding is the part of the time in which two groups would have held more than they ever did together, had they known
-// nothing of each other, from which on they are taken to share their processors. Pools of their own differ from that by
-// chance and the time of day.
+// crowding is the least part of the time in which two groups, if they were independent, would have held more than they
+// ever did together, for which they are assumed to share processors. Separate pools differ from that by chance and the
+// time of day.
 const crowding = .02
 
-// unite returns what would become of two groups: how many of the waiting jobs that they explain their union does not,
-// as a part of them; how many more it explains, negative, if these are more than chance; or, between -1 and 0, by how
-// much their uses avoid each other: what says most comes first.
+// unite returns the union of two groups. Of the waiting jobs that they explain, it has the part that the union does not
+// explain; or, as a negative number, how many more the union explains if that is more than chance; or, between -1 and
+// 0, how much their uses avoid each other. The strongest evidence comes first.
 func (s *shots) unite(a, b *group) union {
 	if a.partition != b.partition {
 		return union{rise: math.Inf(1)}
@@ -170,8 +169,8 @@ func (s *shots) unite(a, b *group) union {
 	return u
 }
 
-// clash returns the part of the time in which two groups would hold more than so many processors if their uses were
-// independent: those of one are put beside those that the other had at other instants.
+// clash returns the part of the time in which two groups would hold more than procs processors if their uses were
+// independent: the uses of one are combined with those of the other at different instants.
 func (s *shots) clash(a, b *group, procs int) float64 {
 	if a.procs+b.procs <= procs {
 		return 0
@@ -192,8 +191,8 @@ func (s *shots) clash(a, b *group, procs int) float64 {
 }
 
 // cluster returns the queues in groups, each sorted. It begins with every queue alone, and joins two groups as long as
-// their union explains about as many of the waiting jobs, or they avoid each other; those first of which it explains
-// more. What nothing is known of goes to where most jobs wait.
+// their union explains about as many of the waiting jobs, or their uses avoid each other. Unions that explain more come
+// first. Queues without any evidence join the group in which most jobs wait.
 func (s *shots) cluster(queues int) []*group {
 	groups := make([]*group, queues)
 	for q := range groups {
@@ -256,7 +255,8 @@ func (s *shots) join(a, b *group) *group {
 	return g
 }
 
-// count returns how many processors such a group has, and how often a job that heads its queue waits though it fits.
+// count returns how many processors such a group has, and how often a job that is the first of its queue waits although
+// it fits.
 func (s *shots) count(used []int32, widest int, heads ...[]waits) (procs int, cost float64) {
 	procs = max(widest, s.highest(used))
 	for _, list := range heads {

@@ -1,5 +1,6 @@
-// Command ablation measures what each part of the forecasting engine is worth on the first halves of the logs beside
-// the repository, and writes a page in Markdown. Results are kept in a folder: a study that was stopped goes on there.
+// Command ablation measures what each part of the forecasting engine contributes on the first halves of the logs beside
+// the repository, and writes a page in Markdown. It stores results in a folder, so that an interrupted study can
+// continue.
 package main
 
 import (
@@ -23,7 +24,7 @@ func main() {
 	}
 }
 
-// run runs the command. The page goes to stdout, or into a file.
+// run runs the command. It writes the page to stdout or to a file.
 func run(args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("ablation", flag.ContinueOnError)
 	flags.SetOutput(stderr)

@@ -1,7 +1,8 @@
 // Command fastreplay measures the engine's plan for long replays on the traces beside the repository, and prints tables
-// in Markdown: how many jobs a second are learned from, reading the trace included, with the processor time and the
-// peak memory; and with -losses the loss of the forecasts of each trace's second half, the first half having been
-// replayed, over that of an engine that followed all in full. Every run has a process of its own.
+// in Markdown. It reports how many jobs a second are learned from, including the reading of the trace, with the
+// processor time and the peak memory. With -losses it reports the loss of the forecasts of each trace's second half
+// after a fast replay of the first half, divided by that of an engine that replayed everything in full. Each run is its
+// own process.
 package main
 
 import (
@@ -26,27 +27,27 @@ import (
 	"github.com/waitcast/waitcast/research/fastreplay"
 )
 
-// options are the command line's.
+// options are the flags.
 type options struct {
 	shared, traces string
 	copies         int
 	losses         bool
 	keep           string
 
-	// of the process that makes one run
+	// for a process that performs one run
 	trace       string
 	half, exact bool
 }
 
-// measured is one run.
+// measured is the result of one run.
 type measured struct {
 	fastreplay.Result
-	Read   time.Duration // of the trace
-	Memory int64         // MiB
+	Read   time.Duration // time for reading the trace
+	Memory int64         // in MiB
 }
 
-// softLimit makes garbage be collected sooner near it: a million jobs and their events, which a daemon has in its
-// store, take 260 MiB of it.
+// softLimit makes Go collect garbage more often near this amount. A million jobs with their events take 260 MiB of it;
+// a daemon would have them in its store.
 const softLimit = 400 << 20
 
 func main() {
@@ -81,13 +82,18 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		}
 		return gob.NewEncoder(stdout).Encode(m)
 	}
+	if o.keep != "" {
+		if err := os.MkdirAll(o.keep, 0o755); err != nil {
+			return err
+		}
+	}
 	if err := speeds(ctx, &o, stdout); err != nil || !o.losses {
 		return err
 	}
 	return losses(ctx, &o, stdout)
 }
 
-// one makes one run in this process.
+// one performs one run in this process.
 func one(o *options) (*measured, error) {
 	debug.SetMemoryLimit(softLimit)
 	began := time.Now()
@@ -113,7 +119,7 @@ func one(o *options) (*measured, error) {
 	return m, nil
 }
 
-// apart makes one run in a process of its own.
+// apart performs one run in its own process.
 func apart(ctx context.Context, o *options, name string, args ...string) (*measured, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -134,7 +140,7 @@ func decode(data []byte) (*measured, error) {
 	return m, gob.NewDecoder(bytes.NewReader(data)).Decode(m)
 }
 
-// speeds prints how fast whole traces are learned from.
+// speeds prints how fast whole traces are learned.
 func speeds(ctx context.Context, o *options, to io.Writer) error {
 	_, _ = fmt.Fprint(to, "| log | jobs | seconds | jobs per second | processor seconds | peak memory |\n"+
 		"|---|---|---|---|---|---|\n")
@@ -160,7 +166,7 @@ func speeds(ctx context.Context, o *options, to io.Writer) error {
 	return nil
 }
 
-// losses prints the losses of second halves over those of exact replays.
+// losses prints the losses of second halves, divided by those of exact replays.
 func losses(ctx context.Context, o *options, to io.Writer) error {
 	_, _ = fmt.Fprint(to, "\n| log | replayed | then scored | loss .5 | .75 | .9 | .95 |\n"+
 		"|---|---|---|---|---|---|---|\n")
@@ -182,7 +188,7 @@ func losses(ctx context.Context, o *options, to io.Writer) error {
 	return nil
 }
 
-// exactly returns an exact replay, a kept one if there is one.
+// exactly returns the result of an exact replay, from an earlier run if there is one.
 func (o *options) exactly(ctx context.Context, name string) (*measured, error) {
 	file := filepath.Join(o.keep, name+".exact")
 	if o.keep != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/research/liveload"
 )
 
-// dayOne records days of seeds.
+// dayOne records the runs of DayOne for some seeds.
 func dayOne(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload dayone", flag.ContinueOnError)
 	o := liveload.DayOneOptions{Options: liveload.Options{Out: os.Stdout}}
@@ -74,7 +74,7 @@ func build(ctx context.Context, path *string, to, what string) error {
 	return nil
 }
 
-// dayOneReplay replays what was recorded, and compares the new answers.
+// dayOneReplay replays recorded runs, and compares the new answers.
 func dayOneReplay(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload dayone-replay", flag.ContinueOnError)
 	out := flags.String("out", "", "folder that gets one for each seed")

@@ -1,5 +1,5 @@
-// Command liveload runs loads on a real Slurm beside a daemon that knows nothing, and reports how good the forecasts
-// were: research/docs/liveload.md.
+// Command liveload runs loads on a real Slurm beside a daemon without history, and reports how good its forecasts were:
+// research/docs/liveload.md.
 package main
 
 import (
@@ -69,7 +69,7 @@ func command(ctx context.Context, args []string) error {
 	}
 }
 
-// planFlags adds the flags of a load.
+// planFlags defines the flags of a load.
 func planFlags(flags *flag.FlagSet) *liveload.PlanOptions {
 	var o liveload.PlanOptions
 	flags.IntVar(&o.Jobs, "jobs", 300, "submissions")
@@ -81,6 +81,8 @@ func planFlags(flags *flag.FlagSet) *liveload.PlanOptions {
 		"a third of that to five thirds")
 	flags.BoolVar(&o.FairShareBurst, "fair-share-burst", false,
 		"a user who has used nothing submits a seventh of the jobs in a tenth of the time")
+	flags.BoolVar(&o.Binding, "binding", false, "jobs with accounts, QOSs, GPUs, memory, begin times, "+
+		"dependencies and arrays, for slurm-cluster --binding")
 	return &o
 }
 
@@ -132,6 +134,7 @@ func load(ctx context.Context, args []string) error {
 		return err
 	}
 	out := json.NewEncoder(os.Stdout)
+	s.Plan = *o
 	s.Seed, s.Record = *seed, func(r *liveload.Record) error { return out.Encode(r) }
 	return s.Run(ctx)
 }
@@ -174,7 +177,7 @@ func run(ctx context.Context, args []string) error {
 	return liveload.Run(ctx, o)
 }
 
-// report judges recorded answers.
+// report evaluates recorded answers.
 func report(args []string) error {
 	flags := flag.NewFlagSet("liveload report", flag.ContinueOnError)
 	if err := flags.Parse(args); err != nil {
@@ -195,7 +198,7 @@ func folders(flags *flag.FlagSet) ([]string, error) {
 	return flags.Args(), nil
 }
 
-// replay replays journals, and judges the new answers.
+// replay replays journals, and evaluates the new answers.
 func replay(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload replay", flag.ContinueOnError)
 	out := flags.String("out", "", "folder that gets one for each seed, as a run has them")
@@ -219,7 +222,7 @@ func replay(ctx context.Context, args []string) error {
 	return liveload.Report(os.Stdout, to)
 }
 
-// score judges ledgers.
+// score evaluates ledgers.
 func score(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("liveload score", flag.ContinueOnError)
 	database := flags.String("db", "", "database whose ledger is judged; empty: that of each folder")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Without shared data there is a page that says what is missing, and a flag that is not known is refused.
+// TestRun proves that without shared data the page says what is missing, and that an unknown flag is refused.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "page.md")

@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// change is of the mean turnaround of all.
+// change returns the change of the mean turnaround of all jobs.
 func change(o *sizestudy.Outcome) float64 { return o.Change }
 
-// find returns the cell of a trace, load, rule and share.
+// find returns the cell of a trace, a load, a rule and a share.
 func find(cells []sizestudy.Cell, trace string, load float64, c sizestudy.Choice) *sizestudy.Cell {
 	for i := range cells {
 		k := &cells[i]
@@ -27,7 +27,7 @@ func find(cells []sizestudy.Cell, trace string, load float64, c sizestudy.Choice
 	return &sizestudy.Cell{Trace: trace, Load: load, Choice: c}
 }
 
-// ratio is a mean turnaround over another.
+// ratio is one mean turnaround divided by another.
 type ratio struct {
 	trace string
 	load  float64
@@ -37,8 +37,8 @@ type ratio struct {
 
 type interval = simulator.Interval
 
-// worst compares a rule that all follow with each fixed rule, on the same workloads, and returns the comparison that is
-// worst for it.
+// worst compares a rule that all jobs follow with each fixed rule on the same workloads. It returns the comparison that
+// is worst for the rule.
 func (s *results) worst(cells []sizestudy.Cell, rule sizestudy.Rule) (worst ratio) {
 	for i := range cells {
 		fixed := &cells[i]
@@ -109,7 +109,7 @@ func askers(o *sizestudy.Outcome) float64      { return o.Askers }
 func others(o *sizestudy.Outcome) float64      { return o.Others }
 func usersWorse(o *sizestudy.Outcome) float64  { return o.Worse }
 
-// readTrials reads what -weights wrote; none where it has not.
+// readTrials reads the output of -weights; none if there is no such file.
 func readTrials(path string) (trials []sizestudy.Trial, err error) {
 	f, err := os.Open(path) //nolint:gosec // where the caller wants it
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,7 +1,7 @@
-// Command sizestudy plays the traces beside the repository with jobs that choose their sizes, and writes
-// research/docs/size-advice.md and research/docs/size-advice.csv: what advice does to those who follow it, and to those
-// who do not. With -weights it tries weights of advice.Considerate on the traces' first halves instead, and writes
-// research/docs/size-advice-weights.csv.
+// Command sizestudy simulates the traces beside the repository with jobs that choose their sizes, and writes
+// research/docs/size-advice.md and research/docs/size-advice.csv. They show how advice affects those who follow it and
+// those who do not. With -weights it instead tries weights of advice.Considerate on the traces' first halves, and
+// writes research/docs/size-advice-weights.csv.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// options are the command line's.
+// options are the flags.
 type options struct {
 	shared, out          string
 	seeds, jobs, workers int

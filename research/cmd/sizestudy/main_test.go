@@ -13,7 +13,8 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// What -weights writes is read back; a file that is not its own is refused by its line, a missing one is none.
+// TestReadTrials proves that the output of -weights can be read. A foreign file is refused with its line, and a missing
+// one counts as empty.
 func TestReadTrials(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "weights.csv")
 	if got, err := readTrials(path); got != nil || err != nil {
@@ -40,8 +41,8 @@ func TestReadTrials(t *testing.T) {
 	}
 }
 
-// The worst comparison is with the rule and load whose mean ratio over the seeds is highest: by hand, 75/50 and 90/100
-// give 1.2.
+// TestWorst proves that the worst comparison is with the rule and load with the highest mean ratio over the seeds. By
+// hand, 75/50 and 90/100 give 1.2.
 func TestWorst(t *testing.T) {
 	cell := func(load float64, rule sizestudy.Rule, means ...float64) sizestudy.Cell {
 		c := sizestudy.Cell{Trace: "x", Load: load, Choice: sizestudy.Choice{Rule: rule, Share: 1}}
@@ -60,7 +61,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// Bad settings and missing traces are errors that name them.
+// TestRunErrors proves that bad settings and missing traces are errors that name them.
 func TestRunErrors(t *testing.T) {
 	dir := t.TempDir()
 	if err := run(t.Context(), options{shared: dir, out: dir, seeds: 1}); err == nil ||
@@ -73,8 +74,8 @@ func TestRunErrors(t *testing.T) {
 	}
 }
 
-// A promise that does not hold is said to be missed: of two traces one gains 30 % and one 10 % at the head, where the
-// largest sizes are 5 % better than that; the median regret is 12 %.
+// TestPromises proves that the report says when a promise is missed. Of two traces one gains 30 % and one 10 % at the
+// head, where the largest sizes are 5 % better than that. The median regret is 12 %.
 func TestPromises(t *testing.T) {
 	s := &results{Seeds: 2, Traces: []string{"good", "bad"}, Others: []variant{{Name: "stretches"}},
 		Regrets: []regret{{All: []sizestudy.Regretted{{Median: .12}, {Median: .12}}}}}

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// page is the text for readers.
+// page returns the page.
 func (s *results) page() string {
 	var b strings.Builder
 	printf := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -27,7 +27,7 @@ func (s *results) page() string {
 
 type printer func(format string, args ...any)
 
-// percent writes a change with its interval.
+// percent formats a change with its interval.
 func percent(v interval) string {
 	return fmt.Sprintf("%+.1f ± %.1f", 100*v.Mean, 50*(v.High-v.Low))
 }
@@ -39,7 +39,7 @@ func verdict(holds bool) string {
 	return "**missed**"
 }
 
-// promises reports what was promised and what came.
+// promises prints what was promised and what was measured.
 func (s *results) promises(printf printer) {
 	served := s.Regrets[0].All
 	median := meanOf(served, func(r *sizestudy.Regretted) float64 { return r.Median })
@@ -74,7 +74,7 @@ func meanOf(all []sizestudy.Regretted, of func(*sizestudy.Regretted) float64) in
 	return v
 }
 
-// table writes a measure of cells: a line per choice, a column per load.
+// table prints a measure of cells: a line per choice, a column per load.
 func table(printf printer, cells []sizestudy.Cell, trace string, loads []float64, choices []sizestudy.Choice,
 	of func(*sizestudy.Cell) string) {
 	printf("| %s |", trace)

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// results is all that the page tells.
+// results has everything that the page shows.
 type results struct {
 	Seeds, Jobs int
 	Traces      []string
@@ -17,10 +17,10 @@ type results struct {
 	Main        []sizestudy.Cell
 	Others      []variant
 	Regrets     []regret
-	trials      []sizestudy.Trial // none where they have not been tried
+	trials      []sizestudy.Trial // empty if they have not been tried
 }
 
-// variant is the study under other assumptions.
+// variant is the study with other assumptions.
 type variant struct {
 	Name  string
 	Part  sizestudy.Part
@@ -28,13 +28,13 @@ type variant struct {
 	Cells []sizestudy.Cell
 }
 
-// regret is what advice by an objective came to in hindsight, on the whole of the first trace.
+// regret is the regret of advice by an objective, in hindsight, on the whole of the first trace.
 type regret struct {
 	Name string
 	All  []sizestudy.Regretted // by seed
 }
 
-// variants are the other assumptions.
+// variants returns the other assumptions.
 func variants() []variant {
 	const part = sizestudy.SecondHalf
 	return []variant{
@@ -46,7 +46,7 @@ func variants() []variant {
 	}
 }
 
-// selfish reports whether a choice minimizes the job's own finish alone.
+// selfish reports whether a choice minimizes only the job's own finish.
 func selfish(c sizestudy.Choice) bool { return c.Alone }
 
 func choices() []sizestudy.Choice {
@@ -69,7 +69,7 @@ func choices() []sizestudy.Choice {
 	return all
 }
 
-// everybody is the choices in which all follow a rule.
+// everybody returns the choices in which all jobs follow a rule.
 func everybody() (all []sizestudy.Choice) {
 	for _, c := range choices() {
 		if c.Share == 1 && !selfish(c) {
@@ -79,7 +79,7 @@ func everybody() (all []sizestudy.Choice) {
 	return all
 }
 
-// play runs everything.
+// play performs all runs.
 func play(ctx context.Context, o options, traces []*sizestudy.Trace) (*results, error) {
 	s := &results{Seeds: o.seeds, Jobs: o.jobs, Loads: []float64{.5, .6, .7, .8, .9, .95}, Others: variants()}
 	for _, t := range traces {
@@ -108,7 +108,7 @@ func play(ctx context.Context, o options, traces []*sizestudy.Trace) (*results, 
 	return s, err
 }
 
-// hindsight plays the whole of a trace at its own load.
+// hindsight simulates the whole of a trace at its own load.
 func hindsight(ctx context.Context, t *sizestudy.Trace, seeds int) ([]regret, error) {
 	regrets := []regret{{Name: "the advice that is served"}, {Name: "the job's own finish alone"}}
 	for seed := range uint64(seeds) { //nolint:gosec // 2 or more
@@ -130,7 +130,7 @@ func hindsight(ctx context.Context, t *sizestudy.Trace, seeds int) ([]regret, er
 	return regrets, nil
 }
 
-// load reads results that were kept.
+// load reads stored results.
 func load(path string) (*results, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // what the caller names
 	if err != nil {
@@ -143,7 +143,7 @@ func load(path string) (*results, error) {
 	return s, nil
 }
 
-// keep writes results for load.
+// keep stores results, for load.
 func (s *results) keep(path string) error {
 	text, err := json.Marshal(s)
 	if err != nil {

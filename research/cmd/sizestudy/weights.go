@@ -12,13 +12,13 @@ import (
 	"github.com/waitcast/waitcast/research/sizestudy"
 )
 
-// mostRegret is the median regret, as a share of the turnaround, below which weights must stay.
+// mostRegret is the maximum median regret of acceptable weights, as a share of the turnaround.
 const mostRegret = .1
 
-// alike is within which share of the least turnaround weights count as equal.
+// alike: weights whose turnaround is within this share of the least count as equal.
 const alike = .01
 
-// tryWeights writes what weights do on the first halves.
+// tryWeights writes the results of weights on the first halves.
 func tryWeights(ctx context.Context, o options, traces []*sizestudy.Trace) error {
 	weights := []sizestudy.Weights{{}}
 	for _, base := range []float64{3, 10, 20, 40} {
@@ -48,7 +48,7 @@ func tryWeights(ctx context.Context, o options, traces []*sizestudy.Trace) error
 	return writeCSV(filepath.Join(o.out, "size-advice-weights.csv"), rows)
 }
 
-// weightsTable reports how the weights were chosen.
+// weightsTable prints how the weights were chosen.
 func (s *results) weightsTable(printf printer) {
 	printf("%s", weightsText)
 	_, serve, ok := sizestudy.Best(s.trials, mostRegret, alike)
@@ -64,7 +64,7 @@ func (s *results) weightsTable(printf printer) {
 	for i, t := range sorted {
 		served := t.Weights == sizestudy.Chosen()
 		below := t.Regret < mostRegret
-		// the first, the last, the served, and the best that may be
+		// the first, the last, the served one, and the best acceptable ones
 		if i > 0 && i < len(sorted)-1 && !served && (!below || shown >= 8) {
 			continue
 		}

@@ -1,5 +1,5 @@
 // Command soak replays a year of a busy cluster through the real daemon while everything goes wrong that can, and
-// judges what became of it: research/docs/soak.md. It ends with 1 where something did not hold.
+// evaluates the result: research/docs/soak.md. Its exit code is 1 if a condition did not hold.
 package main
 
 import (
@@ -45,6 +45,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&o.Program, "daemon", "", "waitcastd; it is built where this is empty")
 	stores := flags.String("store", strings.Join(soak.Stores(), ","), "databases, one soak after the other")
 	memory := flags.Int64("memory", 256, "most resident memory of a daemon, MiB")
+	only := flags.String("only", "", "the only disturbances, separated by commas; empty for all")
 	shared := flags.String("shared", "../shared", "folder with traces/")
 	dir := flags.String("dir", "",
 		"where logs and databases are made and kept; empty: in a temporary folder that is removed")
@@ -55,6 +56,9 @@ func run(ctx context.Context, args []string) error {
 		o.Seed = rand.Uint64N(1 << 32)
 	}
 	o.Memory, o.Out = *memory<<20, os.Stderr
+	if *only != "" {
+		o.Only = strings.Split(*only, ",")
+	}
 	o.Trace = filepath.Join(*shared, "traces", "SDSC-SP2-1998-4.2-cln.swf.gz")
 	top := *dir
 	if top == "" {
@@ -79,7 +83,7 @@ func run(ctx context.Context, args []string) error {
 	return errors.Join(missed...)
 }
 
-// one soaks the daemon with one database.
+// one soaks the daemon with one kind of database.
 func one(ctx context.Context, o soak.Options) error {
 	fmt.Printf("soak with -seed %d, %s\n", o.Seed, o.Store)
 	if err := os.MkdirAll(o.Dir, 0o755); err != nil {

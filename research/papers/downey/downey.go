@@ -1,10 +1,11 @@
 // Package downey repeats the test of Downey's paper ("Predicting queue times on space-sharing parallel computers",
-// UCB/CSD-96-906, 1996, section 6) on a log of the same machine, the Paragon of the San Diego Supercomputer Center, in
-// the next year: SDSC-Par-1996-3.1-cln of the Parallel Workloads Archive.
+// UCB/CSD-96-906, 1996, section 6). It uses a log of the same machine, the Paragon of the San Diego Supercomputer
+// Center, from the next year: SDSC-Par-1996-3.1-cln of the Parallel Workloads Archive.
 package downey
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,11 +15,11 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Procs is how many processors the paper schedules batch jobs on (section 6).
+// Procs is the number of processors on which the paper schedules batch jobs (section 6).
 const Procs = 368
 
-// Class is Downey's class of a job: queues by the last letter of their names, one-processor jobs apart except in
-// interactive and standby. What fits none of them is called by its queue.
+// Class returns Downey's class of a job. Classes are queues by the last letter of their names, with separate classes
+// for one-processor jobs except in interactive and standby. A job that belongs to no class gets the name of its queue.
 func Class(queue string, procs int64) string {
 	switch {
 	case queue == "interactive" || queue == "standby":
@@ -35,8 +36,8 @@ func Class(queue string, procs int64) string {
 	return queue
 }
 
-// Printed returns the law that his Table 2 has for a class, of 1995; that of the medium class for those that it has
-// none for, as the letterless standby queues.
+// Printed returns the law in his Table 2, from 1995, for a class. For a class without a law, such as standby queues
+// without a letter, it returns the law of the medium class.
 func Printed(class string) uniformlog.Model {
 	switch class {
 	case "sequential":
@@ -49,10 +50,16 @@ func Printed(class string) uniformlog.Model {
 	return uniformlog.Model{B0: -.50, B1: .14}
 }
 
-// Batch1996 returns the batch jobs submitted from 1 January to 15 May 1996 as strict first come, first served starts
-// them on [Procs] processors, in order of their starts, and their printed laws by ID. Times are in seconds from the
-// log's beginning.
+// Batch1996 schedules the batch jobs submitted from 1 January to 15 May 1996 by strict first come, first served on
+// [Procs] processors. It returns them in order of their starts, and their printed laws by ID. Times are in seconds from
+// the log's beginning.
 func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]headqueue.Lifetime, error) {
+	return Batch1996As(h, records, Printed)
+}
+
+// Batch1996As does the same with the laws that printed returns for the classes.
+func Batch1996As(h *swf.Header, records []swf.Record, printed func(class string) uniformlog.Model) ([]simulator.Job,
+	map[int64]headqueue.Lifetime, error) {
 	since := func(month time.Month, day int) float64 {
 		return time.Date(1996, month, day, 0, 0, 0, 0, h.Location()).Sub(h.Start()).Seconds()
 	}
@@ -64,14 +71,14 @@ func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]
 	laws := map[int64]headqueue.Lifetime{}
 	for i := range records {
 		r := &records[i]
-		const batch = 2 // the log's number of the partition
+		const batch = 2 // number of the partition in the log
 		submit := float64(r.Submit)
 		if r.Runtime <= 0 || r.Allocated < 1 || r.Allocated > Procs || submit < from || submit >= to ||
 			r.Partition != batch {
 			continue
 		}
 		id := int64(len(laws))
-		laws[id] = Printed(Class(h.QueueName(r), r.Allocated))
+		laws[id] = printed(Class(h.QueueName(r), r.Allocated))
 		if err := sim.Submit(simulator.Job{ID: id, Submit: submit, Procs: int(r.Allocated),
 			Runtime: float64(r.Runtime)}); err != nil {
 			return nil, nil, err
@@ -89,10 +96,10 @@ func Batch1996(h *swf.Header, records []swf.Record) ([]simulator.Job, map[int64]
 // Pairs are forecasts and the waits that followed, as natural logarithms of seconds.
 type Pairs struct{ Forecast, Wait []float64 }
 
-// AtHead forecasts every job that has to wait at the head of the queue of so many processors, and returns what came of
-// it by method (see [headqueue.NameA] and its neighbors). The jobs are in order of their starts, under strict first
-// come, first served. Where a method has no forecast, as where only jobs older than their laws hold the processors, it
-// is left out; forecasts under a second count as one.
+// AtHead forecasts every job that must wait at the head of the queue on a machine with procs processors. It returns the
+// forecasts and waits by method (see [headqueue.NameA] and its neighbors). The jobs are in order of their starts, under
+// strict first come, first served. A case in which a method has no forecast is left out, for example if all running
+// jobs are older than their laws allow. Forecasts under a second count as one second.
 func AtHead(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) map[string]Pairs {
 	out := map[string]Pairs{}
 	var calc headqueue.Calc
@@ -127,4 +134,30 @@ func AtHead(jobs []simulator.Job, laws map[int64]headqueue.Lifetime, procs int) 
 		}
 	}
 	return out
+}
+
+// Heads returns two numbers for each job that waits at the head of the queue: how many processors are missing, and how
+// many running jobs hold at least that many (the paper's n' and benefactors, Table 4). The jobs are in order of their
+// starts.
+func Heads(jobs []simulator.Job, procs int) (missing, benefactors []float64) {
+	var running []simulator.Job
+	for i := 1; i < len(jobs); i++ {
+		running = append(running, jobs[i-1])
+		head, need := max(jobs[i].Submit, jobs[i-1].Start), jobs[i].Procs-procs
+		running = slices.DeleteFunc(running, func(r simulator.Job) bool { return r.End <= head })
+		for _, r := range running {
+			need += r.Procs
+		}
+		if jobs[i].Start <= head || need <= 0 {
+			continue
+		}
+		with := 0
+		for _, r := range running {
+			if r.Procs >= need {
+				with++
+			}
+		}
+		missing, benefactors = append(missing, float64(need)), append(benefactors, float64(with))
+	}
+	return missing, benefactors
 }

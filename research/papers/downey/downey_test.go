@@ -2,6 +2,7 @@ package downey_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -14,9 +15,10 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Downey's Table 6: the parameters of 1995, blindly, on the Paragon's batch jobs of 1 January to 15 May 1996, scheduled
-// strictly first come, first served on 368 processors (his section 6). His correlations are .56, .50 and .58 (A, B,
-// combined); taken of logarithms, as they must be, an independent run on the archive's log gave .54, .52 and .56.
+// TestTable6 compares with Downey's Table 6: the parameters of 1995, without a new fit, on the Paragon's batch jobs of
+// 1 January to 15 May 1996, scheduled strictly first come, first served on 368 processors (his section 6). His
+// correlations are .56, .50 and .58 (A, B, combined). Taken of logarithms, as they must be, an independent run on the
+// archive's log gave .54, .52 and .56.
 func TestTable6(t *testing.T) {
 	f, err := swf.Open(refdata.Shared(t, "traces/SDSC-Par-1996-3.1-cln.swf.gz"))
 	if err != nil {
@@ -45,8 +47,8 @@ func TestTable6(t *testing.T) {
 	}
 }
 
-// A job that waits for the end of one other is forecast by A to wait for the median of what remains of that, sqrt(tmax
-// a) - a at age a; the first job, and one that starts at once, are not forecast.
+// TestAtHeadOfOne proves that predictor A gives a job that waits for the end of one other the median of that job's
+// remaining lifetime, sqrt(tmax a) - a at age a. The first job, and one that starts at once, get no forecast.
 func TestAtHeadOfOne(t *testing.T) {
 	law := uniformlog.Model{B0: -.183, B1: .104}
 	jobs := []simulator.Job{
@@ -65,7 +67,7 @@ func TestAtHeadOfOne(t *testing.T) {
 	}
 }
 
-// The classes, by names as the log has them, and of queues that fit none.
+// TestClass proves the classes by the queue names of the log, and for queues that fit no class.
 func TestClass(t *testing.T) {
 	for _, c := range []struct {
 		queue string
@@ -78,5 +80,18 @@ func TestClass(t *testing.T) {
 		if got := downey.Class(c.queue, c.procs); got != c.want {
 			t.Errorf("class of %d processors in %q is %q, want %q", c.procs, c.queue, got, c.want)
 		}
+	}
+}
+
+// TestHeads proves that a job that lacks 5 of its processors has one benefactor among the two running jobs.
+func TestHeads(t *testing.T) {
+	jobs := []simulator.Job{
+		{ID: 0, Submit: 0, Start: 0, End: 100, Procs: 5},
+		{ID: 1, Submit: 10, Start: 10, End: 500, Procs: 2},
+		{ID: 2, Submit: 20, Start: 100, End: 200, Procs: 6},
+	}
+	missing, benefactors := downey.Heads(jobs, 8)
+	if !slices.Equal(missing, []float64{5}) || !slices.Equal(benefactors, []float64{1}) {
+		t.Errorf("missing %v, benefactors %v", missing, benefactors)
 	}
 }

@@ -1,11 +1,12 @@
 // Package ouaknine is the test bed of Ouaknine's thesis ("Reducing performance evaluation sensitivity and variability
-// by input shaking", The Hebrew University, 2007, chapters 5 and 6): the log SDSC-SP2-1998-4.2-cln of the Parallel
-// Workloads Archive, as it is or with one of the two accidental changes of chapter 6, under EASY backfilling.
+// by input shaking", The Hebrew University, 2007, chapters 5 and 6). It simulates the log SDSC-SP2-1998-4.2-cln of the
+// Parallel Workloads Archive, unchanged or with one of the two accidental changes of chapter 6, under EASY backfilling.
 package ouaknine
 
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/waitcast/waitcast/simulator"
@@ -13,8 +14,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Butterfly is the number of the job that was estimated to run for 64,800 s on 9 processors and ran for 30 s more
-// (section 6.1).
+// Butterfly is the number of the job with an estimate of 64,800 s on 9 processors that ran for 30 s more (section 6.1).
 const Butterfly = 64241
 
 const (
@@ -23,8 +23,8 @@ const (
 	itsRuntime = 64_830
 )
 
-// Jobs returns the jobs that ran, in order of the log; Index is the job's number. An estimate below the runtime is
-// raised to it, or, if asked for, kept as the user gave it: such a job overruns it.
+// Jobs returns the jobs that ran, in order of the log. Index is the job's number. An estimate below the runtime is
+// raised to the runtime. With asGiven the user's estimate is kept, so that such a job overruns it.
 func Jobs(records []swf.Record, asGiven bool) []users.Job {
 	var jobs []users.Job
 	for i := range records {
@@ -44,8 +44,8 @@ func Jobs(records []swf.Record, asGiven bool) []users.Job {
 	return jobs
 }
 
-// Truncated returns a copy of the jobs with the 30 s of the job [Butterfly] cut off. Its estimate stays. The error says
-// that the job is not the one of the thesis.
+// Truncated returns a copy of the jobs in which the job [Butterfly] is 30 s shorter. Its estimate stays. It returns an
+// error if the job is not the one of the thesis.
 func Truncated(jobs []users.Job) ([]users.Job, error) {
 	out := slices.Clone(jobs)
 	i := slices.IndexFunc(out, func(j users.Job) bool { return j.Index == Butterfly })
@@ -58,7 +58,7 @@ func Truncated(jobs []users.Job) ([]users.Job, error) {
 	return out, nil
 }
 
-// Reversed returns a copy of the jobs with those submitted at one instant in reverse order (section 6.2).
+// Reversed returns a copy of the jobs in which jobs submitted at one instant are in reverse order (section 6.2).
 func Reversed(jobs []users.Job) []users.Job {
 	out := slices.Clone(jobs)
 	for from := 0; from < len(out); {
@@ -72,33 +72,98 @@ func Reversed(jobs []users.Job) []users.Job {
 	return out
 }
 
-// Means are what the thesis measures, over all jobs: the bounded slowdown, max(1, (wait + runtime) / max(10 s,
+// Means are the measures of the thesis over all jobs: the bounded slowdown, max(1, (wait + runtime) / max(10 s,
 // runtime)), and the wait in seconds.
 type Means struct{ Slowdown, Wait float64 }
 
-// Simulate simulates jobs, in order of submission, under EASY on so many processors; a job that asks for more gets them
-// all.
-func Simulate(jobs []users.Job, procs int) (Means, error) {
+// Simulate simulates jobs, in order of submission, under EASY on procs processors. A job that requests more gets all of
+// them.
+func Simulate(jobs []users.Job, procs int) (Means, error) { return simulate(jobs, procs, nil) }
+
+// SimulateWindow does the same, but plans with the mean of the last k runtimes of the user's ended jobs instead of the
+// estimate (section 6.4). It uses the estimate until one has ended, and never plans with more than the estimate.
+func SimulateWindow(jobs []users.Job, procs, k int) (Means, error) {
+	return simulate(jobs, procs, &window{k: k, last: map[int64][]float64{}})
+}
+
+// window has the last k runtimes of each user.
+type window struct {
+	k    int
+	last map[int64][]float64
+}
+
+func (w *window) ended(j *simulator.Job) {
+	l := append(w.last[j.User], j.Runtime)
+	w.last[j.User] = l[max(0, len(l)-w.k):]
+}
+
+// estimate returns the mean of the user's last runtimes, at most the estimate.
+func (w *window) estimate(j *simulator.Job) float64 {
+	l := w.last[j.User]
+	if len(l) == 0 {
+		return j.Estimate
+	}
+	sum := 0.0
+	for _, x := range l {
+		sum += x
+	}
+	return max(1, min(sum/float64(len(l)), j.Estimate))
+}
+
+// Bad returns a copy of the jobs whose estimates are uniform between the runtime R and (f + 1) R (section 6.5). All f
+// use the same random numbers.
+func Bad(jobs []users.Job, f float64) []users.Job {
+	rng := rand.New(rand.NewPCG(1, 5))
+	out := slices.Clone(jobs)
+	for i := range out {
+		out[i].Estimate = max(1, out[i].Runtime*(1+f*rng.Float64()))
+	}
+	return out
+}
+
+// simulate simulates jobs. With a window it first advances the clock to each job's submission, so that the runtimes of
+// jobs that have ended by then are known.
+func simulate(jobs []users.Job, procs int, w *window) (Means, error) {
 	i := 0
-	s, err := simulator.New(simulator.Config{Procs: procs, Policy: new(simulator.EASY),
-		Arrivals: func() (simulator.Job, bool) {
-			if i == len(jobs) {
-				return simulator.Job{}, false
-			}
-			j := &jobs[i]
-			i++
-			return simulator.Job{ID: int64(j.Index), Submit: j.Submit, Procs: min(j.Procs, procs), Runtime: j.Runtime,
-				Estimate: j.Estimate}, true
-		}})
+	next := func() (simulator.Job, bool) {
+		if i == len(jobs) {
+			return simulator.Job{}, false
+		}
+		j := &jobs[i]
+		i++
+		return simulator.Job{ID: int64(j.Index), Submit: j.Submit, User: j.User, Procs: min(j.Procs, procs),
+			Runtime: j.Runtime, Estimate: j.Estimate}, true
+	}
+	cfg := simulator.Config{Procs: procs, Policy: new(simulator.EASY), Arrivals: next}
+	if w != nil {
+		cfg.Arrivals = nil
+	}
+	s, err := simulator.New(cfg)
 	if err != nil {
 		return Means{}, err
 	}
 	var m Means
-	err = s.Advance(math.Inf(1), func(e simulator.Event) {
+	observe := func(e simulator.Event) {
+		if e.Kind == simulator.Ended && w != nil {
+			w.ended(e.Job)
+		}
 		if e.Kind == simulator.Started {
 			m.Slowdown += simulator.BoundedSlowdown(e.Job.Wait(), e.Job.Runtime, 10) / float64(len(jobs))
 			m.Wait += e.Job.Wait() / float64(len(jobs))
 		}
-	})
-	return m, err
+	}
+	for w != nil {
+		j, ok := next()
+		if !ok {
+			break
+		}
+		if err := s.Advance(math.Nextafter(j.Submit, math.Inf(-1)), observe); err != nil {
+			return m, err
+		}
+		j.Estimate = w.estimate(&j)
+		if err := s.Submit(j); err != nil {
+			return m, err
+		}
+	}
+	return m, s.Advance(math.Inf(1), observe)
 }

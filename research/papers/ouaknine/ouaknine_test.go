@@ -11,7 +11,8 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Jobs that never ran or held nothing are left out; estimates below the runtime are raised, unless wanted as given.
+// TestJobs proves that jobs that never ran or held nothing are left out, and that estimates below the runtime are
+// raised unless they are to be used as given.
 func TestJobs(t *testing.T) {
 	records := []swf.Record{
 		{ID: 1, User: 7, Submit: 0, Runtime: 50, Allocated: 4, TimeLimit: 60, Status: swf.StatusCompleted},
@@ -32,7 +33,8 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-// Only the job of the thesis is cut, in a copy; another job under its number is refused.
+// TestTruncated proves that only the job of the thesis is cut, in a copy, and that another job with its number is
+// refused.
 func TestTruncated(t *testing.T) {
 	jobs := []users.Job{{Index: 1, Procs: 9, Runtime: 64830, Estimate: 64830},
 		{Index: ouaknine.Butterfly, Procs: 9, Runtime: 64830, Estimate: 64830}}
@@ -55,7 +57,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// Jobs of one instant change places, those of different instants do not, and the original stays.
+// TestReversed proves that jobs of one instant change places, that those of different instants do not, and that the
+// original does not change.
 func TestReversed(t *testing.T) {
 	jobs := []users.Job{{Index: 1, Submit: 0}, {Index: 2, Submit: 5}, {Index: 3, Submit: 5}, {Index: 4, Submit: 5},
 		{Index: 5, Submit: 9}, {Index: 6, Submit: 9}}
@@ -67,8 +70,9 @@ func TestReversed(t *testing.T) {
 	}
 }
 
-// Two jobs by hand: the first starts at once (slowdown 1), the second waits 90 s for it and runs 20 s, (90 + 20) / 20 =
-// 5.5; it asks for more than there is. A third of 1 s overtakes them on the idle processor, (0 + 1) / 10 bounded to 1.
+// TestSimulate checks two jobs by hand. The first starts at once (slowdown 1). The second asks for too many processors,
+// waits 90 s for the first and runs 20 s: (90 + 20) / 20 = 5.5. A third of 1 s overtakes them on the idle processor: (0
+// + 1) / 10, bounded to 1.
 func TestSimulate(t *testing.T) {
 	jobs := []users.Job{
 		{Index: 1, Submit: 0, Procs: 3, Runtime: 100, Estimate: 100},
@@ -82,5 +86,52 @@ func TestSimulate(t *testing.T) {
 	if want := (ouaknine.Means{Slowdown: (1 + 5.5 + 1) / 3, Wait: 30}); math.Abs(got.Slowdown-want.Slowdown) > 1e-12 ||
 		math.Abs(got.Wait-want.Wait) > 1e-12 {
 		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// TestSimulateWindow checks the window of one job. A user's second job of 100 s, with an estimate of 1,000 s, is
+// planned with the 10 s of the first. Then the job behind it on all processors has its reservation at 110 s, and one of
+// 95 s does not fit before. With the estimate it does.
+func TestSimulateWindow(t *testing.T) {
+	jobs := []users.Job{
+		{Index: 1, User: 7, Submit: 0, Procs: 1, Runtime: 10, Estimate: 1000},
+		{Index: 2, User: 7, Submit: 20, Procs: 1, Runtime: 100, Estimate: 1000},
+		{Index: 3, User: 8, Submit: 21, Procs: 2, Runtime: 50, Estimate: 50},
+		{Index: 4, User: 9, Submit: 22, Procs: 1, Runtime: 95, Estimate: 95},
+	}
+	plain, err := ouaknine.Simulate(jobs, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	windowed, err := ouaknine.SimulateWindow(jobs, 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Job 3 starts at 120 in both. Job 4 starts at once, or behind job 3 at 170.
+	if want := 99. / 4; math.Abs(plain.Wait-want) > 1e-9 {
+		t.Errorf("by estimates the mean wait is %v, want %v", plain.Wait, want)
+	}
+	if want := (99. + 148) / 4; math.Abs(windowed.Wait-want) > 1e-9 {
+		t.Errorf("by the last runtime the mean wait is %v, want %v", windowed.Wait, want)
+	}
+}
+
+// TestBad proves that bad estimates lie between R and (f+1)R, on average in the middle, with the same random numbers
+// for every f.
+func TestBad(t *testing.T) {
+	jobs := make([]users.Job, 5000)
+	for i := range jobs {
+		jobs[i].Runtime = 100
+	}
+	two, four := ouaknine.Bad(jobs, 2), ouaknine.Bad(jobs, 4)
+	mean := 0.0
+	for i := range two {
+		if e := two[i].Estimate; e < 100 || e > 300 || math.Abs(four[i].Estimate-100-2*(e-100)) > 1e-9 {
+			t.Fatalf("estimates %v and %v", e, four[i].Estimate)
+		}
+		mean += two[i].Estimate / float64(len(two))
+	}
+	if math.Abs(mean-200) > 5 || jobs[0].Estimate != 0 {
+		t.Errorf("mean estimate %v, want 200", mean)
 	}
 }

@@ -71,9 +71,9 @@ function newest(live, list, recent) {
   const top = Math.max(1800, ...list.map((f) => Math.max(f.wait_seconds, f.forecast_seconds.p90 ?? 0)));
   const text = (f) => `waited ${duration(f.wait_seconds)}; forecast ${duration(f.forecast_seconds.p50)}, from ${duration(f.forecast_seconds.p10)} to ${duration(f.forecast_seconds.p90)}`;
   live.chart.show({
-    label: `${hit} of the ${list.length} newest waits lie between the quantiles p10 and p90 of their forecasts. The same figures are in the table below.`,
+    label: `${hit} of the ${list.length} newest waits lie in the band of 8 of 10 cases of their forecasts. The same figures are in the table below.`,
     data: [list.map((_, i) => i), list.map((f) => waitScale(f.wait_seconds))],
-    rest: `${hit} of ${list.length} waits lie between p10 and p90 of what was forecast at the submission; jobs that still wait are counted below`,
+    rest: `${hit} of ${list.length} jobs waited as long as was forecast for 8 of 10 cases; jobs that still wait are counted below`,
     readout: (i) => `${list[i].queue}, ${list[i].size_class} processors, started ${instant(list[i].start, recent.as_of)}: ${text(list[i])}`,
     options: (width) => ({
       scales: { x: { time: false, range: () => [-0.8, list.length - 0.2] }, y: { range: () => [waitScale(low < 300 ? 0 : low) - 0.12, waitScale(top) + 0.12] } },
@@ -85,7 +85,7 @@ function newest(live, list, recent) {
   const rows = [...list].reverse().map((f) => [instant(f.start, recent.as_of), f.queue, f.size_class, { text: duration(f.wait_seconds), value: f.wait_seconds },
     ...["p10", "p50", "p90"].map((k) => ({ text: duration(f.forecast_seconds[k]), value: f.forecast_seconds[k] })), inside(f) ? "yes" : "no"]);
   return h("section", { class: "card" }, live.chart.element,
-    legend(["outer", "p10 to p90"], ["inner", "p25 to p75"], ["line", "median"], ["dot", "fact"], ["diamond", "fact outside the band"]),
+    legend(["outer", "8 of 10 cases"], ["inner", "half the cases"], ["line", "median"], ["dot", "fact"], ["diamond", "fact outside the band"]),
     details("The newest starts as a table", table("The newest starts", ["Start", "queue", { name: "size", num: true }, ...["waited", "p10", "p50", "p90"].map((name) => ({ name, num: true })), "within"], rows, { caption: false })));
 }
 
@@ -105,10 +105,10 @@ function calibration(group, accuracy) {
   });
   return h("section", { class: "card" },
     h("h2", {}, "Does it keep what it says?"),
-    h("p", { class: "muted" }, `Jobs submitted since ${instant(accuracy.since, "1970-01-01")}, forecast ${group.made === "live" ? "as it happened" : "after the fact, from what could have been known"}, whose quantile has passed, whether they have started or not. `,
-      `Many waits are exactly 0, so the level of a good forecast (the mark) lies within its bar. For jobs cancelled before their quantile the others stand in. ${percent(m.within_factor_2)} of the ${count(m.n)} medians whose jobs started are within a factor 2 of the wait.`),
-    group.waiting ? h("p", { class: group.waiting_past["0.95"] > 0 ? "notice" : "muted" }, h("span", { data: { name: "past", value: group.waiting_past["0.95"] } }, `${count(group.waiting_past["0.95"])} of the ${count(group.waiting)} jobs that wait are past their 95 % quantile`), ": known misses, and counted.") : null,
-    table("Share of waits up to each quantile", ["Level", { name: "share of waits", num: true }, { name: "", class: "bar" }], rows, { caption: false, class: "coverage" }), outcomes(group));
+    h("p", { class: "muted" }, `A bound of 90 % should hold for 90 of 100 jobs. The bars show for how many each bound held, of jobs submitted since ${instant(accuracy.since, "1970-01-01")} and forecast ${group.made === "live" ? "as it happened" : "after the fact, from what could have been known"}, whether they have started or not. `,
+      `A bar is as wide as the share of waits that are exactly the bound, often 0; the mark of a good forecast lies within. For jobs cancelled before their bound the others stand in. ${percent(m.within_factor_2)} of the ${count(m.n)} medians whose jobs started are within a factor 2 of the wait.`),
+    group.waiting ? h("p", { class: "muted" }, h("span", { data: { name: "past", value: group.waiting_past["0.95"] } }, `${count(group.waiting_past["0.95"])} of the ${count(group.waiting)} jobs that wait wait longer than their bound of 95 % already`), ": they count as missed.") : null,
+    table("Share of waits up to each quantile", ["Bound", { name: "held for", num: true }, { name: "", class: "bar" }], rows, { caption: false, class: "coverage" }), outcomes(group));
 }
 
 // outcomes has the numbers of submissions behind the shares.

@@ -25,10 +25,16 @@ export function start() {
   return { charts, element: h("div", {}), waits: new Map() };
 }
 
+// loadTop returns the top of an axis that follows the median: the upper bounds are cut where they are far above it, so that they do not squash it. Rows are in the order of fanOrder.
+export function loadTop(rows) {
+  const median = Math.max(...rows[fanOrder.indexOf("p50")]), quarter = Math.max(...rows[fanOrder.indexOf("p75")]);
+  return Math.max(1, Math.min(Math.max(...rows.flat()), Math.max(2.5 * median, 1.2 * quarter))) * 1.08;
+}
+
 function showLoad(chart, s, load, made) {
   const xs = [Date.parse(made) / 1000, ...load.horizons.map((p) => Date.parse(p.at) / 1000)];
   const rows = fanOrder.map((q) => [s.of(load.now[s.key]), ...load.horizons.map((p) => s.of(p[s.key][q]))]);
-  const top = Math.max(s.top ?? 1, ...rows.flat()) * (s.top ? 1.02 : 1.08), at = (i, q) => (i === 0 ? load.now[s.key] : load.horizons[i - 1][s.key][q]);
+  const top = s.top ? Math.max(s.top, ...rows.flat()) * 1.02 : loadTop(rows), at = (i, q) => (i === 0 ? load.now[s.key] : load.horizons[i - 1][s.key][q]);
   const last = load.horizons.at(-1);
   chart.show({
     label: `Now ${s.text(load.now[s.key])}. ${last ? `In ${duration(last.horizon_seconds)} ${s.text(last[s.key].p50)} in the median, from ${s.text(last[s.key].p05)} to ${s.text(last[s.key].p95)} in nine of ten cases.` : ""} The same figures are in the table below.`,
@@ -86,18 +92,21 @@ export function render(live, answer) {
   }
   return [
     h("p", { class: "lead" }, load.queue ? `Queue ${load.queue}` : "The whole cluster", `, forecast made for ${instant(answer.made_for, answer.as_of)}. ${sentence(answer.learnt.note)}${saturation(answer)}`),
-    legend(["outer", "p05 to p95"], ["inner", "p25 to p75"], ["line", "median"]),
+    legend(["outer", "9 of 10 cases"], ["inner", "half the cases"], ["line", "median"]),
     h("div", { class: "grid" }, series.map((_, i) => h("div", { class: "card" }, live.charts[i].element)), waits),
     details("The figures", numbers(load), waitNumbers(answer)),
     answer.scores.length ? details("How such forecasts turned out", scores(answer)) : null,
   ];
 }
 
+const leastWeeks = 5; // by less the daemon calls no cluster saturated
+
 const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}. ` : "");
 
 function saturation(answer) {
   const s = answer.saturation;
   if (!s) return "";
+  if (!s.saturated && s.growth_weeks < leastWeeks) return `Whether more jobs come than can be run is not known yet: it takes ${leastWeeks} weeks of records.`;
   const state = s.saturated ? "Saturated: jobs come faster than they can be run" : "Not saturated";
   const ahead = s.probability === null ? "" : ` If jobs go on coming as they do, they grow without bound with a probability of ${percent(s.probability)}.`;
   return `${state}; the jobs in the system grew by ${s.growth_jobs_per_week.toFixed(1)} a week.${ahead}`;

@@ -2,7 +2,7 @@
 import { get } from "../api.js";
 import { Chart, color, legend, lifeAxis, shareAxis } from "../charts.js";
 import { details, h, table } from "../dom.js";
-import { count, digits, duration, percent, plural } from "../format.js";
+import { count, digits, duration, percent, plural, roughly } from "../format.js";
 
 export const name = "How long jobs run";
 export const needsQueue = true;
@@ -69,7 +69,7 @@ function draw(chart, c, levels) {
   chart.show({
     label: `Half of the jobs end within ${duration(c.observed_seconds[50])}, nine in ten within ${duration(c.observed_seconds[90])}. The same figures are in the tables below.`,
     data: [xs, xs.map(observed), fit ? xs.map(fit) : xs.map(() => null), law ? xs.map(law) : xs.map(() => null)],
-    rest: `half of the jobs end within ${duration(c.observed_seconds[50])}`,
+    rest: `half of the jobs end within ${roughly(c.observed_seconds[50])}`,
     readout: (i) => `within ${duration(Math.exp(xs[i]))}: observed ${percent(observed(xs[i]))}` + (fit ? `, line ${percent(fit(xs[i]))}` : "") + (law ? `, law ${percent(law(xs[i]))}` : ""),
     options: (width) => ({
       scales: { x: { time: false, range: () => [from, to] }, y: { range: () => [0, 1.02] } },

@@ -8,8 +8,8 @@ import { address } from "../state.js";
 export const name = "How the wait depends on size and time limit";
 export const needsQueue = true;
 
-export const limits = [["10m", "10 min"], ["30m", "30 min"], ["1h", "1 h"], ["2h", "2 h"], ["4h", "4 h"], ["8h", "8 h"], ["12h", "12 h"], ["1d", "1 d"]];
-const inSeconds = { "10m": 600, "30m": 1800, "1h": 3600, "2h": 7200, "4h": 14400, "8h": 28800, "12h": 43200, "1d": 86400 };
+export const limits = [["10m", "10 min", 600], ["30m", "30 min", 1800], ["1h", "1 h", 3600], ["2h", "2 h", 7200], ["4h", "4 h", 14400], ["8h", "8 h", 28800], ["12h", "12 h", 43200], ["1d", "1 d", 86400]];
+const inSeconds = Object.fromEntries(limits.map(([l, , seconds]) => [l, seconds]));
 const columns = 8;
 
 // steps are the waits at which the color changes; there is one color more.
@@ -66,10 +66,12 @@ export function render(_live, answer, state) {
       "aria-label": `${procs} processors, ${text}: ${duration(wait)}`,
     }, brief(wait)));
   };
+  const taken = limits.filter(([l]) => answer.candidates.some((c) => c.time_limit_seconds === inSeconds[l]));
+  const procs = answer.procs.filter((p) => answer.candidates.some((c) => c.procs === p)); // what the queue takes
   const map = h("table", { class: "heat", onkeydown: arrows },
     h("caption", {}, level === "p90" ? "Wait that nine in ten such jobs do not exceed, now" : "Median wait of a job submitted now"),
-    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("span", { class: "corner" }, "limit \\ procs")), answer.procs.map((p) => h("th", { scope: "col", class: "num" }, String(p))))),
-    h("tbody", {}, limits.map((l) => h("tr", {}, h("th", { scope: "row" }, l[1]), answer.procs.map((p) => cell(p, l))))));
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, h("span", { class: "corner" }, "limit \\ procs")), procs.map((p) => h("th", { scope: "col", class: "num" }, String(p))))),
+    h("tbody", {}, taken.map((l) => h("tr", {}, h("th", { scope: "row" }, l[1]), procs.map((p) => cell(p, l))))));
   return [
     h("section", { class: "card" }, map, readout, legend(["h0", `under ${duration(steps[0])}`], ...steps.map((x, i) => ["h" + (i + 1), `from ${duration(x)}`]))),
     answer.advice.length ? h("section", { class: "card" }, h("h2", {}, "Advice"), h("ul", { class: "plain" }, answer.advice.map((a) => h("li", {}, a)))) : null,

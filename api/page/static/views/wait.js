@@ -1,9 +1,10 @@
 // The wait of one job as a distribution.
-import { get } from "../api.js";
+import { get, post } from "../api.js";
 import { Chart, color, legend, shareAxis, waitAxis } from "../charts.js";
 import { details, h, startRules, table } from "../dom.js";
-import { count, duration, instant, percent, plural, waitOf, waitScale } from "../format.js";
+import { about, count, duration, instant, likely, percent, plural, waitOf, waitScale } from "../format.js";
 import { address } from "../state.js";
+import { limits } from "./sizes.js";
 
 const levels = [["p10", 0.1], ["p25", 0.25], ["p50", 0.5], ["p75", 0.75], ["p90", 0.9], ["p95", 0.95]];
 const withins = [["1m", "1 min"], ["10m", "10 min"], ["1h", "1 h"], ["4h", "4 h"], ["1d", "1 d"]];
@@ -22,11 +23,24 @@ export function controls(state, ctx) {
 }
 
 export async function load(state, ctx, signal) {
-  const answer = await get("/v1/wait", { cluster: state.cluster, queue: state.queue, procs: state.procs, time_limit: state.time_limit, by: nextTime(state.by), curve: "true" }, signal);
+  const answer = await get("/v1/wait", { cluster: state.cluster, queue: state.queue, procs: state.procs, time_limit: state.time_limit, by: nextTime(state.by, ctx.now()), curve: "true" }, signal);
   return { ...answer, rules: ctx.rules(state) };
 }
 
-// nextTime turns a time of the day into its next occurrence in the reader's zone; anything else is the API's to read.
+// firstLimit returns a time limit for a first question that the queue takes: 2 h, or the longest that it takes below.
+export async function firstLimit(state, signal) {
+  const usual = "2h";
+  try {
+    const answer = await post("/v1/wait", { places: [{ cluster: state.cluster, queue: state.queue }], procs: [Number(state.procs) || 1], time_limits: limits.slice(0, 4).map(([l]) => l) }, signal);
+    const longest = Math.max(...answer.candidates.map((c) => c.time_limit_seconds));
+    return limits.find(([, , seconds]) => seconds === longest)?.[0] ?? usual;
+  } catch (err) {
+    if (err.name === "AbortError") throw err;
+    return usual; // the question itself says what is wrong
+  }
+}
+
+// nextTime turns a time of the day into its next occurrence in the reader's zone, by the daemon's clock; anything else is the API's to read.
 export function nextTime(text, now = new Date()) {
   const clock = /^(\d{1,2}):(\d{2})$/.exec(text ?? "");
   if (!clock || Number(clock[1]) > 23 || Number(clock[2]) > 59) return text;
@@ -40,7 +54,7 @@ function by(w) {
   const b = w.start_by;
   if (!b) return null;
   const text = b.at_least >= levels.at(-1)[1] ? `at least ${percent(b.at_least)}` : b.at_most <= levels[0][1] ? `at most ${percent(b.at_most)}` : percent(b.probability);
-  return h("p", {}, "starts by ", h("b", {}, instant(b.at, w.as_of)), " with a probability of ", h("b", { data: { name: "by", value: b.probability } }, text));
+  return h("p", {}, "a start by ", h("b", {}, instant(b.at, w.as_of)), " is ", h("b", {}, likely(b.probability)), ", with a probability of ", h("b", { data: { name: "by", value: b.probability } }, text));
 }
 
 // curve returns what is drawn: the points that the API has, on the logarithmic scale.
@@ -101,16 +115,16 @@ export function render(live, w, state) {
       hooks: { draw: [medianLine(q)] },
     }),
   });
-  return [headline(w), h("div", { class: "card" }, live.chart.element, legend(["outer", "p10 to p90"], ["inner", "p25 to p75"], ["line", "median"])), h("section", { class: "pair" }, figures(w), why(w)), sooner(w, state), startRules(w.queue, w.rules), methods(w)];
+  return [headline(w), h("div", { class: "card" }, live.chart.element, legend(["outer", "8 of 10 cases"], ["inner", "half the cases"], ["line", "median"])), h("section", { class: "pair" }, figures(w), why(w)), sooner(w, state), startRules(w.queue, w.rules), methods(w)];
 }
 
 function headline(w) {
   const q = w.wait_seconds;
   return h("section", { class: "hero card", "aria-label": "The forecast" },
-    h("p", { class: "big" }, h("span", { class: "label" }, "Median wait"), h("strong", { data: { name: "median", value: q.p50 } }, duration(q.p50))),
+    h("p", { class: "big" }, h("span", { class: "label" }, "Median wait"), h("strong", { data: { name: "median", value: q.p50 }, title: duration(q.p50) }, q.p50 >= 45 ? "about " + about(q.p50) : about(q.p50))),
     h("p", {}, "starts at ", h("b", {}, instant(w.start.p50, w.as_of)), " in the median"),
     by(w),
-    h("p", { class: "range" }, "nine in ten such jobs start within ", h("b", { data: { name: "p90", value: q.p90 } }, duration(q.p90)), q.p10 === 0 ? ", one in ten " : ", one in ten within ", h("b", {}, q.p10 === 0 ? "at once" : duration(q.p10))),
+    h("p", { class: "range" }, "nine in ten such jobs start within ", h("b", { data: { name: "p90", value: q.p90 }, title: duration(q.p90) }, about(q.p90)), q.p10 === 0 ? ", one in ten " : ", one in ten within ", h("b", { title: duration(q.p10) }, q.p10 === 0 ? "at once" : about(q.p10))),
     h("p", { class: "muted" }, w.basis.waits_learnt ? `learnt from ${plural(w.basis.similar_waits, "wait")} of such jobs, ${count(w.basis.waits_learnt)} in all` : "no wait has been learnt yet"),
     table("Chance of a start", ["Within", { name: "chance", num: true }], withins.map(([k, text]) => [text, { text: percent(w.start_within[k]), value: w.start_within[k], name: k }]), { caption: false }));
 }
@@ -140,7 +154,7 @@ function sooner(w, state) {
     const limit = o.time_limit_seconds ? String(o.time_limit_seconds) : "";
     const what = { procs: plural(o.procs, "processor"), time_limit: `a time limit of ${duration(o.time_limit_seconds)}`, queue: `queue ${o.queue}` }[o.changes] ?? o.changes;
     const to = address({ ...state, queue: o.queue, procs: String(o.procs), time_limit: o.changes === "time_limit" ? limit : state.time_limit });
-    return h("li", {}, h("a", { href: to, data: { key: "sooner-" + o.changes, nav: "" } }, what), o.gain_seconds === null ? `: this job never starts, ${o.if} that one does` : `: ${duration(o.gain_seconds)} sooner in the median, materially sooner in ${percent(o.probability)} of cases, ${o.if}`);
+    return h("li", {}, h("a", { href: to, data: { key: "sooner-" + o.changes, nav: "" } }, what), o.gain_seconds === null ? `: this job never starts, ${o.if} that one does` : `: about ${about(o.gain_seconds)} sooner in the median, materially sooner in ${percent(o.probability)} of cases, ${o.if}`);
   })));
 }
 

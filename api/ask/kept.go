@@ -1,0 +1,179 @@
+package ask
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/cluster/joblimits"
+	"github.com/waitcast/waitcast/internal/duration"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/job/waittime"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
+)
+
+// limitCause returns the cause for a request that a limit prevents from starting: which limit, and which amount becomes
+// free when. It includes the id of the job that frees it only for callers that may see that job.
+func limitCause(v *readmodel.View, queue, account string, k *enginepools.Kept, caller Caller) *wire.Cause {
+	c := causeOf(job.LimitReached, inUse(v.Engine.Limits.Limit(k.Key), account, k))
+	addFreed(c, k.Kind, v.Freed(queue, k), caller)
+	return c
+}
+
+// addFreed adds to a cause which amount of its limit becomes free when, if that is known.
+func addFreed(c *wire.Cause, kind int, freed *readmodel.Freed, caller Caller) {
+	if freed == nil || math.IsInf(freed.Seconds, 1) {
+		return
+	}
+	c.Detail += "; " + comesFree(kind, freed.Amount, freed.Seconds)
+	c.ComesFree = &wire.Freed{Of: kindName(kind), Amount: freed.Amount, Seconds: math.Round(freed.Seconds*10) / 10,
+		Jobs: freed.Jobs}
+	if freed.Job != nil && caller.Sees(freed.Job.User) {
+		c.ComesFree.ID = freed.Job.ID
+		c.Detail += ", when job " + freed.Job.ID + " ends"
+	}
+}
+
+// refused returns why the scheduler would refuse a submission now: a limit on running and waiting jobs is reached; nil
+// if it would not. It includes the id of a job only for callers that may see that job.
+func refused(v *readmodel.View, a *job.Attributes, caller Caller) *wire.Cause {
+	full := v.RefusedBy(a)
+	if full == nil {
+		return nil
+	}
+	text := whose(full.Limit, a.Account, count(int(full.Most), "job")) + " run or wait"
+	if full.Most == 1 {
+		text = whose(full.Limit, a.Account, "job") + " runs or waits"
+	}
+	c := &wire.Cause{Class: job.LimitReached.String(), Detail: text,
+		Action: "submit it when enough of them have ended, or in another QOS or account"}
+	addFreed(c, joblimits.Jobs, full.Freed, caller)
+	return c
+}
+
+// inUse describes the amount that a limit allows, and how much of it running jobs use: "your account's 256 processors
+// are in use". account is that of the request. A nil limit means the limit of an array.
+func inUse(l *job.Limit, account string, k *enginepools.Kept) string {
+	most := whose(l, account, amountOf(k.Kind, k.Most))
+	if k.Used >= k.Most {
+		return most + " " + verb(k.Kind, k.Most)
+	}
+	return fmt.Sprintf("%s of %s %s, and this job asks for %s", numberOf(k.Kind, k.Used), most, verb(k.Kind, k.Used),
+		numberOf(k.Kind, k.Wants))
+}
+
+// whose returns the words for the owner of an amount that a limit allows.
+func whose(l *job.Limit, account, amount string) string {
+	switch {
+	case l == nil:
+		return "the " + amount + " that the array may have at once"
+	case l.Scope != nil:
+		return ofScope(l.Scope, amount)
+	case l.PerUser:
+		return "your " + amount + " in " + owner(l)
+	case l.PerAccount:
+		return "your account's " + amount + " in " + owner(l)
+	case l.User != "":
+		return "your " + amount + " in account " + l.Account
+	case l.QOS == "" && account != "" && strings.EqualFold(l.Account, account):
+		return "your account's " + amount
+	}
+	return "the " + amount + " of " + owner(l)
+}
+
+// ofScope does the same for a limit of PBS or Grid Engine.
+func ofScope(s *job.Scope, amount string) string {
+	of := slices.Concat(s.Users, s.Groups, s.Accounts)
+	switch {
+	case s.EachUser:
+		return "your " + amount + " in " + s.Where
+	case s.EachGroup:
+		return "your group's " + amount + " in " + s.Where
+	case s.EachAccount:
+		return "your project's " + amount + " in " + s.Where
+	case len(of) > 0:
+		return "the " + amount + " of " + strings.Join(of, ", ") + " in " + s.Where
+	}
+	return "the " + amount + " of " + s.Where
+}
+
+// verb returns the words that say that an amount is in use.
+func verb(kind int, n int64) string {
+	switch {
+	case kind == joblimits.Jobs && n == 1:
+		return "runs"
+	case kind == joblimits.Jobs:
+		return "run"
+	case n == 1:
+		return "is in use"
+	}
+	return "are in use"
+}
+
+// amountOf formats an amount of a limited resource.
+func amountOf(kind int, n int64) string {
+	switch kind {
+	case joblimits.Jobs:
+		return count(int(n), "job")
+	case joblimits.Nodes:
+		return count(int(n), "node")
+	case joblimits.GPUs:
+		return count(int(n), "GPU")
+	case joblimits.Memory:
+		return gibibytes(n) + " of memory"
+	case joblimits.Work:
+		return fmt.Sprintf("%.4g processor-hours left to time limits", float64(n)/3600)
+	}
+	return count(int(n), "processor")
+}
+
+// numberOf formats an amount without its unit, after the unit was named.
+func numberOf(kind int, n int64) string {
+	switch kind {
+	case joblimits.Memory:
+		return gibibytes(n)
+	case joblimits.Work:
+		return fmt.Sprintf("%.4g", float64(n)/3600)
+	}
+	return fmt.Sprint(n)
+}
+
+// kindName returns the name of a limited resource, as in answers.
+func kindName(kind int) string {
+	return [...]string{joblimits.Jobs: "jobs", joblimits.Procs: "procs", joblimits.Nodes: "nodes",
+		joblimits.GPUs: "gpus", joblimits.Memory: "memory", joblimits.Work: "work"}[kind]
+}
+
+// comesFree describes which amount becomes free when: "64 come free in about 2h".
+func comesFree(kind int, n int64, seconds float64) string {
+	what := numberOf(kind, n)
+	switch {
+	case kind == joblimits.Jobs && n == 1:
+		what += " ends"
+	case kind == joblimits.Jobs:
+		what += " end"
+	case n == 1:
+		what += " comes free"
+	default:
+		what += " come free"
+	}
+	return what + " " + inAbout(seconds)
+}
+
+// inAbout formats an inexact time, rounded to about a twentieth.
+func inAbout(seconds float64) string {
+	if seconds < waittime.Shift {
+		return "within about a minute"
+	}
+	step := time.Minute
+	for _, s := range [...]time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour} {
+		if seconds >= 20*s.Seconds() {
+			step = s
+		}
+	}
+	return "in about " + duration.Format(fromSeconds(seconds).Round(step))
+}

@@ -1,0 +1,41 @@
+package ask
+
+// Pace lets other requests be served during one with many candidates. A nil Pace does not.
+type Pace interface {
+	// Expect announces the given number of forecasts.
+	Expect(forecasts int)
+	// Next is called before each forecast, and at intervals while they are ranked. It may wait. If it returns an error,
+	// the request ends with that error.
+	Next() error
+}
+
+// paceError is an error of a Pace, which ends a request.
+type paceError struct{ error }
+
+// Unwrap returns the error of the pace.
+func (e *paceError) Unwrap() error { return e.error }
+
+// rankStep is the number of candidates that are ranked between two calls of Next.
+func (q *sizeQuery) rankStep() error {
+	if err := q.pace.Next(); err != nil {
+		return &paceError{err}
+	}
+	return nil
+}
+
+// unpaced is a Pace that never waits.
+type unpaced struct{}
+
+// Expect implements Pace.
+func (unpaced) Expect(int) {}
+
+// Next implements Pace.
+func (unpaced) Next() error { return nil }
+
+// paceOf returns a pace, unpaced for nil.
+func paceOf(p Pace) Pace {
+	if p == nil {
+		return unpaced{}
+	}
+	return p
+}

@@ -1,0 +1,143 @@
+package ask
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitcast/waitcast/api/wire"
+	"github.com/waitcast/waitcast/job"
+	"github.com/waitcast/waitcast/pipeline/loadforecast"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
+	"github.com/waitcast/waitcast/predictor/outlook"
+)
+
+// WhenRequest is a request for the best hour to submit a job.
+type WhenRequest struct {
+	Wait WaitRequest
+	// Hours is the number of full hours to evaluate.
+	Hours int
+}
+
+// WhenQuery is a query for the best hour to submit a job, on one forecast of the load.
+type WhenQuery struct {
+	View    *readmodel.View
+	Outlook *loadforecast.Outlook
+	service *Service
+	request job.Request
+	hours   int
+}
+
+// When parses a request, and refuses a job that can never start.
+func (s *Service) When(in WhenRequest) (*WhenQuery, error) {
+	v, err := s.View(in.Wait.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	req, err := request(v, &in.Wait)
+	if err != nil {
+		return nil, err
+	}
+	o := v.Outlook()
+	if o == nil {
+		return nil, noOutlook(v)
+	}
+	return &WhenQuery{v, o, s, req, in.Hours}, nil
+}
+
+// unlimited is the assumed time limit of a job that requests none.
+const unlimited = 7 * 24 * time.Hour
+
+// Answer simulates the futures of the load forecast with the job submitted at each hour.
+func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
+	o, r := q.Outlook, &q.request
+	out := wire.When{Cluster: q.View.Cluster, Queue: r.Queue, Procs: r.Procs, TimeLimitSeconds: r.TimeLimit.Seconds(),
+		MadeFor: o.At, AsOf: q.service.AsOfInstant(q.View)}
+	_, out.AgeSeconds, out.Stale = q.service.AsOf(q.View)
+	first := o.At.Truncate(time.Hour).Add(time.Hour)
+	horizons := make([]float64, 1, q.hours+1) // the first horizon is a submission at once
+	for i := range q.hours {
+		horizons = append(horizons, first.Sub(o.At).Seconds()+3600*float64(i))
+	}
+	limit := r.TimeLimit
+	if limit == 0 {
+		limit = unlimited
+	}
+	pace.Expect(o.Futures.Replicas())
+	waits, err := o.Futures.Waits(ctx, r.Queue, outlook.Standard{Procs: r.Procs, Limit: limit.Seconds()}, horizons,
+		pace.Next)
+	if err != nil {
+		return out, err
+	}
+	atOnce, waits := waits[0], waits[1:]
+	contradicts := q.contradiction(atOnce[2])
+	best := make([]bool, len(waits))
+	if contradicts == "" {
+		best = bestOf(waits)
+	}
+	for i, w := range waits {
+		out.Hours = append(out.Hours, wire.WhenHour{At: first.Add(time.Duration(i) * time.Hour).UTC(), Best: best[i],
+			WaitSeconds: wire.WaitsBand{P05: seconds(w[0]), P25: seconds(w[1]), P50: seconds(w[2]), P75: seconds(w[3]),
+				P95: seconds(w[4])}})
+	}
+	out.Note = fmt.Sprintf("from %d simulated futures, first come, first served with backfilling, of jobs that come "+
+		"as they did; not corrected by what came of such forecasts", o.Futures.Replicas())
+	if o.Futures.Arrivals == "" {
+		out.Note = "little is known yet: there is no model of the jobs to come, so that nobody comes in the simulation"
+	}
+	if contradicts != "" {
+		out.Note += "; " + contradicts
+	}
+	return out, nil
+}
+
+// contradicting is the ratio from which on two waits, with 60 s added to each, contradict each other. It is the factor
+// of "within a factor 2", by which medians are scored.
+const contradicting = 2
+
+// contradiction compares the simulated median wait of a submission at once with that of the served forecast, which
+// knows the learnt order of starts. It returns "" if they agree or nothing can be served yet, else a sentence for the
+// note.
+func (q *WhenQuery) contradiction(simulated float64) string {
+	now, _, _ := q.service.AsOf(q.View)
+	_, forecast, _, err := q.service.forecast(q.View, now, attributes(&q.request))
+	if err != nil {
+		return ""
+	}
+	served := forecast.Wait.Quantile(.5)
+	if agree(simulated, served) {
+		return ""
+	}
+	return fmt.Sprintf("no hour is marked as best, since the simulation does not fit this queue: submitted at once, "+
+		"the job waits %s in it and %s by its forecast (medians)", about(simulated), about(served))
+}
+
+// agree reports whether two waits are within the factor contradicting, with 60 s added to each. Two waits that never
+// end agree.
+func agree(a, b float64) bool {
+	low, high := min(a, b)+60, max(a, b)+60
+	return math.IsInf(low, 1) || high <= contradicting*low
+}
+
+// bestOf marks the hours whose medians are close to the lowest. It marks none unless the lowest is below the median
+// hour's by at least a minute and a fifth.
+func bestOf(waits []outlook.Quantiles) []bool {
+	medians := make([]float64, len(waits))
+	for i := range waits {
+		medians[i] = waits[i][2]
+	}
+	out := make([]bool, len(medians))
+	sorted := slices.Clone(medians)
+	slices.Sort(sorted)
+	lowest, usual := sorted[0], sorted[len(sorted)/2]
+	gain := usual - lowest
+	if math.IsInf(lowest, 1) || gain < 60 || gain < usual/5 {
+		return out
+	}
+	for i, m := range medians {
+		out[i] = m <= lowest+math.Min(gain/10, 1800)
+	}
+	return out
+}

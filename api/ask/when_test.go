@@ -1,0 +1,51 @@
+package ask
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/waitcast/waitcast/predictor/outlook"
+)
+
+// TestBestHours proves that hours near the lowest median are best if that is a minute and a fifth below the median
+// hour, and that none is if all are alike or none ever starts.
+func TestBestHours(t *testing.T) {
+	never := math.Inf(1)
+	for _, c := range []struct {
+		medians []float64
+		want    string
+	}{
+		{[]float64{3600, 600, 3600, 890, 3600, 910}, "[false true false true false false]"},
+		{[]float64{3600, 3000, 3600}, "[false false false]"},
+		{[]float64{3600, 2880, 3600}, "[false true false]"},
+		{[]float64{50, 0, 50}, "[false false false]"},
+		{[]float64{never, 600, never}, "[false true false]"},
+		{[]float64{never, never}, "[false false]"},
+		{[]float64{0}, "[false]"},
+	} {
+		waits := make([]outlook.Quantiles, len(c.medians))
+		for i, m := range c.medians {
+			waits[i][2] = m
+		}
+		if got := fmt.Sprint(bestOf(waits)); got != c.want {
+			t.Errorf("%v: %s, want %s", c.medians, got, c.want)
+		}
+	}
+}
+
+// TestWaitsAgree proves that two waits agree within a factor 2, with 60 s added to each, in either order.
+func TestWaitsAgree(t *testing.T) {
+	never := math.Inf(1)
+	for _, c := range []struct {
+		a, b float64
+		want bool
+	}{
+		{0, 0, true}, {0, 60, true}, {0, 61, false}, {540, 1140, true}, {540, 1141, false}, {never, never, true},
+		{0, never, false},
+	} {
+		if agree(c.a, c.b) != c.want || agree(c.b, c.a) != c.want {
+			t.Errorf("%v and %v agree: want %v", c.a, c.b, c.want)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package api
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/waitcast/waitcast/api/wire"
+)
+
+// These are the security schemes of clients, by their names in the description.
+const (
+	tokenScheme       = "token"
+	certificateScheme = "certificate"
+	mungeScheme       = "munge"
+)
+
+// describeAccess adds to the description the server, the licence, the security schemes and the responses to refused
+// requests.
+func describeAccess(doc *huma.OpenAPI) {
+	doc.Servers = []*huma.Server{{URL: "/", Description: "the daemon that this description comes from"}}
+	doc.Info.License = &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"}
+	if doc.Components.SecuritySchemes == nil {
+		doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{}
+	}
+	maps.Copy(doc.Components.SecuritySchemes, map[string]*huma.SecurityScheme{
+		tokenScheme: {Type: "http", Scheme: "bearer", Description: "a token of the configuration's access rules"},
+		certificateScheme: {Type: "mutualTLS",
+			Description: "a client certificate that the configuration's access rules know"},
+		mungeScheme: {Type: "http", Scheme: strings.ToLower(wire.MungeScheme),
+			Description: "a credential of munge, new for every request, if the configuration lets munge name users"},
+	})
+	// By default anyone may read; access rules may require one of these.
+	doc.Security = []map[string][]string{{}, {tokenScheme: {}}, {certificateScheme: {}}, {mungeScheme: {}}}
+	for _, path := range doc.Paths {
+		for _, op := range operationsOf(path) {
+			refusals(op)
+		}
+	}
+}
+
+// operationsOf returns the operations of a path.
+func operationsOf(path *huma.PathItem) []*huma.Operation {
+	return slices.DeleteFunc([]*huma.Operation{path.Get, path.Post, path.Put, path.Delete},
+		func(op *huma.Operation) bool { return op == nil })
+}
+
+// refusals adds the responses by which access rules refuse requests.
+func refusals(op *huma.Operation) {
+	if op.Responses == nil {
+		op.Responses = map[string]*huma.Response{}
+	}
+	for status, description := range map[string]string{
+		"401": "Access rules ask for a credential, and there is none or it is not known.",
+		"403": "Access rules do not let this client ask that.",
+		"429": "The client has asked too often; Retry-After tells when to ask again.",
+	} {
+		if op.Responses[status] != nil {
+			continue
+		}
+		op.Responses[status] = &huma.Response{Description: description, Content: map[string]*huma.MediaType{
+			"application/problem+json": {Schema: &huma.Schema{Ref: "#/components/schemas/ErrorModel"}}}}
+	}
+}
+
+// schemaPrefix is what references to the schemas of the description begin with.
+const schemaPrefix = "#/components/schemas/"
+
+// describeNulls marks in the description which objects may be null: a member that is never left out and is a map or a
+// pointer to an object.
+func describeNulls(doc *huma.OpenAPI) {
+	registry := doc.Components.Schemas
+	for name, schema := range registry.Map() {
+		of := registry.TypeFromRef(schemaPrefix + name)
+		if of == nil || of.Kind() != reflect.Struct {
+			continue
+		}
+		for i := range of.NumField() {
+			field := of.Field(i)
+			member, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+			property := schema.Properties[member]
+			if property == nil || strings.Contains(options, "omitempty") {
+				continue
+			}
+			switch {
+			case field.Type.Kind() == reflect.Map:
+				property.Nullable = true
+			case field.Type.Kind() == reflect.Pointer && property.Ref != "":
+				schema.Properties[member] = &huma.Schema{Description: property.Description,
+					OneOf: []*huma.Schema{{Ref: property.Ref}, {Type: "null"}}}
+			}
+		}
+	}
+}

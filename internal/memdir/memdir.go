@@ -1,0 +1,34 @@
+// Package memdir keeps the temporary files of tests in memory. A database syncs at every commit, some milliseconds on a
+// disk: tests that commit thousands of times wait for little else. What they prove does not need a disk: they kill
+// processes, not machines.
+package memdir
+
+import (
+	"os"
+	"syscall"
+)
+
+// dir is the folder of Linux's file system in memory.
+const dir = "/dev/shm"
+
+const (
+	tmpfs = 0x01021994 // TMPFS_MAGIC of linux/magic.h
+	least = 4 << 30    // minimum free space in bytes
+)
+
+// Use lets the temporary folders of this process be in memory, unless TMPDIR is set or there is not enough of it. It is
+// for TestMain.
+func Use() {
+	if os.Getenv("TMPDIR") == "" && roomy(dir) {
+		_ = os.Setenv("TMPDIR", dir) // fails only for invalid names and values
+	}
+}
+
+// roomy reports whether a folder is in memory and has enough free space.
+func roomy(path string) bool {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(path, &s); err != nil || s.Type != tmpfs {
+		return false
+	}
+	return s.Bavail*uint64(s.Bsize) >= least //nolint:gosec // a size of blocks is positive
+}

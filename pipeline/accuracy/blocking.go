@@ -1,0 +1,97 @@
+package accuracy
+
+import (
+	"time"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/job"
+)
+
+// Blocking adds up the time in which a waiting job did not compete: because it was held, waited for another job or had
+// a later begin time, or because of a limit or a missing resource. Its JSON is stored.
+//
+// It is as exact as the records. Logs record holds to their resolution. A listing of the queue (squeue) reports changes
+// since the previous listing at its own time. So a hold or a release counts up to one interval of listings late. Only a
+// hold in the first listings of a job counts from the submission, because a scheduler may show a new job as competing
+// until it has examined it. An eligible time reported by the scheduler is exact and takes precedence.
+type Blocking struct {
+	// Since is the time at which the job stopped competing; zero while it competes. Cause is the reason. ByLog is true
+	// if a log recorded it as it happened, false if a listing showed it later.
+	Since time.Time `json:"since,omitzero"`
+	Cause job.Cause `json:"cause,omitempty"`
+	ByLog bool      `json:"by_log,omitempty"`
+	// First is the total length of earlier blocked times that began before the job was eligible, Later of those that
+	// began afterwards. All of them ended before Until.
+	First time.Duration `json:"first,omitempty"`
+	Later time.Duration `json:"later,omitempty"`
+	Until time.Time     `json:"until,omitzero"`
+	// Eligible is the eligible time in the newest record; it may lie in the future. Once is the first eligible time
+	// that had passed when it was reported: before it the job never competed.
+	Eligible time.Time `json:"eligible,omitzero"`
+	Once     time.Time `json:"once,omitzero"`
+}
+
+// Observe applies a change of a waiting job that was submitted at the given time. After is the job after the change.
+func (b *Blocking) Observe(ev *job.Event, before, after *cluster.Job, submit time.Time) {
+	if !after.Eligible.IsZero() {
+		if b.Eligible = after.Eligible; b.Once.IsZero() && !b.Eligible.After(ev.Time) {
+			b.Once = b.Eligible
+		}
+	}
+	switch {
+	case after.Running():
+	case after.Held && b.Since.IsZero():
+		b.Since, b.ByLog = ev.Time, ev.Reason == ""
+		if !b.ByLog && ev.Live && before.Settled == "" {
+			b.Since = submit
+		}
+		if b.Since.Before(b.Until) {
+			b.Since = b.Until
+		}
+		b.Cause = job.CauseOf(after.Reason)
+	case after.Held:
+		b.Cause = job.CauseOf(after.Reason)
+	case !b.Since.IsZero():
+		b.release(ev.Time)
+	}
+}
+
+// release ends the current blocked time, at the latest at the given instant.
+func (b *Blocking) release(at time.Time) {
+	onHold := b.Cause == job.OnHold || b.Cause == job.NoCause // only the scheduler knows its end
+	if onHold && b.Eligible.After(b.Since) && b.Eligible.Before(at) {
+		at = b.Eligible
+	}
+	if at.After(b.Since) {
+		if from := b.eligible(); from.IsZero() || b.Since.Before(from) {
+			b.First += at.Sub(b.Since)
+		} else {
+			b.Later += at.Sub(b.Since)
+		}
+		b.Until = at
+	}
+	b.Since, b.Cause, b.ByLog = time.Time{}, job.NoCause, false
+}
+
+// eligible returns the first instant at which the job could compete; zero if unknown.
+func (b *Blocking) eligible() time.Time {
+	if b.Once.IsZero() {
+		return b.Eligible
+	}
+	return b.Once
+}
+
+// Of returns the total blocked time of a job that waited from its submission to the given instant.
+func (b Blocking) Of(submit, until time.Time) time.Duration {
+	if !b.Since.IsZero() {
+		b.release(until)
+	}
+	first := b.First
+	if eligible := b.eligible(); !eligible.IsZero() { // the job did not compete before, even if no hold was noticed
+		if eligible.After(until) {
+			eligible = until
+		}
+		first = max(first, eligible.Sub(submit))
+	}
+	return max(0, min(first+b.Later, until.Sub(submit)))
+}

@@ -1,0 +1,91 @@
+package readmodel
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/cluster"
+	"github.com/waitcast/waitcast/cluster/joblimits"
+	"github.com/waitcast/waitcast/job"
+)
+
+// FullLimit is a limit on the number of running and waiting jobs that is reached: the scheduler refuses another one.
+type FullLimit struct {
+	Limit *job.Limit
+	// Most is the number of jobs that it allows.
+	Most int64
+	// Freed is how many of its jobs must end until a submission is accepted, and when; nil if unknown.
+	Freed *Freed
+}
+
+// RefusedBy returns a limit for which the scheduler would refuse a submission at the view's instant; nil for none. Of
+// several it is the one that lasts longest.
+func (v *View) RefusedBy(a *job.Attributes) *FullLimit {
+	set := v.submissionLimits()
+	var out *FullLimit
+	for _, b := range set.Of(a) {
+		if b.Has[joblimits.Jobs] == 0 {
+			continue
+		}
+		most := b.Most[joblimits.Jobs]
+		jobs, running := v.submittedUnder(set, b.Key)
+		if jobs < most {
+			continue
+		}
+		full := &FullLimit{Limit: set.Limit(b.Key), Most: most, Freed: v.firstEnds(running, jobs+1-most)}
+		if out == nil || full.seconds() > out.seconds() {
+			out = full
+		}
+	}
+	return out
+}
+
+func (f *FullLimit) seconds() float64 {
+	if f.Freed == nil {
+		return math.Inf(1)
+	}
+	return f.Freed.Seconds
+}
+
+// submissionLimits returns the limits on running and waiting jobs, nil for none. They are found once for each view.
+func (v *View) submissionLimits() *joblimits.Set {
+	index := v.index()
+	index.submissionsOnce.Do(func() { index.submissions = joblimits.OfSubmissions(v.Facts) })
+	return index.submissions
+}
+
+// submittedUnder returns the number of jobs that count in a limit on running and waiting jobs (each task of an array is
+// one), and those of them that run.
+func (v *View) submittedUnder(set *joblimits.Set, key joblimits.Key) (n int64, running []*cluster.Job) {
+	for _, j := range v.Queued {
+		if set.Counts(key, &j.Attributes) {
+			n += int64(max(1, j.Tasks))
+		}
+	}
+	for _, j := range v.Running {
+		if set.Counts(key, &j.Attributes) {
+			n, running = n+1, append(running, j)
+		}
+	}
+	return n, running
+}
+
+// firstEnds returns when so many of some running jobs will have ended, by their medians; nil if unknown.
+func (v *View) firstEnds(running []*cluster.Job, n int64) *Freed {
+	if v.Engine == nil || int64(len(running)) < n {
+		return nil
+	}
+	left := make(map[*cluster.Job]float64, len(running))
+	for _, j := range running {
+		left[j] = v.Engine.LeftOfJob(j.Queue, EngineID(j))
+	}
+	slices.SortStableFunc(running, func(a, b *cluster.Job) int { return cmp.Compare(left[a], left[b]) })
+	last := running[n-1]
+	if math.IsInf(left[last], 1) {
+		return nil
+	}
+	out := &Freed{Job: last}
+	out.Amount, out.Seconds, out.ID, out.Freed.Jobs = n, left[last], EngineID(last), int(n)
+	return out
+}

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"math"
+	"testing"
+
+	"github.com/waitcast/waitcast/predictor/engine/pools"
+)
+
+// TestDependencies proves that a request after a running job starts when that job ends, and so does a job that is held
+// for it. A chain takes as long as its jobs together. Other jobs can use what is free in the meantime.
+func TestDependencies(t *testing.T) {
+	e, now := experienced(t)
+	named := func(name, after string) Request {
+		r := ofArray(0)
+		r.Throttle, r.Array, r.Name, r.After = 0, "", name, after
+		return r
+	}
+	e.Submit(now, 200, named("1", ""))
+	e.Start(now, 200, true)
+	second := e.Submit(now, 202, named("2", "1"))
+	e.Hold(now, 202, Hold{After: "1"})
+	third := e.Submit(now, 204, named("3", "2,1,99"))
+	e.Hold(now, 204, Hold{After: "2,1,99"})
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > .25*want {
+			t.Errorf("%s: %v s, want about %v", what, got, want)
+		}
+	}
+	near("the second", simulated(t, &second), 1000)
+	near("the third", simulated(t, &third), 2000)
+	if b := third.Blocked; b == nil || b[len(b)/2] != third.Quantiles[len(b)/2] {
+		t.Errorf("the third is blocked for %v, want for the whole wait", b)
+	}
+	ask := named("4", "3")
+	f := e.View(now + 500).Forecast(&ask)
+	near("a request after the chain", simulated(t, &f), 2500)
+	ask.After = "99"
+	if f := e.View(now + 500).Forecast(&ask); simulated(t, &f) != 0 {
+		t.Errorf("after a job that has ended: %v s", simulated(t, &f))
+	}
+	waits := e.View(now+500).WaitsOfJob("q", 204)
+	if len(waits) == 0 {
+		t.Fatal("no waits of the third")
+	}
+	near("the third's own", waits[len(waits)/2], 1500)
+	wide := of("bob", "q", 990)
+	if f := e.View(now + 500).Forecast(&wide); simulated(t, &f) != 0 {
+		t.Errorf("a wide job beside those that wait for each other: %v s", simulated(t, &f))
+	}
+	data, err := e.MarshalBinary()
+	check(t, err)
+	again := quick(t, Config{Capacity: 1000})
+	check(t, again.UnmarshalBinary(data))
+	for i, w := range again.View(now+500).WaitsOfJob("q", 204) {
+		if w != waits[i] {
+			t.Fatalf("restored: %v s in future %d, want %v", w, i, waits[i])
+		}
+	}
+}
+
+// TestDependenciesKnownLate proves that jobs of a chain that were submitted at one instant, and whose details became
+// known only later, are forecast from a view that knows none of them.
+func TestDependenciesKnownLate(t *testing.T) {
+	e, now := experienced(t)
+	v := e.View(now)
+	after := []string{"", "1", "2"}
+	for i, want := range []float64{0, 1000, 2000} {
+		r := ofArray(0)
+		r.Throttle, r.Array, r.Name, r.After = 0, "", []string{"1", "2", "3"}[i], after[i]
+		id := uint64(200 + 2*i)
+		f := e.SubmitAt(v, now, now+5, id, r)
+		if w := simulated(t, &f); math.Abs(w-want) > .25*want {
+			t.Errorf("job %d of the chain: %v s, want about %v", i+1, w, want)
+		}
+		if i == 0 {
+			e.Start(now+5, id, true)
+		} else {
+			e.Hold(now+5, id, Hold{After: after[i]})
+		}
+	}
+}
+
+// TestDependencyOnAnotherPool proves that a job of one pool may wait for one of another. While that one runs, its end
+// is simulated. While it waits, its end is unknown, and the first job is not simulated.
+func TestDependencyOnAnotherPool(t *testing.T) {
+	e := quick(t, Config{Capacity: 200})
+	for _, q := range []string{"q", "r"} {
+		e.SetPool(q, pools.PoolConfig{Name: q, Procs: 100, PolicyKnown: true})
+	}
+	first, second := of("ann", "r", 100), of("ann", "q", 100)
+	first.Name, second.Name, second.After = "1", "2", "1"
+	e.Submit(0, 2, first)
+	e.Submit(0, 4, second)
+	e.Hold(0, 4, Hold{After: "1"})
+	ask := of("bob", "q", 1)
+	if v := e.View(1); v.WaitsOfJob("q", 4) != nil {
+		t.Error("a job waits for one in another pool, of which nobody knows when it starts, and is played")
+	}
+	e.Start(10, 2, true)
+	v := e.View(20)
+	waits := v.WaitsOfJob("q", 4)
+	if len(waits) == 0 || waits[0] <= 0 {
+		t.Errorf("it waits for %v, want until the one in the other pool has ended", waits)
+	}
+	if f := v.Forecast(&ask); simulated(t, &f) != 0 {
+		t.Errorf("a job beside it waits for %v s", simulated(t, &f))
+	}
+	e.End(500, 2)
+	for _, w := range e.View(510).WaitsOfJob("q", 4) {
+		if w != 0 {
+			t.Fatalf("it waits for %v s more though the other one has ended", w)
+		}
+	}
+}
+
+// TestNamed proves the names in dependencies: a job, a task, all tasks of an array, and tasks that wait with their
+// array.
+func TestNamed(t *testing.T) {
+	e := quick(t, Config{Capacity: 200})
+	for id, name := range map[uint64]string{2: "1", 4: "9_1", 6: "9_2", 8: "9", 10: "12"} {
+		r := of("ann", "q", 1)
+		r.Name = name
+		if len(name) > 2 {
+			r.Array = "9"
+		}
+		e.Submit(0, id, r)
+	}
+	for after, want := range map[string]int{"1": 1, "9_1": 1, "9_*": 3, "9_7": 1, "9_1,9_2,12": 3, "13": 0, "2_*": 0} {
+		if got := len(e.tracker.Named(after)); got != want {
+			t.Errorf("%s: %d jobs, want %d", after, got, want)
+		}
+	}
+	e.Gone(1, 10)
+	e.Update(1, 8, of("ann", "q", 1)) // it no longer has a name
+	if n, m := len(e.tracker.Named("12")), len(e.tracker.Named("9_*")); n != 0 || m != 2 {
+		t.Errorf("%d and %d jobs, want none that is gone and two tasks", n, m)
+	}
+}

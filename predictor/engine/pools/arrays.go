@@ -1,0 +1,117 @@
+package pools
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/waitcast/waitcast/predictor/engine/track"
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+// playedTasks is the maximum number of tasks of an array with a throttle that are simulated one by one. With many
+// arrays it is reduced so that all together have at most mostTasks, but not below leastTasks. Each simulated task of a
+// larger array represents several that run one after another.
+const playedTasks, leastTasks, mostTasks = 128, 8, 512
+
+// eachTask replaces arrays with a throttle by their tasks. The last task has the array's key.
+func eachTask(all []Member) []Member {
+	arrays := 0
+	for i := range all {
+		if all[i].tasks > 1 {
+			arrays++
+		}
+	}
+	if arrays == 0 {
+		return all
+	}
+	most := min(playedTasks, max(leastTasks, mostTasks/arrays))
+	var out []Member
+	for i := range all {
+		out = appendTasks(out, &all[i], max(1, all[i].tasks), most)
+	}
+	return out
+}
+
+// appendTasks appends the given number of tasks like w, as at most a maximum number of jobs.
+func appendTasks(to []Member, w *Member, tasks, most int) []Member {
+	played := min(tasks, most)
+	for i := range played {
+		one := *w
+		if left := played - 1 - i; left > 0 {
+			one.key ^= uint64(left) << 48 //nolint:gosec // fewer than 2^16: ids are below 2^48
+		}
+		one.tasks, one.runs = 0, tasks/played
+		if i < tasks%played {
+			one.runs++
+		}
+		one.Limit *= float64(one.runs)
+		to = append(to, one)
+	}
+	return to
+}
+
+// withTasks returns the pool with additional tasks ahead, if a request stands for several tasks of an array. The
+// request itself is then the last one.
+func (f *Facts) withTasks(at float64, r *RankedRequest) *Facts {
+	if r == nil || r.Tasks < 2 {
+		return f
+	}
+	like := r.ruleJob(f, at)
+	w := Member{key: math.MaxUint64 >> 16, group: r.User, Procs: r.Procs, rank: f.rankOf(&r.Request), Limit: r.Limit,
+		Submit: at, Expected: r.Expected, Queue: r.Queue, queueWait: like.QueueWait, own: like.Own, use: r.Use,
+		bounds: r.Bounds, asks: r.NodeAsks(), needs: f.needsOf(r)}
+	w.Law = f.lawLike(&w)
+	g := *f
+	place := len(f.queued)
+	if f.fitted == nil && f.ranked() {
+		place = sort.Search(len(f.queued), func(i int) bool { return f.queued[i].rank > w.rank })
+	}
+	g.queued = slices.Insert(slices.Clone(f.queued), place, appendTasks(nil, &w, r.Tasks-1, playedTasks)...)
+	return &g
+}
+
+// ranked reports whether the pool's jobs are in the order of their ranks.
+func (f *Facts) ranked() bool {
+	return f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS
+}
+
+// lawLike returns the law of the newest job of the same user and queue in the pool, or nil.
+func (f *Facts) lawLike(w *Member) (law *track.Law) {
+	newest := uint64(0)
+	for _, jobs := range [...][]Member{f.queued, f.Running} {
+		for i := range jobs {
+			if j := &jobs[i]; w.group != 0 && j.group == w.group && j.Queue == w.Queue && j.key >= newest {
+				law, newest = j.Law, j.key
+			}
+		}
+	}
+	return law
+}
+
+// law returns the law of lifetime for the simulation of a waiting job.
+func (w *Member) law() forward.Law {
+	var law forward.Law = w.Law
+	if w.Law == nil {
+		law = certain(w.Expected)
+	}
+	if w.runs > 1 {
+		return repeated{law, float64(w.runs)}
+	}
+	return law
+}
+
+// certain is the law of jobs that run for exactly that many seconds.
+type certain float64
+
+// Residual implements forward.Law.
+func (c certain) Residual(age, _ float64) float64 { return math.Max(0, float64(c)-age) }
+
+// repeated is the law of n consecutive jobs with fully dependent runtimes.
+type repeated struct {
+	of   forward.Law
+	runs float64
+}
+
+// Residual implements forward.Law. It ignores the age, because only waiting jobs use it.
+func (r repeated) Residual(_, u float64) float64 { return r.runs * r.of.Residual(0, u) }

@@ -1,0 +1,107 @@
+package pools
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/cluster/joblimits"
+)
+
+// Freed is the amount of a limit that running jobs give back when they end, in the order of their median ends: as much
+// as is needed, or all of it.
+type Freed struct {
+	// Amount is the amount that comes free. Seconds is the median remaining runtime of the last of these jobs; +Inf if
+	// unknown.
+	Amount  int64
+	Seconds float64
+	// ID is that job, Jobs how many end until then, that job included.
+	ID   uint64
+	Jobs int
+}
+
+// Freed returns the amount that must come free of the limit that keeps a request, and the approximate time. It returns
+// false if unknown: for limits on remaining work, which decreases continuously, and if no running job counts.
+func (f *Facts) Freed(at float64, k *Kept) (out Freed, ok bool) {
+	if k == nil || k.Kind == joblimits.Work {
+		return Freed{}, false
+	}
+	type ending struct {
+		id     uint64
+		amount int64
+		left   float64
+	}
+	var all []ending
+	for _, jobs := range [...][]Member{f.Running, f.elsewhere} {
+		for i := range jobs {
+			r := &jobs[i]
+			for b := range r.bounds {
+				if r.bounds[b].Key == k.Key && r.bounds[b].Counts[k.Kind] > 0 {
+					all = append(all, ending{r.key - 1, r.bounds[b].Counts[k.Kind], r.left(at)})
+				}
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b ending) int { return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.id, b.id)) })
+	for _, e := range all {
+		out.Amount, out.Seconds, out.ID, out.Jobs = out.Amount+e.amount, e.left, e.id, out.Jobs+1
+		if k.Used+k.Wants-out.Amount <= k.Most {
+			break
+		}
+	}
+	return out, out.Jobs > 0
+}
+
+// Left returns the median of what is left of the runtime of a running job of the pool, in seconds; +Inf if unknown, and
+// in large pools.
+func (f *Facts) Left(at float64, id uint64) float64 {
+	if f == nil {
+		return math.Inf(1)
+	}
+	for i := range f.Running {
+		if f.Running[i].key == id+1 {
+			return f.Running[i].left(at)
+		}
+	}
+	return math.Inf(1)
+}
+
+// left returns the median of the remaining runtime of a running job. If nothing is known it is the rest of the time
+// limit, or +Inf without a limit.
+func (m *Member) left(at float64) float64 {
+	age := math.Max(0, at-m.Start)
+	switch {
+	case m.Law != nil:
+		return m.Law.Residual(age, .5)
+	case m.Limit > 0:
+		return math.Max(0, m.Limit-age)
+	}
+	return math.Inf(1)
+}
+
+// KeptBeside reports whether a limit keeps a request from starting beside the running jobs and others with the given
+// amounts of the limits.
+func (f *Facts) KeptBeside(at float64, r *RankedRequest, others map[joblimits.Key]joblimits.Amounts) bool {
+	uses := f.usesOf(at, r)
+	for i := range r.Bounds {
+		b := &r.Bounds[i]
+		var wants joblimits.Amounts
+		plus(&wants, &b.Has, plannedWork(r.Limit))
+		beside := others[b.Key]
+		for k, most := range b.Most {
+			if most != joblimits.Unbounded && wants[k] > 0 && uses[b.Key].used[k]+beside[k]+wants[k] > most {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// AddBounds adds the amounts of a job with the given bounds and time limit.
+func AddBounds(to map[joblimits.Key]joblimits.Amounts, bounds []joblimits.Bound, limit float64) {
+	for i := range bounds {
+		has := to[bounds[i].Key]
+		plus(&has, &bounds[i].Counts, plannedWork(limit))
+		to[bounds[i].Key] = has
+	}
+}

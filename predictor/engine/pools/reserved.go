@@ -1,0 +1,107 @@
+package pools
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/waitcast/waitcast/predictor/forward"
+)
+
+// Access defines who may use the nodes of an outage without requesting it. The texts are names separated by commas.
+type Access struct {
+	// Open is true if anybody may.
+	Open bool
+	// Users and Accounts may use them, all if these are empty; DeniedUsers and DeniedAccounts may not. A job must meet
+	// both, those of users and those of accounts.
+	Users, Accounts, DeniedUsers, DeniedAccounts string
+}
+
+// opensTo reports whether jobs of a user in an account may use the reservation.
+func (a *Access) opensTo(user, account string) bool {
+	return a.Open && user != "" && allows(a.Users, a.DeniedUsers, user) &&
+		allows(a.Accounts, a.DeniedAccounts, strings.ToLower(account))
+}
+
+// allows reports whether a name is allowed and not excluded.
+func allows(may, mayNot, name string) bool {
+	return (may == "" || among(may, name)) && !among(mayNot, name)
+}
+
+func among(names, name string) bool {
+	return slices.Contains(strings.Split(names, ","), name) && name != ""
+}
+
+// isOpen reports whether an outage of the pool is a reservation that some users may use.
+func (f *Facts) isOpen() bool {
+	return slices.ContainsFunc(f.outages, func(o Outage) bool { return o.Open })
+}
+
+// reserved returns the nodes of an outage as a pool of its own, for requests that may use it. It returns nil if the
+// request may not, or if the outage is over.
+func (f *Facts) reserved(at float64, outage int, r *RankedRequest) *Facts {
+	o := &f.outages[outage]
+	if o.Until <= at || !o.opensTo(r.Request.User, r.Account) {
+		return nil
+	}
+	own := *f
+	own.Procs, own.nodes, own.fitted, own.later = o.Procs, nodeUse{}, nil, comers{}
+	own.Running, own.queued, own.outages = nil, nil, nil
+	own.inUse.Jobs, own.inUse.Procs = 0, 0
+	if o.From > at {
+		own.outages = append(own.outages, Outage{From: at - 1, Until: o.From, Procs: o.Procs})
+	}
+	if !math.IsInf(o.Until, 1) {
+		own.outages = append(own.outages, Outage{From: o.Until, Until: math.Inf(1), Procs: o.Procs})
+	}
+	on := f.nodes.closedBy(outage)
+	for i := range f.Running {
+		j := &f.Running[i]
+		inside := o.opensTo(j.belongs.user, j.belongs.account) && j.Start >= o.From
+		if len(on) > 0 && len(j.on) > 0 {
+			inside = slices.ContainsFunc(j.on, func(node int32) bool { return slices.Contains(on, node) })
+		}
+		if inside {
+			own.Running = append(own.Running, *j)
+			own.inUse.Jobs, own.inUse.Procs = own.inUse.Jobs+1, own.inUse.Procs+float64(j.Procs)
+		}
+	}
+	for i := range f.queued {
+		if w := &f.queued[i]; o.opensTo(w.belongs.user, w.belongs.account) {
+			own.queued = append(own.queued, *w)
+		}
+	}
+	return &own
+}
+
+// reserve lets a request start sooner in the futures in which the nodes reserved for it allow that.
+func (f *Facts) reserve(at float64, r *RankedRequest, futures []forward.Future, c *Scratch) []forward.Future {
+	if f.Large || !f.isOpen() {
+		return futures
+	}
+	plain := *r
+	plain.Preempts, plain.Linked, plain.Beside = nil, nil, nil
+	for i := range f.outages {
+		if own := f.reserved(at, i, r); own != nil && r.Procs <= own.Procs {
+			futures = own.sooner(at, &plain, futures, 0, c)
+		}
+	}
+	return futures
+}
+
+// sooner also simulates a request in another pool, delayed by some seconds, and returns the earlier start in each
+// future.
+func (f *Facts) sooner(at float64, r *RankedRequest, futures []forward.Future, later float64,
+	c *Scratch) []forward.Future {
+	before := slices.Clone(futures)
+	after, _ := f.play(at, r, c)
+	if len(after) != len(before) {
+		return append(futures[:0], before...)
+	}
+	for i := range after {
+		if after[i].Wait += later; before[i].Wait <= after[i].Wait {
+			after[i] = before[i]
+		}
+	}
+	return after
+}

@@ -1,0 +1,84 @@
+package track
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/waitcast/waitcast/predictor/residual"
+)
+
+// Memory bounds a tracker's memory of users.
+type Memory struct {
+	// Users is the maximum number of users that are remembered, and of pairs of user and queue whose runs are, 8192 by
+	// default. Of those without a waiting or running job, the least recently seen are forgotten, an eighth or a quarter
+	// at a time.
+	Users int
+	// Age is the event time in seconds without a job after which a user is forgotten, and the runs of a user in a queue
+	// and of a class; 0 means never.
+	Age float64
+}
+
+func (m Memory) withDefaults() Memory {
+	if m.Users <= 0 {
+		m.Users = 8192
+	}
+	return m
+}
+
+// Forgotten counts the forgotten users and runs since a tracker was made or restored.
+type Forgotten struct {
+	// UsersForRoom made room for other users; UsersByAge were not seen for too long.
+	UsersForRoom, UsersByAge int
+	// Laws are the runs and the classes of runs that the laws of lifetimes forgot.
+	Laws residual.Forgotten
+}
+
+// Forgotten returns what was forgotten so far.
+func (t *Tracker) Forgotten() Forgotten {
+	f := t.forgotten
+	f.Laws = t.Laws.Forgotten()
+	return f
+}
+
+// makeRoomForUsers forgets the users seen least recently.
+func (t *Tracker) makeRoomForUsers() {
+	all := slices.Collect(maps.Values(t.Users)) // sorted by idle: no two users are seen at the same time
+	for _, u := range leastRecentlySeen(all, func(u *user) (uint64, bool) { return u.seen, u.live == 0 }) {
+		t.forgetUser(u)
+		t.forgotten.UsersForRoom++
+	}
+}
+
+func (t *Tracker) forgetUser(u *user) {
+	delete(t.Users, u.name)
+	t.frozen.change(u, len(t.Users))
+}
+
+// Expire forgets users and runs that were not seen for too long. It is called at every change of the clock, and acts
+// once a day of event time: its result depends only on the clock and on saved state.
+func (t *Tracker) Expire(before float64) {
+	today := math.Floor(t.Clock / Day)
+	if t.memory.Age <= 0 || math.Floor(before/Day) == today {
+		return
+	}
+	until := today*Day - t.memory.Age
+	for _, u := range t.Users {
+		if u.live == 0 && !(u.lastSeen() >= until) {
+			t.forgetUser(u)
+			t.forgotten.UsersByAge++
+		}
+	}
+	t.Laws.Forget(until)
+}
+
+// lastSeen returns when a job of the user was last submitted, started or ended, or NaN if that is not known.
+func (u *user) lastSeen() float64 {
+	last := math.NaN()
+	for _, at := range [...]float64{u.LastSubmit, u.LastStart.At, u.History.LastEnd} {
+		if !(at <= last) && !math.IsNaN(at) {
+			last = at
+		}
+	}
+	return last
+}

@@ -1,0 +1,75 @@
+package forward
+
+// links has the jobs that may compete once others have ended.
+type links struct {
+	// next has, for each job by its number, the positions of the waiting jobs that depend on its end. The request's
+	// position is the number of waiting jobs. The slice is empty if no job depends on another.
+	next [][]int32
+	// need has, by position, how many jobs must still end.
+	need []int32
+}
+
+// prepareLinks finds the dependencies between jobs.
+func (c *scene) prepareLinks(request *Request) {
+	s, l := c.state, &c.links
+	l.next, l.need = l.next[:0], l.need[:0]
+	some := request != nil && len(request.After) > 0
+	for i := 0; i < len(s.Waiting) && !some; i++ {
+		some = len(s.Waiting[i].After) > 0
+	}
+	if !some {
+		return
+	}
+	numbers := make(map[uint64]int32, len(s.Running)+len(s.Waiting))
+	for i := range s.Running {
+		numbers[s.Running[i].Key] = int32(i)
+	}
+	for i := range s.Waiting {
+		numbers[s.Waiting[i].Key] = int32(len(s.Running) + i)
+	}
+	delete(numbers, 0) // the key of jobs without one
+	l.next = resize(l.next, len(s.Running)+len(s.Waiting))
+	for i := range l.next {
+		l.next[i] = nil
+	}
+	l.need = resize(l.need, len(s.Waiting)+1)
+	clear(l.need)
+	link := func(at int, after []uint64) {
+		for _, key := range after {
+			if id, known := numbers[key]; known {
+				l.next[id] = append(l.next[id], int32(at))
+				l.need[at]++
+			}
+		}
+	}
+	for i := range s.Waiting {
+		link(i, s.Waiting[i].After)
+	}
+	if request != nil {
+		link(len(s.Waiting), request.After)
+	}
+}
+
+// isAwaiting reports whether other jobs must end before the waiting job at a position may compete.
+func isAwaiting(need []int32, at int) bool { return len(need) > 0 && need[at] > 0 }
+
+// freeNext lets the jobs compete for which the end of the given job was the last one missing.
+func (m *machine) freeNext(id int32) {
+	if int(id) >= len(m.scene.links.next) {
+		return
+	}
+	for _, at := range m.scene.links.next[id] {
+		if m.needNow[at]--; m.needNow[at] > 0 {
+			continue
+		}
+		if int(at) == len(m.state.Waiting) {
+			if m.asked != none {
+				m.awaits, m.asks = false, max(m.now, m.eligible)
+			}
+			continue
+		}
+		if m.mayCompete(int(at)) && m.state.Waiting[at].Eligible <= m.now {
+			m.unlock(int(at))
+		}
+	}
+}

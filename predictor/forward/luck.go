@@ -1,0 +1,83 @@
+package forward
+
+import "math"
+
+// luck is the part of the jobs' lifetimes that no replica changes.
+type luck struct {
+	aged   []aged  // the running jobs
+	group  []int32 // index of each job's group; none for a job without one
+	groups int
+	index  map[uint64]int32 // by group
+}
+
+// aged is the law of a running job, with the part that depends only on its age. The law is nil if this part cannot be
+// separated.
+type aged struct {
+	law  AgingLaw
+	part float64
+}
+
+// prepare reads a state that is simulated with random lifetimes. A state that is simulated by the limits alone needs
+// nothing.
+func (l *luck) prepare(s *State, plans bool) {
+	l.aged, l.group, l.groups = l.aged[:0], l.group[:0], 0
+	if plans {
+		return
+	}
+	for i := range s.Running {
+		r := &s.Running[i]
+		var a aged
+		if law, ok := r.Law.(AgingLaw); ok {
+			a = aged{law, law.Aged(r.Age)}
+		}
+		l.aged = append(l.aged, a)
+	}
+	if s.Rho == 0 {
+		return
+	}
+	if l.index == nil {
+		l.index = map[uint64]int32{}
+	}
+	clear(l.index)
+	for i := range s.Running {
+		l.group = append(l.group, l.indexOf(s.Running[i].Group))
+	}
+	for i := range s.Waiting {
+		l.group = append(l.group, l.indexOf(s.Waiting[i].Group))
+	}
+	l.groups = len(l.index)
+}
+
+func (l *luck) indexOf(group uint64) int32 {
+	if group == 0 {
+		return none
+	}
+	i, ok := l.index[group]
+	if !ok {
+		i = int32(len(l.index)) //nolint:gosec // at most the jobs
+		l.index[group] = i
+	}
+	return i
+}
+
+// resetLuck forgets the scores of the groups in the previous replica.
+func (m *machine) resetLuck() {
+	m.scores = resize(m.scores, m.luck.groups)
+	for i := range m.scores {
+		m.scores[i] = math.NaN()
+	}
+}
+
+// quantile returns the quantile of its law at which a job of the state falls, like the function of that name. It
+// computes the score of a group once per replica.
+func (m *machine) quantile(id int32, key, group uint64) float64 {
+	rho := m.state.Rho
+	if len(m.luck.group) == 0 || m.luck.group[id] == none {
+		return quantile(m.stream, key, group, rho)
+	}
+	score := &m.scores[m.luck.group[id]]
+	if *score != *score {
+		*score = groupScore(m.stream, group, rho)
+	}
+	return mixed(*score, uniform(m.stream, key), rho)
+}

@@ -1,0 +1,102 @@
+package headqueue
+
+import (
+	"math"
+	"reflect"
+	"slices"
+)
+
+// behind is what the jobs ahead of a request do. It does not depend on the request, so that requests of all sizes at
+// one instant share it: a Calc keeps that of the last state it was asked about.
+type behind struct {
+	known bool
+	state State // a copy, with slices of its own
+
+	// In each replica of strict first come, first served: the instant at which the last job ahead starts, +Inf for
+	// never, the processors that are free then, and the jobs that hold processors then, heap[from[r]:from[r+1]].
+	now  []float64
+	free []int
+	heap []ending
+	from []int
+
+	// Of the placed jobs: the start of the last one, the processors freed per second there, and why there is none.
+	at     instant
+	slope  float64
+	cannot *CannotSay
+}
+
+// is reports whether the jobs ahead are those of a state.
+func (b *behind) is(s *State) bool {
+	return b.known && b.state.Capacity == s.Capacity && b.state.Free == s.Free &&
+		slices.EqualFunc(b.state.Running, s.Running, func(x, y Holder) bool {
+			return x.Procs == y.Procs && x.Age == y.Age && x.Limit == y.Limit && sameLaw(x.Law, y.Law)
+		}) &&
+		slices.EqualFunc(b.state.Ahead, s.Ahead, func(x, y Ahead) bool {
+			return x.Procs == y.Procs && x.Limit == y.Limit && sameLaw(x.Law, y.Law)
+		})
+}
+
+// sameLaw reports whether two laws are certainly the same.
+func sameLaw(a, b Lifetime) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	t := reflect.TypeOf(a)
+	return t == reflect.TypeOf(b) && t.Comparable() && a == b
+}
+
+// keep remembers that the jobs ahead are those of a state.
+func (b *behind) keep(s *State) {
+	b.known = true
+	b.state.Capacity, b.state.Free = s.Capacity, s.Free
+	b.state.Running = append(b.state.Running[:0], s.Running...)
+	b.state.Ahead = append(b.state.Ahead[:0], s.Ahead...)
+}
+
+// playAhead computes c.behind for a state, unless it is that of the last state. ahead is the number of processors of
+// all jobs ahead.
+func (c *Calc) playAhead(s *State, ahead int) {
+	b := &c.behind
+	if b.is(s) {
+		return
+	}
+	c.load(s.Running)
+	c.simulate(s.Free)
+	slope := 0.0
+	c.fcfs.starts = append(c.fcfs.starts[:0], b.now...)
+	c.fcfs.summarize()
+	if median := c.fcfs.quantile(.5); median > 0 && ahead > s.Free {
+		slope = float64(ahead-s.Free) / median // 0 if it never starts
+	}
+	b.at, b.cannot = c.place(placeWork, -s.Free, slope)
+	b.slope = c.queue.slope
+	b.keep(s)
+}
+
+// reach returns the instant at which the placed jobs and the running ones have freed c.need processors on average, that
+// is, Predictor B behind the queue. It is +Inf if that instant or a start is never reached; then cannot is the reason.
+func (c *Calc) reach() (b float64, cannot *CannotSay) {
+	if c.behind.cannot != nil {
+		why := *c.behind.cannot
+		return math.Inf(1), &why
+	}
+	c.queue.slope = c.behind.slope
+	to := c.fluid(c.behind.at, float64(c.need), nil)
+	if math.IsInf(to.t, 1) {
+		return to.t, c.cannotFree(c.need, to.freed)
+	}
+	return to.t, nil
+}
+
+// request computes the instants at which a request for procs processors starts behind the jobs ahead.
+func (f *fcfs) request(b *behind, procs int) {
+	f.starts = f.starts[:0]
+	for r, now := range b.now {
+		if !math.IsInf(now, 1) {
+			f.heap = append(f.heap[:0], b.heap[b.from[r]:b.from[r+1]]...)
+			now, _ = f.await(now, b.free[r], procs)
+		}
+		f.starts = append(f.starts, now)
+	}
+	f.summarize()
+}
