@@ -91,13 +91,18 @@ func TestRealSlurmLimitDecides(t *testing.T) {
 		}
 		return known == 2*len(cases)
 	})
+	// All requests come first: a job that was just submitted has no size yet, and all of a pool wait for it.
+	answers := make([]wire.Wait, len(cases))
+	for i := range cases {
+		answers[i] = cases[i].ask(t, d)
+	}
 	var all sync.WaitGroup
 	for i := range cases {
 		if cases[i].refuses() {
-			all.Go(func() { cases[i].compareRefusal(t, c, d) })
+			all.Go(func() { cases[i].compareRefusal(t, c, d, &answers[i]) })
 			continue
 		}
-		all.Go(func() { cases[i].compare(t, c, d) })
+		all.Go(func() { cases[i].compare(t, c, d, &answers[i]) })
 	}
 	all.Wait()
 }
@@ -135,28 +140,26 @@ func limitCases(me string) []limitCase {
 }
 
 // ask requests a forecast for a job like those of the holders.
-func (l *limitCase) ask(d *running) (status int, body string) {
+func (l *limitCase) ask(t *testing.T, d *running) (w wire.Wait) {
 	query := fmt.Sprintf("/v1/wait?queue=%s&procs=%d&time_limit=1m&user=%s&account=%s", l.queue, l.procs, l.asker,
 		l.account)
 	query += l.query
 	if l.qos != "" {
 		query += "&qos=" + l.qos
 	}
-	return d.get(query)
+	status, body := d.get(query)
+	if err := json.Unmarshal([]byte(body), &w); status != http.StatusOK || err != nil {
+		t.Fatalf("%s: status %d, %v: %s", l.name, status, err, body)
+	}
+	return w
 }
 
-// compare requests a forecast, submits the same job, and compares the outcome.
-func (l *limitCase) compare(t *testing.T, c *slurmCluster, d *running) {
-	status, body := l.ask(d)
-	var w wire.Wait
-	if err := json.Unmarshal([]byte(body), &w); status != http.StatusOK || err != nil {
-		t.Errorf("%s: status %d, %v: %s", l.name, status, err, body)
-		return
-	}
+// compare submits a job like those of the holders and compares its wait with the answer.
+func (l *limitCase) compare(t *testing.T, c *slurmCluster, d *running, w *wire.Wait) {
 	id := c.sbatch("sleep 10", l.flags(l.asker)...)
 	started, reason := d.startOf(c, id)
 	if started == nil || w.WaitSeconds.P50 == nil {
-		t.Errorf("%s: no start, or no median: %s", l.name, body)
+		t.Errorf("%s: no start, or no median: %+v", l.name, w)
 		return
 	}
 	said, was := *w.WaitSeconds.P50, started.Start.Sub(started.Submit).Seconds()
@@ -173,14 +176,11 @@ func (l *limitCase) check(t *testing.T, said, was float64) {
 	}
 }
 
-// compareRefusal requests a forecast for a job whose submission Slurm refuses. It compares the time until Slurm accepts
-// the job.
-func (l *limitCase) compareRefusal(t *testing.T, c *slurmCluster, d *running) {
-	status, body := l.ask(d)
-	var w wire.Wait
-	if err := json.Unmarshal([]byte(body), &w); status != http.StatusOK || err != nil || w.Refused == nil ||
-		w.Refused.ComesFree == nil || !strings.Contains(w.Reason, "the scheduler would refuse it now: ") {
-		t.Errorf("%s: status %d, %v: %s", l.name, status, err, body)
+// compareRefusal compares the answer for a job whose submission Slurm refuses with the time until Slurm accepts the job.
+func (l *limitCase) compareRefusal(t *testing.T, c *slurmCluster, d *running, w *wire.Wait) {
+	if w.Refused == nil || w.Refused.ComesFree == nil ||
+		!strings.Contains(w.Reason, "the scheduler would refuse it now: ") {
+		t.Errorf("%s: %+v", l.name, w)
 		return
 	}
 	args := append([]string{"--parsable", "--output=/dev/null", "--chdir=/tmp"}, l.flags(l.asker)...)
