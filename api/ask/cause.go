@@ -31,7 +31,7 @@ func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engin
 	case f.Closed:
 		return causeOf(job.Unavailable, "an outage is planned before it would end")
 	}
-	ahead, unknown := max(w.State.QueuedAheadJobs, learnt.JobsAhead), unknownJobs(v)
+	ahead, unknown := max(w.State.QueuedAheadJobs, learnt.JobsAhead), v.Unsized(w.Queue)
 	switch {
 	case learnt.Cause() == job.LimitReached:
 		c := causeOf(job.LimitReached, limitByThoseAhead)
@@ -54,17 +54,6 @@ func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engin
 // startsAtOnce reports whether the job starts within one second of its submission with a probability of at least 0.5;
 // schedulers write whole seconds.
 func startsAtOnce(w *wire.Wait) bool { return w.WaitSeconds.P50 != nil && *w.WaitSeconds.P50 <= 1 }
-
-// unknownJobs returns the number of waiting jobs without a size or a queue in any record yet.
-func unknownJobs(v *readmodel.View) int {
-	n := 0
-	for _, j := range v.Queued {
-		if !j.Held && (j.Procs < 1 || j.Guessed()) {
-			n++
-		}
-	}
-	return n
-}
 
 // limitByThoseAhead is the explanation of a wait for a limit that the request does not exceed yet.
 const limitByThoseAhead = "once the jobs that start before it run they have all that the limit allows"

@@ -19,6 +19,8 @@ type jobIndex struct {
 	// takes has the maximal jobs of each queue: no other job of the queue is at least as large and as long. The widest
 	// comes first, the longest last.
 	takes map[string][]shape
+	// unsized has the number of waiting jobs of each queue, "" if it is unknown too, without a size in any record yet.
+	unsized map[string]int
 	// beyond caches the corrections of the rules' priorities by owner.
 	beyond sync.Map
 	// rests caches simulated rests of waits by EngineID.
@@ -54,6 +56,17 @@ func (c *jobIndex) build(v *cluster.View) {
 			}
 		}
 	}
+	c.unsized = map[string]int{}
+	for _, j := range v.Queued {
+		if j.Held || j.Procs >= 1 && !j.Guessed() {
+			continue
+		}
+		queue := j.Queue
+		if j.Unqueued {
+			queue = ""
+		}
+		c.unsized[queue]++
+	}
 	c.takes = make(map[string][]shape, len(longest))
 	for queue, sizes := range longest {
 		c.takes[queue] = largest(sizes)
@@ -84,4 +97,16 @@ func (c *jobIndex) took(queue string, procs int, limit time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// Unsized returns the number of waiting jobs without a size in any record yet that may be in the pool of a queue. A
+// source of snapshots reports the size of a new job a few seconds after its submission.
+func (v *View) Unsized(queue string) int {
+	n := 0
+	for name, jobs := range v.index().unsized {
+		if name == "" || name == queue || v.Engine != nil && v.Engine.SamePool(name, queue) {
+			n += jobs
+		}
+	}
+	return n
 }

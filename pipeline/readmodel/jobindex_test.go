@@ -13,22 +13,35 @@ import (
 )
 
 // TestCrowd proves that the index of a view's jobs agrees with a look at each job: which jobs run, and whether a queue
-// has a running or waiting job at least as large and as long as a given one.
+// has a running or waiting job at least as large and as long as a given one, and how many waiting jobs of unknown size
+// may be in a queue's pool.
 func TestCrowd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		list := func(name string, from uint64) []*cluster.Job {
 			var out []*cluster.Job
 			for i := range rapid.IntRange(0, 12).Draw(t, name) {
-				out = append(out, &cluster.Job{Seq: from + uint64(i), Attributes: job.Attributes{
+				held, unqueued := rapid.Bool().Draw(t, "held"), rapid.Bool().Draw(t, "no queue named")
+				j := &cluster.Job{Seq: from + uint64(i), Held: held, Unqueued: unqueued}
+				j.Attributes = job.Attributes{
 					Queue:     rapid.SampledFrom([]string{"a", "b"}).Draw(t, "queue"),
 					Procs:     rapid.IntRange(0, 5).Draw(t, "procs"),
 					TimeLimit: time.Duration(rapid.IntRange(0, 5).Draw(t, "limit")) * time.Hour,
-				}})
+				}
+				out = append(out, j)
 			}
 			return out
 		}
 		v := &View{View: &cluster.View{Running: list("running", 1), Queued: list("queued", 100)}, jobs: &jobIndex{}}
 		for _, queue := range []string{"a", "b", "c"} {
+			unsized := 0
+			for _, j := range v.Queued {
+				if !j.Held && (j.Unqueued || j.Procs == 0 && j.Queue == queue) {
+					unsized++
+				}
+			}
+			if got := v.Unsized(queue); got != unsized {
+				t.Fatalf("queue %s: %d jobs of unknown size, want %d", queue, got, unsized)
+			}
 			for procs := range 7 {
 				for hours := range 7 {
 					limit, want := time.Duration(hours)*time.Hour, false
