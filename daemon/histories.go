@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,16 +166,38 @@ func (c *collectingCore) takeHistoryFiles(ctx context.Context, machine config.Cl
 	return c.store.SetMeta(ctx, historyFilesKey(machine.Name), string(text))
 }
 
+// HistoryPaths returns the paths that match a pattern of history.files, sorted. If there are none, it returns an error,
+// which is that of the first folder of the pattern if that folder cannot be read: filepath.Glob ignores such errors.
+func HistoryPaths(pattern string) ([]string, error) {
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", pattern, err)
+	}
+	if len(paths) > 0 {
+		return paths, nil
+	}
+	dir := pattern
+	for strings.ContainsAny(dir, `*?[\`) {
+		dir = filepath.Dir(dir)
+	}
+	if dir == pattern {
+		_, err = os.Stat(pattern)
+	} else {
+		_, err = os.ReadDir(dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return nil, fmt.Errorf("there is no file %s: %w", pattern, fs.ErrNotExist)
+}
+
 // findHistory returns the files that the configuration names, sorted and without duplicates.
 func findHistory(h config.History, retention time.Duration) (*historyFiles, error) {
 	found := map[string]bool{}
 	for _, pattern := range h.Files {
-		paths, err := filepath.Glob(pattern)
+		paths, err := HistoryPaths(pattern)
 		if err != nil {
-			return nil, fmt.Errorf("history.files: %s: %w", pattern, err)
-		}
-		if len(paths) == 0 {
-			return nil, fmt.Errorf("history.files: there is no file %s", pattern)
+			return nil, fmt.Errorf("history.files: %w", err)
 		}
 		for _, path := range paths {
 			found[path] = true
@@ -187,6 +211,9 @@ func findHistory(h config.History, retention time.Duration) (*historyFiles, erro
 		}
 		if info.IsDir() {
 			return nil, fmt.Errorf("history.files: %s is a folder: name its files, as %s/*", path, path)
+		}
+		if !info.Mode().IsRegular() { // reading a pipe could wait forever
+			return nil, fmt.Errorf("history.files: %s is not a regular file", path)
 		}
 		out.Files = append(out.Files, historyFile{path, info.Size(), info.ModTime().UTC()})
 	}

@@ -1,9 +1,12 @@
 package daemon_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,5 +160,28 @@ func TestHistoryFilesRefused(t *testing.T) {
 	d.caughtUp()
 	if _, body := d.get("/readyz"); strings.Contains(body, "history_failing") {
 		t.Errorf("/readyz: %s", body)
+	}
+}
+
+// TestHistoryPaths proves that the files of a pattern are sorted, and that a pattern without files names its reason: no
+// file matches, or a folder cannot be read.
+func TestHistoryPaths(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "b"), "")
+	write(t, filepath.Join(dir, "a"), "")
+	got, err := daemon.HistoryPaths(filepath.Join(dir, "*"))
+	must(t, err)
+	if want := []string{filepath.Join(dir, "a"), filepath.Join(dir, "b")}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	for _, missing := range []string{"c", "c*", "d/*", "d/[xy]/z"} {
+		if _, err := daemon.HistoryPaths(filepath.Join(dir, missing)); !errors.Is(err, fs.ErrNotExist) ||
+			!strings.Contains(err.Error(), "there is no file "+filepath.Join(dir, missing)) {
+			t.Errorf("%s: %v", missing, err)
+		}
+	}
+	// A file in place of a folder cannot be listed by anybody, root included.
+	if _, err := daemon.HistoryPaths(filepath.Join(dir, "a", "*")); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is a file: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ type imports map[string]*intake.Importer
 func (c *collectingCore) openImports(context.Context) error {
 	c.imports = imports{}
 	for _, machine := range c.cfg.Clusters {
-		options, err := collectorOptions(machine)
+		options, err := CollectorOptions(machine)
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ import (
 // openPollers opens the sources that poll a scheduler for its jobs or for the facts of the machine.
 func (c *collectingCore) openPollers(set *readerSet, cfg *config.Config) error {
 	for _, machine := range cfg.Clusters {
-		options, err := collectorOptions(machine)
+		options, err := CollectorOptions(machine)
 		if err != nil {
 			return err
 		}

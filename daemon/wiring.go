@@ -49,7 +49,7 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 	})
 	var out []source.Config
 	for _, c := range cfg.Clusters {
-		options, err := collectorOptions(c)
+		options, err := CollectorOptions(c)
 		if err != nil {
 			return nil, err
 		}
@@ -86,8 +86,8 @@ func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) 
 	return out, nil
 }
 
-// collectorOptions returns the options for the parsers of a cluster's records.
-func collectorOptions(c config.Cluster) (collector.Options, error) {
+// CollectorOptions returns the options for the parsers of a cluster's records.
+func CollectorOptions(c config.Cluster) (collector.Options, error) {
 	location, err := c.Location()
 	return collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)}, err
 }

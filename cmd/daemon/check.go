@@ -37,10 +37,10 @@ func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [--config FILE]",
 		Short: "Check whether the daemon would work here",
-		Long: "check examines the configuration, the permissions of the logs, the polled schedulers, the time " +
-			"zones and clocks, the\n" +
-			"database and the address, and parses the newest lines of each log. It changes nothing, and may " +
-			"run beside the daemon.\n" +
+		Long: "check examines the configuration, the permissions of the logs, the files of the history, the polled " +
+			"schedulers,\n" +
+			"the time zones and clocks, the database and the address, and parses the newest lines of each log. It\n" +
+			"changes nothing, and may run beside the daemon.\n" +
 			"The exit code is 0 if nothing failed, else 1.",
 		Example: "  waitcastd check --config /etc/waitcast/waitcastd.yaml --as waitcast",
 		Args:    noArguments,

@@ -125,6 +125,14 @@ type accessHinter func(path, who string, err error) string
 
 // readable reports whether a file or folder can be read by this process, which tries it, and by the other user.
 func (c *checker) readable(about, path string, folder bool, letRead accessHinter) bool {
+	f, readable := c.access(path, folder, letRead)
+	c.add("log.readable", f.Status, about, f.Hint, "%s", f.Text)
+	return readable
+}
+
+// access returns a finding without id and subject: whether a file or folder can be read by this process, which tries
+// it, and by the other user. readable is true if this process can read it.
+func (c *checker) access(path string, folder bool, letRead accessHinter) (found Finding, readable bool) {
 	f, err := os.Open(path)
 	if err == nil && folder {
 		_, err = f.ReadDir(1)
@@ -136,12 +144,10 @@ func (c *checker) readable(about, path string, folder bool, letRead accessHinter
 		_ = f.Close() // nothing was written
 	}
 	if err != nil {
-		c.add("log.readable", Failed, about, accessHint(err, path, c.User, letRead), "%v", err)
-		return false
+		return Finding{Status: Failed, Text: err.Error(), Hint: accessHint(err, path, c.User, letRead)}, false
 	}
 	if c.as == nil {
-		c.add("log.readable", OK, about, "", "%s can be read by %s", path, c.User)
-		return true
+		return Finding{Status: OK, Text: path + " can be read by " + c.User}, true
 	}
 	want := fs.FileMode(mayRead)
 	if folder {
@@ -150,19 +156,19 @@ func (c *checker) readable(about, path string, folder bool, letRead accessHinter
 	var refused *refusedError
 	switch err := c.as.reaches(path, want); {
 	case err == nil:
-		c.add("log.readable", OK, about, "", "%s can be read by %s and by %s", path, c.User, c.as.name)
+		return Finding{Status: OK, Text: path + " can be read by " + c.User + " and by " + c.as.name}, true
 	case errors.As(err, &refused) && refused.nfs:
 		try := "head -1 "
 		if folder {
 			try = "ls "
 		}
-		c.add("log.readable", Warning, about, "check with: runuser -u "+c.as.name+" -- "+try+path,
-			"for %s %v; an access control list of NFSv4, which is not read here, may allow it", c.as.name, refused)
+		return Finding{Status: Warning, Hint: "check with: runuser -u " + c.as.name + " -- " + try + path,
+			Text: fmt.Sprintf("for %s %v; an access control list of NFSv4, which is not read here, may allow it",
+				c.as.name, refused)}, true
 	default:
-		c.add("log.readable", Failed, about, letRead(path, c.as.name, err),
-			"for %s %v", c.as.name, err)
+		return Finding{Status: Failed, Hint: letRead(path, c.as.name, err),
+			Text: fmt.Sprintf("for %s %v", c.as.name, err)}, true
 	}
-	return true
 }
 
 // accessHint returns advice on an error of opening.

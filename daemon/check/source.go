@@ -35,6 +35,7 @@ func (c *checker) sources(ctx context.Context) {
 			c.add("cluster.sources", Failed, "cluster "+configured.Name, "give it a source", "it has no source")
 		}
 		c.zone(&configured)
+		c.histories(&configured)
 		for _, s := range configured.Sources {
 			name := configured.Name + "/" + s.Name
 			if s.Asked() {
