@@ -36,9 +36,10 @@ func Effects() []Effect {
 // ReloadPlan is the work of a reload. The zero value is a reload that changes nothing.
 type ReloadPlan struct {
 	// Keys are the keys that have changed, as Key.Key, in the order of the file and each once. A list that has become
-	// longer or shorter counts as a change of every key of its elements.
+	// longer or shorter is one key, without the keys of its elements: clusters[].sources.
 	Keys []string
-	// Effects are the effects of these keys, each once, from the cheapest to the most expensive.
+	// Effects are the effects of these keys, each once, from the cheapest to the most expensive. A list that has become
+	// longer or shorter has the effects of all keys of its elements.
 	Effects []Effect
 }
 
@@ -50,16 +51,16 @@ func (p ReloadPlan) Has(any ...Effect) bool {
 // PlanReload compares two configurations key by key. The path of the file is not compared. A reordered list counts as
 // changed, although Fingerprint may be the same.
 func PlanReload(old, next *Config) ReloadPlan {
-	changed := map[string]bool{}
+	changed := map[string]string{}
 	compareKeys("", reflect.ValueOf(*old), reflect.ValueOf(*next), changed)
 	var plan ReloadPlan
 	for _, k := range Reference() {
-		if changed[k.Key] {
-			plan.Keys = append(plan.Keys, k.Key)
+		if name := changed[k.Key]; name != "" && !slices.Contains(plan.Keys, name) {
+			plan.Keys = append(plan.Keys, name)
 		}
 	}
 	for _, e := range Effects() {
-		has := func(k Key) bool { return changed[k.Key] && k.Effect == e }
+		has := func(k Key) bool { return changed[k.Key] != "" && k.Effect == e }
 		if slices.ContainsFunc(Reference(), has) {
 			plan.Effects = append(plan.Effects, e)
 		}
@@ -67,8 +68,9 @@ func PlanReload(old, next *Config) ReloadPlan {
 	return plan
 }
 
-// compareKeys marks the keys below prefix whose values differ.
-func compareKeys(prefix string, old, next reflect.Value, changed map[string]bool) {
+// compareKeys marks the keys below prefix whose values differ. changed maps each of them to the name by which it is
+// reported: the key itself, or the list around it that has become longer or shorter.
+func compareKeys(prefix string, old, next reflect.Value, changed map[string]string) {
 	for _, f := range fieldsOf(old.Type()) {
 		key, was, is := prefix+f.name, old.FieldByIndex(f.Index), next.FieldByIndex(f.Index)
 		switch {
@@ -76,14 +78,14 @@ func compareKeys(prefix string, old, next reflect.Value, changed map[string]bool
 			compareKeys(key+".", was, is, changed)
 		case f.isList() && was.Len() != is.Len():
 			for _, k := range appendKeys(nil, key+"[].", f.Type.Elem()) {
-				changed[k.Key] = true
+				changed[k.Key] = key
 			}
 		case f.isList():
 			for i := range was.Len() {
 				compareKeys(key+"[].", was.Index(i), is.Index(i), changed)
 			}
 		case !sameValue(was, is):
-			changed[key] = true
+			changed[key] = key
 		}
 	}
 }

@@ -116,3 +116,18 @@ func TestPlanReloadOfLists(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanReloadNamesLists proves that a list that has become longer is named once, not by every key of its elements.
+func TestPlanReloadNamesLists(t *testing.T) {
+	next := example()
+	next.Clusters[0].Sources = append(next.Clusters[0].Sources, Source{Format: "lsf-acct"})
+	next.Clusters[0].Procs++
+	want := []string{"clusters[].procs", "clusters[].sources"}
+	if plan := PlanReload(example(), next); !slices.Equal(plan.Keys, want) {
+		t.Errorf("%v, want %v", plan.Keys, want)
+	}
+	next.Clusters = next.Clusters[:1]
+	if plan := PlanReload(example(), next); !slices.Equal(plan.Keys, []string{"clusters"}) {
+		t.Errorf("%v, want the list of clusters alone", plan.Keys)
+	}
+}

@@ -123,6 +123,7 @@ func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api
 	if err != nil {
 		return err
 	}
+	views = configuredViews{views, c.opts.refused}
 	w := &webAPI{opts: c.opts, registry: c.registry, views: views, stores: stores, guard: guard}
 	admin := &api.Admin{Import: take, Quarantine: w.quarantine}
 	if c.opts.Level != nil {

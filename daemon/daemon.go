@@ -48,7 +48,8 @@ func New(cfg *config.Config, opts Options) *Daemon {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	opts.wasReady, opts.noticed = new(atomic.Bool), new(atomic.Pointer[readmodel.Condition])
+	opts.wasReady = new(atomic.Bool)
+	opts.noticed, opts.refused = new(atomic.Pointer[readmodel.Condition]), new(atomic.Pointer[readmodel.Condition])
 	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failure: make(chan error, 1), unwatch: func() {}}
 }
 

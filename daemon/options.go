@@ -43,4 +43,5 @@ type Options struct {
 	// The fields from here on outlive the cores.
 	wasReady *atomic.Bool                         // whether /readyz has reported that the daemon is ready
 	noticed  *atomic.Pointer[readmodel.Condition] // condition of the database; holds nil while there is none
+	refused  *atomic.Pointer[readmodel.Condition] // condition of the configuration; holds nil while there is none
 }

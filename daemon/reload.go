@@ -1,15 +1,19 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/internal/terminal"
+	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
 // Reload puts another configuration into force, wholly or not at all. It changes only the parts that the changed keys
@@ -19,11 +23,47 @@ import (
 func (d *Daemon) Reload(ctx context.Context, cfg *config.Config) error {
 	err := d.reload(ctx, cfg)
 	if err != nil {
-		d.reloads.success.Set(0)
+		d.refused(ctx, cfg.File, err)
 		return err
 	}
 	d.reloads.succeeded(time.Now())
+	d.opts.refused.Store(nil)
 	return nil
+}
+
+// refused records that a reload could not use a configuration, in the metrics and as a condition, until a later reload
+// succeeds.
+func (d *Daemon) refused(ctx context.Context, file string, err error) {
+	d.reloads.success.Set(0)
+	if ctx.Err() != nil { // the daemon stops
+		return
+	}
+	d.opts.refused.Store(&readmodel.Condition{
+		Name: readmodel.ConfigRefused, File: file, Since: d.opts.Now(), Reason: refusal(err),
+	})
+}
+
+// refusal describes in one line why a configuration cannot be used. Of mistakes in the file it returns only the place
+// of the first: everybody may read conditions, and a wrong value may be a secret.
+func refusal(err error) string {
+	var wrong *config.Error
+	if !errors.As(err, &wrong) {
+		return "not in force: " + terminal.Line(err.Error())
+	}
+	place := wrong.Key
+	if wrong.Line > 0 {
+		place = strings.TrimSpace(fmt.Sprintf("%s in line %d", place, wrong.Line))
+	}
+	var all interface{ Unwrap() []error }
+	more := 0
+	if errors.As(err, &all) {
+		more = len(all.Unwrap()) - 1
+	}
+	text := "not in force: " + terminal.Line(cmp.Or(place, wrong.Problem)) + " is wrong"
+	if more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text + "; the previous configuration stays in force; the daemon's log and waitcastd check name every mistake"
 }
 
 func (d *Daemon) reload(ctx context.Context, cfg *config.Config) error {
@@ -157,12 +197,19 @@ func (d *Daemon) replace(ctx context.Context, cfg *config.Config) error {
 	return err
 }
 
+// configFile returns the file of the configuration in force; empty if there is none.
+func (d *Daemon) configFile() string {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	return d.cfg.File
+}
+
 // reloadFrom reads the configuration and applies it. It logs errors, because no caller waits for them.
 func (d *Daemon) reloadFrom(ctx context.Context, why string) {
 	d.opts.Log.Info("reading the configuration again", zap.String("because", why))
 	cfg, err := d.opts.Load()
 	if err != nil {
-		d.reloads.success.Set(0)
+		d.refused(ctx, d.configFile(), err)
 		d.opts.Log.Error("the configuration has errors and is not used; the one in force stays", zap.Error(err))
 		return
 	}

@@ -188,6 +188,10 @@ func TestReloadAllOrNothing(t *testing.T) {
 		if got := d.metric("waitcast_config_last_reload_successful"); got != "0" {
 			t.Errorf("%s: the metric says %s", bad.name, got)
 		}
+		if status, body := d.get("/readyz"); status != http.StatusOK || !strings.HasPrefix(body, "degraded\n") ||
+			!strings.Contains(body, "config_refused: "+s.config+": not in force: ") {
+			t.Errorf("%s: /readyz: %d %s", bad.name, status, body)
+		}
 		write(t, s.config, string(good))
 	}
 	for _, l := range lines[half:] {
@@ -208,6 +212,9 @@ func TestReloadAllOrNothing(t *testing.T) {
 		_ = c.Close()
 	}
 	d.wantMetric("waitcast_config_last_reload_successful", "1")
+	if _, body := d.get("/readyz"); strings.Contains(body, "config_refused") {
+		t.Errorf("/readyz after a reload that succeeded: %s", body)
+	}
 }
 
 // TestReloadBySignalAndFile proves that the program reloads on SIGHUP and when the file changes, and that a file with
@@ -242,9 +249,17 @@ func TestReloadBySignalAndFile(t *testing.T) {
 	eventually(t, "the signal", has("by-signal"))
 	s.edit(t, "{name: by-signal}", "{name: by-signal, colour: red}")
 	eventually(t, "the error is logged", func() bool { return strings.Contains(log.String(), "colour") })
+	eventually(t, "/readyz shows the refusal", func() bool {
+		return strings.Contains(fetched("http://"+port+"/readyz"), "config_refused: "+s.config+": not in force: "+
+			"clusters[0].queues[0].colour in line ")
+	})
 	if !has("by-signal")() {
 		t.Error("the file with errors changed something")
 	}
+	s.edit(t, ", colour: red", "")
+	eventually(t, "/readyz shows no refusal", func() bool {
+		return strings.HasPrefix(fetched("http://"+port+"/readyz"), "ready")
+	})
 	if strings.Contains(log.String(), "https://") {
 		t.Errorf("it tells of https without TLS:\n%s", log.String())
 	}

@@ -5,10 +5,30 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
+	"github.com/waitcast/waitcast/api"
 	"github.com/waitcast/waitcast/pipeline"
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
+
+// published is api.Views. Its own name lets a struct that embeds it have the method Views.
+type published = api.Views
+
+// configuredViews are views whose conditions include that of the configuration.
+type configuredViews struct {
+	published
+	refused *atomic.Pointer[readmodel.Condition] // holds nil while the configuration file is in force
+}
+
+// Conditions implements api.Views.
+func (v configuredViews) Conditions() []readmodel.Condition {
+	out := v.published.Conditions()
+	if c := v.refused.Load(); c != nil {
+		out = append(out, *c)
+	}
+	return out
+}
 
 // manyViews combines the views of several pipelines. It implements api.Views.
 type manyViews struct {

@@ -62,6 +62,8 @@ const (
 	HistoryLearning ConditionName = "history_learning"
 	// HistoryFailing: the history of a cluster cannot be read or learnt.
 	HistoryFailing ConditionName = "history_failing"
+	// ConfigRefused: a reload could not use the configuration, and the previous one stays in force.
+	ConfigRefused ConditionName = "config_refused"
 	// SetAside: records of a source are dated ahead of the clock, and will be used when the clock reaches them. The
 	// condition ends then, or a day after the newest one was read.
 	SetAside ConditionName = "set_aside"
