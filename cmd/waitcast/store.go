@@ -83,8 +83,9 @@ func newStoreRestore(a *app) *cobra.Command {
 		Short: "Make a backup the daemon's database again",
 		Long: "Replace the daemon's database by a backup. The daemon must be stopped. The backup is verified in " +
 			"full first, and stays.\n\n" +
-			"The daemon then continues the logs from the position at the time of the backup. Run this as the user " +
-			"of the daemon, or change the owner of the file afterwards.",
+			"The daemon then continues the logs from the position at the time of the backup. The file gets the owner " +
+			"of the database that it replaces, or of the folder, if this user may give it away; run the command as " +
+			"the user of the daemon or as root.",
 		Example: "  systemctl stop waitcastd\n" +
 			"  sudo -u waitcast waitcast store restore /backup/waitcast-2026-03-01.db --replace\n" +
 			"  systemctl start waitcastd",
@@ -97,12 +98,15 @@ func newStoreRestore(a *app) *cobra.Command {
 			if err := canRead(args[0]); err != nil {
 				return err
 			}
-			aside, err := sqlite.Restore(c.Context(), args[0], to, replace, time.Now())
+			restored, err := sqlite.Restore(c.Context(), args[0], to, replace, time.Now())
 			if err != nil {
 				return err
 			}
-			if aside != "" {
-				fmt.Fprintf(a.Stderr, "The database that was there is now %s\n", console.Printable(aside))
+			if restored.Aside != "" {
+				fmt.Fprintf(a.Stderr, "The previous database is now %s\n", console.Printable(restored.Aside))
+			}
+			if restored.Owner != nil {
+				fmt.Fprintf(a.Stderr, "Warning: %s\n", console.Printable(restored.Owner.Error()))
 			}
 			info, err := sqlite.Describe(c.Context(), to)
 			if err != nil {

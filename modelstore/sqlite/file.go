@@ -31,8 +31,11 @@ func openBeside(path string) (*sql.DB, error) {
 // Backup writes a copy of the database at path, as of one moment, to the new file to; a daemon may keep writing to it.
 // The copy is compact, fully checked, and created atomically.
 func Backup(ctx context.Context, path, to string) error {
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(fmt.Errorf("backup: %s is there already: give a new file", to), err)
+	switch _, err := os.Lstat(to); {
+	case err == nil:
+		return fmt.Errorf("backup: %s exists already: give a new file", to)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("backup: %w", err)
 	}
 	db, err := openBeside(path)
 	if err != nil {
@@ -44,10 +47,14 @@ func Backup(ctx context.Context, path, to string) error {
 	} else if version == 0 {
 		return fmt.Errorf("backup: %s is empty", path)
 	}
-	part, err := partFile(to)
+	file, err := partFile(to)
+	if err == nil {
+		err = file.Close()
+	}
 	if err != nil {
 		return fmt.Errorf("backup: %w", readOnlyHint(err))
 	}
+	part := file.Name()
 	defer func() { _ = os.Remove(part) }() // after success the file has been renamed
 	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
 		return explain(path, "backup", err)
@@ -58,13 +65,16 @@ func Backup(ctx context.Context, path, to string) error {
 	return publish(part, to)
 }
 
-// partFile creates an empty file in the folder of to, as the target of VACUUM INTO.
-func partFile(to string) (string, error) {
+// partFile creates an empty file in the folder of to.
+func partFile(to string) (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(to), "."+filepath.Base(to)+".part-")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return file.Name(), errors.Join(file.Chmod(0o640), file.Close())
+	if err := file.Chmod(0o640); err != nil {
+		return nil, errors.Join(err, file.Close(), os.Remove(file.Name()))
+	}
+	return file, nil
 }
 
 // publish makes a file durable and renames it to its final name, which must not exist.
@@ -129,36 +139,52 @@ func checkCopy(ctx context.Context, path string) error {
 	return nil
 }
 
+// Restored is the result of Restore.
+type Restored struct {
+	// Aside is the new name of the previous store; empty if there was none.
+	Aside string
+	// Owner is the error of giving the store to its owner; nil if it has the right one.
+	Owner error
+}
+
 // Restore makes the backup at from the store at path, which no process may have open (*LockedError). An existing store
-// is an error unless replace is set: then it is renamed to the returned name, never deleted. The backup is fully
-// checked first, and is kept.
-func Restore(ctx context.Context, from, path string, replace bool, now time.Time) (aside string, err error) {
+// is an error unless replace is set: then it is renamed, never deleted. The backup is fully checked first, and is kept.
+// The new store gets the owner and group of the one that it replaces, or of the folder.
+func Restore(ctx context.Context, from, path string, replace bool, now time.Time) (out Restored, err error) {
 	if err := checkCopy(ctx, from); err != nil {
-		return "", fmt.Errorf("restore: %w", err)
+		return out, fmt.Errorf("restore: %w", err)
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return "", err
+		return out, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return "", fmt.Errorf("folder of the store: %w", readOnlyHint(err))
+		return out, fmt.Errorf("folder of the store: %w", readOnlyHint(err))
+	}
+	owned, err := ownerFor(path)
+	if err != nil {
+		return out, fmt.Errorf("restore: %w", err)
 	}
 	l, err := takeLock(path)
 	if err != nil {
-		return "", err
+		return out, err
 	}
 	defer func() { err = errors.Join(err, l.release(err == nil)) }()
 	if err := l.holdFiles(); err != nil {
-		return "", err
+		return out, err
 	}
 	part, err := copyFile(from, path)
 	if err != nil {
-		return "", fmt.Errorf("restore: %w", readOnlyHint(err))
+		return out, fmt.Errorf("restore: %w", readOnlyHint(err))
 	}
-	defer func() { _ = os.Remove(part) }() // after success the file has been renamed
-	if aside, err = makeWay(path, replace, now); err != nil {
-		return "", err
+	defer func() { err = errors.Join(err, part.Close()) }()
+	defer func() { _ = os.Remove(part.Name()) }() // after success the file has been renamed
+	if out.Owner = owned.give(part, path, part.Name()); out.Owner == nil {
+		out.Owner = owned.give(l.own.file, l.own.path, l.own.path)
 	}
-	return aside, publish(part, path)
+	if out.Aside, err = makeWay(path, replace, now); err != nil {
+		return Restored{}, err
+	}
+	return out, publish(part.Name(), path)
 }
 
 // makeWay renames the store at path if it exists.
@@ -173,7 +199,7 @@ func makeWay(path string, replace bool, now time.Time) (string, error) {
 		return "", err
 	}
 	if !replace {
-		return "", fmt.Errorf("restore: %s is there already: give another path, or --replace to have it renamed", path)
+		return "", fmt.Errorf("restore: %s exists already: give another path, or --replace to have it renamed", path)
 	}
 	aside, err := freeName(path + ".before-" + now.UTC().Format("20060102T150405Z"))
 	if err != nil {
@@ -187,25 +213,21 @@ func makeWay(path string, replace bool, now time.Time) (string, error) {
 	return aside, nil
 }
 
-// copyFile copies a file to a new file in the folder of to.
-func copyFile(from, to string) (part string, err error) {
+// copyFile copies a file to a new file in the folder of to, which it returns open.
+func copyFile(from, to string) (*os.File, error) {
 	in, err := os.Open(from)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer func() { _ = in.Close() }() // nothing was written
-	if part, err = partFile(to); err != nil {
-		return "", err
-	}
-	out, err := os.OpenFile(part, os.O_WRONLY, 0)
-	if err == nil {
-		_, err = io.Copy(out, in)
-		err = errors.Join(err, out.Close())
-	}
+	part, err := partFile(to)
 	if err != nil {
-		err = errors.Join(err, os.Remove(part))
+		return nil, err
 	}
-	return part, err
+	if _, err = io.Copy(part, in); err != nil {
+		return nil, errors.Join(err, part.Close(), os.Remove(part.Name()))
+	}
+	return part, nil
 }
 
 // Describe describes the database at path, which a daemon may have open.

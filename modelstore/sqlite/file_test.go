@@ -89,14 +89,15 @@ func TestRestore(t *testing.T) {
 	if _, err := Restore(t.Context(), backup, path, false, now); err == nil {
 		t.Fatal("a store was replaced unasked")
 	}
-	aside, err := Restore(t.Context(), backup, to, false, now)
+	restored, err := Restore(t.Context(), backup, to, false, now)
 	must(t, err)
 	checkCounted(t, to, 0, 30)
-	if aside != "" {
-		t.Errorf("something was moved to %s", aside)
+	if restored != (Restored{}) {
+		t.Errorf("%+v, want nothing moved and the right owner", restored)
 	}
-	aside, err = Restore(t.Context(), backup, path, true, now)
+	restored, err = Restore(t.Context(), backup, path, true, now)
 	must(t, err)
+	aside := restored.Aside
 	if want := path + ".before-20250102T030405Z"; aside != want {
 		t.Errorf("the old store is in %s, want %s", aside, want)
 	}

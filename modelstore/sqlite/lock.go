@@ -28,7 +28,7 @@ type LockedError struct {
 
 // Error implements error.
 func (e *LockedError) Error() string {
-	const advice = "stop it first, or give this one its own path"
+	const advice = "stop that process first, or choose another file for the database"
 	switch {
 	case e.Unnamed:
 		return fmt.Sprintf("%s is in use by another process, whose lock file was removed (fuser %s names it): %s",

@@ -1,0 +1,58 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// owner is the user and the group to whom a file belongs.
+type owner struct{ uid, gid int }
+
+// ownerFor returns the owner that a new database at path must have so that the daemon can open it: the owner of the
+// present one, else of the folder.
+func ownerFor(path string) (owner, error) {
+	for _, place := range []string{path, path + "-wal", filepath.Dir(path)} {
+		if info, err := os.Stat(place); err == nil {
+			return ownerOf(info)
+		}
+	}
+	return owner{}, fmt.Errorf("the owner of %s cannot be read", filepath.Dir(path))
+}
+
+func ownerOf(info os.FileInfo) (owner, error) {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return owner{}, fmt.Errorf("the owner of %s is unknown", info.Name())
+	}
+	return owner{int(stat.Uid), int(stat.Gid)}, nil
+}
+
+// give gives an open file, which is at path, to the owner. name is the file's name in messages. Somebody who may write
+// the folder could have exchanged the file for a link to another one: so give uses the descriptor, and leaves a file
+// alone that has a second name or is no longer at path.
+func (o owner) give(file *os.File, name, path string) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := ownerOf(info)
+	if err != nil || now == o {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	named, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !ok || !os.SameFile(named, info) || !info.Mode().IsRegular() || stat.Nlink > 1 {
+		return fmt.Errorf("%s is a link, or has a second name: it keeps its owner, user %d", path, now.uid)
+	}
+	if err := file.Chown(o.uid, o.gid); err != nil {
+		return fmt.Errorf("%s belongs to user %d and group %d, and cannot be given to user %d and group %d: %w; if the "+
+			"daemon runs as another user, run as root: chown %d:%d %s", name, now.uid, now.gid, o.uid, o.gid, err, o.uid,
+			o.gid, name)
+	}
+	return nil
+}
