@@ -51,7 +51,7 @@ func (s *Server) getAccuracy(ctx context.Context, in *accuracyInput) (*accuracyO
 	}
 	tag := s.tag(ctx, false, v)
 	if err := unchanged(in.IfNoneMatch, tag); err != nil {
-		return nil, err // before the ledger is read
+		return nil, err // refuse wrong parameters before the ledger is read
 	}
 	leave, err := s.enterLedger(ctx)
 	if err != nil {

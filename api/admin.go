@@ -27,7 +27,7 @@ func guardOf(o *Options) *access.Guard {
 		token = o.Admin.Token
 	}
 	g, err := access.New(access.Options{AdminToken: token, Policy: access.Default(), Log: o.Log, Registry: o.Registry})
-	if err != nil { // it reads no files
+	if err != nil { // cannot happen: the guard of these options reads no files
 		o.Log.Error("nobody may ask anything", zap.Error(err))
 	}
 	return g

@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/api/reference"
 )
 
-// defaultWatchers is the default of Options.Watchers: each watching client takes a connection and about 20 kB.
+// defaultWatchers is the default of Options.Watchers. Each watching client takes a connection and about 20 kB.
 const defaultWatchers = 2000
 
 // New returns a server.
@@ -51,8 +51,9 @@ func New(views Views, opts Options) *Server {
 // operations adds the operations that answer with JSON, and returns their description.
 func (s *Server) operations(mux *routes) *huma.OpenAPI {
 	cfg := huma.DefaultConfig("waitcast", s.opts.Version)
-	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", "" // its docs page loads from outside
-	cfg.CreateHooks = nil                                       // no $schema links in answers
+	// Huma's own documentation page loads scripts from other sites.
+	cfg.DocsPath, cfg.SchemasPath, cfg.OpenAPIPath = "", "", ""
+	cfg.CreateHooks = nil // no $schema links in answers
 	cfg.Info.Description = "How long would this job wait, and what should I ask for instead?"
 	cfg.Transformers = []huma.Transformer{typedProblems}
 	cfg.RejectUnknownQueryParameters = true

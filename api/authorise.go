@@ -20,8 +20,8 @@ func (s *Server) mayAskAs(ctx context.Context, user, account string) error {
 	return nil
 }
 
-// maySize does the same as mayAskAs for a request for size advice, which may use the runs of a user's program and a
-// running job.
+// maySize refuses a request for size advice if the caller may not use its user or account, the user whose earlier
+// runs it names, or its running job.
 func (s *Server) maySize(ctx context.Context, req *wire.SizeRequest) error {
 	if err := s.mayAskAs(ctx, req.User, req.Account); err != nil {
 		return err
@@ -83,8 +83,8 @@ func (s *Server) maySeeJobs(c caller) error {
 	return nil
 }
 
-// refusal converts the reason of the guard's refusal to an error. retry is the time after which to try again, 0 if that
-// does not help.
+// refusal converts the reason of the guard's refusal to an error. retry is the time after which the client may try
+// again; 0 means that a later try does not help.
 func (s *Server) refusal(p *wire.Problem, retry time.Duration) error {
 	out := (&Refused{Status: p.Status, Detail: p.Detail, Hint: p.Hint}).problem()
 	switch p.Status {
@@ -107,7 +107,7 @@ func (s *Server) admin(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// adminOperation does the same for an operation of huma, before its parameters are checked.
+// adminOperation restricts an operation of huma to administrators, before its parameters are checked.
 func (s *Server) adminOperation(ctx huma.Context, next func(huma.Context)) {
 	if p := s.guard.Need(access.Of(ctx.Context()), access.Admin); p != nil {
 		_, w := humago.Unwrap(ctx)

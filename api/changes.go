@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// changeSpace is the minimum time between two events to a client. A busy cluster publishes many views a second,
-	// more than anybody can read.
+	// changeSpace is the minimum time between two events to a client. A busy cluster publishes more views in a second
+	// than anybody can read.
 	changeSpace = time.Second
 )
 
@@ -61,7 +61,8 @@ func (s *Server) getChanges(_ context.Context, in *changesInput) (*huma.StreamRe
 	}}, nil
 }
 
-// sendChanges sends an event for every new view until the context ends. An unread event is replaced.
+// sendChanges sends an event for every new view until the context ends. A new event replaces one that the client has
+// not read yet.
 func (s *Server) sendChanges(ctx context.Context, cluster string, events chan wire.Change) {
 	beat := time.NewTicker(ask.StaleCheck) // a view can become stale without a new one
 	defer beat.Stop()

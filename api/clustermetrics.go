@@ -65,7 +65,7 @@ func (m *clusterMetrics) collect(ch scrape, service *ask.Service, v *readmodel.V
 	ch.gauge(m.capacity, float64(v.Capacity), v.Cluster)
 	for _, p := range v.Pools {
 		if p.Name == "" {
-			continue // it stands for the whole cluster
+			continue // a pool without a name stands for the whole cluster
 		}
 		ch.gauge(m.poolProcs, float64(p.Has[cluster.Procs]), v.Cluster, p.Name)
 		ch.gauge(m.poolUsedProcs, float64(p.Used[cluster.Procs]), v.Cluster, p.Name)

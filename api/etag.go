@@ -17,8 +17,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// reads is the Cache-Control header of answers to GET: only the client itself may cache them, and must revalidate them.
-// Proxies must not pass them to others, who may lack the rights.
+// reads is the Cache-Control header of answers to GET. Only the client itself may cache them, and it must revalidate
+// them. A proxy must not pass them to another client, which may lack the rights.
 const reads = "private, no-cache"
 
 // requestKey is the context key of the hashed request.
@@ -30,7 +30,8 @@ func readable(ctx huma.Context, next func(huma.Context)) {
 	if m := ctx.Method(); m == http.MethodGet || m == http.MethodHead {
 		ctx.SetHeader("Cache-Control", reads) // answers that must not be cached overwrite it
 		u := ctx.URL()
-		ctx = huma.WithValue(ctx, requestKey{}, hashed{u.Path, u.Query().Encode()}) // sorted by name
+		// Encode sorts the parameters by name.
+		ctx = huma.WithValue(ctx, requestKey{}, hashed{u.Path, u.Query().Encode()})
 	}
 	next(ctx)
 }
@@ -38,9 +39,10 @@ func readable(ctx huma.Context, next func(huma.Context)) {
 // hashed has the parts of a request that its tag depends on: the path, and the parameters as text.
 type hashed struct{ path, query string }
 
-// tag returns the ETag (RFC 9110, section 8.8.3) of an answer made from views: weak, because age_seconds changes with
-// every request. It depends on this process, the request and its caller, the events behind the views, the number of
-// trainings, and whether the views are stale. A forecast depends on the clock too, in seconds.
+// tag returns the ETag (RFC 9110, section 8.8.3) of an answer that is made from views. The tag is weak, because
+// age_seconds changes with every request. It depends on this process, the request and its caller, the events behind
+// the views, the number of trainings, and whether the views are stale. With clock set it also depends on the present
+// second, as a forecast does.
 func (s *Server) tag(ctx context.Context, clock bool, views ...*readmodel.View) string {
 	var room [128]byte
 	asked, _ := ctx.Value(requestKey{}).(hashed)
@@ -87,12 +89,12 @@ func unchanged(ifNoneMatch, tag string) error {
 	return huma.ErrorWithHeaders(huma.Status304NotModified(), http.Header{"ETag": {tag}})
 }
 
-// fixed serves an answer that is constant during the process, such as the description of the interface, with a strong
-// tag: the hash of its bytes, which are computed once.
+// fixed serves an answer that is constant during the process, such as the description of the interface. Its tag is
+// strong: the hash of its bytes. The bytes are computed once.
 func (s *Server) fixed(body func() ([]byte, error), contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		content, err := body()
-		if err != nil { // it depends only on the program
+		if err != nil { // cannot happen: the bytes depend only on the program
 			s.opts.Log.Error("describing the interface", zap.Error(err))
 			writeProblem(w,
 				(&Refused{Status: http.StatusInternalServerError,

@@ -88,7 +88,7 @@ func flusher(w http.ResponseWriter) func() error {
 // eventText writes an event. Its data has no line ends, as it is JSON.
 func eventText(id, name string, data any) []byte {
 	body, err := json.Marshal(data)
-	if err != nil { // all its values are strings and finite numbers
+	if err != nil { // cannot happen: all values are texts and finite numbers
 		body = []byte("null")
 	}
 	var text []byte

@@ -17,7 +17,7 @@ const (
 	sizePath  = "/v1/size"
 )
 
-// bytesPerForecast is the length of a body whose decoding takes about as long as a forecast of a small cluster.
+// bytesPerForecast is the number of bytes whose decoding takes about as long as a forecast of a small cluster.
 const bytesPerForecast = 4096
 
 // isExpensive reports whether a request has many candidates, or needs simulated futures.

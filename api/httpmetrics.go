@@ -57,7 +57,8 @@ func (m *metrics) touch() {
 func (m *metrics) instrument(next http.Handler) http.Handler {
 	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
 	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == watchPath || r.URL.Path == changesPath { // the duration of a stream depends on the client
+		// Not measured: the client decides how long a stream lasts.
+		if r.URL.Path == watchPath || r.URL.Path == changesPath {
 			next.ServeHTTP(w, r)
 			return
 		}

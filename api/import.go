@@ -29,7 +29,7 @@ const (
 	importDrain = 10 * time.Second
 )
 
-// describeImport describes the operation; it does not use huma's handler, which would hold the body in memory.
+// describeImport describes the operation. Its handler is postImport: huma's handler would hold the body in memory.
 func describeImport(doc *huma.OpenAPI) {
 	text := &huma.Schema{Type: huma.TypeString}
 	query := func(name, doc string, schema *huma.Schema) *huma.Param {
@@ -64,7 +64,7 @@ func describeImport(doc *huma.OpenAPI) {
 	})
 }
 
-// postImport streams logs to the daemon, and the progress back.
+// postImport passes the uploaded logs to the daemon, and sends the progress to the client.
 func (s *Server) postImport(w http.ResponseWriter, r *http.Request) {
 	req, err := s.importRequest(r)
 	if err != nil {
@@ -140,7 +140,7 @@ type idleTimeoutReader struct {
 	begun   bool // reading has begun, so that a client that expects "100 Continue" has received it
 	aborted atomic.Bool
 	bytes   atomic.Int64
-	failed  error // error of a read other than the end
+	failed  error // error of a read, other than the end of the body
 }
 
 // errAborted is the error of reads after abort.
@@ -230,7 +230,7 @@ func (a *importAnswer) line(l wire.ImportLine) {
 		a.w.Header().Set("Content-Type", ndjsonMedia)
 		a.w.Header().Set("Cache-Control", "no-store")
 	}
-	_ = json.NewEncoder(a.w).Encode(l) // reading the body shows whether the client has disconnected
+	_ = json.NewEncoder(a.w).Encode(l) // ignored: reading the body shows whether the client has disconnected
 	_ = a.control.Flush()
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/outlook"
 )
 
-// loadMetrics are the metrics of the load forecast, for the whole cluster only, to keep them few.
+// loadMetrics are the metrics of the load forecast. They cover only the whole cluster, which keeps their number
+// small.
 type loadMetrics struct {
 	queuedWork     gauge
 	queuedJobs     gauge

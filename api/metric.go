@@ -31,15 +31,15 @@ func (s *metricSet) counter(name, help string, labels ...string) counter {
 	return counter{s.describe(name, help, labels)}
 }
 
-// scrape collects the values of one scrape.
+// scrape is the channel to which the metrics of one scrape by Prometheus are sent.
 type scrape chan<- prometheus.Metric
 
-// gauge sends a value, with those of the labels in their order.
+// gauge sends the value of a gauge. The values of its labels are in the order of their names.
 func (ch scrape) gauge(g gauge, value float64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
 }
 
-// counter sends a value, with those of the labels in their order.
+// counter sends the value of a counter. The values of its labels are in the order of their names.
 func (ch scrape) counter(c counter, value float64, labels ...string) {
 	ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, value, labels...)
 }

@@ -86,7 +86,7 @@ func (c *viewCollector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// health sends the conditions of /readyz. Conditions that differ only in their begin are one series.
+// health sends the conditions of /readyz. Conditions that differ only in the time at which they began are one series.
 func (c *viewCollector) health(ch scrape) {
 	health := c.server.health()
 	ch.gauge(c.degraded, flag(health.Status != wire.Ready))

@@ -23,7 +23,8 @@ func finiteQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 			text := ctx.Query(p.Name)
 			x, err := strconv.ParseFloat(text, 64)
 			if errors.Is(err, strconv.ErrRange) || err == nil && (math.IsNaN(x) || math.IsInf(x, 0)) {
-				_ = huma.WriteErr(a, ctx, http.StatusUnprocessableEntity, "validation failed", // it may be gone
+				// Ignored: the client may be gone.
+				_ = huma.WriteErr(a, ctx, http.StatusUnprocessableEntity, "validation failed",
 					&huma.ErrorDetail{Location: "query." + p.Name, Message: "expected a finite number", Value: text})
 				return
 			}
@@ -114,6 +115,6 @@ func duplicateMember(data []byte) string {
 				continue
 			}
 		}
-		key = len(open) > 0 && open[len(open)-1] != nil // the next name follows a value
+		key = len(open) > 0 && open[len(open)-1] != nil // after a value the name of a member may follow
 	}
 }

@@ -58,10 +58,10 @@ type Options struct {
 	MostBody int64
 }
 
-// Admin has the operations that only administrators may use: callers with the token.
+// Admin has the operations that only administrators may use.
 type Admin struct {
-	// Token is the admin token, sent as "Authorization: Bearer TOKEN". It counts if no Guard knows it. If it is empty,
-	// nobody has admin access.
+	// Token is the admin token, sent as "Authorization: Bearer TOKEN". It is used if Options.Guard is nil. If it is
+	// empty then, nobody has admin access.
 	Token string
 	// Import imports logs of the past.
 	Import ImportFunc
@@ -75,10 +75,10 @@ type Admin struct {
 type ImportRequest struct {
 	// Cluster is the cluster of the logs.
 	Cluster string
-	// Format is that of all files, as the configuration names it; empty means that each is recognized by its content.
-	// Columns are the columns of a dump of sacct without a header.
+	// Format is the format of all files, by its name in the configuration. If it is empty, the content of each file
+	// decides. Columns are the columns of a dump of sacct without a header.
 	Format, Columns string
-	// Mode is how the history is replayed: exact or fast; empty decides it by the number of jobs.
+	// Mode is the way in which the history is replayed: exact or fast. If it is empty, the number of jobs decides.
 	Mode string
 	// Files are the logs, plain or compressed.
 	Files ImportFiles
@@ -91,7 +91,7 @@ type ImportFiles interface {
 	// Failed returns the error if the transfer is incomplete because the sender disconnected. A damaged file is not
 	// such an error.
 	Failed() error
-	// Read is the number of bytes read so far, Total that of all bytes; 0 if unknown.
+	// Read is the number of bytes that were read so far. Total is the number of all bytes, 0 if unknown.
 	Read() int64
 	Total() int64
 	// Abort ends a blocked read, and makes all later ones fail.
@@ -118,24 +118,24 @@ type QuarantineFunc func(ctx context.Context, q QuarantineQuery) (*wire.Quaranti
 type LogLevel interface {
 	// Level returns the present level.
 	Level() wire.LogLevel
-	// Set changes it, for some time or, with 0, until it is changed again.
+	// Set changes the level for a duration; with 0 it stays until the next change.
 	Set(level string, duration time.Duration) (wire.LogLevel, error)
 }
 
 // AccuracyQuery selects rows of the ledger.
 type AccuracyQuery struct {
-	// Cluster and Queue select; an empty queue means any.
+	// Cluster and Queue select the rows; an empty Queue means all queues.
 	Cluster, Queue string
-	// Bounds select by time, and define the instant of the result.
+	// Bounds select the rows by time, and define the instant of the result.
 	accuracy.Bounds
 }
 
-// AccuracyFunc reads the rows of the ledger that were closed at or after Since into a summary.
+// AccuracyFunc summarizes the rows of the ledger that were closed at or after Since.
 type AccuracyFunc func(ctx context.Context, q AccuracyQuery) (*accuracy.Summary, error)
 
 // HistoryQuery selects rows of the ledger for jobs that started.
 type HistoryQuery struct {
-	// Cluster and Queue select; an empty queue means any.
+	// Cluster and Queue select the rows; an empty Queue means all queues.
 	Cluster, Queue string
 	// Since and Until bound the instants of the starts; a zero Until is no bound.
 	Since, Until time.Time
@@ -148,9 +148,9 @@ type HistoryFunc func(ctx context.Context, q HistoryQuery) (*accuracy.DailyWaits
 
 // RecentQuery selects rows of the ledger for jobs that started, newest first.
 type RecentQuery struct {
-	// Cluster and Queue select; an empty queue means any.
+	// Cluster and Queue select the rows; an empty Queue means all queues.
 	Cluster, Queue string
-	// Since selects by the end of the wait.
+	// Since selects the rows whose waits ended at or after it.
 	Since time.Time
 	// Limit is the maximum number of rows.
 	Limit int
@@ -175,7 +175,7 @@ type RecentParts struct {
 	BlockedSeconds float64
 	// Blocked are the forecast quantiles of the blocked part, at the levels of the row; nil if no block was forecast.
 	Blocked []float64
-	// Predicted is a cause (job.Cause), Settled a reason in the scheduler's word.
+	// Predicted is the predicted cause (job.Cause). Settled is the settled reason in the scheduler's word.
 	Predicted, Settled string
 }
 

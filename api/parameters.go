@@ -34,7 +34,8 @@ func singleQuery(a huma.API) func(huma.Context, func(huma.Context)) {
 			next(ctx)
 			return
 		}
-		_ = huma.WriteErr(a, ctx, http.StatusUnprocessableEntity, "validation failed", wrong...) // it may be gone
+		// Ignored: the client may be gone.
+		_ = huma.WriteErr(a, ctx, http.StatusUnprocessableEntity, "validation failed", wrong...)
 	}
 }
 

@@ -19,8 +19,8 @@ type problem struct{ wire.Problem }
 // Error implements error.
 func (p *problem) Error() string { return p.Detail }
 
-// describeProblems adds waitcast's own members to the schema of errors, and removes its examples, which name other
-// sites.
+// describeProblems adds waitcast's own members to the schema of errors. It removes the schema's examples, which name
+// other sites.
 func describeProblems(doc *huma.OpenAPI) {
 	schema := doc.Components.Schemas.Map()["ErrorModel"]
 	if schema == nil {
@@ -47,11 +47,11 @@ func (p *problem) GetStatus() int { return p.Status }
 // ContentType implements huma.ContentTypeFilter.
 func (p *problem) ContentType(string) string { return "application/problem+json" }
 
-// Refused is the error of an Admin function that refuses a request. It becomes the answer.
+// Refused is the error of an Admin function that refuses a request. The server answers with it.
 type Refused struct {
 	// Status is the HTTP status.
 	Status int
-	// Detail describes the cause, Hint what would help.
+	// Detail describes the cause. Hint describes what would help.
 	Detail, Hint string
 }
 
@@ -106,7 +106,7 @@ func refusalProblem(r *ask.Refusal) *problem {
 	return out
 }
 
-// typedProblems adds the type and the name of the parameter to the problems of huma, so that they are like all others.
+// typedProblems adds the type and the name of the parameter to the problems of huma, as all other problems have them.
 func typedProblems(_ huma.Context, _ string, v any) (any, error) {
 	found, ok := v.(*huma.ErrorModel)
 	if !ok {

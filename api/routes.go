@@ -70,7 +70,7 @@ func (m *routes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.expensive(w, r, m.ServeMux)
 		return
 	}
-	m.ServeMux.ServeHTTP(w, r) // call the mux, which sets the values of the pattern
+	m.ServeMux.ServeHTTP(w, r) // the mux itself sets the values of the pattern
 }
 
 // read reads a body.
@@ -84,7 +84,7 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 		w.Header().Set("Connection", "close")
 		return tooLong
 	}
-	// the server's own deadline applies if this one cannot be set
+	// If this deadline cannot be set, the server's own deadline applies.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyPatience))
 	done := access.AwaitBody(r)
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
@@ -97,7 +97,7 @@ func (m *routes) read(w http.ResponseWriter, r *http.Request) *wire.Problem {
 		// cancel later requests on the connection.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-		if name := duplicateMember(body); name != "" { // it would be unclear which of the values counts
+		if name := duplicateMember(body); name != "" { // with two values it would be unclear which one counts
 			return &wire.Problem{Type: wire.ProblemParameter, Status: http.StatusUnprocessableEntity,
 				Detail: name + ": " + givenTwice, Parameter: name}
 		}

@@ -13,13 +13,14 @@ import (
 const (
 	// mostTypical is the number of pairs of a queue and a size class, per cluster, for which a typical job is forecast.
 	mostTypical = 200
-	// scrapePatience is how long a scrape waits for the summary of the newest view before it reports the previous one.
+	// scrapePatience is how long a scrape waits for the summary of the newest view. After that it reports the
+	// previous one.
 	scrapePatience = 5 * time.Millisecond
-	// summaryAge is the maximum age, by the machine's clock, of a summary that a scrape reports. If it is older, the
-	// scrape waits for the next.
+	// summaryAge is the maximum age, by the machine's clock, of a summary that a scrape reports. If the summary is
+	// older, the scrape waits for the next one.
 	summaryAge = time.Minute
-	// analysisAge is the maximum age of the analysis of a history for metrics: a scrape must not cost a pass over every
-	// history.
+	// analysisAge is the maximum age of the analysis of a history for metrics. Without it every scrape would cost a
+	// pass over every history.
 	analysisAge = time.Minute
 )
 
@@ -35,20 +36,20 @@ type scrapeSummary struct {
 	bursts map[string]int
 }
 
-// scrapeSummaries keeps the newest summary of each cluster. Requests start the next one in the background, one at a
-// time per cluster.
+// scrapeSummaries keeps the newest summary of each cluster. Requests start the computation of the next summary in the
+// background, one at a time per cluster.
 type scrapeSummaries struct {
 	service *ask.Service
 	mu      sync.Mutex
 	newest  map[string]*scrapeSummary
-	making  map[string]chan struct{} // closed when it is made
+	making  map[string]chan struct{} // closed when the summary is finished
 }
 
 func newScrapeSummaries(service *ask.Service) *scrapeSummaries {
 	return &scrapeSummaries{service: service, newest: map[string]*scrapeSummary{}, making: map[string]chan struct{}{}}
 }
 
-// of returns the summary of a view, or the previous one if that takes too long.
+// of returns the summary of a view. If its computation takes too long, it returns the previous one.
 func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	newest, made := g.begin(v)
 	if made == nil {
@@ -69,8 +70,8 @@ func (g *scrapeSummaries) of(v *readmodel.View) *scrapeSummary {
 	return g.newest[v.Cluster]
 }
 
-// begin returns the newest summary. If it belongs to another view, begin starts a new one and returns a channel that is
-// closed once the new one is finished.
+// begin returns the newest summary. If that belongs to another view, begin starts the computation of a new one, and
+// returns a channel that is closed once the new one is finished.
 func (g *scrapeSummaries) begin(v *readmodel.View) (*scrapeSummary, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -71,7 +71,7 @@ func (u *upload) parts(boundary string) func() (string, io.ReadCloser, error) {
 	return func() (string, io.ReadCloser, error) {
 		part, err := form.NextRawPart()
 		if err != nil {
-			// The form's reader takes the end of the body for the end of the form.
+			// The form's reader takes the end of the body for the end of the form, even without the closing boundary.
 			if !errors.Is(err, io.EOF) || !bytes.Contains(end.kept, []byte("--"+boundary+"--")) {
 				u.cut = cmp.Or(u.cut, io.ErrUnexpectedEOF)
 			}

@@ -25,13 +25,14 @@ import (
 )
 
 const (
-	// mostWorkloads bounds the workloads that are drawn at a time: forecasts come first.
+	// mostWorkloads is the maximum number of workloads that are drawn at a time. It is small because forecasts come
+	// first.
 	mostWorkloads = 2
 	// mostJobs bounds the jobs of one workload.
 	mostJobs = 10_000_000
 	// defaultJobs is the number of jobs if neither jobs nor hours are given.
 	defaultJobs = 10_000
-	// flushJobs is the number of jobs between flushes, at which a disconnected client is noticed.
+	// flushJobs is the number of jobs between two flushes. A flush shows whether the client has disconnected.
 	flushJobs = 512
 	// workloadPatience is how long a client may take to read flushJobs jobs.
 	workloadPatience = time.Minute
@@ -72,7 +73,7 @@ func (s *Server) getWorkload(_ context.Context, in *workloadInput) (*huma.Stream
 			return nil, err
 		}
 	}
-	seed := uint64(rand.Uint32()) // short enough to type
+	seed := uint64(rand.Uint32()) // short enough to be typed by a user
 	if in.Seed != "" {
 		if seed, err = strconv.ParseUint(in.Seed, 10, 64); err != nil {
 			return nil, ask.Invalid("seed", "want a whole number of at most 19 digits")

@@ -85,12 +85,13 @@ const (
 // Policy defines what callers may see. The zero value denies everything; Default is the policy without any
 // configuration.
 type Policy struct {
-	// Anonymous is the role of callers without a credential, Public or None. AnonymousAuto makes it None if the
-	// web-config file has users.
+	// Anonymous is the role of callers without a credential, Public or None. With AnonymousAuto it becomes None if
+	// the web-config file has users.
 	Anonymous Role
 	// AnonymousAuto means that Anonymous follows from the web-config file.
 	AnonymousAuto bool
-	// Others is the minimum role that sees other users' waiting jobs (without names), and may ask in their names.
+	// Others is the minimum role that sees other users' waiting jobs (without names), and may ask in other users'
+	// names.
 	Others Role
 	// OthersAuto means that Others depends on the configured credentials: Public if there are none except the admin
 	// token, else Admin.
@@ -103,8 +104,8 @@ type Policy struct {
 	Certificate Role
 	// Munge lets callers show credentials of munge, whose users have the role User.
 	Munge bool
-	// Admins are the names of users of the web-config file, of munge and of the socket, and common names of
-	// certificates, that are administrators.
+	// Admins are the names of administrators: users of the web-config file, of munge and of the socket, and common
+	// names of certificates.
 	Admins []string
 	// Origins are the sites, such as https://ondemand.example.org, whose pages may send requests from a browser, and
 	// may show the daemon's page in a frame. Patterns are not supported.

@@ -10,13 +10,13 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// setHeaders sets the headers of every answer (a handler may overwrite them). A browser must trust the content type,
-// send no referrer to other sites, not embed the answer in other sites and run no scripts in it. Answers vary with the
-// caller.
+// setHeaders sets the headers of every answer; a handler may overwrite them. They make a browser trust the content
+// type, send no referrer to other sites, not embed the answer in other sites and run no scripts in it. They also
+// declare that answers vary with the caller.
 func setHeaders(h http.Header, r *http.Request, more map[string]string) {
 	values := [...]string{"nosniff", "no-referrer", "same-origin", "default-src 'none'; frame-ancestors 'none'",
 		"Authorization"}
-	// in the form of http.CanonicalHeaderKey
+	// The names have the form of http.CanonicalHeaderKey.
 	for i, name := range [...]string{
 		"X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Resource-Policy", "Content-Security-Policy", "Vary",
 	} {
@@ -63,7 +63,7 @@ func (g *Guard) Challenges() []string {
 	return out
 }
 
-// slow refuses a request of a client that sends too many.
+// slow refuses a request because its client sends too many.
 func (g *Guard) slow(w http.ResponseWriter, retry time.Duration) {
 	w.Header().Set("Retry-After", strconv.Itoa(int(max(1, math.Ceil(retry.Seconds())))))
 	g.refuse(w, reasonRate, &wire.Problem{Status: http.StatusTooManyRequests, Detail: "this client asks too much",
@@ -87,11 +87,11 @@ func WriteProblem(w http.ResponseWriter, p *wire.Problem) {
 		told.Title = http.StatusText(told.Status)
 	}
 	body, err := json.Marshal(told)
-	if err != nil { // it has only strings and numbers
+	if err != nil { // cannot happen: a problem has only strings and numbers
 		body = []byte("{}")
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // the body may be unread
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // the body of the request may be unread
 	w.WriteHeader(told.Status)
 	_, _ = w.Write(body) // the client may have disconnected
 }

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// keptPasswords bounds the number of correct passwords that are remembered, because bcrypt takes 0.1 s by design.
+// keptPasswords is the maximum number of correct passwords that are remembered. bcrypt takes 0.1 s by design, so a
+// password is checked with it only once.
 const keptPasswords = 1000
 
 // passwords checks passwords against bcrypt hashes, one at a time.
 type passwords struct {
-	slots chan struct{} // semaphore: the holder may compute
+	slots chan struct{} // semaphore: its holder may compute a hash
 
 	mu   sync.Mutex
 	good map[[sha256.Size]byte]struct{}
@@ -25,7 +26,7 @@ func newPasswords() *passwords {
 	return &passwords{slots: make(chan struct{}, 1), good: map[[sha256.Size]byte]struct{}{}}
 }
 
-// known reports whether this pair was verified before, with the same hash.
+// known reports whether a name and password were verified before, with the same hash.
 func (p *passwords) known(hash, name, password string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// reserve is the number of connections beyond the bound that serve /healthz and administrators.
+	// reserve is the number of connections that are allowed beyond the bound, for /healthz and administrators only.
 	reserve = 32
-	// reserveHeader is the time within which the first request on such a connection must arrive.
+	// reserveHeader is the time within which the first request on a connection of the reserve must arrive.
 	reserveHeader = 2 * time.Second
 	// slowAfter is the time after which a connection may be closed in favour of another one if its client does not send
 	// the body of a request, or does not read the answer.
 	slowAfter = time.Second
 )
 
-// Connections bounds the connections of listeners. If the bound is reached, a new connection replaces the one that has
-// waited longest for a request, or whose client has been slow for longest. If all are busy, it may use the reserve,
-// which serves /healthz and administrators only, so that nobody can lock those out by holding connections. It is safe
-// for concurrent use.
+// Connections bounds the connections of listeners. If the bound is reached, a new connection replaces the one that
+// has waited longest for a request, or whose client has been slow for longest. If all are busy, the new connection
+// may use the reserve. The reserve serves /healthz and administrators only, so nobody can lock administrators out by
+// holding connections. Connections is safe for concurrent use.
 type Connections struct {
 	open, reserved prometheus.Gauge
 	evicted        *prometheus.CounterVec
@@ -43,8 +43,8 @@ type Connections struct {
 // connGroup is a group of connections that share a bound.
 type connGroup struct {
 	n int
-	// idle are the connections that wait for a request, slow those that wait for the client to send a body or read an
-	// answer. Both are sorted by waiting time, longest first.
+	// idle are the connections that wait for a request. slow are those that wait for the client to send a body or to
+	// read an answer. Both are sorted by waiting time, longest first.
 	idle, slow list.List
 }
 
@@ -85,7 +85,7 @@ func (c *Connections) Configure(most, perClient int, proxies []netip.Prefix) {
 	c.most, c.perClient, c.proxies = most, perClient, proxies
 }
 
-// Collectors are the bound's metrics.
+// Collectors returns the metrics of the connections.
 func (c *Connections) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{c.open, c.reserved, c.evicted, c.refused}
 }
@@ -131,8 +131,8 @@ func AwaitBody(r *http.Request) (done func()) {
 	return func() { b.block(-1) }
 }
 
-// answered marks the connection of an answered request as idle: the server may still be waiting for the rest of a body
-// that nobody reads.
+// answered marks the connection of an answered request as idle. Otherwise a connection would seem busy while the
+// server waits for the rest of a body that no handler reads.
 func answered(r *http.Request) {
 	b, _ := r.Context().Value(connKey{}).(*boundConn)
 	if b == nil || r.ProtoMajor != 1 {
@@ -166,8 +166,8 @@ func (b *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// peer returns the address that a connection counts for; empty if it counts only towards the total. The caller holds
-// the lock.
+// peer returns the address to which a connection is charged, empty if it counts only towards the total. The caller
+// holds the lock.
 func (c *Connections) peer(conn net.Conn) string {
 	host, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -214,7 +214,7 @@ func (c *Connections) enter(conn net.Conn) *boundConn {
 		_ = evicted.Conn.Close() // its server notices
 	}
 	if b.group == 1 {
-		_ = conn.SetDeadline(b.until) // the server sets others, which apply once there is a request
+		_ = conn.SetDeadline(b.until) // the server sets other deadlines, which apply once there is a request
 	}
 	return b
 }
@@ -297,7 +297,7 @@ func (c *Connections) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// boundConn is a connection that is counted until it is closed. The lock of the bound guards its fields, except the
+// boundConn is a connection that is counted until it is closed. The lock of Connections guards its fields, except the
 // first four and until.
 type boundConn struct {
 	net.Conn
@@ -351,8 +351,8 @@ func (b *boundConn) SetDeadline(t time.Time) error {
 	return errors.Join(b.SetReadDeadline(t), b.SetWriteDeadline(t))
 }
 
-// deadline returns the given deadline, or that of the reserve if it comes first and there was no request yet; the given
-// one is then applied at the first request.
+// deadline returns the deadline to set. This is the given one, or that of the reserve if it comes first and there was
+// no request yet. In the second case the given deadline is applied at the first request.
 func (b *boundConn) deadline(t time.Time, kept *time.Time) time.Time {
 	if b.group == 0 {
 		return t

@@ -23,8 +23,8 @@ type Limits struct {
 	// are not limited, unless a proxy there names its client.
 	PerSecond float64
 	Burst     int
-	// Expensive bounds the expensive requests (with many candidates) that are computed at a time, ExpensiveWaiting
-	// those of one client that wait.
+	// Expensive is the maximum number of expensive requests (with many candidates) that are computed at a time.
+	// ExpensiveWaiting is the maximum number of those of one client that wait.
 	Expensive, ExpensiveWaiting int
 	// Proxies are trusted to name their clients (X-Forwarded-For).
 	Proxies []netip.Prefix
@@ -61,12 +61,13 @@ type Guard struct {
 }
 
 const (
-	// failuresPerSecond and failuresBurst bound the wrong passwords and munge credentials of one client: each costs the
-	// time of a bcrypt hash, or a process.
+	// failuresPerSecond and failuresBurst bound the wrong passwords and munge credentials of one client. Each
+	// password costs the time of a bcrypt hash, and each credential a process.
 	failuresPerSecond, failuresBurst = 1, 20
 )
 
-// New returns a guard. Unusable files are errors here; if they become unusable later, their old contents stay in force.
+// New returns a guard. Unusable files are errors here. If a file becomes unusable later, its old content stays in
+// force.
 func New(o Options) (*Guard, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -152,8 +153,8 @@ func (g *Guard) Wrap(next http.Handler) http.Handler {
 // errAnswered means that a request has been answered already.
 var errAnswered = errors.New("answered")
 
-// identify determines the caller of a request. A credential of a kind that is not configured is ignored, because it may
-// be meant for a proxy.
+// identify determines the caller of a request. It ignores a credential of a kind that is not configured, because that
+// may be meant for a proxy.
 func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig) (Caller, error) {
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	switch token := strings.TrimSpace(rest); {
@@ -184,13 +185,13 @@ func (g *Guard) identify(w http.ResponseWriter, r *http.Request, web *webConfig)
 	return c, nil
 }
 
-// tokenHint returns a hint where the token of an administrator is stored.
+// tokenHint describes how to send a token, and where the administrator's token is stored.
 const tokenHint = "send \"Authorization: Bearer TOKEN\" with a token of the daemon's tokens_file, or the content of " +
 	"its admin_token_file (admin-token in its data_dir); " +
 	"the command waitcast takes it from --token-file, WAITCAST_TOKEN_FILE or WAITCAST_TOKEN"
 
 // ofToken returns the caller to whom the token of a request belongs. Only the Authorization header (RFC 6750, section
-// 2.1) is read, because browsers, unlike with cookies, do not send it automatically.
+// 2.1) can carry a token. Browsers do not send that header automatically, unlike cookies.
 func (g *Guard) ofToken(token string) (Caller, bool) {
 	hash, r := sha256.Sum256([]byte(token)), g.rules.Load()
 	if c, ok := r.admin[hash]; ok {
@@ -223,7 +224,7 @@ func (g *Guard) ofPassword(w http.ResponseWriter, r *http.Request, web *webConfi
 	return g.named("user", name, g.rules.Load().policy.Basic), nil
 }
 
-// count sets the client identity of a caller. It returns the address of a caller without a credential.
+// count sets the caller's identity for limits and shares. It returns the address of a caller without a credential.
 func (g *Guard) count(r *http.Request, c *Caller) netip.Addr {
 	c.Client = c.Credential
 	if c.Client != "" {
@@ -236,8 +237,8 @@ func (g *Guard) count(r *http.Request, c *Caller) netip.Addr {
 	return at
 }
 
-// within reports whether a client may send a request now, and if not after how long. Clients on this host without a
-// credential always may.
+// within reports whether a client may send a request now, and if not, after which time. Clients on this host without
+// a credential always may.
 func (g *Guard) within(path string, c *Caller, at netip.Addr) (bool, time.Duration) {
 	if c.Credential == "" && (!at.IsValid() || at.IsLoopback()) {
 		return true, 0
@@ -265,8 +266,8 @@ func (g *Guard) SeesOthers(c Caller) bool {
 	return c.Role == Admin || c.Role >= g.others() && c.Role > None
 }
 
-// MayAskAs returns the reason why a caller may not ask in the name of a user or an account, nil if it may. Names are
-// restricted because a forecast reveals what that user did. An account belongs to many people, so a user may name any.
+// MayAskAs returns the reason why a caller may not ask in the name of a user or an account, nil if it may. Users'
+// names are restricted because a forecast reveals what that user did. Accounts are not: many people share one.
 func (g *Guard) MayAskAs(c Caller, user, account string) *wire.Problem {
 	if user == "" && account == "" || g.SeesOthers(c) {
 		return nil

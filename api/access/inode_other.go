@@ -4,5 +4,5 @@ package access
 
 import "io/fs"
 
-// inode is unknown on this system.
+// inode returns 0: inode numbers are unknown on this system.
 func inode(fs.FileInfo) uint64 { return 0 }

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// inode distinguishes a file from another of the same name, size and time.
+// inode returns the number of a file, which distinguishes it from another file of the same name, size and time.
 func inode(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return s.Ino

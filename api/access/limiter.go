@@ -11,7 +11,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// mostClients bounds the clients that are counted separately, at about 100 bytes each.
+// mostClients is the maximum number of clients that are counted separately. Each takes about 100 bytes.
 const mostClients = 20_000
 
 // limiter limits the requests of each client separately.
@@ -48,7 +48,7 @@ func (l *limiter) allow(client string) (ok bool, retry time.Duration) {
 	return false, retry
 }
 
-// exhausted returns the time until a client may ask again, 0 if it may now, and takes nothing.
+// exhausted returns the time until a client may send a request, 0 if it may now. It does not count a request.
 func (l *limiter) exhausted(client string) time.Duration {
 	if l == nil {
 		return 0
@@ -67,11 +67,11 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	if c := l.clients[client]; c != nil {
 		return c
 	}
-	// at most once per second, so that a flood of clients costs little
+	// Sweep at most once per second, so that a flood of clients costs little.
 	if len(l.clients) >= mostClients && now.Sub(l.swept) >= time.Second {
 		l.swept = now
 		for name, c := range l.clients {
-			if c.TokensAt(now) >= float64(l.burst) { // a full bucket equals a new one
+			if c.TokensAt(now) >= float64(l.burst) { // a client with a full bucket can be forgotten
 				delete(l.clients, name)
 			}
 		}
@@ -87,8 +87,9 @@ func (l *limiter) of(client string, now time.Time) *rate.Limiter {
 	return c
 }
 
-// clientOf returns the address that a request came from, or the one behind the nearest trusted proxy (X-Forwarded-For).
-// For IPv6 it is the first 64 bits, because one host may have all addresses in that network.
+// clientOf returns the address that a request came from, or the one behind the nearest trusted proxy
+// (X-Forwarded-For). Of an IPv6 address it returns the first 64 bits, because one host may have all addresses in that
+// network.
 func clientOf(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 const (
 	// localKept is how long the name of a uid is cached.
 	localKept = time.Minute
-	// localMost bounds the cached uids: a full cache is emptied.
+	// localMost is the maximum number of cached uids. A full cache is emptied.
 	localMost = 4096
 	// localPatience is how long the host's name service may take for one name.
 	localPatience = 2 * time.Second
@@ -82,14 +82,14 @@ func lookUpUser(uid uint32) string {
 		return ""
 	}
 	fields := strings.Split(strings.TrimSpace(string(out)), ":")
-	if len(fields) < 3 || fields[2] != id { // for a user name that is a number, getent returns that user instead
+	if len(fields) < 3 || fields[2] != id { // the id may also be the name of another user
 		return ""
 	}
 	return fields[0]
 }
 
-// ofSocket returns the caller of a request over a Unix socket of this host. Root and the daemon's own user do not
-// become administrators by it, because programs that forward a socket for others often run as one of them.
+// ofSocket returns the caller of a request over a Unix socket of this host. Root and the daemon's own user are no
+// administrators on the socket, because programs that forward a socket for others often run as one of them.
 func (g *Guard) ofSocket(ctx context.Context) (Caller, bool) {
 	b, _ := ctx.Value(connKey{}).(*boundConn)
 	if b == nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID returns the user of the process that opened the other end of a Unix socket, as it was then (SO_PEERCRED, see
-// unix(7)).
+// peerUID returns the user of the process that opened the other end of a Unix socket, as of the time of opening
+// (SO_PEERCRED, see unix(7)).
 func peerUID(conn *net.UnixConn) (uint32, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -27,7 +27,7 @@ const (
 	// mungeBadCredential is the first exit code of unmunge that concerns the credential: EMUNGE_BAD_CRED of munge.h.
 	// Lower codes concern munged.
 	mungeBadCredential = 8
-	// mungeMost is the maximum length of a credential in bytes. One with the name of a host has about 200.
+	// mungeMost is the maximum length of a credential in bytes. A credential with the name of a host has about 200.
 	mungeMost = 2048
 )
 
@@ -72,8 +72,8 @@ func (m *munge) uid(ctx context.Context, credential, host string) (uint32, error
 	return parseUnmunged(out, host)
 }
 
-// mungeReason returns the reason why unmunge refuses a credential. If unmunge could decrypt the credential, only its
-// exit code shows the reason.
+// mungeReason returns the reason why unmunge refuses a credential. For a credential that unmunge could decrypt, only
+// the exit code shows the reason.
 func mungeReason(exit *exec.ExitError) string {
 	switch code := exit.ExitCode(); code {
 	case 15:
@@ -151,8 +151,8 @@ func (g *Guard) unmunged(r *http.Request, credential string) (Caller, error) {
 }
 
 // mungeProtected returns nil if a munge credential may come on the connection of a request, otherwise the reason why
-// not: on an unprotected connection others could read and use it. The server's certificate must be valid for the host
-// name that the client used, so that a credential made for another server is not accepted here.
+// not. On an unprotected connection others could read and use the credential. The server's certificate must be valid
+// for the host name that the client used. Otherwise a credential made for another server could be used here.
 func (g *Guard) mungeProtected(r *http.Request, host string) error {
 	if r.TLS != nil {
 		return g.mungeNamed(host)

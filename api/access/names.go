@@ -21,7 +21,7 @@ const (
 	hashLetters = 8
 )
 
-// Names hashes users' names with a key of this daemon. A user always has the same hash, and without the key nobody can
+// Names hashes users' names with a key of this daemon. A user always has the same hash. Without the key nobody can
 // compute the hashes of a list of names.
 type Names struct{ key []byte }
 

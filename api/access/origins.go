@@ -9,10 +9,11 @@ import (
 	"github.com/rs/cors"
 )
 
-// preflightAge is how long a browser may cache the result of a preflight request.
+// preflightAge is how long a browser may cache the answer to a preflight request.
 const preflightAge = 10 * time.Minute
 
-// origins has the rules for sites whose pages may send requests to the daemon, and show its page in a frame.
+// origins has the rules for the sites whose pages may send requests to the daemon, and show the daemon's page in a
+// frame.
 type origins struct {
 	// cross refuses requests from pages of all other sites.
 	cross *http.CrossOriginProtection
@@ -43,8 +44,8 @@ func newOrigins(sites []string) (*origins, error) {
 	return o, nil
 }
 
-// answer sets the headers by which a browser lets a page of another site read the answer. If the request is a preflight
-// request, it answers it and returns true.
+// answer sets the headers by which a browser lets a page of another site read the answer. If the request is a
+// preflight request, answer also sends the response, and returns true.
 func (o *origins) answer(w http.ResponseWriter, r *http.Request) bool {
 	if o.cors == nil {
 		return false

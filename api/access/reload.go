@@ -9,12 +9,12 @@ import (
 	"go.uber.org/zap"
 )
 
-// recheck is the minimum time between two checks of the files while requests come; a change takes effect after at most
-// this time.
+// recheck is the minimum time between two checks of the files while requests come. A change takes effect after at
+// most this time.
 const recheck = time.Second
 
-// reloaded is a value that is read from files, and read again when one of them changes. If the files are unusable, the
-// old value stays. The files are checked at each use, so that no goroutine is needed.
+// reloaded is a value that is read from files. It is read again when one of them changes. If the files are unusable,
+// the old value stays. The files are checked at each use of the value, so no goroutine is needed.
 type reloaded[T any] struct {
 	// kind is the name of the file in the log and in metrics: tokens, web_config.
 	kind string

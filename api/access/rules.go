@@ -23,7 +23,7 @@ type rules struct {
 	admin    tokens
 	tokens   *reloaded[tokens]     // nil without a file of tokens
 	web      *reloaded[*webConfig] // nil without a web-config file
-	noWeb    *webConfig            // used if there is none
+	noWeb    *webConfig            // used if there is no web-config file
 	origins  *origins
 	requests *limiter // limits by client
 	scrapes  *limiter // limits of scrapes, which do not count towards the other limits
@@ -65,13 +65,13 @@ func (g *Guard) Prepare(o Options) (apply func(), err error) {
 	}
 	return func() {
 		g.rules.Store(r)
-		_ = g.expensive.Configure(r.limits.expensive()) // valid limits are always accepted
+		_ = g.expensive.Configure(r.limits.expensive()) // cannot fail: the limits are valid
 		g.noteFiles(r, old)
 	}, nil
 }
 
-// openFiles reads the files of new rules. A file that the old rules have too keeps its content: it is
-// read again when it changes.
+// openFiles reads the files of new rules. A file that the old rules also use is not read now: it keeps its content,
+// and is read again when it changes.
 func (g *Guard) openFiles(r, old *rules) error {
 	switch path := r.options.TokensFile; path {
 	case "":

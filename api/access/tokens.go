@@ -14,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/internal/token"
 )
 
-// tokens finds callers by the hash of their token. The time of a map look-up reveals nothing, because it depends on the
-// hash of the guess.
+// tokens finds callers by the hash of their token. The time of a look-up depends only on the hash of the guessed
+// token, so it reveals nothing about valid tokens.
 type tokens map[[sha256.Size]byte]Caller
 
-// errShared means that others can write the tokens file, so that anybody could add an administrator.
+// errShared means that everybody can write the tokens file. Anybody could then add an administrator.
 var errShared = errors.New("everybody may write it: chmod o-w")
 
 // readTokens reads a tokens file.

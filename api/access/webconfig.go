@@ -18,16 +18,16 @@ import (
 
 // webConfig has the contents of a web-config file, in the format of Prometheus' exporters.
 type webConfig struct {
-	users   map[string]string // to bcrypt hashes
+	users   map[string]string // bcrypt hashes by user name
 	headers map[string]string
 	http2   bool
 	tls     *tls.Config   // nil if it has no TLS
 	limiter *rate.Limiter // for all requests together; nil if it has none
 }
 
-// readWebConfig reads and checks a web-config file by the rules of exporter-toolkit, and returns the files that it is
-// made of. The toolkit's own handler is not used: it requires a password of everybody, even of callers with a token,
-// and answers 500 to all requests while the file is invalid.
+// readWebConfig reads and checks a web-config file by the rules of exporter-toolkit. It also returns the names of all
+// files that it has read. The toolkit's own handler is not used: it requires a password of everybody, even of callers
+// with a token, and answers 500 to all requests while the file is invalid.
 func readWebConfig(path string) (*webConfig, []string, error) {
 	files := []string{path}
 	content, err := os.ReadFile(path)
@@ -65,7 +65,7 @@ func readWebConfig(path string) (*webConfig, []string, error) {
 	return out, files, nil
 }
 
-// tlsConfig returns the toolkit's configuration with the present certificate; later changes of files are seen at the
+// tlsConfig returns the toolkit's configuration with the present certificate. Changes of the files take effect at the
 // next reading.
 func tlsConfig(c *web.Config) (*tls.Config, error) {
 	out, err := web.ConfigToTLSConfig(&c.TLSConfig)
@@ -84,9 +84,9 @@ func tlsConfig(c *web.Config) (*tls.Config, error) {
 	return out, nil
 }
 
-// TLS returns the configuration of the server's TLS, nil for a server without. It follows changes of the web-config
-// file, of certificate, key and CAs, with every new connection. A web-config file cannot turn TLS on or off while the
-// server runs.
+// TLS returns the configuration of the server's TLS, nil for a server without TLS. Every new connection uses the
+// newest web-config file, certificate, key and CAs. A web-config file cannot turn TLS on or off while the server
+// runs.
 func (g *Guard) TLS() *tls.Config {
 	now := g.webConfig()
 	if now.tls == nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// AccuracyRequest selects the forecasts to compare with the facts, and the page of groups to return.
+// AccuracyRequest selects the forecasts that are compared with the outcomes, and the page of groups to return.
 type AccuracyRequest struct {
-	// Queue, SizeClass and Made select; empty means any.
+	// Queue, SizeClass and Made select the forecasts; an empty one means any.
 	Queue, SizeClass, Made string
 	// Since and Until are as in accuracy.Bounds.
 	Since, Until time.Time
@@ -20,7 +20,7 @@ type AccuracyRequest struct {
 	Limit, Offset int
 }
 
-// Accuracy reports the accuracy of the forecasts in the ledger, and of those of the waiting jobs.
+// Accuracy reports the accuracy of the forecasts in the ledger, and of the forecasts of the waiting jobs.
 func (s *Service) Accuracy(v *readmodel.View, in *AccuracyRequest, found *accuracy.Summary) wire.Accuracy {
 	out := wire.Accuracy{Cluster: v.Cluster, Since: in.Since, AsOf: s.AsOfInstant(v), Groups: []wire.AccuracyGroup{}}
 	if !in.Until.IsZero() {
@@ -93,7 +93,7 @@ func group(g *accuracy.Group) wire.AccuracyGroup {
 	return w
 }
 
-// figures returns the scores of one method: f covers the jobs that started, c all submissions.
+// figures returns the scores of one method. f covers the jobs that started, c all submissions.
 func figures(method string, f *accuracy.Figures, c accuracy.Coverage) wire.MethodAccuracy {
 	m := wire.MethodAccuracy{
 		Method: method, N: f.N, LogPinball: losses(f), Coverage: map[string][2]float64{},

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/headqueue"
 )
 
-// fits refuses a request that can never start, by the configuration or by the scheduler's own facts. A bound that was
+// fits refuses a request that can never start, by the configuration or by the scheduler's facts. A bound that was
 // learned from use does not refuse a request; it becomes a warning.
 func fits(v *readmodel.View, req *job.Attributes) error {
 	for _, refuse := range []func(*readmodel.View, *job.Attributes) error{
@@ -51,7 +51,7 @@ func (a amount) write(n int64) string {
 	return count(int(n), unit(a.dimension))
 }
 
-// unit returns the word for one unit of a dimension; memory is in bytes and has none.
+// unit returns the word for one unit of a dimension. Memory has no such word: it is formatted with its own units.
 func unit(d cluster.Dimension) string {
 	return map[cluster.Dimension]string{cluster.Procs: "processor", cluster.Nodes: "node", cluster.GPUs: "GPU"}[d]
 }
@@ -102,8 +102,8 @@ func overNodes(v *readmodel.View, req *job.Attributes) error {
 	return nil
 }
 
-// overUpNodes refuses, for now, a request that fits only when nodes that are down are up again, unless an outage
-// explains it.
+// overUpNodes refuses, for now, a request that fits only once nodes that are down are up again. It refuses nothing if
+// an outage explains why they are down.
 func overUpNodes(v *readmodel.View, req *job.Attributes) error {
 	pool := v.Pool(req.Queue)
 	d := pool.Dimension(req)
@@ -123,7 +123,7 @@ func overUpNodes(v *readmodel.View, req *job.Attributes) error {
 		"ask again when the nodes that are down are up, or ask for less")
 }
 
-// overQueue refuses a request that the rules of its queue, as the scheduler lists them, never let start.
+// overQueue refuses a request that can never start by the queue's rules, as the scheduler lists them.
 func overQueue(v *readmodel.View, req *job.Attributes) error {
 	q := queueFacts(v, req.Queue)
 	switch {
@@ -180,9 +180,9 @@ func notAllowed(v *readmodel.View, req *job.Attributes) error {
 	return notAssociated(v, req)
 }
 
-// notAssociated refuses an account that does not exist, or that does not have the user. The scheduler may show only a
-// part of the accounts to the daemon (Slurm's PrivateData). If there are jobs of unlisted accounts, the list is
-// incomplete and nothing is refused.
+// notAssociated refuses an account that does not exist, or to which the user does not belong. The scheduler may show
+// only a part of the accounts to the daemon (Slurm's PrivateData). If there are jobs of unlisted accounts, the list
+// is incomplete and nothing is refused.
 func notAssociated(v *readmodel.View, req *job.Attributes) error {
 	f := v.Facts
 	if !f.Enforced.Associations || req.Account == "" || len(f.Accounts) == 0 {
@@ -201,8 +201,8 @@ func notAssociated(v *readmodel.View, req *job.Attributes) error {
 		"ask for an account of the user's own")
 }
 
-// accountsComplete reports whether the list of accounts contains those of all running and waiting jobs. A list with a
-// single user counts as incomplete: Slurm shows no other user to a daemon without the right to see them.
+// accountsComplete reports whether the list of accounts contains the accounts of all running and waiting jobs. A list
+// with a single user counts as incomplete: Slurm shows no other user to a daemon without the right to see them.
 func accountsComplete(v *readmodel.View) bool {
 	users := map[string]bool{}
 	for _, a := range v.Facts.Accounts {
@@ -237,7 +237,8 @@ func hasUser(a *job.Account, user string) bool {
 	return found || user == ""
 }
 
-// has reports whether a list has a name; Slurm does not distinguish cases in names of accounts and QOSs.
+// has reports whether a list has a name. Upper and lower case do not matter, as in Slurm's names of accounts and
+// QOSs.
 func has(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
 }
@@ -245,8 +246,8 @@ func has(list []string, name string) bool {
 // reasonOverLimit means that a limit of a QOS or an association never lets such a job start.
 const reasonOverLimit headqueue.Reason = "over_limit"
 
-// overCaps refuses a request that alone exceeds a limit of a QOS or an association. If a QOS bounds a resource, the
-// association's bound does not count (Slurm's order of precedence).
+// overCaps refuses a request that alone exceeds a limit of a QOS or an association. By Slurm's order of precedence,
+// an association's bound on a resource does not count if a QOS bounds that resource.
 func overCaps(v *readmodel.View, req *job.Attributes) error {
 	limits := enforced(v, req)
 	bounded := map[string]bool{} // bounded by a QOS
@@ -259,7 +260,7 @@ func overCaps(v *readmodel.View, req *job.Attributes) error {
 				if c.limit == 0 || !ofQOS && bounded[c.name] {
 					continue
 				}
-				if limit := max(c.limit, 0); c.requested > limit { // job.NoneAllowed allows 0
+				if limit := max(c.limit, 0); c.requested > limit { // job.NoneAllowed stands for a limit of 0
 					hint := "ask for at most " + c.write(limit)
 					if limit == 0 {
 						hint = "use another QOS or another account, or ask for none"
@@ -307,9 +308,9 @@ func caps(l *job.Limit, req *job.Attributes) []limitCap {
 	}, ofGPUs...)
 }
 
-// enforced returns the limits that surely apply to a request: those of a QOS that the request names or the queue has,
-// and those of associations that match account, user and queue. It returns none if the scheduler does not enforce
-// limits.
+// enforced returns the limits that surely apply to a request. These are the limits of a QOS that the request names or
+// the queue has, and those of associations that match account, user and queue. It returns none if the scheduler does
+// not enforce limits.
 func enforced(v *readmodel.View, req *job.Attributes) []*job.Limit {
 	if v.Facts == nil || !v.Facts.Enforced.Limits {
 		return nil
@@ -342,8 +343,8 @@ func owner(l *job.Limit) string {
 	return "account " + l.Account
 }
 
-// warnings describes what may prevent a request from starting, but need not: bounds that were learned from use, and a
-// queue that is closed now.
+// warnings describes what may prevent a request from starting, although that is not certain: bounds that were learned
+// from use, and a queue that is closed now.
 func warnings(v *readmodel.View, req *job.Attributes) []string {
 	var out []string
 	pool := v.Pool(req.Queue)
@@ -379,8 +380,8 @@ func where(v *readmodel.View, queue string) string {
 
 // notConsidered returns the requested resources that do not influence the forecast. The engine simulates processors
 // and, if it knows the nodes, all their resources. Strict first come, first served simulates the binding dimension of
-// the pool. "limits" means that limits of a QOS or an association were not simulated: in a large pool, before the
-// engine has learnt enough, or if they bound usage over time.
+// the pool. The result "limits" means that limits of a QOS or an association were not simulated. That is the case in
+// a large pool, before the engine has learnt enough, or if the limits bound usage over time.
 func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds cluster.Dimension,
 	learnt *engine.Forecast) []string {
 	var out []string
@@ -401,7 +402,7 @@ func notConsidered(v *readmodel.View, req *job.Attributes, method string, binds 
 	return out
 }
 
-// hasNodesAlone reports whether a request shares its nodes with no other job. Only such nodes are counted in limits.
+// hasNodesAlone reports whether no other job runs on the nodes of a request. Only such nodes are counted in limits.
 func hasNodesAlone(v *readmodel.View, req *job.Attributes) bool {
 	if v.Engine == nil {
 		return queueFacts(v, req.Queue).Whole

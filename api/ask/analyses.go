@@ -19,27 +19,27 @@ type Analysis struct {
 	made   time.Time // by the wall clock
 	Users  *readmodel.Analysis
 	Lublin livemodels.LublinFit
-	KS     []float64 // KS distance of each class's window to the uniform-log law, NaN if none is fitted
+	KS     []float64 // KS distance of each class's window to its uniform-log law, NaN without a law
 }
 
-// analyses caches the newest analysis of every queue. One takes about 100 ms on a full history, so they are made on
-// demand, one at a time, and once per view.
+// analyses caches the newest analysis of every queue. An analysis takes about 100 ms on a full history. So analyses
+// are made on demand, one at a time, and once per view.
 type analyses struct {
 	mu      sync.Mutex
 	newest  map[[2]string]*Analysis
 	growths map[[2]string]dated
 }
 
-// dated is the growth of a queue in its history, with the event time of its computation.
+// dated is the growth of a queue in its history, with the event time at which it was computed.
 type dated struct {
 	readmodel.Growth
 	at time.Time
 }
 
-// growthAge is the event time for which a growth is cached; it changes only once a week.
+// growthAge is the event time for which a growth is cached. A growth changes only once a week.
 const growthAge = time.Hour
 
-// saturation returns the saturation of a queue, of the cluster where queue is empty. All answers and metrics use this
+// saturation returns the saturation of a queue, or of the cluster if queue is empty. All answers and metrics use this
 // method, so that they agree.
 func (a *analyses) saturation(v *readmodel.View, queue string) readmodel.Saturation {
 	a.mu.Lock()
@@ -74,7 +74,7 @@ func (a *analyses) of(v *readmodel.View, queue string, maxAge time.Duration, now
 }
 
 // distances returns the Kolmogorov-Smirnov distances of the lifetimes of each class to the uniform-log law that is
-// fitted to them: a pass over each window.
+// fitted to them. It passes over the whole window of each class.
 func distances(m *livemodels.QueueView) []float64 {
 	out := make([]float64, len(livemodels.Classes()))
 	for i := range out {

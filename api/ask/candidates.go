@@ -22,12 +22,12 @@ type excludedCandidate struct {
 // Error implements error.
 func (l *excludedCandidate) Error() string { return l.err.Error() }
 
-// soft reports whether the request makes sense without the candidate: it is possible, but useless.
+// soft reports whether the excluded candidate is possible but useless. The request then makes sense without it.
 func (l *excludedCandidate) soft() bool {
 	return l.reason == overTimeLimit || l.reason == noForecastYet
 }
 
-// The reasons for which a candidate is left out, in addition to those of package headqueue.
+// These are the reasons for which a candidate is left out, in addition to those of package headqueue.
 const (
 	overTimeLimit = "over_time_limit"
 	noForecastYet = "no_forecast"
@@ -43,7 +43,7 @@ func (q *sizeQuery) isRequest(procs int) bool {
 	return q.req.Request != nil && q.req.Request.Procs == procs
 }
 
-// add makes a candidate. The error is an *excludedCandidate, or concerns the whole request.
+// add makes a candidate. Its error is an *excludedCandidate, or an error of the whole request.
 func (q *sizeQuery) add(p *targetQueue, procs int) error {
 	run, err := advice.RunOf(q.curve, procs)
 	if err != nil {
@@ -100,8 +100,8 @@ func timeLimit(field, text string) (time.Duration, error) {
 	return limit, nil
 }
 
-// wait returns the distribution of the wait of a job with the given number of processors. The error is an
-// *excludedCandidate, or that of the forecast.
+// wait returns the distribution of the wait of a job with the given number of processors. Its error is an
+// *excludedCandidate, or the error of the forecast.
 func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (*waittime.Distribution, error) {
 	req := q.base
 	req.Queue, req.Procs, req.TimeLimit = p.queue, procs, limit
@@ -124,7 +124,7 @@ func (q *sizeQuery) wait(p *targetQueue, procs int, limit time.Duration) (*waitt
 	return wait, nil
 }
 
-// findRequest finds the request that the user would make without advice.
+// findRequest finds the candidate that the user would submit without advice.
 func (q *sizeQuery) findRequest() error {
 	want := q.req.Request
 	if want == nil {

@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// cause returns the cause that prevents a request from starting at once; nil if the forecast says that it starts at
-// once. As in Slurm's reasons, causes that hold even on an idle machine come first, then the jobs ahead. Its class is
-// the one that the ledger would record for such a submission, except for planned outages. The account is that of the
-// request.
+// cause returns the cause that prevents a request from starting at once; nil if it starts at once by the forecast. As
+// in Slurm's reasons, causes that hold even on an idle machine come first, then the jobs ahead. Except for planned
+// outages, the class of the cause is the one that the ledger would record for such a submission. The account is the
+// account of the request.
 func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engine.Forecast, account string,
 	caller Caller) *wire.Cause {
 	queue := queueFacts(v, w.Queue)
@@ -51,11 +51,11 @@ func cause(v *readmodel.View, w *wire.Wait, f *predictor.Forecast, learnt *engin
 	return nil
 }
 
-// startsAtOnce reports whether the job starts within one second of its submission with a probability of at least 0.5;
-// schedulers write whole seconds.
+// startsAtOnce reports whether the job starts within one second of its submission with a probability of at least 0.5.
+// It is one second because schedulers write whole seconds.
 func startsAtOnce(w *wire.Wait) bool { return w.WaitSeconds.P50 != nil && *w.WaitSeconds.P50 <= 1 }
 
-// limitByThoseAhead is the explanation of a wait for a limit that the request does not exceed yet.
+// limitByThoseAhead explains a wait for a limit that the request does not exceed yet, but will exceed later.
 const limitByThoseAhead = "once the jobs that start before it run they have all that the limit allows"
 
 // noRoom is the explanation of a wait beside free processors.
@@ -93,8 +93,8 @@ func blocked(seconds []float64) *wire.Quantiles {
 	return &q
 }
 
-// keptFor describes which limit blocks a request, and for how long by the forecast, or that the nodes block it; "" for
-// neither.
+// keptFor describes which limit blocks a request, and for how long by the forecast, or that no nodes have room for
+// it. It returns "" if neither is the cause.
 func keptFor(c *wire.Cause) string {
 	if c != nil && c.Detail == noRoom {
 		return noRoom

@@ -5,7 +5,7 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// readCurve parses how the runtime depends on the size.
+// readCurve parses the dependence of the runtime on the size.
 func (q *sizeQuery) readCurve() error {
 	r := &q.req.Runtime
 	given := 0

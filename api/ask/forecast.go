@@ -18,11 +18,11 @@ import (
 )
 
 // playedJobs is the maximum number of running and waiting jobs for which an answer is explained by a simulation of
-// first come, first served; with more jobs that would take milliseconds.
+// first come, first served. With more jobs the simulation would take milliseconds.
 const playedJobs = 300
 
-// forecast returns the engine's forecast, and explains it with a simulation of strict first come, first served. If the
-// engine has no forecast yet, the simulation gives the answer. It is an error if neither has one.
+// forecast returns the engine's forecast, and explains it with a simulation of strict first come, first served. If
+// the engine has no forecast yet, the simulation gives the answer. Without either there is an error.
 func (s *Service) forecast(v *readmodel.View, now time.Time, request job.Attributes) (*predictor.Scene,
 	*predictor.Forecast, *engine.Forecast, error) {
 	out := &engine.Forecast{}
@@ -56,14 +56,14 @@ func (s *Service) explain(v *readmodel.View, now time.Time, request job.Attribut
 		explained, err := f.Forecast(scene)
 		return scene, &explained, err
 	}
-	procs, free := scene.Pool.Room() // the engine's pool may be a learnt one of another size
+	procs, free := scene.Pool.Room() // the engine's pool may be a learnt pool of another size
 	explained := &predictor.Forecast{Dimension: scene.Dimension, Used: procs - free, AheadJobs: out.JobsAhead,
 		AheadProcs: out.ProcsAhead}
 	explained.Need = max(0, out.ProcsAhead+scene.Size-free)
 	return scene, explained, nil
 }
 
-// addExperts adds to an answer its basis and the forecasts of the experts.
+// addExperts adds the basis of a forecast and the forecasts of the experts to an answer.
 func addExperts(w *wire.Wait, s *engine.Forecast) {
 	w.Basis = wire.Basis{Learnt: s.Learnt, Similar: s.Similar, RestsOn: s.Basis}
 	names := ensemble.Names()
@@ -84,8 +84,8 @@ func addExperts(w *wire.Wait, s *engine.Forecast) {
 	}
 }
 
-// TypicalWait forecasts the wait of a typical job as GET /v1/wait does: +Inf means that a level is never reached, nil
-// that no forecast is possible.
+// TypicalWait forecasts the wait of a typical job as GET /v1/wait does. +Inf means that a level is never reached. The
+// result is nil if no forecast is possible.
 func (s *Service) TypicalWait(v *readmodel.View, now time.Time, t *readmodel.Typical) []float64 {
 	_, f, _, err := s.forecast(v, now, job.Attributes{Queue: t.Queue, Procs: t.Procs, TimeLimit: t.TimeLimit})
 	if err != nil || f == nil {

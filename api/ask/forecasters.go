@@ -9,12 +9,12 @@ import (
 // keptForecasters is the number of forecasters that survive garbage collection with their scratch memory.
 const keptForecasters = 2
 
-// forecasterPool lends forecasters, each to one goroutine at a time. A sync.Pool is emptied by every second collection
-// of garbage; the scratch memory of a forecaster is up to a few MB, so a few forecasters are kept permanently and
-// consecutive requests allocate it once.
+// forecasterPool lends forecasters, each to one goroutine at a time. The scratch memory of a forecaster is up to a
+// few MB. A sync.Pool is emptied by every second garbage collection, so a few forecasters are kept permanently.
+// Consecutive requests then allocate the memory once.
 type forecasterPool struct {
 	kept  chan *predictor.Forecaster
-	spare sync.Pool // further ones, while many requests are served concurrently
+	spare sync.Pool // further forecasters, while many requests are served concurrently
 }
 
 func newForecasterPool() *forecasterPool {

@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// waitingJob describes a waiting job without its owner, and why its forecast moved, by the jobs that it waits for if
-// those are known.
+// waitingJob describes a waiting job without its owner. It reports why the job's forecast moved, by the jobs that it
+// waits for if those are known.
 func waitingJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, waits []readmodel.Pivot) wire.Job {
 	j := w.Job
 	held := job.CauseOf(j.Reason)
@@ -73,7 +73,7 @@ func explainJob(v *readmodel.View, w *readmodel.Waiting, now time.Time, keep flo
 	}
 	rest := v.RestOf(served, w.Job, now)
 	a := w.Job.Attributes
-	a.Priority = 0 // the scheduler computed it for the unchanged job
+	a.Priority = 0 // the scheduler computed this priority for the unchanged job
 	out.Sooner = sooner(v, now, readmodel.SoonerQuery{Request: &a, Wait: rest, Job: w.Job, Keep: keep})
 }
 
@@ -113,7 +113,7 @@ func redact(c Caller, out *wire.Job, waits []readmodel.Pivot) {
 	if out.WaitsFor != nil {
 		out.WaitsFor = pivotsFor(c, waits)
 	}
-	if out.MovedBy == string(readmodel.MovedOverrun) { // the sentence names a job
+	if out.MovedBy == string(readmodel.MovedOverrun) { // the explanation of an overrun names a job
 		out.Moved = "a job for whose end it waits runs longer than 9 in 10 such jobs"
 	}
 }
@@ -126,7 +126,7 @@ func nameOwner(c Caller, j *cluster.Job, out *wire.Job) {
 	}
 }
 
-// JobsRequest selects among the waiting jobs of a view.
+// JobsRequest selects some of the waiting jobs of a view.
 type JobsRequest struct {
 	// Queue is empty for any.
 	Queue string
@@ -166,7 +166,7 @@ type JobQuery struct {
 	service *Service
 	caller  Caller
 	waiting readmodel.Waiting
-	keep    float64 // by an option
+	keep    float64 // minimum part of the processors and the time limit that an option keeps
 }
 
 // Job finds a waiting job that the caller may see. keep is as in WaitRequest.

@@ -16,15 +16,17 @@ import (
 	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// limitCause returns the cause for a request that a limit prevents from starting: which limit, and which amount becomes
-// free when. It includes the id of the job that frees it only for callers that may see that job.
+// limitCause returns the cause for a request that a limit prevents from starting: which limit blocks it, and which
+// amount of the limit becomes free, and when. It names the job that frees the amount only to callers that may see
+// that job.
 func limitCause(v *readmodel.View, queue, account string, k *enginepools.Kept, caller Caller) *wire.Cause {
 	c := causeOf(job.LimitReached, inUse(v.Engine.Limits.Limit(k.Key), account, k))
 	addFreed(c, k.Kind, v.Freed(queue, k), caller)
 	return c
 }
 
-// addFreed adds to a cause which amount of its limit becomes free when, if that is known.
+// addFreed adds to a cause the amount of its limit that becomes free, and the time at which it does, if they are
+// known.
 func addFreed(c *wire.Cause, kind int, freed *readmodel.Freed, caller Caller) {
 	if freed == nil || math.IsInf(freed.Seconds, 1) {
 		return
@@ -38,8 +40,8 @@ func addFreed(c *wire.Cause, kind int, freed *readmodel.Freed, caller Caller) {
 	}
 }
 
-// refused returns why the scheduler would refuse a submission now: a limit on running and waiting jobs is reached; nil
-// if it would not. It includes the id of a job only for callers that may see that job.
+// refused returns the limit on running and waiting jobs by which the scheduler would refuse a submission now; nil if
+// it would accept it. It names a job only to callers that may see that job.
 func refused(v *readmodel.View, a *job.Attributes, caller Caller) *wire.Cause {
 	full := v.RefusedBy(a)
 	if full == nil {
@@ -56,7 +58,7 @@ func refused(v *readmodel.View, a *job.Attributes, caller Caller) *wire.Cause {
 }
 
 // inUse describes the amount that a limit allows, and how much of it running jobs use: "your account's 256 processors
-// are in use". account is that of the request. A nil limit means the limit of an array.
+// are in use". The account is the account of the request. A nil limit means the limit of an array.
 func inUse(l *job.Limit, account string, k *enginepools.Kept) string {
 	most := whose(l, account, amountOf(k.Kind, k.Most))
 	if k.Used >= k.Most {
@@ -66,7 +68,7 @@ func inUse(l *job.Limit, account string, k *enginepools.Kept) string {
 		numberOf(k.Kind, k.Wants))
 }
 
-// whose returns the words for the owner of an amount that a limit allows.
+// whose returns the words that name the amount of a limit and its owner.
 func whose(l *job.Limit, account, amount string) string {
 	switch {
 	case l == nil:
@@ -85,7 +87,7 @@ func whose(l *job.Limit, account, amount string) string {
 	return "the " + amount + " of " + owner(l)
 }
 
-// ofScope does the same for a limit of PBS or Grid Engine.
+// ofScope returns those words for a limit of PBS or Grid Engine.
 func ofScope(s *job.Scope, amount string) string {
 	of := slices.Concat(s.Users, s.Groups, s.Accounts)
 	switch {
@@ -101,7 +103,7 @@ func ofScope(s *job.Scope, amount string) string {
 	return "the " + amount + " of " + s.Where
 }
 
-// verb returns the words that say that an amount is in use.
+// verb returns the end of a sentence about an amount in use: "runs", "are in use".
 func verb(kind int, n int64) string {
 	switch {
 	case kind == joblimits.Jobs && n == 1:
@@ -131,7 +133,7 @@ func amountOf(kind int, n int64) string {
 	return count(int(n), "processor")
 }
 
-// numberOf formats an amount without its unit, after the unit was named.
+// numberOf formats an amount without its unit, for texts that have named the unit before.
 func numberOf(kind int, n int64) string {
 	switch kind {
 	case joblimits.Memory:
@@ -142,13 +144,13 @@ func numberOf(kind int, n int64) string {
 	return fmt.Sprint(n)
 }
 
-// kindName returns the name of a limited resource, as in answers.
+// kindName returns the name of a limited resource that answers use.
 func kindName(kind int) string {
 	return [...]string{joblimits.Jobs: "jobs", joblimits.Procs: "procs", joblimits.Nodes: "nodes",
 		joblimits.GPUs: "gpus", joblimits.Memory: "memory", joblimits.Work: "work"}[kind]
 }
 
-// comesFree describes which amount becomes free when: "64 come free in about 2h".
+// comesFree describes which amount becomes free, and when: "64 come free in about 2h".
 func comesFree(kind int, n int64, seconds float64) string {
 	what := numberOf(kind, n)
 	switch {
@@ -164,7 +166,7 @@ func comesFree(kind int, n int64, seconds float64) string {
 	return what + " " + inAbout(seconds)
 }
 
-// inAbout formats an inexact time, rounded to about a twentieth.
+// inAbout formats an approximate time, rounded to about a twentieth.
 func inAbout(seconds float64) string {
 	if seconds < waittime.Shift {
 		return "within about a minute"

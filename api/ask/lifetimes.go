@@ -19,7 +19,7 @@ func model(l *predictor.Law) wire.Model {
 	if l.N == 0 {
 		return m
 	}
-	if m.Law = l.Name; !l.Valid() { // Downey's law does not fit at all, so another one was chosen
+	if m.Law = l.Name; !l.Valid() { // Downey's law does not fit at all, so another law was chosen
 		return m
 	}
 	m.B0, m.B1, m.R2 = l.B0, l.B1, l.R2
@@ -52,7 +52,7 @@ func laws(l *livemodels.LifetimeView, class string) wire.LifetimeLaws {
 		}
 		out.Scores = append(out.Scores, score)
 	}
-	slices.SortStableFunc(out.Scores, func(a, b wire.LawScore) int { // laws without a score come last
+	slices.SortStableFunc(out.Scores, func(a, b wire.LawScore) int { // a law without a score comes last
 		return cmp.Compare(missing(a.LogScore), missing(b.LogScore))
 	})
 	law := c.Law
@@ -77,7 +77,7 @@ func laws(l *livemodels.LifetimeView, class string) wire.LifetimeLaws {
 	return out
 }
 
-// Scored reports whether a law has a score of its own: a law that was never fitted has only the score of a default.
+// Scored reports whether a law has a score of its own. A law that was never fitted has only the score of a default.
 func Scored(s *lifetime.Standing) bool { return s.N > s.Failed }
 
 func lawParams(law lifetime.Law) *wire.LawParams {

@@ -17,7 +17,7 @@ import (
 
 // LoadRequest is a request for the forecast of the load.
 type LoadRequest struct {
-	// Cluster may be empty if there is only one; an empty queue means the cluster and all queues.
+	// Cluster may be empty if there is only one. An empty queue means the whole cluster, and each of its queues.
 	Cluster, Queue string
 	// Hours bounds the horizons.
 	Hours float64

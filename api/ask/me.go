@@ -19,16 +19,17 @@ import (
 )
 
 const (
-	// leastRuns is the minimum number of runs from which a habit is reported: 9/10 of fewer runs would be all of them.
+	// leastRuns is the minimum number of runs from which a habit is reported. Of fewer runs, 9/10 would be all of
+	// them.
 	leastRuns = 10
-	// mostHabits bounds the names whose habits are reported: each takes up to two forecasts.
+	// mostHabits is the maximum number of job names whose habits are reported. Each takes up to two forecasts.
 	mostHabits = 8
-	// A shorter limit is proposed only if it would have been enough for the share enoughRuns of the runs, and is
-	// spareTime times the time that 9/10 of them took.
+	// A shorter limit is proposed only if it would have been enough for the share enoughRuns of the runs. It must
+	// also be spareTime times the time in which 9/10 of the runs ended.
 	enoughRuns, spareTime = .95, 1.25
 )
 
-// MeRequest is a request of a user about the own jobs.
+// MeRequest is a request of a user about the user's own jobs.
 type MeRequest struct {
 	// Cluster may be empty if there is only one.
 	Cluster string
@@ -57,7 +58,7 @@ func (s *Service) Me(in MeRequest) (*MeQuery, error) {
 	return &MeQuery{v, s, in}, nil
 }
 
-// Answer reports the user's waiting jobs and habits. The caller is the user.
+// Answer reports the waiting jobs and the habits of the user, who is the caller.
 func (q *MeQuery) Answer(c Caller) wire.Me {
 	v, in := q.View, &q.request
 	own := func(j *cluster.Job) bool { return j.User == in.User }
@@ -112,7 +113,8 @@ func newestOf(v *readmodel.View, own func(*cluster.Job) bool) []*cluster.Job {
 	})
 }
 
-// habit reports how long the jobs of a name ran. newest is the newest of them that waits or runs, nil if there is none.
+// habit reports how long the jobs of a name ran. newest is the newest waiting or running job of that name, nil if
+// there is none.
 func (q *MeQuery) habit(now time.Time, name string, newest *cluster.Job, runs []livemodels.Run) wire.Habit {
 	out := wire.Habit{Name: name, Runs: len(runs)}
 	var limit time.Duration
@@ -133,7 +135,7 @@ func (q *MeQuery) habit(now time.Time, name string, newest *cluster.Job, runs []
 		lives[i], needed[i] = runs[i].Seconds, runs[i].Seconds
 		if runs[i].ReachedLimit() {
 			out.ReachedLimit++
-			needed[i] = math.Inf(1) // its full runtime is unknown
+			needed[i] = math.Inf(1) // the limit ended the run, so its full runtime is unknown
 		}
 	}
 	slices.Sort(lives)

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// lublin describes a fit; figures of a part without a fit are 0.
+// lublin describes a fit. The figures of a part without a fit are 0.
 func lublin(f *livemodels.LublinFit) *wire.Lublin {
 	out := &wire.Lublin{
 		Size:    wire.LublinSize{Reason: f.NoSizes},

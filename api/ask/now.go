@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostOpenings bounds the openings of a queue: each takes several forecasts.
+	// mostOpenings is the maximum number of openings of a queue. Each takes several forecasts.
 	mostOpenings = 12
 	// atOnce is the maximum wait, in seconds, of an immediate start.
 	atOnce = 60
@@ -108,7 +108,7 @@ func (s *Service) queueNow(p *targetQueue, queued int, base job.Request) wire.No
 	out.PlanAge = seconds(found.Age)
 	out.Procs, out.Free = pool.Room()
 	for _, o := range found.Holes {
-		if o.Procs = min(o.Procs, out.Free); o.Procs < 1 { // the engine's pool may be a learnt one, which is larger
+		if o.Procs = min(o.Procs, out.Free); o.Procs < 1 { // the engine's pool may be a learnt pool, which is larger
 			break
 		}
 		if len(out.Openings) == mostOpenings {

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// leastGain is the default relative gain in score by which new advice must be better than the standing advice.
+	// leastGain is the default for the relative gain by which new advice must be better than the standing advice.
 	leastGain = .05
 )
 
@@ -49,7 +49,8 @@ func (q *sizeQuery) readObjective() error {
 	return nil
 }
 
-// considerate sets the prices by the waiting jobs in each pool, relative to the first pool.
+// considerate sets the prices of processors. The price in a pool depends on its waiting jobs, relative to the first
+// pool.
 func (q *sizeQuery) considerate() {
 	price := func(p *targetQueue) advice.Objective {
 		waiting, loads := 0, p.view.Loads()
@@ -92,7 +93,7 @@ func (q *sizeQuery) readSteady() error {
 	return nil
 }
 
-// steady has the time for which advice stands, and the gain that a better candidate needs to replace it.
+// steady returns the time for which advice stands, and the gain that a better candidate needs to replace it.
 func (q *sizeQuery) steady() advice.Steady {
 	out := advice.Steady{Gain: leastGain, Hold: q.req.HoldSeconds}
 	if q.req.LeastGain != nil {
@@ -101,7 +102,7 @@ func (q *sizeQuery) steady() advice.Steady {
 	return out
 }
 
-// previousAdvice returns the previous advice; for a running job, to keep its size if the request names no other.
+// previousAdvice returns the advice that the request names. For a running job without any, it is to keep the size.
 func (q *sizeQuery) previousAdvice() advice.Standing {
 	switch s := q.req.Standing; {
 	case s != nil:
@@ -119,8 +120,8 @@ func (q *sizeQuery) previousAdvice() advice.Standing {
 	return advice.Standing{}
 }
 
-// standingAdvice returns the advice that stands after a result. Advice from the future, after a clock was set back,
-// counts from now.
+// standingAdvice returns the advice that stands after a result. Advice with a time in the future counts from now on;
+// such a time results if a clock was set back.
 func (q *sizeQuery) standingAdvice(r *advice.Result, standing advice.Standing) (advice.Standing, error) {
 	now := instantSeconds(q.service.now())
 	standing.Since = min(standing.Since, now)

@@ -1,11 +1,11 @@
 package ask
 
-// Pace lets other requests be served during one with many candidates. A nil Pace does not.
+// Pace lets other requests be served during a request with many candidates. A nil Pace does not.
 type Pace interface {
 	// Expect announces the given number of forecasts.
 	Expect(forecasts int)
-	// Next is called before each forecast, and at intervals while they are ranked. It may wait. If it returns an error,
-	// the request ends with that error.
+	// Next is called before each forecast, and at intervals while the candidates are ranked. It may wait. If it
+	// returns an error, the request ends with that error.
 	Next() error
 }
 
@@ -15,7 +15,7 @@ type paceError struct{ error }
 // Unwrap returns the error of the pace.
 func (e *paceError) Unwrap() error { return e.error }
 
-// rankStep is the number of candidates that are ranked between two calls of Next.
+// rankStep lets other requests be served while candidates are ranked. It is called at intervals.
 func (q *sizeQuery) rankStep() error {
 	if err := q.pace.Next(); err != nil {
 		return &paceError{err}

@@ -42,7 +42,8 @@ func (s *Service) Queues(views []*readmodel.View) wire.Queues {
 // typicalOf returns the request of a typical job of each queue.
 func typicalOf(v *readmodel.View) map[string]*wire.TypicalJob {
 	out := map[string]*wire.TypicalJob{}
-	for _, t := range v.Typical(math.MaxInt) { // those with the most jobs first
+	// The typical jobs come in order of their numbers of jobs, the most frequent first.
+	for _, t := range v.Typical(math.MaxInt) {
 		if out[t.Queue] == nil {
 			out[t.Queue] = &wire.TypicalJob{Procs: t.Procs, TimeLimitSeconds: t.TimeLimit.Seconds()}
 		}

@@ -15,8 +15,8 @@ import (
 	enginepools "github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// reason describes the forecast in one sentence: free processors, jobs ahead, the start that follows from those and
-// whether the forecast agrees, and the basis of the forecast.
+// reason describes the forecast in one sentence. It names the free processors, the jobs ahead, the start that follows
+// from those, whether the forecast agrees with that, and the basis of the forecast.
 func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Forecast) string {
 	parts := []string{situation(w)}
 	if longer := disagreement(w, knownCauses(q.View, w, f)); longer != "" {
@@ -46,8 +46,8 @@ func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Fo
 // soon reports whether an immediate start has a probability of at least 0.5.
 func soon(w *wire.Wait) bool { return w.StartWithin.Minute >= .5 }
 
-// situation describes the free processors and the jobs ahead, and that the job starts at once if both this and the
-// forecast suggest it.
+// situation describes the free processors and the jobs ahead. If both they and the forecast suggest a start at once,
+// it reports that too.
 func situation(w *wire.Wait) string {
 	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
 		"memory": "processors' shares of memory"}[w.State.Binds]
@@ -71,14 +71,14 @@ func situation(w *wire.Wait) string {
 	return text
 }
 
-// disagreement reports that the forecast differs from what free processors suggest, with the known causes; "" if it
-// does not.
+// disagreement reports that the forecast differs from what the free processors suggest, with the known causes. It
+// returns "" if there is no difference.
 func disagreement(w *wire.Wait, causes []string) string {
 	fits := w.State.Needed == 0
 	switch {
 	case fits == soon(w):
 		return ""
-	case !fits && w.State.QueuedAheadJobs > 0: // it may fit between them, which situation mentions
+	case !fits && w.State.QueuedAheadJobs > 0: // the job may fit between the jobs ahead, which situation mentions
 		return ""
 	case !fits:
 		return fmt.Sprintf("but %s: %s", evidence(w, "sooner"), half(w))
@@ -122,7 +122,7 @@ func knownCauses(v *readmodel.View, w *wire.Wait, f *predictor.Forecast) []strin
 	if facts := queueFacts(v, w.Queue); facts.Down || facts.Closed {
 		out = append(out, "the queue does not work now")
 	}
-	// a priority learnt from the starts explains nothing
+	// A priority that was learnt from starts explains nothing.
 	policy, from := v.Policy(w.Queue)
 	if from != enginepools.PolicyLearnt && strings.HasPrefix(policy.String(), "priority") {
 		out = append(out, "jobs with a higher priority go before it, also those that come later")

@@ -27,7 +27,7 @@ type Refusal struct {
 	Reason headqueue.Reason
 	// Field is the wrong parameter, if there is one.
 	Field string
-	// Detail describes the error, Hint what would help, if known.
+	// Detail describes the error. Hint describes what would help, if that is known.
 	Detail, Hint string
 }
 
@@ -58,7 +58,7 @@ func forecastRefusal(err error) error {
 	if !errors.As(err, &cannot) {
 		return err
 	}
-	kind := KindUnavailable // it may be possible later
+	kind := KindUnavailable // by default: a forecast may be possible later
 	switch cannot.Reason {
 	case headqueue.LargerThanMachine, predictor.ReasonUnknownSize:
 		kind = KindInvalid

@@ -23,7 +23,7 @@ type WaitRequest struct {
 	Curve bool
 	// Explain requests the causes of the wait, and options that would start sooner.
 	Explain bool
-	// Keep is the minimum part of the processors and of the time limit that such options keep; 0 means
+	// Keep is the minimum part of the processors and of the time limit that the options of Explain keep; 0 means
 	// readmodel.DefaultKeep.
 	Keep float64
 }

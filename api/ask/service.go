@@ -81,8 +81,8 @@ func (s *Service) clusters() []string {
 	return names
 }
 
-// ReadView returns the view of a cluster. It refuses a cluster without any record, and an unknown queue if one is
-// named. It replaces the queue by the one under which its jobs are counted.
+// ReadView returns the view of a cluster. It refuses a cluster without any record, and an unknown queue if a queue is
+// named. If the jobs of the queue are counted under another queue, it replaces the name by that one.
 func (s *Service) ReadView(cluster string, queue *string) (*readmodel.View, error) {
 	v, err := s.View(cluster)
 	switch {
@@ -116,8 +116,8 @@ func (s *Service) ReadViews(name string) ([]*readmodel.View, error) {
 	return out, nil
 }
 
-// FindQueue replaces the name of a queue by that of the queue under which its jobs are counted, and refuses an unknown
-// queue.
+// FindQueue refuses an unknown queue. If the jobs of the queue are counted under another queue, it replaces the name
+// by that one.
 func FindQueue(v *readmodel.View, queue *string) error {
 	found, ok := v.QueueOf(*queue)
 	if !ok {
@@ -135,8 +135,8 @@ func askedQueue(asked, found string) string {
 	return asked
 }
 
-// AsOf returns the instant that an answer is for, the age of the newest record behind it in seconds, and whether that
-// is stale. A stale view is evaluated at its own time, because later ends are unknown.
+// AsOf returns the instant of an answer, the age in seconds of the newest record behind the answer, and whether the
+// answer is stale. A stale view is evaluated at its own time, because later ends of jobs are unknown.
 func (s *Service) AsOf(v *readmodel.View) (now time.Time, age float64, stale bool) {
 	now = s.now()
 	if v.At.IsZero() {
@@ -150,8 +150,8 @@ func (s *Service) AsOf(v *readmodel.View) (now time.Time, age float64, stale boo
 	return now, age, stale
 }
 
-// AsOfInstant returns the instant of an answer from the view: the newest record's time, but never later than the clock,
-// because the clocks of hosts may differ by some minutes.
+// AsOfInstant returns the instant of an answer from the view. It is the time of the newest record, but never later
+// than the clock, because the clocks of hosts may differ by some minutes.
 func (s *Service) AsOfInstant(v *readmodel.View) time.Time {
 	if now := s.now(); v.At.After(now) {
 		return now.Round(0).UTC()
@@ -159,8 +159,8 @@ func (s *Service) AsOfInstant(v *readmodel.View) time.Time {
 	return v.At
 }
 
-// WhyStale returns the reason why answers about a cluster are stale, "" if they are fresh: the newest record is older
-// than the limit, or a source could not be read for longer than that.
+// WhyStale returns the reason why answers about a cluster are stale, "" if they are fresh. Answers are stale if the
+// newest record is older than the limit, or if a source could not be read for longer than the limit.
 func (s *Service) WhyStale(v *readmodel.View) string {
 	if v.At.IsZero() {
 		return "no record of the cluster has been read yet"

@@ -73,7 +73,7 @@ func (q *sizeQuery) gather() error {
 	if q.job != nil {
 		return q.gatherRunning()
 	}
-	var refused error // reason why a named size is impossible, for the last queue
+	var refused error // why a named size is impossible in the last queue
 	for _, procs := range q.sizes {
 		had := false
 		for i := range q.targets {
@@ -115,7 +115,7 @@ func (q *sizeQuery) choose() (*advice.Result, error) {
 	if err != nil {
 		return nil, sizeRefusal(err)
 	}
-	for i := range r.Answers { // package advice names those of a running job
+	for i := range r.Answers { // package advice itself names the answers for a running job
 		r.Answers[i].Name = q.requests[i].name()
 	}
 	return r, nil

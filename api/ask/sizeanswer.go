@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/advice"
 )
 
-// answer converts a result, with the standing advice.
+// answer converts a result and the standing advice to the answer of the request.
 func (q *sizeQuery) answer(r *advice.Result, stands advice.Standing) wire.Size {
 	out := wire.Size{
 		Objective: q.kind(), Candidates: make([]wire.SizeCandidate, 0, len(r.Answers)), LeftOut: q.excluded,
@@ -25,7 +25,7 @@ func (q *sizeQuery) answer(r *advice.Result, stands advice.Standing) wire.Size {
 	return out
 }
 
-// age returns the age of the oldest view behind an answer, and whether any is stale.
+// age returns the instant and the age of the oldest view behind an answer, and whether any of its views is stale.
 func (q *sizeQuery) age() (asOf time.Time, seconds float64, stale bool) {
 	for i := range q.targets {
 		v := q.targets[i].view
@@ -69,7 +69,7 @@ func (q *sizeQuery) advise(r *advice.Result, stands advice.Standing) wire.SizeAd
 	}
 	if q.job != nil {
 		out.Action = advice.ActionOf(q.job.procs, at.procs).String()
-		if stands.Since == 0 { // the advice was always to keep the size
+		if stands.Since == 0 { // the advice has always been to keep the size
 			out.Since = q.service.now().UTC()
 		}
 	}

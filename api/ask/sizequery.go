@@ -20,10 +20,10 @@ type sizeQuery struct {
 	req       *wire.SizeRequest
 	base      job.Request // the part of the request common to all candidates
 	targets   []targetQueue
-	now       time.Time // time from which answers count
+	now       time.Time // the instant from which the times of the answer count
 	curve     speedup.Curve
 	objective advice.Objective
-	named     bool // the sizes were named one by one, or by their bounds
+	named     bool // the request lists its sizes or bounds them
 	sizes     []int
 
 	candidates []advice.Candidate

@@ -32,7 +32,7 @@ func (q *sizeQuery) readRunning() error {
 			"say how long the job would still run at its size, or which part of its work is done")
 	case r.JobID == "":
 		q.job = &malleable{procs: r.Procs}
-	case q.job == nil: // the queue was named
+	case q.job == nil: // only the queue of the job was named
 		return q.findRunning(q.targets[0].view.Cluster, r.JobID)
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// mostCandidates bounds the candidates of one request: each needs a forecast.
+// mostCandidates is the maximum number of candidates of one request. Each needs a forecast.
 const mostCandidates = 1024
 
 // mostInRange is the maximum number of sizes between two bounds that are all tried.
@@ -47,7 +47,7 @@ func (q *sizeQuery) readSizes() error {
 	return nil
 }
 
-// between lists the sizes between the given bounds, within those of the runtimes and the machine.
+// between lists the sizes between the bounds of the request, within the bounds of the runtimes and of the machine.
 func (q *sizeQuery) between() error {
 	from, to := max(1, q.req.Min), 0
 	for i := range q.targets {
@@ -74,8 +74,8 @@ func (q *sizeQuery) between() error {
 	return nil
 }
 
-// ladder returns the sizes from one to another: all if there are few, else the bounds, powers of two and the sizes
-// halfway between them.
+// ladder returns the sizes between two bounds. If there are few, it returns all of them, otherwise the bounds, the
+// powers of two and the sizes halfway between those.
 func ladder(from, to int) []int {
 	var out []int
 	if to-from < mostInRange {

@@ -14,7 +14,7 @@ import (
 type targetQueue struct {
 	view      *readmodel.View
 	queue     string
-	requested string // the requested queue, if queue is another one
+	requested string // the requested queue, if its jobs are counted under another queue
 	now       time.Time
 	most      int // its present number of processors, 0 if unknown
 	pool      string

@@ -23,7 +23,7 @@ func were(n int) string {
 	return fmt.Sprintf("%d jobs were", n)
 }
 
-// percent formats a probability; 0 % and 100 % are used only for exactly 0 and 1.
+// percent formats a probability. It writes 0 % and 100 % only for exactly 0 and 1.
 func percent(p float64) string {
 	switch {
 	case 0 < p && p < .01:
@@ -42,7 +42,7 @@ func spell(seconds float64) string {
 	return duration.Format(fromSeconds(seconds))
 }
 
-// about writes seconds in a sentence, rounded as people say them; the exact figure is in another member of the answer.
+// about writes seconds in a sentence, rounded as people do. Another member of the answer has the exact figure.
 func about(seconds float64) string {
 	if math.IsInf(seconds, 1) {
 		return "for ever"

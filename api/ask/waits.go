@@ -18,7 +18,7 @@ type whatIf struct {
 	sizeQuery
 	ask    *wire.WaitsRequest
 	limits []time.Duration
-	by     time.Time // as in a WaitQuery
+	by     time.Time // as WaitRequest.By
 }
 
 // Waits ranks the combinations of sizes, time limits and queues of a request.
@@ -42,7 +42,7 @@ func (s *Service) Waits(req *wire.WaitsRequest, pace Pace) (wire.Waits, error) {
 	return w.answer(r), nil
 }
 
-// moment is the assumed runtime if none is given, so that starts are ranked.
+// moment is the assumed runtime if none is given. It is so short that the ranking compares only the starts.
 const moment = advice.Fixed(1e-3)
 
 // read parses and checks the request.
@@ -96,8 +96,8 @@ func unique[T comparable](list []T) []T {
 	return out
 }
 
-// gather makes the candidates. It leaves out the sizes and limits that a queue does not take. It refuses the request if
-// no candidate remains.
+// gather makes the candidates. It leaves out the sizes and limits that a queue does not accept. It refuses the
+// request if no candidate remains.
 func (w *whatIf) gather() error {
 	w.pace.Expect(len(w.targets) * len(w.sizes) * len(w.limits))
 	var refused error
@@ -212,7 +212,7 @@ func (w *whatIf) gainSentences(r *advice.Result) []string {
 		}},
 	} {
 		worst := -1
-		for _, i := range r.Order { // order is from best to worst
+		for _, i := range r.Order { // in the order from best to worst
 			if o.same(&w.requests[i]) {
 				worst = i
 			}

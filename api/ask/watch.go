@@ -23,14 +23,14 @@ const (
 	// StaleCheck is the interval at which watched views are checked for staleness, because no new view is published
 	// when a view becomes stale.
 	StaleCheck = 15 * time.Second
-	// watchShare is the part of one processor's time that evaluations may take, watchSpace the maximum pause between
-	// them.
+	// watchShare is the part of one processor's time that evaluations may take. watchSpace is the maximum pause
+	// between two evaluations.
 	watchShare = .25
 	watchSpace = 30 * time.Second
 )
 
-// Watchers are the watching clients. While there are any, one goroutine evaluates each new view, once for all clients
-// with the same request.
+// Watchers are the watching clients. While there are any, one goroutine evaluates the requests for each new view. It
+// evaluates a request once for all clients with the same request.
 type Watchers struct {
 	service *Service
 	most    int
@@ -80,7 +80,7 @@ type evaluation struct {
 type SizeUpdate struct {
 	// ID identifies the advice. A client that reconnects with it does not receive the same advice again.
 	ID string
-	// Event is the advice. Err is the reason why there is none; ID and Event are empty then.
+	// Event is the advice. Err is the reason if there is no advice; ID and Event are empty then.
 	Event *wire.SizeEvent
 	Err   error
 }
@@ -122,7 +122,7 @@ func (s *Service) FixTimes(req *wire.SizeRequest) error {
 // client has; it may be empty. The pace is used for the first evaluation.
 func (ws *Watchers) Join(req *wire.SizeRequest, lastID string, pace Pace) (*Watcher, error) {
 	shared := *req
-	shared.Standing = nil // each client has its own
+	shared.Standing = nil // the standing advice is kept for each client
 	data, err := json.Marshal(&shared)
 	if err != nil {
 		return nil, Invalid("request", err.Error())
@@ -139,7 +139,8 @@ func (ws *Watchers) Join(req *wire.SizeRequest, lastID string, pace Pace) (*Watc
 		t = &topic{key: key, req: &shared, clients: map[*Watcher]bool{}}
 		ws.topics[key] = t
 	}
-	w := &Watcher{topic: t, updates: make(chan SizeUpdate, 1), lastSent: greeting} // no events before greet
+	// Greeting holds events back until greet.
+	w := &Watcher{topic: t, updates: make(chan SizeUpdate, 1), lastSent: greeting}
 	t.mu.Lock()
 	t.clients[w] = true
 	t.mu.Unlock()
@@ -161,8 +162,8 @@ func (ws *Watchers) Join(req *wire.SizeRequest, lastID string, pace Pace) (*Watc
 	return w, nil
 }
 
-// evaluateFirst evaluates a request for the first time. Clients with the same request evaluate it concurrently, so that
-// nobody waits for another client's pace. An error of the pace concerns this client only.
+// evaluateFirst evaluates a request for the first time. Several clients with the same request may each evaluate it,
+// so that no client waits for the pace of another. An error of the pace concerns this client only.
 func (ws *Watchers) evaluateFirst(t *topic, pace Pace) error {
 	t.mu.Lock()
 	fresh := t.newest == nil
@@ -293,8 +294,8 @@ func (ws *Watchers) refresh(t *topic) {
 	}
 }
 
-// inputs returns the present input of the request's evaluation, and whether the newest evaluation used it. The topic is
-// locked.
+// inputs returns the present input of the request's evaluation, and whether the newest evaluation had the same input.
+// The topic is locked.
 func (ws *Watchers) inputs(t *topic) (now map[string]evaluationInput, same bool) {
 	now, same = map[string]evaluationInput{}, t.newest != nil
 	for _, v := range ws.service.views.Views() {
@@ -321,8 +322,8 @@ func (ws *Watchers) set(t *topic, now map[string]evaluationInput, answer *evalua
 	}
 }
 
-// evaluate computes the answer to a request. It recovers a panic, which would end the daemon outside of a request's
-// goroutine.
+// evaluate computes the answer to a request. It recovers a panic: outside of the goroutine of an HTTP request, a
+// panic would end the daemon.
 func (s *Service) evaluate(req *wire.SizeRequest, pace Pace) (out *evaluation) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -338,13 +339,13 @@ func (s *Service) evaluate(req *wire.SizeRequest, pace Pace) (out *evaluation) {
 	return &evaluation{q, r, err}
 }
 
-// notify sends a client an event if its advice has changed. An event that was not delivered yet is replaced.
+// notify sends a client an event if its advice has changed. The event replaces one that was not delivered yet.
 func (w *Watcher) notify(v *evaluation) {
 	if w.lastSent == greeting {
 		return
 	}
 	var update SizeUpdate
-	var state string // state of the advice at the client
+	var state string // the state of the advice that the client has
 	stands, err := w.standing, v.err
 	if err == nil {
 		stands, err = v.question.standingAdvice(v.result, w.standing)

@@ -57,7 +57,7 @@ func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
 		MadeFor: o.At, AsOf: q.service.AsOfInstant(q.View)}
 	_, out.AgeSeconds, out.Stale = q.service.AsOf(q.View)
 	first := o.At.Truncate(time.Hour).Add(time.Hour)
-	horizons := make([]float64, 1, q.hours+1) // the first horizon is a submission at once
+	horizons := make([]float64, 1, q.hours+1) // horizon 0 is a submission at once
 	for i := range q.hours {
 		horizons = append(horizons, first.Sub(o.At).Seconds()+3600*float64(i))
 	}
@@ -93,13 +93,13 @@ func (q *WhenQuery) Answer(ctx context.Context, pace Pace) (wire.When, error) {
 	return out, nil
 }
 
-// contradicting is the ratio from which on two waits, with 60 s added to each, contradict each other. It is the factor
-// of "within a factor 2", by which medians are scored.
+// contradicting is the ratio from which on two waits contradict each other. 60 s are added to each wait before. The
+// ratio is that of "within a factor 2", by which medians are scored.
 const contradicting = 2
 
 // contradiction compares the simulated median wait of a submission at once with that of the served forecast, which
-// knows the learnt order of starts. It returns "" if they agree or nothing can be served yet, else a sentence for the
-// note.
+// knows the learnt order of starts. It returns a sentence for the note if they contradict each other. It returns ""
+// if they agree, or if nothing can be served yet.
 func (q *WhenQuery) contradiction(simulated float64) string {
 	now, _, _ := q.service.AsOf(q.View)
 	_, forecast, _, err := q.service.forecast(q.View, now, attributes(&q.request))
@@ -114,7 +114,7 @@ func (q *WhenQuery) contradiction(simulated float64) string {
 		"the job waits %s in it and %s by its forecast (medians)", about(simulated), about(served))
 }
 
-// agree reports whether two waits are within the factor contradicting, with 60 s added to each. Two waits that never
+// agree reports whether two waits, with 60 s added to each, are within the factor contradicting. Two waits that never
 // end agree.
 func agree(a, b float64) bool {
 	low, high := min(a, b)+60, max(a, b)+60
@@ -122,7 +122,7 @@ func agree(a, b float64) bool {
 }
 
 // bestOf marks the hours whose medians are close to the lowest. It marks none unless the lowest is below the median
-// hour's by at least a minute and a fifth.
+// of the hours by at least a minute and a fifth.
 func bestOf(waits []outlook.Quantiles) []bool {
 	medians := make([]float64, len(waits))
 	for i := range waits {

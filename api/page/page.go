@@ -32,7 +32,8 @@ type file struct {
 }
 
 // Handler serves the page at / and its files under /page/. Any other path gets a problem (RFC 9457) with status 404.
-// The sites that may show the page in a frame are ancestors, as the directive frame-ancestors has them.
+// The function ancestors returns the sites that may show the page in a frame, as the directive frame-ancestors has
+// them.
 func Handler(ancestors func() string) http.Handler {
 	all := load()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

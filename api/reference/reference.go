@@ -11,24 +11,24 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// texts are overview.md, a page for each tag that needs one, and of each operation its description (ID.md) and perhaps
-// an example (ID.json).
+// texts are the texts of the interface: overview.md, a page for each tag that needs one, and for each operation its
+// description (ID.md) and perhaps an example (ID.json).
 //
 //go:embed *.md *.json
 var texts embed.FS //nolint:gochecknoglobals // what go:embed needs; nothing writes it
 
-// Pages is where the links of the descriptions lead to.
+// Pages is the address that precedes the links in the descriptions.
 const Pages = "https://github.com/waitcast/waitcast/blob/main/docs/"
 
 // Group is the operations of one tag.
 type Group struct {
-	// Tag is its name in the OpenAPI document.
+	// Tag is the name of the group in the OpenAPI document.
 	Tag string
-	// Summary is its description in one sentence.
+	// Summary is a description of the group in one sentence.
 	Summary string
 	// Text is the name of the file with additional text beside the operations; empty if there is none.
 	Text string
-	// Operations are the ids of its operations, in the order of the page.
+	// Operations are the ids of the group's operations, in the order of the page.
 	Operations []string
 }
 
@@ -66,7 +66,7 @@ type Example struct {
 const ExampleName = "example"
 
 // Describe adds tags, descriptions and examples to the operations of a document. It returns an error if a text is
-// missing or damaged; the document then lacks it.
+// missing or damaged, and then leaves that text out.
 func Describe(doc *huma.OpenAPI) error {
 	byID := operations(doc)
 	overview, err := description("overview.md")
@@ -114,10 +114,10 @@ func operations(doc *huma.OpenAPI) map[string]*huma.Operation {
 	return out
 }
 
-// link is the target of a link to another page, or to another place of this one.
+// link matches the target of a link to another page, or to another place on the same page.
 var link = regexp.MustCompile(`\]\((#|[\w/.-]+\.md)`)
 
-// description returns a text. Its links are changed so that they are valid wherever the text is shown.
+// description returns a text. It changes the links so that they are valid in every place where the text is shown.
 func description(file string) (string, error) {
 	text, err := texts.ReadFile(file)
 	if err != nil {

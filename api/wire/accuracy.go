@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// Accuracy is the answer of GET /v1/accuracy: forecasts against facts. Levels are keys: "0.5", "0.95".
+// Accuracy is the answer of GET /v1/accuracy: forecasts and their outcomes. Levels are keys: "0.5", "0.95".
 type Accuracy struct {
 	Cluster    string          `json:"cluster" doc:"the name of the cluster"`
 	Since      time.Time       `json:"since" doc:"coverage counts jobs submitted at or after this; losses count jobs that started, or left without a start, at or after this"`
@@ -56,8 +56,8 @@ type ReasonAccuracy struct {
 	Counts map[string]map[string]int64 `json:"counts" doc:"jobs by predicted cause (resources, priority, limit, hold, unavailable), then by the scheduler's; without zeros"`
 }
 
-// NewestCoverage is the coverage of the newest decided submissions of a queue: 901 to 1000 of them once that many were
-// decided.
+// NewestCoverage is the coverage of the newest decided submissions of a queue. These are all of them up to 1000, and
+// 901 to 1000 from then on.
 type NewestCoverage struct {
 	Decided    int64      `json:"decided" doc:"submissions whose quantile has passed"`
 	Censored   int64      `json:"censored" doc:"number of these that were cancelled before the quantile had passed"`

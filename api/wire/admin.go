@@ -17,7 +17,7 @@ type ImportProgress struct {
 type BadReason struct {
 	Reason string `json:"reason" doc:"as in waitcast_bad_lines_total"`
 	Lines  int64  `json:"lines" doc:"number of bad lines with this reason"`
-	// First are the messages of the first few.
+	// First are the messages of the first few bad lines.
 	First []string `json:"first" doc:"messages of the first few of these lines"`
 }
 
@@ -54,7 +54,7 @@ type ImportReport struct {
 	WithinFactor2 int64        `json:"within_factor_2" doc:"number of these whose median was within a factor of 2 of the wait, both with a minute added"`
 }
 
-// ImportLine is one line of the answer of POST /v1/import; it has one of the members.
+// ImportLine is one line of the answer of POST /v1/import. It has exactly one of the members.
 type ImportLine struct {
 	Progress *ImportProgress `json:"progress,omitempty" doc:"progress of the import, in all lines except the last"`
 	Report   *ImportReport   `json:"report,omitempty" doc:"result of the import, in the last line"`

@@ -13,9 +13,9 @@ const (
 type Health struct {
 	Status     string      `json:"status" doc:"ready: all work is done; degraded: a part is not; not ready: no answers yet" enum:"ready,degraded,not ready"`
 	Conditions []Condition `json:"conditions" doc:"the problems; empty if the status is ready"`
-	// That alone is no condition: a machine may be idle.
+	// A stale cluster alone is no condition: its machine may be idle.
 	Stale []StaleCluster `json:"stale" doc:"the clusters whose answers are marked stale, with the reasons"`
-	// The ages in answers are by that clock.
+	// The ages in answers are measured by the simulated clock.
 	SimulatedSpeed float64 `json:"simulated_speed,omitempty" doc:"speed of the daemon's clock relative to the real one, if it is that of a simulated cluster; left out if it is real"`
 }
 

@@ -16,7 +16,7 @@ type History struct {
 	Stale      bool         `json:"stale" doc:"true if the newest record is older than stale_after, or if the log cannot be read"`
 }
 
-// HistoryDay is one day of one queue.
+// HistoryDay has the waits of one queue on one day.
 type HistoryDay struct {
 	Day     string  `json:"day" format:"date" doc:"the day of the starts: 2026-03-02"`
 	Queue   string  `json:"queue" doc:"the name of the queue"`

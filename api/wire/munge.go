@@ -2,10 +2,10 @@ package wire
 
 import "strings"
 
-// MungeScheme is the scheme of the Authorization header that carries a credential of munge, and of the challenge by
-// which a daemon asks for one. It is waitcast's own.
+// MungeScheme is the scheme of the Authorization header that carries a credential of munge. A daemon that asks for
+// one names it in its challenge. The scheme is waitcast's own.
 const MungeScheme = "Munge"
 
-// MungePayload returns the text that a munge credential for the daemon at a host must hold: one that was made for
-// another server, or for another program, is worth nothing there.
+// MungePayload returns the text that a munge credential for the daemon at a host must hold. The text makes a
+// credential useless for any other server and any other program.
 func MungePayload(host string) string { return "waitcast " + strings.ToLower(host) }

@@ -2,7 +2,7 @@ package wire
 
 import "time"
 
-// Opening is a maximal job that would start at once: with more processors or a longer time limit it would not.
+// Opening is a largest job that would start at once: with more processors or a longer time limit it would not.
 type Opening struct {
 	Procs            int      `json:"procs" doc:"processors"`
 	TimeLimitSeconds *float64 `json:"time_limit_seconds" doc:"time limit; null: any that the queue accepts"`

@@ -21,7 +21,7 @@ type RecentForecast struct {
 	Start       time.Time  `json:"start" doc:"the instant of the start"`
 	WaitSeconds float64    `json:"wait_seconds" doc:"how long the job waited"`
 	Forecast    *Quantiles `json:"forecast_seconds" doc:"forecast quantiles of the wait; null if no forecast was possible"`
-	// The parts are set for rows that have them.
+	// The next members are set only in rows that have the parts of the wait.
 	BlockedSeconds  *float64   `json:"blocked_seconds,omitempty" doc:"the part of the wait in which the job did not compete, as far as records show; left out if unknown"`
 	BlockedForecast *Quantiles `json:"blocked_forecast_seconds,omitempty" doc:"forecast quantiles of that part; left out if nothing was forecast to block the job"`
 	Predicted       string     `json:"predicted_cause,omitempty" enum:"resources,priority,limit,hold,unavailable" doc:"predicted cause of a wait, if the job had to wait"`

@@ -21,7 +21,7 @@ type StartOrder struct {
 	Weights       *OrderWeights `json:"weights,omitempty" doc:"the fitted priority"`
 }
 
-// StartEffect is an attribute that lets a younger job go ahead of an older one that is equal otherwise.
+// StartEffect is an attribute by which a younger job goes ahead of an older one that is equal otherwise.
 type StartEffect struct {
 	Attribute string  `json:"attribute" doc:"the attribute in which the two jobs differ" enum:"time_limit,size,expected_runtime,own_jobs_ahead,queue_wait,usage"`
 	First     string  `json:"first" enum:"less,more" doc:"whether the job with less or with more of the attribute goes first"`
@@ -29,7 +29,7 @@ type StartEffect struct {
 	Pairs     int     `json:"pairs" doc:"pairs of jobs that waited together and whose attributes differ by at least a factor of two"`
 }
 
-// OrderWeights are the weights of a fitted priority: jobs start in order of decreasing sums. A positive weight of a
+// OrderWeights are the weights of a fitted priority. Jobs start in order of decreasing sums. A positive weight of a
 // limit, a size, an expected runtime, jobs ahead, a wait or usage lowers the priority.
 type OrderWeights struct {
 	LogAge             float64 `json:"log_age" doc:"weight of ln(60 s + time since the submission)"`

@@ -22,13 +22,13 @@ type RuntimePoint struct {
 	Seconds float64 `json:"seconds" doc:"measured runtime" minimum:"0" maximum:"1e12"`
 }
 
-// RuntimeAmdahl is R(n) = T1 (F + (1-F)/n).
+// RuntimeAmdahl is the runtime on n processors by Amdahl's law: R(n) = T1 (F + (1-F)/n).
 type RuntimeAmdahl struct {
 	Serial    float64 `json:"serial" minimum:"0" maximum:"1" doc:"F, the part of the work that is serial, 0 to 1"`
 	T1Seconds float64 `json:"t1_seconds" minimum:"0" maximum:"1e12" doc:"T1, the runtime on one processor"`
 }
 
-// RuntimeDowney is the runtime on one processor over the speedup of a profile of parallelism.
+// RuntimeDowney is the runtime on one processor, divided by the speedup of a profile of parallelism.
 type RuntimeDowney struct {
 	A         float64 `json:"a" minimum:"1" maximum:"1e9" doc:"average parallelism, from 1"`
 	Sigma     float64 `json:"sigma" minimum:"0" maximum:"1e9" doc:"variance in parallelism, from 0 (none)"`
@@ -93,8 +93,8 @@ type SizeAsked struct {
 	Procs int `json:"procs" minimum:"1" doc:"processors"`
 }
 
-// SizeGain is by how much a candidate is better than the request: below 0 if it is worse, null if neither ever
-// finishes.
+// SizeGain is the amount by which a candidate is better than the request. It is below 0 if the candidate is worse,
+// and null if neither ever finishes.
 type SizeGain struct {
 	Score      *float64 `json:"score" doc:"gain in the unit of the score"`
 	MeanFinish *float64 `json:"mean_finish_seconds" doc:"by how many seconds the mean finish is sooner"`

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Quantiles are the levels of a forecast: with probability 0.1 the value is at most P10, and so on. null means that the
-// level is never reached: the jobs that can end do not free enough processors.
+// Quantiles are the values of a forecast at its levels: with probability 0.1 the value is at most P10, and so on.
+// null means that the level is never reached: the jobs that can end do not free enough processors.
 type Quantiles struct {
 	P10 *float64 `json:"p10" doc:"10 % quantile, seconds"`
 	P25 *float64 `json:"p25" doc:"25 % quantile, seconds"`
@@ -20,7 +20,7 @@ type Quantiles struct {
 	P95 *float64 `json:"p95" doc:"95 % quantile, seconds"`
 }
 
-// Instants are the same levels as points in time.
+// Instants are quantiles as points in time.
 type Instants struct {
 	P10 *time.Time `json:"p10" doc:"10 % quantile"`
 	P25 *time.Time `json:"p25" doc:"25 % quantile"`
@@ -64,7 +64,7 @@ type CannotSay struct {
 type Method struct {
 	Name          string   `json:"name" doc:"downey_a, downey_b, downey_combined, exact or its replacement behind a queue (first come, first served); and the experts that the forecast combines: trees, trees_recent, linear, simulation, simulation_corrected, qbets, limits, recent, user_last"`
 	MedianSeconds *float64 `json:"median_seconds" doc:"its median wait, seconds; null if it has no forecast"`
-	// The sampling interval of MedianSeconds.
+	// The next two members are the interval for the true value of MedianSeconds, which is sampled.
 	MedianLowSeconds  *float64   `json:"median_low_seconds,omitempty" doc:"for a method with random draws: with 95 % certainty, the median of endless draws is not below this"`
 	MedianHighSeconds *float64   `json:"median_high_seconds,omitempty" doc:"and not above this"`
 	Draws             int        `json:"draws,omitempty" doc:"number of its draws"`
@@ -149,7 +149,7 @@ type Cause struct {
 	ComesFree      *Freed     `json:"comes_free,omitempty" doc:"for a limit: how much its jobs give back when they end, up to the amount that the job needs; left out if unknown"`
 }
 
-// Freed is an amount of a limit that comes free.
+// Freed is an amount of a limit that becomes free.
 type Freed struct {
 	Of      string  `json:"of" enum:"jobs,procs,nodes,gpus,memory" doc:"the resource that the limit bounds; memory is in bytes"`
 	Amount  int64   `json:"amount" doc:"amount that comes free, by the jobs that end first"`
@@ -227,7 +227,7 @@ type Problem struct {
 	Title  string `json:"title" doc:"the kind of problem in words"`
 	Status int    `json:"status" doc:"HTTP status"`
 	Detail string `json:"detail" doc:"what is wrong"`
-	// Parameter is the wrong parameter or member of the body, if there is one: the first of Errors.
+	// Parameter is the wrong parameter or member of the body, if there is one. It is the first of Errors.
 	Parameter string `json:"parameter,omitempty" doc:"the first wrong parameter or member of the body, if there is one"`
 	// Reason is set if no forecast is possible, as in CannotSay.
 	Reason string `json:"reason,omitempty" doc:"why no forecast is possible, as in CannotSay"`
@@ -240,7 +240,7 @@ type Problem struct {
 // FieldError describes the error in one parameter.
 type FieldError struct {
 	Message string `json:"message" doc:"what is wrong with the parameter"`
-	// Location is where it is: query.procs, body.sizes[1], path.id.
+	// Location is the place of the wrong parameter: query.procs, body.sizes[1], path.id.
 	Location string `json:"location,omitempty" doc:"where it is: query.procs, body.sizes[1], path.id"`
 	Value    any    `json:"value,omitempty" doc:"the value that was given"`
 }
@@ -248,13 +248,14 @@ type FieldError struct {
 const (
 	// problemPrefix begins the types of all problems.
 	problemPrefix = "urn:waitcast:problem:"
-	// ProblemNoForecast is the type of the problem if a forecast cannot be made: the command exits with 3.
+	// ProblemNoForecast is the type of the problem if no forecast can be made. The command then exits with 3.
 	ProblemNoForecast = problemPrefix + "no-forecast"
-	// ProblemParameter is the type of the problem if a parameter is wrong: Parameter names it.
+	// ProblemParameter is the type of the problem if a parameter is wrong. Parameter names it.
 	ProblemParameter = problemPrefix + "invalid-parameter"
 )
 
-// ProblemType returns the type of a problem that is identified by its HTTP status alone: that of 404 ends in not-found.
+// ProblemType returns the type of a problem that is identified by its HTTP status alone. The type for 404 ends in
+// not-found.
 func ProblemType(status int) string {
 	text := http.StatusText(status)
 	if text == "" {

@@ -2,12 +2,12 @@ package fairqueue
 
 import "container/heap"
 
-// client is a client with requests that wait or have slots, or with a tag ahead of the virtual time.
+// client is a client with requests that wait or have slots, or with a start tag above the virtual time.
 type client struct {
 	name string
 	// tag is the start tag of its next piece of work, in units of cost.
 	tag float64
-	// progress is the cost of the work that each of its requests would have got so far under equal shares.
+	// progress is the cost of the work that each request of the client would have got so far if they shared equally.
 	progress float64
 	waiting  ordered[*Request]
 	held     int // number of slots of its requests
@@ -32,9 +32,9 @@ func (c *client) expected() (sum float64) {
 	return sum
 }
 
-// before reports whether a request is served before another one of the same client: the one that would end first under
-// equal shares (weighted fair queueing) goes first, then the order of arrival counts. A small request passes large
-// ones, but not one that would have ended by then under equal shares.
+// before reports whether a request is served before another one of the same client. The request that would end first
+// under equal shares (weighted fair queueing) goes first; if both would end together, the earlier one. So a small
+// request passes a large one, unless the large one would have ended by then under equal shares.
 func (t *Request) before(other *Request) bool {
 	if t.order != other.order {
 		return t.order < other.order
@@ -115,8 +115,8 @@ func (q *Queue) dequeue(t *Request) {
 	q.waiting--
 }
 
-// begin charges a client for a piece of work that begins: its start tag becomes the virtual time. The caller holds the
-// lock.
+// begin charges a client for a piece of work that begins. The client's start tag becomes the virtual time. The caller
+// holds the lock.
 func (q *Queue) begin(t *Request) {
 	c := t.client
 	q.virtual = max(q.virtual, c.tag)
@@ -141,9 +141,9 @@ func (q *Queue) next() *Request {
 	return t
 }
 
-// of returns the record of a client with a new request. If none of its requests waits, it continues at its tag, or at
-// the virtual time if that is higher: idle time gives no credit. The caller holds the lock, and then enqueues a request
-// or calls rest.
+// of returns the record of a client with a new request. If no other request of the client waits, the client continues
+// at its tag, or at the virtual time if that is higher: idle time gives no credit. The caller holds the lock. It must
+// then enqueue a request or call rest.
 func (q *Queue) of(name string) *client {
 	c := q.byName[name]
 	if c == nil {
@@ -151,7 +151,7 @@ func (q *Queue) of(name string) *client {
 		q.byName[name] = c
 	}
 	if len(c.waiting) == 0 {
-		if c.index != nowhere { // its place depends on its tag
+		if c.index != nowhere { // remove it before its tag changes, because its place in the heap depends on the tag
 			heap.Remove(&q.resting, c.index)
 		}
 		c.tag = max(c.tag, q.virtual)
@@ -159,8 +159,8 @@ func (q *Queue) of(name string) *client {
 	return c
 }
 
-// rest drops the record of a client without requests, unless its tag is ahead of the virtual time. The caller holds the
-// lock.
+// rest drops the record of a client without requests, unless the client's tag is above the virtual time. The caller
+// holds the lock.
 func (q *Queue) rest(c *client) {
 	if len(c.waiting) > 0 || c.held > 0 {
 		return

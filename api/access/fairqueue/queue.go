@@ -45,13 +45,13 @@ func (l Limits) check() error {
 var (
 	// ErrClientFull means that the maximum number of requests of this client is waiting.
 	ErrClientFull = errors.New("too many requests of this client wait for a slot")
-	// ErrFull means that the maximum number of requests is waiting, and that no other client has more of them than this
-	// one.
+	// ErrFull means that the maximum number of requests is waiting, and that no other client has more waiting
+	// requests than this one.
 	ErrFull = errors.New("too many requests wait for a slot")
 )
 
-// maxResting bounds the number of idle clients that are remembered, at about 100 bytes each. With a forgotten client
-// the cost of its last pieces is forgotten, so its next piece may begin that much too early.
+// maxResting is the maximum number of idle clients that are remembered, at about 100 bytes each. If a client is
+// forgotten, the cost of its last pieces is forgotten too. Its next piece may then begin too early by that cost.
 const maxResting = 4096
 
 // Queue gives slots to requests. It is safe for concurrent use.
@@ -95,7 +95,7 @@ type Request struct {
 	client   *client
 	piece    float64 // cost of the current piece, or of the one that it waits for
 	expected float64 // cost of the work that has not begun yet
-	order    float64 // progress of its client at the end of the request
+	order    float64 // the progress that its client has when the request ends
 	arrival  uint64
 	ready    chan error // receives nil with a slot, or the reason why it gets none
 	index    int        // in its client's heap
@@ -103,9 +103,9 @@ type Request struct {
 	began    time.Time  // when the piece began
 }
 
-// Enter waits for a slot. The costs are estimates, in any unit that is the same for all requests: piece is the cost of
-// the first piece, expected that of the whole request. It returns ErrClientFull, ErrFull, or the cause of the context's
-// end; a free slot is taken even if the context has ended.
+// Enter waits for a slot. The costs are estimates, in any unit that is the same for all requests. piece is the cost
+// of the first piece; expected is the cost of the whole request. Enter returns ErrClientFull, ErrFull, or the cause
+// of the context's end. It takes a free slot even if the context has ended.
 func (q *Queue) Enter(ctx context.Context, name string, piece, expected float64) (*Request, error) {
 	q.mu.Lock()
 	c := q.of(name)
