@@ -59,8 +59,8 @@ func probabilityBy(d *waittime.Distribution, by, now time.Time) *wire.StartBy {
 const (
 	// curvePoints is the number of equal steps of a curve.
 	curvePoints = 120
-	// curveBeyond is the factor by which a curve continues above the highest quantile. It is small, because values
-	// above the highest quantile are guesses. leastCurve is the minimum length of a curve in seconds.
+	// curveBeyond is the length of a curve above the highest quantile, on the logarithmic scale. It is small, because
+	// values above the highest quantile are guesses. leastCurve is the minimum length of a curve in seconds.
 	curveBeyond, leastCurve = .45, 600
 )
 

@@ -148,7 +148,7 @@ func (q *sizeQuery) gatherRunning() error {
 	return nil
 }
 
-// addSize makes the candidate for a size. For a larger size the job waits like a job with the additional processors.
+// addSize makes the candidate for a size. To grow, the job waits like a new job with the additional processors.
 func (q *sizeQuery) addSize(p *targetQueue, procs int, rest float64) error {
 	left, err := q.remainingLaw(procs, rest)
 	if err != nil {
