@@ -10,12 +10,12 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// In the engine an array that waits as one record is two jobs: its first task, and the other tasks together. The
-// forecast of the second job is that of the last task.
+// In the engine, an array that waits as one record is two jobs: its first task, and all other tasks together. The
+// forecast of the second job is the forecast of the last task.
 
-// rest returns a request that represents some tasks of an array: one job as large as all of them together, but at most
-// as large as the pool. It starts when about as much is free as the last task needs in addition to the others. Tasks of
-// an array with a throttle are simulated one by one.
+// rest returns a request that represents some tasks of an array. It is one job as large as all of them together, but
+// at most as large as the pool. This job starts when about as much is free as the last task needs in addition to the
+// other tasks. Tasks of an array with a throttle are simulated one by one.
 func rest(j *cluster.Job, tasks, pool int) engine.Request {
 	r := engineRequest(j)
 	if r.Throttle > 0 {
@@ -63,7 +63,7 @@ func (l *ledger) split(c *changes.Change, s *cluster.State) bool {
 	case o.Made:
 		l.record.Follow(&o.Forecast)
 		l.remain(whole, s)
-	case o.View == nil: // submitted at this instant
+	case o.View == nil: // the array was submitted at this instant
 		l.pending = append(l.pending, o)
 	default:
 		at := slices.Index(l.late, whole)
@@ -79,8 +79,8 @@ func partOf(j, array *cluster.Job) *cluster.Job {
 	return &task
 }
 
-// rename makes the record of an array the record of its last element. In the engine it stays the array until that
-// element starts.
+// rename turns the record of an array into the record of the array's last element. In the engine the record remains
+// the array until that element starts.
 func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 	delete(l.open, whole.Job.ID)
 	l.served.drop(whole.Job)
@@ -91,8 +91,8 @@ func (l *ledger) rename(whole *openForecast, last *cluster.Job) {
 	l.open[last.ID] = whole
 }
 
-// between handles a task that is neither the first nor the last of its array: it has no forecast of its own, but still
-// gets a row.
+// between handles a task that is neither the first nor the last of its array. Such a task has no forecast of its own,
+// but still gets a row.
 func (l *ledger) between(j *cluster.Job, live bool, blocking accuracy.Blocking) {
 	l.silent(j)
 	l.open[j.ID] = &openForecast{Forecast: accuracy.Forecast{
@@ -102,8 +102,8 @@ func (l *ledger) between(j *cluster.Job, live bool, blocking accuracy.Blocking) 
 	}}
 }
 
-// uncounted handles an element of an array whose record ended with the first element, because the log does not count
-// elements.
+// uncounted handles an element of an array whose record ended with the first element. That happens if the log does
+// not count elements.
 func (l *ledger) uncounted(c *changes.Change) bool {
 	if !cluster.Uncounted(c.After.ID) || c.Over {
 		return false
@@ -112,7 +112,7 @@ func (l *ledger) uncounted(c *changes.Change) bool {
 	return true
 }
 
-// remain passes the tasks of an array other than the first to the engine, if it has only one of the two jobs.
+// remain passes the tasks of an array other than the first to the engine, if the engine has only the first task.
 func (l *ledger) remain(whole *openForecast, s *cluster.State) {
 	if whole.Rest {
 		return

@@ -17,12 +17,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// asideMost is the maximum number of events of one source that are set aside at a time. Further ones become bad lines
-// and are dropped.
+// asideMost is the maximum number of events of one source that are set aside at a time. Any further event becomes a
+// bad line and is dropped.
 const asideMost = 20_000
 
-// asideShown is how long the condition set_aside remains after the newest event was set aside. Otherwise an event with
-// a wrong date, in another century, would keep the daemon degraded forever.
+// asideShown is how long the condition set_aside lasts after the newest event was set aside. Without this bound, an
+// event with a date in another century would keep the daemon degraded forever.
 const asideShown = 24 * time.Hour
 
 // asideEvent is an event that was set aside.
@@ -32,20 +32,20 @@ type asideEvent struct {
 	prompt bool
 }
 
-// aside has the events of one source that were set aside. The events of one transaction form a group, which is one
-// value among the checkpoints of the store, so that adding a group does not rewrite the others.
+// aside has the events of one source that were set aside. The events of one transaction form a group. Each group is
+// one value among the checkpoints of the store, so that adding a group does not rewrite the others.
 type aside struct {
 	groups  map[int][]asideEvent
 	last    int // number of the newest group
 	count   int
-	refused int       // events for which there was no room
+	refused int       // number of events for which there was no room
 	next    time.Time // the earliest instant at which an event becomes due
 	newest  time.Time // when the newest event was read, by the daemon's clock
 	dirty   map[int]bool
 	known   map[asideID]bool // the events of the groups
 }
 
-// asideID identifies an event that is set aside, so that an event that is read again is not set aside twice.
+// asideID identifies an event that is set aside. With it, an event that is read again is not set aside twice.
 type asideID struct {
 	kind job.Kind
 	id   string
@@ -207,7 +207,7 @@ func (p *Pipeline) setAside(
 ) {
 	e := asideEvent{event: ev, read: by.Read, prompt: by.Prompt}
 	if in.clock.aside.has(&e) {
-		return // read again, or repeated in the next listing
+		return // the event was read again, or is repeated in the next listing
 	}
 	first := in.clock.aside.count == 0
 	kept := in.clock.aside.add(e)
@@ -240,21 +240,21 @@ func (p *Pipeline) setAside(
 }
 
 func lineNumber(n int64) string {
-	if n == 0 { // the answer of a polled scheduler
+	if n == 0 { // a delivery without lines is the answer of a polled scheduler
 		return ""
 	}
 	return fmt.Sprintf(":%d", n)
 }
 
-// readmit applies events of a source that were set aside: those that the clock has reached, and those that its offset
-// explains now.
+// readmit applies events of a source that were set aside: those whose time the clock has reached, and those that the
+// source's present offset explains.
 func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event)) {
 	in.clock.aside.release(func(e asideEvent) bool {
 		ev := e.event
 		if !in.clock.explains(&ev, &e) && ev.Latest().After(now) {
 			return false
 		}
-		ev.Live = false // otherwise a forecast made after the fact would count as live
+		ev.Live = false // with Live set, a forecast made after the fact would count as live
 		if p.writers[in.cluster].outrun(&ev, e.read) {
 			p.log.Info("a record that was set aside is not needed any more: later records told of its job",
 				zap.String("source", in.clock.sourceName), zap.String("job", ev.ID), zap.Stringer("kind", ev.Kind))
@@ -265,8 +265,8 @@ func (p *Pipeline) readmit(in *sourceState, now time.Time, emit func(job.Event))
 	})
 }
 
-// explains corrects the time of an event that was set aside by the source's offset, and reports whether the result is
-// plausible.
+// explains corrects the time of an event that was set aside by the offset of its source. It reports whether the
+// result is plausible.
 func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	offset := c.state.Offset
 	beyond := ev.Latest().Sub(e.read) - offset
@@ -277,8 +277,8 @@ func (c *eventClock) explains(ev *job.Event, e *asideEvent) bool {
 	return true
 }
 
-// outrun reports whether later records have already reported the same fact: that the event's job was submitted, or that
-// it has ended.
+// outrun reports whether later records have already reported the same fact as an event: the submission of its job, or
+// the end of its job.
 func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	since := read.Add(-clockTolerance)
 	if j := l.state.Job(ev.ID); j != nil {
@@ -287,7 +287,7 @@ func (l *clusterWriter) outrun(ev *job.Event, read time.Time) bool {
 	return l.state.LeftAt(ev.ID, l.known).After(since)
 }
 
-// readmitDue applies events that the clock has reached, in their own transaction.
+// readmitDue applies events whose time the clock has reached, in a transaction of their own.
 func (p *Pipeline) readmitDue(ctx context.Context) error {
 	now := p.now()
 	var out output
@@ -315,7 +315,7 @@ func (p *Pipeline) readmitDue(ctx context.Context) error {
 	}
 	if err := p.commit(ctx, &batch); err != nil {
 		if ctx.Err() != nil {
-			return nil // the store still has them, and they are applied after the next start
+			return nil // the store keeps the events, and they are applied after the next start
 		}
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// Bulk fits the models of one cluster on whole jobs in order of submission, without a journal, forecasts or a live
-// picture. It is many times faster than folding events and gives the same models.
+// Bulk fits the models of one cluster to whole jobs in order of submission. It uses no journal, makes no forecasts
+// and keeps no live picture. It gives the same models as folding events, many times faster.
 type Bulk struct {
 	cfg    ClusterConfig
 	models *livemodels.Models
@@ -24,7 +24,8 @@ type Bulk struct {
 	use    usage
 	counts cluster.Counts
 	newest int64
-	// name and queue are the queue of the newest job and its models: consecutive jobs are often in one queue.
+	// name is the queue of the newest job, and queue has its models. They are kept because consecutive jobs are often
+	// in one queue.
 	name  string
 	queue *livemodels.QueueModels
 }
@@ -43,7 +44,7 @@ func NewBulk(cfg ClusterConfig, m livemodels.Config, maxQueues int) (*Bulk, erro
 	return b, nil
 }
 
-// Add adds jobs. An error reports a lifetime or size that a model refused; the job still counts.
+// Add adds jobs. An error reports a lifetime or size that a model refused; its job still counts.
 func (b *Bulk) Add(jobs []collector.Whole) error {
 	var errs error
 	for i := range jobs {
@@ -118,7 +119,7 @@ func (u *usage) add(w *collector.Whole) {
 
 func (u *usage) finish() { u.advance(1<<63 - 1) }
 
-// advance applies the starts and ends before an instant; no later job can start before it.
+// advance applies the starts and ends before an instant. No later job can start before that instant.
 func (u *usage) advance(until int64) {
 	for len(u.starts) > 0 && u.starts[0].at < until {
 		s := u.starts[0]

@@ -24,7 +24,7 @@ type clusterWriter struct {
 	state     *cluster.State
 	names     *queuenames.Names
 	models    *livemodels.Models
-	ledger    *ledger               // nil if no forecasts are needed (one-shot)
+	ledger    *ledger               // nil without forecasts (in a one-shot run)
 	load      *loadforecast.Learner // nil if the load is not forecast
 	observers changes.Observers     // all observers of the changes: ledger, models, load and, in Run, waits
 	number    int64                 // number of the current event
@@ -32,9 +32,10 @@ type clusterWriter struct {
 	known     cluster.Known
 	recall    cluster.Known // replaces the lookup of forgotten jobs while a journal is replayed
 	dirty     bool          // something changed since the last view
-	owed      bool          // the last view is of an earlier instant: there was no time for a copy of the engine
-	atOnce    bool          // the next view must be of the newest instant, at any cost
-	// over is a view of the newest closed instant, published while a view is owed
+	// The published view is of an earlier instant, because there was no time for a copy of the engine.
+	owed   bool
+	atOnce bool // the next view must be of the newest instant, at any cost
+	// over is a view of the newest closed instant. It is published while the view of a later instant is owed.
 	over     *readmodel.View
 	seq      int64               // number of the newest change
 	journal  bool                // changes go to the journal
@@ -80,7 +81,7 @@ func newClusterWriter(cfg ClusterConfig, shared *Config, known cluster.Known) (*
 	return l, nil
 }
 
-// due reports whether there is time now for the view that is owed.
+// due reports whether there is time now to make the view that is owed.
 func (l *clusterWriter) due() bool { return l.owed && l.ledger.preview.due() }
 
 // close ends background work.
@@ -94,8 +95,8 @@ func (l *clusterWriter) close() {
 	}
 }
 
-// take folds one event: it updates picture, models and forecasts, and adds entries and rows to out. seq returns the
-// next journal number.
+// take folds one event. It updates picture, models and forecasts, and adds entries and rows to the output. seq
+// returns the next journal number.
 func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out *output) cluster.Verdict {
 	l.out = out
 	id, announced := ev.ID, ev.Queue
@@ -108,7 +109,8 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 		},
 		Changed: func(c cluster.Change) {
 			l.dirty, l.seq = true, l.number
-			kept := c.Event // the journal keeps the original name, so that another limit can be configured later
+			// The journal keeps the original name, so that another limit of queues can be configured later.
+			kept := c.Event
 			if kept.ID == id && kept.Queue == ev.Queue {
 				kept.Queue = announced
 			}
@@ -123,8 +125,8 @@ func (l *clusterWriter) take(ev job.Event, source string, seq func() int64, out 
 	})
 }
 
-// ledgerObserver passes the changes to the ledger. Between two instants it lets the writer keep a view of the instant
-// that has ended.
+// ledgerObserver passes the changes to the ledger. Between two instants it lets the writer keep a view of the ended
+// instant.
 type ledgerObserver struct{ writer *clusterWriter }
 
 // InstantOver implements changes.Observer.
@@ -166,7 +168,7 @@ type savedPart struct {
 }
 
 // parts returns the parts of a snapshot of the cluster, in the order in which they are restored. The engine comes
-// before the ledger, because the views that the ledger keeps need it.
+// before the ledger, because the views in the ledger refer to it.
 func (l *clusterWriter) parts() []savedPart {
 	prefix := l.state.Name() + "/"
 	parts := []savedPart{{prefix + "state", l.state}, {prefix + "queues", l.names}, {prefix + "models", l.models}}
@@ -201,7 +203,8 @@ const historyKind, historyVersion = "history", 1
 // it.
 func (l *clusterWriter) historyPart() string { return l.state.Name() + "/history" }
 
-// restore restores the parts of a snapshot. It removes each from the map once it is restored, to free its memory early.
+// restore restores the parts of a snapshot. It removes each part from the map once the part is restored, to free its
+// memory early.
 func (l *clusterWriter) restore(from map[string][]byte) error {
 	for _, part := range l.parts() {
 		data, ok := from[part.name]

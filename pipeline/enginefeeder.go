@@ -43,7 +43,7 @@ type engineFeeder struct {
 type engineCommand struct {
 	Do commandKind `json:"do"`
 	ID uint64      `json:"id"`
-	// Learn is set for a start whose wait is learned. At is the time of the start, which may be reported late.
+	// Learn is set for a start whose wait is learned. At is the time of that start, which may be reported late.
 	Learn bool      `json:"learn,omitempty"`
 	At    time.Time `json:"at,omitzero"`
 	// Request is set for an update, and for a submission without a scored forecast.
@@ -160,7 +160,8 @@ func do(e *engine.Engine, now float64, s engineCommand) {
 	}
 }
 
-// pools passes to the engine the configured or reported pools (the engine learns others), and the queues' time limits.
+// pools passes to the engine the pools that are configured or reported, and the queues' time limits. The engine
+// learns all other pools itself.
 func (f *engineFeeder) pools(s *cluster.State) {
 	if facts := s.Facts(); facts != nil && facts != f.facts {
 		f.facts = facts
@@ -185,7 +186,8 @@ func (f *engineFeeder) pools(s *cluster.State) {
 			if !o.Until.IsZero() {
 				until = clock(o.Until)
 			}
-			if !o.From.After(s.Now()) && until > clock(s.Now()) { // the pool's capacity already excludes it
+			// An outage that has begun is already left out of the pool's capacity.
+			if !o.From.After(s.Now()) && until > clock(s.Now()) {
 				told.Procs += o.Procs
 			}
 			away = append(away, engine.Outage{From: clock(o.From), Until: until, Procs: o.Procs,
@@ -209,8 +211,8 @@ func (f *engineFeeder) pools(s *cluster.State) {
 }
 
 // accessOf returns the users and accounts that may use the nodes of an outage without requesting it. For a Slurm
-// reservation with the flag MAGNETIC these are its users and accounts; for others there are none. Accounts are in lower
-// case.
+// reservation with the flag MAGNETIC they are the users and accounts of the reservation. Any other outage has none.
+// Accounts are in lower case.
 func accessOf(o *job.Outage) engine.Access {
 	if !slices.Contains(o.Flags, "MAGNETIC") {
 		return engine.Access{}
@@ -223,7 +225,7 @@ func accessOf(o *job.Outage) engine.Access {
 // MarshalBinary saves the engine.
 func (f *engineFeeder) MarshalBinary() ([]byte, error) { return f.engine.MarshalBinary() }
 
-// UnmarshalBinary restores what MarshalBinary saved.
+// UnmarshalBinary restores an engine that MarshalBinary saved.
 func (f *engineFeeder) UnmarshalBinary(data []byte) error { return f.engine.UnmarshalBinary(data) }
 
 // peersOf returns the names of the experts whose answers the ledger keeps beside the forecast.

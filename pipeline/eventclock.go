@@ -9,22 +9,22 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// A log's times come from another clock than the daemon's. The time of an event is corrected once, when the event is
-// read. The journal has the corrected event, and a replay never uses a clock. An event whose time is implausible by
-// both clocks is set aside (aside.go). docs/tailing.md describes the rules.
+// The times in a log come from another clock than the daemon's. The time of an event is corrected once, when the
+// event is read. The journal has the corrected event, so a replay never uses a clock. An event whose time is
+// implausible by both clocks is set aside (aside.go). docs/tailing.md describes the rules.
 const (
-	// clockTolerance is the difference between clocks that is not corrected, and how far ahead of the daemon's clock an
-	// event may be.
+	// clockTolerance is the difference between clocks that is not corrected. It is also the maximum by which an event
+	// may be ahead of the daemon's clock.
 	clockTolerance = source.AheadTolerance
-	// clockSamples is the number of a source's newest events from which its offset is measured, clockLeast the minimum
-	// number.
+	// clockSamples is the number of a source's newest events from which the offset of its clock is measured.
+	// clockLeast is the minimum number.
 	clockSamples, clockLeast = 50, 10
-	// clockAgree is how close to the median more than half of the samples must be. It distinguishes the offset of a
-	// clock, which is constant, from the delay of late records, which is not. A change of the offset by less is
-	// ignored.
+	// clockAgree is how close to the median more than half of the samples must be. This distinguishes the offset of a
+	// clock, which is constant, from the delay of late records, which varies. A change of the offset by less than
+	// clockAgree is ignored.
 	clockAgree = time.Minute
-	// clockBehind is the largest delay behind the daemon's clock that is corrected: no time zone differs by more. A log
-	// with a larger delay is an old log that is written again.
+	// clockBehind is the largest delay behind the daemon's clock that is corrected. No time zone has a larger
+	// difference. A log with a larger delay is an old log that is written again.
 	clockBehind = 26 * time.Hour
 )
 
@@ -32,7 +32,7 @@ const (
 type eventClock struct {
 	sourceName string
 	writer     *clusterWriter
-	measures   bool // the offset is measured
+	measures   bool // the offset of the clock is measured
 	state      clockState
 	changed    bool // the state has changed since it was saved
 	aside      aside
@@ -55,13 +55,14 @@ type clockState struct {
 	Samples []time.Duration `json:"samples"` // event time minus clock time of the newest events, oldest first
 	// Open are the judgements of the events after the newest checkpoint, in order. After a kill between the
 	// transactions of a delivery, the delivery is read again, later and as history. Its events are then judged by the
-	// same inputs.
+	// inputs in Open.
 	Open []judgement `json:"open,omitempty"`
 }
 
 const clockVersion = 1
 
-// clockKey is the name of the state among the checkpoints. So the state is committed with the events that it corrected.
+// clockKey is the name of the state among the checkpoints. So the state is committed together with the events that it
+// corrected.
 func clockKey(sourceName string) string { return sourceName + "/.clock" }
 
 // judged returns the number of events at the beginning of a delivery that were judged before a kill.
@@ -110,8 +111,8 @@ func (c *eventClock) took(d *source.Delivery, again bool) {
 	c.state.Open, c.taken = nil, 0
 }
 
-// measure takes the samples of a delivery and reports whether the offset has changed. Answers of a polled scheduler are
-// not used: most of their events happened long ago.
+// measure takes the samples of a delivery, and reports whether the offset has changed. It does not use the answers of
+// a polled scheduler, because most of their events happened long ago.
 func (c *eventClock) measure(d *source.Delivery) bool {
 	fresh := d.Events[c.judged(d):]
 	if !c.measures || len(fresh) == 0 || !d.Prompt() || d.Answered {
@@ -125,7 +126,7 @@ func (c *eventClock) measure(d *source.Delivery) bool {
 	return c.adjust()
 }
 
-// adjust sets the offset to that of the samples, if they agree, and reports whether it changed.
+// adjust sets the offset to the offset of the samples if the samples agree. It reports whether the offset changed.
 func (c *eventClock) adjust() bool {
 	samples := slices.Sorted(slices.Values(c.state.Samples))
 	if len(samples) < clockLeast {
@@ -151,13 +152,13 @@ func (c *eventClock) adjust() bool {
 	return true
 }
 
-// admit corrects an event by the source's offset and returns true, or false for an event that is to be set aside.
+// admit corrects an event by the offset of its source. It returns false if the event is to be set aside.
 func (c *eventClock) admit(ev *job.Event, by *judgement) bool {
 	ahead, offset := ev.Latest().Sub(by.Read), by.Offset
 	switch {
-	case offset == 0, by.Prompt && ahead.Abs() <= clockTolerance: // its clock agrees with the daemon's
+	case offset == 0, by.Prompt && ahead.Abs() <= clockTolerance: // the source's clock agrees with the daemon's
 		return ahead <= clockTolerance
-	case ahead-offset > clockTolerance: // the event is ahead even of the source's clock
+	case ahead-offset > clockTolerance: // the event is ahead even by the source's clock
 		return ahead <= clockTolerance
 	case by.Prompt && ahead > clockTolerance && ahead-offset < -clockTolerance: // the event lies between the two clocks
 		return false
@@ -166,8 +167,8 @@ func (c *eventClock) admit(ev *job.Event, by *judgement) bool {
 	return true
 }
 
-// correct moves an event by an offset. Earlier records of its job that were read before the offset was known keep their
-// times. Those may be later by the offset, and the event is not moved before them.
+// correct moves an event by an offset. Records of the same job that were read before the offset was known have
+// uncorrected times, which may be later by the offset. The event is not moved before those.
 func (c *eventClock) correct(ev *job.Event, offset time.Duration) {
 	ev.Shift(-offset)
 	j := c.writer.state.Job(ev.ID)

@@ -11,25 +11,25 @@ import (
 	"go.uber.org/zap"
 )
 
-// ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed, or a history has
-// been learnt. The follower must restart with the new configuration.
+// ErrConfigChanged is returned to a follower when the configuration that shapes the state has changed, or when the
+// collecting daemon has learnt another history. The follower must then restart.
 var ErrConfigChanged = errors.New("the configuration of the collecting daemon has changed, or it has learnt a history")
 
 // FollowedSource is the name, after that of the cluster, of the only source of a following pipeline: the journal of
 // another process.
 const FollowedSource = "database"
 
-// Wait returns when the store may have more than the event with the given number, and at intervals. problem is the
-// reason why no more events may come, empty if there is none.
+// Wait returns when the store may have more entries than the one with the given number, and at intervals. problem is
+// the reason why no more entries may come, empty if there is none.
 type Wait func(ctx context.Context, after int64) (problem string, err error)
 
-// Follow folds another process's journal until ctx ends. It is called after Restore, in place of Run. It folds the same
-// events in the same order and so gets the same forecasts. It returns an error only if it cannot continue:
-// ErrConfigChanged, a damaged or closed store.
+// Follow folds another process's journal until ctx ends. It is called after Restore, in place of Run. It folds the
+// same events in the same order as that process, so it gets the same forecasts. It returns an error only if it cannot
+// continue: ErrConfigChanged, or the error of a damaged or closed store.
 func (p *Pipeline) Follow(ctx context.Context, fingerprint string, wait Wait) error {
 	p.run = ctx
 	for name, l := range p.writers {
-		l.known = nil // the journal has every derived event too
+		l.known = nil // nothing is looked up, because the journal has every derived event too
 		source := name + "/" + FollowedSource
 		status := readmodel.SourceStatus{Name: source, CaughtUp: true, Since: p.now()}
 		p.sources[source] = &sourceState{cluster: name, status: status}
@@ -73,7 +73,7 @@ func (p *Pipeline) followOnce(ctx context.Context, fingerprint string, wait Wait
 		if waiting.Err() == nil || ctx.Err() != nil {
 			return err
 		}
-		problem = *told // only the timeout of the wait
+		problem = *told // the wait only timed out
 	}
 	if err := errors.Join(p.checkFingerprint(ctx, fingerprint), p.checkLearnt(ctx)); err != nil {
 		return err

@@ -20,7 +20,7 @@ type group struct {
 	batch modelstore.Batch
 }
 
-// due reports whether the group must be committed before its delivery is complete: it is large, or took long.
+// due reports whether the group must be committed before its delivery is complete, because it is large or took long.
 func (g *group) due() bool {
 	return g.out.full() || len(g.out.entries) >= g.p.partEvents ||
 		len(g.out.entries) > 0 && time.Since(g.begun) >= groupTime
@@ -60,7 +60,8 @@ func textBytes(ev *job.Event) int {
 		len(ev.GPUType) + len(ev.Reason) + len(ev.After) + len(ev.NodeNames) + len(ev.Group)
 }
 
-// maxText bounds the texts of an event, in bytes: LSF's longest names of jobs have 4094. Longer texts are truncated.
+// maxText is the maximum length of the texts of an event, in bytes. Longer texts are truncated. LSF's longest names
+// of jobs have 4094 bytes.
 const maxText = 4096
 
 // clip truncates texts that are too long. Ids are not changed: see storable.

@@ -18,10 +18,11 @@ func sameCondition(c, d readmodel.Condition) bool {
 	return c == d
 }
 
-// maxConditionText is the maximum number of runes of a file or a reason, because both are labels of metrics.
+// maxConditionText is the maximum number of runes of a file or a reason. Both are labels of metrics.
 const maxConditionText = 300
 
-// plain returns text as one line of printable characters, shortened if it is long: files and reasons come from outside.
+// plain returns text as one line of printable characters, shortened if it is long. Files and reasons come from
+// outside the daemon, so they may contain anything.
 func plain(text string) string {
 	clean := []rune(terminal.Line(text))
 	if len(clean) > maxConditionText {
@@ -45,7 +46,7 @@ func unreadable(s *source.Config, problems []tail.Problem) []readmodel.Condition
 	return out
 }
 
-// reasonOf returns an error's text without the path, because the condition names it already.
+// reasonOf returns an error's text without the path. The condition has the path already.
 func reasonOf(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -62,9 +63,8 @@ func ofClock(c readmodel.Condition) bool {
 // ofAside reports whether a condition is set_aside.
 func ofAside(c readmodel.Condition) bool { return c.Name == readmodel.SetAside }
 
-// noteClock sets the conditions of a source's clock; aside is true if events that were set aside are one of them. Their
-// reasons contain no counts or times, because they are labels of metrics and a condition restarts when its text
-// changes.
+// noteClock sets the conditions of a source's clock. aside is true if one of them is that events were set aside. The
+// reasons contain no counts and no times: they are labels of metrics, and a condition restarts when its text changes.
 func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now time.Time) {
 	var of []readmodel.Condition
 	if s.ClockOffset != 0 {
@@ -91,11 +91,12 @@ func noteClock(s *readmodel.SourceStatus, clusterName string, aside bool, now ti
 	}
 }
 
-// setConditions replaces the conditions that the filter selects; a condition that existed before keeps its begin.
+// setConditions replaces the conditions that the filter selects. A condition that existed before keeps the time at
+// which it began.
 func setConditions(
 	s *readmodel.SourceStatus, selects func(readmodel.Condition) bool, now time.Time, conditions ...readmodel.Condition,
 ) {
-	kept := []readmodel.Condition{} // never in place: published views share the old list
+	kept := []readmodel.Condition{} // a new list, because published views share the old one
 	for _, c := range s.Conditions {
 		if !selects(c) {
 			kept = append(kept, c)

@@ -35,17 +35,17 @@ func newHistories() histories {
 
 // teaching is a call of Teach.
 type teaching struct {
-	ctx     context.Context // of the call
+	ctx     context.Context // context of the call
 	cluster string
 	history past.History
 	done    chan error // buffered for one error
 }
 
-// Teach puts a history in force, whose chunks are in the store, while Run is running. It sets After. Once Teach has
-// returned nil, this is durable: a state that includes the history is built in the background, also after a crash, and
-// replaces the published one in one step. The previous history is dropped.
+// Teach puts a history in force while Run is running. The chunks of the history must be in the store. Teach sets
+// h.After. Once it has returned nil, the history is in force for good, even after a crash: a state that includes the
+// history is built in the background, and replaces the published state in one step. The previous history is dropped.
 //
-// It returns the error of the store, or the cause of ctx if the writer is busy until ctx ends.
+// Teach returns the error of the store, or the cause of ctx if the writer is busy until ctx ends.
 func (p *Pipeline) Teach(ctx context.Context, cluster string, h past.History) error {
 	if err := h.Check(); err != nil {
 		return err
@@ -67,7 +67,8 @@ func (p *Pipeline) AwaitTaught(ctx context.Context, cluster string) error {
 		r := p.rebuilds.of(cluster)
 		if r != nil {
 			published = r.over
-		} else if _, unlearnt := p.unlearnt.of(cluster); !unlearnt { // otherwise Run is about to begin a rebuild
+			// A cluster in unlearnt is about to get a rebuild from Run.
+		} else if _, unlearnt := p.unlearnt.of(cluster); !unlearnt {
 			return nil
 		}
 		select {
@@ -97,7 +98,7 @@ func (p *Pipeline) AwaitUsable(ctx context.Context, cluster string) error {
 	}
 }
 
-// HistoryOf returns the description of a cluster's history, nil if there is none. It must not be changed.
+// HistoryOf returns the description of a cluster's history, nil if there is none. Callers must not change it.
 func (p *Pipeline) HistoryOf(ctx context.Context, cluster string) (*past.History, error) {
 	text, err := p.store.Meta(ctx, past.InForceKey(cluster))
 	if err != nil {
@@ -156,8 +157,8 @@ func (p *Pipeline) restoreHistories(ctx context.Context) error {
 	return nil
 }
 
-// compareHistories decides, after a snapshot was restored or not, which states must be rebuilt because they do not
-// include the history in force. Until then the restored states serve answers, if they are usable.
+// compareHistories decides which states must be rebuilt because they do not include the history in force. restored is
+// true if the states come from a snapshot. Until the rebuild ends, a restored state serves answers if it is usable.
 func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 	for name, w := range p.writers {
 		h, learnt := p.histories.inForce[name], p.histories.learnt[name]
@@ -175,7 +176,8 @@ func (p *Pipeline) compareHistories(ctx context.Context, restored bool) error {
 			}
 			continue
 		}
-		// A state from before the last swap cannot be continued with the journal entries written since then.
+		// A state from before the last swap cannot be continued with the journal entries that were written after the
+		// swap.
 		usable := restored && (learnt == nil || learnt.ID != h.ID)
 		if !usable {
 			if err := p.resetWriter(name); err != nil {
@@ -275,7 +277,7 @@ func (p *Pipeline) resetWriter(name string) error {
 	return nil
 }
 
-// unusable reports whether a state cannot be saved or serve answers until its history is learnt.
+// unusable reports whether a state of a cluster cannot be saved and cannot serve answers until its history is learnt.
 func (p *Pipeline) unusable() bool {
 	for _, usable := range p.unlearnt.list() {
 		if !usable {
@@ -285,7 +287,7 @@ func (p *Pipeline) unusable() bool {
 	return false
 }
 
-// remembered looks up a job in the history of the published state; the fold may have forgotten the job.
+// remembered looks up a job in the history of the published state. The fold may have forgotten that job.
 func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	jobs := p.histories.jobs[name]
 	if jobs == nil || p.broken != nil {
@@ -295,7 +297,7 @@ func (p *Pipeline) remembered(name, id string) (cluster.Left, bool) {
 	var ok bool
 	p.broken = p.persist(p.run, cannotRead, func() (err error) {
 		left, ok, err = jobs.Known(p.run, id)
-		if errors.Is(err, modelstore.ErrCorrupt) { // an old record may count twice, which is no reason to stop
+		if errors.Is(err, modelstore.ErrCorrupt) { // an old record may count twice then, which is no reason to stop
 			p.metrics.StoreErrors.Inc()
 			p.log.Error("a part of a cluster's history is damaged: import it again", zap.Error(err))
 			left, ok, err = cluster.Left{}, false, nil

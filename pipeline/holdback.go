@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// holdback sorts the events of a source with whole jobs in order of submission (collector.BySubmit) into the order in
-// which they happened. Starts and ends wait until the submissions have reached their times. At one instant ends come
-// first, then submissions in the order of the file, then starts. A job that ends at the instant of its own start ends
-// after it.
+// holdback sorts the events of a source that has whole jobs in order of submission (collector.BySubmit). It returns
+// them in the order in which they happened. Starts and ends wait until the submissions have reached their times. At
+// one instant ends come first, then submissions in the order of the file, then starts. A job that ends at the instant
+// of its own start ends after that start.
 type holdback struct {
 	held         heldHeap
 	count        uint64
@@ -63,12 +63,12 @@ func (h *holdback) release(emit func(job.Event), due func(heldEvent) bool) {
 	}
 }
 
-// holdbackQuiet is the time without new lines after which a log that was read to its end counts as complete. Then its
-// held-back events are released, because no later submission of a dump would release them.
+// holdbackQuiet is the time without new lines after which a log that was read to its end counts as complete. Its
+// held-back events are then released, because no later submission of the log would release them.
 const holdbackQuiet = 5 * time.Second
 
-// releaseQuiet applies the held-back events of logs that have ended. If such a log continues after all, earlier records
-// come out of order; they are used nevertheless.
+// releaseQuiet applies the held-back events of logs that have ended. If such a log continues after all, earlier
+// records come out of order. They are used nevertheless.
 func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
 		in := p.sources[name]
@@ -93,7 +93,7 @@ func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 		}
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil // the log will be read again
+				return nil // the log is read again after the next start
 			}
 			return err
 		}
@@ -102,7 +102,8 @@ func (p *Pipeline) releaseQuiet(ctx context.Context) error {
 	return nil
 }
 
-// oldest returns the number of the oldest event still held, or one more than the newest number if none is.
+// oldest returns the number of the oldest event that is still held back. If none is, it returns the number after the
+// newest.
 func (h *holdback) oldest() uint64 {
 	low := h.count + 1
 	for _, e := range h.held {

@@ -22,26 +22,28 @@ type openForecast struct {
 	View *submissionView `json:"-"`
 }
 
-// ledger predicts every job at its submission and scores it at its start.
+// ledger predicts every job at its submission and scores the forecast at the job's start.
 //
-// The forecast of a job uses the events before the instant of its submission. Of that instant it uses the ends, and the
-// submissions up to its own, but no starts. So it depends only on the events, not on how they were batched. It is made
-// at the end of that instant. If the job's size or queue is not known by then, it is made when both become known.
+// The forecast of a job uses the events before the instant of its submission. Of that instant it uses the ends, and
+// the submissions up to the job's own, but no starts. So it depends only on the events, not on the size of the
+// deliveries. The forecast is made at the end of the instant. If the job's size or queue is not known by then, it is
+// made when both are known.
 type ledger struct {
-	cluster    string
-	feeder     *engineFeeder
-	emit       func(modelstore.Row)
-	levels     []float64
-	instant    time.Time
-	pending    []*openForecast          // submissions of the open instant in order, including closed forecasts
-	late       []*openForecast          // their instant has ended without a forecast; in the order of submission
-	open       map[string]*openForecast // of the waiting jobs, by id
+	cluster string
+	feeder  *engineFeeder
+	emit    func(modelstore.Row)
+	levels  []float64
+	instant time.Time
+	pending []*openForecast // submissions of the open instant in their order, even of jobs that have ended
+	// Forecasts that were not made at the end of their instant, in the order of submission.
+	late       []*openForecast
+	open       map[string]*openForecast // forecasts of the waiting jobs, by id
 	newestView *submissionView          // the newest kept view
 	record     accuracy.Record
 	served     servedForecasts
 	ruleWriter ruletext.Writer
 	preview    preview
-	renamed    uint64 // the engine's id of the array whose record was taken over last
+	renamed    uint64 // id in the engine of the array whose record was last taken over by its last task
 }
 
 // newLedger returns a ledger without forecasts. emit takes each row as it is closed.
@@ -52,8 +54,8 @@ func newLedger(cluster string, f *engineFeeder, emit func(modelstore.Row)) *ledg
 	}
 }
 
-// closeInstant makes the forecasts of the open instant and passes all its changes to the engine. It must be called
-// before every event that is later than the open instant, followed by openInstant.
+// closeInstant makes the forecasts of the open instant and passes all changes of that instant to the engine. Before
+// every event that is later than the open instant, closeInstant must be called and then openInstant.
 func (l *ledger) closeInstant(s *cluster.State) {
 	l.feeder.pools(s)
 	for _, o := range l.pending {
@@ -92,9 +94,9 @@ func (l *ledger) make(o *openForecast, s *cluster.State) {
 	l.made(o)
 }
 
-// enter passes a job to the engine with the function submit, and keeps its forecasts. The tasks of an array are two
-// jobs in the engine: the first task, and the others together. If a task has a record of its own, it counts as the
-// first.
+// enter passes a job to the engine with the function submit, and keeps the forecasts that submit returns. The tasks
+// of an array are two jobs in the engine: the first task, and the other tasks together. If a task has a record of its
+// own, it counts as the first.
 func (l *ledger) enter(o *openForecast, s *cluster.State, submit func(id uint64, r engine.Request) engine.Forecast) {
 	o.Entered = true
 	if o.Part || o.Parts == 0 {
@@ -141,13 +143,13 @@ func (l *ledger) completeForecast(o *openForecast, s *cluster.State) {
 	l.made(o)
 }
 
-// catchUp passes a job that was submitted some time ago to the engine, with its changes since. Its forecast uses the
-// view of its submission. Its wait is learned. If it has ended, its runtime is not learned.
+// catchUp passes a job that was submitted some time ago to the engine, with its changes since then. The forecast uses
+// the view of the submission. The wait of the job is learned, but not the runtime of a job that has already ended.
 func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	e, now, submitted := l.feeder.engine, clock(l.instant), clock(o.Job.Submit)
 	o.KeptBeside = keptBeside(o, s)
 	view := o.View.View
-	if o.Closed.IsZero() { // otherwise it may have started before others only because these waited
+	if o.Closed.IsZero() { // a job that has left may have started before others only because those waited
 		view = e.WithEarlier(view, submitted, readmodel.EngineID(o.Job), o.Job.Queue)
 	}
 	l.enter(o, s, func(id uint64, r engine.Request) engine.Forecast {
@@ -173,7 +175,8 @@ func (l *ledger) catchUp(o *openForecast, s *cluster.State) {
 	}
 }
 
-// expire makes the forecasts of jobs whose size or queue has been unknown for too long: one forecast for each size.
+// expire makes the forecasts of jobs whose size or queue has been unknown for too long. It makes one forecast for
+// each possible size.
 func (l *ledger) expire(s *cluster.State) {
 	n := 0
 	for ; n < len(l.late) && l.instant.Sub(l.late[n].Job.Submit) > cluster.DetailsGrace; n++ {
@@ -196,7 +199,8 @@ func (l *ledger) expire(s *cluster.State) {
 	l.late = slices.Delete(l.late, 0, n)
 }
 
-// guess passes a job of unknown size to the engine, so that the engine counts it. Updates correct the size.
+// guess passes a job of unknown size to the engine, so that the engine counts the job. Later updates correct the
+// size.
 func (l *ledger) guess(o *openForecast, s *cluster.State) {
 	ownJob := (o.Part || o.Renamed) && o.Started // a running task is a job of its own
 	if o.Ended || !o.Closed.IsZero() && !o.Started || ownJob {
@@ -218,7 +222,8 @@ func (l *ledger) guess(o *openForecast, s *cluster.State) {
 
 // take applies a change; s is the state after it.
 func (l *ledger) take(c *changes.Change, s *cluster.State) {
-	if c.Event.Kind == job.Machine { // in a quiet cluster an instant may stay open for long
+	// Only an event of the machine reaches the engine at once: in a quiet cluster an instant may stay open for long.
+	if c.Event.Kind == job.Machine {
 		l.feeder.pools(s)
 		return
 	}
@@ -244,7 +249,7 @@ func (l *ledger) take(c *changes.Change, s *cluster.State) {
 	case changes.Started:
 		l.start(c, s)
 	case changes.UsedUp:
-		if l.renamed != readmodel.EngineID(c.Before) { // otherwise its last task keeps its record
+		if l.renamed != readmodel.EngineID(c.Before) { // a renamed array is not gone: its last task keeps its record
 			l.gone(c, s)
 		}
 	case changes.Cancelled:
@@ -269,7 +274,7 @@ func (l *ledger) begin(j *cluster.Job, live bool) {
 }
 
 // submittedOnHold reports whether a job did not compete at its submission. The reason in a listing does not count,
-// because it is later. The exception is a dependency: if it is unfulfilled later, it was unfulfilled before.
+// because the listing came later. A dependency does count: if it is unfulfilled later, it was unfulfilled before.
 func (l *ledger) submittedOnHold(o *openForecast) bool {
 	b := &o.Blocking
 	held := b.ByLog && b.Since.Equal(o.Job.Submit)
@@ -292,9 +297,9 @@ func (l *ledger) unknownJobs() (ids []string) {
 	return slices.Clone(ids[max(0, len(ids)-mostUnknown):])
 }
 
-// keptBeside reports whether a limit would prevent a job from starting beside two groups of jobs: those that ran at its
-// submission, and the unknown jobs that waited ahead of it, by their present attributes. A user who submits many jobs
-// at once may reach a limit this way.
+// keptBeside reports whether a limit would prevent a job from starting beside two groups of jobs. They are the jobs
+// that ran at its submission, and the unknown jobs that waited ahead of it, by their present attributes. A user who
+// submits many jobs at once may reach a limit this way.
 func keptBeside(o *openForecast, s *cluster.State) bool {
 	if len(o.BehindUnknown) == 0 || o.View == nil {
 		return false
@@ -309,12 +314,12 @@ func keptBeside(o *openForecast, s *cluster.State) bool {
 	return o.View.View.KeptBeside(&own, ahead)
 }
 
-// silent passes a job to the engine whose forecast is not scored, because its submission became known later.
+// silent passes a job whose forecast is not scored to the engine, because its submission became known late.
 func (l *ledger) silent(j *cluster.Job) {
 	l.feeder.feed(l.instant, engineCommand{Do: doSubmit, ID: readmodel.EngineID(j), Request: engineRequest(j)})
 }
 
-// feedBoth feeds a command for both ids of a job; the engine ignores unknown ids.
+// feedBoth feeds a command for both ids of a job. The engine ignores the ids that it does not know.
 func (l *ledger) feedBoth(do commandKind, j *cluster.Job) {
 	for _, id := range [...]uint64{readmodel.EngineID(j), restID(j)} {
 		l.feeder.feed(l.instant, engineCommand{Do: do, ID: id, Hold: l.holdOf(j)})
@@ -374,7 +379,7 @@ func (l *ledger) share(s *cluster.State) {
 	}
 }
 
-// update applies new attributes of a job, also of one that has started or left.
+// update applies new attributes of a job, even of a job that has started or left.
 func (l *ledger) update(c *changes.Change, s *cluster.State) {
 	o := l.open[c.Event.ID]
 	if o == nil || o.Job.Attempt != c.After.Attempt {
@@ -394,8 +399,8 @@ func (l *ledger) update(c *changes.Change, s *cluster.State) {
 	}
 }
 
-// lateOne returns the forecast of a job that is not made yet although the instant of its submission is over, nil if
-// there is none.
+// lateOne returns the forecast of a job if it is not made yet although the instant of the job's submission is over.
+// It returns nil if there is no such forecast.
 func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 	i := slices.IndexFunc(l.late, func(o *openForecast) bool { return o.Job.ID == j.ID && o.Job.Attempt == j.Attempt })
 	if i < 0 {
@@ -404,15 +409,15 @@ func (l *ledger) lateOne(j *cluster.Job) *openForecast {
 	return l.late[i]
 }
 
-// place passes the nodes that a job runs on to the engine, if a record names them.
+// place passes the nodes of a running job to the engine, if a record names them.
 func (l *ledger) place(c *changes.Change) {
 	if j := c.After; c.Event.NodeNames != "" && j.Running() {
 		l.feeder.feed(l.instant, engineCommand{Do: doPlace, ID: readmodel.EngineID(j), Nodes: j.NodeNames})
 	}
 }
 
-// placeLate passes the nodes of a job that started before it was passed to the engine, by its id in the engine: no
-// later record names them again.
+// placeLate passes the nodes of a job to the engine, by the job's id there. It is for a job that started before the
+// engine knew it: no later record names the nodes again.
 func (l *ledger) placeLate(o *openForecast, id uint64) {
 	if nodes := o.Job.NodeNames; nodes != "" && !o.Ended {
 		l.feeder.feed(l.instant, engineCommand{Do: doPlace, ID: id, Nodes: nodes})
@@ -430,7 +435,7 @@ func (l *ledger) start(c *changes.Change, s *cluster.State) {
 		return
 	}
 	l.learn(o, c)
-	entered := o.View == nil // or it will be made at the end of this instant
+	entered := o.View == nil // if View is set, the engine receives the job at the end of this instant
 	if o.Part || o.Renamed {
 		l.silent(c.After)
 		l.feeder.feed(l.instant, engineCommand{Do: doStart, ID: id, At: c.After.Start})
@@ -456,7 +461,7 @@ func (l *ledger) gone(c *changes.Change, s *cluster.State) {
 	l.feedBoth(doGone, o.Job)
 }
 
-// over records the end of a job whose forecast is not made yet.
+// over records that a job ended before its forecast was made.
 func (l *ledger) over(j *cluster.Job) {
 	if o := l.lateOne(j); o != nil {
 		o.Ended = true
@@ -493,7 +498,7 @@ func zoneOffset(zone *time.Location, at time.Time) float64 {
 	return float64(offset)
 }
 
-// publish puts the published part of the forecasts into a view.
+// publish puts the forecasts into a view, as far as they are published.
 func (l *ledger) publish(v *readmodel.View, e *engine.View) {
 	v.Open = len(l.open)
 	v.Forecasts, v.Drifts = l.served.snapshot(), l.feeder.engine.Drifts()

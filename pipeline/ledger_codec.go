@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// ledgerKind and ledgerVersion are those of the saved state.
+// ledgerKind and ledgerVersion are the kind and version of the saved state.
 const ledgerKind, ledgerVersion = "ledger", 1
 
 // savedLedger holds the forecasts in one table, and the views that are still needed.
@@ -28,7 +28,7 @@ type savedLedger struct {
 	accuracy.Record
 }
 
-// fields reads or writes the ledger as JSON, because rows, scores and figures have a JSON form already.
+// fields reads or writes the ledger as JSON, because rows and scores have a JSON form already.
 func (s *savedLedger) fields(c *codec.Codec) {
 	if c.JSON(s); !c.Reading || c.Bad {
 		return
@@ -93,7 +93,7 @@ func pickAll[T any](all []*T, numbers []int) []*T {
 	return out
 }
 
-// MarshalBinary saves open forecasts and scores: the same ledger gives the same bytes.
+// MarshalBinary saves open forecasts and scores. Equal ledgers give equal bytes.
 func (l *ledger) MarshalBinary() ([]byte, error) {
 	var opens pointerTable[openForecast]
 	var sights pointerTable[submissionView]
@@ -127,7 +127,8 @@ func (l *ledger) MarshalBinary() ([]byte, error) {
 	return codec.Save(ledgerKind, ledgerVersion, 0, out.fields)
 }
 
-// byPlace orders the forecasts of waiting jobs: by the order of submission, the tasks of an array after it.
+// byPlace orders the forecasts of waiting jobs: by the order of submission, with the tasks of an array after the
+// array.
 func byPlace(a, b *openForecast) int {
 	if o := cluster.ByOrder(a.Job, b.Job); o != 0 || a.Part == b.Part {
 		return o
@@ -138,8 +139,8 @@ func byPlace(a, b *openForecast) int {
 	return 1
 }
 
-// UnmarshalBinary restores what MarshalBinary saved. The engine must be restored before, because it owns the views. An
-// error wraps a *codec.Error and leaves the ledger unchanged.
+// UnmarshalBinary restores a ledger that MarshalBinary saved. The engine must be restored before the ledger, because
+// it owns the views. An error wraps a *codec.Error and leaves the ledger unchanged.
 func (l *ledger) UnmarshalBinary(data []byte) error {
 	var in savedLedger
 	if err := codec.Load(ledgerKind, ledgerVersion, data, in.fields); err != nil {

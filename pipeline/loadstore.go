@@ -8,15 +8,15 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// The state of the load forecast is a saved model of the store, not a part of the snapshots, because it has up to 35 MB
-// and snapshots are made every minute. It is stored in its own transaction. If there is no disk space for it,
-// everything else continues.
+// The state of the load forecast is a saved model of the store. It is no part of the snapshots, because it has up to
+// 35 MB and snapshots are made every minute. It is stored in a transaction of its own. If there is no disk space for
+// it, everything else continues.
 
 // loadKey is the name of a cluster's load forecast in the store.
 func loadKey(cluster string) string { return cluster + "/load" }
 
-// oldLoadKey is the checkpoint in which the load forecast was stored before stores had saved models. No source can have
-// that name.
+// oldLoadKey is the key of the load forecast among the checkpoints. It was stored there before stores had saved
+// models. No source can have that name.
 func oldLoadKey(cluster string) string { return cluster + "/.load" }
 
 // saveLoads stores the states of load forecasts that were saved since the last call.
@@ -30,7 +30,7 @@ func (p *Pipeline) saveLoads(ctx context.Context) {
 			model := modelstore.SavedModel{Name: loadKey(name), Seq: saved.Seq, Data: saved.Data}
 			batch.Models = append(batch.Models, model)
 			if key := oldLoadKey(name); p.saved[key] != nil {
-				// without data: it is deleted
+				// A checkpoint without data is deleted.
 				batch.Checkpoints = append(batch.Checkpoints, modelstore.Checkpoint{Source: key})
 			}
 		}

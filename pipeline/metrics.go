@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Metrics are the counters of the writer. The gauges of the views are collected by api.
+// Metrics are the counters of the writer. Package api collects the gauges of the views.
 type Metrics struct {
 	Lines         *prometheus.CounterVec
 	BadLines      *prometheus.CounterVec

@@ -15,8 +15,9 @@ type nodeSource struct {
 	total  cluster.Vector
 }
 
-// nodesOf returns the nodes of a pool for the engine: those that the scheduler reports, without nodes that are down; or
-// equal parts of a pool that is configured with GPUs or memory; nil if nothing is known.
+// nodesOf returns the nodes of a pool for the engine, nil if nothing is known. They are the nodes that the scheduler
+// reports, without those that are down. For a pool that is configured with GPUs or memory they are equal parts of the
+// pool.
 func nodesOf(facts *job.Facts, p *cluster.Pool) *engine.Nodes {
 	out := &engine.Nodes{Queues: queueRules(facts, p)}
 	switch {

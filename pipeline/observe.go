@@ -80,7 +80,8 @@ func (w *waitObserver) Observe(c *changes.Change, _ *cluster.State) {
 		return
 	}
 	starts := c.Kind == changes.Started
-	if c.After.Queue != cluster.DefaultQueue || starts { // jobs are in the default queue until theirs is known
+	// In the default queue there are also jobs whose queue is not known yet.
+	if c.After.Queue != cluster.DefaultQueue || starts {
 		w.touch(c.After.Queue)
 	}
 	if starts && c.Event.Live {

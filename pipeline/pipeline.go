@@ -1,4 +1,4 @@
-// Package pipeline is the only writer of waitcast: it merges the events of all sources in event time, folds them into
+// Package pipeline is the only writer of waitcast. It merges the events of all sources in event time, folds them into
 // the picture of each cluster, updates the models, and forecasts and scores every job. It commits the results in one
 // transaction with the checkpoints, and publishes immutable views for any number of readers.
 package pipeline
@@ -32,17 +32,17 @@ type ClusterConfig struct {
 	Procs int
 	// Queues are known before their first job.
 	Queues []string
-	// Pools are configured pools: which queues compete for which processors. None means the pools that the scheduler
-	// reports, or one pool for all queues.
+	// Pools are the configured pools: which queues compete for which processors. If there are none, the pools are
+	// those that the scheduler reports, or one pool for all queues.
 	Pools []cluster.PoolConfig
-	// Policy is the scheduling policy of pools without one of their own: fcfs, easy or priority; auto or empty means
-	// that it is learnt.
+	// Policy is the scheduling policy of pools that have no policy of their own: fcfs, easy or priority. With auto or
+	// an empty name it is learnt.
 	Policy string
 	// Location is the time zone of the cluster, for the daily cycle of arrivals; nil means UTC.
 	Location *time.Location
 }
 
-// namedQueues returns the queues that the configuration names, its pools included.
+// namedQueues returns the queues that the configuration names, including those of its pools.
 func (c *ClusterConfig) namedQueues() []string {
 	queues := slices.Clone(c.Queues)
 	for _, p := range c.Pools {
@@ -55,11 +55,11 @@ func (c *ClusterConfig) namedQueues() []string {
 type Config struct {
 	Clusters []ClusterConfig
 	Models   livemodels.Config
-	// MaxQueues is the number of queues of a cluster that have models, figures and ledger rows of their own. Jobs of
-	// all further queues are in queuenames.Other. 0 means no limit.
+	// MaxQueues is the maximum number of queues of a cluster that have models, figures and ledger rows of their own.
+	// Jobs of all further queues are in queuenames.Other. 0 means no limit.
 	MaxQueues int
-	// Engine is the configuration of the forecasting engine, without levels, capacity and policy, which are set for
-	// each cluster.
+	// Engine is the configuration of the forecasting engine. Levels, capacity and policy are set for each cluster,
+	// not here.
 	Engine engine.Config
 	// State and models are saved after SnapshotEvents events or SnapshotInterval, whichever comes first. 0 disables a
 	// criterion.
@@ -81,7 +81,7 @@ type Config struct {
 	Load bool
 	// StoreName is the name of the store for messages: a path, or the space of a shared database.
 	StoreName string
-	// Follows is true if another process writes the store: then Follow is called instead of Run, and nothing is
+	// Follows is true if another process writes the store. Then Follow is called instead of Run, and nothing is
 	// written.
 	Follows bool
 	// Noticed are conditions that were found as the store was opened. They remain as long as the pipeline exists.
@@ -94,20 +94,20 @@ const publishEvery = 20 * time.Millisecond
 // teachingEvery is the interval at which views with the progress of learning a history are published.
 const teachingEvery = 500 * time.Millisecond
 
-// groupEvents, groupBytes and groupTime bound one transaction, for three reasons: a daemon that is killed more often
-// than it commits would make no progress, a daemon should stop quickly, and uncommitted data take memory. A delivery
-// that exceeds the bounds is committed in parts, with the checkpoint in the last part. Lines that are read again after
-// a crash are duplicates and change nothing.
+// groupEvents, groupBytes and groupTime bound one transaction, for three reasons. A daemon that is killed more often
+// than it commits would make no progress. A daemon should stop quickly. Uncommitted data take memory. A delivery that
+// exceeds the bounds is committed in parts, and the checkpoint comes with the last part. Lines that are read again
+// after a crash are duplicates and change nothing.
 const (
 	groupEvents = 20_000
 	groupBytes  = 16 << 20
 	groupTime   = 250 * time.Millisecond
 )
 
-// Pipeline folds events. Call New, Restore, then Run in one goroutine; View may be called from any goroutine.
+// Pipeline folds events. Call New, Restore, then Run, all in one goroutine. View may be called from any goroutine.
 type Pipeline struct {
 	cfg     Config
-	store   modelstore.Store // nil: nothing outlives the process
+	store   modelstore.Store // nil if nothing outlives the process
 	now     func() time.Time
 	log     *zap.Logger
 	metrics *Metrics
@@ -116,12 +116,12 @@ type Pipeline struct {
 	sources map[string]*sourceState
 	swaps   chan *sourceSwap // for Run, which takes them between two transactions
 	views   atomic.Pointer[map[string]*readmodel.View]
-	inOrder atomic.Pointer[[]*readmodel.View] // the same, sorted by name; immutable
+	inOrder atomic.Pointer[[]*readmodel.View] // the same views, sorted by name; immutable
 	fresh   broadcaster
 
 	storeProblem atomic.Pointer[readmodel.Condition] // nil while the store works
 	storeLost    bool                                // the database file was missing at the last check
-	verifiedAt   time.Time                           // time of that check, by the machine's clock
+	verifiedAt   time.Time                           // when the file was last checked, by the machine's clock
 	heartbeat    heartbeat
 
 	saved map[string][]byte // the restored checkpoints, for the clocks of the sources
@@ -129,7 +129,7 @@ type Pipeline struct {
 	histories histories
 	teachings chan *teaching // for Run, which takes them between two transactions
 	rebuilds  rebuilds
-	rebuilt   chan *rebuild // for Run, likewise
+	rebuilt   chan *rebuild // for Run, which takes them between two transactions
 	unlearnt  unlearnt
 
 	run    context.Context // context of Run, for the fold's reads of the journal
@@ -137,7 +137,7 @@ type Pipeline struct {
 
 	seq           int64 // number of the newest entry
 	snapshotSeq   int64
-	snapshotAt    time.Time // by the machine's clock, not the injected one: these two only space out work
+	snapshotAt    time.Time // by the machine's clock, because the times of snapshots shape no state
 	publishedAt   time.Time
 	publishNeeded bool
 	partEvents    int // maximum number of events in one part of a delivery; tests use fewer
@@ -146,10 +146,10 @@ type Pipeline struct {
 // sourceState is the writer's state of one source.
 type sourceState struct {
 	cluster      string
-	events       [cluster.Orphan + 1]prometheus.Counter // by verdict
+	events       [cluster.Orphan + 1]prometheus.Counter // number of events by verdict
 	hold         *holdback                              // nil for a source whose lines are in the order of events
 	waiting      []pendingCheckpoint                    // checkpoints that may not be committed yet
-	newest       []byte                                 // the newest checkpoint of all
+	newest       []byte                                 // the newest checkpoint, whether it may be committed or not
 	lastDelivery time.Time                              // when the last delivery came, by the machine's clock
 	status       readmodel.SourceStatus
 	clock        *eventClock // nil for a followed journal
@@ -161,7 +161,7 @@ type pendingCheckpoint struct {
 	checkpoint []byte
 }
 
-// New returns a pipeline with empty pictures. store may be nil: then nothing outlives the process. An error names the
+// New returns a pipeline with empty pictures. store may be nil; nothing outlives the process then. An error names the
 // configuration key whose value was refused.
 func New(
 	cfg Config, store modelstore.Store, now func() time.Time, log *zap.Logger, m *Metrics,
@@ -270,7 +270,7 @@ func (p *Pipeline) Run(ctx context.Context, deliveries <-chan *source.Delivery) 
 		}
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return nil // stopped while the store could not be written; the logs will be read again
+			return nil // it was stopped while the store could not be written, and the next process reads the logs again
 		case err != nil:
 			return err
 		}
@@ -301,17 +301,17 @@ func (p *Pipeline) Close() {
 	p.fresh.broadcast()
 }
 
-// Release frees the memory that only the writer needs. It is called after Close, so that a reload does not hold every
-// state twice: readers use the views of this pipeline until the next pipeline has restored its own.
+// Release frees the memory that only the writer needs. It is called after Close. Readers use the views of this
+// pipeline until the next pipeline has restored its state, so without Release a reload would hold every state twice.
 func (p *Pipeline) Release() {
 	for _, l := range p.writers {
-		*l = clusterWriter{} // others may still refer to it
+		*l = clusterWriter{} // clear the value itself, because others may still refer to it
 	}
 	p.writers = nil
 }
 
-// finish publishes the newest instant, which serves readers until another writer has started, and saves all state at an
-// orderly end.
+// finish publishes the newest instant, and saves all state at an orderly end. The published views serve readers until
+// another writer has started.
 func (p *Pipeline) finish() error {
 	if p.publishNeeded || p.owes() {
 		p.publishAtOnce()
@@ -330,9 +330,9 @@ func (p *Pipeline) finish() error {
 	return p.store.Commit(context.Background(), modelstore.Batch{Snapshot: batch})
 }
 
-// step processes one delivery and those waiting behind it, in one transaction, or in several if they are large. It ends
-// after groupTime even if more deliveries wait, so that views are published while the daemon reads a long log or cannot
-// keep up.
+// step processes one delivery and the deliveries that wait behind it, in one transaction, or in several if the
+// deliveries are large. It ends after groupTime even if more deliveries wait. So views are published while the daemon
+// reads a long log or cannot keep up.
 func (p *Pipeline) step(ctx context.Context, d *source.Delivery, more <-chan *source.Delivery) error {
 	begun := time.Now()
 	g := group{p: p, ctx: ctx, begun: begun}
@@ -418,7 +418,7 @@ func (p *Pipeline) takeDelivery(d *source.Delivery, g *group) error {
 	writer.atOnce = writer.atOnce || d.CaughtUp && !in.status.CaughtUp
 	in.note(d, p.now())
 	in.lastDelivery = time.Now()
-	if d.Checkpoint == nil { // more of the same batch follows
+	if d.Checkpoint == nil { // more events of the same batch follow
 		return nil
 	}
 	in.newest = d.Checkpoint
@@ -438,8 +438,8 @@ func (p *Pipeline) quarantine(d *source.Delivery, batch *modelstore.Batch) {
 	}
 }
 
-// Storable returns an event in the form that is stored: times in UTC, long texts truncated. It returns an error for an
-// event that no store can keep, so that the daemon does not stop because of it later.
+// Storable returns an event in the form in which it is stored: times in UTC, long texts truncated. It returns an
+// error for an event that no store can keep. Otherwise such an event would stop the daemon later.
 func Storable(ev job.Event) (job.Event, error) {
 	ev = clip(utc(ev))
 	if len(ev.ID) > maxText {
@@ -462,8 +462,8 @@ func (p *Pipeline) nextSeq() int64 {
 	return p.seq
 }
 
-// Flush releases the events that sources in order of submission still hold back, because the log has ended. For
-// one-shot use, after Run.
+// Flush releases the events that sources in order of submission still hold back, because the log has ended. It is
+// called after Run in a one-shot run.
 func (p *Pipeline) Flush() {
 	var out output
 	for _, name := range slices.Sorted(maps.Keys(p.sources)) {
@@ -485,8 +485,9 @@ func (in *sourceState) note(d *source.Delivery, now time.Time) {
 	setConditions(&in.status, readmodel.Condition.HidesSource, now, unreadable(d.Source, d.Standing)...)
 }
 
-// checkpoint returns the newest checkpoint that may be committed now, nil if there is none. All events before it must
-// have left the holdback. Lines that are read again after a restart are duplicates and change nothing.
+// checkpoint returns the newest checkpoint that may be committed now, nil if there is none. All events before that
+// checkpoint must have left the holdback. Lines that are read again after a restart are duplicates and change
+// nothing.
 func (in *sourceState) checkpoint(cp []byte) []byte {
 	if in.hold == nil {
 		return cp

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// policyOf returns the policy with the given name in the configuration. known is false for auto and the empty name, for
-// which the policy is learnt. Any other name is an error.
+// policyOf returns the policy with the given name in the configuration. For auto and the empty name known is false:
+// the policy is learnt. Any other name is an error.
 func policyOf(name string) (policy forward.Policy, known bool, err error) {
 	switch name {
 	case "fcfs":

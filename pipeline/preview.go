@@ -7,27 +7,28 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// The engine receives the submissions and starts of an instant at the end of the instant, which is known only at the
-// next event. Readers must not wait for that: they get a view of a copy of the engine that has received them already.
-// The copy is then discarded; the ledger never uses one. If a copy would cost too much now, readers get the view of the
-// newest instant that has ended, or keep the view they have. State and forecasts of a view are always of one instant.
+// The engine receives the submissions and starts of an instant at the end of that instant, which shows only at the
+// next event. Readers must not wait for that event. They get a view of a copy of the engine that has received the
+// submissions and starts already. The copy is then discarded; the ledger never uses one. If a copy would cost too
+// much now, readers get the view of the newest instant that has ended, or keep the view that they have. State and
+// forecasts of a view are always of one instant.
 
 const (
-	// previewShare is the part of the writer's time that expensive copies, of a large cluster, may take.
+	// previewShare is the maximum share of the writer's time for copies that take long, as in a large cluster.
 	previewShare = 0.05
-	// previewCheap is the time of a copy at which copies may take a third of the writer's time. Forecasts of a small
-	// cluster then follow within two publications.
+	// previewCheap is the time of a copy up to which copies may take a third of the writer's time. Forecasts of a
+	// small cluster then follow within two publications.
 	previewCheap = 10 * time.Millisecond
 )
 
 // preview makes the copies of one cluster's engine.
 type preview struct {
 	took time.Duration // duration of making the newest copy
-	made time.Time     // when it was made, by the machine's clock
+	made time.Time     // when the newest copy was made, by the machine's clock
 	done chan struct{} // closed once the newest copy has ended; nil before the first copy
 }
 
-// due reports whether there is time for a copy.
+// due reports whether there is time for a copy now.
 func (p *preview) due() bool {
 	select {
 	case <-p.done:

@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// next returns the next view of the cluster. It returns nil if the previous view remains in use: nothing has changed,
-// or there is no time now for a copy of the engine that includes the open instant. first is true while there is no view
-// yet.
+// next returns the next view of the cluster. It returns nil if the previous view remains in use, because nothing has
+// changed, or because there is no time now for a copy of the engine that includes the open instant. first is true
+// while there is no view yet.
 func (l *clusterWriter) next(first bool) *readmodel.View {
 	if !first && !l.dirty && !l.owed {
 		return nil
@@ -41,8 +41,9 @@ func (l *clusterWriter) view(e *engine.View) *readmodel.View {
 }
 
 // instantOver keeps a view of the instant that has ended, if a view is owed and there is still no time for a copy of
-// the engine. No copy is needed, because the engine itself has all of that instant. It is called before the next event
-// changes anything. It keeps at most one such view per published view, because each costs as much as a published one.
+// the engine. That view needs no copy, because the engine itself has all of the instant. instantOver is called before
+// the next event changes anything. It keeps at most one such view per published view, because each costs as much as a
+// published one.
 func (l *clusterWriter) instantOver() {
 	if !l.owed || l.over != nil || l.atOnce || l.ledger.preview.due() {
 		return
@@ -50,8 +51,8 @@ func (l *clusterWriter) instantOver() {
 	l.over = l.view(l.ledger.feeder.engine.View(clock(l.ledger.instant)))
 }
 
-// publishAtOnce publishes the newest instant of every cluster, whatever the copies cost. It is called if no later event
-// may cause that instant to be published.
+// publishAtOnce publishes the newest instant of every cluster at any cost. It is called if perhaps no later event
+// causes the publication of that instant.
 func (p *Pipeline) publishAtOnce() {
 	for _, l := range p.writers {
 		l.atOnce = true
@@ -59,7 +60,7 @@ func (p *Pipeline) publishAtOnce() {
 	p.publish()
 }
 
-// owes reports whether a published view is behind its cluster.
+// owes reports whether the published view of any cluster is older than the cluster's state.
 func (p *Pipeline) owes() bool {
 	for _, l := range p.writers {
 		if l.owed {

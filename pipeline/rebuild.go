@@ -26,9 +26,9 @@ const (
 	// pageEntries is the number of journal entries that a rebuild reads at once.
 	pageEntries = 2000
 	// loadSampled is the time at the end of a history in which a fast replay learns the forecast of the load, with 4
-	// samples a day. Its trees need 300 samples whose longest horizon, a week, has passed.
+	// samples a day. The trees of that forecast need 300 samples whose longest horizon, a week, has passed.
 	loadSampled = 90 * 24 * time.Hour
-	// fewEntries is the maximum number of entries that the writer folds at the swap, while all else waits.
+	// fewEntries is the maximum number of entries that the writer folds at the swap. All other work waits meanwhile.
 	fewEntries = 200
 )
 
@@ -38,7 +38,7 @@ type rebuilds struct {
 	all map[string]*rebuild
 }
 
-// of returns the newest rebuild of a cluster, nil if there is none or it has succeeded.
+// of returns the newest rebuild of a cluster. It returns nil if there is none, or if it has succeeded.
 func (s *rebuilds) of(name string) *rebuild {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *rebuilds) list() []*rebuild {
 	return out
 }
 
-// teaches reports whether a view is due because a history is being learnt, or because learning ended after the last
-// view.
+// teaches reports whether a view is due because a history is being learnt, or because its learning has ended since
+// the last view.
 func (p *Pipeline) teaches() bool {
 	if time.Since(p.publishedAt) < teachingEvery {
 		return false
@@ -79,7 +79,7 @@ func (p *Pipeline) teaches() bool {
 		due = due || !r.endShown
 		select {
 		case <-r.over:
-			r.endShown = true // by the view that is published now
+			r.endShown = true // the view that is published now shows the end
 		default:
 		}
 	}
@@ -89,10 +89,10 @@ func (p *Pipeline) teaches() bool {
 // unlearnt has the clusters whose published state does not include the history in force. It is safe for concurrent use.
 type unlearnt struct {
 	mu  sync.Mutex
-	all map[string]bool // true if the state can be used and continued until another replaces it
+	all map[string]bool // the value is true if the state can be used and continued until another replaces it
 }
 
-// of reports whether a cluster is among them, and whether its state is usable.
+// of reports whether a cluster is in the set (ok), and whether its state is usable.
 func (u *unlearnt) of(name string) (usable, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -121,7 +121,7 @@ func (u *unlearnt) remove(name string) {
 	delete(u.all, name)
 }
 
-// list returns the clusters, each with whether its state is usable.
+// list returns the clusters of the set. The value of a cluster is true if its state is usable.
 func (u *unlearnt) list() map[string]bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -139,8 +139,8 @@ type rebuild struct {
 	log     *zap.Logger
 	began   time.Time
 	cancel  context.CancelFunc
-	ended   chan struct{} // closed when the goroutine ends
-	over    chan struct{} // closed when its state is published, or if it failed with err
+	ended   chan struct{} // closed when the goroutine has ended
+	over    chan struct{} // closed when the rebuilt state is published, or when the rebuild has failed with err
 	err     error         // why the history cannot be learnt
 	// endShown is true if a view was published after the end. Only the writer uses it.
 	endShown bool
@@ -148,7 +148,7 @@ type rebuild struct {
 	done     atomic.Int64
 	total    atomic.Int64
 
-	// The goroutine owns the fields below first, then the writer.
+	// First only the goroutine uses the fields below, then only the writer.
 	broken   error // why the goroutine made no state
 	writer   *clusterWriter
 	events   *past.Events
@@ -157,7 +157,7 @@ type rebuild struct {
 	rows     []modelstore.Row
 	folded   int64 // number of folded events of the history
 	seq      int64 // number of the newest journal entry that was read
-	// raw is the number of the last entry that was journaled by a state without the history.
+	// raw is the number of the last entry that a state without the history wrote into the journal.
 	raw    int64
 	learnt past.Learnt
 }
@@ -169,7 +169,7 @@ func (p *Pipeline) beginRebuild(ctx context.Context, name string, usable bool) e
 	if err != nil {
 		return err
 	}
-	r.raw, r.learnt.Seq = math.MaxInt64, -1 // set at the swap
+	r.raw, r.learnt.Seq = math.MaxInt64, -1 // both are set at the swap
 	if learnt := p.histories.learnt[name]; learnt != nil && learnt.ID == h.ID {
 		r.raw, r.learnt = learnt.Seq, *learnt
 	}
@@ -189,7 +189,7 @@ func (p *Pipeline) beginWithoutHistory(ctx context.Context, name string, why err
 	return nil
 }
 
-// newRebuild returns a rebuild of a cluster that is not started.
+// newRebuild returns a rebuild of a cluster, without starting it.
 func (p *Pipeline) newRebuild(name string, h past.History) (*rebuild, error) {
 	r := &rebuild{
 		name: name, history: h, plans: p.cfg.Replay, store: p.store, log: p.log, began: time.Now(),
@@ -211,8 +211,8 @@ func (p *Pipeline) newRebuild(name string, h past.History) (*rebuild, error) {
 	return r, nil
 }
 
-// startRebuild starts the goroutine. The writer receives the rebuild when it is done; a failed one only if another must
-// be started instead.
+// startRebuild starts the goroutine. The writer receives the rebuild when it is done. A failed rebuild is passed to
+// the writer only if another one must be started instead.
 func (p *Pipeline) startRebuild(ctx context.Context, r *rebuild, usable bool) {
 	p.unlearnt.set(r.name, usable)
 	p.rebuilds.set(r.name, r)
@@ -261,11 +261,11 @@ func (r *rebuild) stop() {
 	<-r.ended
 }
 
-// newestCost is the approximate cost of an event of the newest jobs in a fast replay, relative to an older event: 15 on
-// SDSC-SP2.
+// newestCost is the approximate cost of an event of the newest jobs in a fast replay, relative to an older event. It
+// was 15 on SDSC-SP2.
 const newestCost = 15
 
-// work returns the cost of the events so far, or of all, in units of an older event.
+// work returns the cost of the given number of events, from the first, in units of an older event.
 func (r *rebuild) work(events int64) float64 {
 	if r.history.Mode != past.Fast || r.history.Submissions == 0 {
 		return float64(events)
@@ -273,12 +273,13 @@ func (r *rebuild) work(events int64) float64 {
 	plan := r.plans
 	plan.Submissions = int(r.history.Submissions)
 	share := float64(plan.Forecasts()) / float64(plan.Submissions)
-	newest := float64(events) - (1-share)*float64(r.history.Events) // the journal is replayed in full too
+	// The events of the journal are replayed in full too.
+	newest := float64(events) - (1-share)*float64(r.history.Events)
 	return float64(events) + (newestCost-1)*max(0, newest)
 }
 
-// progress returns how far the rebuild is; usable is true if another state serves answers. The remaining time is
-// estimated from the time of the events so far, and from their costs.
+// progress returns the progress of the rebuild. usable is true if another state serves answers. The remaining time is
+// estimated from the time that the events took so far, and from the costs of all events.
 func (r *rebuild) progress(usable bool) *readmodel.Teaching {
 	t := &readmodel.Teaching{Began: r.began, Done: r.done.Load(), Total: r.total.Load(), Usable: usable}
 	if text := r.failed.Load(); text != nil {
@@ -295,7 +296,8 @@ func (r *rebuild) progress(usable bool) *readmodel.Teaching {
 	return t
 }
 
-// fold folds history and journal except the newest entries. While the store fails it retries where it stopped.
+// fold folds history and journal, except the newest entries. While the store fails, it tries again from where it
+// stopped.
 func (r *rebuild) fold(ctx context.Context) error {
 	if r.writer.load != nil {
 		r.writer.load.BeginReplay(nil)
@@ -314,8 +316,8 @@ func (r *rebuild) fold(ctx context.Context) error {
 	return err
 }
 
-// foldRest folds the remaining events of history and journal except the newest entries. After an error it can be called
-// again.
+// foldRest folds the events of history and journal that are not folded yet, except the newest entries. After an error
+// it can be called again.
 func (r *rebuild) foldRest(ctx context.Context) error {
 	for {
 		entries, last, err := r.page(ctx)
@@ -327,7 +329,7 @@ func (r *rebuild) foldRest(ctx context.Context) error {
 			return err
 		}
 		if next == nil && r.folded == r.history.Events && len(entries) < fewEntries && last >= r.history.After {
-			return r.storeJobs(ctx) // the writer folds them
+			return r.storeJobs(ctx) // the writer folds the newest entries
 		}
 		if err := r.foldPage(ctx, entries, last); err != nil {
 			return err
@@ -347,7 +349,7 @@ func (r *rebuild) plan() {
 	}
 }
 
-// errPageFull ends the reading of a page: the store should not be read for minutes in one call.
+// errPageFull ends the reading of a page. Without it one call would read the store for minutes.
 var errPageFull = errors.New("the page is full")
 
 // page reads the next entries of the cluster, and returns the number of the last entry read, including those of other
@@ -371,11 +373,11 @@ func (r *rebuild) page(ctx context.Context) (entries []modelstore.Entry, last in
 		return nil, 0, err
 	}
 	newest, err := r.store.LastSeq(ctx)
-	return entries, max(last, min(newest, r.history.After)), err // the last numbers may be unused
+	return entries, max(last, min(newest, r.history.After)), err // the numbers after the last entry may be unused
 }
 
-// foldPage folds entries of the journal, each after the events of the history that come before it. last is the number
-// of the last entry read.
+// foldPage folds entries of the journal. Before each entry it folds the events of the history that are earlier. last
+// is the number of the last entry that was read.
 func (r *rebuild) foldPage(ctx context.Context, entries []modelstore.Entry, last int64) error {
 	for i := range entries {
 		if ctx.Err() != nil {
@@ -416,8 +418,8 @@ func (r *rebuild) foldEntry(ctx context.Context, e *modelstore.Entry) error {
 	return nil
 }
 
-// derivedAgain reports whether an entry is a derived event of a state without the history. Such events are skipped:
-// they are derived again, or not if the history has the real ones.
+// derivedAgain reports whether an entry is a derived event of a state without the history. Such events are skipped.
+// The rebuilt state derives them again, or not at all if the history has the real events.
 func derivedAgain(ev *job.Event) bool {
 	if !ev.Derived {
 		return false
@@ -455,7 +457,8 @@ func (r *rebuild) foldHistory(ctx context.Context, until time.Time) error {
 	}
 }
 
-// endHistory ends the replay that plan began, once. It returns an error if the store does not have the whole history.
+// endHistory ends the replay that plan began. It does so only once. It returns an error if the store does not have
+// the whole history.
 func (r *rebuild) endHistory() error {
 	if r.folded != r.history.Events {
 		return fmt.Errorf("the store has %d of its %d events: %w", r.folded, r.history.Events, modelstore.ErrCorrupt)
@@ -474,7 +477,7 @@ func (r *rebuild) take(ev job.Event, source string) {
 	r.rows = out.rows
 }
 
-// storeRows stores the rows so far, if there are many. Existing rows are not changed.
+// storeRows stores the rows that were made so far, if there are many. It does not change existing rows.
 func (r *rebuild) storeRows(ctx context.Context) error {
 	if len(r.rows) < pageEntries {
 		return nil
@@ -494,7 +497,7 @@ func (r *rebuild) storeJobs(ctx context.Context) error {
 	})
 }
 
-// gatherer gathers the jobs that leave while the history is folded.
+// gatherer collects the jobs that leave while the history is folded.
 type gatherer struct {
 	to *past.Gathering // nil while the journal is folded
 }

@@ -41,7 +41,7 @@ func (p *Pipeline) Restore(ctx context.Context, fingerprint string) error {
 	if err := p.beginLoads(ctx); err != nil {
 		return err
 	}
-	for _, l := range p.writers { // the journal has every derived event too
+	for _, l := range p.writers { // nothing is looked up, because the journal has every derived event too
 		l.known, l.recall = func(id string) (cluster.Left, bool) { return p.remembered(l.state.Name(), id) }, l.known
 		defer func() { l.known = l.recall }()
 	}
@@ -69,14 +69,14 @@ func (p *Pipeline) replay(ctx context.Context, from int64) (replayed int64, err 
 			return nil // the cluster is no longer configured
 		}
 		if !p.unlearnt.usable(e.Event.Cluster) {
-			return nil // the state is built with its history in the background
+			return nil // this state is built with its history in the background
 		}
 		replayed++
 		out.entries, out.rows, out.bytes = out.entries[:0], out.rows[:0], 0
 		l.take(e.Event, e.Source, func() int64 { return e.Seq }, &out)
 		return nil
 	})
-	p.seq = max(p.seq, from, last) // the last numbers may be unused
+	p.seq = max(p.seq, from, last) // the numbers after the last entry may be unused
 	if err != nil {
 		return replayed, fmt.Errorf("replaying the journal after event %d: %w", from, err)
 	}
@@ -106,7 +106,7 @@ func (p *Pipeline) checkFingerprint(ctx context.Context, fingerprint string) err
 // restoredFrom describes the origin of a restored state.
 type restoredFrom struct {
 	seq      int64
-	restored bool // restored from a snapshot
+	restored bool // the state comes from a snapshot
 }
 
 // restoreSnapshot loads the newest usable snapshot, if there is one.
@@ -139,8 +139,8 @@ func (p *Pipeline) restoreSnapshot(ctx context.Context) (restoredFrom, error) {
 	return restoredFrom{seq: snap.Seq, restored: true}, nil
 }
 
-// logUnusable logs why the saved state of a cluster is rebuilt from the journal. After an upgrade another version of
-// the saved state is expected.
+// logUnusable logs why the saved state of a cluster is rebuilt from the journal. A saved state of another version is
+// expected after an upgrade.
 func (p *Pipeline) logUnusable(cluster string, err error) {
 	if errors.Is(err, codec.ErrVersion) {
 		p.log.Info("the saved state is of another version of this program: rebuilding it from the journal",
@@ -151,7 +151,7 @@ func (p *Pipeline) logUnusable(cluster string, err error) {
 		zap.Error(err))
 }
 
-// dropSnapshots deletes unusable snapshots. A follower leaves that to the writer.
+// dropSnapshots deletes unusable snapshots. A follower does not, because only the writer may.
 func (p *Pipeline) dropSnapshots(ctx context.Context) error {
 	if p.cfg.Follows {
 		return nil

@@ -12,7 +12,7 @@ import (
 // jobs of the view.
 type servedForecasts struct {
 	served readmodel.Forecasts
-	copied readmodel.Forecasts // the copy of the newest view; nil if a forecast has changed since
+	copied readmodel.Forecasts // the copy in the newest view; nil if a forecast has changed since that view
 }
 
 func (b *servedForecasts) put(j *cluster.Job, s *readmodel.Served) {

@@ -28,8 +28,8 @@ func (p *Pipeline) addSource(s source.Config) {
 	p.sources[s.Name] = in
 }
 
-// OpenSources opens readers of other sources at the committed checkpoints, then stops those of a pipeline's sources. It
-// returns the new sources. After an error the old readers must still be running.
+// OpenSources opens readers of other sources at the committed checkpoints. Then it stops the readers of the
+// pipeline's present sources. It returns the new sources. After an error the old readers must still be running.
 type OpenSources func(checkpoints map[string][]byte) ([]source.Config, error)
 
 // sourceSwap is a call of ReplaceSources.
@@ -41,11 +41,11 @@ type sourceSwap struct {
 
 // ReplaceSources replaces all sources while Run is running. The state stays in memory. The writer calls open between
 // two transactions, so that the checkpoints cover all processed deliveries. Waiting deliveries of the old readers are
-// dropped; the new readers read their lines again, and duplicate records count once, as after a restart. The new
-// readers must not deliver before it returns.
+// dropped. The new readers read the lines of those deliveries again, and duplicate records count once, as after a
+// restart. The new readers must not deliver before ReplaceSources returns.
 //
-// It returns the error of open, of the store, or the cause of ctx if the writer is busy until ctx ends. Nothing has
-// changed then.
+// ReplaceSources returns the error of open, the error of the store, or the cause of ctx if the writer is busy until
+// ctx ends. Nothing has changed in these cases.
 func (p *Pipeline) ReplaceSources(ctx context.Context, open OpenSources) error {
 	s := &sourceSwap{ctx: ctx, open: open, done: make(chan error, 1)}
 	select {
@@ -93,7 +93,7 @@ func (p *Pipeline) openSources(s *sourceSwap) ([]source.Config, error) {
 	}
 	next, err := s.open(saved)
 	if err == nil {
-		p.saved = saved // the new sources' clocks continue from there
+		p.saved = saved // the clocks of the new sources continue from these
 	}
 	return next, err
 }

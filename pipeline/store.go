@@ -15,13 +15,13 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Operations that fail, as the first words of a condition's reason.
+// These are the operations that may fail, as the first words of a condition's reason.
 const (
 	cannotWrite = "cannot write the database"
 	cannotRead  = "cannot read the database"
 )
 
-// lookup searches the journal for a job that the fold has forgotten. It waits for the answer, because a record that is
+// lookup searches the journal for a job that the fold has forgotten. It waits for the store, because a record that is
 // read twice must not count twice. If the store fails permanently, the batch is abandoned.
 func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 	if p.broken != nil {
@@ -35,11 +35,11 @@ func (p *Pipeline) lookup(clusterName, id string) (cluster.Left, bool) {
 	return lastLife(id, keys)
 }
 
-// persist repeats an operation of the store until it succeeds or fails for good. Meanwhile readers use the published
-// views.
+// persist repeats an operation of the store until it succeeds or fails for good. Readers use the published views in
+// the meantime.
 func (p *Pipeline) persist(ctx context.Context, problem string, operation func() error) error {
 	defer p.storeWorks()
-	defer p.heartbeat.beat() // a writer that waits here is alive
+	defer p.heartbeat.beat() // a writer that waits for the store is alive
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := operation()
 		if hopeless(err) {
@@ -66,11 +66,11 @@ func (p *Pipeline) storeFails(problem string, err error) {
 		c.Since = before.Since
 	}
 	p.storeProblem.Store(&c)
-	p.fresh.broadcast() // wake readers that show conditions
+	p.fresh.broadcast() // wake the readers that show conditions
 }
 
-// storeWorks records that an operation on the database succeeded, or was given up. A database whose file is missing can
-// still be read and written, but that is useless: then the condition stays.
+// storeWorks records that an operation on the database succeeded, or was given up. A database whose file is missing
+// can still be read and written, but the written data will be lost. So the condition stays in that case.
 func (p *Pipeline) storeWorks() {
 	if !p.verifyStore() {
 		return
@@ -94,7 +94,8 @@ func (p *Pipeline) watchStore() {
 	}
 }
 
-// verifyStore reports whether the database is in its place. If not, that is a condition until it is back.
+// verifyStore reports whether the database file is in its place. If it is not, a condition reports that until the
+// file is back.
 func (p *Pipeline) verifyStore() bool {
 	p.verifiedAt = time.Now()
 	err := modelstore.Verify(p.store)
@@ -113,8 +114,8 @@ func (p *Pipeline) verifyStore() bool {
 // StoreFails reports whether an operation on the database is being retried. It may be called from any goroutine.
 func (p *Pipeline) StoreFails() bool { return p.storeProblem.Load() != nil }
 
-// hopeless reports whether a retry cannot help: the store is damaged or closed, is owned by another daemon now, or
-// refuses the data.
+// hopeless reports whether another try cannot help, because the store is damaged or closed, because another daemon
+// owns it now, or because it refuses the data.
 func hopeless(err error) bool {
 	var invalid *modelstore.InvalidError
 	var seq *modelstore.SeqError
@@ -160,8 +161,8 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// commit stores the batch, with a snapshot if one is due. While the store cannot be written it retries and processes
-// nothing new; readers use the published views.
+// commit stores the batch, with a snapshot if one is due. While the store cannot be written, commit tries again and
+// nothing new is processed. Readers use the published views in the meantime.
 func (p *Pipeline) commit(ctx context.Context, batch *modelstore.Batch) error {
 	if p.store == nil {
 		return nil
@@ -239,8 +240,8 @@ func (p *Pipeline) prune(ctx context.Context, snap *modelstore.Snapshot) {
 const wholeMonths = 90 * 24 * time.Hour
 
 // oldestRow returns the instant before which rows of the ledger are deleted. With a retention of at least wholeMonths
-// it is the beginning of a month (UTC): a store with one table per month can then drop a table instead of deleting some
-// rows after each snapshot.
+// the instant is the beginning of a month (UTC). A store with one table per month can then drop a whole table.
+// Otherwise it would delete some rows after each snapshot.
 func oldestRow(newest time.Time, retention time.Duration) time.Time {
 	oldest := newest.Add(-retention).UTC()
 	if retention < wholeMonths {

@@ -6,18 +6,18 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// viewAge is the greatest age, in event time, at which a kept view also serves a later submission.
+// viewAge is the maximum age, in event time, of a kept view that is used for a later submission.
 const viewAge = time.Second
 
-// maxSecondViews is the number of kept views that may be one second apart. With more kept views, one may be used for
-// submissions up to viewAgeMax later.
+// maxSecondViews is the number of kept views up to which views are one second apart. With more kept views, a view may
+// also be used for submissions up to viewAgeMax later.
 const (
 	maxSecondViews = 16
 	viewAgeMax     = 30 * time.Second
 )
 
-// submissionView is the engine's view at one instant. It is kept for the forecasts of jobs that were submitted then and
-// whose size or queue is reported only later (by the next listing of Slurm).
+// submissionView is the engine's view at one instant. It is kept for the forecasts of jobs that were submitted then
+// and whose size or queue is reported only later (in Slurm's next listing).
 type submissionView struct {
 	At   time.Time
 	View *engine.View

@@ -11,10 +11,10 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// swap replaces the published state by that of a finished rebuild. After an error the daemon cannot continue.
+// swap replaces the published state by the state of a finished rebuild. After an error the daemon cannot continue.
 func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if p.rebuilds.of(r.name) != r {
-		return nil // another one has begun since
+		return nil // another rebuild has begun since
 	}
 	err := r.broken
 	if err == nil {
@@ -36,7 +36,7 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	}
 	r.jobs = nil
 	p.observeWriters()
-	go old.close() // its trees may be in training
+	go old.close() // in the background, because trees may be in training
 	if r.withoutHistory() {
 		p.unlearnt.set(r.name, true)
 	} else {
@@ -45,7 +45,7 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	if err := p.storeSwap(ctx, r); err != nil {
 		return err
 	}
-	if r.withoutHistory() { // keep it in the list, because it has the failure of the history
+	if r.withoutHistory() { // keep the rebuild in the list, because it has the reason why the history failed
 		p.log.Warn("the state of a cluster is built from the journal alone: import its history again",
 			zap.String("cluster", r.name), zap.Error(r.err))
 	} else {
@@ -58,8 +58,8 @@ func (p *Pipeline) swap(ctx context.Context, r *rebuild) error {
 	return nil
 }
 
-// giveUp ends a failed rebuild. If there is no other state, it starts a rebuild from the journal alone. If that one
-// failed too, it returns an error, and the daemon cannot continue.
+// giveUp ends a failed rebuild. If there is no other state, it starts a rebuild from the journal alone. If the failed
+// rebuild was already from the journal alone, giveUp returns an error, and the daemon cannot continue.
 func (p *Pipeline) giveUp(ctx context.Context, r *rebuild, why error) error {
 	defer p.rebuildFails(r, why)
 	switch {
@@ -82,14 +82,14 @@ func (r *rebuild) catchUp(ctx context.Context, to int64) error {
 			return err
 		}
 		if len(entries) == 0 {
-			r.seq = to // entries of other clusters, or unused numbers
+			r.seq = to // the numbers between belong to other clusters, or are unused
 		}
 	}
 	return nil
 }
 
-// adopt replaces the writer of a cluster by that of a rebuild. It keeps the forecasts that were really served: those of
-// waiting jobs, and the outcomes of those made live.
+// adopt replaces the writer of a cluster by the writer of a rebuild. It keeps the forecasts that were really served:
+// the forecasts of waiting jobs, and the outcomes of forecasts made live.
 func (p *Pipeline) adopt(r *rebuild, old *clusterWriter) {
 	w := r.writer
 	w.known, w.recall, w.journal = old.known, old.recall, true
@@ -133,7 +133,7 @@ func (l *ledger) keepServed(old *ledger) {
 	numbers := l.record.Decisions.TakeLive(old.record.Decisions)
 	for _, o := range l.pending {
 		if was := old.open[o.Job.ID]; was != nil && was.Job.Attempt == o.Job.Attempt {
-			o.Live = was.Live // this one is made after the swap
+			o.Live = was.Live // the new forecast is made after the swap
 		}
 	}
 	for id, o := range l.open {

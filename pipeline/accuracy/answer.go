@@ -15,40 +15,40 @@ const Waitcast = "waitcast"
 
 // Reasons why a job has no forecast.
 const (
-	// ReasonUnknownTasks: the number of an array's tasks became known after the forecast of the first task, too late
-	// for a forecast of the last one.
+	// ReasonUnknownTasks: the number of an array's tasks became known after the forecast of the first task. That was
+	// too late for a forecast of the last task.
 	ReasonUnknownTasks = "unknown_tasks"
-	// ReasonArrayTask: the task is neither the first nor the last of its array to start, and an array has forecasts for
-	// those two only.
+	// ReasonArrayTask: the task is neither the first nor the last of its array to start. An array has forecasts for
+	// the first and the last only.
 	ReasonArrayTask = "array_task"
 	// ReasonNotFitted: no expert has learnt enough to answer.
 	ReasonNotFitted = "not_fitted"
 )
 
 // Answer is the forecast for one size. A job whose size is not known in time gets one answer for every power of two
-// below the capacity, and one for the capacity.
+// below the capacity, and one for the capacity itself.
 type Answer struct {
 	Procs     int               `json:"procs"`
 	Method    string            `json:"method,omitempty"`
 	Quantiles []float64         `json:"quantiles,omitempty"`
 	Peers     []modelstore.Peer `json:"peers,omitempty"`
 	Reason    string            `json:"reason,omitempty"` // reason for a missing forecast
-	// Ahead is the number of jobs that were ahead, AheadProcs the sum of their requested processors.
+	// Ahead is the number of jobs that were ahead of the job. AheadProcs is the sum of their requested processors.
 	Ahead      int `json:"ahead,omitempty"`
 	AheadProcs int `json:"ahead_procs,omitempty"`
-	// Capacity is the number of processors of the pool, Priority the priority of the job.
+	// Capacity is the number of processors of the job's pool. Priority is the priority of the job.
 	Capacity int   `json:"capacity,omitempty"`
 	Priority int64 `json:"priority,omitempty"`
-	// Blocked and Eligible are the quantiles of the two parts of the wait; nil if no part is forecast to be blocked, so
-	// that the eligible part is the whole wait.
+	// Blocked and Eligible are the quantiles of the two parts of the wait. They are nil if no blocked part is
+	// forecast; the eligible part is the whole wait then.
 	Blocked  []float64 `json:"blocked,omitempty"`
 	Eligible []float64 `json:"eligible,omitempty"`
 	// Cause is the forecast cause of the wait, if the job has to wait.
 	Cause job.Cause `json:"cause,omitempty"`
 }
 
-// answerFor returns the answer for a size: the only answer there is, or that of the next larger size, whose wait is not
-// shorter.
+// answerFor returns the answer for a size. If there is only one answer, it returns that. Otherwise it returns the
+// answer for the next larger size, whose wait is not shorter.
 func answerFor(answers []Answer, procs int) Answer {
 	i := sort.Search(len(answers), func(i int) bool { return answers[i].Procs >= procs })
 	if len(answers) == 0 {

@@ -7,31 +7,32 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Blocking adds up the time in which a waiting job did not compete: because it was held, waited for another job or had
-// a later begin time, or because of a limit or a missing resource. Its JSON is stored.
+// Blocking adds up the time in which a waiting job did not compete. The job was held, waited for another job or had a
+// later begin time, or a limit or a missing resource blocked it. The JSON of a Blocking is stored.
 //
-// It is as exact as the records. Logs record holds to their resolution. A listing of the queue (squeue) reports changes
-// since the previous listing at its own time. So a hold or a release counts up to one interval of listings late. Only a
-// hold in the first listings of a job counts from the submission, because a scheduler may show a new job as competing
-// until it has examined it. An eligible time reported by the scheduler is exact and takes precedence.
+// The sum is as exact as the records. Logs record holds to their resolution. A listing of the queue (squeue) reports
+// at its own time what has changed since the previous listing. So a hold or a release counts up to one interval of
+// listings late. Only a hold in the first listings of a job counts from the submission, because a scheduler may show
+// a new job as competing until it has examined it. An eligible time that the scheduler reports is exact and takes
+// precedence.
 type Blocking struct {
-	// Since is the time at which the job stopped competing; zero while it competes. Cause is the reason. ByLog is true
-	// if a log recorded it as it happened, false if a listing showed it later.
+	// Since is the time at which the job stopped competing; zero while it competes. Cause is the reason. ByLog is
+	// true if a log recorded this as it happened, and false if a listing showed it later.
 	Since time.Time `json:"since,omitzero"`
 	Cause job.Cause `json:"cause,omitempty"`
 	ByLog bool      `json:"by_log,omitempty"`
-	// First is the total length of earlier blocked times that began before the job was eligible, Later of those that
-	// began afterwards. All of them ended before Until.
+	// First is the total length of the earlier blocked times that began before the job was eligible. Later is that of
+	// the blocked times that began afterwards. All of them ended before Until.
 	First time.Duration `json:"first,omitempty"`
 	Later time.Duration `json:"later,omitempty"`
 	Until time.Time     `json:"until,omitzero"`
 	// Eligible is the eligible time in the newest record; it may lie in the future. Once is the first eligible time
-	// that had passed when it was reported: before it the job never competed.
+	// that had passed when it was reported. Before that time the job never competed.
 	Eligible time.Time `json:"eligible,omitzero"`
 	Once     time.Time `json:"once,omitzero"`
 }
 
-// Observe applies a change of a waiting job that was submitted at the given time. After is the job after the change.
+// Observe applies a change of a waiting job that was submitted at the given time. after is the job after the change.
 func (b *Blocking) Observe(ev *job.Event, before, after *cluster.Job, submit time.Time) {
 	if !after.Eligible.IsZero() {
 		if b.Eligible = after.Eligible; b.Once.IsZero() && !b.Eligible.After(ev.Time) {
@@ -58,7 +59,7 @@ func (b *Blocking) Observe(ev *job.Event, before, after *cluster.Job, submit tim
 
 // release ends the current blocked time, at the latest at the given instant.
 func (b *Blocking) release(at time.Time) {
-	onHold := b.Cause == job.OnHold || b.Cause == job.NoCause // only the scheduler knows its end
+	onHold := b.Cause == job.OnHold || b.Cause == job.NoCause // only the scheduler knows when such a blocked time ends
 	if onHold && b.Eligible.After(b.Since) && b.Eligible.Before(at) {
 		at = b.Eligible
 	}
@@ -87,7 +88,8 @@ func (b Blocking) Of(submit, until time.Time) time.Duration {
 		b.release(until)
 	}
 	first := b.First
-	if eligible := b.eligible(); !eligible.IsZero() { // the job did not compete before, even if no hold was noticed
+	// The job did not compete before it was eligible, even if no hold was noticed.
+	if eligible := b.eligible(); !eligible.IsZero() {
 		if eligible.After(until) {
 			eligible = until
 		}

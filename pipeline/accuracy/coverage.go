@@ -20,15 +20,16 @@ type Waiting struct {
 	Replayed  bool
 }
 
-// LevelCoverage reports the outcomes of the quantiles of one level as of an instant. The histogram has the submissions
-// whose quantile has passed.
+// LevelCoverage reports the outcomes of the quantiles of one level as of an instant. The histogram has the
+// submissions whose quantile has passed.
 type LevelCoverage struct {
 	coverage.OutcomeHistogram
 	// Of the missed submissions, Waiting counts jobs that still wait, and Left counts jobs that were cancelled after
 	// the quantile.
 	Waiting, Left int64
-	// Undecided counts waiting jobs whose quantile has not passed yet. Early counts jobs that started or were cancelled
-	// before their quantile, which has not passed yet either: they are decided when it passes.
+	// Undecided counts waiting jobs whose quantile has not passed yet. Early counts jobs that started or were
+	// cancelled before their quantile, if the quantile has not passed yet either. Early jobs are decided when their
+	// quantiles pass.
 	Undecided, Early int64
 }
 
@@ -91,8 +92,8 @@ type MethodCoverage struct {
 	Coverage
 }
 
-// Submissions reports the outcomes of the forecasts of some submissions, of the served ones and of other methods that
-// had an answer.
+// Submissions reports the outcomes of the forecasts of some submissions: of the served forecasts, and of other
+// methods that had an answer.
 type Submissions struct {
 	Served Coverage
 	Peers  []MethodCoverage
@@ -125,7 +126,7 @@ func (b *Submissions) peer(method string) Coverage {
 	return b.Peers[i].Coverage
 }
 
-// WaitingPast counts waiting jobs, and by level those that have waited longer than their quantile.
+// WaitingPast counts waiting jobs. By level it counts those that have waited longer than their quantile.
 type WaitingPast struct {
 	Waiting int64
 	Past    []int64
@@ -134,7 +135,8 @@ type WaitingPast struct {
 // NewWaitingPast returns a count of no jobs.
 func NewWaitingPast() WaitingPast { return WaitingPast{Past: make([]int64, len(waittime.Levels()))} }
 
-// NewWaitingByMade returns empty counts, for live forecasts (index 0) and for those made after the fact (index 1).
+// NewWaitingByMade returns empty counts for live forecasts (index 0), and for forecasts made after the fact (index
+// 1).
 func NewWaitingByMade() *[2]WaitingPast { return &[2]WaitingPast{NewWaitingPast(), NewWaitingPast()} }
 
 // Add counts a job as of an instant.

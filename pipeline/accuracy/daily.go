@@ -19,9 +19,9 @@ type DailyWaits struct {
 // queueDay is one day of one queue.
 type queueDay struct{ day, queue string }
 
-// DayOfWaits is the waits of the jobs of one queue that started on one day.
+// DayOfWaits describes the waits of the jobs of one queue that started on one day.
 type DayOfWaits struct {
-	// Day is a date as time.DateOnly writes it.
+	// Day is a date in the form of time.DateOnly.
 	Day, Queue string
 	Started    int
 	// Median and P90 are the 0.5 and 0.9 quantiles of the waits in seconds.

@@ -13,23 +13,23 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// maxFollowed is the maximum number of forecasts with open quantiles; further forecasts are not followed. It limits the
-// memory. Whether a forecast is followed is decided at the submission, so that it does not depend on how long the job
+// maxFollowed is the maximum number of forecasts with open quantiles; further forecasts are not followed. It limits
+// the memory. Whether a forecast is followed is decided at the submission, so it does not depend on how long the job
 // waits.
 const maxFollowed = 100_000
 
-// Decisions counts the outcome of each quantile when it passes. It serves metrics, which cannot read the ledger. It is
-// not safe for concurrent use. Its JSON is stored.
+// Decisions counts the outcome of each quantile when the quantile passes. It serves metrics, which cannot read the
+// ledger. It is not safe for concurrent use. Its JSON is stored.
 //
 // Every forecast is followed until its highest quantile has passed, even if its job has started or left before. The
-// counts are kept for ever; the newest outcomes of each queue and level are also kept as histograms.
+// counts are kept for ever. The newest outcomes of each queue and level are also kept as histograms.
 type Decisions struct {
 	// Followed are the forecasts with open quantiles, by number. Next is the number of the next forecast.
 	Followed map[uint64]*followed `json:"followed,omitempty"`
 	Next     uint64               `json:"next"`
-	// Unfollowed is the number of forecasts that were not followed because there were too many.
+	// Unfollowed is the number of forecasts that were not followed because too many were followed already.
 	Unfollowed int64 `json:"unfollowed,omitempty"`
-	// Counts are the decided forecasts by queue and size, Newest the newest by queue.
+	// Counts has the decided forecasts by queue and size. Newest has the newest of them by queue.
 	Counts map[Key]*DecidedCounts  `json:"counts,omitempty"`
 	Newest map[string]*newestByAge `json:"newest,omitempty"`
 
@@ -42,8 +42,8 @@ func NewDecisions() *Decisions {
 		Newest: map[string]*newestByAge{}}
 }
 
-// DecidedCounts counts decided forecasts by outcome and level: index 0 has forecasts made live, index 1 those made
-// after the fact.
+// DecidedCounts counts decided forecasts by outcome and level. Index 0 has the forecasts that were made live, index 1
+// those that were made after the fact.
 type DecidedCounts [2][]coverage.OutcomeCounts
 
 // NewDecidedCounts returns counts of zero.
@@ -71,8 +71,8 @@ func (c *DecidedCounts) clone() *DecidedCounts {
 	return &DecidedCounts{slices.Clone(c[0]), slices.Clone(c[1])}
 }
 
-// NewestDecided has the newest decided forecasts of a queue, up to 1000 of each level: index 0 has forecasts made live,
-// index 1 those made after the fact.
+// NewestDecided has the newest decided forecasts of a queue, up to 1000 of each level. Index 0 has the forecasts that
+// were made live, index 1 those that were made after the fact.
 type NewestDecided [2][]*coverage.OutcomeHistogram
 
 // SumNewest returns the newest forecasts of several queues together.
@@ -90,8 +90,8 @@ func SumNewest(queues []*NewestDecided) *NewestDecided {
 	return &sum
 }
 
-// MadeIndex returns the index of forecasts that were made after the fact (replayed), or live, in DecidedCounts and
-// NewestDecided.
+// MadeIndex returns the index in DecidedCounts and NewestDecided of forecasts that were made after the fact
+// (replayed), or of live ones.
 func MadeIndex(replayed bool) int { return int(count(replayed)) }
 
 // followed is a forecast some of whose quantiles have not passed.
@@ -104,7 +104,7 @@ type followed struct {
 	Quantiles []float64 `json:"quantiles"`
 	// Done has a bit for each level that is decided.
 	Done uint64 `json:"done,omitempty"`
-	// Closed is true once the job has started or left. That was Waited seconds after its submission.
+	// Closed is true once the job has started or left. It did so Waited seconds after its submission.
 	Closed  bool    `json:"closed,omitempty"`
 	Started bool    `json:"started,omitempty"`
 	Waited  float64 `json:"waited,omitempty"`
@@ -134,7 +134,7 @@ func (f *followed) schedule() bool {
 	return found
 }
 
-// decide calls fn with the outcome of each open level that has passed at the instant.
+// decide calls fn with the outcome of each open level whose quantile has passed at the instant.
 func (f *followed) decide(at time.Time, fn func(level int, o coverage.Outcome, age float64)) {
 	s := coverage.StillWaiting(0)
 	if f.Closed {
@@ -175,8 +175,8 @@ func (d *Decisions) Update(number uint64, queue string, procs int) {
 	}
 }
 
-// Close records that a job started or left the given number of seconds after its submission. quantiles are those by
-// which it is scored; they may differ from those followed so far if the size became known. If there are none, the
+// Close records that a job started or left the given number of seconds after its submission. The job is scored by
+// quantiles. They may differ from the followed ones, if the size of the job has become known. If there are none, the
 // forecast is no longer followed.
 func (d *Decisions) Close(number uint64, waited float64, started bool, quantiles []float64) {
 	f := d.Followed[number]
@@ -196,8 +196,8 @@ func (d *Decisions) drop(f *followed) {
 	delete(d.Followed, f.Number)
 }
 
-// Advance decides the quantiles that passed before an instant. One that passes at the instant itself stays open,
-// because a start at that instant would be in time and may still come.
+// Advance decides the quantiles that passed before an instant. A quantile that passes at the instant itself stays
+// open, because a start at that instant would be in time and may still come.
 func (d *Decisions) Advance(at time.Time) {
 	for len(d.due) > 0 && d.due[0].due.Before(at) {
 		f := d.due[0]
@@ -243,13 +243,13 @@ type Decided struct {
 	Counts map[Key]*DecidedCounts
 	Newest map[string]*NewestDecided
 	// Followed is the number of forecasts with an open quantile. Unfollowed is the number of forecasts that were not
-	// followed because there were too many.
+	// followed because too many were followed already.
 	Followed   int
 	Unfollowed int64
 }
 
-// AsOf returns the outcomes of forecasts as of the newest instant, which may still be open: quantiles that pass at it
-// count by the present state.
+// AsOf returns the outcomes of forecasts as of the newest instant, which may still be open. Quantiles that pass at
+// that instant count by the present state.
 func (d *Decisions) AsOf(at time.Time) Decided {
 	out := Decided{Counts: make(map[Key]*DecidedCounts, len(d.Counts)), Followed: len(d.Followed),
 		Newest: make(map[string]*NewestDecided, len(d.Newest)), Unfollowed: d.Unfollowed}
@@ -288,8 +288,8 @@ func (d *Decisions) newestCopy(queue string) *newestByAge {
 	return newNewestByAge()
 }
 
-// passed returns the followed forecasts with a quantile that has passed at the instant, in the order in which they are
-// decided.
+// passed returns the followed forecasts with a quantile that has passed at the instant. It returns them in the order
+// in which they are decided.
 func (d *Decisions) passed(at time.Time) []*followed {
 	var out []*followed
 	var from func(place int)
@@ -306,7 +306,7 @@ func (d *Decisions) passed(at time.Time) []*followed {
 	return out
 }
 
-// errDecisions reports saved decisions that cannot be used.
+// errDecisions means that saved decisions cannot be used.
 var errDecisions = errors.New("what became of forecasts is damaged")
 
 // Restored returns saved decisions in a usable form, or an error if a part of them is damaged. Older versions did not
@@ -344,11 +344,10 @@ func (d *Decisions) Restored() (*Decisions, error) {
 	return out, nil
 }
 
-// dueHeap orders forecasts by their next quantile to pass.
+// dueHeap orders forecasts by the time at which their next quantile passes.
 type dueHeap []*followed
 
-// byDue orders by the instant of the next quantile, then by number: the order must not depend on a save and restore in
-// between.
+// byDue orders by the instant of the next quantile, then by number. A save and restore must not change the order.
 func byDue(a, b *followed) int {
 	if c := a.due.Compare(b.due); c != 0 {
 		return c

@@ -1,6 +1,6 @@
-// Package accuracy compares forecasts of waits with the waits that followed: it has the forecast of one job until its
-// wait is over, its row of the ledger, and the scores of many rows. It does not depend on the packages that make
-// forecasts or store rows.
+// Package accuracy compares forecasts of waits with the waits that followed. It has the forecast of one job until its
+// wait is over, the ledger row of that forecast, and the scores of many rows. It does not depend on the packages that
+// make forecasts or store rows.
 package accuracy
 
 import (
@@ -13,8 +13,8 @@ import (
 // resolution is the resolution of the waits in logs, in seconds.
 const resolution = 1
 
-// Figures has the errors of the forecasts of started jobs, by level. Coverage, which counts all jobs, has the shares
-// that quantiles covered.
+// Figures has the errors of the forecasts of started jobs, by level. The shares that quantiles covered are in
+// Coverage, which counts all jobs.
 type Figures struct {
 	// N is the number of jobs.
 	N int64 `json:"n"`
@@ -26,7 +26,7 @@ type Figures struct {
 
 func newFigures(levels int) Figures { return Figures{LogPinball: make([]float64, levels)} }
 
-// add counts a wait in seconds against its quantiles.
+// add counts a wait in seconds with its quantiles.
 func (f *Figures) add(levels, quantiles []float64, wait float64) {
 	f.N++
 	for i, q := range quantiles {
@@ -38,8 +38,8 @@ func (f *Figures) add(levels, quantiles []float64, wait float64) {
 	}
 }
 
-// withinFactor2 reports whether a wait is within a factor 2 of its median, both with 60 s added. Exactly twice is
-// within.
+// withinFactor2 reports whether a wait is within a factor 2 of its median, after 60 s are added to both. Exactly
+// twice counts as within.
 func withinFactor2(median, wait float64) bool {
 	const rounding = 1e-12
 	return math.Abs(math.Log(median+waittime.Shift)-math.Log(wait+waittime.Shift)) <= math.Ln2+rounding
@@ -53,7 +53,7 @@ func (f *Figures) merge(o *Figures) {
 	}
 }
 
-// SumFigures returns the figures of several groups of jobs together, of at least one.
+// SumFigures returns the figures of several groups of jobs together. There must be at least one group.
 func SumFigures(groups []*Figures) *Figures {
 	sum := newFigures(len(groups[0].LogPinball))
 	for _, f := range groups {

@@ -10,15 +10,15 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Forecast is the forecast of a job that has not started yet, or that started before enough was known of it. Its JSON
-// is stored.
+// Forecast is the forecast of a job that has not started yet, or that started before enough was known of it. The JSON
+// of a Forecast is stored.
 type Forecast struct {
 	// Job is replaced, never modified: the picture may refer to the same value.
 	Job  *cluster.Job `json:"job"`
 	Live bool         `json:"live,omitempty"`
 	// Sized is true if the size was known at the instant of the submission.
 	Sized bool `json:"sized,omitempty"`
-	// Made is true once the forecast is made, which happens when the instant of the submission is over, or later when
+	// Made is true once the forecast is made. That happens when the instant of the submission is over, or later when
 	// the job's size and queue become known.
 	Made bool `json:"made,omitempty"`
 	// Entered is true once the job has been passed to the engine.
@@ -28,13 +28,13 @@ type Forecast struct {
 	Last *Answer `json:"last,omitempty"`
 	// Rest is true once the tasks of an array other than the first have been passed to the engine.
 	Rest bool `json:"rest,omitempty"`
-	// Parts is the number of tasks that have got records of their own. Part is true for the forecast of such a task.
+	// Parts is the number of tasks that have records of their own. Part is true for the forecast of such a task.
 	Parts int  `json:"parts,omitempty"`
 	Part  bool `json:"part,omitempty"`
-	// Renamed is true once the last task has taken the array's record over.
+	// Renamed is true once the last task has taken over the array's record.
 	Renamed bool `json:"renamed,omitempty"`
-	// Closed is the time at which the job started or left, if that was before its forecast was made. Started is true if
-	// it started.
+	// Closed is the time at which the job started or left, if that was before the forecast was made. Started is true
+	// if the job started.
 	Closed  time.Time `json:"closed,omitzero"`
 	Started bool      `json:"started,omitempty"`
 	// Ended is true if the job has also ended before its forecast was made.
@@ -44,8 +44,8 @@ type Forecast struct {
 	// After is true if the forecast was made after the job had started or left, because too little was known of the job
 	// before.
 	After bool `json:"after,omitempty"`
-	// BehindUnknown are the ids of the newest jobs that waited at the submission and whose size or queue was unknown
-	// then. Those that become known before this job count as ahead of it in the engine.
+	// BehindUnknown are the ids of the newest jobs that waited at the submission, and whose size or queue was unknown
+	// then. Those of them that become known before this job count as ahead of it in the engine.
 	BehindUnknown []string `json:"behind_unknown,omitempty"`
 	// KeptBeside is true if a limit would keep the job from starting beside the jobs that ran at its submission and
 	// those of BehindUnknown.
@@ -53,17 +53,17 @@ type Forecast struct {
 	// OnHold is true if the job did not compete at its submission: it was held, had a later begin time, or waited for
 	// other jobs in a way that cannot be simulated.
 	OnHold bool `json:"on_hold,omitempty"`
-	// Throttled is true if fewer tasks of the array may run at once than it had when its forecast was made.
+	// Throttled is true if the limit on running tasks of the array has fallen since the forecast was made.
 	Throttled bool `json:"throttled,omitempty"`
-	// Blocking adds up the time in which it has not competed so far.
+	// Blocking adds up the time in which the job has not competed so far.
 	Blocking Blocking `json:"blocking,omitzero"`
-	// Light is true for a job of an imported history that the fast replay (engine.Replay) did not forecast: it gets no
-	// row.
+	// Light is true for a job of an imported history that the fast replay (engine.Replay) did not forecast. Such a
+	// job gets no row.
 	Light bool `json:"light,omitempty"`
 }
 
-// DetailsKnown reports whether the forecast can be made: the job's size and queue are known. A log that records the
-// size with the submission has no queues, if it records none.
+// DetailsKnown reports whether the forecast can be made because the job's size and queue are known. A log that
+// records the size with the submission, but no queue, has no queues at all.
 func (f *Forecast) DetailsKnown() bool {
 	return f.Job.Procs > 0 && !f.Job.Unsized && (!f.Job.Unqueued || f.Sized)
 }
@@ -79,9 +79,9 @@ func (f *Forecast) Scored() Answer {
 	return answerFor(f.Answers, f.Job.Procs)
 }
 
-// Waiting returns what is known of the forecast while the job waits. ok is false if there is none yet, or if none was
-// possible. If the size of the job is unknown, the forecast is that of the largest size: once its quantile has passed,
-// the quantiles of all sizes have.
+// Waiting returns the forecast of a waiting job as far as it is known. ok is false if there is no forecast yet, or if
+// none was possible. If the size of the job is unknown, the forecast is for the largest size. Once a quantile of that
+// has passed, the quantiles of all sizes have passed.
 func (f *Forecast) Waiting() (w Waiting, ok bool) {
 	if !f.Made || !f.Closed.IsZero() {
 		return Waiting{}, false
@@ -143,8 +143,8 @@ func (f *Forecast) predicted(a *Answer) job.Cause {
 	return cause
 }
 
-// noticed is the wait of a first task, in seconds, below which its reason is not observed: schedulers examine all
-// waiting jobs within this time.
+// noticed is the wait of a first task, in seconds, below which the reason for the wait is not observed. Schedulers
+// examine all waiting jobs within this time.
 const noticed = 8
 
 // startsSoon reports whether the median start of the first task of an array comes before the reason of its wait is
@@ -163,7 +163,7 @@ func (f *Forecast) OtherTasks() int {
 		return f.Parts
 	case f.Parts > 0 && f.Job.Tasks > 0:
 		return f.Parts + f.Job.Tasks - 1
-	case f.Parts > 0: // the log does not count tasks
+	case f.Parts > 0: // the log does not count the tasks
 		return 1
 	}
 	return max(0, f.Job.Tasks-1)
@@ -171,7 +171,7 @@ func (f *Forecast) OtherTasks() int {
 
 // WaitingTasks returns how many of the other tasks still wait under the array's name.
 func (f *Forecast) WaitingTasks() int {
-	if f.Parts > 0 { // the first task has a record of its own already
+	if f.Parts > 0 { // the first task has a record of its own
 		return max(1, f.Job.Tasks)
 	}
 	return f.OtherTasks()

@@ -8,9 +8,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// newestByAge has the newest decided forecasts of a queue by level, with separate lists of live and replayed ones. Each
-// list has between 901 and 1000 forecasts once that many were decided. They are counted in blocks, like those of a
-// Window.
+// newestByAge has the newest decided forecasts of a queue by level, with separate lists of live and replayed ones.
+// Each list has all forecasts up to 1000, and 901 to 1000 from then on. They are counted in blocks, as in a Window.
 type newestByAge [2][]decidedWindow
 
 // decidedWindow holds the newest outcomes of one level.
@@ -18,7 +17,7 @@ type decidedWindow struct {
 	// Blocks are the outcomes of at most windowBlock consecutive forecasts each, the oldest first.
 	Blocks []coverage.OutcomeHistogram `json:"blocks,omitempty"`
 
-	all *coverage.OutcomeHistogram // sum of all blocks, nil if it must be computed; never modified
+	all *coverage.OutcomeHistogram // sum of all blocks, nil if it is out of date; never modified
 }
 
 func newNewestByAge() *newestByAge {
@@ -57,7 +56,7 @@ func (n *newestByAge) clone() *newestByAge {
 	return &out
 }
 
-// sum returns the sums of the outcomes of each level. It computes only sums that have changed.
+// sum returns the sum of the outcomes of each level. It computes only the sums that have changed.
 func (n *newestByAge) sum() *NewestDecided {
 	var out NewestDecided
 	for made := range n {

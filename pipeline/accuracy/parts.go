@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Parts has the scores of the forecasts of the two parts of waits, over the jobs for which both parts are known.
+// Parts has the scores of the forecasts of the two parts of waits. It counts the jobs for which both parts are known.
 type Parts struct {
 	// Whole is the whole wait (eligible plus blocked), for comparison on the same jobs.
 	Whole    PartScore `json:"whole"`
@@ -22,8 +22,8 @@ type Parts struct {
 // still wait: the blocked time of a job is known only at its start.
 type PartScore struct {
 	Figures
-	// Below counts by level the jobs whose part was shorter than its quantile, rounded down to the resolution. UpTo
-	// counts the jobs whose part was at most its quantile, rounded up.
+	// Below counts, by level, the jobs whose part was shorter than the quantile rounded down to the resolution. UpTo
+	// counts the jobs whose part was at most the quantile rounded up.
 	Below []int64 `json:"below"`
 	UpTo  []int64 `json:"up_to"`
 	// Nonzero counts the jobs whose part was at least the resolution.
@@ -106,7 +106,7 @@ func (p *PartScore) Coverage(level int) coverage.Interval {
 	return coverage.Interval{Low: float64(p.Below[level]) / n, High: float64(p.UpTo[level]) / n}
 }
 
-// each calls fn with each part of p and the same part of another Parts.
+// each calls fn with each score of p and the same score of another Parts.
 func (p *Parts) each(o *Parts, fn func(mine, other *PartScore)) {
 	fn(&p.Whole, &o.Whole)
 	fn(&p.Eligible, &o.Eligible)

@@ -7,14 +7,15 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Record has the scores of one cluster, updated as its rows are written. It is not safe for concurrent use. Its JSON is
-// stored.
+// Record has the scores of one cluster. They are updated as the rows of the cluster are written. A Record is not safe
+// for concurrent use. Its JSON is stored.
 type Record struct {
 	// Scores are by queue and size class.
 	Scores map[Key]*Score `json:"scores"`
-	// Recent are, by queue, the newest scored forecasts. Older versions did not save them: they begin empty then.
+	// Recent has the newest scored forecasts by queue. State that older versions saved lacks them; they begin empty
+	// then.
 	Recent map[string]*Window `json:"recent,omitempty"`
-	// Decisions counts the outcomes of quantiles. Older versions did not save them, either.
+	// Decisions counts the outcomes of quantiles. State that older versions saved lacks them, too.
 	Decisions *Decisions `json:"decisions,omitempty"`
 }
 

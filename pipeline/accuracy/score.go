@@ -23,7 +23,7 @@ type Key struct {
 // MarshalText writes the key of a saved score.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.Size + " " + k.Queue), nil }
 
-// UnmarshalText reads it.
+// UnmarshalText reads the key of a saved score.
 func (k *Key) UnmarshalText(text []byte) error {
 	size, queue, ok := strings.Cut(string(text), " ")
 	if !ok {
@@ -38,9 +38,9 @@ func SizeRank(size string) int { return slices.Index(waittime.SizeClasses(), siz
 
 // Score has the scores of the forecasts of some jobs.
 type Score struct {
-	// Figures are of the forecasts whose job started.
+	// Figures cover the forecasts whose jobs started.
 	Figures
-	// Live is the number of those that were made as the jobs were submitted.
+	// Live is the number of those forecasts that were made live.
 	Live int64 `json:"live"`
 	// Censored is the number of forecasts whose job left the queue without a start.
 	Censored int64 `json:"censored"`
@@ -52,7 +52,8 @@ type Score struct {
 	// overwritten next.
 	Errors []float64 `json:"errors"`
 	Next   int       `json:"next"`
-	// Parts has the scores of the rows that have parts; nil before the first. Older versions did not save them.
+	// Parts has the scores of the rows that have parts; nil before the first such row. State that older versions
+	// saved lacks them.
 	Parts *Parts `json:"parts,omitempty"`
 }
 
@@ -128,7 +129,7 @@ func (s *Score) peer(method string) *PeerScore {
 	return &s.Peers[i]
 }
 
-// Merge adds another score. It adds no errors: Errors stay those of s.
+// Merge adds another score, except for its Errors: they stay those of s.
 func (s *Score) Merge(o *Score) {
 	s.Figures.merge(&o.Figures)
 	s.Live += o.Live
@@ -144,7 +145,8 @@ func (s *Score) Merge(o *Score) {
 	}
 }
 
-// Sum returns the score of several groups of jobs together, of which there must be at least one. Its Errors are empty.
+// Sum returns the score of several groups of jobs together. There must be at least one group. The result has no
+// Errors.
 func Sum(scores []*Score) *Score {
 	sum := NewScore(len(scores[0].LogPinball))
 	for _, s := range scores {

@@ -11,14 +11,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// Bounds define which forecasts a summary counts, and when.
+// Bounds define which forecasts a summary counts, and the instant of the summary.
 type Bounds struct {
-	// Since and Until bound the end of the wait for scores: at or after Since, before Until. A zero Until is no bound.
-	// Coverage counts the submissions at or after Since.
+	// Since and Until select the scored forecasts by the end of the wait: at or after Since, before Until. A zero
+	// Until is no bound. Coverage counts the submissions at or after Since.
 	Since, Until time.Time
 	// AsOf is the instant up to which the ledger is complete. Coverage is as of Until, if that is earlier.
 	AsOf time.Time
-	// Seq is the number of the newest journal entry to include: rows with a later number are not counted. 0 means no
+	// Seq is the number of the newest journal entry to include. Rows with a later number are not counted. 0 means no
 	// bound.
 	Seq int64
 }
@@ -26,7 +26,7 @@ type Bounds struct {
 // Summary has the accuracy of forecasts: scores by groups of ledger rows, and coverage by groups of submissions.
 type Summary struct {
 	bounds Bounds
-	asOf   time.Time           // of the coverage
+	asOf   time.Time           // instant of the coverage
 	groups map[GroupKey]*Group // of each queue and size
 }
 
@@ -63,7 +63,7 @@ func (a *Summary) Add(row *modelstore.Row) {
 		return
 	}
 	if row.Quantiles != nil && !slices.Equal(row.Levels, waittime.Levels()) {
-		return // written by another version
+		return // another version wrote the row
 	}
 	closed := row.Closed()
 	scored := !closed.Before(a.bounds.Since) && (a.bounds.Until.IsZero() || closed.Before(a.bounds.Until))
@@ -108,11 +108,11 @@ func groupOf(groups map[GroupKey]*Group, k GroupKey) *Group {
 	return groups[k]
 }
 
-// Groups returns the groups: those of all queues together, then each queue and size, and each queue. In each part live
-// forecasts come first. Jobs of a log without queues are in the groups of all queues only.
+// Groups returns the groups in three parts: all queues together, then each queue and size, then each queue. In each
+// part live forecasts come first. Jobs of a log without queues are only in the groups of all queues.
 func (a *Summary) Groups() []*Group {
 	sums, leaves := map[GroupKey]*Group{}, slices.SortedFunc(maps.Values(a.groups), byPlace)
-	for _, g := range leaves { // in a fixed order, because sums of losses depend on the order in their last digit
+	for _, g := range leaves { // in a fixed order, because the last digits of sums of losses depend on the order
 		k := g.GroupKey
 		of := []GroupKey{{"", "", k.Replayed}, {k.Queue, "", k.Replayed}}
 		if k.Queue == "" {

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// TakeLive copies the outcomes of live forecasts from the decisions of another state of the same cluster, and continues
-// to follow live forecasts with open quantiles. It returns the new numbers of these by the old ones.
+// TakeLive copies the outcomes of live forecasts from the decisions of another state of the same cluster. It
+// continues to follow live forecasts with open quantiles. It returns the new numbers of the followed forecasts by
+// their old ones.
 func (d *Decisions) TakeLive(from *Decisions) map[uint64]uint64 {
 	const live = 0 // MadeIndex(false)
 	for k, c := range from.Counts {

@@ -1,14 +1,14 @@
 package accuracy
 
 // The newest forecasts of a queue are counted in windowBlocks blocks of at most windowBlock forecasts each. Sums of
-// blocks need no memory of single forecasts, and do not depend on a save and restore in between.
+// blocks need no memory of single forecasts. A save and restore does not change them.
 const (
 	windowBlocks = 10
 	windowBlock  = recent / windowBlocks
 )
 
-// Window has the figures of the newest scored forecasts of a queue: between 901 and 1000 of them once that many were
-// scored.
+// Window has the figures of the newest scored forecasts of a queue: of all up to 1000, and of 901 to 1000 from then
+// on.
 type Window struct {
 	// Blocks are the figures of consecutive forecasts, the oldest first.
 	Blocks []Figures `json:"blocks"`

@@ -40,7 +40,7 @@ func Workload(t testing.TB, jobs int, seed uint64) []job.Event {
 		if n++; n > jobs {
 			return simulator.Job{}, false
 		}
-		if rng.IntN(5) > 0 { // every fifth comes together with the one before
+		if rng.IntN(5) > 0 { // one event in five has the time of the event before it
 			clock += math.Floor(rng.ExpFloat64() * 1600)
 		}
 		runtime := math.Floor(math.Exp(rng.Float64() * math.Log(72000)))

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// record is one job that has left. Users are numbers: their names are not kept.
+// record is one job that has left. It has the user's number, because users' names are not kept.
 type record struct {
 	submit                  int64 // Unix milliseconds
 	wait, runtime, estimate float32
@@ -29,8 +29,8 @@ const neverRan = -1
 // blockJobs is the number of jobs that are forgotten at once.
 const blockJobs = 1024
 
-// history keeps the newest jobs that left, in the order in which they left. Blocks are only appended to, so that views
-// can share them.
+// history keeps the newest jobs that left, in the order in which they left. Blocks only grow, so views can share
+// them.
 type history struct {
 	limit  int
 	blocks [][]record
@@ -55,7 +55,7 @@ func newHistory(limit int) *history {
 	return &history{limit: limit, users: map[uint64]*member{}, hashes: map[uint32]uint64{}, number: map[string]uint32{}}
 }
 
-// add adds a job that was submitted at the given time and left; runtime is in seconds, neverRan if it did not start.
+// add adds a job that has left. runtime is in seconds, or neverRan if the job did not start.
 func (h *history) add(j *cluster.Job, wait time.Duration, runtime float64) {
 	if h.limit <= 0 {
 		return
@@ -141,8 +141,8 @@ func (h *history) view() *HistoryView {
 	}
 }
 
-// Jobs returns the jobs of a queue (empty: of all), in order of submission, with times in seconds since the first of
-// them, at origin. Users are identified by numbers.
+// Jobs returns the jobs of a queue (of all queues if it is empty) in order of submission. Their times are in seconds
+// since origin, the submission of the first of them. Users are identified by numbers.
 func (v *HistoryView) Jobs(queue string) (jobs []users.Job, origin time.Time) {
 	number := slices.Index(v.queues, queue)
 	if queue != AllQueues && number < 0 {
@@ -183,7 +183,7 @@ func (v *HistoryView) each(queue string, number int) iter.Seq[*record] {
 	}
 }
 
-// Queues returns the names of the queues by their numbers.
+// Queues returns the names of the queues, indexed by their numbers.
 func (v *HistoryView) Queues() []string { return v.queues }
 
 // fields reads or writes the jobs. A user's name is stored as its hash.
@@ -288,8 +288,8 @@ func (v *HistoryView) Newest(most int) iter.Seq[Left] {
 	}
 }
 
-// LeftSince returns the jobs of all blocks with jobs that left since an instant (Unix milliseconds), newest first. Some
-// older jobs are among them.
+// LeftSince returns the jobs that left since an instant (Unix milliseconds), newest first. It returns whole blocks of
+// jobs, so some older jobs are among them.
 func (v *HistoryView) LeftSince(oldest int64) iter.Seq[Left] {
 	return func(yield func(Left) bool) {
 		for _, b := range slices.Backward(v.blocks) {

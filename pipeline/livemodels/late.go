@@ -16,12 +16,12 @@ type lateEnd struct {
 	Seconds float64      `json:"seconds"`
 }
 
-// finished records an end. When logs are followed live, another source with more attributes of the job may be slightly
-// behind, so learning waits for it; history is learnt at once.
+// finished records an end. In a log that is followed live, the end may come slightly before the attributes of the job
+// from another source, so the lifetime is learnt later. In history the lifetime is learnt at once.
 func (m *Models) finished(c *changes.Change) error {
 	start, end := c.Event.Times.Start, c.Event.Times.End
 	seconds := end.Sub(start).Seconds()
-	if j := c.Before; j.Switched != (time.Time{}) { // suspensions do not count as lifetime
+	if j := c.Before; j.Switched != (time.Time{}) { // the time of suspensions is no part of a lifetime
 		began := *j
 		began.Start = start
 		seconds = began.Age(end).Seconds()
@@ -50,7 +50,7 @@ func (m *Models) completed(j *cluster.Job) error {
 	return nil
 }
 
-// expireLate learns the lifetimes that have waited too long, with the guessed size and queue.
+// expireLate learns the lifetimes that have waited too long for a size or a queue, with the guessed size and queue.
 func (m *Models) expireLate() error {
 	var errs error
 	for len(m.late) > 0 && m.now.Sub(m.late[0].At) > cluster.DetailsGrace {

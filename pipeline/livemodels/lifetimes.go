@@ -15,7 +15,7 @@ import (
 type lifetimes struct {
 	window    *uniformlog.Window
 	selection *lifetimeSelection
-	fitted    bool // fit or err belongs to the present content of the window
+	fitted    bool // fit or err is for the present content of the window
 	law       predictor.Law
 	err       error
 	sample    *uniformlog.Sample
@@ -66,31 +66,32 @@ func (l *lifetimes) usable(least int) bool {
 
 func unixSeconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// The maximum number of lifetimes to which a competing law is fitted, and the share of them after which it is fitted
-// again.
+// These are the maximum number of lifetimes to which a competing law is fitted, and the share of new lifetimes after
+// which it is fitted again.
 const (
 	selectionWindow = 4000
 	selectionRefits = 4
 )
 
-// lifetimeSelection selects the law of lifetimes for one class of jobs of a queue. Each law is scored on every lifetime
-// before it learns it, and at every refit the best law so far is chosen.
+// lifetimeSelection selects the law of lifetimes for one class of jobs of a queue. Each law is scored on every
+// lifetime before it learns that lifetime. At every refit the law with the best score so far is chosen.
 type lifetimeSelection struct {
 	selector *lifetime.Selector
 	longest  float64 // longest time limit so far, seconds
-	limit    float64 // the same at the newest refit
+	limit    float64 // the value of longest at the newest refit
 
-	name string // of the chosen law; empty before the first refit
+	name string // name of the chosen law; empty before the first refit
 	law  *piecewiseSurvival
 
-	published *SelectionView // nil if something was observed since
+	published *SelectionView // nil if a lifetime was observed since it was made
 }
 
 var errNoLimit = errors.New("no job has told a time limit")
 
 func newLifetimeSelection(cfg Config) *lifetimeSelection {
 	c := new(lifetimeSelection)
-	candidates := lifetime.Candidates(1) // only the name of the law is kept above that limit
+	// The limit 1 has no effect, because the law at the limit gets another Fit below.
+	candidates := lifetime.Candidates(1)
 	for i := range candidates {
 		if candidates[i].Name == lifetime.NameAtLimit {
 			candidates[i].Fit = c.fitAtLimit
@@ -137,8 +138,8 @@ func (c *lifetimeSelection) observe(start, seconds, limit float64, running func(
 type SelectionView struct {
 	// Standings are the laws with their scores, best first.
 	Standings []lifetime.Standing
-	// Chosen is the name of the law that forecasts use since the newest refit. It is empty before the first choice:
-	// then they use Downey's fit of the window.
+	// Chosen is the name of the law that forecasts have used since the newest refit. It is empty before the first
+	// choice. Until then they use Downey's fit of the window.
 	Chosen string
 	// Law is the chosen law, nil before the first choice.
 	Law lifetime.Law
@@ -147,8 +148,8 @@ type SelectionView struct {
 }
 
 // FirstChoice is the number of lifetimes of a class from which on the best law is chosen. The laws are fitted and
-// scored from 64 lifetimes on. With fewer than the 192 scores between, the choice would be random, and the laws, which
-// are fitted again when the number of lifetimes has doubled, would be out of date.
+// scored from 64 lifetimes on. With fewer than the 192 scores between 64 and 256, the choice would be random. The
+// laws would also be out of date, because they are fitted again only when the number of lifetimes has doubled.
 const FirstChoice = 256
 
 func (c *lifetimeSelection) view() *SelectionView {

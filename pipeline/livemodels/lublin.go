@@ -10,14 +10,15 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// lateSubmit is by how much a submission may lie before the newest of its queue and still count as an arrival, because
-// logs differ by seconds. Older submissions, as from a log in the order of ends, give no gap between arrivals.
+// lateSubmit is the maximum time by which a submission may lie before the newest one of its queue and still count as
+// an arrival. It is not 0, because logs differ by seconds. Older submissions, as in a log in the order of ends, give
+// no gap between arrivals.
 const lateSubmit = time.Minute
 
 // lublin is the live model of Lublin and Feitelson of one queue.
 type lublin struct {
 	live      *hypergamma.Live
-	newest    time.Time // submission
+	newest    time.Time // the newest submission
 	published *LublinView
 }
 
@@ -36,7 +37,7 @@ func (l *lublin) ended(procs int, seconds float64) error {
 	return l.live.Ended(procs, seconds)
 }
 
-// view returns a copy that is fitted at its first use, for a machine with the given number of processors.
+// view returns a copy for a machine with the given number of processors. The copy is fitted when it is first used.
 func (l *lublin) view(machine int) *LublinView {
 	if l.published == nil || l.published.machine != machine {
 		l.published = &LublinView{live: l.live.Clone(), machine: machine}
@@ -52,8 +53,8 @@ func (l *lublin) code(c *codec.Codec) {
 	}
 }
 
-// LublinView is the model of Lublin and Feitelson of one queue at one moment. A fit takes milliseconds, and there are
-// dozens of views per second, so it is made only on demand.
+// LublinView is the model of Lublin and Feitelson of one queue at one instant. It is fitted only on demand, because a
+// fit takes milliseconds and there are dozens of views per second.
 type LublinView struct {
 	machine int
 	once    sync.Once
@@ -64,7 +65,8 @@ type LublinView struct {
 // LublinFit is a fitted model with the result for each part.
 type LublinFit struct {
 	hypergamma.ModelFit
-	// NoSizes, NoRuntimes and NoArrivals are the reasons why a part is not fitted; empty if it is.
+	// NoSizes, NoRuntimes and NoArrivals are the reasons why a part is not fitted. The reason of a fitted part is
+	// empty.
 	NoSizes, NoRuntimes, NoArrivals string
 }
 

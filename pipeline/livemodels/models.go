@@ -1,5 +1,5 @@
-// Package livemodels keeps Downey's lifetimes, Song's chains and Lublin and Feitelson's model of every queue up to date
-// with the changes of a cluster's jobs, and the newest jobs that left.
+// Package livemodels keeps models of every queue up to date with the changes of a cluster's jobs: Downey's lifetimes,
+// Song's chains, and the model of Lublin and Feitelson. It also keeps the newest jobs that left.
 package livemodels
 
 import (
@@ -22,26 +22,28 @@ import (
 
 // Config defines how the models of a queue are kept up to date.
 type Config struct {
-	// WindowJobs and WindowAge bound the sliding window of a lifetime model, by start; 0 means no bound.
+	// WindowJobs and WindowAge bound the sliding window of a lifetime model. The age is counted from the starts. 0
+	// means no bound.
 	WindowJobs int
 	WindowAge  time.Duration
-	// MinSamples is the number of lifetimes below which a queue's model is not used.
+	// MinSamples is the minimum number of lifetimes for a queue's model to be used.
 	MinSamples int
 	// Forget is the share of their weight that three models lose with every job: the Markov chains, the model of Lublin
 	// and Feitelson and the scores of the competing laws of lifetimes. It is at least 0 and below 1.
 	Forget float64
-	// HistoryJobs is the number of jobs that left that are kept for resampling users; 0 keeps none.
+	// HistoryJobs is the number of the newest jobs that left which are kept for resampling users. 0 keeps none.
 	HistoryJobs int
 	// Plain keeps only Downey's windows and the Markov chains of the queues, for a report at the end of the logs.
 	Plain bool
 }
 
-// AllQueues is the name of the models over all queues together, which replace those of a queue with too few lifetimes.
+// AllQueues is the name of the models over all queues together. They replace the models of a queue with too few
+// lifetimes.
 const AllQueues = ""
 
 var classes = [...]string{job.Sequential, job.Parallel}
 
-// Models are the workload models of one cluster. One writer updates them, readers get a published copy.
+// Models are the workload models of one cluster. One writer updates them. Readers get a published copy.
 type Models struct {
 	cfg    Config
 	queues map[string]*QueueModels
@@ -50,14 +52,14 @@ type Models struct {
 	// history has the jobs of all queues.
 	history *history
 	site    Site
-	// chains and lublin are empty models. The models of a new queue are copies of them, so that New is the only place
-	// where a configuration can be refused.
+	// chains and lublin are empty models. The models of a new queue are copies of them, so that only New can refuse a
+	// configuration.
 	chains  *markov.Model
 	lublin  *hypergamma.Live
 	refused int64 // changes from which a model could not learn, since the start of the process
 }
 
-// Site gives the models access to their cluster. The zero Site is in UTC and unknown otherwise.
+// Site gives the models access to their cluster. The zero Site is in UTC and knows no pools and no jobs.
 type Site struct {
 	// Zone is the zone of the cluster: its daily cycle follows the clock there.
 	Zone *time.Location
@@ -134,8 +136,8 @@ func (m *Models) Observe(c *changes.Change, _ *cluster.State) {
 // Refused returns the number of changes from which the models could not learn, since the start of the process.
 func (m *Models) Refused() int64 { return m.refused }
 
-// Learn learns from one change. The error reports a value that a model refused. Requeued attempts give no lifetimes. A
-// job that never ran, or whose end was lost, is removed from the sequence of the chains.
+// Learn learns from one change. The error reports a value that a model refused. A requeued attempt gives no lifetime.
+// A job that never ran, or whose end was lost, is removed from the sequence of the chains.
 func (m *Models) Learn(c changes.Change) error {
 	if c.Event.Time.After(m.now) {
 		m.now = c.Event.Time
@@ -149,7 +151,8 @@ func (m *Models) change(c *changes.Change) error {
 		return m.submitted(c.After)
 	case changes.Updated, changes.Held, changes.Released, changes.Started:
 		return errors.Join(m.moved(c), m.completed(c.After))
-	case changes.UsedUp, changes.Lost: // the elements have records of their own; a lost end has no lifetime
+	// A used-up array has no lifetime, as its elements have records of their own; a lost end gives none either.
+	case changes.UsedUp, changes.Lost:
 		return m.without(c.Before)
 	case changes.Cancelled:
 		m.history.add(c.Before, c.Event.Time.Sub(c.Before.Order), neverRan)
@@ -175,14 +178,14 @@ func (m *Models) submitted(j *cluster.Job) error {
 }
 
 // moved adds a job to the sequence of the queue to which it was submitted, if that queue becomes known late. The job
-// comes after the jobs known by then.
+// comes after the jobs that were known before it.
 func (m *Models) moved(c *changes.Change) error {
 	if c.Before.FirstQueue == c.After.FirstQueue {
 		return nil
 	}
 	switch err := m.Queue(c.Before.FirstQueue).without(c.Before); {
 	case errors.Is(err, markov.ErrUnknown):
-		return nil // the job has ended, and stays in its old sequence
+		return nil // the job has ended, and stays in the sequence of its first queue
 	case err != nil:
 		return err
 	}
@@ -230,8 +233,8 @@ func (m *Models) ended(j *cluster.Job, start time.Time, seconds float64) error {
 	return errors.Join(errs, all.chains.Ended(key(j), max(1, j.Procs), seconds))
 }
 
-// LearnWhole learns the lifetime of a job of the queue that ran, from a log in order of submission with one record per
-// job.
+// LearnWhole learns the lifetime of a job of the queue that ran. It is for a log in order of submission with one
+// record per job.
 func (q *QueueModels) LearnWhole(procs int, start time.Time, seconds float64) error {
 	if err := q.windows[ClassIndex(procs)].window.Add(start, seconds); err != nil {
 		return err
@@ -253,7 +256,7 @@ func (m *Models) size(j *cluster.Job) int {
 	return max(1, size)
 }
 
-// key identifies a submission in the sequence of the chains: a requeued job is the same submission.
+// key identifies a submission in the sequence of the chains. A requeued job is the same submission.
 func key(j *cluster.Job) string { return strconv.FormatUint(j.Seq, 36) }
 
 // QueueView is the published state of one queue's models.
@@ -268,7 +271,7 @@ type QueueView struct {
 
 // LifetimeView has one class's law, Downey's fit with its sample, and the scores of the competing laws.
 type LifetimeView struct {
-	// Law is what forecasts use if Usable is true: the lifetime of the chosen law, and Downey's fit.
+	// Law is the law that forecasts use if Usable is true: the lifetime of the chosen law, and Downey's fit.
 	Law    predictor.Law
 	Usable bool
 	// Err is the reason why there is no Downey fit.
@@ -290,7 +293,7 @@ type View struct {
 // machine returns the number of processors that a queue's jobs compete for, 0 if unknown.
 func (m *Models) machine(queue string) int {
 	if m.site.Pool == nil || queue == AllQueues {
-		return 0 // then the size of the largest job is used
+		return 0 // the size of the largest job is used then
 	}
 	return m.site.Pool(queue).Capacity(cluster.Procs)
 }
@@ -298,7 +301,7 @@ func (m *Models) machine(queue string) int {
 // View returns an immutable copy of the models.
 func (m *Models) View() *View {
 	v := &View{queues: make(map[string]*QueueView, len(m.queues)), History: m.history.view(), zone: m.site.Zone}
-	named := len(m.queues) > 2 // other than AllQueues and the default queue
+	named := len(m.queues) > 2 // there are queues other than AllQueues and the default queue
 	for name, q := range m.queues {
 		if q.published == nil {
 			q.published = q.chains.Chains()
@@ -316,7 +319,7 @@ func (m *Models) View() *View {
 			empty = empty && l.window.N() == 0
 		}
 		if name == cluster.DefaultQueue && empty && named {
-			continue // jobs are in the default queue until theirs is known
+			continue // the default queue has only jobs whose queue is not known yet
 		}
 		v.queues[name] = qv
 	}
@@ -343,7 +346,8 @@ func (v *View) Queue(name string) *QueueView {
 	return v.queues[name]
 }
 
-// Law implements predictor.Models: the queue's own law of the job's class, else that of all queues together.
+// Law implements predictor.Models. It returns the queue's own law of the job's class if that is usable, otherwise the
+// law of all queues together.
 func (v *View) Law(queue string, procs int) (predictor.Law, bool) {
 	class := ClassIndex(procs)
 	for _, name := range [...]string{queue, AllQueues} {
@@ -358,7 +362,7 @@ func (v *View) Law(queue string, procs int) (predictor.Law, bool) {
 	return predictor.Law{}, false
 }
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "models", 5
 
 // fields reads or writes the models, with queues in order of their names.
@@ -394,8 +398,8 @@ func (q *QueueModels) code(c *codec.Codec, now time.Time) {
 // MarshalBinary saves the models.
 func (m *Models) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
-// UnmarshalBinary restores models saved by MarshalBinary into a set made with the same configuration. An error is a
-// *codec.Error and leaves the models unchanged.
+// UnmarshalBinary restores models that MarshalBinary saved. The receiver must have the same configuration. An error
+// is a *codec.Error and leaves the models unchanged.
 func (m *Models) UnmarshalBinary(data []byte) error {
 	return codec.Restore(m, kind, version, data, (*Models).fields)
 }

@@ -8,21 +8,22 @@ import (
 	"github.com/waitcast/waitcast/workload/lifetime"
 )
 
-// piecewiseSurvival is a survival function of lifetimes that is piecewise linear in ln t, which is fast to evaluate. At
-// a jump two knots have the same X. It is immutable.
+// piecewiseSurvival is a survival function of lifetimes that is piecewise linear in ln t, so that it is fast to
+// evaluate. At a jump two knots have the same X. It is immutable.
 type piecewiseSurvival struct {
 	X []float64 // ln seconds, never falling
 	S []float64 // Pr{lifetime > t}, never rising
 }
 
 const (
-	// shortest is the minimum lifetime in seconds; shorter ones count as this long, because logs are not more precise.
+	// shortest is the minimum lifetime in seconds. Shorter lifetimes count as this long, because logs are not more
+	// precise.
 	shortest = .01
-	// survivalSteps is the number of equal shares of jobs between the knots of a law without a formula; a smaller step
-	// is not a jump.
+	// survivalSteps is the number of equal shares of jobs between the knots of a law without a formula. A step below
+	// one share is not a jump.
 	survivalSteps = 256
-	// survivalWidth is the distance of the knots of a smooth law in ln t. Even for the narrowest laws that are fitted,
-	// the error of linear interpolation is below 0.002.
+	// survivalWidth is the distance of the knots of a smooth law in ln t. With it the error of linear interpolation
+	// is below 0.002, even for the narrowest laws that are fitted.
 	survivalWidth = .05
 	// survivalEnd is the survival below which a smooth law ends.
 	survivalEnd = 1e-6
@@ -57,7 +58,7 @@ func newPiecewiseSurvival(x, s []float64) *piecewiseSurvival {
 // piecewiseSmooth approximates a law of ln lifetimes above 0, with a share of jobs of at most 1 s.
 func piecewiseSmooth(l lifetime.HyperGamma) *piecewiseSurvival {
 	x, s := []float64{0, 0}, []float64{1, 1 - l.Short}
-	end := math.Log(math.Exp2(31)) // lifetimes above this are not distinguished
+	end := math.Log(math.Exp2(31)) // longer lifetimes are not distinguished
 	if q := quantileBound(l.Log); q < end {
 		end = q
 	}

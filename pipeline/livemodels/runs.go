@@ -20,11 +20,11 @@ func program(user, name string) uint64 {
 	return max(1, hash.Sum64())
 }
 
-// mostRuns is the maximum number of runs of one program that are used; the newest ones are.
+// mostRuns is the maximum number of runs of one program that are used. The newest runs are used.
 const mostRuns = 1000
 
-// Runs returns sizes and runtimes of a user's newest jobs with the given name that ran, in order of their ends, newest
-// last. Jobs older than the history are missing.
+// Runs returns sizes and runtimes of a user's newest jobs with the given name that ran, in order of their ends. Jobs
+// older than the history are missing.
 func (v *HistoryView) Runs(user, name string) []speedup.Point {
 	want := program(user, name)
 	if want == 0 {
@@ -50,10 +50,10 @@ type Run struct {
 	Seconds float64
 }
 
-// ReachedLimit reports whether the run lasted at least 99 % of its time limit, so that it may have been killed.
+// ReachedLimit reports whether the run lasted at least 99 % of its time limit. Then it may have been killed.
 func (r *Run) ReachedLimit() bool { return r.Limit > 0 && r.Seconds >= .99*r.Limit.Seconds() }
 
-// Programs are the runs of one user by the names of the jobs. The history has hashes in place of names.
+// Programs are the runs of one user by the names of the jobs. The history has hashes instead of names.
 type Programs struct {
 	user string
 	runs map[uint64][]Run
@@ -81,8 +81,7 @@ func (v *HistoryView) Programs(user string) *Programs {
 // Of returns the runs of jobs of a name, the newest first. Callers must not change them.
 func (p *Programs) Of(name string) []Run { return p.runs[program(p.user, name)] }
 
-// Others returns the number of programs with at least the given number of runs whose names are not among the given
-// ones.
+// Others returns the number of programs that have at least the given number of runs and none of the given names.
 func (p *Programs) Others(least int, names []string) int {
 	n := 0
 	for _, runs := range p.runs {

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// maxNotifications bounds the waiting notifications, each with a job of about 1 KB. If there are more, the older
-	// half is dropped, and the model is reconciled with the next sample. So if a history is read faster than the load
-	// is learnt, the newest jobs are learnt.
+	// maxNotifications is the maximum number of waiting notifications, each with a job of about 1 KB. If there are
+	// more, the older half is dropped, and the model is reconciled with the next sample. So if a history is read
+	// faster than the load is learnt, the newest jobs are learnt.
 	maxNotifications = 1 << 16
 	// batchSize is the number of notifications that are taken at a time. Taken notifications do not count as waiting.
 	batchSize = 1 << 13
-	// maxSamples and maxSampledJobs bound the waiting samples, and the jobs in them. Beyond these bounds samples are
-	// left out until half of the waiting ones are done, since learning needs consecutive samples. Samples for which a
-	// forecast is wanted are still accepted up to twice the bounds.
+	// maxSamples and maxSampledJobs bound the waiting samples, and the jobs in them. Beyond these bounds no samples
+	// are taken until half of the waiting ones are done; learning needs consecutive samples, so that none may be
+	// missing in between. Samples for which a forecast is wanted are still accepted up to twice the bounds.
 	maxSamples     = 64
 	maxSampledJobs = 400_000
 )
@@ -42,7 +42,7 @@ type notification struct {
 	at            time.Time // time of an end
 	sample        *sample
 	saved         *restored
-	seq           int64 // number of the newest event that it includes
+	seq           int64 // number of the newest event that a sample includes
 }
 
 // sample is the cluster at one instant.
@@ -51,8 +51,8 @@ type sample struct {
 	at   time.Time
 	// reconcile is set if the model may differ from the cluster.
 	reconcile bool
-	// observe is set if the sample must be learned from, forecast if a forecast is wanted, live if the sample is of the
-	// present.
+	// observe is set if the model must learn from the sample. forecast is set if a forecast from the sample is
+	// wanted. live is set if the sample is of the present.
 	observe, forecast, live bool
 }
 
@@ -61,10 +61,10 @@ func (k *sample) jobs() int { return len(k.view.Running) + len(k.view.Queued) }
 // backlog is the queue of waiting notifications.
 type backlog struct {
 	list    []notification
-	samples int  // samples waiting or in work
-	jobs    int  // in those samples
-	full    bool // further samples are left out, as too many wait
-	dropped bool // a notification was dropped: the model is reconciled with the next sample
+	samples int  // samples that wait or are being processed
+	jobs    int  // jobs in those samples
+	full    bool // too many samples wait, and further ones are left out
+	dropped bool // a notification was dropped, so that the model must be reconciled with the next sample
 }
 
 // add appends a notification that is no sample. If there are too many, the older half is dropped.
@@ -115,7 +115,7 @@ func (b *backlog) done(k *sample) {
 	b.jobs -= k.jobs()
 }
 
-// take returns the oldest waiting notifications. Their samples count until they are done.
+// take returns the oldest waiting notifications. Their samples count as waiting until they are done.
 func (b *backlog) take() []notification {
 	n := min(len(b.list), batchSize)
 	list := slices.Clone(b.list[:n])
@@ -130,5 +130,5 @@ func (b *backlog) takeAll() []notification {
 	return list
 }
 
-// giveBack returns notifications that were taken, in front of those that came since.
+// giveBack puts back notifications that were taken, in front of those that came since.
 func (b *backlog) giveBack(list []notification) { b.list = append(list, b.list...) }

@@ -1,11 +1,11 @@
-// Package loadforecast forecasts the load of a cluster, learns from the events of the writer in the background, and
-// saves what it has learned.
+// Package loadforecast forecasts the load of a cluster. It learns from the events of the writer in the background,
+// and saves what it has learned.
 //
-// The load is forecast outside the writer's goroutine: a [Learner] appends job changes and samples of the cluster to a
-// list, and another goroutine processes them. Readers get a [Published], which holds the newest forecast and nothing
-// else.
+// The load is forecast outside the writer's goroutine. A [Learner] appends job changes and samples of the cluster to
+// a list, and another goroutine processes the list. Readers get a [Published], which gives access to the newest
+// forecast only.
 //
-// The saved state may be of another instant than the writer's: because it is large, it is saved only every few minutes,
+// The saved state may be of another instant than the writer's. It is large, so it is saved only every few minutes,
 // and a kill loses the newest part. After a restart the model is reconciled with the restored cluster.
 package loadforecast
 
@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// sampleInterval is the event time between two samples of the cluster. Every third is used for learning
+	// sampleInterval is the event time between two samples of the cluster. Every third sample is used for learning
 	// (observeEvery).
 	sampleInterval = 5 * time.Minute
 	observeEvery   = 3 * sampleInterval
-	// historyEvery is the event time between two samples while history is read. All of them are used for learning; no
-	// forecasts are made, because the future of history is known already.
+	// historyEvery is the event time between two samples while history is read. All of these samples are used for
+	// learning. No forecasts are made from them, because the future of history is known already.
 	historyEvery = 6 * time.Hour
 	// maxBehind bounds the number of missed samples that are taken at once after a long time without events.
 	maxBehind = 16
@@ -34,12 +34,12 @@ const (
 
 // Config describes the cluster of a learner.
 type Config struct {
-	// Cluster is its name, for log messages.
+	// Cluster is the name of the cluster, for log messages.
 	Cluster string
-	// Zone is the zone of its clock, in which arrivals have their daily cycle; nil is UTC.
+	// Zone is the zone of the cluster's clock, in which arrivals have their daily cycle; nil is UTC.
 	Zone *time.Location
 	Log  *zap.Logger
-	// Users and ForgetAfter are the options of outlook.Options; 0 means its default.
+	// Users and ForgetAfter are options of outlook.Options; 0 means the default.
 	Users       int
 	ForgetAfter time.Duration
 }
@@ -49,7 +49,7 @@ type Config struct {
 type Learner struct {
 	worker *worker
 	seq    int64 // number of the newest event
-	// paused is true while a journal is replayed whose jobs are in the saved state.
+	// paused is true while jobs of a journal are replayed that the saved state includes.
 	paused bool
 	// replays is true while a journal is replayed.
 	replays bool
@@ -80,8 +80,8 @@ func New(cfg Config) (*Learner, error) {
 // Published returns the handle from which readers get the newest forecast.
 func (l *Learner) Published() *Published { return l.worker.published }
 
-// InstantOver implements changes.Observer. A sample that is due before the next event is taken here, because all
-// changes before it are known now.
+// InstantOver implements changes.Observer. It takes a sample that is due before the next event, because all changes
+// before that event are known now.
 func (l *Learner) InstantOver(at time.Time, live bool, s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() {
@@ -153,7 +153,8 @@ func (l *Learner) notify(n notification) {
 	l.worker.notify(n)
 }
 
-// CaughtUp takes a sample when all of the history has been read. The history may end hours after the newest sample.
+// CaughtUp takes a sample when all of the history has been read, because the history may end hours after the newest
+// sample.
 func (l *Learner) CaughtUp(s *cluster.State) {
 	now := s.Now()
 	if l.paused || now.IsZero() || !l.last.IsZero() && (!l.history || now.Sub(l.last) < sampleInterval) {
@@ -163,19 +164,19 @@ func (l *Learner) CaughtUp(s *cluster.State) {
 	l.last, l.history = now, false
 }
 
-// BeginReplay must be called before the writer replays a journal. saved is the saved state; if there is none, the
-// learner learns from the replayed events. If saved cannot be used, because it is damaged or of another version of the
-// program, that is logged, and the learner learns from the replayed events, too.
+// BeginReplay must be called before the writer replays a journal. saved is the saved state, or nil. If saved is
+// damaged or of another version of the program, BeginReplay logs that. In both cases the learner learns from the
+// replayed events.
 func (l *Learner) BeginReplay(saved []byte) {
 	l.replays = true
 	l.paused = len(saved) > 0 && l.worker.restore(saved)
 }
 
-// SampleFrom skips the samples before an instant. The lifetimes and arrivals of earlier jobs are still learned. This
-// saves most of the time of a long replay.
+// SampleFrom omits the samples before an instant, which saves most of the time of a long replay. The lifetimes and
+// arrivals of earlier jobs are still learned.
 func (l *Learner) SampleFrom(at time.Time) { l.from = at }
 
-// EndReplay must be called after the replay with the number of the newest event. It reconciles the model with the
+// EndReplay must be called after the replay, with the number of the newest event. It reconciles the model with the
 // restored state.
 func (l *Learner) EndReplay(seq int64, s *cluster.State) {
 	l.paused, l.replays, l.seq = false, false, seq
@@ -185,15 +186,15 @@ func (l *Learner) EndReplay(seq int64, s *cluster.State) {
 	}
 }
 
-// TakeSaved returns the newest state to be stored, nil if none was saved since the last call. States are saved at most
-// every five minutes, and large ones less often.
+// TakeSaved returns the newest state to be stored, nil if no state was saved since the last call. A state is saved at
+// most every five minutes, and a large one less often.
 func (l *Learner) TakeSaved() *Saved { return l.worker.takeSaved() }
 
-// Finish is called at an orderly end. It ends the current work for good, processes the waiting notifications, and saves
-// the state. Later events have no effect.
+// Finish is called at an orderly end. It ends the current work for good, processes the waiting notifications, and
+// saves the state. Events that come later have no effect.
 func (l *Learner) Finish() { l.worker.finish() }
 
-// Stop ends the current work for good. Later events have no effect.
+// Stop ends the current work for good. Events that come later have no effect.
 func (l *Learner) Stop() { l.worker.stop() }
 
 // Wait returns once the running goroutine, if any, has processed its notifications.

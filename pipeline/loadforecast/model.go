@@ -9,8 +9,8 @@ import (
 
 // model is the learned model of the load. It belongs to one goroutine at a time.
 //
-// In the forecaster each task of an array is a job with its own name. A task keeps this name when it gets its own
-// record, although its id in the cluster's state changes then.
+// In the forecaster each task of an array is a job with its own name. When a task gets its own record, its id in the
+// cluster's state changes, but it keeps this name.
 type model struct {
 	options    outlook.Options
 	forecaster *outlook.Forecaster
@@ -33,8 +33,8 @@ func (m *model) name(id uint64) uint64 {
 	return id
 }
 
-// submitted reports the tasks of a job, from the given one on. A job of unknown size is reported once its size is
-// known.
+// submitted reports the tasks of a job, from the given one on. A job of unknown size is reported later, when its size
+// is known.
 func (m *model) submitted(j *cluster.Job, from int) {
 	for task := from; task < tasks(j) && j.Procs > 0; task++ {
 		id := taskID(j, task)
@@ -45,7 +45,7 @@ func (m *model) submitted(j *cluster.Job, from int) {
 	}
 }
 
-// split handles a task that gets its own record: it continues as the last of the array's remaining tasks.
+// split handles a task that gets its own record. That task continues the last of the array's remaining tasks.
 func (m *model) split(whole, task *cluster.Job) {
 	last, id := taskID(whole, max(1, whole.Tasks)-1), taskID(task, 0)
 	name, known := m.names[last]
@@ -57,7 +57,7 @@ func (m *model) split(whole, task *cluster.Job) {
 	m.names[id] = name
 }
 
-// updated reports the new request of a job, and added or removed tasks.
+// updated reports the new request of a job, and the tasks that were added or removed.
 func (m *model) updated(before, after *cluster.Job) {
 	for task := tasks(after); task < tasks(before); task++ {
 		m.left(taskID(before, task), m.forecaster.Gone)
@@ -75,7 +75,7 @@ func (m *model) updated(before, after *cluster.Job) {
 			}
 		}
 	}
-	from := tasks(before) // the tasks before are known, or have left the array
+	from := tasks(before) // earlier tasks are known, or have left the array
 	if before.Procs < 1 {
 		from = 0
 	}
@@ -88,16 +88,16 @@ func differ(a, b *cluster.Job) bool {
 		a.TimeLimit != b.TimeLimit
 }
 
-// started reports the start of the job after, whose request may have become known with it.
+// started reports the start of a job. after is the job after it: its request may have become known with the start.
 func (m *model) started(before, after *cluster.Job) {
-	// an array that starts as one record: the log has no records of its tasks
+	// An array may start as one record. The log then has no records of its tasks.
 	for task := 1; task < tasks(before); task++ {
 		m.left(taskID(before, task), m.forecaster.Lost)
 	}
 	m.runs(after)
 }
 
-// runs reports that a job runs, and its submission if that is unknown.
+// runs reports that a job runs. If its submission is unknown, it reports that too.
 func (m *model) runs(j *cluster.Job) {
 	id := taskID(j, 0)
 	if _, known := m.names[id]; !known {
@@ -128,8 +128,8 @@ func (m *model) leftAll(j *cluster.Job, report func(name uint64)) {
 	}
 }
 
-// reconcile adapts the known jobs to the cluster: jobs that are missing in the cluster are reported as lost, jobs that
-// are missing here as submitted.
+// reconcile adapts the known jobs to the cluster. Jobs that are missing in the cluster are reported as lost. Jobs
+// that are missing here are reported as submitted.
 func (m *model) reconcile(v *cluster.View) {
 	there := make(map[uint64]bool, len(v.Running)+len(v.Queued))
 	for _, jobs := range [...][]*cluster.Job{v.Running, v.Queued} {
@@ -139,7 +139,7 @@ func (m *model) reconcile(v *cluster.View) {
 			}
 		}
 	}
-	for id, name := range m.names { // the set of lost jobs does not depend on the order
+	for id, name := range m.names { // in any order, because the set of lost jobs does not depend on it
 		if !there[id] {
 			m.forecaster.Lost(name)
 			delete(m.names, id)
@@ -164,9 +164,10 @@ func (m *model) reconcile(v *cluster.View) {
 	}
 }
 
-// These are the numbers of simulations by the size of the cluster. The cost of a forecast grows with the number of jobs
-// in the cluster; an arrival of the last week counts a quarter. With fullSize jobs the full number takes about 4 s on
-// one core (BenchmarkLoad). For larger clusters the number is reduced in proportion.
+// These are the numbers of simulations by the size of the cluster. The cost of a forecast grows with the number of
+// jobs in the cluster, where each arrival of the last week counts as a quarter of a job. With fullSize jobs the full
+// number of simulations takes about 4 s on one core (BenchmarkLoad). For larger clusters the number is reduced in
+// proportion.
 const (
 	fullReplicas, fullLessons, fullProbes = 64, 24, 16
 	minReplicas, minLessons, minProbes    = 16, 8, 2

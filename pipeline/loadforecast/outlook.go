@@ -11,7 +11,7 @@ import (
 type Outlook struct {
 	// Number counts the forecasts of the process from 1.
 	Number int64
-	// At is the event time for which it was made and from which its horizons count.
+	// At is the event time of the forecast. Its horizons count from there.
 	At time.Time
 	*outlook.Forecast
 	// Futures are the simulated futures, from which the wait of any job can be computed.
@@ -19,9 +19,10 @@ type Outlook struct {
 	// Saturation is the result of the test at SaturationAt. It is zero until a model of arrivals is known.
 	Saturation   outlook.Saturation
 	SaturationAt time.Time
-	// Scores are the scores of earlier forecasts: first of the whole cluster, then of all queues together.
+	// Scores are the scores of earlier forecasts: first for the whole cluster, then for all queues together.
 	Scores []outlook.Score
-	// ArrivalLosses are by model of arrivals, as in outlook.ArrivalModels; NaN before they are known.
+	// ArrivalLosses are the losses of the models of arrivals, as in outlook.ArrivalModels. NaN means that a loss is
+	// unknown.
 	ArrivalLosses []float64
 	// Outcomes are the numbers of learned outcomes by horizon.
 	Outcomes []int
@@ -39,8 +40,8 @@ type Published struct {
 	made, failures atomic.Int64
 }
 
-// Newest returns the newest forecast, nil before the first. It may be some minutes of event time older or newer than a
-// view of the cluster.
+// Newest returns the newest forecast, nil before the first. It may be some minutes of event time older or newer than
+// a view of the cluster.
 func (p *Published) Newest() *Outlook { return p.newest.Load() }
 
 // Counts returns the number of forecasts since the start of the process, and of failed observations and forecasts.

@@ -14,16 +14,16 @@ import (
 
 // Saved is the saved state of a learner.
 type Saved struct {
-	// Seq is the number of the newest event that it includes.
+	// Seq is the number of the newest event that the state includes.
 	Seq int64
 	// Data is opaque and compressed.
 	Data []byte
 }
 
-// maxSaved bounds the size of the unpacked forecaster, in bytes. It has up to some 35 MB.
+// maxSaved is the maximum size of the unpacked forecaster, in bytes. A real one has up to some 35 MB.
 const maxSaved = 1 << 30
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "loadforecast", 2
 
 func (m *model) marshal() ([]byte, error) {

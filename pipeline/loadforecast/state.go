@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// maxTasks bounds the number of waiting tasks of an array that are included; the others are left out until they
-	// start.
+	// maxTasks is the maximum number of waiting tasks of an array that are included. The other tasks are left out
+	// until they start.
 	maxTasks = 1000
-	// maxWaiting bounds the waiting jobs of a state, where each task of an array counts as one. Jobs at the end of the
-	// order are left out.
+	// maxWaiting is the maximum number of waiting jobs of a state. Each task of an array counts as one. The last jobs
+	// in the order are left out.
 	maxWaiting = 50_000
 )
 
@@ -43,11 +43,11 @@ func jobOf(name uint64, j *cluster.Job) outlook.Job {
 func stateOf(v *cluster.View, at time.Time, name func(uint64) uint64) (_ outlook.State, leftOut int) {
 	s := outlook.State{Now: seconds(at), Pools: poolsOf(v, at), Running: make([]outlook.Job, 0, len(v.Running))}
 	for _, j := range v.Running {
-		if !j.Holds() { // suspended for an unknown time
+		if !j.Holds() { // the job is suspended for an unknown time
 			continue
 		}
 		r := jobOf(name(taskID(j, 0)), j)
-		r.Start = s.Now - j.Age(at).Seconds() // suspensions do not count as lifetime
+		r.Start = s.Now - j.Age(at).Seconds() // the time of suspensions is no part of a lifetime
 		s.Running = append(s.Running, r)
 	}
 	waiting := v.Queued
@@ -73,7 +73,7 @@ func stateOf(v *cluster.View, at time.Time, name func(uint64) uint64) (_ outlook
 	return s, leftOut
 }
 
-// poolsOf returns the pools with their whole capacity. The parts that are down are in the pools' outages.
+// poolsOf returns the pools with their whole capacity. The pools' outages contain the parts that are down.
 func poolsOf(v *cluster.View, at time.Time) []outlook.Pool {
 	out := make([]outlook.Pool, len(v.Pools))
 	for i, p := range v.Pools {
@@ -89,7 +89,8 @@ func poolsOf(v *cluster.View, at time.Time) []outlook.Pool {
 			if away.Until <= seconds(at) || away.From >= away.Until || away.Procs < 1 {
 				continue
 			}
-			if !o.From.After(v.At) && (o.Until.IsZero() || o.Until.After(v.At)) { // the capacity excludes it already
+			// The capacity excludes this outage already.
+			if !o.From.After(v.At) && (o.Until.IsZero() || o.Until.After(v.At)) {
 				pool.Procs += o.Procs
 			}
 			pool.Outages = append(pool.Outages, away)

@@ -15,21 +15,21 @@ import (
 const (
 	// wakeAt is the number of waiting notifications at which the worker begins without a sample.
 	wakeAt = 8192
-	// loadShare is the share of a processor that forecasts may take while the daemon follows its logs, if one forecast
+	// loadShare is the share of a processor that forecasts may take while the daemon follows its logs, if a forecast
 	// takes longer than cheap. A pause after each forecast enforces it.
 	loadShare = 0.25
 	cheap     = time.Second
 	// saturationEvery is the event time between two tests of saturation.
 	saturationEvery = 6 * time.Hour
-	// saveEvery is the minimum time between two saves, saveRate the maximum mean rate of saved bytes per second. Both
-	// use the machine's clock.
+	// saveEvery is the minimum time between two saves. saveRate is the maximum mean number of saved bytes per second.
+	// Both use the machine's clock.
 	saveEvery = 5 * time.Minute
 	saveRate  = 16 << 10
 )
 
 // worker learns the load and forecasts it in a goroutine that lives as long as notifications wait. Its results depend
-// on the order of the notifications. Only the choice of samples depends on the machine's speed. The newest sample gets
-// a forecast at the latest when the pause after the previous forecast has ended, even if no event follows.
+// on the order of the notifications. Only the choice of samples depends on the machine's speed. The newest sample
+// gets a forecast when the pause after the previous forecast has ended, or earlier, even if no event follows.
 type worker struct {
 	log       *zap.Logger
 	published *Published
@@ -38,21 +38,21 @@ type worker struct {
 	mu      sync.Mutex
 	backlog backlog
 	working chan struct{}      // closed when the goroutine ends; nil if there is none
-	cancel  context.CancelFunc // of the goroutine's work
+	cancel  context.CancelFunc // cancels the goroutine's work
 	closed  bool
-	fresh   *Saved // not fetched yet
+	fresh   *Saved // the newest saved state that was not fetched yet
 	// postponed is the newest sample whose forecast waits until timer fires; both are nil if there is none.
 	postponed *sample
 	timer     *time.Timer
 
-	// The fields below belong to the goroutine.
+	// Only the goroutine uses the fields below.
 	model    *model
 	seq      int64         // number of the newest event in the model
-	next     Outlook       // the next forecast is made from it
+	next     Outlook       // the parts of the next forecast that are known already
 	ended    time.Time     // when the newest forecast was made, by the machine's clock
-	took     time.Duration // duration of making it
+	took     time.Duration // how long the newest forecast took
 	savedAt  time.Time     // by the machine's clock
-	size     int           // of the newest saved state
+	size     int           // size in bytes of the newest saved state
 	refused  bool          // an error was logged
 	notified bool          // there is something to save
 }
@@ -115,7 +115,7 @@ func (w *worker) work(ctx context.Context, done chan struct{}) {
 				break
 			}
 			w.process(ctx, &batch[i])
-			batch[i] = notification{} // its job is no longer needed
+			batch[i] = notification{} // the worker no longer needs its job
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (w *worker) takeSample(ctx context.Context, k *sample) {
 	if k.reconcile {
 		w.model.reconcile(k.view)
 	}
-	if k.view.Capacity < 1 { // no job has run yet, and the size of the machine is unknown
+	if k.view.Capacity < 1 { // no job has run yet, so the size of the machine is unknown
 		return
 	}
 	s, leftOut := stateOf(k.view, k.at, w.model.name)
@@ -200,8 +200,8 @@ func (w *worker) pauseLeft(k *sample) time.Duration {
 	return time.Duration(float64(w.took)/loadShare) - time.Since(w.ended)
 }
 
-// postpone schedules the forecast from a sample after the pause. It replaces the previously postponed sample. The model
-// may include later events by then; a forecast takes the jobs from its sample.
+// postpone schedules the forecast from a sample after the pause. It replaces the previously postponed sample. The
+// model may include later events by then, but a forecast takes the jobs from its sample.
 func (w *worker) postpone(k *sample, pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,7 +231,7 @@ func (w *worker) resume() {
 	}
 }
 
-// forecast makes and publishes a forecast. No older sample needs one any more.
+// forecast makes and publishes a forecast. After it no older sample needs a forecast.
 func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
 	w.mu.Lock()
 	w.dropPostponed()
@@ -259,7 +259,7 @@ func (w *worker) forecast(ctx context.Context, k *sample, s *outlook.State) {
 	w.ended, w.took = time.Now(), made.ForecastTook
 }
 
-// failed reports whether there is an error. It counts failures and logs the first.
+// failed reports whether there is an error. It counts failures and logs the first one.
 func (w *worker) failed(err error) bool {
 	failure := err != nil && !errors.Is(err, context.Canceled)
 	if failure {
@@ -273,7 +273,7 @@ func (w *worker) failed(err error) bool {
 	return err != nil
 }
 
-// keep saves the model if it is time, or at once.
+// keep saves the model if it is time for that, or in any case if atOnce is set.
 func (w *worker) keep(atOnce bool) {
 	pause := max(saveEvery, time.Duration(w.size)*time.Second/saveRate)
 	if !atOnce && !w.savedAt.IsZero() && time.Since(w.savedAt) < pause {
@@ -297,8 +297,8 @@ type restored struct {
 	size  int
 }
 
-// restore passes the saved model to the worker. It returns false if the model cannot be used; then the load is learned
-// from the journal.
+// restore passes the saved model to the worker. It returns false if the model cannot be used. The load is then
+// learned from the journal.
 func (w *worker) restore(data []byte) bool {
 	m, err := unmarshal(w.options, data)
 	switch {

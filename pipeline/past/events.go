@@ -30,8 +30,8 @@ func NewEvents(from Chunks, cluster string, of *History) *Events {
 	return &Events{from: from, cluster: cluster, id: of.ID, chunk: of.First}
 }
 
-// Peek returns the next event, nil after the last. The event is valid until the next call of Peek. Errors are those of
-// the store; the error for a damaged chunk wraps modelstore.ErrCorrupt.
+// Peek returns the next event, nil after the last. The event is valid until the next call of Peek. Errors are errors
+// of the store. The error for a damaged chunk wraps modelstore.ErrCorrupt.
 func (e *Events) Peek(ctx context.Context) (*job.Event, error) {
 	for e.next == len(e.loaded) && !e.over {
 		if err := e.load(ctx); err != nil {
@@ -73,8 +73,8 @@ func (e *Events) load(ctx context.Context) error {
 // EmptyChunk returns a chunk without events, which replaces a chunk whose events are dropped.
 func EmptyChunk() ([]byte, error) { return history.EncodeChunk(nil) }
 
-// Trim returns the description of a history without its leading chunks whose events are all before an instant. It
-// removes at most the given number of chunks, and returns h itself if there are none to remove.
+// Trim returns the description of a history without the leading chunks whose events are all before an instant. It
+// removes at most the given number of chunks. If there are none to remove, it returns h itself.
 func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before time.Time, most int) (*History, error) {
 	kept := *h
 	for range most {
@@ -83,7 +83,7 @@ func (h *History) Trim(ctx context.Context, from Chunks, cluster string, before 
 		if err != nil {
 			return nil, err
 		}
-		if first == nil { // no events are left
+		if first == nil { // no event is left
 			break
 		}
 		if last := &e.loaded[len(e.loaded)-1]; !last.Time.Before(before) {

@@ -2,9 +2,9 @@
 // it.
 //
 // A history consists of the events of imported logs, sorted by time (package history). The state of a cluster with a
-// history is the fold of the history's events and the journal, merged by time up to the import (History.After),
-// followed by the rest of the journal. So it depends on the history, its mode and the journal only, not on when and how
-// fast it was learnt or how often that was interrupted.
+// history is the fold of two inputs. The events of the history and the journal up to the import (History.After) are
+// merged by time. The rest of the journal follows. So the state depends only on the history, its mode and the
+// journal. It does not depend on when and how fast the history was learnt, or how often that was interrupted.
 package past
 
 import (
@@ -33,18 +33,18 @@ type History struct {
 	// Hash is the hash of the imported events, hexadecimal. Histories with equal events have equal hashes.
 	Hash string `json:"hash"`
 	Mode Mode   `json:"mode"`
-	// First is the number of the first chunk of its events. Chunks before it were older than the retention and are
-	// deleted.
+	// First is the number of the first chunk that has events of the history. The chunks before it were older than the
+	// retention and are deleted.
 	First int `json:"first,omitempty"`
-	// Events is the number of its events. Submissions is the number of submitted jobs, including repeated attempts and
-	// tasks of arrays.
+	// Events is the number of events of the history. Submissions is the number of submitted jobs, including repeated
+	// attempts and tasks of arrays.
 	Events      int64 `json:"events"`
 	Submissions int64 `json:"submissions"`
-	// From and To are the instants of its first and last event.
+	// From and To are the instants of the first and the last event.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// After is the number of the journal's newest entry when the history was put in force. Up to it the entries and the
-	// history's events are folded in the order of their times.
+	// After is the number of the journal's newest entry when the history was put in force. The entries up to that
+	// number are merged with the history's events in the order of their times.
 	After int64 `json:"after"`
 }
 
@@ -61,7 +61,7 @@ func (h *History) Check() error {
 	return nil
 }
 
-// Parts of a history in the store.
+// These are the parts of a history in the store.
 const (
 	// EventsPart has the events, as history.EncodeChunk writes them.
 	EventsPart = "events"
@@ -79,8 +79,8 @@ func LearntKey(cluster string) string { return "learnt/" + cluster }
 type Learnt struct {
 	// ID is the id of the history.
 	ID string `json:"id"`
-	// Seq is the number of the newest journal entry written by a state without that history. Derived events up to it
-	// are derived again, because they came from that state.
+	// Seq is the number of the newest journal entry that a state without that history wrote. Derived events up to
+	// that entry are derived again, because they came from that state.
 	Seq int64 `json:"seq"`
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// buckets is the number of chunks in which the jobs of a history are stored. The lookup of a job reads one of them:
-// about 150 KB with a million jobs.
+// buckets is the number of chunks in which the jobs of a history are stored. The lookup of a job reads one chunk,
+// which has about 150 KB with a million jobs.
 const buckets = 256
 
 func bucketOf(hash uint64) int { return int(hash >> 56) }
@@ -30,7 +30,7 @@ type Gathering struct {
 // NewGathering returns an empty Gathering.
 func NewGathering() *Gathering { return &Gathering{at: map[uint64]int{}} }
 
-// Add adds a job that left. If its id left before, the newest attempt counts.
+// Add adds a job that left. If the id left before, the newest attempt counts.
 func (g *Gathering) Add(l *cluster.Left) {
 	hash := xxhash.Sum64String(l.ID)
 	b := &g.records[bucketOf(hash)]
@@ -74,10 +74,10 @@ func (g *Gathering) Save(put func(n int, data []byte) error) error {
 type Jobs struct {
 	from        Chunks
 	cluster, id string
-	hashes      []uint64 // hashes of the ids, sorted: most lookups are for new ids, which this answers
+	hashes      []uint64 // sorted hashes of the ids; most look-ups are for new ids, and need only these
 }
 
-// Jobs returns the same jobs as a Jobs, which reads the stored chunks and takes less memory.
+// Jobs returns a Jobs with the same content. It reads the stored chunks and takes less memory.
 func (g *Gathering) Jobs(from Chunks, of, id string) *Jobs {
 	j := &Jobs{from: from, cluster: of, id: id, hashes: make([]uint64, 0, len(g.at))}
 	for hash := range g.at {
@@ -101,7 +101,7 @@ func LoadJobs(ctx context.Context, from Chunks, of, id string) (*Jobs, error) {
 	return j, nil
 }
 
-// Known looks up a job that left. Errors are those of the store; the error for a damaged chunk wraps
+// Known looks up a job that left. Errors are errors of the store. The error for a damaged chunk wraps
 // modelstore.ErrCorrupt.
 func (j *Jobs) Known(ctx context.Context, id string) (left cluster.Left, ok bool, err error) {
 	hash := xxhash.Sum64String(id)

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Names that share Other are remembered by their hashes, so that requests about them can be answered: up to hashBlocks
-// full blocks of hashBlock names. Older ones are forgotten.
+// Names that share Other are remembered by their hashes, so that requests about them can be answered. Up to
+// hashBlocks full blocks of hashBlock names are remembered. Older names are forgotten.
 const (
 	hashBlock  = 1024
 	hashBlocks = 64
 )
 
-// hashes is a set of hashes in blocks, the oldest first. A copy is unaffected by later additions: full blocks never
-// change, and the last one is only appended to.
+// hashes is a set of hashes in blocks, the oldest first. Later additions do not affect a copy: full blocks never
+// change, and hashes are only appended to the last one.
 type hashes struct {
 	full [][]uint64 // each block is sorted
 	last []uint64
@@ -29,7 +29,7 @@ func (s *hashes) has(hash uint64) bool {
 	})
 }
 
-// add reports whether the hash was not in the set.
+// add adds a hash, and reports whether it was new.
 func (s *hashes) add(hash uint64) bool {
 	if s.has(hash) {
 		return false

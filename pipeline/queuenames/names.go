@@ -13,12 +13,12 @@ import (
 // Other is the queue that the jobs of all queues beyond the limit share.
 const Other = "other"
 
-// detailedQueues is the number of queues that have all metrics. A queue has about 370 series. The figures of all
-// further queues are added up under Other. 64 queues give 2 MB of text.
+// detailedQueues is the number of queues that have all metrics. A queue has about 370 series, and 64 queues give 2 MB
+// of text. The figures of all further queues are added up under Other.
 const detailedQueues = 64
 
-// Names assigns every queue of a cluster the queue under which it is counted. The first names in the journal are
-// counted separately, up to a limit; all later ones share Other. The assignment of a name never changes. Only names
+// Names assigns to every queue of a cluster the queue under which it is counted. The first names in the journal are
+// counted separately, up to a limit. All later names share Other. The assignment of a name never changes. Only names
 // that reach the journal count, so that a replay of the journal gives the same assignment. Names is not safe for
 // concurrent use; readers use a View.
 type Names struct {
@@ -26,13 +26,14 @@ type Names struct {
 	reserved map[string]bool // configured names: counted separately even before their first job
 	own      map[string]bool // the first names, in addition to the reserved ones
 	order    []string        // the keys of own, in the order of the journal
-	detailed map[string]bool // names with all metrics, at most detailedQueues; copied when it grows; nil means all
-	sharing  hashes          // names that share Other
-	met      uint64          // number of names added to sharing
+	// At most detailedQueues names with all metrics; views share it, so it is copied when it grows; nil means all.
+	detailed map[string]bool
+	sharing  hashes // names that share Other
+	met      uint64 // number of names added to sharing
 }
 
-// New returns the Names of a cluster without events. reserved names are always counted separately. At most limit names
-// are, 0 means no limit.
+// New returns the Names of a cluster without events. Reserved names are always counted separately. At most limit
+// names are counted separately; 0 means no limit.
 func New(reserved []string, limit int) *Names {
 	n := &Names{limit: limit, reserved: map[string]bool{}, own: map[string]bool{}}
 	if limit > 0 {
@@ -78,7 +79,7 @@ func (n *Names) Note(name string) (first bool) {
 
 // detail gives a queue all metrics if the limit allows it.
 func (n *Names) detail(name string) {
-	const unnamed = 2 // the default queue and Other
+	const unnamed = 2 // the default queue and Other do not count
 	if n.detailed == nil || n.detailed[name] || len(n.detailed) >= detailedQueues+unnamed {
 		return
 	}
@@ -93,14 +94,14 @@ func (n *Names) View() View {
 
 // View is an immutable copy of the names. The zero View has no limit.
 type View struct {
-	// Named is the number of queues with models of their own, Folded the number of names that share Other.
+	// Named is the number of queues with models of their own. Folded is the number of names that share Other.
 	Named    int
 	Folded   uint64
 	sharing  hashes
 	detailed map[string]bool
 }
 
-// Shares reports whether a name shares Other. If there are very many such names, the oldest are forgotten.
+// Shares reports whether a name shares Other. If very many names do, it does not know the oldest.
 func (v View) Shares(name string) bool { return v.sharing.has(hashOf(name)) }
 
 // Metric returns the queue under which detailed metrics count a queue: itself, or Other if it has no detailed metrics.
@@ -114,7 +115,7 @@ func (v View) Metric(queue string) string {
 // kind and version are those of the saved state.
 const kind, version = "queuenames", 1
 
-// fields reads or writes the names. Configured names and limit of n are kept.
+// fields reads or writes the names. The configured names and the limit of n are kept.
 func (n *Names) fields(c *codec.Codec) {
 	codec.List(c, &n.order, func(name *string) { c.Text(name) })
 	c.Uint(&n.met)
@@ -139,8 +140,8 @@ func codeHashes(c *codec.Codec, block *[]uint64) {
 // MarshalBinary saves the names.
 func (n *Names) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, n.fields) }
 
-// UnmarshalBinary restores names that MarshalBinary saved. Configured names and limit of n are kept. An error is a
-// *codec.Error and leaves n unchanged.
+// UnmarshalBinary restores names that MarshalBinary saved. The configured names and the limit of n are kept. An error
+// is a *codec.Error and leaves n unchanged.
 func (n *Names) UnmarshalBinary(data []byte) error {
 	return codec.Restore(n, kind, version, data, (*Names).fields)
 }

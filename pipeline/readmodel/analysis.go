@@ -17,22 +17,23 @@ const weekSeconds = 7 * 86400
 type Analysis struct {
 	// Origin is the instant of time 0, the first submission.
 	Origin time.Time
-	// Jobs is the number of jobs kept, NeverRan the number of those that left the queue without a start, Sessions the
-	// number of the users' sessions.
+	// Jobs is the number of jobs kept. NeverRan is the number of those that left the queue without a start. Sessions
+	// is the number of the users' sessions.
 	Jobs, NeverRan, Sessions int
-	// Pools are the groups of users by the length of their stay; nil if NoPools has the reason why they are unknown.
+	// Pools are the groups of users by the length of their stay. If they are unknown, Pools is nil and NoPools has
+	// the reason.
 	Pools   *users.Pools
 	NoPools string
-	// Findings are the flurries and daily robots. They are nil if there are none, or if NoFindings has the reason why
-	// none were searched.
+	// Findings are the flurries and daily robots. They are nil if there are none. If none were searched, NoFindings
+	// has the reason.
 	Findings   []clean.Finding
 	NoFindings string
 	// Flurry is the number of jobs of one user within a day that count as a flurry.
 	Flurry float64
 }
 
-// Analyze analyzes the history of a queue (empty: of all queues). It takes one pass over the history, about 100 ms for
-// 100,000 jobs.
+// Analyze analyzes the history of a queue (of all queues if it is empty). It takes one pass over the history, about
+// 100 ms for 100,000 jobs.
 func (v *View) Analyze(queue string) *Analysis {
 	jobs, origin := v.Models.History.Jobs(queue)
 	a := &Analysis{Origin: origin, Jobs: len(jobs), Flurry: clean.Least(jobs)}
@@ -75,8 +76,8 @@ func sessions(p *users.Pools) int {
 	return n
 }
 
-// LublinOf returns the fitted model of Lublin and Feitelson of a queue (empty: of all queues together). Arrivals that
-// could not be counted live, because the log is in the order of ends, are fitted to the history.
+// LublinOf returns the fitted model of Lublin and Feitelson of a queue (of all queues together if it is empty). If
+// the log is in the order of ends, arrivals could not be counted live. They are then fitted to the history.
 func (v *View) LublinOf(queue string) livemodels.LublinFit {
 	q := v.Models.Of(queue)
 	if q == nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/waitcast/waitcast/workload/clean"
 )
 
-// burstAge is the maximum age of the newest submission of a burst that is still in progress. The value was chosen
-// freely.
+// burstAge is the maximum age of the newest submission of a burst that is still in progress. The value is a free
+// choice.
 const burstAge = time.Hour
 
-// burstTasks is the number of tasks of one array that count at most, which bounds the work of a view. The value was
-// chosen freely.
+// burstTasks is the maximum number of tasks of one array that count. It bounds the work for a view. The value is a
+// free choice.
 const burstTasks = 1000
 
 // submitter is a user in a queue: the user's number if the history has one, else the hash of the name.
@@ -22,9 +22,10 @@ type submitter struct {
 	user  uint64
 }
 
-// Bursts returns, for each queue with a burst in progress, the number of jobs of its largest one. A burst is at least
-// as many submissions of one user to a queue as a flurry has, within a day up to the newest, which is at most an hour
-// old. least returns the number of jobs that count as a flurry in a queue, see Analysis.Flurry.
+// Bursts returns, for each queue with a burst in progress, the number of jobs of its largest burst. A burst consists
+// of the submissions of one user to a queue within a day, up to the newest submission. That one is at most an hour
+// old, and the burst has at least as many submissions as a flurry. least returns the number of jobs that count as a
+// flurry in a queue, see Analysis.Flurry.
 func (v *View) Bursts(least func(queue string) float64) map[string]int {
 	out := map[string]int{}
 	oldest := v.At.Add(-burstAge - clean.FlurryWindow).UnixMilli()

@@ -14,8 +14,8 @@ const (
 	leastShare = .2
 )
 
-// materially reports whether a wait, in seconds, is materially shorter than another one. A start at all is materially
-// sooner than none.
+// materially reports whether a wait, in seconds, is materially shorter than another one. A finite wait is materially
+// shorter than one that never ends.
 func materially(shorter, than float64) bool {
 	if math.IsInf(than, 1) {
 		return !math.IsInf(shorter, 1)
@@ -27,13 +27,13 @@ func materially(shorter, than float64) bool {
 // coupling is the dependence between the waits of a request and of an option in the simulation. It has pairs of levels
 // of equal probability.
 type coupling struct {
-	request, option []float64 // the levels, in (0, 1), of the two waits in their own distributions
+	request, option []float64 // levels, in (0, 1), of the two waits in their own distributions
 	sooner          []bool    // whether the option starts sooner than the request
 }
 
-// sameFutures couples two requests that compete for one pool. Element i of both lists of simulated waits belongs to the
-// same future. Only the order of the waits counts. Futures with equal waits of one request are ordered by the waits of
-// the other.
+// sameFutures couples two requests that compete for one pool. Elements of the two lists of simulated waits with the
+// same index belong to the same future. Only the order of the waits counts. Futures in which one request has equal
+// waits are ordered by the waits of the other.
 func sameFutures(request, option []float64) coupling {
 	c := coupling{levelsByRank(request, option), levelsByRank(option, request), make([]bool, len(request))}
 	for i := range c.sooner {
@@ -42,8 +42,8 @@ func sameFutures(request, option []float64) coupling {
 	return c
 }
 
-// independent couples two requests that compete for different pools, whose futures are independent: every future of one
-// is combined with every future of the other.
+// independent couples two requests that compete for different pools, whose futures are independent. It combines every
+// future of one request with every future of the other.
 func independent(request, option []float64) coupling {
 	var c coupling
 	a, b := levelsByRank(request, request), levelsByRank(option, option)
@@ -56,7 +56,7 @@ func independent(request, option []float64) coupling {
 	return c
 }
 
-// probability returns the probability that the option starts sooner at all.
+// probability returns the probability that the option starts sooner than the request by any amount.
 func (c *coupling) probability() float64 {
 	n := 0
 	for _, sooner := range c.sooner {
@@ -67,21 +67,21 @@ func (c *coupling) probability() float64 {
 	return jeffreys(n, len(c.sooner))
 }
 
-// served returns the joint distribution of two served waits, given by their quantiles, with this dependence. Each wait
-// keeps its own distribution.
+// served returns the joint distribution of two served waits, which are given by their quantiles. The dependence is
+// that of the coupling, and each wait keeps its own distribution.
 func (c *coupling) served(request, option []float64) waitPairs {
 	return waitPairs{readAt(c.request, request), readAt(c.option, option), c.sooner}
 }
 
-// waitPairs are equally likely pairs of the waits of a request and of an option, in seconds; +Inf for never. Where the
-// simulation starts the option no sooner, sooner is false.
+// waitPairs are equally likely pairs of the waits of a request and of an option, in seconds; +Inf for never. sooner
+// is true for the pairs in which the simulation starts the option sooner.
 type waitPairs struct {
 	request, option []float64
 	sooner          []bool
 }
 
-// levelsByRank returns the rank of each wait as a level: the middles of n equal parts of (0, 1). Equal waits are
-// ordered by others, then by index.
+// levelsByRank converts each wait to a level by its rank. The levels are the middles of n equal parts of (0, 1).
+// Equal waits are ordered by others, then by index.
 func levelsByRank(waits, others []float64) []float64 {
 	order := make([]int, len(waits))
 	for i := range order {
@@ -97,8 +97,8 @@ func levelsByRank(waits, others []float64) []float64 {
 	return levels
 }
 
-// readAt returns the waits at levels of a served distribution, given by its quantiles. It is +Inf if these do not form
-// a distribution.
+// readAt returns the waits at levels of a served distribution, which is given by its quantiles. It returns +Inf if
+// the quantiles do not form a distribution.
 func readAt(levels, quantiles []float64) []float64 {
 	d, err := waittime.NewDistribution(waittime.Levels(), waittime.Rising(quantiles))
 	out := make([]float64, len(levels))
@@ -110,9 +110,10 @@ func readAt(levels, quantiles []float64) []float64 {
 	return out
 }
 
-// probability returns the probability, in (0, 1), of a materially shorter wait of the option: the Bayes estimate with
-// Jeffreys's prior from the number of pairs, so that no finite number of futures makes it certain. Pairs in which the
-// simulation does not start the option sooner count as no gain, even if the two distributions differ.
+// probability returns the probability, in (0, 1), that the option has a materially shorter wait. It is the Bayes
+// estimate with Jeffreys's prior from the number of pairs, so that no finite number of futures gives certainty. A
+// pair in which the simulation does not start the option sooner counts as no gain, even if the two distributions
+// differ.
 func (c *waitPairs) probability() float64 {
 	n := 0
 	for i := range c.request {
@@ -123,12 +124,12 @@ func (c *waitPairs) probability() float64 {
 	return jeffreys(n, len(c.request))
 }
 
-// jeffreys estimates a probability from the number of successes in n trials: the mean of the posterior distribution,
-// with the prior Beta(1/2, 1/2).
+// jeffreys estimates a probability from the number of successes in n trials. The estimate is the mean of the
+// posterior distribution with the prior Beta(1/2, 1/2).
 func jeffreys(successes, n int) float64 { return (float64(successes) + .5) / (float64(n) + 1) }
 
-// gain returns the median of the difference in seconds, positive if the option starts sooner: +Inf if it starts and the
-// request never does, NaN if that and the opposite are equally likely.
+// gain returns the median of the difference in seconds, positive if the option starts sooner. It is +Inf if only the
+// option starts in most pairs, and NaN if the median lies between +Inf and -Inf.
 func (c *waitPairs) gain() float64 {
 	d := make([]float64, len(c.request))
 	for i := range d {

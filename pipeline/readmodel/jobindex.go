@@ -10,18 +10,19 @@ import (
 	"github.com/waitcast/waitcast/cluster/joblimits"
 )
 
-// jobIndex indexes a view's jobs for the requests to it. It is built at the first request; what is computed for
-// some requests only is added by these.
+// jobIndex indexes a view's jobs for the requests to the view. The first request builds it. Parts that only some
+// requests need are added by these.
 type jobIndex struct {
 	once sync.Once
 	// running are the running jobs by EngineID.
 	running map[uint64]*cluster.Job
-	// takes has the maximal jobs of each queue: no other job of the queue is at least as large and as long. The widest
-	// comes first, the longest last.
+	// takes has the maximal jobs of each queue. A job is maximal if no other job of the queue is at least as large
+	// and as long. The widest job comes first, the longest last.
 	takes map[string][]shape
-	// unsized has the number of waiting jobs of each queue, "" if it is unknown too, without a size in any record yet.
+	// unsized has, by queue, the number of waiting jobs without a size in any record yet. The key is "" for jobs
+	// whose queue is unknown, too.
 	unsized map[string]int
-	// beyond caches the corrections of the rules' priorities by owner.
+	// beyond caches corrections by owner. A correction is the amount by which priorities exceed those of the rules.
 	beyond sync.Map
 	// rests caches simulated rests of waits by EngineID.
 	rests sync.Map
@@ -41,8 +42,8 @@ func (c *jobIndex) build(v *cluster.View) {
 	for _, j := range v.Running {
 		c.running[EngineID(j)] = j
 	}
-	// Grouped by queue and processors. There are few sizes, so this takes a third of the time of sorting all jobs,
-	// during which requests would wait.
+	// The jobs are grouped by queue and processors. There are few sizes, so grouping takes a third of the time of
+	// sorting all jobs. Requests would wait during that time.
 	longest := map[string]map[int]time.Duration{}
 	for _, jobs := range [][]*cluster.Job{v.Running, v.Queued} {
 		for _, j := range jobs {
@@ -99,8 +100,8 @@ func (c *jobIndex) took(queue string, procs int, limit time.Duration) bool {
 	return false
 }
 
-// Unsized returns the number of waiting jobs without a size in any record yet that may be in the pool of a queue. A
-// source of snapshots reports the size of a new job a few seconds after its submission.
+// Unsized returns the number of waiting jobs that have no size in any record yet, and that may be in the pool of a
+// queue. A source of listings reports the size of a new job a few seconds after its submission.
 func (v *View) Unsized(queue string) int {
 	n := 0
 	for name, jobs := range v.index().unsized {

@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// MetricQueue returns the queue under which detailed metrics count a queue: itself, or queuenames.Other if it has no
-// detailed metrics.
+// MetricQueue returns the queue under which detailed metrics count a queue. That is the queue itself, or
+// queuenames.Other if the queue has no detailed metrics.
 func (v *View) MetricQueue(queue string) string { return v.Names.Metric(queue) }
 
 // MetricQueues returns the queues of detailed metrics, sorted.
@@ -20,8 +20,8 @@ func (v *View) MetricQueues() []string {
 	return slices.Compact(queues)
 }
 
-// MetricScores returns the scores by the queues of detailed metrics. The errors of queuenames.Other are only its own.
-// Readers must not change them.
+// MetricScores returns the scores by the queues of detailed metrics. Under queuenames.Other it has only that queue's
+// own Errors, because errors cannot be added up. Readers must not change the scores.
 func (v *View) MetricScores() map[accuracy.Key]*accuracy.Score {
 	rename := func(k accuracy.Key) accuracy.Key { return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size} }
 	return pooled(v.Scores, rename, accuracy.Sum)
@@ -33,16 +33,17 @@ func (v *View) MetricRecent() map[string]*accuracy.Figures {
 	return pooled(v.Recent, v.MetricQueue, accuracy.SumFigures)
 }
 
-// MetricDecided returns the decided forecasts by the queues of detailed metrics: by queue and size, and the newest by
-// queue. Readers must not change them.
+// MetricDecided returns the decided forecasts by the queues of detailed metrics. The first result is by queue and
+// size, the second has the newest by queue. Readers must not change them.
 func (v *View) MetricDecided() (map[accuracy.Key]*accuracy.DecidedCounts, map[string]*accuracy.NewestDecided) {
 	rename := func(k accuracy.Key) accuracy.Key { return accuracy.Key{Queue: v.MetricQueue(k.Queue), Size: k.Size} }
 	return pooled(v.Decided.Counts, rename, accuracy.SumDecided),
 		pooled(v.Decided.Newest, v.MetricQueue, accuracy.SumNewest)
 }
 
-// MetricWaiting counts the waiting jobs with a forecast by the queues of detailed metrics, live ones (index 0) and
-// replayed ones (index 1), and by level those that have waited longer than their quantile at the view's instant.
+// MetricWaiting counts the waiting jobs with a forecast by the queues of detailed metrics: live ones (index 0) and
+// replayed ones (index 1). By level it counts those that have waited longer than their quantile at the view's
+// instant.
 func (v *View) MetricWaiting() map[string]*[2]accuracy.WaitingPast {
 	out := map[string]*[2]accuracy.WaitingPast{}
 	for i := range v.OpenForecasts {
@@ -56,7 +57,7 @@ func (v *View) MetricWaiting() map[string]*[2]accuracy.WaitingPast {
 	return out
 }
 
-// pooled returns the values under new keys: several values under one key are added up, a single one is kept.
+// pooled returns the values under new keys. Several values under one key are added up; a single value is kept.
 func pooled[K comparable, V any](values map[K]V, rename func(K) K, sum func([]V) V) map[K]V {
 	groups := make(map[K][]V, len(values))
 	for key, value := range values {

@@ -16,35 +16,35 @@ const (
 	MovedHeld MoveCause = "held"
 	// MovedCapacity: the pool has fewer processors.
 	MovedCapacity MoveCause = "capacity_lost"
-	// MovedOverrun: jobs that were running at the submission, and for whose ends it waits, run longer than nine in ten
-	// such jobs.
+	// MovedOverrun: jobs that were running at the submission run longer than nine in ten such jobs. The job waits for
+	// their ends.
 	MovedOverrun MoveCause = "overrun"
-	// MovedPriority: its own priority has fallen, and more jobs go before it.
+	// MovedPriority: the job's own priority has fallen, so that more jobs go before it.
 	MovedPriority MoveCause = "priority"
 	// MovedPassed: jobs that came later, or were released, go before it.
 	MovedPassed MoveCause = "let_go_before"
 	// MovedOn: jobs that were ahead have started or left.
 	MovedOn MoveCause = "ahead_started"
-	// MovedTime: nothing has changed except the time that it has waited.
+	// MovedTime: nothing has changed except the time that the job has waited.
 	MovedTime MoveCause = "time"
 )
 
-// Move has the changes for a job between its submission and now. Amounts are processors.
+// Move has the changes for a job between its submission and now. Amounts are numbers of processors.
 type Move struct {
 	Cause MoveCause
-	// Lost is the reduction of the pool's capacity, Passed the increase of the work ahead of the job.
+	// Lost is the decrease of the pool's capacity. Passed is the increase of the work ahead of the job.
 	Lost, Passed int
-	// Overrun are the jobs that were running at the submission and that would have ended since with a probability of at
-	// least .9, by the data known then.
+	// Overrun are the jobs that were running at the submission, and that should have ended since then. By the data of
+	// that time, the probability of an earlier end is at least 0.9.
 	Overrun []Pivot
 }
 
-// surprise is the minimum probability of an earlier end for a running job to count as an overrun. The value was chosen
-// freely.
+// surprise is the minimum probability of an earlier end for a running job to count as an overrun. The value is a free
+// choice.
 const surprise = .9
 
-// Move compares the view at the submission of a waiting job with the present one. The largest of the delays is the
-// cause. pivots may be nil: no overrun is found then.
+// Move compares the view at the submission of a waiting job with the present one. The cause is the largest of the
+// delays. If pivots is nil, no overrun is found.
 func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Move {
 	var m Move
 	if has := v.Pool(w.Job.Queue).Capacity(cluster.Procs); then.Capacity > has {
@@ -52,7 +52,7 @@ func (v *View) Move(w *Waiting, then *Served, pivots []Pivot, now time.Time) Mov
 	}
 	waited, over := now.Sub(w.Job.Submit).Seconds(), 0
 	for _, p := range pivots {
-		// NaN (unknown) does not count
+		// An unknown probability is NaN, which does not count.
 		if ran := p.Age - waited; ran >= 0 && p.Outlived(math.Max(0, waited)) >= surprise {
 			m.Overrun, over = append(m.Overrun, p), over+p.Procs
 		}

@@ -12,8 +12,8 @@ type Pivot struct {
 	Job *cluster.Job
 }
 
-// Pivots returns the running jobs whose ends the start of a request submitted now depends on: at most five, the most
-// important first; nil if unknown.
+// Pivots returns the running jobs on whose ends the start of a request depends, if it is submitted now. It returns at
+// most five, the most important first, or nil if they are unknown.
 func (v *View) Pivots(a *job.Attributes) []Pivot {
 	if v.Engine == nil {
 		return nil
@@ -22,7 +22,8 @@ func (v *View) Pivots(a *job.Attributes) []Pivot {
 	return v.running(v.Engine.Pivots(&r))
 }
 
-// PivotsOf returns the same for a waiting job; for an array, for its first task.
+// PivotsOf returns the running jobs on whose ends the start of a waiting job depends; for an array, of its first
+// task.
 func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	if v.Engine == nil {
 		return nil
@@ -30,14 +31,15 @@ func (v *View) PivotsOf(j *cluster.Job) []Pivot {
 	return v.running(v.Engine.PivotsOf(j.Queue, EngineID(j)))
 }
 
-// Freed is the amount of a limit that must come free, see engine.Freed, with the job that ends last; the job is nil if
-// it has ended since.
+// Freed is the amount of a limit that must become free, see engine.Freed. It has the job that ends last, which is nil
+// if that job has ended since.
 type Freed struct {
 	engine.Freed
 	Job *cluster.Job
 }
 
-// Freed returns what must come free of the limit that keeps a request to a queue from starting; nil if unknown.
+// Freed returns the amount that must become free of the limit that keeps a request to a queue from starting. It
+// returns nil if the amount is unknown.
 func (v *View) Freed(queue string, k *engine.Kept) *Freed {
 	if v.Engine == nil {
 		return nil

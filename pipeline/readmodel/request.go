@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// EngineID returns the engine's id of an attempt of a job. It is even; the next odd number is the id of the tasks of an
-// array other than the first.
+// EngineID returns the engine's id of an attempt of a job. The id is even. The next odd number is the id of the tasks
+// of an array other than the first.
 func EngineID(j *cluster.Job) uint64 { return j.Seq<<12 | uint64(j.Attempt&0x7ff)<<1 }
 
 // EngineRequest converts a request to the engine's type.
@@ -25,9 +25,10 @@ func EngineRequest(a *job.Attributes) engine.Request {
 	}
 }
 
-// BeginTime returns the time before which a job may not start, as known at an instant; zero for none. A listing of the
-// queue reports it from the submission on, with the reason BeginTime, or with a limit that the scheduler noticed first.
-// An eligible time alone is not a begin time: for a job that waited for another one, it is the end of that job.
+// BeginTime returns the time before which a job may not start, as known at an instant; zero for none. A listing of
+// the queue reports it from the submission on. The reason in the listing is BeginTime, or a limit that the scheduler
+// noticed first. An eligible time alone is no begin time: for a job that waited for another job, it is the end of
+// that job.
 func BeginTime(j *cluster.Job, at time.Time) time.Time {
 	byLimit := job.CauseOf(j.Reason) == job.LimitReached && j.Eligible.After(at)
 	if j.Held && (j.Reason == "BeginTime" || byLimit) && j.Eligible.After(j.Submit) {
@@ -36,12 +37,13 @@ func BeginTime(j *cluster.Job, at time.Time) time.Time {
 	return time.Time{}
 }
 
-// PrioritizedRequest converts a request to the engine's type, with the priority by the scheduler's rules. The rules are
-// incomplete: fair shares may have changed since the scheduler reported them. So they are corrected by the reported
-// priorities of the user's other jobs.
+// PrioritizedRequest converts a request to the engine's type, with a priority by the scheduler's rules. The rules are
+// incomplete, because fair shares may have changed since the scheduler reported them. So the priority is corrected by
+// the reported priorities of the user's other jobs.
 func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 	r := EngineRequest(a)
-	if r.Group == "" && r.User != "" && v.Engine != nil { // users rarely name a group: use that of the newest job
+	// Users rarely name a group, so that of the user's newest job is used.
+	if r.Group == "" && r.User != "" && v.Engine != nil {
 		last, _ := v.Engine.LastRequest(r.User)
 		r.Group = last.Group
 	}
@@ -54,8 +56,8 @@ func (v *View) PrioritizedRequest(a *job.Attributes) engine.Request {
 // owner is the user and account whose fair share counts.
 type owner struct{ user, account string }
 
-// beyondRules returns by how much the priorities that the scheduler reported exceed those of the rules, for jobs of a
-// user and account. It computes that once for each owner.
+// beyondRules returns the amount by which the reported priorities of a user and account exceed those by the rules. It
+// computes that once for each owner.
 func (v *View) beyondRules(a *job.Attributes) int64 {
 	if a.User == "" {
 		return 0
@@ -70,15 +72,15 @@ func (v *View) beyondRules(a *job.Attributes) int64 {
 	return beyond
 }
 
-// reportedBeyond returns the median correction over the owner's waiting jobs, because one of them may have its own nice
-// value. If none waits, it takes the job that started last, else the one submitted last. The priorities of these
-// include an earlier fair share. If that alone explains the correction, it uses the fair share projected to now
-// instead.
+// reportedBeyond returns the median correction over the owner's waiting jobs. It is a median, because one of them may
+// have its own nice value. If none waits, it takes the job that started last, otherwise the job that was submitted
+// last. The priorities of these two include an earlier fair share. If that alone explains the correction,
+// reportedBeyond uses the fair share projected to now instead.
 func (v *View) reportedBeyond(of owner) int64 {
 	alike := func(j *cluster.Job) bool {
 		return j.User == of.user && (of.account == "" || j.Account == of.account) &&
-			j.Priority > 0 && !j.Held && j.Procs > 0 && j.Queue != "" && // all inputs of the rules are known
-			(j.Priority > 1 || j.Lowered() <= 0) // lower than that Slurm does not make it
+			j.Priority > 0 && !j.Held && j.Procs > 0 && j.Queue != "" && // so that all inputs of the rules are known
+			(j.Priority > 1 || j.Lowered() <= 0) // Slurm does not lower a priority below 1
 	}
 	var beyond []int64
 	for _, j := range v.Queued {
@@ -97,7 +99,7 @@ func (v *View) reportedBeyond(of owner) int64 {
 	return reported
 }
 
-// earlierBeyond does the same for the owner's jobs that no longer wait.
+// earlierBeyond returns the correction by the owner's jobs that no longer wait.
 func (v *View) earlierBeyond(of owner, alike func(*cluster.Job) bool) int64 {
 	for _, j := range slices.Backward(v.Running) { // ordered by their starts
 		if alike(j) {
@@ -107,8 +109,8 @@ func (v *View) earlierBeyond(of owner, alike func(*cluster.Job) bool) int64 {
 	return v.endedBeyond(of.user)
 }
 
-// projectedBeyond returns by how much the owner's present fair share exceeds that of the rules; false if it is unknown,
-// or if the reported priorities show that fair share does not explain the difference.
+// projectedBeyond returns the amount by which the owner's present fair share exceeds that of the rules. It returns
+// false if the amount is unknown, or if by the reported priorities fair share does not explain the difference.
 func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
 	if v.Engine == nil {
 		return 0, false
@@ -124,12 +126,12 @@ func (v *View) projectedBeyond(of owner, reported int64) (int64, bool) {
 	return int64(math.Round(weight*factor - share)), true
 }
 
-// shareError is by how much a computed fair-share factor may lie outside 0 to 1: it is reported in hundredths, and the
-// age factor is rounded too.
+// shareError is the maximum distance of a computed fair-share factor from the range 0 to 1. The factor is reported in
+// hundredths, and the age factor is rounded too.
 const shareError = .03
 
-// endedBeyond does the same for the user's newest job, which may have ended. It returns 0 if the priority was never
-// reported.
+// endedBeyond returns the correction by the user's newest job, which may have ended. It returns 0 if the priority of
+// that job was never reported.
 func (v *View) endedBeyond(user string) int64 {
 	if v.Engine == nil {
 		return 0

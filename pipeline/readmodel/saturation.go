@@ -12,10 +12,10 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Saturation reports whether jobs come to a queue, or to the cluster, faster than they are run. All answers, metrics
-// and the page use this definition. The test is that of Zakay and Feitelson (simulator.Saturation) on the number of
-// outstanding jobs (submitted and not left) at the beginning of each week: once on the weeks in the history, once on
-// simulated futures of some weeks.
+// Saturation reports whether jobs come to a queue, or to the cluster, faster than they are run. All answers, the
+// metrics and the page use this definition. The test is that of Zakay and Feitelson (simulator.Saturation). It uses
+// the number of outstanding jobs (submitted and not left) at the beginning of each week. It is made once on the weeks
+// of the history, and once on some weeks of simulated futures.
 type Saturation struct {
 	// History is the growth in the history.
 	History Growth
@@ -29,7 +29,8 @@ type Saturation struct {
 // Growth is the growth of the outstanding jobs in the history.
 type Growth struct {
 	PerWeek float64 // jobs
-	Weeks   int     // number of weekly counts; the first week of the history is left out, since its machine is empty
+	// Number of weekly counts; the first week of the history is left out, because the machine is empty then.
+	Weeks int
 }
 
 // Grew reports whether the history is long enough for the test and the test finds saturation.
@@ -38,8 +39,8 @@ func (g Growth) Grew() bool { return g.Weeks >= outlook.LeastSaturationWeeks && 
 // SaturatedFutures is the minimum share of growing futures for a queue that has grown to count as saturated.
 const SaturatedFutures = 0.5
 
-// Saturated reports whether the outstanding jobs have grown in the history and, if futures were simulated, grow in at
-// least half of them. So no answer reports saturation together with a low probability.
+// Saturated reports whether the outstanding jobs have grown in the history. If futures were simulated, they must also
+// grow in at least half of those. So no answer reports saturation together with a low probability of it.
 func (s *Saturation) Saturated() bool {
 	return s.History.Grew() && (s.FutureWeeks == 0 || s.Future.Probability >= SaturatedFutures)
 }
@@ -57,8 +58,8 @@ func (v *View) Saturation(queue string, history Growth) Saturation {
 	return s
 }
 
-// Growth returns the growth of the outstanding jobs of a queue (empty: of all queues): it takes one pass over the
-// history.
+// Growth returns the growth of the outstanding jobs of a queue (of all queues if it is empty). It takes one pass over
+// the history.
 func (v *View) Growth(queue string) Growth {
 	jobs, origin := v.Models.History.Jobs(queue)
 	if len(jobs) == 0 {
@@ -73,8 +74,7 @@ func (v *View) Growth(queue string) Growth {
 }
 
 // outstanding returns the number of a queue's outstanding jobs at the beginning of each week for which the history is
-// complete, from the second week on. It leaves out the first week, which begins with an empty machine if the history
-// begins with the log.
+// complete. It leaves out the first week: if the history begins with the log, that week begins with an empty machine.
 func (v *View) outstanding(queue string, jobs []users.Job, origin time.Time) []int {
 	since := 0.0
 	if first, ok := v.Models.History.Began(); ok {

@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor"
 )
 
-// rank returns the waiting jobs that start before j, in the order of the scheduler's rules. It reuses the list.
+// rank returns the waiting jobs that start before j by the scheduler's rules, in the order of their starts. It reuses
+// the memory of the list.
 func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time.Time) []*cluster.Job {
 	mine := rules.Rank(j, now)
 	ahead := slices.DeleteFunc(waiting, func(w *cluster.Job) bool {
@@ -20,8 +21,8 @@ func rank(waiting []*cluster.Job, j *cluster.Job, rules *cluster.Rules, now time
 	return ahead
 }
 
-// Pooled returns the scene of a request that is submitted at the given instant: the pool that it competes for, with its
-// running jobs and without its waiting ones.
+// Pooled returns the scene of a request that is submitted at the given instant. The scene has the pool that the
+// request competes for and the running jobs of that pool, but no waiting jobs.
 func (v *View) Pooled(now time.Time, request job.Attributes) *predictor.Scene {
 	pool := v.Pool(request.Queue)
 	scene := predictor.NewScene(v.Cluster, now, pool.Grown(&request), request, v.Models)
@@ -32,7 +33,7 @@ func (v *View) Pooled(now time.Time, request job.Attributes) *predictor.Scene {
 	return scene
 }
 
-// outside returns a predicate of the jobs that do not compete for a pool.
+// outside returns a predicate that is true for jobs that do not compete for a pool.
 func (v *View) outside(pool *cluster.Pool) func(*cluster.Job) bool {
 	return func(j *cluster.Job) bool { return v.Pool(j.Queue) != pool }
 }

@@ -12,16 +12,16 @@ import (
 
 // Served is the forecast of a waiting job as it was made at its submission. It is immutable.
 type Served struct {
-	// At is the instant it was made for.
+	// At is the instant of the forecast.
 	At time.Time
 	// Levels and Quantiles, in seconds, are the forecast; nil if there is none.
 	Levels, Quantiles []float64
 	// Reason is the reason for a missing forecast.
 	Reason string
-	// Ahead is the number of jobs that were ahead, AheadProcs the processors that they asked for.
+	// Ahead is the number of jobs that were ahead of the job. AheadProcs is the sum of their requested processors.
 	Ahead, AheadProcs int
-	// Capacity is the processors of the job's pool and Priority its own priority at its submission; 0 if they are not
-	// known.
+	// Capacity is the number of processors of the job's pool, and Priority the job's own priority, both at its
+	// submission. 0 means unknown.
 	Capacity int
 	Priority int64
 	// Peers are the answers of other methods.
@@ -42,8 +42,8 @@ func (s *Served) Rest(waited float64) []float64 {
 	return d.Rest(waited)
 }
 
-// RestOf returns the same for a job at an instant. If the job has a future begin time that became known only after its
-// forecast was made, the forecast counts from the begin time.
+// RestOf returns the quantiles of Rest for a job at an instant. If the job has a future begin time that became known
+// only after its forecast was made, the forecast counts from the begin time.
 func (s *Served) RestOf(j *cluster.Job, now time.Time) []float64 {
 	begin := BeginTime(j, now)
 	ahead := begin.Sub(now).Seconds()
@@ -58,9 +58,10 @@ func (s *Served) RestOf(j *cluster.Job, now time.Time) []float64 {
 	return rest
 }
 
-// RestOf returns the same, except for a job that was held when by its forecast it should have started. That forecast no
-// longer applies, so the rest is that of the view's simulated futures, in which the job has its place in the queue. In
-// large pools, and for an array, which has forecasts of its last task, the rest is still that of the forecast.
+// RestOf returns the quantiles of the remaining wait of a job. They are normally those of Served.RestOf. The
+// exception is a job that was held when it should have started by its forecast. That forecast no longer applies, so
+// the quantiles are those of the view's simulated futures, in which the job has its place in the queue. There is no
+// exception in large pools, and none for an array, which has forecasts of its last task.
 func (v *View) RestOf(s *Served, j *cluster.Job, now time.Time) []float64 {
 	if v.Engine == nil || j.Held || j.Tasks > 1 || s.Quantiles == nil ||
 		s.Quantiles[0] >= j.Eligible.Sub(j.Submit).Seconds()-beginError {
@@ -77,8 +78,8 @@ func (v *View) RestOf(s *Served, j *cluster.Job, now time.Time) []float64 {
 	return rest
 }
 
-// simulatedRest returns the quantiles, at waittime.Levels, of the wait of a job from the view's instant on, in the
-// simulated futures; nil if they are not known. It computes that once for each job.
+// simulatedRest returns the quantiles, at waittime.Levels, of the wait of a job from the view's instant on. They come
+// from the simulated futures and are nil if unknown. It computes them once for each job.
 func (v *View) simulatedRest(j *cluster.Job) []float64 {
 	id := EngineID(j)
 	known := &v.index().rests
@@ -97,8 +98,8 @@ func (v *View) simulatedRest(j *cluster.Job) []float64 {
 	return rest
 }
 
-// beginError is by how many seconds the first quantile of a forecast that includes a begin time may lie before it:
-// listings have whole seconds.
+// beginError is the maximum number of seconds by which the first quantile of a forecast that includes a begin time
+// may lie before that time. It is not 0, because listings have whole seconds.
 const beginError = 1
 
 // Forecasts are the forecasts of waiting jobs. A published map never changes.
@@ -115,8 +116,8 @@ func KeyOf(j *cluster.Job) JobKey { return JobKey{j.Seq, j.Attempt} }
 
 // Reasons why a job that waits has no forecast yet.
 const (
-	// NotYet: the instant of its submission is not over yet.
+	// NotYet: the instant of the job's submission is not over yet.
 	NotYet = "pending"
-	// NotKnown: its size or its queue is not known yet.
+	// NotKnown: the job's size or its queue is not known yet.
 	NotKnown = "unknown"
 )

@@ -11,17 +11,17 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// Option is a request that differs from another one in one thing and would start materially sooner.
+// Option is a request that differs from another one in one attribute and would start materially sooner.
 type Option struct {
-	// Changes names what differs: procs, time_limit or queue.
+	// Changes names the attribute that differs: procs, time_limit or queue.
 	Changes string
 	job.Attributes
 	// Quantiles is the forecast in seconds, at waittime.Levels.
 	Quantiles []float64
 	// Probability is the probability of a materially sooner start, at least LeastProbability and below 1.
 	Probability float64
-	// Gain is the median of the difference in seconds; +Inf if the request itself never starts. It is between half and
-	// twice the difference of the medians.
+	// Gain is the median of the difference of the waits in seconds; +Inf if the request itself never starts. It is
+	// between half and twice the difference of the medians.
 	Gain float64
 }
 
@@ -37,8 +37,8 @@ const (
 	LeastProbability = .9
 	// DefaultKeep is the default of SoonerQuery.Keep.
 	DefaultKeep = .25
-	// mostQueues is the maximum number of queues that are tried, mostForecasts the maximum number of candidates of each
-	// kind that are forecast.
+	// mostQueues is the maximum number of queues that are tried. mostForecasts is the maximum number of candidates of
+	// each kind that are forecast.
 	mostQueues, mostForecasts = 8, 4
 )
 
@@ -47,7 +47,7 @@ type SoonerQuery struct {
 	Request *job.Attributes
 	// Wait is the forecast of the request in seconds, at waittime.Levels.
 	Wait []float64
-	// Job is the job of the request if it waits already; an option would replace it. Nil for none.
+	// Job is the job of the request if it waits already; an option would replace the job. It is nil if there is none.
 	Job *cluster.Job
 	// Keep is the minimum part of the processors and of the time limit that an option keeps, in (0, 1].
 	Keep float64
@@ -55,10 +55,10 @@ type SoonerQuery struct {
 	Takes func(*job.Attributes) bool
 }
 
-// Sooner returns requests that would start materially sooner than the given one, at most one of each kind: a smaller
-// one, one with a shorter time limit, one to another queue that takes such jobs. The simulation plays all of them in
-// the same futures, see coupling. Of options with about equal gain it returns the one with the smallest reduction.
-// Whether the job can run with less is unknown here.
+// Sooner returns requests that would start materially sooner than the given one. There is at most one of each kind: a
+// smaller one, one with a shorter time limit, and one to another queue that takes such jobs. The simulation plays all
+// of them in the same futures, see coupling. Among options with about equal gain it returns the one with the smallest
+// reduction. Whether the job can run with less is unknown here.
 func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median || !(q.Wait[waittime.Median] >= leastGain) {
 		return nil
@@ -79,8 +79,8 @@ func (v *View) Sooner(now time.Time, q *SoonerQuery) []Option {
 	return out
 }
 
-// WithLimit compares a request with the same one under another time limit, even if it does not start sooner; false if
-// that is impossible. Keep and Takes of the query do not count.
+// WithLimit compares a request with the same request under another time limit, even if that does not start sooner. It
+// returns false if the comparison is impossible. Keep and Takes of the query have no effect.
 func (v *View) WithLimit(now time.Time, q *SoonerQuery, limit time.Duration) (Option, bool) {
 	if v.Engine == nil || len(q.Wait) <= waittime.Median {
 		return Option{}, false
@@ -107,13 +107,13 @@ type comparison struct {
 	waits   []float64       // waits of the request, by future
 }
 
-// play simulates the request; false if that is impossible.
+// play simulates the request. It returns false if that is impossible.
 func (c *comparison) play() bool {
 	c.futures = c.Engine.Futures()
 	if c.Job != nil {
 		c.futures, c.waits = c.Engine.FuturesWithout(EngineID(c.Job)), c.Engine.WaitsOfJob(c.Job.Queue, EngineID(c.Job))
 	}
-	if c.waits == nil { // no such job, or a job in a large pool: simulate as if it was submitted now
+	if c.waits == nil { // without a job, or in a large pool, simulate a submission now
 		r := c.PrioritizedRequest(c.Request)
 		c.waits = c.Engine.Futures().Waits(&r)
 	}
@@ -124,12 +124,13 @@ func (c *comparison) play() bool {
 type candidate struct {
 	Option
 	coupling
-	gain float64 // of the simulated medians
+	gain float64 // difference of the simulated medians
 }
 
-// best returns one of the options, which are sorted from the smallest change to the largest, if its forecast is
-// material. The cheap simulation decides the order in which they are forecast: first those whose median gains at least
-// half of the largest gain, from the smallest change on, then smaller changes.
+// best returns one of the options, which are sorted from the smallest change to the largest. It returns only an
+// option whose forecast is materially sooner. The cheap simulation decides the order in which the options are
+// forecast. The options that gain at least half of the largest simulated gain come first, the smallest change first.
+// Smaller changes come after them.
 func (c *comparison) best(options []Option) (Option, bool) {
 	var all []candidate
 	most := 0.
@@ -155,7 +156,7 @@ func (c *comparison) best(options []Option) (Option, bool) {
 	return Option{}, false
 }
 
-// simulate simulates an option in the futures of the request; false if that is impossible.
+// simulate simulates an option in the futures of the request. It returns false if that is impossible.
 func (c *comparison) simulate(o Option) (candidate, bool) {
 	r := c.PrioritizedRequest(&o.Attributes)
 	waits := c.futures.Waits(&r)
@@ -171,7 +172,8 @@ func (c *comparison) simulate(o Option) (candidate, bool) {
 	return one, true
 }
 
-// forecast forecasts a candidate like any request and couples it with the request; false if there is no forecast.
+// forecast forecasts a candidate like any request, and couples it with the request. It returns false if there is no
+// forecast.
 func (c *comparison) forecast(o *candidate) bool {
 	r := c.PrioritizedRequest(&o.Attributes)
 	if o.Quantiles = c.Engine.Forecast(&r).Quantiles; o.Quantiles == nil {
@@ -185,7 +187,7 @@ func (c *comparison) forecast(o *candidate) bool {
 	return true
 }
 
-// proposed reports whether an option should be proposed: its gain is probable enough and consistent with both
+// proposed reports whether an option should be proposed, because its gain is probable enough and consistent with both
 // forecasts.
 func proposed(o *Option, than []float64) bool {
 	return o.Probability >= LeastProbability && material(than, o.Quantiles) &&
@@ -203,13 +205,13 @@ func material(than, q []float64) bool {
 	return materially(q[waittime.Median], than[waittime.Median])
 }
 
-// agrees reports whether the median of the difference and the (positive) difference of the medians are consistent:
-// neither is more than twice the other. They may differ because long waits may gain more than short ones.
+// agrees reports whether the median of the difference and the (positive) difference of the medians are consistent.
+// They are if neither is more than twice the other. They may differ because long waits may gain more than short ones.
 func agrees(gain, ofMedians float64) bool { return gain >= ofMedians/2 && gain/2 <= ofMedians }
 
 // smaller returns smaller sizes that keep at least the given part of the processors: powers of two and simple
 // fractions, largest first. A job on several nodes keeps its processors per node. A job that requests GPUs or memory
-// keeps its size, since it is unknown how these would shrink with it.
+// keeps its size, because it is unknown how its GPUs or memory would shrink with the size.
 func smaller(a *job.Attributes, keep float64) []Option {
 	if a.GPUs > 0 || a.Memory > 0 {
 		return nil
@@ -250,8 +252,8 @@ func RoundLimits() []time.Duration {
 	}
 }
 
-// shorter returns shorter time limits that users round to, longest first, that keep at least the given part of the
-// limit; for a request without a limit, at least an hour.
+// shorter returns shorter time limits that users round to, longest first. They keep at least the given part of the
+// limit. For a request without a limit they are at least an hour.
 func shorter(a *job.Attributes, keep float64) []Option {
 	var out []Option
 	for _, limit := range RoundLimits() {
@@ -266,8 +268,8 @@ func shorter(a *job.Attributes, keep float64) []Option {
 	return out
 }
 
-// elsewhere returns the same request for other queues that accept such jobs. If the scheduler reports its rules, they
-// decide. Otherwise a queue accepts it if a job at least as large and as long waits or runs there now.
+// elsewhere returns the same request for other queues that accept such jobs. If the scheduler reports its rules, the
+// rules decide. Otherwise a queue accepts the request if a job at least as large and as long waits or runs there now.
 func (v *View) elsewhere(a *job.Attributes, admitted func(*job.Attributes) bool) []Option {
 	reported := map[string]bool{}
 	if v.Facts != nil {

@@ -11,20 +11,20 @@ type SourceStatus struct {
 	Name string
 	// CaughtUp is true when the end of the log has been reached.
 	CaughtUp bool
-	// Since is when the source became known.
+	// Since is the time at which the source became known.
 	Since time.Time
 	// Conditions are the problems of the source. Readers must not change them.
 	Conditions []Condition
 	// InTurn is true for a log of one of several servers of the scheduler, only one of which writes at a time.
 	InTurn bool
-	// LastLine is when the source last delivered a line, or a polled scheduler answered, by the daemon's clock; zero
-	// before the first.
+	// LastLine is the time, by the daemon's clock, at which the source last delivered a line or a polled scheduler
+	// last answered. It is zero before the first line or answer.
 	LastLine time.Time
-	// ClockOffset is the measured time by which the log's clock is ahead of the daemon's. Times of the log are
-	// corrected by it. 0 if the clocks agree, or if the offset is configured.
+	// ClockOffset is the measured time by which the log's clock is ahead of the daemon's. The times of the log are
+	// corrected by it. It is 0 if the clocks agree, or if the offset is configured.
 	ClockOffset time.Duration
-	// SetAside is the number of events that wait because they are ahead of the clock. SetAsideUntil is the time of the
-	// earliest, zero if there is none.
+	// SetAside is the number of events that wait because they are ahead of the clock. SetAsideUntil is the time of
+	// the earliest of them, zero if there is none.
 	SetAside      int
 	SetAsideUntil time.Time
 }
@@ -32,13 +32,14 @@ type SourceStatus struct {
 // ConditionName is the kind of a condition, as in /readyz and in the label "condition" of waitcast_health_condition.
 type ConditionName string
 
-// The kinds of conditions. To add one, also extend the table of docs/operate.md, HidesSource if no events come from the
-// source during the condition, and the alerts if WaitcastDegraded is not enough.
+// These are the kinds of conditions. A new kind also needs a row in the table of docs/operate.md. HidesSource must
+// include it if no events come from the source during the condition. It needs an alert if WaitcastDegraded is not
+// enough.
 const (
 	// SourceUnreadable: a log cannot be read, or a scheduler that is polled does not answer.
 	SourceUnreadable ConditionName = "source_unreadable"
-	// SourceStandby: a log cannot be read, but it belongs to one of several servers that write in turn, and the log of
-	// another one is followed. By itself this is harmless.
+	// SourceStandby: a log cannot be read. It belongs to one of several servers that write in turn, and the log of
+	// another one is followed. The condition itself is harmless.
 	SourceStandby ConditionName = "source_standby"
 	// SourceReading: the end of a log has not been reached since the start of the process.
 	SourceReading ConditionName = "source_reading"
@@ -53,7 +54,7 @@ const (
 	StoreExchanged ConditionName = "store_exchanged"
 	// NoCollector: no daemon collects into the database that serves the answers.
 	NoCollector ConditionName = "no_collector"
-	// ClockOffset: the clock that writes a log is off from the daemon's, and the log's times are corrected by the
+	// ClockOffset: the clock that writes a log differs from the daemon's. The log's times are corrected by the
 	// measured offset.
 	ClockOffset ConditionName = "clock_offset"
 	// HistoryReading: logs of the past are being read into the history of a cluster.
@@ -64,8 +65,8 @@ const (
 	HistoryFailing ConditionName = "history_failing"
 	// ConfigRefused: a reload could not use the configuration, and the previous one stays in force.
 	ConfigRefused ConditionName = "config_refused"
-	// SetAside: records of a source are dated ahead of the clock, and will be used when the clock reaches them. The
-	// condition ends then, or a day after the newest one was read.
+	// SetAside: records of a source are dated ahead of the clock. They are used when the clock reaches them. The
+	// condition ends then, or a day after the newest of them was read.
 	SetAside ConditionName = "set_aside"
 )
 
@@ -73,13 +74,14 @@ const (
 // command show the list of conditions, as formatted by String. A condition exists as long as it is listed.
 type Condition struct {
 	Name ConditionName
-	// Cluster and Source are empty if the condition does not belong to a source. Source begins with the cluster's name.
+	// Cluster and Source are empty if the condition does not belong to a source. The text of Source begins with the
+	// cluster's name.
 	Cluster, Source string
 	// File is a path, a program or a database; or empty.
 	File string
 	// Reason is one line of printable text.
 	Reason string
-	// Since is when the condition began, by the injected clock.
+	// Since is the time at which the condition began, by the injected clock.
 	Since time.Time
 	// Progress is the progress as text; empty if there is none. Unlike Reason it changes all the time.
 	Progress string
@@ -110,7 +112,7 @@ func (c Condition) HidesSource() bool {
 // Harmless reports whether the daemon does all of its work despite the condition.
 func (c Condition) Harmless() bool { return c.Name == SourceStandby }
 
-// Unreadable returns the condition that keeps the source from being read, nil if there is none.
+// Unreadable returns the condition that prevents the reading of the source, nil if there is none.
 func (s *SourceStatus) Unreadable() *Condition {
 	if i := slices.IndexFunc(s.Conditions, Condition.HidesSource); i >= 0 {
 		return &s.Conditions[i]

@@ -10,17 +10,18 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// FullLimit is a limit on the number of running and waiting jobs that is reached: the scheduler refuses another one.
+// FullLimit is a limit on the number of running and waiting jobs that is reached. The scheduler refuses another job.
 type FullLimit struct {
 	Limit *job.Limit
-	// Most is the number of jobs that it allows.
+	// Most is the number of jobs that the limit allows.
 	Most int64
-	// Freed is how many of its jobs must end until a submission is accepted, and when; nil if unknown.
+	// Freed is the number of jobs under the limit that must end until a submission is accepted, and the time of that;
+	// nil if unknown.
 	Freed *Freed
 }
 
 // RefusedBy returns a limit for which the scheduler would refuse a submission at the view's instant; nil for none. Of
-// several it is the one that lasts longest.
+// several such limits it returns the one that lasts longest.
 func (v *View) RefusedBy(a *job.Attributes) *FullLimit {
 	set := v.submissionLimits()
 	var out *FullLimit
@@ -48,15 +49,15 @@ func (f *FullLimit) seconds() float64 {
 	return f.Freed.Seconds
 }
 
-// submissionLimits returns the limits on running and waiting jobs, nil for none. They are found once for each view.
+// submissionLimits returns the limits on running and waiting jobs, nil for none. It finds them once for each view.
 func (v *View) submissionLimits() *joblimits.Set {
 	index := v.index()
 	index.submissionsOnce.Do(func() { index.submissions = joblimits.OfSubmissions(v.Facts) })
 	return index.submissions
 }
 
-// submittedUnder returns the number of jobs that count in a limit on running and waiting jobs (each task of an array is
-// one), and those of them that run.
+// submittedUnder returns the number of jobs that count in a limit on running and waiting jobs, and the running ones
+// among them. Each task of an array counts as one job.
 func (v *View) submittedUnder(set *joblimits.Set, key joblimits.Key) (n int64, running []*cluster.Job) {
 	for _, j := range v.Queued {
 		if set.Counts(key, &j.Attributes) {
@@ -71,7 +72,7 @@ func (v *View) submittedUnder(set *joblimits.Set, key joblimits.Key) (n int64, r
 	return n, running
 }
 
-// firstEnds returns when so many of some running jobs will have ended, by their medians; nil if unknown.
+// firstEnds returns the time until n of some running jobs will have ended, by their medians; nil if unknown.
 func (v *View) firstEnds(running []*cluster.Job, n int64) *Freed {
 	if v.Engine == nil || int64(len(running)) < n {
 		return nil

@@ -52,8 +52,8 @@ type SyntheticJob struct {
 
 // Synthetic is a workload drawn from the live models. It is not safe for concurrent use.
 type Synthetic struct {
-	// Start is the instant of time 0. It is after the view: a midnight of the cluster's zone or, for the model of
-	// users, whole weeks after the history began.
+	// Start is the instant of time 0. It lies after the view. It is a midnight of the cluster's zone or, for the
+	// model of users, whole weeks after the beginning of the history.
 	Start time.Time
 	// Machine is the number of processors of the cluster, 0 if it is not known.
 	Machine int
@@ -72,8 +72,8 @@ const (
 	streamSizes
 )
 
-// Synthetic returns a workload drawn from a model of a queue (empty: of all queues together). Equal seeds and views
-// give the same workload. The error is a *NotFittedError if the model has not learned enough.
+// Synthetic returns a workload drawn from a model of a queue (of all queues together if it is empty). Equal seeds and
+// views give the same workload. The error is a *NotFittedError if the model has not learned enough.
 func (v *View) Synthetic(model, queue string, seed uint64) (*Synthetic, error) {
 	if v.At.IsZero() || v.Models.Of(queue) == nil {
 		return nil, &NotFittedError{model, queue, "no job of it has been seen yet"}
@@ -176,7 +176,7 @@ func (v *View) drawUniformLog(s *Synthetic, queue string, rng func(uint64) *rand
 	return nil
 }
 
-// downey returns the laws of the classes. A class that has too few jobs for a law uses the other's.
+// downey returns the laws of the classes. A class with too few jobs for its own law uses the law of the other class.
 func (v *View) downey(queue string, serial float64) ([]uniformlog.Model, error) {
 	lifetimes := v.Models.Of(queue).Lifetimes
 	laws := make([]uniformlog.Model, len(lifetimes))

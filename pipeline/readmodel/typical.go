@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/pipeline/accuracy"
 )
 
-// typicalHistory is the number of newest jobs that left from which typical jobs are computed: some days of a busy
-// cluster. The value was chosen freely.
+// typicalHistory is the number of newest jobs that left from which typical jobs are computed. They cover some days of
+// a busy cluster. The value is a free choice.
 const typicalHistory = 5000
 
 // Typical is a typical job of one queue and size class.
@@ -19,7 +19,7 @@ type Typical struct {
 	accuracy.Key
 	// Jobs is the number of jobs from which it was computed.
 	Jobs int
-	// Procs and TimeLimit are medians, the lower one if the number is even. TimeLimit is 0 if no job has one.
+	// Procs and TimeLimit are medians; of two middle values they are the lower. TimeLimit is 0 if no job has a limit.
 	Procs     int
 	TimeLimit time.Duration
 }
@@ -37,8 +37,9 @@ func (p *sizeSample) add(procs int, limit time.Duration) {
 	}
 }
 
-// Typical returns a typical job of each queue and size class, computed from running and waiting jobs and the newest
-// 5000 of the cluster that left. It returns at most the given number, those with the most jobs first.
+// Typical returns a typical job of each queue and size class. It is computed from running and waiting jobs, and from
+// the newest 5000 jobs of the cluster that left. Typical returns at most the given number, those with the most jobs
+// first.
 func (v *View) Typical(most int) []Typical {
 	samples := map[accuracy.Key]*sizeSample{}
 	add := func(queue string, procs int, limit time.Duration) {

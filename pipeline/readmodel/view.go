@@ -1,5 +1,5 @@
-// Package readmodel has the immutable view of one cluster that readers get, and the queries on it. It has no writer, no
-// learner and no lock: a View is safe for concurrent use and can be kept for any time.
+// Package readmodel has the immutable view of one cluster that readers get, and the queries on that view. It has no
+// writer, no learner and no lock. A View is safe for concurrent use and can be kept for any time.
 package readmodel
 
 import (
@@ -45,12 +45,12 @@ type View struct {
 	// forecast.
 	Load *loadforecast.Published
 	jobs *jobIndex // index of its jobs
-	// Drifts are the changes of behaviour that the engine noticed: first of all jobs, then of each queue. Readers must
-	// not change them.
+	// Drifts are the changes of behaviour that the engine noticed: first in all jobs, then in each queue. Readers
+	// must not change them.
 	Drifts []ensemble.Drift
-	// Scores are those of the forecasts so far, per queue and size class. Readers must not change them.
+	// Scores are the scores of the forecasts so far, by queue and size class. Readers must not change them.
 	Scores map[accuracy.Key]*accuracy.Score
-	// Recent has the scores of the newest forecasts per queue, up to 1000 of them. Readers must not change it.
+	// Recent has the scores of the newest forecasts by queue, up to 1000 of each. Readers must not change it.
 	Recent map[string]*accuracy.Figures
 	// Decided has the outcomes of the quantiles of forecasts, as of the view's instant. Readers must not change it.
 	Decided accuracy.Decided
@@ -63,7 +63,7 @@ type View struct {
 	Open int
 	// Sources are the states of the cluster's sources. Readers must not change them.
 	Sources []SourceStatus
-	// Declared are the configured queues, whether a job has been seen there or not.
+	// Declared are the configured queues, even those where no job has been seen.
 	Declared []string
 	// Names reports which queues are counted separately and which share queuenames.Other.
 	Names queuenames.View
@@ -73,17 +73,17 @@ type View struct {
 
 // Teaching is the progress of learning a history in the background.
 type Teaching struct {
-	// Began is the time at which it began.
+	// Began is the time at which the learning began.
 	Began time.Time
-	// Done is the number of replayed events of history and journal, Total the number of all.
+	// Done is the number of replayed events of history and journal. Total is the number of all their events.
 	Done, Total int64
 	// Remaining is the estimated remaining time; 0 while there is no estimate.
 	Remaining time.Duration
 	// Usable is false while no other state can serve answers, because the configuration or the program version has
 	// changed.
 	Usable bool
-	// Failure is the reason why it cannot be learnt; empty if it can. If no other state is usable either, one is built
-	// from the journal alone, and the numbers above refer to that.
+	// Failure is the reason why the history cannot be learnt; empty if it can. If no other state is usable either, a
+	// state is built from the journal alone. The numbers above refer to that one then.
 	Failure string
 }
 
@@ -108,9 +108,9 @@ func (v *View) HasQueue(name string) bool {
 	return slices.Contains(v.Declared, name) || v.Models.Queue(name) != nil
 }
 
-// QueueOf returns the queue under which the jobs of a named queue are counted: the queue itself, queuenames.Other if
-// the limit of queues was reached, or that of collector.ReservationQueue for the queue of a reservation. ok is false
-// for a name that was never seen.
+// QueueOf returns the queue under which the jobs of a named queue are counted. That is the queue itself,
+// queuenames.Other if the limit of queues was reached, or the queue of collector.ReservationQueue for the queue of a
+// reservation. ok is false for a name that was never seen.
 func (v *View) QueueOf(name string) (queue string, ok bool) {
 	switch {
 	case v.HasQueue(name):
@@ -131,7 +131,7 @@ func (v *View) listed(name string) bool {
 }
 
 // LedgerQueue returns the queue under which a row of the ledger is counted. A row may be older than the limit of
-// queues, so that its name is not counted separately now.
+// queues. The name in such a row may not be counted separately now.
 func (v *View) LedgerQueue(name string) string {
 	if v.Names.Folded == 0 || v.HasQueue(name) {
 		return name
@@ -139,7 +139,7 @@ func (v *View) LedgerQueue(name string) string {
 	return queuenames.Other
 }
 
-// Queues returns the names of all queues, configured, listed by the scheduler or seen, sorted.
+// Queues returns the sorted names of all queues that are configured, listed by the scheduler, or seen.
 func (v *View) Queues() []string {
 	names := append(v.Models.Queues(), v.Declared...)
 	if v.Facts != nil {
@@ -153,7 +153,7 @@ func (v *View) Queues() []string {
 	return slices.Compact(names)
 }
 
-// Load is the jobs and processors of one queue.
+// Load is the number of jobs and processors of one queue.
 type Load struct {
 	RunningJobs, RunningProcs, QueuedJobs, QueuedProcs, HeldJobs, HeldProcs int
 }
@@ -182,7 +182,7 @@ func (v *View) Loads() map[string]Load {
 }
 
 // Scored returns, over all queues, the number of forecasts scored so far and the median absolute error of the medians
-// in seconds, NaN if there is none.
+// in seconds. The error is NaN if no forecast was scored.
 func (v *View) Scored() (scored int64, median float64) {
 	scored, _ = accuracy.Counts(v.Scores)
 	return scored, accuracy.MedianError(v.Scores)
@@ -236,8 +236,8 @@ func (v *View) LoadForecasts() (made, failures int64) {
 	return v.Load.Counts()
 }
 
-// Served returns the forecast of a waiting job. It is nil if there is none because the submission became known too
-// late.
+// Served returns the forecast of a waiting job. It returns nil if there is none because the submission became known
+// too late.
 func (v *View) Served(j *cluster.Job) *Served { return v.Forecasts[KeyOf(j)] }
 
 // Conditions returns the conditions of the cluster's sources.

@@ -4,16 +4,16 @@ import (
 	"github.com/waitcast/waitcast/cluster"
 )
 
-// Waiting is a waiting job of a view with the number of jobs ahead of it now.
+// Waiting is a waiting job of a view, with the number of jobs that are ahead of it now.
 type Waiting struct {
 	Job *cluster.Job
-	// Ahead is the number of jobs that go before it in its pool, where each task of an array counts as one. AheadProcs
-	// is the sum of their requested processors.
+	// Ahead is the number of jobs that go before the job in its pool, where each task of an array counts as one.
+	// AheadProcs is the sum of their requested processors.
 	Ahead, AheadProcs int
 }
 
-// Waiting returns the waiting jobs in the order of their submissions, held ones too. The jobs ahead follow from the
-// rules of the scheduler if those are known.
+// Waiting returns the waiting jobs in the order of their submissions, including held ones. If the rules of the
+// scheduler are known, the jobs ahead follow from them.
 func (v *View) Waiting() []Waiting {
 	out := make([]Waiting, len(v.Queued))
 	place := make(map[*cluster.Job]int, len(v.Queued))
