@@ -36,8 +36,8 @@ type QueueRules = pools.QueueRules
 // Pivot is a running job whose end a start depends on.
 type Pivot = pools.Pivot
 
-// Kept is the limit that keeps a request from starting at once, (pools.Kept).
+// Kept is the limit that keeps a request from starting at once (pools.Kept).
 type Kept = pools.Kept
 
-// Freed is the amount of a limit that must come free (pools.Freed).
+// Freed is the amount of a limit that must become free (pools.Freed).
 type Freed = pools.Freed

@@ -5,14 +5,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// Drifts returns the changes of behaviour noticed so far: first of all jobs, then of each queue by name.
+// Drifts returns the changes of behaviour noticed so far: first those of all jobs, then those of each queue by name.
 func (e *Engine) Drifts() []ensemble.Drift { return e.ensemble.Monitor.Drifts() }
 
 // Drifts returns Engine.Drifts at the view's instant. It must not be modified.
 func (v *View) Drifts() []ensemble.Drift { return v.drifts }
 
-// SetLimit sets the longest time limit that a queue allows, in seconds; 0 or less means none. A change causes an alarm,
-// the first limit does not.
+// SetLimit sets the longest time limit that a queue allows, in seconds; 0 or less means none. A changed limit causes
+// an alarm. The first limit of a queue does not.
 func (e *Engine) SetLimit(queue string, seconds float64) {
 	if e.ensemble.Monitor.SetLimit(queue, seconds) {
 		e.react()
@@ -33,8 +33,8 @@ func (e *Engine) checkCapacity(p *pools.Pool) {
 	e.ensemble.Monitor.SetCapacity(p.Name, now, p.Queues, pools.MostPools)
 }
 
-// react handles noticed changes. Rows from before a change of all jobs get less weight, and trees are trained again
-// soon.
+// react handles noticed changes. After a change of all jobs, rows from before it get less weight, and trees are
+// trained again soon.
 func (e *Engine) react() {
 	began, grown := e.ensemble.React(e.tracker.Clock)
 	for _, ago := range began {

@@ -13,31 +13,31 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// kind and viewKind are the kinds of saved state. Both have the same version.
+// kind and viewKind are the kinds of saved state of an engine and of a view. Both have the same version.
 const (
 	kind     = "engine"
 	viewKind = "view"
 	version  = 23
 )
 
-// MarshalBinary saves the engine: the same history gives the same bytes. It waits for a background simulation. A
-// training continues, and is started again when the engine is restored.
+// MarshalBinary saves the engine. Equal histories give equal bytes. It waits for a background simulation. A training
+// continues, and starts again when the engine is restored.
 func (e *Engine) MarshalBinary() ([]byte, error) {
 	data, err := codec.Save(kind, version, e.savedBytes, e.fields)
 	e.savedBytes = len(data)
 	return data, err
 }
 
-// UnmarshalBinary restores state from MarshalBinary into a new engine of the same configuration, which then gives the
-// same answers. An error is a *codec.Error, with codec.ErrConfig for state with other levels or features, and leaves
-// the engine unchanged.
+// UnmarshalBinary restores an engine that MarshalBinary saved. The receiver must be a new engine of the same
+// configuration, which then gives the same answers. An error is a *codec.Error and leaves the engine unchanged. State
+// with other levels or features gives codec.ErrConfig.
 func (e *Engine) UnmarshalBinary(data []byte) error {
 	fresh, err := New(e.cfg)
 	if err != nil {
 		return err
 	}
 	if err := codec.Load(kind, version, data, fresh.fields); err != nil {
-		fresh.learner.Next = nil // it has not begun
+		fresh.learner.Next = nil // the restored training has not begun
 		fresh.Close()
 		return err
 	}
@@ -45,7 +45,7 @@ func (e *Engine) UnmarshalBinary(data []byte) error {
 		fresh.learner.Begin(t.From, t.Due, t.Changes)
 	}
 	e.Close()
-	// not *e = *fresh, because the learner's goroutine uses its own learner only
+	// The assignment is safe because the learner's goroutine uses only the learner.
 	*e = *fresh
 	return nil
 }

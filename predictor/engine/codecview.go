@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// MarshalBinary saves the view with all that it needs to answer.
+// MarshalBinary saves the view with all data that its answers need.
 func (v *View) MarshalBinary() ([]byte, error) {
 	if v.template == nil {
 		return nil, errors.New("engine: save view: it is none that an engine gave")
@@ -21,8 +21,8 @@ func (v *View) MarshalBinary() ([]byte, error) {
 	return codec.Save(viewKind, version, 0, v.fields)
 }
 
-// RestoreView restores a view saved by View.MarshalBinary, which must come from this engine or the one that it was
-// restored from. It gives the same answers. The error is a *codec.Error.
+// RestoreView restores a view that View.MarshalBinary saved. The view must come from this engine, or from the engine
+// that this one was restored from. The restored view gives the same answers. The error is a *codec.Error.
 func (e *Engine) RestoreView(data []byte) (*View, error) {
 	v := &View{}
 	if err := codec.Load(viewKind, version, data, v.fields); err != nil {
@@ -36,7 +36,8 @@ func (e *Engine) RestoreView(data []byte) (*View, error) {
 		v.whole.Attach(&e.tracker.Past)
 		v.whole.AttachPriorities(e.pools)
 	}
-	v.Limits = e.tracker.Limits() // a change of facts within the few minutes for which views are kept is ignored
+	// Limits may have changed in the few minutes for which views are kept, which is ignored.
+	v.Limits = e.tracker.Limits()
 	return v, nil
 }
 
@@ -94,7 +95,7 @@ func (v *View) fields(s *codec.Codec) {
 	ensemble.CodeTemplate(s, v.template)
 }
 
-// codeFeatures reads or writes the number of features, and which groups are left out.
+// codeFeatures reads or writes the number of features, and the groups that are left out.
 func (v *View) codeFeatures(s *codec.Codec) {
 	count, without := 0, []string(nil)
 	if !s.Reading {

@@ -23,9 +23,9 @@ import (
 type Config struct {
 	// Capacity is the number of processors; if it is 0, it is estimated from use.
 	Capacity int
-	// Policy is the scheduling policy of pools without a configured one. It is used only if PolicyKnown is set, else
-	// the policy is learnt. Order lists the queues, most preferred first, for priority policies if the jobs' own
-	// priorities are unknown.
+	// Policy is the scheduling policy of pools without a configured one. It is used only if PolicyKnown is set;
+	// otherwise the policy is learnt. Order lists the queues, most preferred first. It counts for priority policies
+	// if the jobs' own priorities are unknown.
 	Policy      forward.Policy
 	PolicyKnown bool
 	Order       []string
@@ -37,17 +37,17 @@ type Config struct {
 	// of the rows after which they are trained again, 0.1 by default.
 	First  int
 	Growth float64
-	// Every is the number of waits after which trees are trained again, for experiments; 0: by Growth, and sooner after
-	// a change.
+	// Every is the number of waits after which trees are trained again, for experiments. If it is 0, Growth decides,
+	// and trees are trained sooner after a change.
 	Every int
-	// HalfLife is the number of newer waits after which a row counts half; 0 means never.
+	// HalfLife is the number of newer waits after which the weight of a row is halved; 0 means never.
 	HalfLife float64
-	// Recent has the settings of the second set of trees, see training.Recent; 30,000 rows with a half-life of 8,000 by
-	// default.
+	// Recent has the settings of the second set of trees, see training.Recent. Its default is 30,000 rows with a
+	// half-life of 8,000.
 	Recent training.Recent
 	// Resolution is the resolution of the log's waits in seconds, 1 by default.
 	Resolution float64
-	// If Steady is true, the engine learns at a constant rate: changes are still counted (see Drift), but have no
+	// If Steady is true, the engine learns at a constant rate. Changes are still counted (see Drift), but have no
 	// effect.
 	Steady bool
 	// Rate is the step of the correction, see conformal.Config.
@@ -55,26 +55,28 @@ type Config struct {
 	Cold float64
 	// Downey enables Downey's predictors, which take about 1 ms with a hundred waiting jobs.
 	Downey bool
-	// If Synchronous is true, training and simulation run while the caller waits, on all cores. Else both run in the
-	// background on all cores but one, and on that one too while the caller waits for them. The forecasts are the same.
+	// If Synchronous is true, training and simulation run on all cores while the caller waits. Otherwise they run in
+	// the background on all cores but one, and on that core too while the caller waits for them. The forecasts are
+	// the same.
 	Synchronous bool
 	// Cores is the number of processors for the engine and its caller, runtime.GOMAXPROCS by default. It does not
 	// change forecasts.
 	Cores int
-	// Prior has the errors of the simulation on other clusters, from which forecasts start; by default those of all
-	// logs in the package.
+	// Prior has the errors of the simulation on other clusters, from which forecasts start. By default it has the
+	// errors on all logs in the package.
 	Prior *ensemble.Prior
-	// Without lists groups of features to set to unknown (NaN) in all rows, see FeatureGroups; for experiments.
+	// Without lists the groups of features that are unknown (NaN) in all rows, see FeatureGroups; for experiments.
 	Without []string
-	// WithoutExperts lists experts to leave out of the combination, see ensemble.Names; for experiments.
+	// WithoutExperts lists the experts that are left out of the combination, see ensemble.Names; for experiments.
 	WithoutExperts []string
-	// Oracle returns the true runtime, in seconds, of a running job by its id, to measure the gain of knowing it. It is
-	// for research only: no configuration of the product sets it, and it is not saved.
+	// Oracle returns the true runtime, in seconds, of a running job by its id. It serves to measure the gain of
+	// knowing runtimes. It is for research only: no configuration of the product sets it, and it is not saved.
 	Oracle func(id uint64) float64
-	// Users is the maximum number of users that are remembered, and of pairs of user and queue whose runs are, 8192 by
-	// default. Of those without a waiting or running job, the least recently seen are forgotten.
+	// Users is the maximum number of users that are remembered, and of pairs of a user and a queue whose runs are
+	// remembered; 8192 by default. Only users without a waiting or running job are forgotten, the least recently seen
+	// first.
 	Users int
-	// ForgetAfter is the event time without a job after which a user, or the runs of a user in a queue, are forgotten;
+	// ForgetAfter is the event time without a job after which a user is forgotten, and the runs of a user in a queue;
 	// 0 means never.
 	ForgetAfter time.Duration
 	// Trees has the settings of the training of trees.
@@ -114,7 +116,7 @@ func (c *Config) memory() track.Memory {
 	return track.Memory{Users: c.Users, Age: c.ForgetAfter.Seconds()}
 }
 
-// Engine follows one cluster. It is not safe for concurrent use; its views are. Close ends background work.
+// Engine follows one cluster. It is not safe for concurrent use, but its views are. Close ends background work.
 type Engine struct {
 	cfg      Config
 	features *features
@@ -128,7 +130,7 @@ type Engine struct {
 
 	learner   *training.Learner
 	pools     *pools.Machine
-	heads     *headLaws // nil if they are not used
+	heads     *headLaws // laws for Downey's methods; nil if these are not used
 	ensemble  *ensemble.Ensemble
 	scratch   scratch
 	scratches *sync.Pool // a pool of *scratch, for views
@@ -184,58 +186,58 @@ func New(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// Forecast has the experts' forecasts of a wait, and the served one.
+// Forecast has the served forecast of a wait, and the forecasts of the experts.
 type Forecast struct {
-	// Quantiles are the served quantiles in seconds, in the order of the levels: rising, at least 0; nil if no forecast
-	// is possible yet.
+	// Quantiles are the served quantiles in seconds, in the order of the levels. They rise from at least 0. They are
+	// nil if no forecast is possible yet.
 	Quantiles []float64
-	// Experts has each expert's quantiles in seconds, by the number of the expert (ensemble.Names); nil for one that
-	// has no forecast.
+	// Experts has each expert's quantiles in seconds, by the number of the expert (ensemble.Names). An expert without
+	// a forecast has nil.
 	Experts [][]float64
-	// Combined are the quantiles before they are corrected.
+	// Combined are the quantiles before their correction.
 	Combined []float64
-	// Basis is the name of the main expert behind the forecast: "trees", "linear", "simulation", "recent" or "limits",
-	// another one only if these have no forecast; empty if no forecast is possible.
+	// Basis is the name of the main expert behind the forecast: "trees", "simulation_corrected", "linear",
+	// "simulation", "recent" or "limits". It is another expert only if none of these has a forecast. It is empty if
+	// no forecast is possible.
 	Basis string
-	// Learnt is the number of waits learnt before, Similar the number of those from jobs of the same queue and size
-	// class.
+	// Learnt is the number of waits learnt before. Similar is the number of those from jobs of the same queue and
+	// size class.
 	Learnt, Similar int
-	// JobsAhead is the number of competing jobs that go before the request, ProcsAhead the sum of their requested
-	// processors. Free is the number of free processors of the pool, Needed how many more must become free for the
-	// request and all jobs ahead of it.
+	// JobsAhead is the number of competing jobs that go before the request. ProcsAhead is the sum of their requested
+	// processors. Free is the number of free processors of the pool. Needed is the number of further processors that
+	// must become free for the request and all jobs ahead of it.
 	JobsAhead, ProcsAhead, Free, Needed int
-	// SimulationAge is the age of the looked-up simulation in seconds; 0 if the request itself was simulated, NaN
-	// without a simulation.
+	// SimulationAge is the age of the looked-up simulation in seconds. It is 0 if the request itself was simulated,
+	// and NaN without a simulation.
 	SimulationAge float64
-	// Blocked has the quantiles, in seconds, of the part of the wait for which limits on running jobs keep the request
-	// from starting, and Eligible those of the rest; both are nil if no limit applies, so that no part is blocked. Each
-	// is at most the served wait. Kept is the limit that keeps it now, nil for none.
+	// Blocked has the quantiles, in seconds, of the part of the wait for which limits on running jobs keep the
+	// request from starting. Eligible has the quantiles of the rest. Both are nil if no limit applies. Each quantile
+	// is at most the served wait. Kept is the limit that keeps the request now, nil for none.
 	Blocked, Eligible []float64
 	Kept              *pools.Kept
-	// begins (there is a future begin time), waitsForOthers, keptSoon and mostlyBlocked are further inputs of Cause.
+	// These are further inputs of Cause. begins is true if there is a future begin time.
 	begins, waitsForOthers, keptSoon, mostlyBlocked bool
-	// Nodes is true if the simulation includes nodes with their resources other than processors. NoRoom is true if jobs
-	// are placed on nodes and no nodes have room for the request now, by the time limits.
+	// Nodes is true if the simulation includes nodes with their resources other than processors. NoRoom is true if
+	// jobs are placed on nodes, and by the time limits no nodes have room for the request now.
 	Nodes, NoRoom bool
 }
 
-// pendingForecast is the forecast made at a submission; its answers, groups and row are kept until the wait is known.
+// pendingForecast is the forecast made at a submission. Its answers, groups and row are kept until the wait is known.
 type pendingForecast struct {
 	Forecast
 	track.PendingForecast
 	kinds    []string  // the groups of the correction
-	learnt   []float64 // the quantiles for learning; the served ones may be later, see notBefore
+	learnt   []float64 // quantiles for learning, which may be shorter than the served ones, see notBefore
 	features expertFeatures
 }
 
-// Close waits for background work, and ends a training. Afterwards the engine can still be saved, but not be used
-// otherwise.
+// Close waits for background work, and ends a training. Afterwards the engine can only be saved.
 func (e *Engine) Close() {
 	e.learner.Close()
 	e.pools.Close()
 }
 
-// SetPool sets the pool of a queue from now on; with the zero PoolConfig the pool is learned.
+// SetPool sets the pool of a queue from now on. With the zero PoolConfig the pool is learned.
 func (e *Engine) SetPool(queue string, p pools.PoolConfig) { e.pools.SetPool(queue, p) }
 
 // SetLimits sets the limits on running jobs from now on; nil for none.
@@ -252,10 +254,10 @@ func (e *Engine) SetPriorities(now float64, p *fairshare.Priorities) {
 	e.pools.SetPriorities(now, p)
 }
 
-// SetOutages sets all outages of a pool, by the name in PoolConfig, in place of those set before. Impossible ones are
-// left out.
+// SetOutages sets all outages of a pool, by the name in PoolConfig. They replace the earlier ones. Impossible outages
+// are left out.
 func (e *Engine) SetOutages(name string, outages []pools.Outage) { e.pools.SetOutages(name, outages) }
 
-// SetNodes sets the nodes of a pool, by the name in PoolConfig; nil if unknown. Simulations place jobs on nodes if a
-// resource other than processors may run short.
+// SetNodes sets the nodes of a pool, by the name in PoolConfig; nil if they are unknown. Simulations place jobs on
+// nodes if a resource other than processors may run short.
 func (e *Engine) SetNodes(name string, n *pools.Nodes) { e.pools.SetNodes(name, n) }

@@ -23,7 +23,7 @@ func (e *Engine) tick(now float64) float64 {
 	return e.tracker.Clock
 }
 
-// done ends an event of a pool: results that are due after a number of events take effect now, before any forecast.
+// done ends an event of a pool. Results that are due after a number of events take effect now, before any forecast.
 func (e *Engine) done(p *pools.Pool) {
 	e.events++
 	e.checkCapacity(p)
@@ -51,9 +51,9 @@ func (e *Engine) Submit(now float64, id uint64, r track.Request) Forecast {
 	return g.delayed(r.Delay(now))
 }
 
-// SubmitAt records a late submission of a job whose size or queue became known only at now. It is forecast from the
-// kept view of its instant, and is then like a job that has waited since. It may have started meanwhile; call Start
-// afterwards to record that.
+// SubmitAt records a late submission: the job's size or queue became known only at now. The job is forecast from the
+// kept view of the instant of its submission, and then counts as waiting since that instant. If it has started
+// meanwhile, call Start afterwards.
 func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Request) Forecast {
 	if v == nil {
 		return e.Submit(now, id, r)
@@ -81,9 +81,9 @@ func (e *Engine) SubmitAt(v *View, submitted, now float64, id uint64, r track.Re
 	return g.delayed(r.Delay(submitted))
 }
 
-// WithEarlier returns a view in which further jobs wait: those that were submitted by an instant but became known only
-// after the view was made. It is for the forecast of the job with the given id, which is submitted to a queue by
-// SubmitAt.
+// WithEarlier returns a view with further waiting jobs: those that were submitted by an instant but became known only
+// after the view was made. The view is for the forecast of the job with the given id, which SubmitAt submits to a
+// queue.
 func (e *Engine) WithEarlier(v *View, submitted float64, id uint64, queue string) *View {
 	if v == nil || v.entered == e.tracker.Entered {
 		return v
@@ -105,8 +105,8 @@ func (e *Engine) observe(v *View, id uint64, r *track.Request) {
 	e.pools.Submitted(v.Instant, id, v.poolOf(r.Queue), v.resolve(r).ranked())
 }
 
-// enter adds a job that has been waiting since its submission. Without a forecast only facts are learnt from its start.
-// Nothing is learnt from a job with a future begin time, because it does not wait for processors.
+// enter adds a job that has been waiting since its submission. If it has no forecast, only facts are learnt from its
+// start. Nothing is learnt from a job with a future begin time, because such a job does not wait for processors.
 func (e *Engine) enter(submitted, now float64, id uint64, r track.Request, g *pendingForecast) {
 	later := r.Delay(submitted) > 0
 	r.Begin = 0
@@ -192,7 +192,7 @@ func (e *Engine) Release(now float64, id uint64) {
 	}
 }
 
-// Start records a start. Learn is false if the wait must not be learnt from.
+// Start records a start. If learn is false, nothing is learnt from the wait.
 func (e *Engine) Start(now float64, id uint64, learn bool) {
 	at := now
 	now = e.tick(now)
@@ -234,7 +234,7 @@ func (e *Engine) run(now float64, j *track.Job) {
 	e.pools.Started(j.QueueState)
 }
 
-// learnFacts learns those facts from a wait that need no forecast, and returns the logarithm of the wait.
+// learnFacts learns from a wait the facts for which no forecast is needed. It returns the logarithm of the wait.
 func (e *Engine) learnFacts(now float64, j *track.Job) float64 {
 	wait := now - j.Submit
 	z := waittime.Log(wait)
@@ -336,8 +336,8 @@ func (e *Engine) Lost(now float64, id uint64) {
 	e.forget(j)
 }
 
-// Requeued records that a running job waits again. Its wait counts from its first submission; its next start is not
-// learnt from.
+// Requeued records that a running job waits again. The wait counts from the first submission. Nothing is learnt from
+// the next start.
 func (e *Engine) Requeued(now float64, id uint64) {
 	now = e.tick(now)
 	j := e.tracker.Jobs[id]
@@ -352,7 +352,7 @@ func (e *Engine) Requeued(now float64, id uint64) {
 	for _, l := range [...]*track.SubmissionQueue{
 		&e.tracker.Line, &j.QueueState.Line, &j.QueueState.Of(j.SizeClass).Waiting, &j.UserState.Line,
 	} {
-		l.Remove(j) // unless it was passed over already
+		l.Remove(j) // the list may have dropped the job already
 	}
 	j.UserState.Waiting.Add(j, 1)
 	j.UserState.Line.Push(j)
@@ -361,7 +361,7 @@ func (e *Engine) Requeued(now float64, id uint64) {
 	e.done(e.pools.At(j.QueueState))
 }
 
-// Place records on which nodes a job runs, by their names between commas.
+// Place records the nodes on which a job runs, by their names separated by commas.
 func (e *Engine) Place(now float64, id uint64, nodes string) {
 	e.tick(now)
 	if j := e.tracker.Jobs[id]; j != nil && j.NodeNames != nodes {
@@ -383,7 +383,8 @@ func (e *Engine) Update(now float64, id uint64, r track.Request) {
 		e.pools.Reprioritized(now)
 	}
 	if only := j.Request; r.Priority != only.Priority {
-		if only.Priority = r.Priority; only == r { // schedulers change the priorities of all waiting jobs repeatedly
+		// A common case: schedulers change the priorities of all waiting jobs repeatedly.
+		if only.Priority = r.Priority; only == r {
 			j.Priority, j.Prioritized = r.Priority, now
 			e.tracker.Prioritize(j)
 			e.pools.Touch(j.QueueState)
@@ -413,7 +414,7 @@ func (e *Engine) Update(now float64, id uint64, r track.Request) {
 			e.pools.LearnSubmit(now, j)
 			e.pools.LearnEvent(pools.StartEvent, now, j)
 		}
-		e.pools.Starts-- // run counts a start, but this job had started already
+		e.pools.Starts-- // run counted this start, but the job had started already
 		e.run(now, j)
 	} else {
 		j.UserState.Waiting.Add(j, 1)

@@ -34,15 +34,15 @@ func (r *featureRow) waitersBySize() {
 	r.add(w.Larger.Jobs, logOf(w.Larger.Oldest), logOf(w.Smaller.Oldest), logOf(w.Smaller.Newest), logOf(w.MeanAge))
 }
 
-// newestKind has the starts of the last day with which a request can be compared.
+// newestKind has the starts of the last day that are comparable to a request in one way.
 type newestKind struct {
-	last        *track.StartRecord // the newest one
-	submit      float64            // the latest submission among them
-	starts      float64            // the starts of the last six hours
-	least, most float64            // the extreme waits among these, as logarithms
+	last        *track.StartRecord // the newest start
+	submit      float64            // the latest submission of the jobs that started
+	starts      float64            // the number of starts in the last six hours
+	least, most float64            // the extreme waits in the last six hours, as logarithms
 }
 
-// add adds a start. recent says whether the start is of the last six hours. The starts come newest first.
+// add adds a start. recent is true if the start is of the last six hours. The newest start must be added first.
 func (k *newestKind) add(s *track.StartRecord, recent bool) {
 	if k.last == nil {
 		*k = newestKind{last: s, submit: s.Submit, least: s.Wait, most: s.Wait}
@@ -54,7 +54,8 @@ func (k *newestKind) add(s *track.StartRecord, recent bool) {
 	}
 }
 
-// newest adds features of the last day's starts that were at least as large as the request, at least as long, or both.
+// newest adds features of three kinds of starts of the last day: of jobs at least as large as the request, at least
+// as long, or both.
 func (r *featureRow) newest() {
 	var large, long, both newestKind
 	limit := r.Limit

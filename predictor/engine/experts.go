@@ -27,12 +27,12 @@ type scratch struct {
 	pools.Scratch
 	heads heads
 	row   []float32 // the features of the newest request
-	wide  []float64 // the same as float64
-	ranks []uint16  // the ranks of these
+	wide  []float64 // the same features as float64
+	ranks []uint16  // the ranks of the features
 }
 
-// forecast collects the forecasts of all experts. The most informed expert is its basis. The row of features is in the
-// scratch memory, see keepRow.
+// forecast collects the forecasts of all experts. The most informed expert is the forecast's basis. The row of
+// features is in the scratch memory, see keepRow.
 func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts) *pendingForecast {
 	j, g := v.resolve(r), unasked()
 	var downey sync.WaitGroup
@@ -66,7 +66,7 @@ func (v *View) forecast(r *track.Request, c *scratch, w *ensemble.OnlineExperts)
 	return g
 }
 
-// unasked returns a forecast before any expert was asked.
+// unasked returns a forecast without the answer of any expert.
 func unasked() *pendingForecast {
 	nan := math.NaN()
 	return &pendingForecast{features: expertFeatures{qbetsMedian: nan, qbetsHigh: nan, plan: nan,
@@ -74,11 +74,12 @@ func unasked() *pendingForecast {
 		Forecast: Forecast{Experts: make([][]float64, ensemble.Count)}}
 }
 
-// rowReplicas is the number of futures that are simulated for a row without a forecast. On the first halves of CTC,
-// SDSC-SP2 and LANL, trees with two thirds of such rows were as good as with 24 futures.
+// rowReplicas is the number of futures that are simulated for the row of a job without a forecast. On the first
+// halves of CTC, SDSC-SP2 and LANL, trees with two thirds of such rows were as good as trees with 24 futures for
+// every row.
 const rowReplicas = 8
 
-// rowOf collects the features of a request without a forecast, and the answers of experts that they need.
+// rowOf collects the features of a request without a forecast, and the answers of the experts that the features need.
 func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 	j, g := v.resolve(r), unasked()
 	c.Replicas = rowReplicas
@@ -92,12 +93,12 @@ func (v *View) rowOf(r *track.Request, c *scratch) *pendingForecast {
 
 // keepRow copies the row of features of a forecast out of the scratch memory.
 func (g *pendingForecast) keepRow(c *scratch) {
-	g.Row = make([]float32, len(c.row)) // slices.Clone would leave room for more: there are tens of thousands
+	g.Row = make([]float32, len(c.row)) // slices.Clone would reserve more memory, for tens of thousands of rows
 	copy(g.Row, c.row)
 }
 
-// basis returns the name of the main expert behind a forecast: the first with an answer, in the order of how much they
-// know.
+// basis returns the name of the main expert behind a forecast. It is the first expert with an answer, in the order of
+// how much the experts know.
 func (g *pendingForecast) basis() string {
 	order := [...]int{ensemble.Trees, ensemble.Corrected, ensemble.LinearOnline, ensemble.Simulation,
 		ensemble.RecentWaits, ensemble.Limits}
@@ -116,7 +117,7 @@ func (g *pendingForecast) basis() string {
 	return ""
 }
 
-// linearLeast is the number of waits from which on the basis of a forecast without trees is the linear quantiles.
+// linearLeast is the number of waits from which on the linear quantiles are the basis of a forecast without trees.
 const linearLeast = 30
 
 // askTrees evaluates the trees of all levels.
@@ -275,7 +276,7 @@ func appendWide(out []float64, row []float32) []float64 {
 	return out
 }
 
-// askCorrected corrects the simulation's median.
+// askCorrected applies the simulation's past errors to its median.
 func (v *View) askCorrected(g *pendingForecast) {
 	q := g.Experts[ensemble.Simulation]
 	if q == nil || v.errors == nil {

@@ -22,7 +22,7 @@ type featureGroup struct {
 	write func(*featureRow)
 }
 
-// These groups are no features but rules of the simulations.
+// These groups are not features but rules of the simulations.
 const (
 	withoutGates    = "gates"
 	withoutPriority = "priority"
@@ -98,7 +98,7 @@ func featureGroups() []featureGroup {
 			"until_peak", "peak_share", "until_half_of_starts", "until_tenth_of_starts",
 		}, false, (*featureRow).clock},
 		{"orders", orderNames(), false, (*featureRow).orders},
-		// these are no features but rules of the scheduler in simulations
+		// The groups below are not features but rules of the scheduler in simulations.
 		{withoutGates, nil, false, func(*featureRow) {}},
 		{withoutPriority, nil, false, func(*featureRow) {}},
 	}
@@ -118,8 +118,8 @@ type features struct {
 	groups  []featureGroup
 	names   []string // the names of the features, in the order of a row
 	linear  int      // number of leading features that linear quantiles use
-	without []string // the groups that are NaN, sorted
-	silent  []bool   // the experts that are left out, nil for none; not saved
+	without []string // groups of features that are NaN, sorted
+	silent  []bool   // by expert, true if the expert is left out; nil for none; not saved
 	oracle  func(id uint64) float64
 }
 
@@ -151,8 +151,8 @@ type featureRow struct {
 	*resolvedRequest
 	experts  *expertFeatures
 	capacity float64             // see unitCapacity
-	similar  *track.SimilarFacts // the jobs of its queue and size class
-	// queueSmaller is the sum of waiting jobs in its queue that are not larger.
+	similar  *track.SimilarFacts // facts about the jobs of its queue and size class
+	// queueSmaller is the sum of the waiting jobs in its queue that are not larger than the request.
 	queueSmaller track.Amount
 	scratch      *scratch
 	pool         *pools.Facts
@@ -167,10 +167,10 @@ func (r *featureRow) add(values ...float64) {
 	}
 }
 
-// unitCapacity is the machine's capacity for features, in place of the real one: free processors are counted down from
-// it, and work is in processor-seconds. A known capacity is constant, so no information is lost. With an estimated
-// capacity, rows from before a better estimate would not be comparable with later ones, which increased the loss on the
-// first half of SDSC-SP2 by 3 to 4 %.
+// unitCapacity replaces the machine's capacity in features. Free processors are counted down from it, and work is in
+// processor-seconds. A known capacity is constant, so no information is lost. If the capacity is estimated, rows from
+// before a better estimate would not be comparable with later rows. That increased the loss on the first half of
+// SDSC-SP2 by 3 to 4 %.
 const unitCapacity = 1.0
 
 // row returns the features of a request at the view's instant, in the scratch memory.
@@ -280,7 +280,7 @@ func (r *featureRow) orders() {
 	}
 }
 
-// favored returns the sum of waiting jobs in the queue itself and in all queues with shorter recent waits.
+// favored returns the sum of the waiting jobs in the queue and in all queues with shorter recent waits.
 func (v *View) favored(q *track.QueueFacts) track.Amount {
 	mine := q.Recent.Slow.Value()
 	out := q.WaitingCounts.Total

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// heads evaluates Downey's methods, extended to the waiting jobs ahead: uniform-log laws of each queue's sequential and
-// parallel jobs, and strict first come, first served.
+// heads evaluates Downey's methods, extended to the waiting jobs ahead. It uses uniform-log laws of each queue's
+// sequential and parallel jobs, and strict first come, first served.
 type heads struct {
 	calc   headqueue.Calc
 	state  headqueue.State
@@ -42,9 +42,9 @@ type classLaw struct {
 const (
 	lawWindow = 5000 // the number of lifetimes to which a law is fitted
 	lawStale  = 50   // the number of jobs that may have ended since the fit
-	lawLeast  = 20   // the least number of lifetimes
-	// headsAhead bounds the number of simulated jobs: with more jobs the case is far from Downey's, and the cost grows
-	// with them.
+	lawLeast  = 20   // the minimum number of lifetimes
+	// headsAhead is the maximum number of simulated jobs. With more jobs the case is far from Downey's, and the cost
+	// grows.
 	headsAhead = 100
 )
 
@@ -61,7 +61,7 @@ func instant(seconds float64) time.Time {
 	return time.Unix(0, 0).Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// ended adds a lifetime, and fits outdated laws again.
+// ended adds a lifetime, and fits the outdated laws again.
 func (h *headLaws) ended(j *track.Job, now float64) {
 	for _, c := range classesOf(j.Queue, j.Procs) {
 		l := h.classes[c]
@@ -90,7 +90,7 @@ func (h *headLaws) ended(j *track.Job, now float64) {
 	}
 }
 
-// lawOf returns the law of a job's class, or that of all queues if its own has too few jobs.
+// lawOf returns the law of a job's class. If the class has too few jobs, it returns the law of all queues.
 func (v *View) lawOf(queue string, procs int) (headqueue.Lifetime, bool) {
 	for _, c := range classesOf(queue, procs) {
 		if m, ok := v.laws[c]; ok {
@@ -106,7 +106,8 @@ type headAnswer struct {
 	quantiles []float64
 }
 
-// ask evaluates the methods for a request to a pool. It returns nil if they have no answer, as in a large pool.
+// ask evaluates the methods for a request to a pool. It returns nil if they have no answer, for example in a large
+// pool.
 func (h *heads) ask(v *View, f *pools.Facts, j *resolvedRequest) *headAnswer {
 	s := &h.state
 	if f.Large {

@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/pools"
 )
 
-// This file is for research only: engines without some parts, or with information that is unavailable in practice.
+// This file is for research only. It is about engines without some parts, or with information that is unavailable in
+// practice.
 
 // oracleGroup returns the group of features that need an oracle.
 func oracleGroup() featureGroup {
@@ -28,7 +29,7 @@ func (r *featureRow) oracleFeatures() {
 	r.add(known.PlayOrders(r.Instant, r.resolvedRequest.ranked(), &r.scratch.Scratch)[:pools.OrderCount()]...)
 }
 
-// silentExperts returns which experts are left out, or nil for none. The error names an unknown expert.
+// silentExperts returns, by expert, whether it is left out; nil if none is. The error names an unknown expert.
 func silentExperts(without []string) ([]bool, error) {
 	if len(without) == 0 {
 		return nil, nil
@@ -44,7 +45,7 @@ func silentExperts(without []string) ([]bool, error) {
 	return out, nil
 }
 
-// ExpertWeights returns the weights of the experts in the combination, by level and expert: those of all jobs together.
+// ExpertWeights returns the weights of the experts in the combination for all jobs together, by level and expert.
 func (e *Engine) ExpertWeights() [][]float64 {
 	out := make([][]float64, len(e.cfg.Levels))
 	for l := range out {

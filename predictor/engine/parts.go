@@ -8,9 +8,9 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// split sets the quantiles of the parts of the served wait from the simulated futures. shares are the blocked shares of
-// the futures' waits, sorted by wait. Each future is mapped to the served wait of the same rank, so that its parts add
-// up to a served wait.
+// split computes the quantiles of the parts of the served wait from the simulated futures. shares are the blocked
+// shares of the futures' waits, sorted by wait. Each future is mapped to the served wait of the same rank, so that
+// the parts of a wait add up to the served wait.
 func (g *pendingForecast) split(levels, shares []float64) {
 	if len(shares) == 0 {
 		return
@@ -49,9 +49,10 @@ func (g *pendingForecast) split(levels, shares []float64) {
 	}
 }
 
-// notBefore raises the served quantiles to those of the simulated time for which limits or other jobs keep the request
-// from competing. Most experts ignore these, and could outvote the simulation while little is learnt. Learning uses the
-// quantiles before this change, so that experts are judged by their own forecasts.
+// notBefore raises the served quantiles to the quantiles of the simulated time for which limits or other jobs keep
+// the request from competing. Most experts ignore limits and other jobs, and could outvote the simulation while
+// little is learnt. Learning uses the quantiles before this change, so that experts are judged by their own
+// forecasts.
 func (g *pendingForecast) notBefore(blocked []float64) {
 	g.learnt = g.Quantiles
 	if g.Quantiles == nil || blocked == nil {
@@ -63,7 +64,8 @@ func (g *pendingForecast) notBefore(blocked []float64) {
 	}
 }
 
-// delayed returns the forecast of a job that may not start for some seconds, given a forecast of the wait after them.
+// delayed returns the forecast of a job that may not start for some seconds. f is the forecast of the wait after that
+// time.
 func (f *Forecast) delayed(seconds float64) Forecast {
 	out := *f
 	if seconds <= 0 {
@@ -92,8 +94,8 @@ func (f *Forecast) delayed(seconds float64) Forecast {
 	return out
 }
 
-// parts splits a wait of which a share is blocked. If the wait has no end, neither does a part of it, unless that part
-// is empty.
+// parts splits a wait of which a share is blocked. If the wait has no end, a part of it has no end either, unless
+// that part is empty.
 func parts(wait, share float64) (blocked, eligible float64) {
 	if share > 0 {
 		blocked = wait * share
@@ -104,22 +106,26 @@ func parts(wait, share float64) (blocked, eligible float64) {
 	return blocked, eligible
 }
 
-// quantileBetween returns a quantile of sorted waits, each of which stands for the middle of its rank.
+// quantileBetween returns a quantile of sorted waits. Each wait stands for the middle of its rank.
 func quantileBetween(sorted []float64, level float64) float64 {
 	at := math.Max(0, math.Min(level*float64(len(sorted))-.5, float64(len(sorted)-1)))
 	low := int(at)
 	high := min(low+1, len(sorted)-1)
 	part := at - float64(low)
-	if part == 0 || sorted[low] == sorted[high] { // between endless waits there is no difference
+	if part == 0 || sorted[low] == sorted[high] { // two endless waits have no difference
 		return sorted[low]
 	}
 	return math.Min(sorted[low]+part*(sorted[high]-sorted[low]), sorted[high])
 }
 
-// Cause returns the cause that keeps the request from starting if it does not start at once, as a scheduler reports it
-// after examining all waiting jobs. In this order: a begin time, or jobs that must end before; a limit that blocks it
-// now, or in the first simulated seconds when jobs ahead have started; the jobs ahead; a limit that blocks it for half
-// of the wait in half of the futures; the running jobs.
+// Cause returns the cause that keeps the request from starting if it does not start at once. It is the cause that a
+// scheduler reports after examining all waiting jobs. The first of these that applies counts:
+//
+//   - a begin time, or jobs that must end before the start;
+//   - a limit that blocks the request now, or in the first simulated seconds when jobs ahead have started;
+//   - the jobs ahead;
+//   - a limit that blocks the request for half of the wait in half of the futures;
+//   - the running jobs.
 func (f *Forecast) Cause() job.Cause {
 	switch {
 	case f.begins || f.waitsForOthers:

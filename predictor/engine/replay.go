@@ -7,26 +7,29 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Replay is the plan of a fast replay of recorded jobs. Most forecasts of a long replay have no effect at its end:
-// trees trained on the newest waits and a sample of older ones are as good, and weights and corrections remember only
-// the newest jobs. So the index of a submission in the plan decides what is learned from its job:
+// Replay is the plan of a fast replay of recorded jobs. Most forecasts of a long replay have no effect at its end.
+// Trees trained on the newest waits and a sample of older ones are as good as trees trained on all. Weights and
+// corrections remember only the newest jobs. So the place of a submission in the plan decides what is learned from
+// its job:
 //
-//   - of the newest ones all, as ever;
-//   - of a sample of the older ones their row of features, for the trees and the linear quantiles, and the error of the
-//     simulation;
-//   - of the others nothing but facts: queues, users, lifetimes, policies, arrivals and the histories of waits learn
-//     from all jobs alike.
+//   - Everything is learned from the newest jobs.
+//   - From a sample of the older jobs, their row of features is learned, for the trees and the linear quantiles, and the
+//     error of the simulation.
+//   - From the other jobs only facts are learned. Queues, users, lifetimes, policies, arrivals and the histories of waits
+//     learn from all jobs alike.
 //
-// Only the newest ones have forecasts. Trees are trained when they begin, and when the rows have grown by a quarter.
+// Only the newest jobs have forecasts. Trees are trained when the newest jobs begin, and when the rows have grown by
+// a quarter.
 type Replay struct {
-	// Submissions is the number of submissions to come. If more come, they count as newest too; if fewer come, fewer
-	// count as newest.
+	// Submissions is the number of submissions to come. If more come, the further ones count as newest, too. If fewer
+	// come, fewer count as newest.
 	Submissions int
-	// Newest is the number of last submissions that are forecast, 6,000 by default. With at most this many submissions
-	// the replay is exact.
+	// Newest is the number of submissions at the end that are forecast, 6,000 by default. With at most this many
+	// submissions the replay is exact.
 	Newest int
-	// Older is about how many of the submissions before are in the sample, 12,000 by default, drawn evenly by a hash of
-	// their places out of the last ones, as many as an exact replay trains trees on (Config.Rows).
+	// Older is the approximate number of earlier submissions in the sample, 12,000 by default. They are drawn evenly,
+	// by a hash of their places. They are drawn from the last earlier submissions, as many as an exact replay trains
+	// trees on (Config.Rows).
 	Older int
 }
 
@@ -34,12 +37,12 @@ type Replay struct {
 const (
 	newestSubmissions = 6_000
 	olderSubmissions  = 12_000
-	// replayGrowth is the relative growth of the rows, within the newest submissions, after which trees are trained
+	// replayGrowth is the relative growth of the rows, during the newest submissions, after which trees are trained
 	// again.
 	replayGrowth = .25
 )
 
-// Forecasts returns the number of last submissions with forecasts.
+// Forecasts returns the number of submissions that are forecast, at the end of the replay.
 func (r Replay) Forecasts() int {
 	r = r.withDefaults()
 	return min(r.Submissions, r.Newest)
@@ -71,13 +74,14 @@ const (
 	factsOnly
 )
 
-// active reports whether a plan is in force under which not all jobs are forecast.
+// active reports whether a plan is in force by which some jobs are not forecast.
 func (r *replay) active() bool { return r.Submissions > r.Newest }
 
 // early reports whether the next submission is not yet one of the newest.
 func (r *replay) early() bool { return r.at < r.Submissions-r.Newest }
 
-// next counts a submission, and returns what is learnt from it. first is true for the first of the newest submissions.
+// next counts a submission, and returns how much is learnt from it. first is true for the first of the newest
+// submissions.
 func (r *replay) next() (f fidelity, first bool) {
 	if !r.active() {
 		return full, false
@@ -107,7 +111,7 @@ func (r *replay) code(s *codec.Codec) {
 	s.Int(&r.Submissions, &r.Newest, &r.Older, &r.sampled, &r.at)
 }
 
-// BeginReplay begins a plan; it replaces a current one. The plan is saved and restored with the engine.
+// BeginReplay begins a plan, which replaces a current one. The plan is saved and restored with the engine.
 func (e *Engine) BeginReplay(r Replay) {
 	r = r.withDefaults()
 	r = Replay{max(0, r.Submissions), max(0, r.Newest), max(0, r.Older)}
@@ -115,8 +119,8 @@ func (e *Engine) BeginReplay(r Replay) {
 	e.setGrowth()
 }
 
-// EndReplay ends the plan, and trains trees on all rows before it returns. Without a plan, and after one that was
-// exact, it does nothing.
+// EndReplay ends the plan, and trains trees on all rows before it returns. Without a plan, or after an exact replay,
+// it does nothing.
 func (e *Engine) EndReplay() {
 	active := e.replay.active()
 	e.replay = replay{}
@@ -126,8 +130,8 @@ func (e *Engine) EndReplay() {
 	}
 }
 
-// Replaying reports whether there is a plan by which not all submissions are forecast: BeginReplay was called, and
-// EndReplay was not.
+// Replaying reports whether a plan is in force by which some submissions are not forecast: BeginReplay was called,
+// and EndReplay was not.
 func (e *Engine) Replaying() bool { return e.replay.active() }
 
 // setGrowth sets, by the plan, how often trees are trained.
@@ -136,7 +140,7 @@ func (e *Engine) setGrowth() {
 	switch r := &e.replay; {
 	case !r.active():
 		e.learner.Growth = 0
-	case r.early(): // nobody uses the trees
+	case r.early(): // the trees are not used now
 		e.learner.Growth = math.Inf(1)
 	default:
 		e.learner.Growth = replayGrowth
@@ -149,8 +153,8 @@ func (e *Engine) trainNow() {
 	e.learner.TrainNow()
 }
 
-// submitInPlan records a submission without a forecast, or returns false if the job needs one. ask returns the row of
-// the job.
+// submitInPlan records a submission without a forecast. It returns false if the job needs a forecast. ask returns the
+// row of the job.
 func (e *Engine) submitInPlan(submitted, now float64, id uint64, r track.Request, ask func() *View) bool {
 	what, first := e.replay.next()
 	if first {

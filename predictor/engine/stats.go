@@ -10,18 +10,18 @@ import (
 
 // Stats has statistics of an engine: its training data, and the cost of its background work.
 type Stats struct {
-	// Learnt is how many waits were learnt, Rows how many of them trees can be trained on.
+	// Learnt is the number of waits that were learnt. Rows is the number of those on which trees can be trained.
 	Learnt, Rows int
-	// Trainings is how often trees were trained and Failures how often that failed, since the engine was made or
-	// restored; TrainingTook is what the newest training took.
+	// Trainings and Failures are the numbers of trainings of trees, and of failed ones, since the engine was made or
+	// restored. TrainingTook is the duration of the newest training.
 	Trainings, Failures int
 	TrainingTook        time.Duration
-	// TreesAt is the event time, in seconds, at which the training of the trees in force began, and TreesBehind how
-	// many waits have been learnt since then; NaN and 0 before the first.
+	// TreesAt is the event time, in seconds, at which the training of the trees in force began. TreesBehind is the
+	// number of waits that have been learnt since then. Before the first training they are NaN and 0.
 	TreesAt     float64
 	TreesBehind int
-	// Simulations is how often tables of a large pool were made since the engine was made or restored, and
-	// SimulationTook what the newest took.
+	// Simulations is the number of times that tables of a large pool were made since the engine was made or restored.
+	// SimulationTook is the duration of the newest time.
 	Simulations    int
 	SimulationTook time.Duration
 	// SimulationAge is the age of the oldest table in force, in seconds of event time. It is 0 if there is no table,
@@ -30,7 +30,7 @@ type Stats struct {
 	// Users is the number of users that are remembered. Histories is the number of remembered histories, each of which
 	// has the runs of one user in one queue.
 	Users, Histories int
-	// Forgotten counts what was forgotten since the engine was made or restored.
+	// Forgotten counts the users and runs that were forgotten since the engine was made or restored.
 	Forgotten track.Forgotten
 }
 
@@ -53,5 +53,5 @@ func (e *Engine) Stats() Stats {
 }
 
 // Importance returns each feature's part of the gain of the newest trees of the level nearest the median, in falling
-// order; nil before they are trained.
+// order. It returns nil before trees are trained.
 func (e *Engine) Importance() []training.Importance { return e.learner.Importance(e.features.names) }

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// View is the frozen state of the engine at one instant: it forecasts any request as the engine would have then. It is
-// immutable and safe for concurrent use.
+// View is the frozen state of the engine at one instant. It forecasts any request as the engine would have done then.
+// It is immutable and safe for concurrent use.
 type View struct {
 	track.Facts
 	features *features
@@ -22,20 +22,21 @@ type View struct {
 	pools    map[string]*pools.Facts           // by queue
 	whole    *pools.Facts                      // the whole machine, for queues whose pool is unknown
 	start    map[*pools.Facts]pools.StartRules // the rules of starts; nil in a view that was saved
-	moves    *pools.PriorityMoves              // what changes priorities; nil for nothing, and in a view that was saved
-	trees    training.Trees
-	laws     map[class]uniformlog.Model // for Downey's methods; nil if these are not used
+	// The causes of changes of priorities; nil for none, and in a view that was saved.
+	moves *pools.PriorityMoves
+	trees training.Trees
+	laws  map[class]uniformlog.Model // for Downey's methods; nil if these are not used
 
-	errors    []float64 // of the simulation, at the levels; nil if too few are known
+	errors    []float64 // errors of the simulation, at the levels; nil if too few are known
 	early     [ensemble.EarlyClasses]ensemble.EarlyForecast
 	drifts    []ensemble.Drift
 	template  *ensemble.ExpertTemplate
 	scratches *sync.Pool     // a pool of *scratch
-	memo      *pools.Memo    // nil if nobody else asks the view
+	memo      *pools.Memo    // nil if no other request uses the view
 	linked    []pools.Member // the jobs that a request waits for, see withLinked
-	plain     *View          // a view without the jobs of beside; nil for this view itself
-	beside    []pools.Member // submitted before a request, see WithEarlier
-	entered   uint64         // the number of jobs that the engine had taken in
+	plain     *View          // the view without the jobs of beside; nil if this view has none
+	beside    []pools.Member // jobs submitted before a request, see WithEarlier
+	entered   uint64         // number of jobs that the engine had taken in
 }
 
 // resolvedRequest is a request with the classes and indices that follow from it.
@@ -48,14 +49,14 @@ type resolvedRequest struct {
 	bounds      []joblimits.Bound
 	preempts    *joblimits.Set // nil if the request may preempt no job
 	linked      []pools.Member // see pools.RankedRequest
-	beside      []pools.Member // see there, too
+	beside      []pools.Member // see pools.RankedRequest
 }
 
 // At returns the view's instant.
 func (v *View) At() float64 { return v.Instant }
 
-// LastRequest returns the last request of a user, with the newest reported priority of that job; false for a user
-// without jobs.
+// LastRequest returns the last request of a user, with the newest reported priority of that job. It returns false for
+// a user without jobs.
 func (v *View) LastRequest(user string) (track.Request, bool) {
 	u := v.Users.Find(user)
 	if u == nil || math.IsNaN(u.LastSubmit) {
@@ -64,8 +65,8 @@ func (v *View) LastRequest(user string) (track.Request, bool) {
 	return u.LastRequest, true
 }
 
-// ShareFactor returns the factor of fair share that the scheduler computed last for a user in an account (for an empty
-// account: in the one that the user has used most), NaN if unknown.
+// ShareFactor returns the factor of fair share that the scheduler computed last for a user in an account, NaN if
+// unknown. With an empty account, the account that the user has used most counts.
 func (v *View) ShareFactor(account, user string) float64 { return v.moves.ShareFactor(account, user) }
 
 // resolve looks up the classes and indices of a request.
@@ -89,8 +90,8 @@ func (v *View) resolve(r *track.Request) *resolvedRequest {
 	return j
 }
 
-// withLinked returns a view that includes the jobs on which a request depends, if these became known after the view was
-// made.
+// withLinked returns a view that includes the jobs on which a request depends, if those became known after the view
+// was made.
 func (v *View) withLinked(t *track.Tracker, r *track.Request) *View {
 	linked := v.poolOf(r.Queue).Linked(t, r.After)
 	if len(linked) == 0 {
@@ -134,7 +135,7 @@ func (e *Engine) baseView(now float64) *View {
 	return v
 }
 
-// View returns a view of the engine at an instant, at the earliest at its last event.
+// View returns a view of the engine at an instant, or at its last event if that is later.
 func (e *Engine) View(now float64) *View {
 	if !(now > e.tracker.Clock) {
 		now = math.Max(e.tracker.Clock, -track.Farthest)
@@ -168,13 +169,15 @@ func (e *Engine) queueView(now float64, queue string) *View {
 	return v
 }
 
-// Forecast forecasts a request that is submitted at the view's instant. It is the zero Forecast if the view is damaged.
+// Forecast forecasts a request that is submitted at the view's instant. If the view is damaged, it returns the zero
+// Forecast.
 func (v *View) Forecast(r *track.Request) Forecast {
 	clean := r.Clean()
 	return v.newPendingForecast(&clean, false).delayed(clean.Delay(v.Instant))
 }
 
-// newPendingForecast forecasts a request in scratch memory of the views, and keeps its row of features if row is true.
+// newPendingForecast forecasts a request in scratch memory of the views. If row is true, it keeps the row of
+// features.
 func (v *View) newPendingForecast(r *track.Request, row bool) *pendingForecast {
 	if v.template == nil {
 		return &pendingForecast{}

@@ -21,10 +21,10 @@ func (v *View) Openings(r *track.Request) pools.Openings {
 	return f.Openings(v.Instant, ranked)
 }
 
-// Pivots returns the running jobs whose ends the start of a request at the view's instant depends on: at most five,
-// largest share first, without those that are pivots in a single future only. It is nil if the simulation is
-// impossible. In a large pool they are those of the newest simulation (see Forecast.SimulationAge), and one may have
-// ended since.
+// Pivots returns the running jobs on whose ends the start of a request at the view's instant depends. It returns at
+// most five, the largest share first. It leaves out jobs that are pivots in a single future only. It is nil if the
+// simulation is impossible. In a large pool the pivots are those of the newest simulation (see
+// Forecast.SimulationAge), and one of them may have ended since.
 func (v *View) Pivots(r *track.Request) []pools.Pivot {
 	ranked := v.ranked(r)
 	return v.poolOf(ranked.Queue).PivotsOfRequest(v.Instant, ranked, v.memo)
@@ -36,8 +36,8 @@ func (v *View) Kept(r *track.Request) *pools.Kept {
 	return v.poolOf(ranked.Queue).KeptByLimit(v.Instant, ranked)
 }
 
-// KeptBeside reports whether a limit keeps a request from starting at the view's instant beside the running jobs and
-// others that go before it.
+// KeptBeside reports whether a limit keeps a request from starting at the view's instant, beside the running jobs and
+// other requests that go before it.
 func (v *View) KeptBeside(r *track.Request, others []track.Request) bool {
 	ranked := v.ranked(r)
 	if len(ranked.Bounds) == 0 {
@@ -51,7 +51,7 @@ func (v *View) KeptBeside(r *track.Request, others []track.Request) bool {
 	return v.poolOf(ranked.Queue).KeptBeside(v.Instant, ranked, have)
 }
 
-// Freed returns the amount that must come free of the limit that keeps a request to a queue; nil if unknown.
+// Freed returns the amount that must become free of the limit that keeps a request to a queue; nil if unknown.
 func (v *View) Freed(queue string, k *pools.Kept) *pools.Freed {
 	freed, ok := v.poolOf(queue).Freed(v.Instant, k)
 	if !ok {
@@ -60,7 +60,7 @@ func (v *View) Freed(queue string, k *pools.Kept) *pools.Freed {
 	return &freed
 }
 
-// PivotsOf returns the same for a waiting job of a queue, by its id. It is nil if the job does not wait there, or is
+// PivotsOf returns the pivots of a waiting job of a queue, by its id. It is nil if the job does not wait there, or is
 // not among the first 256 of a large pool.
 func (v *View) PivotsOf(queue string, id uint64) []pools.Pivot {
 	c := v.borrowScratch()
@@ -68,7 +68,7 @@ func (v *View) PivotsOf(queue string, id uint64) []pools.Pivot {
 	return v.poolOf(queue).PivotsOfJob(v.Instant, queue, id, &c.Scratch)
 }
 
-// Futures are the simulated futures of a view, the same ones for all requests.
+// Futures are the simulated futures of a view. All requests are played in the same ones.
 type Futures struct {
 	view   *View
 	played *pools.Futures
@@ -77,25 +77,26 @@ type Futures struct {
 // Futures returns the futures of the view.
 func (v *View) Futures() *Futures { return &Futures{v, pools.NewFutures(v.Instant, v.memo)} }
 
-// FuturesWithout returns the same futures after a waiting job, by its id, has left the queue. In large pools it stays.
+// FuturesWithout returns the same futures after a waiting job, by its id, has left the queue. In a large pool the job
+// stays.
 func (v *View) FuturesWithout(id uint64) *Futures {
 	return &Futures{v, pools.NewFuturesWithout(v.Instant, id)}
 }
 
-// Waits returns the waits of a request that is submitted now, in seconds, by future: element i for any two requests of
-// one pool belongs to the same future. It is nil if the simulation is impossible.
+// Waits returns the waits of a request that is submitted now, in seconds, by future. For any two requests of one
+// pool, element i belongs to the same future. It is nil if the simulation is impossible.
 func (f *Futures) Waits(r *track.Request) []float64 {
 	ranked := f.view.ranked(r)
 	return f.played.Waits(f.view.poolOf(ranked.Queue), ranked)
 }
 
-// WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is nil
-// if the job does not wait there, and in large pools.
+// WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is
+// nil if the job does not wait there, and in a large pool.
 func (v *View) WaitsOfJob(queue string, id uint64) []float64 {
 	return v.poolOf(queue).WaitsOfJob(v.Instant, id)
 }
 
-// LeftOfJob returns the median of what is left of the runtime of a running job of a queue, in seconds; +Inf if unknown.
+// LeftOfJob returns the median of the remaining runtime of a running job of a queue, in seconds; +Inf if unknown.
 func (v *View) LeftOfJob(queue string, id uint64) float64 { return v.poolOf(queue).Left(v.Instant, id) }
 
 // SamePool reports whether the jobs of two queues compete for the same processors.

@@ -3,12 +3,12 @@ package background
 
 import "sync"
 
-// Task is background work of the engine until its result is due. Then the engine waits and its core becomes available
-// for the work; while a backlog of events is read, that is most of the time.
+// Task is background work of the engine until its result is due. When it is due, the engine waits, and its core
+// becomes available for the work. While a backlog of events is read, the engine waits most of the time.
 type Task struct {
 	Done  chan struct{}
 	Hurry chan struct{} // closed once the caller waits
-	once  sync.Once     // a copy of the engine may wait for the same training
+	once  sync.Once     // a second closing must do nothing: a copy of the engine may wait for the same training
 }
 
 // New returns a task that has not been started.

@@ -10,10 +10,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/training"
 )
 
-// After a downtime, or with other limits or queues, earlier learning is worth less. The engine detects such changes in
-// its input and in the scores of its forecasts, and learns faster for a while after one.
+// After a downtime, or with other limits or queues, earlier learning is worth less. The engine detects such changes
+// in its input and in the scores of its forecasts. After a change it learns faster for a while.
 
-// Reason is why a change was noticed.
+// Reason is the reason why a change was noticed.
 type Reason uint8
 
 // The reasons.
@@ -21,12 +21,12 @@ const (
 	// Scores: the coverage of served forecasts has changed.
 	Scores Reason = iota
 	// Capacity: a configured or reported pool has at least a fifth more or fewer processors, without outages, than at
-	// the last alarm. It is an alarm for each of its queues, and for all jobs.
+	// the last alarm. The alarm concerns each queue of the pool, and all jobs.
 	Capacity
-	// Limit: a queue's time limit has changed, see SetLimit. It is an alarm for the queue, and for all jobs.
+	// Limit: a queue's time limit has changed, see SetLimit. The alarm concerns the queue, and all jobs.
 	Limit
-	// NewQueue: the first job of a queue, once trees are trained. It does not speed up forgetting, but trees are
-	// trained again when a few hundred of its waits are known.
+	// NewQueue: the first job of a queue came after trees were trained. It does not speed up forgetting, but trees
+	// are trained again when a few hundred waits of the queue are known.
 	NewQueue
 	reasons
 )
@@ -44,7 +44,7 @@ func (r Reason) String() string {
 
 // Drift has the changes that were noticed in one queue, or in all jobs, since the engine was made.
 type Drift struct {
-	// Queue is the queue's name; Whole is true, and Queue empty, for all jobs together.
+	// Queue is the queue's name. For all jobs together, Queue is empty and Whole is true.
 	Queue string
 	Whole bool
 	// Alarms is the number of changes by reason.
@@ -66,30 +66,30 @@ func (d *Drift) Total() int {
 const (
 	// changedPart is the relative change of a pool's processors that causes an alarm.
 	changedPart = .2
-	// quietWaits is the number of waits after a reaction, in the same queue or in all, during which further changes are
-	// counted and have no effect.
+	// quietWaits is the number of waits after a reaction during which further changes are counted but have no effect.
+	// The waits are those of the same queue, or of all queues.
 	quietWaits = 500
-	// settled is the number of waits from which on scores are monitored: earlier scores change because of initial
+	// settled is the number of waits from which on scores are monitored. Earlier scores change because of initial
 	// learning.
 	settled = 500
 )
 
-// These values say how strongly learning is forgotten at a change. They were chosen on the histories of TestRecovers:
-// the mildest that helped, since stronger ones were not faster.
+// These values define how strongly learning is forgotten at a change. They were chosen on the histories of
+// TestRecovers. They are the mildest ones that helped, since stronger ones were not faster.
 const (
 	forgottenPart  = .2    // of the experts' weights
-	hastenedJobs   = 1000. // the correction steps as after this number of decided jobs
+	hastenedJobs   = 1000. // the correction makes steps as after this number of decided jobs
 	hastenedLinear = 2.    // the factor by which the linear quantiles' steps grow
 )
 
 // scope has the detectors of changes in one queue, or in all jobs.
 type scope struct {
 	Drift
-	covers  *drift.Detector // of what the levels have earned
+	covers  *drift.Detector // detector for what the levels have earned
 	losses  *drift.Detector
-	earned  float64 // since the last update of covers
-	decided int     // levels, since then
-	calm    int     // the number of waits of the scope after which faster learning is allowed again
+	earned  float64 // sum earned since the last update of covers
+	decided int     // number of levels decided since then
+	calm    int     // the scope's number of waits from which on it may learn faster again
 	waits   int     // waits learnt so far
 }
 
@@ -98,7 +98,7 @@ type alarm struct {
 	queue  string
 	whole  bool
 	reason Reason
-	began  int // the number of waits of the scope since the change
+	began  int // number of waits of the scope since the change began
 }
 
 // DriftMonitor detects changes in scores, capacities, limits and queues.
@@ -123,14 +123,14 @@ func newScope(queue string, whole bool) *scope {
 		losses: newDetector()}
 }
 
-// newDetector returns a detector of changes in scores. Its blocks are shorter than the default, to react within a
-// hundred jobs, and its slack is twice as large, because consecutive jobs are correlated: set so that the recorded
-// scores of KTH-SP2, SDSC-Par, SDSC-SP2 and Saliksik have an alarm in 10,000 jobs or fewer.
+// newDetector returns a detector of changes in scores. Its blocks are shorter than the default, so that it reacts
+// within a hundred jobs. Its slack is twice as large, because consecutive jobs are correlated. With these settings
+// the recorded scores of KTH-SP2, SDSC-Par, SDSC-SP2 and Saliksik have at most one alarm in 10,000 jobs.
 func newDetector() *drift.Detector {
 	return drift.New(drift.Config{Block: 50, Memory: 100, Slack: 1, Height: 8})
 }
 
-// QueuePrefix is the prefix of the names of groups that are queues, see View.serve.
+// QueuePrefix begins the names of groups that are queues, see View.serve.
 const QueuePrefix = "queue "
 
 // of returns the scope of a queue. It creates the scope if the limit allows it, and otherwise returns nil.
@@ -171,7 +171,7 @@ func (w *DriftMonitor) AddScore(group string, earned float64, decided bool) {
 	s.earned, s.decided = 0, 0
 }
 
-// Learned adds a wait's logarithm, and those of the quantiles that were served, if any.
+// Learned adds a wait's logarithm, and the logarithms of the served quantiles if any were served.
 func (w *DriftMonitor) Learned(queue string, levels, said []float64, z float64) {
 	loss := 0.0
 	for i, q := range said {
@@ -195,7 +195,7 @@ func (v *scope) scored(by *drift.Detector) alarm {
 	return alarm{queue: v.Queue, whole: v.Whole, reason: Scores, began: by.Began()}
 }
 
-// Drifts returns the noticed changes, first of all jobs, then of the queues by name.
+// Drifts returns the noticed changes, first those of all jobs, then those of the queues by name.
 func (w *DriftMonitor) Drifts() []Drift {
 	out := []Drift{w.all.Drift}
 	for _, s := range w.queues {
@@ -211,7 +211,7 @@ func (w *DriftMonitor) Drifts() []Drift {
 }
 
 // SetLimit records the longest time limit of a queue, in seconds; 0 or less means none. A changed limit causes an
-// alarm, the first one does not. It reports whether there was an alarm.
+// alarm; the first limit does not. SetLimit reports whether there was an alarm.
 func (w *DriftMonitor) SetLimit(queue string, seconds float64) bool {
 	if !(seconds > 0) || math.IsInf(seconds, 1) {
 		seconds = 0
@@ -235,8 +235,8 @@ func (w *DriftMonitor) raise(why Reason, queues ...string) {
 	w.Raised = append(w.Raised, alarm{whole: true, reason: why})
 }
 
-// SetCapacity records the processors that a configured pool has now. A fifth more or fewer than at the last alarm
-// causes an alarm for its queues. The number of followed pools is bounded.
+// SetCapacity records the processors that a configured pool has now. If there are a fifth more or fewer than at the
+// last alarm, it raises an alarm for the queues of the pool. The number of followed pools is bounded.
 func (w *DriftMonitor) SetCapacity(pool string, procs int, queues []string, mostPools int) {
 	was, known := w.capacity[pool]
 	switch most, least := max(procs, was), min(procs, was); {
@@ -273,7 +273,7 @@ func (v *scope) code(s *codec.Codec) {
 	v.losses.Code(s)
 }
 
-// CodeDrift passes the changes of a queue or of the whole, without its name.
+// CodeDrift reads or writes the changes of a queue or of all jobs, without the name.
 func CodeDrift(s *codec.Codec, d *Drift) {
 	for i := range d.Alarms {
 		s.Int(&d.Alarms[i])

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
-// CodeTemplate passes a copy of the experts.
+// CodeTemplate reads or writes a copy of the experts.
 func CodeTemplate(s *codec.Codec, c *ExpertTemplate) {
 	x := &c.experts
 	if s.Reading {
@@ -20,7 +20,7 @@ func CodeTemplate(s *codec.Codec, c *ExpertTemplate) {
 	s.Real(&c.advance)
 }
 
-// CodeExperts passes the live experts.
+// CodeExperts reads or writes the live experts.
 func (e *Ensemble) CodeExperts(s *codec.Codec) { e.live.code(s) }
 
 func (x *OnlineExperts) code(s *codec.Codec) {
@@ -32,7 +32,7 @@ func (x *OnlineExperts) code(s *codec.Codec) {
 	}
 }
 
-// CodeState passes the errors of the simulation, the copy of the experts, and the detectors of changes.
+// CodeState reads or writes the errors of the simulation, the copy of the experts, and the detectors of changes.
 func (e *Ensemble) CodeState(s *codec.Codec) {
 	s.Reals(&e.Errors.Known)
 	codePendingErrors(s, &e.Errors.Waiting)
@@ -63,7 +63,7 @@ func codePendingErrors(s *codec.Codec, all *[]PendingError) {
 	})
 }
 
-// CodeEarly passes what early forecasts of a view are made from.
+// CodeEarly reads or writes the inputs of a view's early forecasts.
 func CodeEarly(s *codec.Codec, early *[EarlyClasses]EarlyForecast, levels []float64) {
 	for c := range early {
 		s.Int(&early[c].Known)

@@ -1,5 +1,5 @@
-// Package ensemble combines the experts of the forecasting engine: the online experts, the weights of all experts, the
-// correction of the served forecasts, and the detectors of changes after which they learn faster.
+// Package ensemble combines the experts of the forecasting engine. It has the online experts, the weights of all
+// experts, and the correction of the served forecasts. It also detects changes after which these learn faster.
 package ensemble
 
 import (
@@ -29,9 +29,9 @@ type Config struct {
 type Ensemble struct {
 	cfg     Config
 	live    OnlineExperts
-	Kept    *ExpertTemplate // a copy of the live experts, used if there are too many groups to copy them for each view
+	Kept    *ExpertTemplate // a copy of the live experts; used if they have too many groups to be copied for each view
 	mine    *OnlineExperts  // the ensemble's own copy of the template
-	Since   int             // starts since the template was copied
+	Since   int             // number of starts since the template was copied
 	Errors  SimulationErrors
 	Early   EarlyErrors
 	Monitor *DriftMonitor
@@ -41,8 +41,8 @@ type Ensemble struct {
 // frozenTemplate is the template that views share until an event or a wait changes the experts.
 type frozenTemplate struct {
 	template *ExpertTemplate
-	events   uint64 // at the time of the copy
-	learned  int    // waits at the time of the copy
+	events   uint64 // number of events at the time of the copy
+	learned  int    // number of waits at the time of the copy
 }
 
 // OnlineExperts are the linear quantiles, the weights of all experts, and the correction.
@@ -70,22 +70,23 @@ func New(cfg Config) (*Ensemble, error) {
 	return e, nil
 }
 
-// copyForOneUser returns a copy of a template's experts with scratch memory of its own. It makes forecasts and learns
-// nothing, so that it shares the weights, which are by far the largest part where there are many groups.
+// copyForOneUser returns a copy of a template's experts with scratch memory of its own. The copy makes forecasts and
+// learns nothing, so it shares the weights with the template. With many groups the weights are by far the largest
+// part.
 func (x *OnlineExperts) copyForOneUser() *OnlineExperts {
 	return &OnlineExperts{Linear: x.Linear.Clone(), Blend: x.Blend.Share(), Calibrator: x.Calibrator.Clone()}
 }
 
-// A view needs a copy of the experts, since they learn from every start. The cost of a copy grows with the groups that
-// have weights of their own. Above templateHeavy weights, forecasts at submissions and in views are therefore made with
-// a copy that is renewed only after some starts: one start for each templateHeavy weights.
+// A view needs a copy of the experts, since they learn from every start. The cost of a copy grows with the number of
+// groups that have weights of their own. Above TemplateHeavy weights, forecasts at submissions and in views are
+// therefore made with a copy that is older. It is renewed after one start for each TemplateHeavy weights.
 const (
 	TemplateHeavy = 512
 	GroupWeights  = 4 // of one group
 )
 
-// interval returns the number of starts after which the copy is renewed if there are that many groups, or 0 for no
-// copy.
+// interval returns the number of starts after which the copy is renewed with the given number of groups. It returns 0
+// if no copy is needed.
 func interval(groups int) int { return GroupWeights * groups / TemplateHeavy }
 
 // RefreshTemplate renews the copy if that is due. groups is the number of groups with weights.
@@ -109,11 +110,12 @@ func (e *Ensemble) Current() *OnlineExperts {
 	return e.mine
 }
 
-// copyTemplate copies the live experts. The correction is brought to the instant advance, NaN for clock.
+// copyTemplate copies the live experts. It brings the correction to the instant advance, or to no instant if that is
+// NaN.
 func (e *Ensemble) copyTemplate(advance, clock float64, events uint64, learned int) *ExpertTemplate {
 	c := &ExpertTemplate{advance: advance}
 	if old := e.frozen.template; old != nil && e.frozen.learned == learned {
-		c.experts.Linear, c.experts.Blend = old.experts.Linear, old.experts.Blend // they change only with waits
+		c.experts.Linear, c.experts.Blend = old.experts.Linear, old.experts.Blend // these two change only with waits
 	} else {
 		c.experts.Linear, c.experts.Blend = e.live.Linear.Clone(), e.live.Blend.Clone()
 	}
@@ -141,11 +143,11 @@ func (e *Ensemble) Template(at, clock float64, events uint64, learned int) *Expe
 // have scratch memory.
 type ExpertTemplate struct {
 	experts OnlineExperts
-	advance float64 // the instant to which the correction was brought; NaN for none
+	advance float64 // instant to which the correction was brought; NaN for none
 	copies  sync.Pool
 }
 
-// Borrow returns a copy for one goroutine, to be given back with GiveBack.
+// Borrow returns a copy for one goroutine, which must give it back with GiveBack.
 func (c *ExpertTemplate) Borrow() *OnlineExperts {
 	if x, ok := c.copies.Get().(*OnlineExperts); ok {
 		return x
@@ -170,7 +172,8 @@ func (e *Ensemble) Started(id uint64, at float64) { e.live.Calibrator.Started(in
 // Cancelled records that a job left without a start that counts.
 func (e *Ensemble) Cancelled(id uint64, at float64) { e.live.Calibrator.Cancelled(int64(id), at) }
 
-// Weights writes the weights of the experts at the level of a number into w, a share each: those of all jobs together.
+// Weights writes the weights of the experts for all jobs together into w, at the level with the given index. They sum
+// to 1.
 func (e *Ensemble) Weights(level int, w []float64) { e.live.Blend.Weights(level, w) }
 
 // Learn learns from the wait of a job, given as its logarithm.
@@ -195,9 +198,9 @@ func (e *Ensemble) QueueAppeared(name string) {
 // ForgetQueue drops the detectors of a queue.
 func (e *Ensemble) ForgetQueue(name string) { delete(e.Monitor.queues, name) }
 
-// React handles the changes that were noticed at an instant: the affected experts learn faster for a while. It returns,
-// for each change in all jobs, the number of waits since it began, and whether trees should be trained soon because a
-// new queue has enough waits.
+// React handles the changes that were noticed at an instant. The affected experts learn faster for a while. began
+// has, for each change in all jobs, the number of waits since it began. grown is true if trees should be trained soon
+// because a new queue has enough waits.
 func (e *Ensemble) React(now float64) (began []int, grown bool) {
 	w := e.Monitor
 	for _, a := range w.Raised {

@@ -1,6 +1,6 @@
 package ensemble
 
-// The experts, by number.
+// These are the experts, by number.
 const (
 	Trees = iota
 	LinearOnline
@@ -16,11 +16,19 @@ const (
 	Count
 )
 
-// Names returns the names of the experts in the order of their numbers: the quantile trees, the linear online
-// quantiles, the forward simulation, QBETS, the plan from the time limits, the quantiles of the newest waits of similar
-// jobs, the user's last wait, Downey's combined predictor and the exact distribution that he considered infeasible
-// (both extended to the jobs ahead, under strict first come, first served), the simulation corrected by its newest
-// errors, and quantile trees that weight the newest waits most.
+// Names returns the names of the experts in the order of their numbers. They are:
+//
+//   - the quantile trees;
+//   - the linear online quantiles;
+//   - the forward simulation;
+//   - QBETS;
+//   - the plan from the time limits;
+//   - the quantiles of the newest waits of similar jobs;
+//   - the user's last wait;
+//   - Downey's combined predictor and the exact distribution that he considered infeasible, both extended to the jobs
+//     ahead under strict first come, first served;
+//   - the simulation corrected by its newest errors;
+//   - quantile trees that weight the newest waits most.
 func Names() []string {
 	return []string{"trees", "linear", "simulation", "qbets", "limits", "recent", "user_last", "downey_combined",
 		"exact", "simulation_corrected", "trees_recent"}

@@ -6,22 +6,22 @@ import (
 	"fmt"
 )
 
-// Prior has the errors of simulations in the first days of other clusters: quantiles, at even levels, of the logarithm
-// of the wait over that of the simulation's median, both with 60 s added, by class.
+// Prior has the errors of simulations in the first days of other clusters, by class. The errors are quantiles, at
+// even levels, of ln((wait + 60 s) / (simulation's median + 60 s)).
 type Prior [EarlyClasses][]float64
 
 // Priors are the errors measured in several logs.
 type Priors struct {
 	Origin string `json:"origin"`
 	All    Prior  `json:"all"`
-	// Without has, by the name of a log, the errors in all other logs, for backtests on it.
+	// Without has, by the name of a log, the errors in all other logs. It is for backtests on that log.
 	Without map[string]Prior `json:"without"`
 }
 
 //go:embed prior.json
 var measured []byte //nolint:gochecknoglobals // what go:embed needs; nothing writes it
 
-// MeasuredPrior returns the errors measured in all logs except the named one (an empty name leaves out none).
+// MeasuredPrior returns the errors measured in all logs except the named one. An empty name leaves out none.
 func MeasuredPrior(without string) (*Prior, error) {
 	var all Priors
 	if err := json.Unmarshal(measured, &all); err != nil {
@@ -39,7 +39,7 @@ func MeasuredPrior(without string) (*Prior, error) {
 	return &prior, nil
 }
 
-// observed returns the errors with the weight of priorJobs jobs.
+// observed returns the errors of a class, which together have the weight of priorJobs jobs.
 func (p *Prior) observed(c EarlyClass) []observedError {
 	out := make([]observedError, 0, len(p[c])+EarlyWaits)
 	for _, off := range p[c] {

@@ -7,13 +7,14 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// A simulation without later arrivals, fragmentation of nodes and the scheduler's own delays is wrong by a factor that
-// persists for a while. The corrected simulation applies the errors of the newest jobs to its median.
+// The simulation ignores later arrivals, fragmentation of nodes and the scheduler's own delays. So it is wrong by a
+// factor that persists for a while. The corrected simulation applies the errors of the newest jobs to its median.
 
 const (
-	// CorrectedJobs is the number of started jobs whose errors count, and the maximum number of waiting ones.
+	// CorrectedJobs is the number of started jobs whose errors count. It is also the maximum number of waiting jobs
+	// that count.
 	CorrectedJobs = 150
-	// correctedLeast is how many must have started.
+	// correctedLeast is the minimum number of jobs that must have started.
 	correctedLeast = 20
 )
 
@@ -56,7 +57,7 @@ func (s *SimulationErrors) Add(id uint64, submit, said float64) {
 // Gone drops a job that left without a start to learn from.
 func (s *SimulationErrors) Gone(id uint64) (PendingError, bool) { return takePending(&s.Waiting, id) }
 
-// Started scores that forecast by the logarithm of the wait.
+// Started scores the simulation's forecast for a job by the logarithm of the wait.
 func (s *SimulationErrors) Started(id uint64, z float64) {
 	g, ok := s.Gone(id)
 	if !ok {
@@ -68,9 +69,9 @@ func (s *SimulationErrors) Started(id uint64, z float64) {
 	s.Known = append(s.Known, z-g.said)
 }
 
-// Quantiles returns the quantiles of the errors at the levels; nil if too few are known. Jobs that still wait are
-// right-censored (E. Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958):
-// short waits report first.
+// Quantiles returns the quantiles of the errors at the levels; nil if too few are known. Short waits become known
+// first, so jobs that still wait count as right-censored (E. Kaplan and P. Meier, "Nonparametric estimation from
+// incomplete observations", JASA 53, 1958).
 func (s *SimulationErrors) Quantiles(now float64, levels []float64) []float64 {
 	if len(s.Known) < correctedLeast {
 		return nil

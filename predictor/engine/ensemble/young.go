@@ -8,22 +8,22 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Before an engine has learnt much, its experts are too certain: the first jobs on an empty machine all start at once,
-// so experts that forecast 0 gain weight just before the first queue builds up. Until enough waits of a class of
-// requests were learnt, an early forecast is therefore mixed in: the simulation's median with the errors of simulations
-// in the first days of other clusters (Prior) and, increasingly, its errors on this cluster.
+// Before an engine has learnt much, its experts are too certain. The first jobs on an empty machine all start at
+// once, so experts that forecast 0 gain weight just before the first queue builds up. An early forecast is therefore
+// mixed in until enough waits of a class of requests were learnt. It is the simulation's median, with the errors of
+// simulations in the first days of other clusters (Prior). The errors on this cluster increasingly replace those.
 
-// EarlyClass is a class of requests that early errors are counted in.
+// EarlyClass is a class of requests whose early errors are counted together.
 type EarlyClass int
 
-// The classes: the simulation's median is below a minute, or not.
+// The classes differ by the simulation's median: below a minute, or not.
 const (
 	StartsAtOnce EarlyClass = iota
 	StartsLater
 	EarlyClasses
 )
 
-// EarlyClassOf returns the class of a request, by the logarithm of the simulation's median, 60 s added.
+// EarlyClassOf returns the class of a request. said is ln(60 s + the simulation's median).
 func EarlyClassOf(said float64) EarlyClass {
 	if said < waittime.Log(waittime.Shift) {
 		return StartsAtOnce
@@ -32,13 +32,14 @@ func EarlyClassOf(said float64) EarlyClass {
 }
 
 const (
-	// EarlyWaits is the number of kept waits of a class; after that many only the experts are served.
+	// EarlyWaits is the number of kept waits of a class. After that many, only the experts are served.
 	EarlyWaits = 400
-	// exceptions is the expected number of waits above a quantile (below it, for levels under the median) from which on
-	// only the experts are served at its level, because they learn the level from these waits. Before that, their
-	// weight, in the logarithm of the wait, is the reached part of this number, and the early forecast has the rest.
+	// exceptions is an expected number of waits above a quantile (below it, for levels under the median). From that
+	// number on, only the experts are served at the quantile's level, because they learn the level from these waits.
+	// Before, the weight of the experts, in the logarithm of the wait, is the part of the number that is reached. The
+	// early forecast has the rest of the weight.
 	exceptions = 50
-	// priorJobs is how many jobs the errors of other clusters count for.
+	// priorJobs is the number of jobs whose weight the errors of other clusters have.
 	priorJobs = 20
 )
 
@@ -75,10 +76,10 @@ func (e *EarlyErrors) Started(id uint64, z float64) {
 
 // EarlyForecast has the inputs of early forecasts of a class.
 type EarlyForecast struct {
-	// Known is how many waits of the class were learnt, up to EarlyWaits.
+	// Known is the number of waits of the class that were learnt, up to EarlyWaits.
 	Known int
-	// Errors are quantiles at the levels, of the logarithm of the wait over that of the simulation's median; nil once
-	// EarlyWaits are known.
+	// Errors are the quantiles, at the levels, of the logarithm of the wait divided by the simulation's median. They
+	// are nil once EarlyWaits waits are known.
 	Errors []float64
 }
 
@@ -108,8 +109,8 @@ func (e *EarlyErrors) Forecast(now float64, prior *Prior, levels []float64) (out
 	return out
 }
 
-// Mix moves the experts' combination, logarithms of waits at the levels, towards the early forecast of a request; said
-// is the median of its simulation, or of the combination if no simulation is possible.
+// Mix moves the experts' combination towards the early forecast of a request. Both are logarithms of waits at the
+// levels. said is the median of the request's simulation, or of the combination if no simulation is possible.
 func Mix(early *[EarlyClasses]EarlyForecast, said float64, levels, combined []float64) {
 	f := &early[EarlyClassOf(said)]
 	if f.Errors == nil {
@@ -132,14 +133,14 @@ type observedError struct {
 }
 
 // censoredQuantiles returns the quantiles of errors at the levels. Errors that are not done are right-censored (E.
-// Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958). A level beyond all
+// Kaplan and P. Meier, "Nonparametric estimation from incomplete observations", JASA 53, 1958). A level above all
 // known errors gets the largest error. At least one error must be done.
 func censoredQuantiles(all []observedError, levels []float64) []float64 {
 	slices.SortFunc(all, func(a, b observedError) int {
 		if c := cmp.Compare(a.off, b.off); c != 0 || a.done == b.done {
 			return c
 		}
-		if a.done { // of equal errors a start comes before a lower bound
+		if a.done { // of equal errors, that of a start comes before a lower bound
 			return -1
 		}
 		return 1

@@ -94,7 +94,7 @@ func codeOneTable(s *codec.Codec, v **waitSurface) {
 	}
 }
 
-// CodePool passes the facts of a pool.
+// CodePool reads or writes the facts of a pool.
 func CodePool(s *codec.Codec, v **Facts) {
 	if s.Reading {
 		*v = &Facts{}
@@ -225,7 +225,7 @@ func codeShares(s *codec.Codec, all *[]share, c *pivotCounts) {
 	}
 }
 
-// CodePools passes the configured and learned pools, and the surfaces of large ones.
+// CodePools reads or writes the configured and learned pools, and the surfaces of large ones.
 func (m *Machine) CodePools(s *codec.Codec) {
 	p := m
 	codec.Map(s, &p.configuredPools, func(t *PoolConfig) {

@@ -12,10 +12,10 @@ func codeMean(s *codec.Codec, all ...*ForgettingMean) {
 	}
 }
 
-// CodeRecent passes the recent waits of a kind of job.
+// CodeRecent reads or writes the recent waits of a kind of job.
 func CodeRecent(s *codec.Codec, r *RecentWaits) { codeMean(s, &r.Fast, &r.Slow, &r.Nothing) }
 
-// CodeAmount passes an amount.
+// CodeAmount reads or writes an amount.
 func CodeAmount(s *codec.Codec, a *Amount) { s.Finite(&a.Jobs, &a.Procs, &a.Work) }
 
 func codeRequest(s *codec.Codec, r *Request) {
@@ -33,7 +33,7 @@ func codeRequest(s *codec.Codec, r *Request) {
 	}
 }
 
-// CodeLaw passes a law of lifetimes.
+// CodeLaw reads or writes a law of lifetimes.
 func CodeLaw(s *codec.Codec, l **Law) {
 	if s.Reading {
 		*l = &Law{}
@@ -48,7 +48,7 @@ func CodeLaw(s *codec.Codec, l **Law) {
 	}
 }
 
-// CodeKnown passes one value for each level, or none.
+// CodeKnown reads or writes one value for each level, or none.
 func CodeKnown(s *codec.Codec, v *[]float64, levels []float64) {
 	s.Reals(v)
 	if !s.Reading {
@@ -61,7 +61,7 @@ func CodeKnown(s *codec.Codec, v *[]float64, levels []float64) {
 	}
 }
 
-// CodeJobCounts passes the cells that count jobs.
+// CodeJobCounts reads or writes the cells that count jobs.
 func CodeJobCounts(s *codec.Codec, v **JobCounts) {
 	if s.Reading {
 		*v = &JobCounts{}
@@ -86,7 +86,7 @@ func CodeJobCounts(s *codec.Codec, v **JobCounts) {
 	})
 }
 
-// CodeQueue passes the frozen facts of a queue.
+// CodeQueue reads or writes the frozen facts of a queue.
 func CodeQueue(s *codec.Codec, v **QueueFacts, levels []float64) {
 	if s.Reading {
 		*v = &QueueFacts{}
@@ -120,7 +120,7 @@ func CodeQueue(s *codec.Codec, v **QueueFacts, levels []float64) {
 	}
 }
 
-// CodeBounds passes a history of QBETS, nil for none.
+// CodeBounds reads or writes a history of QBETS, nil for none.
 func CodeBounds(s *codec.Codec, b **BoundHistory, levels []float64) {
 	known := *b != nil
 	if s.Flag(&known); !known {
@@ -158,7 +158,7 @@ func codeSimilar(s *codec.Codec, v **SimilarJobs) {
 	}
 }
 
-// CodeUser passes the facts of a user that do not follow from the jobs.
+// CodeUser reads or writes the facts of a user that do not follow from the jobs.
 func CodeUser(s *codec.Codec, u *UserFacts) {
 	s.Uint(&u.Number)
 	s.Real(&u.LastSubmit)

@@ -147,14 +147,14 @@ func (t *Tracker) recountClocks(s *codec.Codec, j *Job) {
 	q.waiting++
 }
 
-// CodeEvidence passes the newest starts, what was submitted and ended, and the clocks.
+// CodeEvidence reads or writes the newest starts, what was submitted and ended, and the clocks.
 func (t *Tracker) CodeEvidence(s *codec.Codec) {
 	t.Starts.code(s)
 	CodeFlow(s, &t.Flow)
 	t.clocks.code(s)
 }
 
-// CodeQueues passes the queues, without their jobs.
+// CodeQueues reads or writes the queues, without their jobs.
 func (t *Tracker) CodeQueues(s *codec.Codec) {
 	codec.List(s, &t.InOrder, func(v **Queue) {
 		if s.Reading {
@@ -187,7 +187,7 @@ func (t *Tracker) CodeQueues(s *codec.Codec) {
 	}
 }
 
-// CodeUsers passes the users, without their jobs.
+// CodeUsers reads or writes the users, without their jobs.
 func (t *Tracker) CodeUsers(s *codec.Codec) {
 	all := slices.SortedFunc(maps.Values(t.Users), func(a, b *user) int { return cmp.Compare(a.Number, b.Number) })
 	codec.List(s, &all, func(v **user) {

@@ -35,7 +35,7 @@ func (n *NewestStarts) Window() []StartRecord {
 	return n.all[max(0, len(n.all)-MostStarts):len(n.all):len(n.all)]
 }
 
-// CodeStarts passes the newest starts.
+// CodeStarts reads or writes the newest starts.
 func CodeStarts(s *codec.Codec, all *[]StartRecord) {
 	codec.List(s, all, func(r *StartRecord) {
 		s.Finite(&r.At, &r.Submit, &r.Wait, &r.Limit)

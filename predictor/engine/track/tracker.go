@@ -324,7 +324,7 @@ func (t *Tracker) estimateCapacity() {
 	}
 }
 
-// CodeUse passes from what the capacity is estimated.
+// CodeUse reads or writes from what the capacity is estimated.
 func (t *Tracker) CodeUse(s *codec.Codec) { t.use.code(s) }
 
 // Forget drops a job that has left.

@@ -158,7 +158,7 @@ func (h *WeekHazard) Until(at, level float64) float64 {
 	return math.Min(Week, math.Max(0, (to+weeks*slots-from)*slotSeconds))
 }
 
-// CodeWeekHazard passes a table, nil for none.
+// CodeWeekHazard reads or writes a table, nil for none.
 func CodeWeekHazard(s *codec.Codec, h **WeekHazard) {
 	known := *h != nil
 	if s.Flag(&known); !known {
@@ -266,7 +266,7 @@ func untilTime(at, seconds float64) float64 {
 	return left
 }
 
-// CodeDayClock passes a clock, nil for none.
+// CodeDayClock reads or writes a clock, nil for none.
 func CodeDayClock(s *codec.Codec, c **DayClock) {
 	known := *c != nil
 	if s.Flag(&known); !known {
@@ -345,7 +345,7 @@ func (l *limitClocks) code(s *codec.Codec) {
 	}
 }
 
-// CodeStartClocks passes the tables of all limit classes.
+// CodeStartClocks reads or writes the tables of all limit classes.
 func CodeStartClocks(s *codec.Codec, c **StartClocks) {
 	if s.Reading {
 		*c = &StartClocks{}

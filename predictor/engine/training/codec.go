@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/boost"
 )
 
-// Code passes the trees of all levels, for rows of so many features.
+// Code reads or writes the trees of all levels, for rows of so many features.
 func (t *Trees) Code(s *codec.Codec, levels, features int) {
 	for _, all := range [...]*[]*boost.Model{&t.Models, &t.Recent} {
 		codec.List(s, all, func(m **boost.Model) {
@@ -28,13 +28,13 @@ func (t *Trees) Code(s *codec.Codec, levels, features int) {
 	}
 }
 
-// CodeRecord passes the instants of the trainings; counts are not saved.
+// CodeRecord reads or writes the instants of the trainings; counts are not saved.
 func CodeRecord(s *codec.Codec, b *Record) {
 	s.Finite(&b.begun, &b.Trees)
 	s.Int(&b.From)
 }
 
-// Code passes the rows, the trees and a training under way.
+// Code reads or writes the rows, the trees and a training under way.
 func (l *Learner) Code(s *codec.Codec, features int) {
 	s.Int(&l.Seen, &l.Trained)
 	s.Flag(&l.Soon)
