@@ -38,7 +38,7 @@ type Config struct {
 	WebConfigFile  string        `key:"web_config_file" allowed:"a file" reload:"listener" doc:"TLS, client certificates and users with passwords, in the format of Prometheus' exporters, see docs/security.md; read again when it changes; empty: plain HTTP"`
 	StaleAfter     time.Duration `key:"stale_after" default:"5m" allowed:"more than 0" reload:"access" doc:"how long the logs may be silent or unreadable before answers are marked stale"`
 	// HistoryRetention applies to the histories of all clusters.
-	HistoryRetention time.Duration `key:"history_retention" default:"400d" allowed:"1d or more" reload:"restore" doc:"maximum age of the events of a cluster's history, relative to the newest event: older ones are left out when logs are imported; the running daemon counts from the newest event of the followed log and drops older ones once a day"`
+	HistoryRetention time.Duration `key:"history_retention" default:"400d" allowed:"1d or more" reload:"restore" doc:"maximum age of the events of a cluster's history, relative to the newest event: an import leaves out older events; the running daemon counts from the newest event of the followed log, and deletes older events once a day"`
 	Access           Access        `key:"access"`
 	Limits           Limits        `key:"limits"`
 	Log              Log           `key:"log"`
@@ -159,9 +159,9 @@ type Store struct {
 	URL              string        `key:"url" allowed:"postgres://USER@HOST:PORT/DATABASE, or libpq's key=value" reload:"restore" doc:"PostgreSQL database that daemons share, instead of store.path; a password is better kept in the file that PGPASSFILE names, see docs/store.md"`
 	Space            string        `key:"space" allowed:"1 to 64 of a-z, 0-9, '.', '_' and '-'" reload:"restore" doc:"with store.url: the name of this daemon's part of the database; collecting daemons with the same space replace each other. Default the name of the first cluster, in lower case; with serve_only all spaces"`
 	Lease            time.Duration `key:"lease" default:"15s" allowed:"1s to 10m" reload:"restore" doc:"with store.url: how long the right to collect lasts without renewal; after that time another daemon takes over"`
-	SnapshotEvents   int           `key:"snapshot_events" default:"20000" allowed:"1 or more" reload:"restore" doc:"state and models are saved after so many events"`
-	SnapshotInterval time.Duration `key:"snapshot_interval" default:"60s" allowed:"1s or more" reload:"restore" doc:"and after so much time, if there was an event"`
-	JournalRetention time.Duration `key:"journal_retention" default:"400d" allowed:"models.window_age or more" reload:"restore" doc:"how long the normalized events are kept, in event time: a rebuild sees no further back"`
+	SnapshotEvents   int           `key:"snapshot_events" default:"20000" allowed:"1 or more" reload:"restore" doc:"number of events after which state and models are saved"`
+	SnapshotInterval time.Duration `key:"snapshot_interval" default:"60s" allowed:"1s or more" reload:"restore" doc:"time after which state and models are saved too, if there was an event"`
+	JournalRetention time.Duration `key:"journal_retention" default:"400d" allowed:"models.window_age or more" reload:"restore" doc:"how long the normalized events are kept, in event time: a rebuild uses no older events"`
 }
 
 // Auto is the value of keys that are determined automatically.
