@@ -105,7 +105,7 @@ func TestWaitOneRunningJob(t *testing.T) {
 		t.Errorf("method %q, state %+v, want waitcast, %+v", w.Method, w.State, want)
 	}
 	if !strings.Contains(w.Reason,
-		"next in line: 2 of 10 processors are free, 8 more must be freed by the 1 job that run") {
+		"next in line: 2 of 10 processors are free, 8 more must be freed by the job that runs") {
 		t.Errorf("reason %q", w.Reason)
 	}
 	var names []string

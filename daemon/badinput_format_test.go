@@ -68,7 +68,7 @@ func TestRightFormatIsNotDoubted(t *testing.T) {
 			s.add(t, sample(t, format))
 			_, err := daemon.OneShot(t.Context(), s.load(t), zap.New(core))
 			must(t, err)
-			if n := logs.FilterMessage("problem with a log file").Len(); n > 0 {
+			if n := logs.FilterMessage("problem with a log").Len(); n > 0 {
 				t.Errorf("%d problems: %v", n, logs.All())
 			}
 		})
@@ -94,9 +94,9 @@ func TestWrongFormatLive(t *testing.T) {
 		t.Errorf("readyz: %d %s", status, body)
 	}
 	d.wantMetric(`waitcast_tail_problems_total{reason="wrong_format",source="main/accounting"}`, "1")
-	d.wantLog("problem with a log file", s.log, "it looks like slurm-jobcomp",
+	d.wantLog("problem with a log", s.log, "it looks like slurm-jobcomp",
 		"set the source's format to slurm-jobcomp")
-	if n := d.logs.FilterMessage("problem with a log file").Len(); n != 1 {
+	if n := d.logs.FilterMessage("problem with a log").Len(); n != 1 {
 		t.Errorf("said %d times, want once: %v", n, d.logs.All())
 	}
 	if status, _ := d.get("/healthz"); status != http.StatusOK {
@@ -189,7 +189,7 @@ func TestFutureIsSaidOnce(t *testing.T) {
 			d.wantLog("future", s.log, "is the cluster's time_zone right, which is America/Los_Angeles",
 				"later than now, by 7h59m40s")
 			d.wantMetric(`waitcast_tail_problems_total{reason="future",source="main/accounting"}`, "1")
-			if n := d.logs.FilterMessage("problem with a log file").Len(); n != 1 {
+			if n := d.logs.FilterMessage("problem with a log").Len(); n != 1 {
 				t.Errorf("said %d times: %v", n, d.logs.All())
 			}
 			setAside := `waitcast_source_set_aside_events{cluster="main",source="main/accounting"}`

@@ -139,7 +139,7 @@ func (c *collectingCore) startWriter(context.Context) error {
 	c.reading, c.stopReading = context.WithCancel(context.Background())
 	c.deliveries = make(chan *source.Delivery, queued)
 	c.histories.start(c)
-	c.readers.start(c.reading, c.read)
+	c.startReaders()
 	c.writer.Go(func() {
 		switch err := c.pipeline.Run(writing, c.deliveries); {
 		case err == nil:
@@ -210,6 +210,16 @@ func (c *collectingCore) reloadSources(ctx context.Context, cfg *config.Config) 
 	}
 	c.cfg = cfg
 	c.touchSources(before)
-	c.readers.start(c.reading, c.read)
+	c.startReaders()
 	return nil
+}
+
+// startReaders starts to read the sources.
+func (c *collectingCore) startReaders() {
+	names := make([]string, 0, len(c.readers.all))
+	for _, s := range c.readers.configs() {
+		names = append(names, s.Name)
+	}
+	c.readers.start(c.reading, c.read)
+	c.opts.Log.Info(followingText(len(names)), zap.Strings("sources", names))
 }

@@ -58,7 +58,7 @@ func TestFacts(t *testing.T) {
 	s, script := factsSite(t)
 	d := s.start(t) // the script is missing
 	const problem = `waitcast_source_problem{cluster="main",source="main/slurm-facts"}`
-	d.wantLog("problem with a log file", "head cannot be run", "install it, or set the source's command")
+	d.wantLog("the scheduler cannot be queried", "head cannot be run", "install it, or set the source's command")
 	d.wantMetric(problem, "1")
 	head(t, script, sinfoOf("idle"))
 	nodes := func(down int) func() bool {

@@ -58,7 +58,7 @@ clusters:
 	add("SYSLOG_IDENTIFIER=systemd-journald", "MESSAGE_ID=a596d6fe7bfa4994828e72309e95d61e", "N_DROPPED=12",
 		"MESSAGE=Suppressed 12 messages from slurmctld.service")
 	d.wantMetric(`waitcast_tail_suppressed_total{source="main/slurm-log"}`, "12")
-	d.wantLog("problem with a log file", "Suppressed 12 messages", "LogRateLimitIntervalSec=0")
+	d.wantLog("problem with a log", "Suppressed 12 messages", "LogRateLimitIntervalSec=0")
 	d.stop()
 	submit(3)
 	d = s.start(t)

@@ -48,9 +48,14 @@ func (l *lineLogger) report(d *source.Delivery) {
 	}
 }
 
-// problems logs problems of files. It logs lasting problems once, and limits the rate of messages about single lines.
+// problems logs problems of logs and of calls of a scheduler. It logs lasting problems once, and limits the rate of
+// messages about single lines.
 func (l *lineLogger) problems(d *source.Delivery) {
 	var standing []string
+	message := "problem with a log"
+	if d.Source.Polled {
+		message = "the scheduler cannot be queried"
+	}
 	for _, p := range d.Problems {
 		log, text := l.log, p.Error()
 		if p.Number > 0 {
@@ -60,7 +65,7 @@ func (l *lineLogger) problems(d *source.Delivery) {
 			standing = append(standing, text)
 		}
 		if !slices.Contains(l.stood, text) {
-			log.Warn("problem with a log file", zap.String("source", d.Source.Name), zap.String("problem", text))
+			log.Warn(message, zap.String("source", d.Source.Name), zap.String("problem", text))
 		}
 	}
 	l.stood = standing

@@ -69,7 +69,13 @@ func (d *Daemon) statusLine() string {
 		return fmt.Sprintf("following %d of %d sources; %s", sources-unread, sources, conditions[0])
 	case len(reading) > 0:
 		return "reading history of " + strings.Join(reading, ", ")
-	case sources == 1:
+	}
+	return followingText(sources)
+}
+
+// followingText returns "following 1 source" or "following 3 sources".
+func followingText(sources int) string {
+	if sources == 1 {
 		return "following 1 source"
 	}
 	return fmt.Sprintf("following %d sources", sources)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/waitcast/waitcast/pipeline/livemodels"
@@ -19,6 +20,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/collector/tail"
 	"github.com/waitcast/waitcast/config"
+	"github.com/waitcast/waitcast/history"
 	"github.com/waitcast/waitcast/pipeline"
 )
 
@@ -90,7 +92,8 @@ func (o *oneShot) fruitless(jobs int64) error {
 		return errors.New(o.wrong)
 	}
 	if o.count > 0 && o.bad == o.count {
-		return fmt.Errorf("none of the %d lines could be read; is the format the right one?", o.count)
+		return fmt.Errorf("none of the lines (%d) could be read in format %s; if it is another one, give it by "+
+			"--format: %s", o.count, o.sources[0].Format.Name, strings.Join(history.Names(logFormats()), ", "))
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ clusters:
       - {format: pbs-facts, command: [%q], interval: 1s, timeout: 3s}`, dir, s.log, script))
 	head(t, script, "echo 'qmgr: cannot connect to server' >&2; exit 1")
 	d := s.start(t)
-	d.wantLog("problem with a log file", "cannot connect to server")
+	d.wantLog("the scheduler cannot be queried", "cannot connect to server")
 	head(t, script, `[ "$*" = "qmgr -c print server" ] || exit 1
 cat <<'END'
 create queue workq

@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/waitcast/waitcast/collector"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon/systemd"
+	"github.com/waitcast/waitcast/history"
 )
 
 // Run starts a daemon and waits until ctx ends or the daemon cannot continue. It reloads on Options.Reload, and when
@@ -71,10 +74,8 @@ func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error)
 		if err := flags.Set("path", files[0]); err != nil {
 			return nil, err
 		}
-		if !flags.Changed("format") && guessFormat(files[0]) != "" {
-			if err := flags.Set("format", guessFormat(files[0])); err != nil {
-				return nil, err
-			}
+		if err := chooseFormat(flags, files[0]); err != nil {
+			return nil, err
 		}
 	}
 	cfg, err := config.Load("", flags)
@@ -95,6 +96,35 @@ func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error)
 		}
 	}
 	return cfg, nil
+}
+
+// logFormats returns the formats of logs that can be followed or read once.
+func logFormats() []collector.Format {
+	return slices.DeleteFunc(history.Formats(time.Now), func(f collector.Format) bool { return f.Records != nil })
+}
+
+// chooseFormat sets the flag of the format by the name of a file or by its content, if the flag is not given. A given
+// format that is not that of a log is an error.
+func chooseFormat(flags *pflag.FlagSet, path string) error {
+	if given := flags.Lookup("format"); given.Changed {
+		if _, err := history.Named(logFormats(), given.Value.String()); err != nil {
+			return fmt.Errorf("--format: %w", err)
+		}
+		return nil
+	}
+	format := guessFormat(path)
+	if format == "" {
+		found, err := history.FormatOf(path, &history.Config{Formats: logFormats(), Now: time.Now()})
+		if errors.Is(err, history.ErrUnrecognized) {
+			return fmt.Errorf("%s: %w; give its format by --format: %s", path, history.ErrUnrecognized,
+				strings.Join(history.Names(logFormats()), ", "))
+		}
+		if err != nil {
+			return err
+		}
+		format = found.Name
+	}
+	return flags.Set("format", format)
 }
 
 // guessFormat guesses a format from the name of a file. It returns "" if it cannot.

@@ -200,7 +200,7 @@ func TestRealSlurmFactsOverRest(t *testing.T) {
 	})
 	write(t, token, "worn out\n")
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-facts"}`, "1")
-	d.wantLog("problem with a log file", "holds no token", "scontrol token")
+	d.wantLog("the scheduler cannot be queried", "holds no token", "scontrol token")
 	if f := d.Views()[0].Facts; f == nil || len(f.Queues) != 5 {
 		t.Errorf("facts were lost with the token: %+v", f)
 	}

@@ -92,7 +92,8 @@ func TestSnapshotBadInput(t *testing.T) {
 		return fmt.Sprintf(`waitcast_snapshot_failures_total{cluster="main",reason=%q,source="main/slurm-squeue"}`,
 			reason)
 	}
-	d.wantLog("problem with a log file", "squeue cannot be run", "install it, or set the source's command")
+	d.wantLog("following 2 sources", "main/slurm-squeue")
+	d.wantLog("the scheduler cannot be queried", "squeue cannot be run", "install it, or set the source's command")
 	d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "1")
 	for _, c := range []struct{ reason, script, says string }{
 		{"exit", "echo 'slurm_load_jobs error: Unable to contact slurm controller (connect failure)' >&2; exit 1",
@@ -101,7 +102,7 @@ func TestSnapshotBadInput(t *testing.T) {
 		{"output", "echo '  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)'", "want 24 fields"},
 	} {
 		s.answers(c.script)
-		d.wantLog("problem with a log file", c.says)
+		d.wantLog("the scheduler cannot be queried", c.says)
 		d.eventually("a failure "+c.reason, func() bool { return d.metric(failures(c.reason)) != "0" })
 		s.shows(squeueLine("1", "PENDING", "long", "alice", 4, submitted, time.Time{}, "Priority"))
 		d.wantMetric(`waitcast_source_problem{cluster="main",source="main/slurm-squeue"}`, "0")

@@ -193,8 +193,12 @@ func nowReason(q *wire.NowQueue) string {
 		if q.Free == 0 {
 			return "nothing: no processor is free"
 		}
-		return fmt.Sprintf("nothing: of the %d free processors none may be given away before the jobs that wait",
-			q.Free)
+		verb, them := "are", "they are"
+		if q.Free == 1 {
+			verb, them = "is", "it is"
+		}
+		return fmt.Sprintf("nothing: %s %s free, but %s kept for jobs that already wait", count(q.Free, "processor"),
+			verb, them)
 	}
 	o := &q.Openings[0]
 	text := fmt.Sprintf("up to %s", count(o.Procs, "processor"))

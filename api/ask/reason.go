@@ -18,7 +18,7 @@ import (
 // reason describes the forecast in one sentence. It names the free processors, the jobs ahead, the start that follows
 // from those, whether the forecast agrees with that, and the basis of the forecast.
 func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Forecast) string {
-	parts := []string{situation(w)}
+	parts := []string{situation(w, q.mayStart(w))}
 	if longer := disagreement(w, knownCauses(q.View, w, f)); longer != "" {
 		parts[0] += ", " + longer
 	}
@@ -46,17 +46,22 @@ func (q *WaitQuery) reason(w *wire.Wait, scene *predictor.Scene, f *predictor.Fo
 // soon reports whether an immediate start has a probability of at least 0.5.
 func soon(w *wire.Wait) bool { return w.StartWithin.Minute >= .5 }
 
+// mayStart reports whether nothing is known that keeps the job from a start, whatever is free.
+func (q *WaitQuery) mayStart(w *wire.Wait) bool {
+	facts := queueFacts(q.View, w.Queue)
+	return w.Refused == nil && !facts.Closed && !facts.Down && keptFor(w.Cause) == ""
+}
+
 // situation describes the free processors and the jobs ahead. If both they and the forecast suggest a start at once,
-// it reports that too.
-func situation(w *wire.Wait) string {
+// and nothing else keeps the job from it, it reports that too.
+func situation(w *wire.Wait, mayStart bool) string {
 	what := map[string]string{"procs": "processors", "nodes": "nodes", "gpus": "GPUs",
 		"memory": "processors' shares of memory"}[w.State.Binds]
 	text := fmt.Sprintf("%d of %d %s are free", w.State.Free, w.State.Capacity, what)
 	ahead := count(w.State.QueuedAheadJobs, "job")
 	switch {
 	case w.State.Needed > 0 && w.State.QueuedAheadJobs == 0:
-		return fmt.Sprintf("next in line: %s, %d more must be freed by the %s that run",
-			text, w.State.Needed, count(w.State.RunningJobs, "job"))
+		return fmt.Sprintf("next in line: %s, %d more must %s", text, w.State.Needed, beFreed(w.State.RunningJobs))
 	case w.State.Needed > 0:
 		return fmt.Sprintf("%s with %d %s ahead, %s: %d must be freed first, unless this job fits between them",
 			ahead, w.State.QueuedAhead, what, text, w.State.Needed)
@@ -65,10 +70,21 @@ func situation(w *wire.Wait) string {
 	default:
 		text += fmt.Sprintf(", enough for the %s ahead too", ahead)
 	}
-	if soon(w) && keptFor(w.Cause) == "" {
+	if soon(w) && mayStart {
 		return "starts at once if it fits: " + text
 	}
 	return text
+}
+
+// beFreed describes which of the running jobs free something.
+func beFreed(running int) string {
+	switch running {
+	case 0:
+		return "become free, and no job runs"
+	case 1:
+		return "be freed by the job that runs"
+	}
+	return fmt.Sprintf("be freed by the %d jobs that run", running)
 }
 
 // disagreement reports that the forecast differs from what the free processors suggest, with the known causes. It

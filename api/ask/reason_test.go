@@ -53,12 +53,52 @@ func TestReasonAgreesWithTheNumbers(t *testing.T) {
 	} {
 		w := wire.Wait{State: c.state, Method: c.method, Basis: c.basis, WaitSeconds: wire.Quantiles{P50: c.median},
 			StartWithin: wire.StartWithin{Minute: c.minute}}
-		got := situation(&w)
+		got := situation(&w, true)
 		if d := disagreement(&w, c.causes); d != "" {
 			got += ", " + d
 		}
 		if !strings.Contains(got, c.want) || strings.Contains(got, c.without) {
 			t.Errorf("%s: %q; want %q and no %q", c.name, got, c.want, c.without)
+		}
+	}
+}
+
+// TestReasonNamesTheRunningJobs proves the grammar about the jobs that must end first.
+func TestReasonNamesTheRunningJobs(t *testing.T) {
+	for running, want := range map[int]string{
+		0: "6 more must become free, and no job runs", 1: "6 more must be freed by the job that runs",
+		2: "6 more must be freed by the 2 jobs that run",
+	} {
+		w := wire.Wait{State: wire.ClusterState{Binds: "procs", Capacity: 64, Free: 2, RunningJobs: running, Needed: 6}}
+		if got := situation(&w, true); got != "next in line: 2 of 64 processors are free, "+want {
+			t.Errorf("%d jobs run: %q, want %q", running, got, want)
+		}
+	}
+}
+
+// TestReasonPromisesNoStart proves that the sentence does not say that a job starts at once if it may not start,
+// whatever is free and whatever the forecast says.
+func TestReasonPromisesNoStart(t *testing.T) {
+	w := wire.Wait{State: wire.ClusterState{Binds: "procs", Capacity: 64, Free: 30},
+		StartWithin: wire.StartWithin{Minute: .9}}
+	const free = "30 of 64 processors are free and nobody is ahead"
+	if got := situation(&w, true); got != "starts at once if it fits: "+free {
+		t.Errorf("%q", got)
+	}
+	if got := situation(&w, false); got != free {
+		t.Errorf("%q, want only what is free", got)
+	}
+}
+
+// TestNowNamesWhyNothingStarts proves the sentences about a queue in which nothing would start at once.
+func TestNowNamesWhyNothingStarts(t *testing.T) {
+	for free, want := range map[int]string{
+		0: "nothing: no processor is free",
+		1: "nothing: 1 processor is free, but it is kept for jobs that already wait",
+		9: "nothing: 9 processors are free, but they are kept for jobs that already wait",
+	} {
+		if got := nowReason(&wire.NowQueue{Free: free, PlanAge: number(0)}); got != want {
+			t.Errorf("%d free: %q, want %q", free, got, want)
 		}
 	}
 }

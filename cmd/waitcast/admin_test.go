@@ -104,7 +104,7 @@ func importedReport() *wire.ImportReport {
 }
 
 const importedOut = `Imported 2 files into cluster main.
-Its history has 41204 jobs from 2025-02-01 to 2026-03-01, 1204 of them new.
+Its history now has 41204 jobs, from 2025-02-01 to 2026-03-01; this import added 1204 of them.
 18 jobs are older than history_retention and were left out.
 /archive/accounting/20260302: the file is empty.
 1 of 3981 lines could not be used; see 'waitcast quarantine'.
@@ -214,7 +214,7 @@ func TestImportStandardInput(t *testing.T) {
 func TestImportOfNothingNew(t *testing.T) {
 	for want, report := range map[string]wire.ImportReport{
 		"Cluster main knows all of a already: nothing was done.\n" +
-			"Its history has 7 jobs from 2026-01-01 to 2026-02-01, 0 of them new.\n": {
+			"Its history now has 7 jobs, from 2026-01-01 to 2026-02-01; this import added none.\n": {
 			Cluster: "main", Files: []wire.ImportFile{{Name: "a"}}, Jobs: 7,
 			From: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), To: time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC),
 		},

@@ -179,8 +179,12 @@ func importText(r *wire.ImportReport) []string {
 		line("Imported %s into cluster %s.", filesOf(r), r.Cluster)
 	}
 	if r.Jobs > 0 {
-		line("Its history has %d jobs from %s to %s, %d of them new.", r.Jobs, r.From.Format(time.DateOnly),
-			r.To.Format(time.DateOnly), r.NewJobs)
+		added := "this import added none"
+		if r.NewJobs > 0 {
+			added = fmt.Sprintf("this import added %d of them", r.NewJobs)
+		}
+		line("Its history now has %d jobs, from %s to %s; %s.", r.Jobs, r.From.Format(time.DateOnly),
+			r.To.Format(time.DateOnly), added)
 	}
 	if r.TooOldJobs > 0 {
 		line("%d jobs are older than history_retention and were left out.", r.TooOldJobs)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -97,7 +98,7 @@ func jobsTable(out *bytes.Buffer, jobs []wire.Job, zone *time.Location) {
 	fmt.Fprint(t, "job\tqueue\tprocs\twaited\tforecast\tstill\tmost likely start\tahead\t\n")
 	for i := range jobs {
 		j := &jobs[i]
-		forecast, still, start := "none", j.NoForecast, ""
+		forecast, still, start := "none", withoutForecast(j.NoForecast), ""
 		if f := j.Forecast; f != nil {
 			forecast, still = quantile(f.AtSubmit.P50), band(f.Now.P25, f.Now.P75)
 			if f.Start.P50 != nil {
@@ -113,6 +114,32 @@ func jobsTable(out *bytes.Buffer, jobs []wire.Job, zone *time.Location) {
 			duration.Format(fromSeconds(j.WaitedSeconds)), forecast, console.Printable(still), start, j.AheadJobs, held)
 	}
 	_ = t.Flush() // writes to memory
+}
+
+// withoutForecast describes in words why a job has no forecast. reason is the code in the daemon's answer.
+func withoutForecast(reason string) string {
+	text, known := map[string]string{
+		"pending":             "comes with the next record",
+		"unknown":             "size or queue unknown",
+		"afterwards":          "became known late",
+		"not_fitted":          "too few jobs ended",
+		"nothing_read":        "nothing read yet",
+		"unknown_queue":       "unknown queue",
+		"unknown_size":        "unknown size",
+		"unknown_capacity":    "cluster's size unknown",
+		"larger_than_machine": "larger than the cluster",
+		"over_queue_limit":    "over the queue's limit",
+		"over_limit":          "over a limit",
+		"not_allowed":         "not allowed in the queue",
+		"nothing_running":     "no running job frees enough",
+		"no_benefactors":      "no running job frees enough",
+		"never_enough":        "no running job frees enough",
+		"too_much_work":       "too many jobs wait",
+	}[reason]
+	if !known {
+		return strings.ReplaceAll(reason, "_", " ")
+	}
+	return text
 }
 
 // moreJobs writes how many jobs are missing in the table, and how to show them.
@@ -167,7 +194,7 @@ func jobText(one *wire.JobAnswer, zone *time.Location) []byte {
 		p.Line("Held", console.Printable(j.HeldReason))
 	}
 	if f := j.Forecast; f == nil {
-		p.Line("Forecast", "none: "+console.Printable(j.NoForecast))
+		p.Line("Forecast", "none: "+console.Printable(withoutForecast(j.NoForecast)))
 	} else {
 		p.Line("Then", fmt.Sprintf("median wait %s, 8 of 10 cases %s", quantile(f.AtSubmit.P50),
 			band(f.AtSubmit.P10, f.AtSubmit.P90)))

@@ -25,7 +25,7 @@ func cannedJobs() wire.Jobs {
 					Start: wire.Instants{P50: ptr(at.Add(30 * time.Minute))}, AheadJobs: 9,
 					Methods: []wire.Method{{Name: "qbets", MedianSeconds: ptr(300.)}, {Name: "limits"}},
 				}},
-			{ID: "4712\x1b[31m", Queue: "batch", Procs: 1, Held: true, HeldReason: "Dependency", NoForecast: "unknown"},
+			{ID: "4712\x1b[31m", Queue: "batch", Procs: 1, Held: true, HeldReason: "Dependency", NoForecast: "not_fitted"},
 			{ID: "4713", DetailsPending: true, NoForecast: "unknown"},
 		},
 	}
@@ -36,7 +36,8 @@ func cannedJobs() wire.Jobs {
 func TestJobsShowsAll(t *testing.T) {
 	r := runWith(serve(t, 200, cannedJobs()), "jobs", "-q", "batch")
 	for _, want := range []string{
-		"5 jobs wait", "4711", "1 h", "2 h", "10 min to 1 h 30 min", "Mon 13:30", "held Dependency", "none", "unknown",
+		"5 jobs wait", "4711", "1 h", "2 h", "10 min to 1 h 30 min", "Mon 13:30", "held Dependency", "none",
+		"too few jobs ended", "size or queue unknown",
 		"4713", "details pending", "3 of 5 jobs are shown: --offset 3 shows the next ones",
 	} {
 		if !strings.Contains(r.stdout, want) {

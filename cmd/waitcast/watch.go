@@ -141,7 +141,7 @@ func (a *app) watchLine(j *wire.JobAnswer) string {
 	case j.Held:
 		return line + " is held: " + j.HeldReason
 	case f == nil:
-		return line + " has no forecast: " + j.NoForecast
+		return line + " has no forecast: " + withoutForecast(j.NoForecast)
 	case f.Start.P50 == nil:
 		return line + ": " + noEnd
 	default:

@@ -81,6 +81,7 @@ func NewPoller(cfg Config, poll PollConfig, opts PollOptions) *Poller {
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()
 	}
+	cfg.Polled = true
 	opts.Metrics.touch(&cfg)
 	return &Poller{cfg: cfg, poll: poll, opts: opts}
 }

@@ -36,6 +36,8 @@ type Config struct {
 	Format  collector.Format
 	Options collector.Options
 	Files   tail.Config
+	// Polled is true if the source polls a scheduler: there are no files then. NewPoller sets it.
+	Polled bool
 	// Journal is set for a log in systemd's journal: Files defines then only how it is read.
 	Journal *journal.Config
 	// Others are the formats that are tried if the log cannot be read in Format, to name the right one.

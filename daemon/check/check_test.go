@@ -328,6 +328,24 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
+// TestNewLog proves that a log with nothing but the lines of a start is not suspected to be the wrong file, but a text
+// that is no log is.
+func TestNewLog(t *testing.T) {
+	s := newSite(t)
+	at := s.now.UTC().Format("[2006-01-02T15:04:05.000] ")
+	s.write("log", at+"slurmctld version 22.05.8 started on cluster test\n"+
+		at+"No memory enforcing mechanism configured.\n"+at+"Running as primary controller\n", s.now)
+	cluster := strings.ReplaceAll(pbsCluster, "pbs", "slurm-log")
+	r := s.run(cluster)
+	want(t, r, "log.format", check.OK, "the first 3 lines are of format slurm-log, none about a job")
+	want(t, r, "log.lines", check.Warning, "3 lines, none about a job", "nothing to do", "SlurmctldDebug")
+	if text := render(t, r); strings.Contains(text, "right file") {
+		t.Errorf("a new log is suspected:\n%s", text)
+	}
+	s.write("log", "this is no log\n", s.now)
+	want(t, s.run(cluster), "log.format", check.Warning, "is it the right file?")
+}
+
 // TestQueuesAndProcs proves findings about configured queues without a job, jobs in queues that are not configured, and
 // jobs larger than the machine.
 func TestQueuesAndProcs(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/daemon"
+	"github.com/waitcast/waitcast/job"
 )
 
 // sources checks every source of every cluster, and then the sources of a cluster together.
@@ -165,12 +166,21 @@ func (c *checker) format(log *source.Config, about string, files []File) bool {
 			"the first %s contain no job in format %s, but do in format %s", plural(len(sample), "line"),
 			log.Format.Name, found[0])
 		return false
+	case accepts(&log.Format, log.Options, sample):
+		c.add("log.format", OK, about, "", "the first %s are of format %s, none about a job",
+			plural(len(sample), "line"), log.Format.Name)
 	default:
 		c.add("log.format", Warning, about, "look at them: is it the right file?",
 			"none of the first %s contains a job in format %s or another known one", plural(len(sample), "line"),
 			log.Format.Name)
 	}
 	return true
+}
+
+// accepts reports whether a format reads all lines without an error.
+func accepts(f *collector.Format, o collector.Options, lines [][]byte) bool {
+	parser := f.New(o)
+	return !slices.ContainsFunc(lines, func(line []byte) bool { return parser.Parse(line, func(job.Event) {}) != nil })
 }
 
 // Bounds for the checks of times. A scheduler's clock may be some minutes wrong. Zones differ by multiples of 15

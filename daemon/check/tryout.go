@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/waitcast/waitcast/collector"
+	"github.com/waitcast/waitcast/collector/slurm"
 	"github.com/waitcast/waitcast/collector/source"
 	"github.com/waitcast/waitcast/config"
 	"github.com/waitcast/waitcast/job"
@@ -310,6 +311,12 @@ func (c *checker) lines(about string, s *Source) {
 	switch {
 	case bad > hopelessly:
 		c.add("log.lines", Failed, about, "is the format the right one?", "%s", text)
+	case s.Jobs == 0 && s.BadLines == 0:
+		hint := "nothing to do if no job was submitted since the log begins"
+		if s.Format == slurm.LogName {
+			hint += "; else set SlurmctldDebug to info or more"
+		}
+		c.add("log.lines", Warning, about, hint, "%s, none about a job", plural(s.Lines, "line"))
 	case s.Jobs == 0:
 		c.add("log.lines", Warning, about, "is it the right file?", "%s", text)
 	case bad > manyBad:
