@@ -13,10 +13,10 @@ import (
 // its job:
 //
 //   - Everything is learned from the newest jobs.
-//   - From a sample of the older jobs, their row of features is learned, for the trees and the linear quantiles, and the
-//     error of the simulation.
-//   - From the other jobs only facts are learned. Queues, users, lifetimes, policies, arrivals and the histories of waits
-//     learn from all jobs alike.
+//   - From a sample of the older jobs two things are learned: their row of features, for the trees and the linear
+//     quantiles, and the error of the simulation.
+//   - From the other jobs only facts are learned. Queues, users, lifetimes, policies, arrivals and the histories of
+//     waits learn from all jobs alike.
 //
 // Only the newest jobs have forecasts. Trees are trained when the newest jobs begin, and when the rows have grown by
 // a quarter.

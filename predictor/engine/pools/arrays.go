@@ -10,8 +10,8 @@ import (
 )
 
 // playedTasks is the maximum number of tasks of an array with a throttle that are simulated one by one. With many
-// arrays it is reduced so that all together have at most mostTasks, but not below leastTasks. Each simulated task of a
-// larger array represents several that run one after another.
+// arrays the maximum is reduced, down to leastTasks, so that all arrays together have at most mostTasks. Each
+// simulated task of a larger array represents several tasks that run one after another.
 const playedTasks, leastTasks, mostTasks = 128, 8, 512
 
 // eachTask replaces arrays with a throttle by their tasks. The last task has the array's key.
@@ -33,7 +33,7 @@ func eachTask(all []Member) []Member {
 	return out
 }
 
-// appendTasks appends the given number of tasks like w, as at most a maximum number of jobs.
+// appendTasks appends the given number of tasks like w, represented by at most a maximum number of jobs.
 func appendTasks(to []Member, w *Member, tasks, most int) []Member {
 	played := min(tasks, most)
 	for i := range played {
@@ -51,8 +51,8 @@ func appendTasks(to []Member, w *Member, tasks, most int) []Member {
 	return to
 }
 
-// withTasks returns the pool with additional tasks ahead, if a request stands for several tasks of an array. The
-// request itself is then the last one.
+// withTasks returns the pool with additional tasks ahead of the request, if the request stands for several tasks of
+// an array. The request itself is then the last task.
 func (f *Facts) withTasks(at float64, r *RankedRequest) *Facts {
 	if r == nil || r.Tasks < 2 {
 		return f
@@ -76,7 +76,7 @@ func (f *Facts) ranked() bool {
 	return f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS
 }
 
-// lawLike returns the law of the newest job of the same user and queue in the pool, or nil.
+// lawLike returns the law of the newest job of the same user and queue in the pool, nil if there is none.
 func (f *Facts) lawLike(w *Member) (law *track.Law) {
 	newest := uint64(0)
 	for _, jobs := range [...][]Member{f.queued, f.Running} {
@@ -101,13 +101,13 @@ func (w *Member) law() forward.Law {
 	return law
 }
 
-// certain is the law of jobs that run for exactly that many seconds.
+// certain is the law of jobs that run for exactly the given number of seconds.
 type certain float64
 
 // Residual implements forward.Law.
 func (c certain) Residual(age, _ float64) float64 { return math.Max(0, float64(c)-age) }
 
-// repeated is the law of n consecutive jobs with fully dependent runtimes.
+// repeated is the law of n consecutive jobs whose runtimes depend on each other fully.
 type repeated struct {
 	of   forward.Law
 	runs float64

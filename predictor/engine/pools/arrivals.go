@@ -12,57 +12,57 @@ import (
 )
 
 // Later jobs overtake a request by backfilling and by priority. A simulation therefore replays the submissions of an
-// earlier time, from the same time of the week or the day on, so that hours and weekdays match (N. Zakay and D.
-// Feitelson, "Workload resampling for performance evaluation of parallel job schedulers", Concurrency and Computation
-// 2014, resample by weeks for this reason). Successive futures take successive weeks.
+// earlier time. It begins at the same time of the week or of the day, so that hours and weekdays match. N. Zakay and
+// D. Feitelson resample by weeks for this reason ("Workload resampling for performance evaluation of parallel job
+// schedulers", Concurrency and Computation 2014). Successive futures take successive weeks.
 
 const (
 	day  = 86400.
 	week = 7 * day
 
-	// mostWeeks is the number of newest weeks from which futures draw. After that many futures the newest week is used
-	// again.
+	// mostWeeks is the number of newest weeks from which futures draw. Further futures begin again with the newest
+	// week.
 	mostWeeks = 8
-	// A future has at most arrivalsPerJob arrivals per job of the pool, or leastArrivals if that is more: enough to
-	// fill the pool several times.
+	// A future has at most arrivalsPerJob arrivals for each job of the pool, or leastArrivals if that is more. That
+	// is enough to fill the pool several times.
 	arrivalsPerJob = 4
 	leastArrivals  = 500
 	// youngJobs is the number of newest submissions from which arrivals are drawn during the first day.
 	youngJobs = 100
-	// rateError is the standard deviation of the logarithm of the ratio between the rate of arrivals in the next hours
-	// and that of the last ones, in addition to the error of counting.
+	// rateError is the standard deviation of ln(rate of arrivals in the next hours / rate in the last hours). The
+	// error of counting comes in addition.
 	rateError = .8
-	// goesOn is the median, over the futures of a young cluster, of the time for which arrivals continue as before,
-	// relative to the observed time: a load observed for minutes need not last for hours. The law u/(1-u) is that of
-	// the remaining life of something observed at a random time of its life (J. Gott, "Implications of the Copernican
-	// principle for our future prospects", Nature 363, 1993), with a median of 1. A twentieth has the least loss on
-	// loads of 300 jobs on a real Slurm, which end.
+	// goesOn is the time for which arrivals continue as before on a young cluster, relative to the observed time. It
+	// is the median over the futures. A load that was observed for minutes need not last for hours. The law u/(1-u)
+	// is that of the remaining life of something observed at a random time of its life (J. Gott, "Implications of the
+	// Copernican principle for our future prospects", Nature 363, 1993). Its median is 1. A twentieth has the least
+	// loss on loads of 300 jobs on a real Slurm; these loads end.
 	goesOn = .05
 )
 
 // comers is the source from which futures draw their arrivals.
 type comers struct {
 	past  []track.PastJob
-	seen  uint64           // all submissions so far, see track.PastJobs.Window
+	seen  uint64           // number of all submissions so far, see track.PastJobs.Window
 	ranks map[int]int      // by code of the pool's queues
 	users map[comerKey]int // ranks of users' waiting jobs, if priorities count
 	most  int              // the maximum number of arrivals of a future
 	whole bool             // the pool has all queues
 	waits map[int]float32  // by code of the pool's queues: the mean of ln(wait + 60 s)
-	// If priorities move, owners has the owners of the users, by number. typical has, by code, the owners of the jobs
-	// from which the queues' ranks come.
+	// owners has the owners of the users, by number, if priorities move. typical has, by code of a queue, the owners
+	// of the jobs from which the queues' ranks come.
 	owners  map[uint64]int32
 	typical map[int]int32
 	moves   *priorityMoves
 	// nodes has the pool's nodes, and names the names of its queues by code. Both are nil if nodes are not known.
 	nodes *Nodes
 	names map[int]string
-	// rank returns the rank of an arrival the given number of seconds from now under a fitted priority. It is nil
-	// without one.
+	// rank returns the rank, under a fitted priority, of an arrival the given number of seconds from now. It is nil
+	// without a fitted priority.
 	rank func(j *track.PastJob, after float64) int
 }
 
-// comerKey identifies a user's jobs in a queue.
+// comerKey identifies the jobs of a user in a queue.
 type comerKey struct {
 	queue int
 	user  uint64
@@ -100,7 +100,7 @@ func (m *Machine) comersOf(p *Pool, f *Facts) comers {
 }
 
 // withPast returns the facts with the newest submissions. A submission to another pool does not change this pool, but
-// arrivals are drawn from it too, so the result must not depend on when this pool was frozen.
+// arrivals are drawn from it too. So the result must not depend on when this pool was frozen.
 func (f *Facts) withPast(all *track.PastJobs) *Facts {
 	if f.later.seen == all.Seen {
 		return f
@@ -110,8 +110,9 @@ func (f *Facts) withPast(all *track.PastJobs) *Facts {
 	return &newer
 }
 
-// prioritize ranks the arrivals of a pool whose jobs have priorities, once its waiting jobs are listed. A job of a user
-// and a queue arrives with the priority of the newest such job that waits, or else with that of the queue's newest job.
+// prioritize ranks the arrivals of a pool whose jobs have priorities, once its waiting jobs are listed. A job of a
+// user and a queue arrives with the priority of the newest such job that waits. If none waits, it has the priority of
+// the queue's newest job.
 func (c *comers) prioritize(f *Facts, t *track.Tracker) {
 	newest := map[comerKey]uint64{}
 	c.users = map[comerKey]int{}
@@ -145,7 +146,7 @@ func (c *comers) prioritize(f *Facts, t *track.Tracker) {
 	}
 }
 
-// arrivals returns the arrivals of the futures after an instant, or nil for none.
+// arrivals returns the arrivals of the futures after an instant, nil if there are none.
 func (c *comers) arrivals(at float64) forward.Arrivals {
 	n := sort.Search(len(c.past), func(i int) bool { return c.past[i].At >= at })
 	if n < 2 {
@@ -159,10 +160,10 @@ func (c *comers) arrivals(at float64) forward.Arrivals {
 	}
 }
 
-// arrivals returns the arrivals of a pool's futures after an instant, or nil for none. If jobs are placed on nodes, the
-// arrivals have needs.
+// arrivals returns the arrivals of a pool's futures after an instant, nil if there are none. If jobs are placed on
+// nodes, the arrivals have needs.
 func (f *Facts) arrivals(at float64, byNode bool) forward.Arrivals {
-	c := f.later // with the places at this instant
+	c := f.later // a copy with the places at this instant
 	if !byNode {
 		c.nodes = nil
 	}
@@ -181,15 +182,15 @@ type comerStream struct {
 	past    []track.PastJob
 	i       int     // the next arrival
 	from    int     // the first arrival of the repeated time
-	last    float64 // the past instant of the arrival before
-	lap     float64 // from the last arrival of that time to its first again
+	last    float64 // past instant of the previous arrival
+	lap     float64 // seconds from the last arrival of that time to its first arrival in the next round
 	stretch float64 // the factor for the time between arrivals
 	left    int
 	ends    float64 // the seconds until arrivals end
 	now     float64 // the seconds from the view's instant to the newest arrival
 }
 
-// begin chooses the time that a future repeats.
+// begin chooses the past time that a future repeats.
 func (s *comerStream) begin(at float64, replica int) {
 	span := at - s.past[0].At
 	unit, kinds := week, mostWeeks
@@ -209,21 +210,21 @@ func (s *comerStream) begin(at float64, replica int) {
 	}
 }
 
-// beginYoung repeats the newest submissions, with another starting point, rate and duration in each future. With less
-// than a day of observations nothing is known about hours.
+// beginYoung repeats the newest submissions. In each future they have another starting point, rate and duration. With
+// less than a day of observations nothing is known about hours of the day.
 func (s *comerStream) beginYoung(at, span float64, replica int) {
 	s.from = max(0, len(s.past)-youngJobs)
 	n := len(s.past) - s.from
 	mean := (at - s.past[s.from].At) / float64(n)
-	s.lap = math.Max(mean, at-s.past[len(s.past)-1].At)      // the pause after the last of them is repeated, too
+	s.lap = math.Max(mean, at-s.past[len(s.past)-1].At)      // the pause after the last submission is repeated, too
 	s.i = s.from + int(uint64(replica)*2654435761%uint64(n)) // D. Knuth's multiplicative hash
 	s.last = s.past[s.i].At - mean
-	u := evenOf(replica + replicas/2) // independent of the score for the rate
+	u := evenOf(replica + replicas/2) // independent of the score from which the rate is computed
 	s.ends = goesOn * span * u / (1 - u)
 	s.stretch = math.Exp(normalOf(replica) * math.Sqrt(rateError*rateError+1/float64(n)))
 }
 
-// normalOf returns a standard normal score for each future. The scores of any successive futures are nearly evenly
+// normalOf returns a standard normal score for each future. The scores of successive futures are nearly evenly
 // spread.
 func normalOf(replica int) float64 {
 	return math.Sqrt2 * math.Erfinv(2*evenOf(replica)-1)
@@ -239,7 +240,7 @@ func evenOf(replica int) float64 {
 func (s *comerStream) next() (forward.Arrival, bool) {
 	gap := 0.
 	for ; s.left > 0 && s.from < len(s.past); s.left-- {
-		if s.i == len(s.past) { // from the beginning of that time again
+		if s.i == len(s.past) { // begin that time again
 			s.i = s.from
 			gap += s.lap
 			s.last = s.past[s.i].At
@@ -272,7 +273,7 @@ func (c *comers) needsOf(j *track.PastJob) *forward.Needs {
 	return c.nodes.needsOfPast(c.names[j.Queue], j)
 }
 
-// rankOf returns the place of an arrival in the pool's order, or false for an arrival of another pool.
+// rankOf returns the place of an arrival in the pool's order. It returns false for an arrival of another pool.
 func (c *comers) rankOf(j *track.PastJob) (int, bool) {
 	if c.whole {
 		return 0, true
@@ -287,7 +288,8 @@ func (c *comers) rankOf(j *track.PastJob) (int, bool) {
 	return rank, ok
 }
 
-// code reads or writes the data for a saved view. The submissions themselves belong to the engine, see Facts.Attach.
+// code reads or writes the data for a saved view. It omits the submissions, which belong to the engine, see
+// Facts.Attach.
 func (c *comers) code(s *codec.Codec) {
 	s.Uint(&c.seen)
 	s.Int(&c.most)

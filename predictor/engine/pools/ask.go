@@ -37,7 +37,7 @@ func (f *Facts) Openings(at float64, r *RankedRequest) Openings {
 	return out
 }
 
-// PivotsOfRequest returns the running jobs whose ends the start of a request depends on, see View.Pivots of package
+// PivotsOfRequest returns the running jobs on whose ends the start of a request depends, see View.Pivots of package
 // engine.
 func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Pivot {
 	if f.Large {
@@ -63,8 +63,8 @@ func (f *Facts) PivotsOfRequest(at float64, r *RankedRequest, known *Memo) []Piv
 	return f.pivots(roots, at)
 }
 
-// PivotsOfJob returns the same for a waiting job of a queue; nil if the job does not wait there, or is not among the
-// first jobs of a large pool.
+// PivotsOfJob returns the running jobs on whose ends the start of a waiting job of a queue depends. It returns nil if
+// the job does not wait there, or is not among the first jobs of a large pool.
 func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []Pivot {
 	if f.Large {
 		t := f.Surfaces[queue]
@@ -87,12 +87,12 @@ func (f *Facts) PivotsOfJob(at float64, queue string, id uint64, c *Scratch) []P
 	return f.pivots(roots, at)
 }
 
-// places is the number of places in the queue for which surfaces are simulated under a fitted priority, because every
-// request has its own place.
+// places is the number of places in the queue for which surfaces are simulated under a fitted priority. It is limited
+// because every request has its own place.
 const places = 16
 
-// place returns the rank at which a surface simulates a request: its own, or under a fitted priority that of the last
-// job in the group of jobs ahead of it.
+// place returns the rank at which a surface simulates a request. This is the request's own rank. Under a fitted
+// priority it is the rank of the last job in the group of jobs ahead of the request.
 func (f *Facts) place(at float64, r *RankedRequest) int {
 	mine := f.rankOfRequest(at, r)
 	if f.fitted == nil || len(f.Waiting) == 0 {

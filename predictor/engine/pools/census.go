@@ -9,16 +9,16 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// census has counts of the jobs of a large pool at the time when its tables were made, because iterating over its jobs
-// for each request would cost too much. It is immutable.
+// census has counts of the jobs of a large pool at the time when its tables were made. With them no request needs to
+// iterate over all jobs. It is immutable.
 type census struct {
 	at               float64
 	limits, expected releases
 	waiting          []censusCell // by size class, then limit class
 }
 
-// releases says when running jobs will have released how many processors, rising, under an assumption about their ends.
-// It has a bounded number of points, evenly spaced in processors.
+// releases has the numbers of processors that running jobs will have released by rising instants, under an assumption
+// about the ends of the jobs. It has a bounded number of points, evenly spaced in processors.
 type releases struct {
 	ends  []float64
 	procs []float64
@@ -91,7 +91,7 @@ func (r *releases) until(at float64) float64 {
 	return r.procs[i-1]
 }
 
-// by returns when a pool has enough free processors, given the number of free ones at an instant.
+// by returns the time at which a pool has enough free processors, given the number of free ones at an instant.
 func (r *releases) by(at float64, free, procs int) VacancyBy {
 	gone := r.until(at)
 	v := VacancyBy{InAnHour: float64(free) + r.until(at+track.Hour) - gone,

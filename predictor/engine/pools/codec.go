@@ -51,7 +51,7 @@ func codeTables(s *codec.Codec, all *map[string]*waitSurface) {
 	})
 }
 
-// codeTable reads or writes a table and those for later ranks, which have the same census.
+// codeTable reads or writes a table and the tables for later ranks. All of these have the same census.
 func codeTable(s *codec.Codec, v **waitSurface) {
 	codeOneTable(s, v)
 	codeCensus(s, &(*v).census)
@@ -268,7 +268,7 @@ func (m *Machine) CodePools(s *codec.Codec) {
 	m.codeRules(s)
 }
 
-// codeMoves reads or writes what changes priorities, except the rules, see Facts.AttachPriorities.
+// codeMoves reads or writes the causes of changes of priorities. It omits the rules, see Facts.AttachPriorities.
 func codeMoves(s *codec.Codec, p **priorityMoves) {
 	codec.Optional(s, p, func(v *priorityMoves) {
 		s.Finite(&v.last)
@@ -298,7 +298,7 @@ func (m *Machine) codeRules(s *codec.Codec) {
 }
 
 // CodeCauses reads or writes the pivots of the starts in all tables, and the instant since which trees are in force.
-// When reading, it finds the jobs again that still run.
+// When it reads, it looks up the jobs that still run.
 func (m *Machine) CodeCauses(s *codec.Codec) {
 	codeCauses(s, m.Surfaces, m.tracker.Jobs)
 	if m.Refresh != nil {

@@ -10,8 +10,8 @@ import (
 
 // chain finds the jobs for whose ends the held jobs of a pool wait. Its zero value is ready for use.
 type chain struct {
-	played    map[uint64]bool // by id: the simulated ones among the waiting jobs
-	elsewhere map[uint64]bool // those that run in other pools
+	played    map[uint64]bool // the simulated jobs among the waiting ones, by id
+	elsewhere map[uint64]bool // the jobs that run in other pools, by id
 }
 
 // add records a held job that is simulated.
@@ -21,8 +21,8 @@ func (c *chain) add(w *track.Job) {
 	}
 }
 
-// link returns the keys of the jobs for whose ends a held job waits. known is false if one of them is not simulated, so
-// that its end is unknown. Jobs that run in other pools are added to the list of such jobs.
+// link returns the keys of the jobs for whose ends a held job waits. It adds jobs that run in other pools to the list
+// of such jobs. known is false if one of the jobs is not simulated, so that its end is unknown.
 func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64, known bool) {
 	if c.played == nil {
 		c.played, c.elsewhere = map[uint64]bool{}, map[uint64]bool{}
@@ -46,8 +46,8 @@ func (c *chain) link(m *Machine, p *Pool, f *Facts, after string) (keys []uint64
 	return keys, true
 }
 
-// Linked returns the jobs that a text of names refers to, and the jobs that these wait for in turn, as far as the pool
-// does not know them because they became known after it was frozen.
+// Linked returns the jobs that a text of names refers to, and the jobs for which these wait in turn. It returns only
+// the jobs that the pool does not have because they became known after it was frozen.
 func (f *Facts) Linked(t *track.Tracker, after string) (out []Member) {
 	if after == "" || f.Large {
 		return nil
@@ -80,8 +80,8 @@ func (f *Facts) Linked(t *track.Tracker, after string) (out []Member) {
 	return out
 }
 
-// Beside returns waiting jobs that were submitted before the pool was frozen, or soon after, and that the pool does not
-// know. For a large pool it returns none.
+// Beside returns waiting jobs that were submitted before the pool was frozen, or soon after, and that the pool does
+// not have. For a large pool it returns none.
 func (f *Facts) Beside(jobs []*track.Job) (out []Member) {
 	if f == nil || f.Large {
 		return nil
@@ -118,8 +118,8 @@ func (f *Facts) insert(w Member) {
 	f.queued = slices.Insert(f.queued, place, w)
 }
 
-// withLinked returns the pool with the jobs that a request waits for, and those submitted beside it, as far as the pool
-// lacks them.
+// withLinked returns the pool with two further kinds of jobs, as far as the pool lacks them: those that a request
+// waits for, and those submitted beside it.
 func (f *Facts) withLinked(r *RankedRequest) *Facts {
 	if r == nil || len(r.Linked) == 0 && len(r.Beside) == 0 {
 		return f
@@ -137,13 +137,13 @@ func (f *Facts) withLinked(r *RankedRequest) *Facts {
 	return &g
 }
 
-// isLinked reports whether a simulated job, or a request (nil for none), waits for the ends of others.
+// isLinked reports whether a simulated job, or a request (nil for none), waits for the ends of other jobs.
 func (f *Facts) isLinked(r *RankedRequest) bool {
 	return r != nil && r.After != "" ||
 		slices.ContainsFunc(f.queued, func(w Member) bool { return len(w.after) > 0 })
 }
 
-// WaitsForOthers reports whether a request waits for the ends of jobs that are played.
+// WaitsForOthers reports whether a request waits for the ends of simulated jobs.
 func (f *Facts) WaitsForOthers(r *RankedRequest) bool { return len(f.after(r)) > 0 }
 
 // after returns the keys of the jobs of the pool for whose ends a request waits. Jobs that are not simulated are left

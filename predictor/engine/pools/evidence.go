@@ -7,28 +7,29 @@ import (
 )
 
 // Vacancy is the time at which a pool has enough free processors for a request if all waiting jobs are ignored, and the
-// number of free processors then, under two assumptions: every job runs to its limit, and every job runs as long as
-// expected.
+// numbers of free processors in an hour and in four hours. It has these under two assumptions: every job runs to its
+// limit, and every job runs as long as expected.
 type Vacancy struct{ ByLimits, ByExpected VacancyBy }
 
-// VacancyBy is a Vacancy by one assumption. Seconds is NaN if the request never fits.
+// VacancyBy is a Vacancy under one assumption. Seconds is NaN if the request never fits.
 type VacancyBy struct {
 	Seconds               float64
-	InAnHour, InFourHours float64 // processors
+	InAnHour, InFourHours float64 // free processors
 }
 
 // Waiters counts the waiting jobs of a pool relative to a request; NaN means unknown.
 type Waiters struct {
-	Fitting Group // those that would fit into the free processors
-	// Dominated are those of them that are neither larger nor longer than the request; OfQueue those in its queue.
+	Fitting Group // jobs that would fit into the free processors
+	// Dominated are the fitting jobs that are neither larger nor longer than the request. OfQueue are those in its
+	// queue.
 	Dominated, OfQueue Group
-	Larger, Smaller    Group   // than the request; those of its size are smaller
-	SmallerProcs       float64 // what the smaller ones ask for
+	Larger, Smaller    Group   // jobs larger than the request, and the others
+	SmallerProcs       float64 // the sum of the processors that the smaller jobs request
 	MeanAge            float64 // seconds, NaN for none
-	SameUser           Group   // of the same user and size
+	SameUser           Group   // jobs of the same user and size
 }
 
-// Group is a number of jobs and the ages of the oldest and the newest of them, NaN for none.
+// Group is a number of jobs, and the ages of the oldest and the newest of them. The ages are NaN if there are none.
 type Group struct{ Jobs, Oldest, Newest float64 }
 
 func noGroup() Group { return Group{Oldest: math.NaN(), Newest: math.NaN()} }
@@ -58,7 +59,7 @@ func unknownWaiters() Waiters {
 // Free returns the processors that are free at an instant; it is negative if more are in use than the capacity.
 func (f *Facts) Free(at float64) int { return f.Procs - int(f.inUse.Procs) - f.away(at) }
 
-// Waiters returns the jobs that wait, as a request of a user sees them, by the user's number.
+// Waiters counts the waiting jobs relative to a request of the user with the given number.
 func (f *Facts) Waiters(at float64, r *track.Request, user uint64) Waiters {
 	if f.Large {
 		t := f.table(r)
@@ -108,7 +109,7 @@ type ending struct {
 	procs int
 }
 
-// Vacancy returns when enough processors are free for a request, NaN where that is not known.
+// Vacancy returns the times at which enough processors are free for a request. Unknown values are NaN.
 func (f *Facts) Vacancy(at float64, r *track.Request, c *Scratch) Vacancy {
 	free := f.Free(at)
 	if f.Large {
@@ -124,8 +125,9 @@ func (f *Facts) Vacancy(at float64, r *track.Request, c *Scratch) Vacancy {
 	return Vacancy{vacancyBy(c.limits, free, r.Procs), vacancyBy(c.expected, free, r.Procs)}
 }
 
-// endings appends the ends of the running jobs, in seconds from an instant: first if each runs to its limit, then if
-// each runs as long as expected. A job that has run longer than expected has a part of its limit left.
+// endings appends the ends of the running jobs, in seconds from an instant: to one list if each job runs to its
+// limit, to the other if each runs as long as expected. A job that has run longer than expected has a part of its
+// limit left.
 func (f *Facts) endings(at float64, limits, expected []ending) (byLimits, byExpected []ending) {
 	const least, overdue = 60, .3
 	for i := range f.Running {
@@ -158,8 +160,8 @@ func vacancyBy(ends []ending, free, procs int) VacancyBy {
 	return VacancyBy{Seconds: enoughFree(ends, procs-free), InAnHour: float64(hour), InFourHours: float64(four)}
 }
 
-// enoughFree returns the time at which ended jobs have released the given number of processors, or NaN for never. It
-// reorders the ends, like quickselect (C. Hoare, "Algorithm 65: Find", Communications of the ACM 4, 1961).
+// enoughFree returns the time at which ended jobs have released the given number of processors, NaN if they never do.
+// It reorders the ends, like quickselect (C. Hoare, "Algorithm 65: Find", Communications of the ACM 4, 1961).
 func enoughFree(ends []ending, needed int) float64 {
 	if needed <= 0 {
 		return 0

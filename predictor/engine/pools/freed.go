@@ -8,20 +8,21 @@ import (
 	"github.com/waitcast/waitcast/cluster/joblimits"
 )
 
-// Freed is the amount of a limit that running jobs give back when they end, in the order of their median ends: as much
-// as is needed, or all of it.
+// Freed is the amount of a limit that running jobs give back when they end, in the order of their median ends. It is
+// the needed amount, or all that they have if that is less.
 type Freed struct {
-	// Amount is the amount that comes free. Seconds is the median remaining runtime of the last of these jobs; +Inf if
-	// unknown.
+	// Amount is the amount that becomes free. Seconds is the median remaining runtime of the last of these jobs; +Inf
+	// if unknown.
 	Amount  int64
 	Seconds float64
-	// ID is that job, Jobs how many end until then, that job included.
+	// ID is the id of the last of these jobs. Jobs is the number of jobs that end until then, including the last one.
 	ID   uint64
 	Jobs int
 }
 
-// Freed returns the amount that must come free of the limit that keeps a request, and the approximate time. It returns
-// false if unknown: for limits on remaining work, which decreases continuously, and if no running job counts.
+// Freed returns the amount that must become free of the limit that keeps a request, and the approximate time. ok is
+// false if these are unknown. That is so for limits on remaining work, which decreases continuously, and if no
+// running job counts.
 func (f *Facts) Freed(at float64, k *Kept) (out Freed, ok bool) {
 	if k == nil || k.Kind == joblimits.Work {
 		return Freed{}, false
@@ -52,8 +53,8 @@ func (f *Facts) Freed(at float64, k *Kept) (out Freed, ok bool) {
 	return out, out.Jobs > 0
 }
 
-// Left returns the median of what is left of the runtime of a running job of the pool, in seconds; +Inf if unknown, and
-// in large pools.
+// Left returns the median remaining runtime of a running job of the pool, in seconds. It is +Inf if unknown, and in
+// large pools.
 func (f *Facts) Left(at float64, id uint64) float64 {
 	if f == nil {
 		return math.Inf(1)
@@ -66,8 +67,8 @@ func (f *Facts) Left(at float64, id uint64) float64 {
 	return math.Inf(1)
 }
 
-// left returns the median of the remaining runtime of a running job. If nothing is known it is the rest of the time
-// limit, or +Inf without a limit.
+// left returns the median remaining runtime of a running job. If nothing is known about the runtime, it returns the
+// rest of the time limit, or +Inf without a limit.
 func (m *Member) left(at float64) float64 {
 	age := math.Max(0, at-m.Start)
 	switch {
@@ -79,8 +80,8 @@ func (m *Member) left(at float64) float64 {
 	return math.Inf(1)
 }
 
-// KeptBeside reports whether a limit keeps a request from starting beside the running jobs and others with the given
-// amounts of the limits.
+// KeptBeside reports whether a limit keeps a request from starting beside the running jobs and other jobs, which have
+// the given amounts of the limits.
 func (f *Facts) KeptBeside(at float64, r *RankedRequest, others map[joblimits.Key]joblimits.Amounts) bool {
 	uses := f.usesOf(at, r)
 	for i := range r.Bounds {

@@ -13,15 +13,15 @@ type Futures struct {
 	known   *Memo
 }
 
-// NewFutures returns the futures from an instant on. known caches surfaces; nil is no cache.
+// NewFutures returns the futures from an instant on. known caches surfaces; nil means no cache.
 func NewFutures(at float64, known *Memo) *Futures { return &Futures{at: at, known: known} }
 
-// NewFuturesWithout returns the same futures after a waiting job has left the queue. In large pools it stays.
+// NewFuturesWithout returns the same futures after a waiting job has left the queue. In a large pool the job stays.
 func NewFuturesWithout(at float64, id uint64) *Futures {
 	return &Futures{at: at, without: id + 1, known: &Memo{}}
 }
 
-// Waits returns the waits of a request in a pool, in seconds, by future: element i of any two requests in one pool
+// Waits returns the waits of a request in a pool, in seconds, by future. For any two requests in one pool, element i
 // belongs to the same future. It is nil if the simulation is impossible.
 func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	if f.Large {
@@ -33,8 +33,8 @@ func (c *Futures) Waits(f *Facts, r *RankedRequest) []float64 {
 	return byFuture(c.surface(f, f.place(c.at, r), f.ownerOf(r)), r.Procs, r.Limit)
 }
 
-// waitsWithin simulates a request to which limits apply, in the same futures. bound is false if none of the limits may
-// bind: then surfaces can answer for the request.
+// waitsWithin simulates a request to which limits apply, in the same futures. bound is false if none of the limits
+// may bind. Surfaces can answer for the request then.
 func (c *Futures) waitsWithin(f *Facts, r *RankedRequest) (waits []float64, bound bool) {
 	s, request := f.bound(c.at, r)
 	if request == nil {
@@ -85,8 +85,8 @@ func byFuture(s *forward.Surface, procs int, limit float64) []float64 {
 	return waits
 }
 
-// WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is nil
-// if the job does not wait there, and in large pools.
+// WaitsOfJob returns the waits of a waiting job from now on, at its place in the queue, in the same futures. It is
+// nil if the job does not wait there, and in a large pool.
 func (f *Facts) WaitsOfJob(at float64, id uint64) []float64 {
 	var s forward.State
 	f.state(&s, at)
@@ -95,15 +95,15 @@ func (f *Facts) WaitsOfJob(at float64, id uint64) []float64 {
 	switch {
 	case !ok:
 		return nil
-	case len(r.Holds) > 0 || len(r.After) > 0 || r.Eligible > 0 || len(s.Nodes) > 0: // surfaces know none of these
+	case len(r.Holds) > 0 || len(r.After) > 0 || r.Eligible > 0 || len(s.Nodes) > 0: // surfaces include none of these
 		return waitsIn(&s, &r)
 	}
 	place := forward.Ranked{Rank: r.Rank, Owner: r.Owner, Since: r.Since}
 	return byFuture(playAll(&s, place, r.Behind), r.Procs, r.Limit)
 }
 
-// takeOut removes a waiting job from a state and returns it as a request at its place, or false if the job does not
-// wait.
+// takeOut removes a waiting job from a state, and returns it as a request at its place. It returns false if the job
+// does not wait.
 func takeOut(s *forward.State, id uint64) (forward.Request, bool) {
 	i := slices.IndexFunc(s.Waiting, func(w forward.Waiting) bool { return w.Key == id+1 })
 	if i < 0 {

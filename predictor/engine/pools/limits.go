@@ -12,7 +12,7 @@ import (
 // limitUse has the amounts of a limit that the jobs of a pool use and request.
 type limitUse struct {
 	most, used, wanted joblimits.Amounts
-	number             int32 // its number in the state of the simulation; -1 for a limit that cannot bind
+	number             int32 // number of the limit in the state of the simulation; -1 if the limit cannot bind
 }
 
 // limitUses holds the use of limits.
@@ -31,8 +31,8 @@ func (uses limitUses) want(bounds []joblimits.Bound, limit float64) {
 	}
 }
 
-// usesOf returns the limits that apply to a request, with the amounts of running jobs at an instant. Of waiting jobs
-// they count only the request.
+// usesOf returns the limits that apply to a request, with the amounts of running jobs at an instant. It counts no
+// waiting job except the request.
 func (f *Facts) usesOf(at float64, r *RankedRequest) limitUses {
 	uses := limitUses{}
 	uses.want(r.Bounds, r.Limit)
@@ -54,7 +54,8 @@ func (f *Facts) count(at float64, uses limitUses) {
 	}
 }
 
-// plannedWork returns the assumed seconds of a job in a limit on work, also without a time limit.
+// plannedWork returns the assumed seconds of a job in a limit on work. It also returns them for a job without a time
+// limit.
 func plannedWork(limit float64) float64 {
 	if limit > 0 {
 		return limit
@@ -62,7 +63,7 @@ func plannedWork(limit float64) float64 {
 	return 365 * 86400
 }
 
-// plus adds the amounts of a job. Its work is that of the given seconds.
+// plus adds the amounts of a job. The job's work is its processors times the given seconds.
 func plus(to, has *joblimits.Amounts, seconds float64) {
 	for k, a := range has {
 		if k == joblimits.Work {
@@ -82,9 +83,9 @@ func (u *limitUse) mayBind() bool {
 	return false
 }
 
-// applyLimits adds to a state the limits that may keep a job of the pool, or a request (nil for none), from starting:
-// those that all running and waiting jobs together would exceed. It also adds jobs in other pools that count in these
-// limits, and returns the request's amounts.
+// applyLimits adds to a state the limits that may keep a job of the pool, or a request (nil for none), from starting.
+// These are the limits that all running and waiting jobs together would exceed. It also adds jobs in other pools that
+// count in these limits, and returns the request's amounts.
 func (f *Facts) applyLimits(s *forward.State, at float64, r *RankedRequest) []forward.Holding {
 	var own []joblimits.Bound
 	uses := limitUses{}
@@ -145,9 +146,9 @@ func holdings(bounds []joblimits.Bound, uses limitUses) (out []forward.Holding) 
 	return out
 }
 
-// bound returns the state of the pool and the request in it, with the gates of surfaces, if surfaces cannot answer for
-// the request. There are three such cases: limits apply to it that may bind, it waits for other jobs, or jobs are
-// placed on nodes. Otherwise the request is nil.
+// bound returns the state of the pool and the request in it, with the gates of surfaces, if surfaces cannot answer
+// for the request. That is so in three cases: limits that may bind apply to the request, the request waits for other
+// jobs, or jobs are placed on nodes. In other cases the returned request is nil.
 func (f *Facts) bound(at float64, r *RankedRequest) (*forward.State, *forward.Request) {
 	nodes := f.playsNodes(r)
 	if len(r.Bounds) == 0 && r.After == "" && !nodes || r.Procs > f.most() {
@@ -166,8 +167,8 @@ func (f *Facts) bound(at float64, r *RankedRequest) (*forward.State, *forward.Re
 	return s, q
 }
 
-// withinLimits reduces openings to those that the limits of a request allow to start at once. The size of the request
-// does not count.
+// withinLimits reduces openings to those that by the limits of a request can start at once. The size of the request
+// itself has no effect.
 func (f *Facts) withinLimits(holes []forward.Opening, at float64, r *RankedRequest) []forward.Opening {
 	if len(r.Bounds) == 0 || len(holes) == 0 {
 		return holes
@@ -190,7 +191,7 @@ func (f *Facts) withinLimits(holes []forward.Opening, at float64, r *RankedReque
 		if h.Procs = int(min(int64(h.Procs), most)); h.Procs < 1 {
 			continue
 		}
-		if n := len(out); n > 0 && out[n-1].Procs == h.Procs { // the later one has the longer limit
+		if n := len(out); n > 0 && out[n-1].Procs == h.Procs { // h has the longer limit, and replaces the last opening
 			out[n-1] = h
 			continue
 		}
@@ -202,14 +203,14 @@ func (f *Facts) withinLimits(holes []forward.Opening, at float64, r *RankedReque
 // Kept is the limit that keeps a request from starting at once.
 type Kept struct {
 	joblimits.Key
-	// Kind is the bounded kind of amount (package joblimits). Most is the allowed amount, Used that of the running
-	// jobs, and Wants that of the request.
+	// Kind is the bounded kind of amount (package joblimits). Most is the allowed amount, Used the amount of the
+	// running jobs, and Wants the amount of the request.
 	Kind              int
 	Most, Used, Wants int64
 }
 
-// KeptByLimit returns the limit that a request exceeds beside the jobs that run at an instant; nil for none, and in
-// large pools.
+// KeptByLimit returns the limit that a request would exceed beside the jobs that run at an instant. It returns nil if
+// there is none, and in large pools.
 func (f *Facts) KeptByLimit(at float64, r *RankedRequest) *Kept {
 	if f.Large || len(r.Bounds) == 0 {
 		return nil

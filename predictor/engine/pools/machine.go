@@ -17,14 +17,15 @@ import (
 
 // Config has the settings of the simulation of a machine's pools.
 type Config struct {
-	// Policy is the policy of all pools; it is used only if PolicyKnown is set. Order lists its queues, most preferred
-	// first.
+	// Policy is the policy of all pools. It is used only if PolicyKnown is set. Order lists the queues, most
+	// preferred first.
 	Policy      forward.Policy
 	PolicyKnown bool
 	Order       []string
 	// Levels are the quantile levels of simulations.
 	Levels []float64
-	// Synchronous simulates while the caller waits. Cores is the number of processors for simulation and caller.
+	// If Synchronous is true, simulations run while the caller waits. Cores is the number of processors for
+	// simulation and caller.
 	Synchronous bool
 	Cores       int
 	// WithoutGates and WithoutPriority disable gates and fitted priorities, for experiments.
@@ -45,14 +46,14 @@ type Machine struct {
 	Priorities *rules.Learners
 	projection projection
 
-	Simulations    int           // made since the engine was made or restored
-	SimulationTook time.Duration // the newest
+	Simulations    int           // number of simulations since the engine was made or restored
+	SimulationTook time.Duration // duration of the newest simulation
 
 	configuredPools map[string]PoolConfig // by queue
 	outages         map[string][]Outage
 	nodes           map[string]*Nodes // of pools reported by the scheduler, by name
 	Learnt          []learn.Pool
-	highest         map[string]int // the highest use of these pools, by name
+	highest         map[string]int // the highest use of the configured pools, by name
 	All             []*Pool
 	Of              map[string]*Pool // by queue
 	version         int
@@ -60,7 +61,7 @@ type Machine struct {
 
 // Pool is a set of queues that compete for the same processors.
 type Pool struct {
-	Name    string // empty where it is learnt
+	Name    string // empty for a learnt pool
 	learnt  bool   // not configured
 	Queues  []string
 	Procs   int
@@ -129,10 +130,10 @@ func (m *Machine) finding(queue string) *learn.Finding {
 // These constants bound what the scheduler reports.
 const (
 	MostPools   = 4096
-	mostOutages = 64 // of a pool; the first ones are used
+	mostOutages = 64 // maximum for a pool; further ones are ignored
 )
 
-// SetPool sets the pool of a queue from now on; with the zero PoolConfig the pool is learnt.
+// SetPool sets the pool of a queue from now on. With the zero PoolConfig the pool is learnt.
 func (m *Machine) SetPool(queue string, p PoolConfig) {
 	if p.Procs < 0 || p.Procs > math.MaxInt32 || p.Policy > forward.PriorityEASY {
 		p.Procs, p.PolicyKnown = 0, false
@@ -157,7 +158,7 @@ func (p PoolConfig) equal(o PoolConfig) bool {
 		slices.Equal(p.Order, o.Order)
 }
 
-// SetOutages replaces all outages of a pool, by the name in PoolConfig. Invalid ones are left out.
+// SetOutages replaces all outages of a pool, by the name in PoolConfig. It leaves out invalid ones.
 func (m *Machine) SetOutages(name string, outages []Outage) {
 	var all []Outage
 	for _, o := range outages {
@@ -180,7 +181,8 @@ func (m *Machine) SetOutages(name string, outages []Outage) {
 	m.regroup()
 }
 
-// uses returns the processors that the jobs of a pool hold and request. A nil pool means the whole machine.
+// uses returns the processors that the jobs of a pool hold, and those that its waiting jobs request. A nil pool means
+// the whole machine.
 func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
 	if p == nil {
 		return m.tracker.Running, m.tracker.Waiting.Total
@@ -194,7 +196,7 @@ func (m *Machine) uses(p *Pool) (running, waiting track.Amount) {
 	return running, waiting
 }
 
-// capacityOf returns the processors of a pool. A learnt pool has at most those of the machine.
+// capacityOf returns the processors of a pool. A learnt pool has at most as many as the machine.
 func (m *Machine) capacityOf(p *Pool) int {
 	switch {
 	case p == nil:
@@ -234,8 +236,8 @@ func (m *Machine) At(q *track.Queue) *Pool {
 	return m.All[q.Pool-1]
 }
 
-// Touch invalidates the frozen facts of a queue's pool; those of all pools while jobs wait for the ends of others,
-// which may be in other pools.
+// Touch invalidates the frozen facts of a queue's pool. While jobs wait for the ends of others, it invalidates those
+// of all pools, because the others may be in other pools.
 func (m *Machine) Touch(q *track.Queue) {
 	if m.tracker.Dependent() {
 		m.TouchAll()
@@ -246,16 +248,17 @@ func (m *Machine) Touch(q *track.Queue) {
 	}
 }
 
-// TouchLimited invalidates frozen facts when a job starts or ends: those of all pools if the job counts in limits or in
-// its owner's fair share, which may span pools, or while jobs wait for the ends of others.
+// TouchLimited invalidates frozen facts when a job starts or ends. If the job counts in limits or in its owner's fair
+// share, it invalidates those of all pools, because both may span pools. It also does while jobs wait for the ends of
+// others.
 func (m *Machine) TouchLimited(j *track.Job) {
 	if len(j.Bounds) > 0 || m.projection.usage != nil || m.tracker.Dependent() {
 		m.TouchAll()
 	}
 }
 
-// TouchUser invalidates the frozen facts of pools in which a user's jobs wait, whose recent use has changed: they count
-// it, wherever the use was.
+// TouchUser invalidates the frozen facts of pools in which a user's jobs wait. The user's recent use has changed, and
+// these facts include it, in whichever pool the use was.
 func (m *Machine) TouchUser(j *track.Job) {
 	for _, p := range m.All {
 		if p.frozen != nil && p.frozen.waits(j.UserState.Number) {
@@ -286,7 +289,7 @@ func New(cfg Config, t *track.Tracker) *Machine {
 	}
 }
 
-// Started records the start of a job of a queue, and after some starts checks pools and policies again.
+// Started records the start of a job of a queue. After some starts it checks pools and policies again.
 func (m *Machine) Started(q *track.Queue) {
 	if p := m.At(q); p != nil && p.Name != "" {
 		in, _ := m.uses(p)
@@ -308,19 +311,21 @@ func (m *Machine) Close() {
 
 // PoolConfig is the configuration of a pool: a part of the machine whose processors some queues share.
 type PoolConfig struct {
-	// Name is the pool's: queues with the same name compete for the same processors.
+	// Name is the name of the pool. Queues with the same name compete for the same processors.
 	Name string
-	// Procs is its number of processors; 0 for the highest use seen.
+	// Procs is the number of processors of the pool; 0 means the highest use so far.
 	Procs int
-	// Policy is its scheduling policy; it is used only if PolicyKnown is set, else the policy is learnt.
+	// Policy is the scheduling policy of the pool. It is used only if PolicyKnown is set; otherwise the policy is
+	// learnt.
 	Policy      forward.Policy
 	PolicyKnown bool
-	// Order is its queues, the one preferred most first, for the policies by priority; those not named come last.
+	// Order lists the queues, most preferred first, for the policies by priority. Queues that it does not name come
+	// last.
 	Order []string
 }
 
 // Outage is a time during which processors of a pool are unavailable. From and Until are instants; Until may be +Inf.
-// Nodes are the names of its nodes, separated by commas; empty if unknown.
+// Nodes are the names of the affected nodes, separated by commas; empty if unknown.
 type Outage struct {
 	From, Until float64
 	Procs       int

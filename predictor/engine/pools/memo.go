@@ -8,15 +8,15 @@ import (
 // mostMemo is the maximum number of answers of each kind that a view keeps.
 const mostMemo = 1024
 
-// Memo caches the simulations and Downey's answers for requests to a view, which depend only on size, limit and place
-// in the queue, so that equal requests share them.
+// Memo caches the simulations and Downey's answers for requests to a view. They depend only on size, limit and place
+// in the queue, so equal requests share them.
 type Memo struct {
 	known sync.Map // by question
 	n     atomic.Int32
 }
 
-// Question is the part of a request that a simulation depends on; the limit is -1 for Downey's methods, which ignore
-// it.
+// Question is the part of a request on which a simulation depends. For Downey's methods the limit is -1, because they
+// ignore limits.
 type Question struct {
 	pool        *Facts
 	procs, rank int
@@ -44,6 +44,5 @@ func Ask[T any](m *Memo, q Question, work func() T) T {
 	return v
 }
 
-// HeadQuestion returns the question of Downey's methods about a request with the given number of processors; they
-// ignore the limit.
+// HeadQuestion returns the question of Downey's methods about a request with the given number of processors.
 func HeadQuestion(f *Facts, procs int) Question { return Question{pool: f, procs: procs, limit: -1} }

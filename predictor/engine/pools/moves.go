@@ -17,21 +17,21 @@ type projection struct {
 	priorities *fairshare.Priorities // nil if nothing is known
 	usage      *fairshare.Usage      // nil if usage is not reported
 	// last is the instant of the scheduler's newest computation, in seconds. seen is true if changed priorities have
-	// shown this instant. Otherwise the computation is assumed to have been when the usage was reported.
+	// shown this instant. Otherwise the instant is assumed to be that of the usage report.
 	last float64
 	seen bool
 	// factors has the results of the scheduler's last computation, by owner. It is empty without usage.
 	factors []float64
 	scratch *fairshare.Calculator
 	frozen  *priorityMoves
-	// owners has the owners of the users, by the users' numbers, once requested. users is the number of all users so
-	// far at that time.
+	// owners has the owners of the users, by the users' numbers, once they were requested. users is the number of all
+	// users at the time of that request.
 	owners map[uint64]int32
 	users  uint64
 }
 
-// SetPriorities sets the rules by which priorities change from now on; nil for none. Usage is what the scheduler
-// reported.
+// SetPriorities sets the rules by which priorities change from now on; nil for none. The usage is the usage that the
+// scheduler has reported.
 func (m *Machine) SetPriorities(now float64, rules *fairshare.Priorities) {
 	p := &m.projection
 	if rules.Same(p.priorities) {
@@ -48,7 +48,7 @@ func (m *Machine) SetPriorities(now float64, rules *fairshare.Priorities) {
 	if rules != nil && rules.Tree != nil {
 		p.usage, p.scratch = fairshare.NewUsage(rules.Tree), fairshare.NewCalculator(rules.Tree)
 		p.factors = slices.Clone(p.scratch.Factors(p.usage))
-		for o := range p.factors[1:] { // usage continues between two computations, and reported values are rounded
+		for o := range p.factors[1:] { // usage grows between two computations, and reported values are rounded
 			reported := rules.Tree.Reported(int32(o + 1)) //nolint:gosec // one of the owners
 			if math.Abs(p.factors[o+1]-reported) > factorError {
 				p.factors[o+1] = reported
@@ -58,11 +58,11 @@ func (m *Machine) SetPriorities(now float64, rules *fairshare.Priorities) {
 	m.TouchAll()
 }
 
-// factorError is the maximum difference between a reported factor and the true one, because factors are rounded to
-// hundredths.
+// factorError is the maximum difference between a reported factor and the true one. It is above 0.005 because factors
+// are rounded to hundredths.
 const factorError = .0051
 
-// advance applies the scheduler's computations that are due, and reports whether there was one.
+// advance applies the scheduler's computations that are due, and reports whether there was any.
 func (p *projection) advance(now float64, running []*track.Job) bool {
 	if p.priorities == nil {
 		return false
@@ -87,14 +87,14 @@ func (p *projection) compute(at float64, running []*track.Job) {
 	p.last, p.frozen = at, nil
 }
 
-// grow adds what a job has used since the last computation.
+// grow adds the usage of a job since the last computation.
 func (p *projection) grow(j *track.Job, now float64, add func(owner int32, rate, seconds float64)) {
 	if owner := p.priorities.Owner(j.Account, j.User); owner != fairshare.None {
 		add(owner, p.priorities.Tree.Rate(j.Procs, j.QOS), now-math.Max(j.Start, p.last))
 	}
 }
 
-// Used notes that a running job ends, or is gone.
+// Used records that a running job ends, or is gone.
 func (m *Machine) Used(now float64, j *track.Job) {
 	if p := &m.projection; p.usage != nil {
 		p.grow(j, now, func(owner int32, rate, seconds float64) {
@@ -104,11 +104,12 @@ func (m *Machine) Used(now float64, j *track.Job) {
 	}
 }
 
-// Reprioritized records that the scheduler has changed the priority of a waiting job, so it has just computed all of
-// them.
+// Reprioritized records that the scheduler has changed the priority of a waiting job. The scheduler has then just
+// computed all priorities.
 func (m *Machine) Reprioritized(now float64) {
 	p := &m.projection
-	if p.priorities == nil || p.seen && now-p.last <= p.priorities.Period/4 { // known from other jobs, or reported late
+	// Another job has shown this computation, or this change is reported late.
+	if p.priorities == nil || p.seen && now-p.last <= p.priorities.Period/4 {
 		return
 	}
 	p.seen = true
@@ -116,7 +117,7 @@ func (m *Machine) Reprioritized(now float64) {
 	m.TouchAll()
 }
 
-// ShareFactor returns the factor of fair share of a user in an account, or NaN if it is not known.
+// ShareFactor returns the factor of fair share of a user in an account, NaN if it is unknown.
 func (p *priorityMoves) ShareFactor(account, user string) float64 {
 	if p == nil || len(p.factors) == 0 {
 		return math.NaN()
@@ -164,7 +165,7 @@ func (p *projection) owner(r *track.Request) int32 {
 	return p.priorities.Owner(r.Account, r.User)
 }
 
-// share takes over the content of another projection, which may continue.
+// share takes over the content of another projection. That projection may continue.
 func (p *projection) share(of *projection) {
 	*p = *of
 	if of.usage != nil {
@@ -173,7 +174,7 @@ func (p *projection) share(of *projection) {
 	}
 }
 
-// move lets the priorities of a pool move, unless the pool is large.
+// move makes the priorities of a pool change in simulations, unless the pool is large.
 func (m *Machine) move(p *Pool, f *Facts) {
 	if f.Large {
 		return
@@ -211,8 +212,8 @@ func (f *Facts) newestOwner(queue string) int32 {
 	return owner
 }
 
-// AttachPriorities gives the facts of a restored view the rules by which priorities move: they stay where these are of
-// other associations.
+// AttachPriorities gives the rules by which priorities change to the facts of a restored view. If the rules are about
+// other associations, the priorities stay constant.
 func (f *Facts) AttachPriorities(m *Machine) {
 	v := f.moves
 	if v == nil {
@@ -229,14 +230,15 @@ func (f *Facts) AttachPriorities(m *Machine) {
 	f.later.moves = f.moves
 }
 
-// ownersOf returns the owners of all users by their numbers. The caller must not change them. For a user with waiting
-// jobs in a pool it is the owner of the newest job, and for others the association that they have used most.
+// ownersOf returns the owners of all users by their numbers. The caller must not change them. The owner of a user
+// with waiting jobs in a pool is that of the newest job. Otherwise it is the association that the user has used most.
 func (m *Machine) ownersOf(f *Facts) map[uint64]int32 {
 	p := &m.projection
 	if p.usage == nil {
 		return nil
 	}
-	if p.owners == nil || p.users != m.tracker.Numbers { // a user is forgotten only when a new one comes
+	// A user is forgotten only when a new one comes, which changes Numbers.
+	if p.owners == nil || p.users != m.tracker.Numbers {
 		p.owners, p.users = make(map[uint64]int32, len(m.tracker.Users)), m.tracker.Numbers
 		for name, u := range m.tracker.Users {
 			if owner := p.priorities.Owner("", name); owner != fairshare.None {
@@ -281,7 +283,7 @@ func (p *priorityMoves) rankYoung(w *Member) int {
 	return w.rank + int(math.Round(p.ageIn(w.reported, w.since())))
 }
 
-// between returns by how much the rank of a job changes if it belongs to another owner.
+// between returns the change of a job's rank if the job had another owner.
 func (p *priorityMoves) between(from, to int32) int {
 	if from == fairshare.None || to == fairshare.None || len(p.factors) == 0 {
 		return 0
@@ -296,26 +298,26 @@ type ranker struct {
 	elsewhere []ownerRate
 }
 
-// ownerRate is what an owner's jobs in other pools add to its usage per second. They are simulated as if they ran
+// ownerRate is the usage per second that an owner's jobs in other pools add. These jobs are simulated as if they ran
 // forever.
 type ownerRate struct {
 	owner int32
 	rate  float64
 }
 
-// ranking holds the priorities of one future. Its instants are in seconds from that of the ranker.
+// ranking holds the priorities of one future. Its instants are in seconds from the instant of the ranker.
 type ranking struct {
 	of        *ranker
 	usage     fairshare.Usage
 	factors   *fairshare.Calculator
-	moved     []float64 // by owner: how far priorities have moved with the owners' factors
-	rates     []float64 // by owner: of jobs that have been running since before the last computation
-	young     []begun   // the jobs that began since then
-	first     float64   // the last computation before the beginning
+	moved     []float64 // by owner: the change of priorities that the owner's factor has caused
+	rates     []float64 // by owner: the rate of jobs that have been running since before the last computation
+	young     []begun   // the jobs that began since the last computation
+	first     float64   // the last computation before the future begins
 	last      float64
 	next      float64
 	computed  int
-	unchanged bool // there is no usage
+	unchanged bool // true if no usage is known
 }
 
 // begun is a job that has started since the last computation.
@@ -335,9 +337,9 @@ func (r *ranker) Begin(replica int, old forward.Ranking) forward.Ranking {
 		}
 	}
 	k.of, k.young, k.computed = r, k.young[:0], 0
-	k.first = math.Min(0, r.last-r.at) // a bad clock may have reported a future computation
+	k.first = math.Min(0, r.last-r.at) // a wrong clock may have reported a computation in the future
 	k.last, k.next = k.first, k.first+r.priorities.Period
-	if !r.seen { // at any time
+	if !r.seen { // the time of the computations is unknown, and differs between futures
 		k.next = r.priorities.Period * evenOf(replica)
 	}
 	if k.unchanged = r.usage == nil; k.unchanged {
@@ -365,11 +367,11 @@ func resized(all []float64, n int) []float64 {
 // Next implements forward.Ranking.
 func (k *ranking) Next() float64 { return k.next }
 
-// At first a future applies each computation, and then fewer and fewer: in a wait of days the order changes slowly, and
-// weeks of computations every five minutes would cost too much.
+// A future applies each computation at first, and then fewer and fewer. In a wait of days the order changes slowly,
+// and weeks of computations every five minutes would cost too much.
 const (
-	eachPeriod   = 24  // the number of computations that are simulated one by one
-	periodGrowth = .15 // after that, the time between two of them as a part of the whole time
+	eachPeriod   = 24  // number of computations that are simulated one by one
+	periodGrowth = .15 // from then on, the time between two computations divided by the whole time
 )
 
 // Compute implements forward.Ranking.
@@ -387,7 +389,7 @@ func (k *ranking) Compute() {
 	k.next = at + periods*k.of.priorities.Period
 }
 
-// use adds the usage up to a computation.
+// use adds the usage until a computation.
 func (k *ranking) use(at float64) {
 	k.usage.Decay(at - k.last)
 	for o, rate := range k.rates {

@@ -15,9 +15,9 @@ import (
 // Nodes are the nodes of a pool and the rules of their use by jobs. They are immutable.
 type Nodes struct {
 	Groups []NodeGroup `json:"groups"`
-	// Totals is true if a group has the total of all its nodes, because their number is unknown.
+	// Totals is true if a group has the total of all its nodes, because the number of its nodes is unknown.
 	Totals bool `json:"totals,omitempty"`
-	// Queues have the rules of those queues that have some.
+	// Queues has the rules of the queues that have rules.
 	Queues map[string]QueueRules `json:"queues,omitempty"`
 
 	numbers map[string]int32 // by the nodes' names; nil if not all are known
@@ -39,9 +39,9 @@ type NodeGroup struct {
 
 // QueueRules are the default use of nodes by jobs of a queue.
 type QueueRules struct {
-	// Whole is true if they get whole nodes.
+	// Whole is true if the jobs get whole nodes.
 	Whole bool `json:"whole,omitempty"`
-	// ProcMemory and NodeMemory are the default memory of a job in bytes per processor or node.
+	// ProcMemory and NodeMemory are the default memory of a job, in bytes per processor and in bytes per node.
 	ProcMemory int64 `json:"proc_memory,omitempty"`
 	NodeMemory int64 `json:"node_memory,omitempty"`
 }
@@ -61,7 +61,7 @@ func (m *Machine) SetNodes(name string, n *Nodes) {
 	m.TouchAll()
 }
 
-// nodesOf returns the nodes of a pool, or nil if they are not known. A nil pool is the whole machine.
+// nodesOf returns the nodes of a pool, nil if they are unknown. A nil pool means the whole machine.
 func (m *Machine) nodesOf(p *Pool) *Nodes {
 	if p == nil || p.Name == "" {
 		return nil
@@ -73,7 +73,7 @@ func (m *Machine) nodesOf(p *Pool) *Nodes {
 const mostGroups = 64
 
 // bounded returns the nodes in the form for simulations. If there are too many nodes to place jobs one by one, this
-// form has only totals of groups. It is nil if there are too many groups, or invalid numbers.
+// form has only totals of groups. It is nil if there are too many groups, or if numbers are invalid.
 func (n *Nodes) bounded() *Nodes {
 	out := &Nodes{Totals: n.Totals, Queues: n.Queues}
 	all := 0
@@ -103,7 +103,7 @@ func (n *Nodes) bounded() *Nodes {
 	return out
 }
 
-// number gives the nodes their numbers in states of the simulator, if all have names.
+// number gives the nodes their numbers in the states of the simulator, if all of them have names.
 func (n *Nodes) number() {
 	numbers := map[string]int32{}
 	for i := range n.Groups {
@@ -118,8 +118,8 @@ func (n *Nodes) number() {
 	n.numbers = numbers
 }
 
-// numbersOf returns the numbers of nodes by their names, separated by commas. A node that is down or belongs to another
-// pool has -1. The result is nil if the nodes are not known.
+// numbersOf returns the numbers of nodes by their names, separated by commas. The number is -1 for a node that is
+// down or belongs to another pool. The result is nil if the nodes are unknown.
 func (n *Nodes) numbersOf(names string) []int32 {
 	if n.numbers == nil || names == "" {
 		return nil
@@ -135,8 +135,8 @@ func (n *Nodes) numbersOf(names string) []int32 {
 	return out
 }
 
-// needs returns the needs of a job of a queue other than processors, or nil for none. The number of nodes is known for
-// a running job.
+// needs returns the needs of a job of a queue other than processors, nil if there are none. For a running job the
+// number of nodes is known.
 func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *forward.Needs {
 	d := &forward.Needs{GPUs: a.GPUs, Memory: a.Memory}
 	most := n.allow(d, queue, a.GPUType)
@@ -156,7 +156,7 @@ func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *fo
 		d.Whole, d.Nodes = true, max(1, a.Nodes)
 	case a.GPUs > 0:
 		d.Nodes = max(1, a.Nodes, least, nodesFor(int64(a.GPUs), int64(most.gpus)), nodesFor(d.Memory, most.memory))
-	case runs || a.Nodes > least: // without a request the scheduler reports the least possible number
+	case runs || a.Nodes > least: // without a request for nodes, the scheduler reports the least possible number
 		d.Nodes = a.Nodes
 	}
 	if *d == (forward.Needs{Classes: n.every()}) {
@@ -168,7 +168,8 @@ func (n *Nodes) needs(queue string, procs int, a *track.NodeAsks, runs bool) *fo
 // every returns the set of all groups.
 func (n *Nodes) every() uint64 { return ^uint64(0) >> (64 - len(n.Groups)) }
 
-// nodesFor returns how many nodes have the amount if each has at most most, or 1 if none has any.
+// nodesFor returns the number of nodes that have the amount if each has at most most. It returns 1 if no node has
+// any.
 func nodesFor(amount, most int64) int {
 	if most <= 0 {
 		return 1
@@ -182,8 +183,8 @@ type nodeMost struct {
 	memory      int64
 }
 
-// allow sets the groups that jobs of a queue may use, among those with GPUs of one or several types if there are such
-// groups. It returns the largest amounts of a node in these groups.
+// allow sets the groups that jobs of a queue may use. If there are groups with GPUs of one of the requested types,
+// only those count. It returns the largest amounts of a node in these groups.
 func (n *Nodes) allow(d *forward.Needs, queue, gpuType string) (most nodeMost) {
 	for _, typed := range []bool{d.GPUs > 0 && gpuType != "", false} {
 		for i := range n.Groups {
@@ -199,7 +200,7 @@ func (n *Nodes) allow(d *forward.Needs, queue, gpuType string) (most nodeMost) {
 			return most
 		}
 	}
-	d.Classes = n.every() // for a queue without known nodes
+	d.Classes = n.every() // the nodes of the queue are unknown
 	for i := range n.Groups {
 		g := &n.Groups[i]
 		most = nodeMost{max(most.procs, g.Procs), max(most.gpus, g.GPUs), max(most.memory, g.Memory)}
@@ -207,8 +208,8 @@ func (n *Nodes) allow(d *forward.Needs, queue, gpuType string) (most nodeMost) {
 	return most
 }
 
-// isMemoryHeavy reports whether a job takes a larger share of some node's memory than of its processors. If no job
-// does, processors run short first.
+// isMemoryHeavy reports whether a job takes a larger share of some node's memory than of its processors. If no job is
+// memory-heavy, processors run short first.
 func (n *Nodes) isMemoryHeavy(d *forward.Needs, procs int) bool {
 	if d == nil || d.Memory == 0 {
 		return false
@@ -231,7 +232,7 @@ func (n *Nodes) bindsOf(d *forward.Needs, procs int) bool {
 // nodeUse has the use of a pool's nodes by its jobs.
 type nodeUse struct {
 	*Nodes
-	binds  bool      // something other than processors may keep a job waiting
+	binds  bool      // a resource other than processors may keep a job waiting
 	heavy  bool      // running jobs use a larger share of memory than of processors
 	memory bool      // waiting jobs ask for memory
 	closed [][]int32 // the nodes of outages
@@ -245,7 +246,7 @@ func (u *nodeUse) closedBy(outage int) []int32 {
 	return u.closed[outage]
 }
 
-// findNeeds finds what the jobs of a pool take of its nodes.
+// findNeeds computes what the jobs of a pool take of its nodes.
 func (f *Facts) findNeeds(n *Nodes) {
 	if f.nodes = (nodeUse{Nodes: n}); n == nil {
 		return
@@ -266,7 +267,7 @@ func (f *Facts) findNeeds(n *Nodes) {
 	}
 }
 
-// needsOf returns what a request takes of the nodes besides processors.
+// needsOf returns the resources of nodes, besides processors, that a request takes.
 func (f *Facts) needsOf(r *RankedRequest) *forward.Needs {
 	if f.nodes.Nodes == nil {
 		return nil
@@ -291,7 +292,7 @@ func (f *Facts) playsNodes(r *RankedRequest) bool {
 	return u.bindsOf(d, r.Procs) || u.heavy && d != nil && d.Memory > 0
 }
 
-// needsOfPast returns the needs of an arrival like an earlier submission.
+// needsOfPast returns the needs of an arrival that repeats an earlier submission.
 func (n *Nodes) needsOfPast(queue string, j *track.PastJob) *forward.Needs {
 	asks := track.NodeAsks{}
 	if j.Asks != nil {
@@ -322,7 +323,7 @@ func (f *Facts) addNodes(s *forward.State, r *RankedRequest) {
 }
 
 // nodeOpenings returns the largest requests, by processors, that start at once on the nodes and have the same other
-// needs. It tries the time limits of surfaces, and none in between.
+// needs. It tries only the time limits of surfaces.
 func (f *Facts) nodeOpenings(at float64, r *RankedRequest) []forward.Opening {
 	var sim forward.Sim
 	var s forward.State
@@ -337,7 +338,7 @@ func (f *Facts) nodeOpenings(at float64, r *RankedRequest) []forward.Opening {
 		return ok && err == nil
 	}
 	var out []forward.Opening
-	low := 0 // it starts with a longer limit, too
+	low := 0 // with a longer limit this size starts, too
 	for _, limit := range slices.Backward(surfaceLimits()) {
 		asked := limit
 		if math.IsInf(limit, 1) {

@@ -6,17 +6,18 @@ import (
 
 // Openings are the requests that would start at once in a queue.
 type Openings struct {
-	// Holes are the largest requests that start at once by the processors that are free and the time limits of the jobs
-	// that run and wait; larger ones with shorter limits come first.
+	// Holes are the largest requests that start at once, by the free processors and the time limits of the jobs that
+	// run and wait. Larger ones, which have shorter limits, come first.
 	Holes []forward.Opening
-	// Free is the number of free processors of the queue's pool, Procs the number of all; 0 if unknown.
+	// Free is the number of free processors of the queue's pool. Procs is the number of all its processors. 0 means
+	// unknown.
 	Free, Procs int
-	// Age is the age of the plan in seconds, 0 for the present; NaN without a plan. The holes of an older plan may have
-	// been filled.
+	// Age is the age of the plan in seconds; 0 for the present, NaN without a plan. The holes of an older plan may
+	// have been filled.
 	Age float64
 }
 
-// openings returns the largest sizes of a table that its plan lets start at once, by limit, up to the free processors.
+// openings returns, by limit, the largest sizes that start at once by the plan of a table, up to the free processors.
 func (t *waitSurface) openings(free int) []forward.Opening {
 	var out []forward.Opening
 	w := t.width()

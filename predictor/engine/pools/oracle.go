@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// WithRuntimes returns the pool at an instant with the true instead of the expected runtimes of its running jobs, for
-// research. runtime returns the runtime by the job's id, NaN if unknown.
+// WithRuntimes returns the pool at an instant, with the true runtimes of its running jobs in place of the expected
+// ones. It is for research. runtime returns the runtime by the job's id, NaN if unknown.
 func (f *Facts) WithRuntimes(runtime func(id uint64) float64, at float64) *Facts {
 	known := *f
 	known.Running = slices.Clone(f.Running)
@@ -16,7 +16,7 @@ func (f *Facts) WithRuntimes(runtime func(id uint64) float64, at float64) *Facts
 			r.Expected = math.Max(t, at-r.Start+1)
 		}
 	}
-	if f.fitted != nil { // with a factor of expected runtimes
+	if f.fitted != nil { // a fitted priority may have a factor of expected runtimes
 		p := *f.fitted
 		p.Lifetimes = 0
 		known.fitted = &p

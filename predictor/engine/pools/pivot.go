@@ -16,22 +16,23 @@ const (
 	PivotStarts = 256
 )
 
-// Pivot is a running job whose end a start depends on: in the share Share of the simulated futures, a slightly earlier
-// end of this job would make the start earlier by the same time, and the end of no other running job would change it.
-// In the remaining futures the request starts at once, or depends on another event, such as the end of an outage.
+// Pivot is a running job on whose end a start depends. In the share Share of the simulated futures, a slightly
+// earlier end of this job would make the start earlier by the same time, and the end of no other running job would
+// change the start. In the remaining futures the request starts at once, or depends on another event, such as the end
+// of an outage.
 type Pivot struct {
 	ID    uint64
 	Procs int
-	// Share is in (0, 1]; those of one start sum to at most 1.
+	// Share is in (0, 1]. The shares of one start sum to at most 1.
 	Share float64
-	// Age is its runtime so far, Median and High are the 0.5 and 0.9 quantiles of its remaining runtime, all in
-	// seconds; NaN if unknown.
+	// Age is the runtime of the job so far. Median and High are the 0.5 and 0.9 quantiles of its remaining runtime.
+	// All are in seconds; NaN if unknown.
 	Age, Median, High float64
 	law               *track.Law
 }
 
-// Outlived returns the probability that the job would have ended within its newest seconds, given that it ran then, by
-// its law at the start; NaN if unknown.
+// Outlived returns the probability that the job would have ended within its newest seconds, given that it ran at
+// their beginning. It follows from the job's law at its start; NaN if unknown.
 func (p *Pivot) Outlived(seconds float64) float64 {
 	if p.law == nil || !(seconds >= 0) {
 		return math.NaN()
@@ -44,17 +45,17 @@ type blockingJob struct {
 	id    uint64
 	procs int
 	start float64
-	law   *track.Law // nil if it has ended since
+	law   *track.Law // nil if the job has ended since
 }
 
 // share counts the futures in which a job is the pivot.
 type share struct{ job, futures int }
 
-// leastFutures is the minimum number of futures for a reported pivot: among many small jobs, each is a pivot once by
+// leastFutures is the minimum number of futures for a reported pivot. Among many small jobs, each is a pivot once by
 // chance.
 const leastFutures = 2
 
-// shares counts roots, the most frequent first.
+// shares counts the roots. The most frequent one comes first.
 func shares(roots []int32) []share {
 	out := []share{}
 	sorted := slices.Clone(roots)
@@ -70,7 +71,7 @@ func shares(roots []int32) []share {
 	}
 	out = slices.DeleteFunc(out, func(s share) bool { return s.futures < leastFutures && len(roots) > leastFutures })
 	slices.SortStableFunc(out, func(a, b share) int { return cmp.Compare(b.futures, a.futures) })
-	return append([]share{}, out[:min(len(out), mostPivots)]...) // without room for the rest
+	return append([]share{}, out[:min(len(out), mostPivots)]...) // a copy without room for the rest
 }
 
 func (h *blockingJob) pivot(part, at float64) Pivot {
@@ -94,7 +95,7 @@ func (f *Facts) pivots(roots []int32, at float64) []Pivot {
 
 func (f *Facts) blockingJob(i int) blockingJob {
 	all := f.Running
-	if i >= len(all) { // a job in another pool that counts in a limit
+	if i >= len(all) { // a job in another pool may count in a limit
 		i, all = i-len(all), f.elsewhere
 	}
 	r := &all[i]
@@ -103,7 +104,7 @@ func (f *Facts) blockingJob(i int) blockingJob {
 
 // pivotCounts has the pivots of a table's requests.
 type pivotCounts struct {
-	futures  int // the number of simulated ones
+	futures  int // number of simulated futures
 	jobs     []blockingJob
 	requests [][]share // by limit, then size
 	starts   map[uint64][]share
@@ -112,7 +113,7 @@ type pivotCounts struct {
 // causesOf returns the pivots of all cells of a pool's surface, by limit, and those of the first waiting jobs.
 func causesOf(f *Facts, s *forward.Surface, cells [][]forward.Start) pivotCounts {
 	c := pivotCounts{futures: s.Replicas(), starts: map[uint64][]share{}}
-	number := map[int]int{} // of a running job among the holders
+	number := map[int]int{} // index among the holders of a running job
 	take := func(roots []int32) []share {
 		all := shares(roots)
 		for i := range all {

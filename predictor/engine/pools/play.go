@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// played is the maximum number of running and waiting jobs of a pool in which each request is simulated. In larger
-// pools requests are looked up in tables.
+// played is the maximum number of running and waiting jobs of a pool in which each request is simulated. In a larger
+// pool requests are looked up in tables.
 const played = 300
 
 // Facts is a pool at an instant.
@@ -24,23 +24,24 @@ type Facts struct {
 	order        []string
 	outages      []Outage
 	inUse, ahead track.Amount
-	ranks        map[string]track.Amount // the waiting jobs by queue, if ranks count
+	ranks        map[string]track.Amount // sums of the waiting jobs by queue, if ranks count
 	prioritized  bool                    // the ranks come from priorities, not from queues
 	newest       map[string]int          // the ranks of the queues' newest jobs, if prioritized
 	Large        bool
-	Running      []Member // of a pool that is not large
+	Running      []Member // empty for a large pool
 	Waiting      []Member
-	// queued has the simulated waiting jobs: Waiting, and held ones with a known cause. elsewhere has jobs in other
-	// pools that count in limits. limited is true if limits apply to jobs of queued.
+	// queued has the simulated waiting jobs: those of Waiting, and held jobs with a known cause. elsewhere has jobs
+	// in other pools that count in limits. limited is true if limits apply to jobs of queued.
 	queued, elsewhere []Member
 	limited           bool
-	Surfaces          map[string]*waitSurface // of a large one, by queue
+	Surfaces          map[string]*waitSurface // tables of a large pool, by queue
 	later             comers
 	fitted            *rules.Priority // the fitted order of starts, nil if the policy's order is used
-	moves             *priorityMoves  // of a pool that is simulated with the jobs' priorities; nil if these do not move
-	others            []ownerRate     // the jobs in other pools, if priorities move
-	gates             *rules.Gates
-	nodes             nodeUse // without nodes if only processors are simulated
+	// Changes of priorities, if the pool is simulated with them; nil if priorities stay constant.
+	moves  *priorityMoves
+	others []ownerRate // jobs in other pools, if priorities change
+	gates  *rules.Gates
+	nodes  nodeUse // has no nodes if only processors are simulated
 }
 
 // Member has the attributes of a job for simulations.
@@ -50,33 +51,34 @@ type Member struct {
 	Procs, rank  int
 	Start, Limit float64
 	Submit       float64
-	Expected     float64 // the runtime that was expected at the submission, in seconds
+	Expected     float64 // expected runtime at the submission, in seconds
 	Law          *track.Law
 	Queue        string
 	// These are further inputs of the rules.
 	queueWait float32
-	own       int32 // the waiting jobs of the same user ahead
+	own       int32 // number of waiting jobs of the same user ahead
 	use       track.RecentUse
-	eligible  float64 // its earliest possible start, in seconds; 0 for now
+	eligible  float64 // earliest possible start of the job, in seconds; 0 for now
 	bounds    []joblimits.Bound
-	// name and array are the request's own. They follow the keys of the jobs that must have ended before it may start.
+	// name and array are the names in the job's own request. after has the keys of the jobs that must have ended
+	// before the job may start.
 	name, array string
 	after       []uint64
 	belongs     belongs
-	tasks       int // of an array with a throttle, for which it stands; 0 means 1
-	runs        int // the number of successive such tasks that it is simulated as; 0 means 1
+	tasks       int // number of tasks of an array with a throttle that the job stands for; 0 means 1
+	runs        int // number of successive tasks as which the job is simulated; 0 means 1
 	asks        track.NodeAsks
-	nodeNames   string         // where it runs, separated by commas
-	needs       *forward.Needs // of the pool's nodes
-	on          []int32        // the numbers of those nodes
+	nodeNames   string         // names of the nodes where it runs, separated by commas
+	needs       *forward.Needs // needs of the pool's nodes
+	on          []int32        // numbers of the nodes where it runs
 	owner       int32          // the owner whose usage counts for its priority
 	reported    float64        // when its priority was reported
 }
 
-// Freeze returns the present state of a pool, which must not be modified; nil means the whole machine.
+// Freeze returns the present state of a pool, which must not be modified. A nil pool means the whole machine.
 func (m *Machine) Freeze(p *Pool) *Facts {
 	procs := m.capacityOf(p)
-	if p != nil && p.frozen != nil && p.frozen.Procs == procs { // Procs may change without an event here
+	if p != nil && p.frozen != nil && p.frozen.Procs == procs { // Procs may have changed without an event here
 		p.frozen = p.frozen.withPast(&m.tracker.Past)
 		return p.frozen
 	}
@@ -160,8 +162,8 @@ func (m *Machine) gather(p *Pool, f *Facts) {
 	}
 }
 
-// addKept adds the held jobs of a pool with a known cause to the simulated ones: the oldest, up to the size of a small
-// pool.
+// addKept adds the held jobs of a pool with a known cause to the simulated ones. It adds the oldest, up to the number
+// of jobs of a small pool.
 func (m *Machine) addKept(p *Pool, f *Facts) {
 	kept := 0
 	var chain chain
@@ -214,8 +216,8 @@ func (f *Facts) fit(p *rules.Priority) {
 	}
 }
 
-// hasPriorities reports whether the jobs' own priorities are known and count in a pool, and records those of the
-// queues' newest jobs.
+// hasPriorities reports whether the jobs' own priorities are known and count in a pool. It records the priorities of
+// the queues' newest jobs.
 func (m *Machine) hasPriorities(p *Pool, f *Facts) bool {
 	if !f.byPriority() {
 		return false
@@ -244,8 +246,8 @@ func (p *Pool) ranked() bool {
 func (f *Facts) state(s *forward.State, at float64) { f.stateFor(s, at, nil) }
 
 // stateFor writes the pool into a State of the simulator, at an instant, with the limits that may bind for a request
-// (nil for none). It returns the request's amounts in these limits. It leaves out the gates: the caller knows how exact
-// they must be.
+// (nil for none). It returns the request's amounts in these limits. It leaves out the gates, because only the caller
+// knows how exact they must be.
 func (f *Facts) stateFor(s *forward.State, at float64, r *RankedRequest) []forward.Holding {
 	f = f.withTasks(at, r)
 	*s = forward.State{Capacity: f.Procs, Policy: f.policy, Rho: residual.DefaultRho, Running: s.Running[:0],
@@ -305,8 +307,8 @@ func away(outages []Outage, at float64) int {
 	return n
 }
 
-// rankOf returns the place of a request in the pool's order by its priority, or else by that of its queue. A lower
-// place means a sooner start.
+// rankOf returns the place of a request in the pool's order: by its priority if that is known, otherwise by its
+// queue. A lower place means a sooner start.
 func (f *Facts) rankOf(r *track.Request) int {
 	if f.prioritized && r.Priority > 0 {
 		return rankByPriority(r.Priority)
@@ -342,8 +344,8 @@ func (f *Facts) rankOfRequest(at float64, r *RankedRequest) int {
 // most returns the maximum number of processors of a request.
 func (f *Facts) most() int { return max(f.Procs, int(f.inUse.Procs)) }
 
-// likely returns the rank of a job with an unknown priority: that of the queue's newest waiting job, or else of its
-// newest job, or else the last rank.
+// likely returns the rank of a job with an unknown priority. It is the rank of the queue's newest waiting job, or of
+// its newest job if none waits. Without any job it is the last rank.
 func (f *Facts) likely(queue string) int {
 	rank, newest := track.MostPriority, uint64(0)
 	if known, ok := f.newest[queue]; ok {
@@ -359,8 +361,8 @@ func (f *Facts) likely(queue string) int {
 	return rank
 }
 
-// play returns the outcome of a request in every replica, and the plan from the limits. It returns nil and NaN if the
-// simulation is impossible.
+// play returns the outcome of a request in every replica, and the wait by the plan from the limits. It returns nil
+// and NaN if the simulation is impossible.
 func (f *Facts) play(at float64, r *RankedRequest, c *Scratch) ([]forward.Future, float64) {
 	f = f.withLinked(r)
 	s := &c.state
@@ -413,7 +415,7 @@ func (f *Facts) simulate(at float64, levels []float64, r *RankedRequest, c *Scra
 	return s
 }
 
-// fromBegin adds the seconds until the request's begin time to the waits of futures and to a plan.
+// fromBegin adds the seconds until the request's begin time to the waits in futures and to a plan.
 func fromBegin(futures []forward.Future, plan, delay float64) float64 {
 	if delay == 0 {
 		return plan
@@ -425,8 +427,8 @@ func fromBegin(futures []forward.Future, plan, delay float64) float64 {
 	return math.Max(0, plan-delay)
 }
 
-// blockedQuantiles returns the quantiles of the part of a wait for which limits keep the request from starting, in
-// seconds.
+// blockedQuantiles returns the quantiles, in seconds, of the part of a wait for which limits keep the request from
+// starting.
 func blockedQuantiles(futures []forward.Future, levels []float64) []float64 {
 	blocked := make([]float64, len(futures))
 	for i := range futures {
@@ -440,12 +442,12 @@ func blockedQuantiles(futures []forward.Future, levels []float64) []float64 {
 	return out
 }
 
-// settling is the wait, in seconds, after which schedulers have examined a request; in a future with an earlier start
-// nobody sees the cause of the wait.
+// settling is the wait, in seconds, after which schedulers have examined a request. If the request starts earlier,
+// the cause of its wait is never reported.
 const settling = 3
 
 // keptSoon reports whether limits keep the request from starting for three quarters of its first seconds, or of a
-// shorter wait, in half of the futures in which it waits for a while.
+// shorter wait. That must be so in half of the futures in which the request waits for a while.
 func keptSoon(futures []forward.Future) bool {
 	waits, kept := 0, 0
 	for _, f := range futures {
@@ -459,8 +461,8 @@ func keptSoon(futures []forward.Future) bool {
 	return waits > 0 && 2*kept >= waits
 }
 
-// blockedShares returns, for each future, the share of the wait for which limits keep the request from starting, in the
-// order of the waits.
+// blockedShares returns, for each future, the share of the wait for which limits keep the request from starting. The
+// futures are in the order of their waits.
 func blockedShares(futures []forward.Future) []float64 {
 	sorted := slices.SortedFunc(slices.Values(futures), func(a, b forward.Future) int {
 		return cmp.Or(cmp.Compare(a.Wait, b.Wait), cmp.Compare(a.Blocked, b.Blocked))
@@ -476,12 +478,13 @@ func blockedShares(futures []forward.Future) []float64 {
 
 // Room has the jobs ahead of a request in a pool, and the free processors.
 type Room struct {
-	// JobsAhead and ProcsAhead are the jobs that go before the request and their processors. Free is the number of free
-	// processors, and Needed how many more must become free for all of these jobs and the request.
+	// JobsAhead is the number of jobs that go before the request, and ProcsAhead the sum of their processors. Free is
+	// the number of free processors. Needed is the number of further processors that must become free for these jobs
+	// and the request.
 	JobsAhead, ProcsAhead, Free, Needed int
 }
 
-// Count returns what is ahead of a request at an instant.
+// Count returns the jobs that are ahead of a request at an instant.
 func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 	ahead := f.ahead
 	switch mine := f.rankOfRequest(at, r); {
@@ -503,7 +506,7 @@ func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 		}
 	case f.ranks != nil:
 		ahead = track.Amount{}
-		for queue, a := range f.ranks { // the sums are whole numbers, so their order does not matter
+		for queue, a := range f.ranks { // the sums are whole numbers, so the order does not matter
 			if f.rankOf(&track.Request{Queue: queue}) <= mine {
 				ahead.Plus(a)
 			}
@@ -519,7 +522,7 @@ func (f *Facts) Count(at float64, r *RankedRequest) (out Room) {
 type Scratch struct {
 	// Workers is the number of goroutines that simulate the futures of a request, see forward.Sim.
 	Workers int
-	// Replicas is the number of simulated futures; 0 means that of a forecast.
+	// Replicas is the number of simulated futures; 0 means the number for a forecast.
 	Replicas int
 
 	sim     forward.Sim
@@ -548,8 +551,8 @@ func (k *knownGates) at(of *rules.Gates, at float64) []forward.Gate {
 	return k.all
 }
 
-// Ask simulates the pool for a request at an instant, or looks up the simulation of a large pool. The result is nil if
-// that is impossible; age is that of the simulation in seconds, NaN for none.
+// Ask simulates the pool for a request at an instant, or looks up the simulation of a large pool. The result is nil
+// if that is impossible. age is the age of the simulation in seconds, NaN if there is none.
 func (f *Facts) Ask(at float64, levels []float64, r *RankedRequest, known *Memo, c *Scratch) (s *Simulated,
 	age float64) {
 	age = math.NaN()

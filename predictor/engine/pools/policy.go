@@ -28,7 +28,8 @@ func (s PolicySource) String() string {
 	return names[min(int(s), len(names)-1)]
 }
 
-// choosePolicy chooses the policy of a pool: the pool's configured one, or else the cluster's, or else the learnt one.
+// choosePolicy chooses the policy of a pool. The pool's configured policy comes first, then the cluster's, then the
+// learnt one.
 func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
 	order := told.Order
 	b.policy = forward.EASY
@@ -49,7 +50,7 @@ func (m *Machine) choosePolicy(b *Pool, told *PoolConfig, f *learn.Finding) {
 	b.order = slices.Clone(order)
 }
 
-// byPriority reports whether the jobs' priorities count in a pool. They do not if a policy without priorities is
+// byPriority reports whether the jobs' priorities count in a pool. They do unless a policy without priorities is
 // configured.
 func (f *Facts) byPriority() bool {
 	return f.source != PolicyConfigured || f.policy == forward.PriorityEASY || f.policy == forward.PriorityFCFS

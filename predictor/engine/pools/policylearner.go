@@ -8,23 +8,23 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward/learn"
 )
 
-// policyLearner learns the pools and their policies with limited memory: a second learner starts when the first has
-// learnerEvents events, and replaces it when the first has twice as many. The events of each are saved; a restored
-// learner receives them again.
+// policyLearner learns the pools and their policies with limited memory. A second learner starts when the first has
+// learnerEvents events. It replaces the first when that has twice as many. The events of each learner are saved, and
+// a restored learner receives them again.
 type policyLearner struct {
 	Old, young *policyHistory
 }
 
-// learnerEvents is the number of events by which the younger learner is behind.
+// learnerEvents is the number of events that the younger learner has fewer than the older one.
 const learnerEvents = 100_000
 
-// MaxLearntQueues is the number of queues that a learner follows; the jobs of others are left out.
+// MaxLearntQueues is the maximum number of queues that a learner follows. It leaves out the jobs of further queues.
 const MaxLearntQueues = 256
 
-// policyHistory is a learner with the events that it has learnt from. In a copied machine it has only events until its
-// result is needed (see copied), because nearly all copies are discarded before.
+// policyHistory is a learner with the events that it has learnt from. In a copied machine it has only the events
+// until its result is needed (see copied), because nearly all copies are discarded before.
 type policyHistory struct {
-	learner *learn.Learner // nil if nothing has been learnt yet of log, which has n events, and of later
+	learner *learn.Learner // nil if the events of log, n of them, and of later are still to be learnt
 	n       int
 	log     codec.Writer
 	later   []policyEvent
@@ -60,7 +60,7 @@ func (h *policyHistory) head(kind byte, now float64, id uint64) {
 		since = math.Max(0, since)
 	}
 	h.n++
-	h.at += since // as in reading
+	h.at += since // the sum is the same as when the event is read
 	h.log = append(h.log, kind)
 	h.log.Real(since)
 	h.log.Uint(id)
@@ -110,14 +110,14 @@ func (h *policyHistory) learn(now float64, kind byte, id uint64, j *learn.Job) {
 		err = h.learner.End(now, int64(id))
 		delete(h.jobs, id)
 	}
-	_ = err // the error names what the learner leaves out, which is left out here, too
+	_ = err // the error names queues that the learner leaves out, which are left out here, too
 }
 
 func (m *Machine) ruleJob(j *track.Job) *learn.Job {
 	return &learn.Job{ID: int64(j.ID), Queue: j.Queue, Partition: j.Partition, Procs: j.Procs, Limit: j.Limit}
 }
 
-// configured reports whether the size and policy of a queue's pool are configured, so that there is nothing to learn.
+// configured reports whether the size and policy of a queue's pool are configured. There is nothing to learn then.
 func (m *Machine) configured(queue string) bool {
 	t, ok := m.configuredPools[queue]
 	return ok && t.Procs > 0 && t.PolicyKnown
@@ -151,7 +151,7 @@ func (m *Machine) LearnEvent(kind byte, now float64, j *track.Job) {
 	m.rotateLearners(now)
 }
 
-// rotateLearners starts a younger learner, or replaces the older one by it.
+// rotateLearners starts a younger learner, or replaces the older learner by the younger one.
 func (m *Machine) rotateLearners(now float64) {
 	r := &m.PolicyLearner
 	if r.young == nil && r.Old.reaches(learnerEvents) {
@@ -178,7 +178,7 @@ func (m *Machine) catchUp(now float64, h *policyHistory) {
 	}
 }
 
-// reaches reports whether the learner has received that many events.
+// reaches reports whether the learner has received at least n events.
 func (h *policyHistory) reaches(n int) bool {
 	if h.n+len(h.later) < n {
 		return false
@@ -193,7 +193,7 @@ func (h *policyHistory) pools() []learn.Pool {
 	return h.learner.Pools()
 }
 
-// copied returns a history that continues like this one. They share the events so far, which do not change.
+// copied returns a history that continues like this one. The two share the events so far, which do not change.
 func (h *policyHistory) copied() *policyHistory {
 	return &policyHistory{n: h.n, log: h.log[:len(h.log):len(h.log)], later: h.later[:len(h.later):len(h.later)]}
 }
@@ -213,7 +213,7 @@ func (h *policyHistory) learnAgain() {
 		return
 	}
 	later := h.later
-	var d codec.Reader // events that were learnt once can be read
+	var d codec.Reader // no error is possible: the events were learnt once
 	*h = *learnHistory(&d, h.n, h.log)
 	for _, e := range later {
 		if e.job != nil {

@@ -9,26 +9,27 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// RankedRequest is a request with the inputs of orders of starts.
+// RankedRequest is a request with the inputs on which orders of starts depend.
 type RankedRequest struct {
 	track.Request
-	// User is the number of its user, 0 if unknown.
+	// User is the number of the request's user, 0 if unknown.
 	User uint64
-	// Expected is the expected runtime in seconds. QueueWait is the mean of ln(wait + 60 s) of the queue's newest jobs
-	// (NaN for none). Use is the recent use by the user's jobs.
+	// Expected is the expected runtime in seconds. QueueWait is the mean of ln(wait + 60 s) of the queue's newest
+	// jobs (NaN if there are none). Use is the recent use by the user's jobs.
 	Expected, QueueWait float64
 	Use                 track.RecentUse
-	// Bounds are the limits that hold for it.
+	// Bounds are the limits that apply to the request.
 	Bounds []joblimits.Bound
-	// Linked are the jobs that it depends on, directly or indirectly, and that became known after the pool was frozen.
+	// Linked are the jobs on which the request depends, directly or indirectly, and which became known after the pool
+	// was frozen.
 	Linked []Member
-	// Beside are waiting jobs that were submitted before it and became known after the pool was frozen.
+	// Beside are waiting jobs that were submitted before the request and became known after the pool was frozen.
 	Beside []Member
-	// Preempts are the rules by which it may preempt running jobs; nil if it may not.
+	// Preempts are the rules by which the request may preempt running jobs; nil if it may not.
 	Preempts *joblimits.Set
 }
 
-// limitedBy holds what a request's limits and nodes depend on.
+// limitedBy holds the inputs on which a request's limits and nodes depend.
 type limitedBy struct {
 	user, account, group, qos, gpuType, name, after string
 	nodes, gpus, tasks                              int
@@ -42,7 +43,8 @@ func (r *RankedRequest) limitedBy() limitedBy {
 		r.Memory, r.Begin, r.Whole}
 }
 
-// unknownQueueWait replaces the mean of ln(wait + 60 s) for a queue in which no job has started: about 6 minutes.
+// unknownQueueWait replaces the mean of ln(wait + 60 s) for a queue in which no job has started. It stands for a wait
+// of about 6 minutes.
 const unknownQueueWait = 6
 
 func queueWait(mean float64) float32 {
@@ -52,7 +54,7 @@ func queueWait(mean float64) float32 {
 	return float32(mean)
 }
 
-// ruleJob returns the request as the rules see it in a pool at an instant.
+// ruleJob converts the request in a pool at an instant to the form for rules.
 func (r *RankedRequest) ruleJob(f *Facts, at float64) rules.Job {
 	own := int32(0)
 	for i := range f.Waiting {
@@ -64,13 +66,13 @@ func (r *RankedRequest) ruleJob(f *Facts, at float64) rules.Job {
 		Expected: float32(r.Expected), QueueWait: queueWait(r.QueueWait), Use: float32(r.Use.At(at))}
 }
 
-// ruleJob returns a waiting job as the rules see it at an instant.
+// ruleJob converts a waiting job at an instant to the form for rules.
 func (w *Member) ruleJob(at float64) rules.Job {
 	return rules.Job{Procs: int32(w.Procs), Own: w.own, Limit: float32(w.Limit), Expected: float32(w.Expected),
 		Age: float32(math.Max(0, at-w.Submit)), QueueWait: w.queueWait, Use: float32(w.use.At(at))}
 }
 
-// rulePool writes the pool as the rules see it at an instant, without gates.
+// rulePool writes the pool at an instant in the form for rules, without gates.
 func (f *Facts) rulePool(at float64, p *rules.Pool) {
 	p.Capacity, p.Gates = f.Procs, nil
 	p.Running, p.Waiting, p.Outages = p.Running[:0], p.Waiting[:0], p.Outages[:0]
@@ -89,12 +91,12 @@ func (f *Facts) rulePool(at float64, p *rules.Pool) {
 	}
 }
 
-// OrderCount is the number of features of the portfolio of orders: a wait under each, and one under the fitted priority
-// with expected lifetimes.
+// OrderCount is the number of features of the portfolio of orders: one wait for each order, and one for the fitted
+// priority, both with expected lifetimes.
 func OrderCount() int { return len(rules.Orders()) + 1 }
 
-// PlayOrders returns ln(wait + 60 s) of a request under each order of the portfolio, and under the fitted priority, if
-// all jobs run as long as expected; NaN if that is impossible.
+// PlayOrders returns ln(wait + 60 s) of a request under each order of the portfolio, and under the fitted priority.
+// All jobs run as long as expected there. NaN means that the simulation is impossible.
 func (f *Facts) PlayOrders(at float64, r *RankedRequest, c *Scratch) []float64 {
 	out := make([]float64, OrderCount())
 	for i := range out {

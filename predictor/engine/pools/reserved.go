@@ -12,12 +12,12 @@ import (
 type Access struct {
 	// Open is true if anybody may.
 	Open bool
-	// Users and Accounts may use them, all if these are empty; DeniedUsers and DeniedAccounts may not. A job must meet
-	// both, those of users and those of accounts.
+	// Users and Accounts may use the nodes; an empty one allows all. DeniedUsers and DeniedAccounts may not use them.
+	// A job must meet both conditions, that of users and that of accounts.
 	Users, Accounts, DeniedUsers, DeniedAccounts string
 }
 
-// opensTo reports whether jobs of a user in an account may use the reservation.
+// opensTo reports whether jobs of a user in an account may use the nodes.
 func (a *Access) opensTo(user, account string) bool {
 	return a.Open && user != "" && allows(a.Users, a.DeniedUsers, user) &&
 		allows(a.Accounts, a.DeniedAccounts, strings.ToLower(account))
@@ -37,7 +37,7 @@ func (f *Facts) isOpen() bool {
 	return slices.ContainsFunc(f.outages, func(o Outage) bool { return o.Open })
 }
 
-// reserved returns the nodes of an outage as a pool of its own, for requests that may use it. It returns nil if the
+// reserved returns the nodes of an outage as a pool of its own, for requests that may use them. It returns nil if the
 // request may not, or if the outage is over.
 func (f *Facts) reserved(at float64, outage int, r *RankedRequest) *Facts {
 	o := &f.outages[outage]

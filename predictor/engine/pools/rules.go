@@ -22,7 +22,8 @@ func (p *Pool) key() string {
 	return "queues " + strings.Join(p.Queues, "\n")
 }
 
-// inherit copies priorities to the present pools from those to which their first queues belonged.
+// inherit copies priorities to the present pools. Each comes from the earlier pool to which the pool's first queue
+// belonged.
 func (m *Machine) inherit(before map[string]*Pool) {
 	from := map[string]string{"": ""}
 	for _, p := range m.All {
@@ -32,16 +33,16 @@ func (m *Machine) inherit(before map[string]*Pool) {
 }
 
 // StartRules are the rules by which simulations start the jobs of a pool, with the known rules of the scheduler. They
-// are comparable with ==.
+// can be compared with ==.
 type StartRules struct {
-	// Policy is the policy that the pool is played by, and Source its origin.
+	// Policy is the policy by which the pool is simulated. Source is the origin of that policy.
 	Policy forward.Policy
 	Source PolicySource
-	// Queues are the names of the pool's queues in the order in which they are preferred, separated by line breaks;
-	// empty if it does not matter.
+	// Queues are the names of the pool's queues in the order of preference, separated by line breaks. It is empty if
+	// the order does not matter.
 	Queues string
-	// Order is the learnt order of starts. InUse is true if simulations use the fitted priority, which they do not in a
-	// large pool.
+	// Order is the learnt order of starts. InUse is true if simulations use the fitted priority. They do not use it
+	// in a large pool.
 	Order rules.Known
 	InUse bool
 	// Gates are the learnt times at which jobs do not start, in all pools together.
@@ -75,8 +76,8 @@ func (m *Machine) reportsPriorities(p *Pool) bool {
 	return slices.ContainsFunc(p.Queues, func(name string) bool { return has(m.tracker.Queues[name]) })
 }
 
-// situation records the pool of a queue at the submission of a request, to learn the order of starts from its wait.
-// Nothing is learnt if the jobs' priorities are known or the policy is configured, or in large pools.
+// situation records the pool of a queue at the submission of a request, so that the order of starts is learnt from
+// the wait. It records nothing if the jobs' priorities are known, if the policy is configured, or in large pools.
 func (f *Facts) situation(at float64, r *RankedRequest) *rules.Situation {
 	s := &rules.Situation{At: at, Request: r.ruleJob(f, at)}
 	f.rulePool(at, &s.Pool)
@@ -84,7 +85,7 @@ func (f *Facts) situation(at float64, r *RankedRequest) *rules.Situation {
 	return s
 }
 
-// Submitted notes a submission to learn the order of starts of its pool.
+// Submitted records a submission, so that the order of starts of its pool is learnt.
 func (m *Machine) Submitted(at float64, id uint64, f *Facts, r *RankedRequest) {
 	if m.cfg.WithoutPriority || f == nil || f.Large || f.prioritized || f.source == PolicyConfigured {
 		return
@@ -99,7 +100,7 @@ func (m *Machine) LearnWait(id uint64, log float64) {
 	}
 }
 
-// Advance passes the waiting jobs that would fit, up to an instant, to the learner of gates.
+// Advance passes the waiting jobs that would fit to the learner of gates, until an instant.
 func (m *Machine) Advance(now float64) {
 	if m.projection.advance(now, m.tracker.RunningJobs) {
 		m.TouchAll()

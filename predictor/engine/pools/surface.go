@@ -13,26 +13,26 @@ import (
 	"github.com/waitcast/waitcast/predictor/forward"
 )
 
-// Simulated is the result of a simulation of a request: its quantiles in seconds, its features, and the plan from the
-// limits (NaN for none).
+// Simulated is the result of a simulation of a request: its quantiles in seconds, its features, and the wait by the
+// plan from the limits (NaN if there is none).
 type Simulated struct {
 	Quantiles []float64
 	Features  [6]float64
 	Plan      float64
 	// Orders is ln(wait + 60 s) under each order of the portfolio, see Facts.PlayOrders; nil if it was not simulated.
 	Orders []float64
-	// Blocked has the quantiles of the part of the wait for which limits keep the request from starting; nil if none
-	// applies. Kept is the limit that does so now, nil for none.
+	// Blocked has the quantiles of the part of the wait for which limits keep the request from starting; nil if no
+	// limit applies. Kept is the limit that keeps it now, nil for none.
 	Blocked []float64
 	// Shares are the blocked shares of the futures' waits, sorted by wait; nil if Blocked is nil.
 	Shares []float64
-	// KeptSoon is true if limits keep it soon after its submission.
+	// KeptSoon is true if limits keep the request from starting soon after its submission.
 	KeptSoon bool
 	Kept     *Kept
 	// Nodes is true if nodes are known and their resources other than processors were simulated.
 	Nodes bool
-	// NoRoom is true if jobs are placed on nodes and these have no room for the request now, by the time limits of the
-	// running and waiting jobs.
+	// NoRoom is true if jobs are placed on nodes and these have no room for the request now, by the time limits of
+	// the running and waiting jobs.
 	NoRoom bool
 }
 
@@ -59,7 +59,7 @@ func summarize(waits []float64, plan float64, levels []float64) *Simulated {
 // waitSurface is the simulation of a large pool at an instant, for requests of all sizes and limits. It is immutable.
 type waitSurface struct {
 	At      float64
-	most    int // the most processors that the pool ever has
+	most    int // maximum number of processors that the pool ever has
 	levels  int
 	replays int // the number of simulated futures
 	sizes   []int
@@ -68,8 +68,8 @@ type waitSurface struct {
 	waits   []float32 // by limit, then size, then future; NaN without an answer
 	pivotCounts
 	census *census
-	// If the jobs have priorities, a table is for requests with ranks up to upTo. ahead has the jobs before these
-	// requests. next is the table for later ranks, or nil in the last table.
+	// If the jobs have priorities, a table is for requests with ranks up to upTo. ahead has the jobs that go before
+	// these requests. next is the table for later ranks, nil in the last table.
 	upTo  int
 	ahead track.Amount
 	next  *waitSurface
@@ -83,7 +83,7 @@ func (t *waitSurface) forRank(rank int) *waitSurface {
 	return t
 }
 
-// table returns the table for a request to a large pool, or nil.
+// table returns the table for a request to a large pool, nil if there is none.
 func (f *Facts) table(r *track.Request) *waitSurface {
 	t := f.Surfaces[r.Queue]
 	if t == nil || t.next == nil {
@@ -95,7 +95,7 @@ func (f *Facts) table(r *track.Request) *waitSurface {
 // width is the number of values of a cell.
 func (t *waitSurface) width() int { return t.levels + 7 }
 
-// find returns the entry for a request, at the next larger size and limit of the table, or nil if there is none.
+// find returns the entry for a request, at the next larger size and limit of the table; nil if there is none.
 func (t *waitSurface) find(r *track.Request) *Simulated {
 	i, ok := t.index(r)
 	if !ok {
@@ -116,8 +116,8 @@ func (t *waitSurface) find(r *track.Request) *Simulated {
 	return s
 }
 
-// waitsByFuture returns the waits of a request in the futures of the table, at the next larger size and limit, or nil
-// if there is none.
+// waitsByFuture returns the waits of a request in the futures of the table, at the next larger size and limit; nil if
+// there are none.
 func (t *waitSurface) waitsByFuture(r *track.Request) []float64 {
 	i, ok := t.index(r)
 	if !ok {
@@ -132,7 +132,7 @@ func (t *waitSurface) waitsByFuture(r *track.Request) []float64 {
 	return out
 }
 
-// index returns the number of the cell of the next larger size and limit, or false if there is none.
+// index returns the number of the cell of the next larger size and limit. It returns false if there is none.
 func (t *waitSurface) index(r *track.Request) (int, bool) {
 	if t == nil || r.Procs > t.most {
 		return 0, false
@@ -155,7 +155,7 @@ func surfaceLimits() []float64 {
 	}
 }
 
-// newSurface makes a table of a surface and the plan. It also returns the starts of all cells, by limit.
+// newSurface makes a table from a surface and the plan. It also returns the starts of all cells, by limit.
 func newSurface(at float64, waits, plan *forward.Surface, levels []float64) (*waitSurface, [][]forward.Start) {
 	t := &waitSurface{At: at, most: waits.Capacity(), levels: len(levels), replays: waits.Replicas(),
 		limits: surfaceLimits(), sizes: forward.CoarseSizes(waits.Capacity())}
@@ -176,7 +176,7 @@ func newSurface(at float64, waits, plan *forward.Surface, levels []float64) (*wa
 		}
 		for i := range t.sizes {
 			of := starts[i*t.replays:][:t.replays]
-			if math.IsNaN(of[0].Wait) { // in all futures
+			if math.IsNaN(of[0].Wait) { // NaN in all futures
 				t.cells = append(t.cells, slices.Repeat(none, t.width())...)
 				t.waits = append(t.waits, slices.Repeat(none, t.replays)...)
 				continue
@@ -201,14 +201,14 @@ func newSurface(at float64, waits, plan *forward.Surface, levels []float64) (*wa
 	return t, read
 }
 
-// surfaceAge says when the tables of a pool were made.
+// surfaceAge has the event and the event time at which the tables of a pool were made.
 type surfaceAge struct {
 	made  bool
 	at    float64
-	since int // events since then
+	since int // number of events since then
 }
 
-// refresh is a rebuild of tables in progress.
+// refresh is a rebuild of tables that is in progress.
 type refresh struct {
 	due    uint64 // the event from which the tables are in force
 	job    *background.Task
@@ -217,18 +217,18 @@ type refresh struct {
 }
 
 // A pool's tables are rebuilt after a number of events that is proportional to its jobs, or after some seconds and
-// fewer events, because their cost grows with the jobs. They take effect a fixed number of events later, however long
-// the work took.
+// fewer events. The number is proportional because the cost of tables grows with the jobs. The tables take effect a
+// fixed number of events later, however long the work took.
 const (
 	leastEvents  = 32
 	eventsPart   = 32
 	leastSoon    = 8
 	soonPart     = 512
 	soonSeconds  = 60
-	refreshDelay = 256 // in events, as a part of the jobs
+	refreshDelay = 256 // number of events, divided by the number of jobs
 )
 
-// RecordEvent notes an event of a pool, and begins to rebuild its tables if they are due and asked for.
+// RecordEvent records an event of a pool. It begins to rebuild the pool's tables if they are due and asked is true.
 func (m *Machine) RecordEvent(p *Pool, events uint64, asked bool) {
 	if p == nil {
 		return
@@ -248,7 +248,8 @@ func (m *Machine) RecordEvent(p *Pool, events uint64, asked bool) {
 	m.rebuild(p, events, delay)
 }
 
-// RefreshTables rebuilds the tables of a pool at once if they are due: for callers whose events did not rebuild them.
+// RefreshTables rebuilds the tables of a pool at once if they are due. It is for callers whose events did not rebuild
+// them.
 func (m *Machine) RefreshTables(p *Pool, events uint64) {
 	if p == nil || m.Refresh != nil {
 		return
@@ -258,8 +259,8 @@ func (m *Machine) RefreshTables(p *Pool, events uint64) {
 	}
 }
 
-// tablesDue returns the number of jobs of a pool, and whether the pool is so large that it has tables and these are
-// due.
+// tablesDue returns the number of jobs of a pool. It reports whether the pool is large, so that it has tables, and
+// these are due.
 func (m *Machine) tablesDue(p *Pool) (int, bool) {
 	running, waiting := m.uses(p)
 	n := int(running.Jobs + waiting.Jobs)
@@ -271,7 +272,7 @@ func (m *Machine) tablesDue(p *Pool) (int, bool) {
 	return n, !p.made || fast || p.since >= max(leastEvents, n/eventsPart)
 }
 
-// rebuild begins to make the tables of a pool, which take effect after that many events.
+// rebuild begins to make the tables of a pool. They take effect after the given number of events.
 func (m *Machine) rebuild(p *Pool, events, delay uint64) {
 	p.surfaceAge = surfaceAge{made: true, at: m.tracker.Clock}
 	m.beginSimulation(p, events, delay)
@@ -353,18 +354,19 @@ func makeTables(f *Facts, at float64, queues map[int][]string, levels []float64,
 	return out
 }
 
-// frontPart is the part of the waiting jobs ahead of the second table of a pool with priorities (the first is ahead of
-// all); each further table has twice as many jobs ahead.
+// frontPart determines the second table of a pool with priorities: one in frontPart of the waiting jobs is ahead of
+// it. No job is ahead of the first table. Each further table has twice as many jobs ahead.
 const frontPart = 16
 
-// tablesByRank makes tables for requests at several places among the waiting jobs, in the order of their ranks: before
-// all of them, behind all, and in between. A table covers the ranks that are nearer to its place than to the next one,
-// by the number of jobs. The function returns the first table, or nil for none.
+// tablesByRank makes tables for requests at several places among the waiting jobs, in the order of their ranks:
+// before all of them, behind all of them, and in between. A table covers the ranks that are nearer to its place than
+// to the next place, by the number of jobs. The function returns the first table, nil if there is none.
 func tablesByRank(waiting []forward.Waiting, tableAt func(rank, tables int) *waitSurface) *waitSurface {
 	ahead := []int{0}
 	for part := frontPart; part > 0; part /= 2 {
 		n := len(waiting) / part
-		for n > 0 && n < len(waiting) && waiting[n].Rank == waiting[n-1].Rank { // the request goes behind these, too
+		// The request goes behind jobs of equal rank, too.
+		for n > 0 && n < len(waiting) && waiting[n].Rank == waiting[n-1].Rank {
 			n++
 		}
 		if n > ahead[len(ahead)-1] {
@@ -377,7 +379,7 @@ func tablesByRank(waiting []forward.Waiting, tableAt func(rank, tables int) *wai
 		for k := int(jobs.Jobs); k < n; k++ {
 			jobs.Plus(track.Amount{Jobs: 1, Procs: float64(waiting[k].Procs)})
 		}
-		rank := -1 // before all jobs
+		rank := -1 // the rank before all jobs
 		if n > 0 {
 			rank = waiting[n-1].Rank
 		}
@@ -397,7 +399,7 @@ func tablesByRank(waiting []forward.Waiting, tableAt func(rank, tables int) *wai
 	return first
 }
 
-// ApplyDueSurfaces puts due tables into force.
+// ApplyDueSurfaces puts the tables that are due into force.
 func (m *Machine) ApplyDueSurfaces(events uint64) {
 	r := m.Refresh
 	if r == nil || events < r.due {

@@ -6,28 +6,29 @@ import (
 
 // Evidence is the evidence for a fitted priority. It is immutable.
 type Evidence struct {
-	// Situations is the number of situations to which the priority was fitted, At the instant of the newest of them.
+	// Situations is the number of situations to which the priority was fitted. At is the instant of the newest of
+	// them.
 	Situations int
 	At         float64
-	// Loss and FirstCome are the mean losses at 0.5 of the forecasts of these situations that follow from the
-	// priority, and from first come, first served with backfilling.
+	// Loss and FirstCome are the mean losses, at level 0.5, of two forecasts of these situations. Loss follows from
+	// the priority, FirstCome from first come, first served with backfilling.
 	Loss, FirstCome float64
-	// Overtakes has, for each attribute, how often a younger job goes first because its value is lower, and because it
-	// is higher.
+	// Overtakes has two counts for each attribute: how often a younger job goes first because its value is lower, and
+	// how often because its value is higher.
 	Overtakes [Attributes]struct{ Less, More Overtakes }
-	// Same counts younger jobs that equal the older one in all attributes.
+	// Same counts younger jobs that equal the older job in all attributes.
 	Same Overtakes
 }
 
-// Overtakes counts pairs of jobs that wait together. One of them is the older job as it was; the other is the same job
-// with the age of the younger one and one of its attributes.
+// Overtakes counts pairs of jobs that wait together. The first job of a pair is the older job. The second is a copy
+// of it with the age of the younger job and one of the younger job's attributes.
 type Overtakes struct {
-	// Pairs is the number of pairs, Situations the number of their situations, and First the number of pairs in which
-	// the younger job goes first.
+	// Pairs is the number of pairs. Situations is the number of situations that they come from. First is the number
+	// of pairs in which the younger job goes first.
 	Pairs, Situations, First int
 }
 
-// Share returns how often the younger job goes first, NaN without pairs.
+// Share returns the share of the pairs in which the younger job goes first, NaN without pairs.
 func (o *Overtakes) Share() float64 { return float64(o.First) / float64(o.Pairs) }
 
 func (o *Overtakes) plus(p *Overtakes) {
@@ -74,7 +75,7 @@ func (a Attribute) of(j *Job) float64 {
 	return math.Log(useScale + float64(j.Use))
 }
 
-// take gives a job the attribute of another one.
+// take gives a job the attribute of another job.
 func (a Attribute) take(j, from *Job) {
 	switch a {
 	case Limit:
@@ -92,7 +93,7 @@ func (a Attribute) take(j, from *Job) {
 	}
 }
 
-// apart is the minimum difference of two jobs in an attribute for a comparison: a factor of two.
+// apart is the minimum difference of two jobs in an attribute for a comparison. It is a factor of two.
 const apart = math.Ln2 - 1e-6
 
 // mostPairs is the approximate maximum number of compared pairs of a situation.
@@ -147,7 +148,7 @@ func (e *Evidence) compare(older, younger *Job, p *Priority) {
 	}
 }
 
-// evidence returns the evidence for a priority whose loss is known, or nil once the fit is cancelled.
+// evidence returns the evidence for a priority whose loss is known. It returns nil once the fit is cancelled.
 func (f *fit) evidence(p *Priority, loss float64) *Evidence {
 	e := &Evidence{Situations: len(f.of), Loss: loss, At: f.of[len(f.of)-1].At}
 	e.FirstCome = f.loss(&Priority{LogAge: 1}, math.Inf(1))

@@ -17,24 +17,27 @@ type Situation struct {
 	Log     float64 // ln(wait + 60 s)
 }
 
-// Bounds of a fit: it makes Tries random changes of the best weights so far, and judges them on the newest Situations
-// of a pool.
+// These are the bounds of a fit. It makes Tries random changes of the best weights so far, and judges them on the
+// newest Situations of a pool.
 const (
 	Tries      = 40
 	Situations = 500
 )
 
-// starts returns the initial priorities of a fit, in addition to the present one: first come, first served; the
-// shortest limit first; the user's first job, then the queue with the shortest waits and the shortest limit; and
-// strictly first come, first served.
+// starts returns the initial priorities of a fit, in addition to the present one. They are:
+//
+//   - first come, first served;
+//   - the shortest limit first;
+//   - the user's first job, then the queue with the shortest waits and the shortest limit;
+//   - strictly first come, first served.
 func starts() []Priority {
 	return []Priority{
 		{LogAge: 1}, {LogLimit: 1}, {LogLimit: 1, Own: .5, QueueWait: 1}, {LogAge: 1, Strict: true},
 	}
 }
 
-// weight is a weight of a priority that a fit varies: of returns its address, width is the standard deviation of the
-// first changes, least and most are its bounds.
+// weight is a weight of a priority that a fit varies. of returns the address of the weight, width is the standard
+// deviation of the first changes, and least and most are the bounds.
 type weight struct {
 	of          *float64
 	width       float64
@@ -52,10 +55,10 @@ func (p *Priority) weights() []weight {
 	}
 }
 
-// Fit returns the priority with the lowest loss at 0.5 on some situations, among those in starts, the one in force (nil
-// for none), and random changes of the best: a random search with decreasing steps. gates are used for all situations.
-// Equal input gives equal output, whatever the number of workers. It is nil without situations, or once cancelled is
-// true.
+// Fit returns the priority with the lowest loss at level 0.5 on some situations. The candidates are those in starts,
+// the priority in force (nil for none), and random changes of the best one: a random search with decreasing steps.
+// gates are used for all situations. Equal input gives equal output, whatever the number of workers. The result is
+// nil without situations, or once cancelled is true.
 func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers int, cancelled *atomic.Bool) *Priority {
 	if len(of) == 0 {
 		return nil
@@ -66,17 +69,18 @@ func Fit(of []*Situation, inForce *Priority, gates *Gates, seed uint64, workers 
 
 // Fitted is the result of the fits for a pool. Its pointers refer to immutable values.
 type Fitted struct {
-	// Learnt is the priority found last, nil before the first fit. Trial scores its order and the earlier ones.
+	// Learnt is the priority that was found last, nil before the first fit. Trial scores its order and the orders
+	// before it.
 	Learnt *Priority
 	Trial  Trial
-	// Priority is the one in force: Learnt, or first come, first served until the trial succeeds. Evidence is the
-	// evidence for it.
+	// Priority is the priority in force: Learnt, or first come, first served until the trial succeeds. Evidence is
+	// the evidence for it.
 	Priority *Priority
 	Evidence *Evidence
 }
 
-// Refit fits again. The given number of newest situations are new since the previous fit. It is nil without situations,
-// or once cancelled is true. See Fit.
+// Refit fits again. unseen is the number of newest situations that are new since the previous fit. The result is nil
+// without situations, or once cancelled is true. See Fit.
 func (b *Fitted) Refit(of []*Situation, unseen int, gates *Gates, seed uint64, workers int,
 	cancelled *atomic.Bool) *Fitted {
 	if len(of) == 0 {
@@ -111,7 +115,7 @@ func newFit(of []*Situation, gates *Gates, workers int, cancelled *atomic.Bool) 
 	return f
 }
 
-// search returns the best priority and its loss, or nil once the fit is cancelled.
+// search returns the best priority and its loss. It returns nil once the fit is cancelled.
 func (f *fit) search(inForce *Priority, seed uint64) (*Priority, float64) {
 	candidates := starts()
 	if inForce != nil {
@@ -180,7 +184,7 @@ type fit struct {
 	cancelled *atomic.Bool
 }
 
-// part is the number of situations that are judged between checks whether a candidate can still win.
+// part is the number of situations that are judged before the fit checks whether a candidate can still win.
 const part = 100
 
 // loss returns the mean loss of a priority's forecasts, or +Inf once the mean is certain to exceed the least loss so

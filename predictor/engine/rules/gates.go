@@ -13,31 +13,33 @@ const (
 	Slots   = 336
 	slot    = 1800.
 	daily   = 48   // slots of a day
-	tick    = 600. // seconds between two looks at the waiting jobs
+	tick    = 600. // seconds between two observations of the waiting jobs
 	farGap  = 3 * 86400.
 	refresh = 500 // starts between two searches for gates
-	// halfLife is the half-life of counts in weeks: an abandoned rule is forgotten within a quarter of a year.
+	// halfLife is the half-life of counts in weeks. With it an abandoned rule is forgotten within a quarter of a
+	// year.
 	halfLife = 13
 )
 
-// Criteria for a shut slot of the week for a class of limits: the rate of its starts is low, absolutely and relative to
-// the class's mean rate. The values come from the first halves of KTH-SP2 and SDSC-SP2. With less than leastExposure
-// observations of waiting jobs that fit, or leastStarts starts, nothing is known.
+// These are criteria for a shut slot of the week for a class of limits. The rate of starts in the slot must be low,
+// absolutely and relative to the class's mean rate. The values come from the first halves of KTH-SP2 and SDSC-SP2.
+// Nothing is known with less than leastExposure observations of waiting jobs that fit, or with less than leastStarts
+// starts.
 const (
 	shutPart      = .08
 	shutRate      = .15
 	leastExposure = 30
 	leastStarts   = 20
 	leastDaily    = 4
-	// leastProof is the minimum, for a gate, of the squared number of missing starts in the shut slots divided by the
-	// number of all starts. In a world without gates (KTH-SP2 under EASY) long jobs often wait although they fit, for a
-	// reservation, and slots without a start of them come by chance: it is up to 9 there. On the real KTH-SP2, where
-	// long jobs start at night and at weekends, it is 20 to 330 in the classes above 4 h.
+	// leastProof is the minimum proof of a gate: the squared number of missing starts in the shut slots, divided by
+	// the number of all starts. In a simulation without gates (KTH-SP2 under EASY) the proof is up to 9. Long jobs
+	// often wait for a reservation there although they fit, and slots without a start of them come by chance. On the
+	// real KTH-SP2, where long jobs start at night and at weekends, the proof is 20 to 330 in the classes above 4 h.
 	leastProof = 15
 )
 
-// counts holds the starts of a class of limits by slot of the week, and its exposure: the half hours during which jobs
-// waited although they fitted into the free processors.
+// counts holds the starts of a class of limits by slot of the week, and its exposure. The exposure is the number of
+// half hours during which jobs waited although they fitted into the free processors.
 type counts struct {
 	Starts, Exposure [Slots]float64
 }
@@ -61,10 +63,10 @@ func (c *counts) sums() (day [daily]struct{ starts, exposure float64 }, starts, 
 	return day, starts, exposure
 }
 
-// shut returns the slots in which jobs of the class do not start, and the number of starts that these slots should have
-// had at the mean rate of the class. The number is 0 if no slot is shut, or if all are, because such a job would never
-// start. known is false if there are too few observations. A slot's rate is shrunk towards that of its time of day, and
-// this rate towards the mean.
+// shut returns the slots in which jobs of the class do not start. missed is the number of starts that these slots
+// should have had at the mean rate of the class. It is 0 if no slot is shut. It is also 0 if all slots are shut,
+// because such a job would never start. known is false if there are too few observations. A slot's rate is shrunk
+// towards the rate of its time of day, and that rate towards the mean.
 func (c *counts) shut() (out [Slots]bool, missed float64, known bool) {
 	day, starts, exposure := c.sums()
 	if exposure < leastExposure || starts < leastStarts {
@@ -107,14 +109,15 @@ type GateLearner struct {
 // GateSummary has the data of the newest search for gates. It is immutable.
 type GateSummary struct {
 	// Starts is the number of observed starts. Exposure is the number of hours for which jobs waited although they
-	// fitted; hours of a quarter of a year ago count half.
+	// fitted. Hours of a quarter of a year ago count half.
 	Starts   int
 	Exposure float64
 	// Classes are the classes of limits of which jobs were seen, by rising limits.
 	Classes []GateCounts
 }
 
-// GateCounts are the observations of a class of limits, by half hours of the week; the first begins at instant 0.
+// GateCounts are the observations of a class of limits, by half hours of the week. The first half hour begins at
+// instant 0.
 type GateCounts struct {
 	Class            int
 	Gate             bool           // whether a gate was found
@@ -132,8 +135,8 @@ func (l *GateLearner) Gates() *Gates { return l.gates }
 
 // GatesKnown is the present knowledge of the times at which jobs do not start.
 type GatesKnown struct {
-	// Starts is the number of observed starts: before the first search for gates the present number, then that of the
-	// newest search. Needed is the number for the first search.
+	// Starts is the number of observed starts: the present number before the first search for gates, then the number
+	// of the newest search. Needed is the number of starts for the first search.
 	Starts, Needed int
 	// Summary has the data of the newest search, nil before the first.
 	Summary *GateSummary
@@ -162,8 +165,8 @@ func inWeek(at float64) float64 {
 	return s
 }
 
-// Advance observes the waiting jobs at every tick up to an instant: waiting returns the number of those that fit, by
-// class of limit, which is constant since the last event. Gaps of days are ignored.
+// Advance observes the waiting jobs at every tick until an instant. waiting returns the number of jobs that fit, by
+// class of limit. This number is constant since the last event. Gaps of days are ignored.
 func (l *GateLearner) Advance(now float64, waiting func() *[track.LimitClasses]float64) {
 	if !l.begun || now-l.next > farGap {
 		l.begun, l.next = true, now
@@ -218,8 +221,8 @@ func (l *GateLearner) Started(now float64, class int) bool {
 	return old != nil || l.gates != nil
 }
 
-// find finds the gates. A slot of a gate must be shut for all limits from a class on, and by the jobs of the class
-// itself.
+// find finds the gates. A slot of a gate must be shut for two groups: all limits from the gate's class on together,
+// and the jobs of the class itself.
 func (l *GateLearner) find() *Gates {
 	var all counts
 	g, found := &Gates{}, false
@@ -259,7 +262,7 @@ func (l *GateLearner) find() *Gates {
 	return g
 }
 
-// summarize returns what has been seen, and where gates were found.
+// summarize returns the observations of the search, and the classes for which gates were found.
 func (l *GateLearner) summarize(gates *Gates) *GateSummary {
 	g := &GateSummary{Starts: l.starts}
 	for class, c := range l.classes {
@@ -276,15 +279,15 @@ func (l *GateLearner) summarize(gates *Gates) *GateSummary {
 	return g
 }
 
-// mostDistinct is the maximum number of distinct coarse gates: the cost of simulating all requests at once grows with
-// them.
+// mostDistinct is the maximum number of distinct coarse gates. The cost of simulating all requests at once grows with
+// this number.
 const mostDistinct = 4
 
-// classGroup is neighbouring classes of limits that get one gate.
+// classGroup has neighbouring classes of limits that get one gate.
 type classGroup struct {
 	from, to int
 	starts   float64
-	shut     [Slots]float64 // by slot: starts of the classes whose gate is shut
+	shut     [Slots]float64 // by slot: number of starts of the classes whose gate is shut
 }
 
 func (g *classGroup) isShut(slot int) bool { return 2*g.shut[slot] > g.starts }
@@ -308,8 +311,8 @@ func (g *classGroup) merge(o *classGroup) {
 }
 
 // merged groups neighbouring classes whose gates are alike, until there are few groups. A merged gate is shut in the
-// slots that are shut for most of its starts. Simulations of single requests use the exact gates: on KTH-SP2 their loss
-// at .5 is .675 over the first 20,000 jobs, with merged gates .715, without gates .749.
+// slots that are shut for most of its starts. Simulations of single requests use the exact gates. On the first 20,000
+// jobs of KTH-SP2 their loss at level 0.5 is 0.675. With merged gates it is 0.715, without gates 0.749.
 func (g *Gates) merged(of *[track.LimitClasses]*counts) []classGroup {
 	var all []classGroup
 	for class, shut := range g.classes {
@@ -341,7 +344,7 @@ func (g *Gates) merged(of *[track.LimitClasses]*counts) []classGroup {
 	return all
 }
 
-// slots returns when the gate of a group is shut, nil for never.
+// slots returns the slots in which the gate of a group is shut, nil if there are none.
 func (g *classGroup) slots() *[Slots]bool {
 	var out *[Slots]bool
 	for s := range g.shut {
@@ -355,7 +358,7 @@ func (g *classGroup) slots() *[Slots]bool {
 	return out
 }
 
-// alike is the maximum number of half hours of the week in which merged gates may differ.
+// alike is the maximum number of half hours of the week by which merged gates may differ.
 const alike = 24
 
 // IsShut reports whether jobs of a class of limits do not start at an instant.
@@ -363,7 +366,7 @@ func (g *Gates) IsShut(at float64, class int) bool {
 	return g != nil && g.classes[class] != nil && g.classes[class][slotOf(at)]
 }
 
-// At returns the gates as a simulation of one request from an instant on needs them; nil for none.
+// At returns the gates in the form for a simulation of one request from an instant on; nil for none.
 func (g *Gates) At(at float64) []forward.Gate {
 	if g == nil {
 		return nil
@@ -371,7 +374,7 @@ func (g *Gates) At(at float64) []forward.Gate {
 	return gatesAt(&g.classes, at)
 }
 
-// Coarse returns the same as few gates, for simulations of all requests at once.
+// Coarse returns a few merged gates, for simulations of all requests at once.
 func (g *Gates) Coarse(at float64) []forward.Gate {
 	if g == nil {
 		return nil
@@ -399,7 +402,7 @@ func gatesAt(classes *[track.LimitClasses]*[Slots]bool, at float64) []forward.Ga
 // same reports whether two classes have the same gate.
 func same(a, b *[Slots]bool) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// gate returns a gate as seen from an instant on. nil stands for an open gate.
+// gate returns a gate with times relative to an instant. nil stands for an open gate.
 func gate(over float64, shut *[Slots]bool, at float64) forward.Gate {
 	g := forward.Gate{Over: over}
 	if shut == nil {

@@ -9,26 +9,27 @@ import (
 )
 
 const (
-	// One in oneOf submissions of a pool becomes a situation: 500 of the newest 1,500.
+	// One in oneOf submissions of a pool becomes a situation. So 500 situations cover the newest 1,500 submissions.
 	oneOf = 3
-	// leastMore is the number of situations before the first fit, and the minimum number of new ones between fits;
-	// later fits follow when the situations have grown by growthPart.
+	// leastMore is the number of situations before the first fit, and the minimum number of new ones between fits.
+	// Later fits also wait until the situations have grown by growthPart.
 	leastMore  = 67
 	growthPart = 10
-	// lag is the number of further situations after which a fit takes effect, independent of its duration.
+	// lag is the number of further situations after which a fit takes effect. It does not depend on how long the fit
+	// takes.
 	lag = 10
-	// mostPending is the maximum number of situations without an outcome in all pools, mostPools the maximum number of
-	// learnt pools.
+	// mostPending is the maximum number of situations without an outcome in all pools. mostPools is the maximum
+	// number of learnt pools.
 	mostPending = 1000
 	mostPools   = 16
 )
 
-// Learner repeatedly fits the priority of one pool to its newest situations. A fit begins and takes effect after fixed
-// numbers of situations: the same starts give the same forecasts.
+// Learner repeatedly fits the priority of one pool to its newest situations. A fit begins and takes effect after
+// fixed numbers of situations. So the same starts give the same forecasts.
 type Learner struct {
 	submitted uint64
-	known     []*Situation // those with a known outcome, in its order
-	seen      int          // the number of these so far
+	known     []*Situation // situations with a known outcome, in the order of their outcomes
+	seen      int          // number of situations with a known outcome so far
 	fitted    int          // the value of seen at the beginning of the newest fit
 	Fitted
 	next *fitting
@@ -48,10 +49,10 @@ type Learners struct {
 	synchronous bool
 	cores       int
 	pools       map[string]*Learner
-	pending     map[uint64]*pending // by job
+	pending     map[uint64]*pending // by id of the job
 	closed      *atomic.Bool
-	shared      map[*fitting]bool // fits of other learners, which only these cancel
-	// If Paused is true, no fit begins; it is not saved.
+	shared      map[*fitting]bool // running fits that belong to other learners, which alone may cancel them
+	// If Paused is true, no fit begins. It is not saved.
 	Paused bool
 }
 
@@ -77,10 +78,10 @@ func (l *Learners) InForce(pool string) *Priority {
 
 // Known is the present knowledge of the order of starts of a pool.
 type Known struct {
-	// Situations is the number of situations: before the first fit those seen, then those of the newest fit. Needed is
-	// the number for the first fit.
+	// Situations is the number of situations: the present number before the first fit, then the number of the newest
+	// fit. Needed is the number of situations for the first fit.
 	Situations, Needed int
-	// Priority is the priority in force, nil for none, and Evidence the evidence for it. Both are immutable.
+	// Priority is the priority in force, nil for none. Evidence is the evidence for it. Both are immutable.
 	Priority *Priority
 	Evidence *Evidence
 }
@@ -97,7 +98,7 @@ func (l *Learners) Known(pool string) Known {
 	return k
 }
 
-// Submitted passes a submission. situation returns the present pool; it is called only for some submissions.
+// Submitted records a submission. situation returns the present pool; it is called only for some submissions.
 func (l *Learners) Submitted(pool string, id uint64, situation func() *Situation) {
 	p := l.pools[pool]
 	if p == nil {
@@ -116,7 +117,7 @@ func (l *Learners) Submitted(pool string, id uint64, situation func() *Situation
 // Gone drops the situation of a job from which nothing can be learnt.
 func (l *Learners) Gone(id uint64) { delete(l.pending, id) }
 
-// Started passes ln(wait + 60 s) of a job, and the gates in force. It reports whether the priority of a pool has
+// Started records ln(wait + 60 s) of a job, and the gates in force. It reports whether the priority of a pool has
 // changed.
 func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	s := l.pending[id]
@@ -159,7 +160,7 @@ func (l *Learners) Started(id uint64, log float64, gates *Gates) bool {
 	return changed
 }
 
-// begin begins a fit on the situations that existed when the given number had been seen.
+// begin begins a fit on the situations that existed when the given number of situations had been seen.
 func (l *Learners) begin(p *Learner, f *fitting) {
 	of := slices.Clone(p.known[:len(p.known)-(p.seen-f.from)])
 	f.task = background.New()
@@ -183,8 +184,8 @@ func (p *Learner) take() {
 	p.next = nil
 }
 
-// Regroup assigns learners of earlier pools to the present ones; other learners are dropped. from returns the key of
-// the pool before, for the key of each one.
+// Regroup assigns the learners of earlier pools to the present pools, and drops the other learners. from has, by the
+// key of each present pool, the key of the earlier pool.
 func (l *Learners) Regroup(from map[string]string) {
 	old := l.pools
 	l.pools = map[string]*Learner{}
@@ -221,7 +222,7 @@ func (l *Learners) Close() {
 	}
 }
 
-// Share copies the state of other learners, including running fits. Situations are immutable.
+// Share copies the state of other learners, including their running fits. Situations are immutable.
 func (l *Learners) Share(of *Learners) {
 	l.shared = map[*fitting]bool{}
 	for key, p := range of.pools {

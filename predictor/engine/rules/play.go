@@ -39,11 +39,11 @@ type fixed float64
 // Residual returns the seconds, whatever the age and the quantile.
 func (f *fixed) Residual(float64, float64) float64 { return float64(*f) }
 
-// farthest is the wait in seconds of a request that a play never starts: 30 days.
+// farthest is the wait, in seconds, of a request that never starts in a simulation: 30 days.
 const farthest = 30 * 86400.
 
-// Load sets the pool, which must not change until the last simulation. It has the given number of processors, or those
-// in use if they are more. All runtimes are multiplied by factor.
+// Load sets the pool, which must not change until the last simulation. The pool has the given number of processors,
+// or the number in use if that is larger. All runtimes are multiplied by factor.
 func (p *Player) Load(pool *Pool, capacity int, factor float64) {
 	n := len(pool.Running) + len(pool.Waiting)
 	p.laws = slices.Grow(p.laws[:0], n)[:n]
@@ -63,8 +63,8 @@ func (p *Player) Load(pool *Pool, capacity int, factor float64) {
 	p.state.Capacity = max(capacity, used)
 }
 
-// left returns the expected remaining runtime of a running job. After its expected end this is a part of the time left
-// to its limit.
+// left returns the expected remaining runtime of a running job. After the expected end of the job, it is a part of
+// the time that is left to the job's limit.
 func (r *Running) left(factor float64) float64 {
 	const part = .3 // of the rest of the limit
 	age := float64(r.Age)
@@ -83,7 +83,7 @@ func (j *Job) runtime(factor float64) float64 {
 	return math.Min(float64(j.Expected)*factor, 1.5*j.plan())
 }
 
-// Wait returns the wait of a request, in seconds and at most 30 days, if the jobs of the loaded pool start in order of
+// Wait returns the wait of a request, in seconds and at most 30 days. The jobs of the loaded pool start in order of
 // decreasing scores, and at equal scores in order of submission. If strict is set, no job overtakes the first.
 func (p *Player) Wait(pool *Pool, request *Job, strict bool, score func(*Job) float64) float64 {
 	p.sort(pool, score)

@@ -2,20 +2,20 @@ package rules
 
 import "math"
 
-// Trial compares the loss of a learnt order with that of first come, first served on situations after its fit. A search
-// on 500 situations always finds an order that fits these better; only later starts show whether the scheduler follows
-// one.
+// Trial compares the loss of a learnt order with that of first come, first served on situations after its fit. A
+// search on 500 situations always finds an order that fits these better. Only later starts show whether the scheduler
+// follows that order.
 type Trial struct {
-	// Situations, Gain and Squares are the number of situations, the sum of the order's gains, and the sum of their
+	// Situations is the number of situations, Gain the sum of the order's gains, and Squares the sum of their
 	// squares. Older situations count less.
 	Situations, Gain, Squares float64
 }
 
-// Constants of trials.
+// These are the constants of trials.
 const (
-	// trialKeeps is the weight that earlier situations keep at each fit.
+	// trialKeeps is the factor by which the weight of earlier situations falls at each fit.
 	trialKeeps = .8
-	// trialErrors is by how many standard errors the mean gain must be above 0.
+	// trialErrors is the number of standard errors by which the mean gain must be above 0.
 	trialErrors = 1
 )
 

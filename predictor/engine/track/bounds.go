@@ -14,25 +14,25 @@ const QbetsSizes = 4
 // half.
 const mostBounds = 8_000
 
-// qbetsConfidence is the confidence of QBETS's bounds. Its papers give bounds that hold with a confidence of .95. The
-// bound of confidence .5 is nearer to the quantile itself, and a comparison should use QBETS at its best: this bound
-// has a lower loss on each of the five logs of docs/accuracy.md.
+// qbetsConfidence is the confidence of QBETS's bounds. Its papers give bounds that hold with a confidence of 0.95.
+// The bound of confidence 0.5 is nearer to the quantile itself, and has a lower loss on each of the five logs of
+// docs/accuracy.md. It is used because a comparison should show QBETS at its best.
 const qbetsConfidence = .5
 
-// qbetsRun returns the number of successive misses of a level's bound that QBETS takes for a change. By chance they are
-// as improbable as the papers' three at the level .95, which are for independent waits. With the papers' adaptation to
-// correlated waits (simulated tables), QBETS is worse on most available traces.
+// qbetsRun returns the number of successive misses of a level's bound that QBETS takes for a change. By chance they
+// are as improbable as the papers' three misses at the level 0.95, which are for independent waits. The papers adapt
+// the number to correlated waits by simulated tables. With that, QBETS is worse on most available traces.
 func qbetsRun(level float64) int { return max(3, int(math.Ceil(3*math.Log(1-.95)/math.Log(1-level)))) }
 
 // BoundHistory is the history of a queue and size class in QBETS. Each level's bound has a history of its own, since
-// each finds its changes itself: all end with the newest wait, and begin where the level's last change was. The waits
-// are beside them so that they are saved once.
+// each level finds its changes itself. All histories end with the newest wait, and begin at the last change of the
+// level. waits is kept beside them so that the waits are saved once.
 type BoundHistory struct {
 	levels []float64
 	series []*qbets.Series // by level
-	waits  []float64       // those of the longest history
-	known  []float64       // by level, NaN if the history is too short; never changed
-	fresh  bool            // true if known belongs to the present histories
+	waits  []float64       // waits of the longest history
+	known  []float64       // bounds by level, NaN if the history is too short; never changed
+	fresh  bool            // true if known is up to date
 }
 
 func newBounds(levels []float64) *BoundHistory {
@@ -46,7 +46,7 @@ func newBounds(levels []float64) *BoundHistory {
 // begin returns a level's history of waits.
 func (b *BoundHistory) begin(level int, waits []float64) *qbets.Series {
 	p := b.levels[level]
-	// the only possible error is a wrong configuration
+	// The only possible error is a wrong configuration.
 	s, _ := qbets.New(qbets.Config{Level: p, Confidence: qbetsConfidence, Run: qbetsRun(p), Most: 2 * mostBounds})
 	for _, w := range waits {
 		s.Add(w)
@@ -91,7 +91,7 @@ func (b *BoundHistory) halve() {
 	}
 }
 
-// misses returns how many of the newest waits in succession missed each level's bound.
+// misses returns, by level, how many of the newest waits in succession missed the level's bound.
 func (b *BoundHistory) misses() []int {
 	out := make([]int, len(b.series))
 	for i, s := range b.series {
@@ -100,8 +100,8 @@ func (b *BoundHistory) misses() []int {
 	return out
 }
 
-// restore takes over saved waits, given the number of newest ones in each level's history. It returns false if that is
-// impossible.
+// restore takes over saved waits. lengths has the number of waits in each level's history. It returns false if that
+// is impossible.
 func (b *BoundHistory) restore(waits []float64, lengths, misses []int) bool {
 	for i, n := range lengths {
 		if n > len(waits) || b.series[i].Restore(waits[len(waits)-n:], misses[i]) != nil {

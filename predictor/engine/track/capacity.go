@@ -9,36 +9,37 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// useHistory estimates the number of processors of a machine from how many were in use for how long. The highest use so
-// far is no estimate: in most recorded logs some jobs overlap, because ends and starts are rounded or wrong, and it is
-// up to twice the size of the machine. So rare use does not count, and older use counts less and less. A machine that
-// grows is known within a day of its use, and one that shrinks after weeks.
+// useHistory estimates the number of processors of a machine from how many were in use for how long. The highest use
+// so far is no estimate. In most recorded logs some jobs overlap, because ends and starts are rounded or wrong, and
+// the highest use is up to twice the size of the machine. So rare use does not count, and older use counts less and
+// less. The growth of a machine is noticed after a day of use, and its shrinking after weeks.
 type useHistory struct {
 	levels   []useLevel // in rising order
-	widest   int        // of a job that ran: the machine has at least this number of processors
-	total    float64    // the seconds of all levels
+	widest   int        // size of the largest job that ran: the machine has at least this number of processors
+	total    float64    // sum of the seconds of all levels
 	now      float64    // the instant up to which use was added
-	estimate int        // of the newest hour
+	estimate int        // estimate of the newest hour
 }
 
-// useLevel is a group of nearly equal uses.
+// useLevel has the time of nearly equal uses.
 type useLevel struct {
 	lowest  int     // the lowest possible use of the level
 	highest int     // the highest observed use of the level
-	seconds float64 // the seconds at this level; older ones count less
+	seconds float64 // time at this level, in seconds; older time counts less
 }
 
 const (
-	// rareUse is the part of the time in which more processors may be in use than the machine has. On the first half of
-	// SDSC-SP2 the loss of the simulation's median was .703 with the highest use, .691 with .001 and .671 with .01.
+	// rareUse is the part of the time in which more processors may be in use than the machine has. On the first half
+	// of SDSC-SP2 the loss of the simulation's median was 0.703 with the highest use as the estimate. It was 0.691
+	// with a rareUse of 0.001, and 0.671 with 0.01.
 	rareUse = .01
-	// useHalfLife is the age at which use counts half, in days.
+	// useHalfLife is the half-life of the weight of use, in days.
 	useHalfLife = 30
 	// firstUse is the time in seconds in which the highest use is the estimate, because the observations are too few to
 	// call any use rare.
 	firstUse = secondsPerDay
-	// exactUse is the use up to which each value is its own level. Above it, values with equal first nine bits form a
-	// level, so that there are few levels and the values of one level differ by at most 1/256.
+	// exactUse is the use up to which each value is a level of its own. Above it, values with equal first nine bits
+	// form a level. So there are few levels, and the values of one level differ by at most 1/256.
 	exactUse = 512
 
 	secondsPerHour = 3600
@@ -51,7 +52,8 @@ func lowestOf(use int) int {
 	return use >> drop << drop
 }
 
-// add records that use processors were in use since the last call until now. Time in which nothing runs says nothing.
+// add records that use processors were in use from the last call until now. Time in which nothing runs does not
+// count.
 func (h *useHistory) add(use int, now float64) {
 	lasted := now - h.now
 	switch {
@@ -82,7 +84,7 @@ func (h *useHistory) add(use int, now float64) {
 	}
 }
 
-// decay lets use count less after some days. A level with less than a second is forgotten.
+// decay reduces the weight of use after some days. It forgets levels with less than a second.
 func (h *useHistory) decay(days float64) {
 	factor := math.Exp2(-days / useHalfLife)
 	h.total = 0

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// CodeJobs reads or writes the waiting and running jobs. When reading, it also counts them again. A stored forecast has
-// the given numbers of answers and features.
+// CodeJobs reads or writes the waiting and running jobs. When it reads, it also counts them again. A stored forecast
+// has the given numbers of answers and features.
 func (t *Tracker) CodeJobs(s *codec.Codec, answers, features int) {
 	all := slices.SortedFunc(maps.Values(t.Jobs), func(a, b *Job) int { return cmp.Compare(a.Number, b.Number) })
 	if !codec.Hand(s, &all) {
@@ -80,8 +80,8 @@ func (t *Tracker) codeJob(s *codec.Codec, j *Job, answers, features int) {
 	}
 }
 
-// cloneJobs returns copies of jobs that share their laws and forecasts. The copies are one piece of memory, which stays
-// until none of them is needed any more.
+// cloneJobs returns copies of jobs that share their laws and forecasts with the originals. The copies are one piece
+// of memory, which stays until none of them is needed any more.
 func cloneJobs(all []*Job) []*Job {
 	clones, out := make([]Job, len(all)), make([]*Job, len(all))
 	for i, j := range all {
@@ -104,7 +104,7 @@ func (t *Tracker) codePending(s *codec.Codec, v **PendingForecast, answers, feat
 	})
 }
 
-// recount adds a job that was read to the lists and sums of its state.
+// recount adds a job that was just read to the lists and sums of its state.
 func (t *Tracker) recount(s *codec.Codec, j *Job) {
 	j.SizeClass, j.LimitClass = SizeClass(j.Procs), LimitClass(j.Limit)
 	j.QueueState, j.UserState = t.Queues[j.Queue], t.Users[j.User]
@@ -136,7 +136,7 @@ func (t *Tracker) recount(s *codec.Codec, j *Job) {
 	}
 }
 
-// recountClocks adds a waiting job that was read to the counts of the clocks.
+// recountClocks adds a waiting job that was just read to the counts of the clocks.
 func (t *Tracker) recountClocks(s *codec.Codec, j *Job) {
 	c, q := t.clocks[j.LimitClass].startCounts, j.QueueState.clock
 	if c == nil || q == nil {
@@ -147,7 +147,7 @@ func (t *Tracker) recountClocks(s *codec.Codec, j *Job) {
 	q.waiting++
 }
 
-// CodeEvidence reads or writes the newest starts, what was submitted and ended, and the clocks.
+// CodeEvidence reads or writes the newest starts, the recent submissions and ends, and the clocks.
 func (t *Tracker) CodeEvidence(s *codec.Codec) {
 	t.Starts.code(s)
 	CodeFlow(s, &t.Flow)

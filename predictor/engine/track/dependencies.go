@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// place returns the name under which a job is found: that of its array, or its own.
+// place returns the name under which a job is found: the name of its array, or its own name without an array.
 func (r *Request) place() string { return cmp.Or(r.Array, r.Name) }
 
 // name makes a job findable by its name.
@@ -16,7 +16,7 @@ func (t *Tracker) name(j *Job) {
 	}
 }
 
-// unname undoes name.
+// unname removes a job from the index of names.
 func (t *Tracker) unname(j *Job) {
 	place := j.place()
 	all := slices.DeleteFunc(t.named[place], func(other *Job) bool { return other == j })
@@ -27,26 +27,25 @@ func (t *Tracker) unname(j *Job) {
 	t.named[place] = all
 }
 
-// countDependent adds n to the number of kept jobs that wait for others' ends, if the job is one of them.
+// countDependent adds n to the number of kept jobs that wait for the ends of other jobs, if the job is one of them.
 func (t *Tracker) countDependent(j *Job, n int) {
 	if j.Hold.After != "" {
 		t.dependent += n
 	}
 }
 
-// Dependent reports whether jobs wait for the ends of others.
+// Dependent reports whether any job waits for the ends of others.
 func (t *Tracker) Dependent() bool { return t.dependent > 0 }
 
-// Named returns the jobs that wait or run of those that a text of names means, as Request.After has it. A name of none
-// is passed over: that job has ended.
+// Named returns the waiting and running jobs that a text of names refers to (see Request.After). It ignores the name
+// of a job that has ended.
 func (t *Tracker) Named(after string) []*Job {
 	return Named(after, func(place string) []*Job { return t.named[place] }, func(j *Job) string { return j.Name })
 }
 
-// Named returns the jobs that a text of names means, as Request.After has it. at returns those of a place, by the name
-// of the array or of the job itself; nameOf returns the name of one. A
-// task that has no record of its own waits with its
-// array.
+// Named returns the jobs that a text of names refers to (see Request.After). at returns the jobs whose array, or
+// which themselves, have a name; nameOf returns the name of a job. A task that has no record of its own waits with
+// its array.
 func Named[J any](after string, at func(place string) []J, nameOf func(J) string) (out []J) {
 	for name := range strings.SplitSeq(after, ",") {
 		whole, part, _ := strings.Cut(name, "_")

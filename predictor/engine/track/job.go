@@ -9,40 +9,41 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Request is what a job asks for.
+// Request has the requested resources and the attributes of a job.
 type Request struct {
-	// Queue is the queue of the request, User its submitter and App its program; empty if not known.
+	// Queue is the queue of the request, User its submitter and App its program; empty if unknown.
 	Queue, User, App string
 	// Partition names the part of the machine that the queue's jobs run on, if the log has it.
 	Partition string
 	// Procs is the number of processors, at least 1. Limit is the time limit in seconds, 0 without one.
 	Procs int
 	Limit float64
-	// Priority is the scheduler's own, the higher the sooner; 0 where that is not known. Where any job that waits in a
-	// pool of up to 300 jobs has one, the pool is played in that order.
+	// Priority is the scheduler's own priority. A higher one starts sooner; 0 means unknown. If any waiting job in a
+	// pool of up to 300 jobs has a priority, the pool is simulated in that order.
 	Priority float64
-	// Account, QOS (the quality of service) and Group decide, together with the user, which limits apply; empty if not
-	// known. Nodes, GPUs, Memory (in bytes) and GPUType are the requested resources besides processors, which limits
-	// may bound.
+	// Account, QOS (the quality of service) and Group decide, together with the user, which limits apply; empty if
+	// unknown. Nodes, GPUs, Memory (in bytes) and GPUType are the requested resources besides processors, which
+	// limits may bound.
 	Account, QOS, GPUType string
 	Group                 string
 	Nodes, GPUs           int
 	Memory                int64
-	// Whole is whether the job gets its nodes for itself.
+	// Whole is true if no other job runs on the job's nodes.
 	Whole bool
-	// Name is the job's id as the scheduler writes it, and Array that of its array if it is a task. After has the names
-	// of the jobs that must have ended before it may start, see job.Attributes. They are empty if there are none, and
-	// for a request that nobody has submitted.
+	// Name is the job's id in the form of the scheduler. Array is the id of its array if it is a task. After has the
+	// names of the jobs that must have ended before it may start, see job.Attributes. They are empty if there are
+	// none, and for a request that was not submitted.
 	Name, Array, After string
 	// Throttle is the maximum number of the array's tasks that run at once, 0 without a bound. Tasks is the number of
-	// tasks, all of this size, that the request stands for: its wait is that of the last one. 0 means 1.
+	// tasks of this size that the request stands for; 0 means 1. The wait of the request is the wait of the last
+	// task.
 	Throttle, Tasks int
-	// Begin is the instant before which the job may not start, 0 without one. Only forecasts use it: waiting jobs have
-	// this instant in their Hold.
+	// Begin is the instant before which the job may not start, 0 for none. Only forecasts use it. A waiting job has
+	// this instant in its Hold.
 	Begin float64
 }
 
-// Delay returns for how many seconds from an instant on the job may not start because of its begin time.
+// Delay returns the number of seconds after an instant for which the job may not start because of its begin time.
 func (r *Request) Delay(at float64) float64 {
 	if r.Begin == 0 {
 		return 0
@@ -50,10 +51,10 @@ func (r *Request) Delay(at float64) float64 {
 	return math.Max(0, r.Begin-at)
 }
 
-// mostAfter bounds the length of the names of other jobs, in bytes. Beyond it nothing is known about these jobs.
+// mostAfter is the maximum length of the names of other jobs, in bytes. Longer texts are ignored.
 const mostAfter = 1 << 14
 
-// kin returns the request as another job of the same user may repeat it.
+// kin returns the request in the form in which another job of the same user may repeat it.
 func (r *Request) kin() Request {
 	out := *r
 	out.Name, out.Array, out.After, out.Throttle, out.Tasks, out.Begin = "", "", "", 0, 0, 0
@@ -61,20 +62,20 @@ func (r *Request) kin() Request {
 }
 
 const (
-	mostProcs = 1 << 24 // of a job; a job that asks for more counts with this number
-	mostName  = 256     // the bytes of a name that distinguish it from others
+	mostProcs = 1 << 24 // maximum for a job; a larger job counts with this number
+	mostName  = 256     // maximum length of a name in bytes; the rest does not distinguish names
 	// mostMemory is the maximum memory of a job, in bytes, so that sums of thousands of jobs do not overflow.
 	mostMemory = 1 << 49
 )
 
-// Farthest bounds instants, in seconds.
+// Farthest is the maximum of instants, in seconds.
 const Farthest = 1e12
 
-// MostPriority is the highest priority that is distinguished: Slurm's have 32 bits, and what counts before them (tiers)
-// may stand above.
+// MostPriority is the highest priority that is distinguished. Slurm's priorities have 32 bits. Higher bits may stand
+// for attributes that count before them (tiers).
 const MostPriority = 1 << 52
 
-// Clean returns the request with what makes no sense taken out.
+// Clean returns the request with invalid values replaced.
 func (r *Request) Clean() Request {
 	out := *r
 	out.Procs = min(max(1, out.Procs), mostProcs)
@@ -108,8 +109,8 @@ func (r *Request) Clean() Request {
 	return out
 }
 
-// Classes in which waiting jobs are counted: sizes by powers of two, limits by halves of them from a minute on; the
-// last limit class is for jobs without.
+// These are the numbers of classes in which waiting jobs are counted. Classes of sizes go by powers of two. Classes
+// of limits go by half powers of two, from a minute on; the last one is for jobs without a limit.
 const (
 	SizeClasses  = 20
 	LimitClasses = 28
@@ -127,7 +128,7 @@ func LimitClass(limit float64) int {
 	return int(math.Min(math.Max(0, math.Ceil(2*math.Log2(limit/60))), Unlimited-1))
 }
 
-// LongestOf returns the longest time limit of a class, in seconds; +Inf for jobs without one.
+// LongestOf returns the longest time limit of a class, in seconds; +Inf for the class of jobs without a limit.
 func LongestOf(class int) float64 {
 	switch {
 	case class >= Unlimited:
@@ -138,18 +139,18 @@ func LongestOf(class int) float64 {
 	return 60 * math.Exp2(float64(class)/2)
 }
 
-// Amount is a number of jobs and what they ask for.
+// Amount is a number of jobs, the processors that they request, and their work.
 type Amount struct{ Jobs, Procs, Work float64 }
 
-// Add adds a job, or takes it away. The work is in whole units of 1/64 s (see Expected), so that sums are exact and do
-// not depend on their order.
+// Add adds a job, or subtracts it if sign is -1. The work is in whole units of 1/64 s (see Expected), so that sums
+// are exact and do not depend on their order.
 func (a *Amount) Add(j *Job, sign float64) {
 	a.Jobs += sign
 	a.Procs += sign * float64(j.Procs)
 	a.Work += sign * math.Min(float64(j.Procs)*j.ExpectedRuntime, mostWork)
 }
 
-// mostWork bounds the work that one job counts for, in processor seconds: 100,000 processors for 30 years.
+// mostWork is the maximum work that one job counts for, in processor-seconds: 100,000 processors for 30 years.
 const mostWork = 1e14 / 64
 
 // Plus adds another amount.
@@ -165,13 +166,13 @@ type JobCounts struct {
 	cells [SizeClasses][LimitClasses]Amount
 }
 
-// Add counts a job, or takes it away where sign is -1.
+// Add counts a job, or subtracts it if sign is -1.
 func (t *JobCounts) Add(j *Job, sign float64) {
 	t.Total.Add(j, sign)
 	t.cells[j.SizeClass][j.LimitClass].Add(j, sign)
 }
 
-// UpTo returns the jobs of at most the given classes; and those of any limit, and of any size.
+// UpTo returns the jobs of at most the given classes. bySize ignores the limits, and byLimit ignores the sizes.
 func (t *JobCounts) UpTo(size, limit int) (both, bySize, byLimit Amount) {
 	for s := range t.cells {
 		for l := range t.cells[s] {
@@ -217,43 +218,44 @@ const (
 type Job struct {
 	Request
 	ID                    uint64
-	Number                uint64 // in the order in which jobs were taken in
+	Number                uint64 // order in which jobs were taken in
 	State                 JobState
-	Observed              bool // to those that learn the pools
+	Observed              bool // true if the learners of pools have received the job
 	Submit, Start         float64
-	ExpectedRuntime       float64 // runtime, as it was expected at the submission
-	SizeClass, LimitClass int     // classes
+	ExpectedRuntime       float64 // expected runtime at the submission
+	SizeClass, LimitClass int
 	QueueState            *Queue
 	UserState             *user
-	Pending               *PendingForecast // nil where nothing is to be learned from its start
-	FactsOnly             bool             // its wait is learned although there is no row of its features
+	Pending               *PendingForecast // nil if nothing is learned from the job's start
+	FactsOnly             bool             // the wait is learned, although the job has no row of features
 	Law                   *Law
-	Hold                  Hold              // of one that is held
-	Bounds                []joblimits.Bound // the limits that hold for it
-	NodeNames             string            // of those that it runs on, between commas; empty where nobody knows
-	Prioritized           float64           // when its priority was reported
+	Hold                  Hold              // reason why a held job does not compete
+	Bounds                []joblimits.Bound // limits that apply to the job
+	// Names of the nodes on which the job runs, separated by commas; empty if unknown.
+	NodeNames   string
+	Prioritized float64 // time at which the priority was reported
 }
 
-// Hold is what is known of why a job does not compete.
+// Hold is the known reason why a job does not compete.
 type Hold struct {
-	// Limit is whether a limit on what runs at once keeps it: simulations play it by the limits then.
+	// Limit is true if a limit on running jobs keeps the job from starting. Simulations then simulate the limits.
 	Limit bool
-	// Until is when it competes again, in seconds; 0 where nobody knows.
+	// Until is the instant at which the job competes again, in seconds; 0 if unknown.
 	Until float64
-	// After names the jobs for whose ends alone it waits, as Request.After; empty for none.
+	// After has the names of the jobs for whose ends the job waits (see Request.After), if it waits for nothing else.
 	After string
 }
 
-// isKnown reports whether it is known what keeps the job from starting.
+// isKnown reports whether the reason is known that keeps the job from starting.
 func (h *Hold) isKnown() bool { return h.Limit || h.Until > 0 || h.After != "" }
 
-// Waits reports whether the job waits, held or not.
+// Waits reports whether the job waits, whether held or not.
 func (j *Job) Waits() bool { return j.State == Waiting || j.State == Held }
 
-// ForgettingMean is an exponentially forgetting mean.
+// ForgettingMean is a mean in which the weights of older values decrease exponentially.
 type ForgettingMean struct{ sum, weight float64 }
 
-// Add adds a value; earlier ones keep the given part of their weight.
+// Add adds a value. The earlier values keep the given part of their weight.
 func (m *ForgettingMean) Add(v, keep float64) {
 	m.sum, m.weight = m.sum*keep+v, m.weight*keep+1
 }
@@ -261,7 +263,7 @@ func (m *ForgettingMean) Add(v, keep float64) {
 // Value returns the mean, or NaN without any value.
 func (m *ForgettingMean) Value() float64 { return m.sum / m.weight } // NaN without any value
 
-// RecentWaits is what the newest starts of a kind waited, in logarithms.
+// RecentWaits has the mean waits of the newest starts of a kind, as logarithms.
 type RecentWaits struct {
 	Fast, Slow, Nothing ForgettingMean
 }
@@ -278,8 +280,8 @@ func (r *RecentWaits) add(z float64) {
 
 // PendingForecast is the part of a forecast that is kept until the wait is known. It is immutable.
 type PendingForecast struct {
-	Answers []float64 // of the experts, by level
-	Groups  []string  // of the job, for the experts' weights
+	Answers []float64 // answers of the experts, by level
+	Groups  []string  // groups of the job, for the experts' weights
 	Row     []float32 // the features
-	Said    []float64 // the logarithms of the served quantiles; nil where nothing was served
+	Said    []float64 // logarithms of the served quantiles; nil if nothing was served
 }

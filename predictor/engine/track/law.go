@@ -6,22 +6,22 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// The table of a law has its knots an eighth apart in ln t.
+// The knots of a law's table are 1/8 apart in ln t.
 const (
 	knots     = residual.Bins
 	perUnit   = 8
 	grace     = 60.  // the scale, in seconds, of lifetimes beyond a limit, as in package residual
 	oldestAge = 1e15 // replaces all higher ages
-	surest    = 1e-9 // the survival at the highest quantile
+	surest    = 1e-9 // survival at the highest quantile
 )
 
-// Law is a sampled copy of a lifetime law of package residual, with a quarter of its size; it can be saved. It is
-// immutable and implements forward.Law. Between its knots the survival is linear in ln t; beyond a limit it is over
-// grace/(grace + t - limit), beyond the last knot of a law without one it falls as 1/t.
+// Law is a sampled copy of a lifetime law of package residual, with a quarter of its size. It can be saved. It is
+// immutable and implements forward.Law. Between its knots the survival is linear in ln t. Beyond a limit it is over
+// grace/(grace + t - limit). Without a limit it falls as 1/t beyond the last knot.
 type Law struct {
 	limit float64 // +Inf for none
 	over  float64 // Pr{the job lives longer than the limit}
-	end   float64 // ln t of the last knot, in knots
+	end   float64 // ln t of the last knot, in units of the distance of knots
 	tail  []float32
 }
 
@@ -43,10 +43,10 @@ func Sample(from *residual.Law) *Law {
 	return l
 }
 
-// width returns the width of the cell that begins at knot i: 1, but for the last.
+// width returns the width of the cell that begins at knot i. It is 1, except for the last cell.
 func (l *Law) width(i int) float64 { return min(1, l.end-float64(i)) }
 
-// Survival returns the probability of a lifetime longer than so many seconds.
+// Survival returns the probability of a lifetime above the given number of seconds.
 func (l *Law) Survival(seconds float64) float64 {
 	last := len(l.tail) - 1
 	switch {
@@ -64,13 +64,13 @@ func (l *Law) Survival(seconds float64) float64 {
 	return low + (x-float64(i))/l.width(i)*(high-low)
 }
 
-// Residual returns the quantile at u of the seconds that remain of a job of the given age.
+// Residual returns the quantile at u of the remaining seconds of a job of the given age.
 func (l *Law) Residual(age, u float64) float64 { return l.ResidualOfAged(age, l.Aged(age), u) }
 
-// Aged returns the probability of a lifetime longer than an age.
+// Aged returns the probability of a lifetime above an age.
 func (l *Law) Aged(age float64) float64 { return l.Survival(ageOf(age)) }
 
-// ResidualOfAged is Residual with the result of Aged.
+// ResidualOfAged returns Residual. survival is the result of Aged for the age.
 func (l *Law) ResidualOfAged(age, survival, u float64) float64 {
 	if math.IsNaN(u) {
 		u = .5

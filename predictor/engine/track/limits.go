@@ -18,7 +18,7 @@ func (r *Request) attributes() *job.Attributes {
 		TimeLimit: time.Duration(r.Limit * float64(time.Second))}
 }
 
-// boundsIn returns the limits that apply to a request: those of a set, and the throttle of its array.
+// boundsIn returns the limits that apply to a request: the limits of a set, and the throttle of the request's array.
 func (r *Request) boundsIn(s *joblimits.Set) []joblimits.Bound {
 	bounds := s.Of(r.attributes())
 	if r.Throttle > 0 && r.place() != "" {
@@ -27,14 +27,14 @@ func (r *Request) boundsIn(s *joblimits.Set) []joblimits.Bound {
 	return bounds
 }
 
-// BoundsOf returns the limits that hold for a request.
+// BoundsOf returns the limits that apply to a request.
 func (f *Facts) BoundsOf(r *Request) []joblimits.Bound { return r.boundsIn(f.Limits) }
 
-// MayPreempt reports whether a request may preempt jobs that run, by the rules of a set.
+// MayPreempt reports whether a request may preempt running jobs by the rules of a set.
 func (r *Request) MayPreempt(s *joblimits.Set) bool { return s.MayPreempt(r.attributes()) }
 
-// Preempts reports whether a request may preempt a job that has run for some seconds, by the rules of a set, and the
-// number of seconds that the preempted job has left then.
+// Preempts reports whether a request may preempt a job that has run for some seconds, by the rules of a set. grace is
+// the number of seconds for which the preempted job still runs.
 func (r *Request) Preempts(s *joblimits.Set, victim *Request, ran float64) (may bool, grace float64) {
 	lasted := time.Duration(math.Max(0, math.Min(ran, 1e9)) * float64(time.Second))
 	may, left := s.Preempts(r.attributes(), victim.attributes(), lasted)
@@ -52,7 +52,8 @@ func (t *Tracker) SetLimits(s *joblimits.Set) {
 // Limits returns the limits in force, nil for none.
 func (t *Tracker) Limits() *joblimits.Set { return t.limits }
 
-// CodeLimits reads or writes the limits. It must be called before the jobs are coded, which count in them.
+// CodeLimits reads or writes the limits. It must be called before CodeJobs, because the jobs are counted in the
+// limits.
 func (t *Tracker) CodeLimits(s *codec.Codec) { joblimits.Code(s, &t.limits) }
 
 // ShareLimits copies the limits of another tracker.
@@ -65,7 +66,7 @@ func (t *Tracker) ShareLimits(of *Tracker) {
 	}
 }
 
-// SetHold records why a job that was just retired is held.
+// SetHold records the reason why a job that was just retired is held.
 func (t *Tracker) SetHold(j *Job, h Hold) {
 	j.Hold = h
 	t.keep(j)
@@ -95,8 +96,8 @@ func inOrder(a, b *Job) int {
 	return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.Number, b.Number))
 }
 
-// KeptJobs passes the held jobs with a known cause, in order of submission, until each returns false. Jobs held by
-// limits are included only if the limits are known.
+// KeptJobs calls each with the held jobs with a known cause, in order of submission, until each returns false. It
+// includes jobs that are held by limits only if the limits are known.
 func (t *Tracker) KeptJobs(each func(*Job) bool) {
 	for _, j := range t.kept {
 		if (!j.Hold.Limit || len(j.Bounds) > 0) && !each(j) {

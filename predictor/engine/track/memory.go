@@ -10,12 +10,12 @@ import (
 
 // Memory bounds a tracker's memory of users.
 type Memory struct {
-	// Users is the maximum number of users that are remembered, and of pairs of user and queue whose runs are, 8192 by
-	// default. Of those without a waiting or running job, the least recently seen are forgotten, an eighth or a quarter
-	// at a time.
+	// Users is the maximum number of users that are remembered, and of pairs of a user and a queue whose runs are
+	// remembered; 8192 by default. Only users without a waiting or running job are forgotten, the least recently seen
+	// first. An eighth or a quarter of them is forgotten at a time.
 	Users int
-	// Age is the event time in seconds without a job after which a user is forgotten, and the runs of a user in a queue
-	// and of a class; 0 means never.
+	// Age is the event time, in seconds, without a job after which a user, or the runs of a user in a queue or of a
+	// class, are forgotten; 0 means never.
 	Age float64
 }
 
@@ -28,9 +28,10 @@ func (m Memory) withDefaults() Memory {
 
 // Forgotten counts the forgotten users and runs since a tracker was made or restored.
 type Forgotten struct {
-	// UsersForRoom made room for other users; UsersByAge were not seen for too long.
+	// UsersForRoom counts users that were forgotten to make room for others. UsersByAge counts users that were not
+	// seen for too long.
 	UsersForRoom, UsersByAge int
-	// Laws are the runs and the classes of runs that the laws of lifetimes forgot.
+	// Laws counts the runs and the classes of runs that the laws of lifetimes forgot.
 	Laws residual.Forgotten
 }
 
@@ -43,7 +44,8 @@ func (t *Tracker) Forgotten() Forgotten {
 
 // makeRoomForUsers forgets the users seen least recently.
 func (t *Tracker) makeRoomForUsers() {
-	all := slices.Collect(maps.Values(t.Users)) // sorted by idle: no two users are seen at the same time
+	// Sorted by when they were last seen, which differs between any two users.
+	all := slices.Collect(maps.Values(t.Users))
 	for _, u := range leastRecentlySeen(all, func(u *user) (uint64, bool) { return u.seen, u.live == 0 }) {
 		t.forgetUser(u)
 		t.forgotten.UsersForRoom++
@@ -55,8 +57,8 @@ func (t *Tracker) forgetUser(u *user) {
 	t.frozen.change(u, len(t.Users))
 }
 
-// Expire forgets users and runs that were not seen for too long. It is called at every change of the clock, and acts
-// once a day of event time: its result depends only on the clock and on saved state.
+// Expire forgets users and runs that were not seen for too long. It is called at every change of the clock, but acts
+// only once a day of event time. So its result depends only on the clock and on saved state.
 func (t *Tracker) Expire(before float64) {
 	today := math.Floor(t.Clock / Day)
 	if t.memory.Age <= 0 || math.Floor(before/Day) == today {
@@ -72,7 +74,7 @@ func (t *Tracker) Expire(before float64) {
 	t.Laws.Forget(until)
 }
 
-// lastSeen returns when a job of the user was last submitted, started or ended, or NaN if that is not known.
+// lastSeen returns the time at which a job of the user was last submitted, started or ended, NaN if it is unknown.
 func (u *user) lastSeen() float64 {
 	last := math.NaN()
 	for _, at := range [...]float64{u.LastSubmit, u.LastStart.At, u.History.LastEnd} {

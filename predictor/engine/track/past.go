@@ -6,30 +6,30 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// PastJob is a submission from which simulations draw later arrivals. It is immutable: a view that is restored after a
-// crash must draw the same jobs as before, so the runtime is drawn from the law of the job's lifetime at its submission
-// and not replaced by the true one.
+// PastJob is a submission from which simulations draw later arrivals. It is immutable: a view that is restored after
+// a crash must draw the same jobs as before. So Runtime is drawn from the law of the job's lifetime at its
+// submission, and the true runtime does not replace it.
 type PastJob struct {
-	At      float64 // instant; never less than that of the one before
+	At      float64 // instant; not before that of the previous job
 	Limit   float64 // seconds, 0 for none
 	Runtime float64 // seconds
 	Procs   int
 	Queue   int    // the queue's code
 	User    uint64 // the user's number
-	// Expected is the expected runtime, Use the user's recent usage, and Own the number of the user's waiting jobs.
+	// Expected is the expected runtime. Use is the user's recent usage. Own is the number of the user's waiting jobs.
 	Expected, Use float64
 	Own           int
-	// Asks are its requested resources of nodes other than processors; nil for none.
+	// Asks are the requested resources of nodes other than processors; nil for none.
 	Asks *NodeAsks
 }
 
-// MostPast is the number of newest submissions from which arrivals are drawn: those of eight weeks on machines like
-// KTH-SP2 and SDSC-SP2, of days on busier ones.
+// MostPast is the number of newest submissions from which arrivals are drawn. They cover eight weeks on machines like
+// KTH-SP2 and SDSC-SP2, and days on busier ones.
 const MostPast = 8192
 
-// PastJobs are the newest submissions. Entries are only appended: what Window returned stays as it is.
+// PastJobs are the newest submissions. Entries are only appended, so the result of Window does not change.
 type PastJobs struct {
-	Seen uint64 // submissions ever
+	Seen uint64 // number of all submissions so far
 	all  []PastJob
 }
 
@@ -51,17 +51,17 @@ func (p *PastJobs) Record(j *Job) {
 	p.Seen++
 }
 
-// evenly spreads numbers over (0, 1): these are the multiples of the golden ratio, of which any successive ones are
-// nearly uniform (H. Weyl's theorem; D. Knuth, The Art of Computer Programming 3, section 6.4).
+// evenly spreads numbers over (0, 1). It returns the fractional parts of multiples of the golden ratio. Any
+// successive ones are nearly uniform (H. Weyl's theorem; D. Knuth, The Art of Computer Programming 3, section 6.4).
 func evenly(n uint64) float64 {
 	_, part := math.Modf(float64(n%(1<<40)) * (math.Phi - 1))
 	return math.Min(math.Max(part, 1e-9), 1-1e-9)
 }
 
-// Window returns the newest MostPast of the first seen submissions: those from which a view made at that point may
-// draw.
+// Window returns the newest MostPast of the submissions up to number seen. A view that was made at that number draws
+// from these.
 func (p *PastJobs) Window(seen uint64) []PastJob {
-	gone := p.Seen - uint64(len(p.all)) // the number of submissions before the first that is kept
+	gone := p.Seen - uint64(len(p.all)) // the number of submissions that are no longer kept
 	if seen > p.Seen || seen <= gone {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (p *PastJobs) Window(seen uint64) []PastJob {
 	return p.all[max(0, to-MostPast):to:to]
 }
 
-// Share copies the entries of another; both may continue.
+// Share copies the entries of another list. Both lists may continue.
 func (p *PastJobs) Share(from *PastJobs) {
 	*p = PastJobs{Seen: from.Seen, all: from.all[:len(from.all):len(from.all)]}
 }
@@ -79,7 +79,7 @@ func (p *PastJobs) Code(s *codec.Codec) {
 	s.Uint(&p.Seen)
 	last := 0.
 	codec.List(s, &p.all, func(j *PastJob) {
-		gap := j.At - last // this takes fewer bytes
+		gap := j.At - last // a difference takes fewer bytes
 		s.Finite(&gap, &j.Limit, &j.Runtime, &j.Expected, &j.Use)
 		s.Int(&j.Procs, &j.Queue, &j.Own)
 		s.Uint(&j.User)

@@ -8,24 +8,24 @@ import (
 	"github.com/waitcast/waitcast/predictor/qbets"
 )
 
-// MostQueues is the maximum number of remembered queues: of those without a waiting or running job, the least recently
-// seen are forgotten, an eighth at a time. It is the default of models.max_queues plus the default queue and the shared
-// one.
+// MostQueues is the maximum number of remembered queues. Only queues without a waiting or running job are forgotten,
+// the least recently seen first, an eighth of them at a time. The number is the default of models.max_queues plus
+// two: the default queue and the shared one.
 const MostQueues = 512 + 2
 
 // SimilarFacts has statistics of the jobs of one queue and size class.
 type SimilarFacts struct {
-	Oldest    float64 // when the one was submitted that has waited longest, NaN for none
+	Oldest    float64 // submission of the job that has waited longest, NaN for none
 	Recent    RecentWaits
 	LastStart float64
-	LastWait  float64 // its logarithm
+	LastWait  float64 // logarithm of the last wait
 	Newest    newest
 	Learnt    int
 	Lately    []float64 // the newest waits in rising order, as logarithms; never changed
 	exact     []sizeStart
 }
 
-// newest is the last submitted job among those that have started.
+// newest is the job that was submitted last among those that have started.
 type newest struct{ Submit, Wait float64 }
 
 // SimilarJobs is the mutable state of SimilarFacts.
@@ -84,10 +84,10 @@ type QueueFacts struct {
 	Running       Amount
 	Recent        RecentWaits
 	Runtimes      ForgettingMean
-	Clock         *WeekHazard // when its jobs start; nil before the first one
-	WaitingCounts *JobCounts  // of what waits
+	Clock         *WeekHazard // the times at which its jobs start; nil before the first start
+	WaitingCounts *JobCounts  // counts of the waiting jobs
 	Sizes         [SizeClasses]*SimilarFacts
-	Bounds        [QbetsSizes + 1][]float64 // QBETS's, by its size class, the last of all sizes
+	Bounds        [QbetsSizes + 1][]float64 // QBETS's bounds by its size classes; the last are for all sizes
 }
 
 // Queue is the mutable state of QueueFacts.
@@ -98,12 +98,12 @@ type Queue struct {
 	similar [SizeClasses]*SimilarJobs
 	series  [QbetsSizes + 1]*BoundHistory
 	clock   *startCounts
-	// NewestPriority is the priority of the queue's newest job of which one is known, 0 for none.
+	// NewestPriority is the priority of the queue's newest job with a known priority, 0 for none.
 	NewestPriority float64
-	prioritized    uint64 // the number of the job with NewestPriority
-	live           int    // the number of its waiting and running jobs
-	seen           uint64 // when it was last seen, for forgetting
-	Pool           int    // its number in the list of pools, from 1; 0 where that is not known
+	prioritized    uint64 // number of the job with NewestPriority
+	live           int    // number of the queue's waiting and running jobs
+	seen           uint64 // when the queue was last seen; the least recent one is forgotten first
+	Pool           int    // index of its pool in the list of pools, from 1; 0 if unknown
 	frozen         *QueueFacts
 }
 
@@ -137,8 +137,8 @@ func (q *Queue) freeze(levels []float64) *QueueFacts {
 	return q.frozen
 }
 
-// Queue returns the queue with a name. If it is new, fresh is true, and forgotten lists the queues that were dropped
-// for it.
+// Queue returns the queue with a name. If the queue is new, fresh is true, and forgotten has the queues that were
+// dropped to make room.
 func (t *Tracker) Queue(name string) (q *Queue, fresh bool, forgotten []string) {
 	q = t.Queues[name]
 	if fresh = q == nil; fresh {
@@ -166,7 +166,8 @@ func (t *Tracker) forgetQueues() []string {
 	return names
 }
 
-// leastRecentlySeen returns an eighth of those that may be forgotten, at least one, namely those seen least recently.
+// leastRecentlySeen returns an eighth of the elements that may be forgotten, but at least one. It returns those that
+// were seen least recently.
 func leastRecentlySeen[T any](all []T, state func(T) (seen uint64, idle bool)) []T {
 	var out []T
 	for _, v := range all {

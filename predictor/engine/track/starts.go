@@ -10,13 +10,13 @@ import (
 // StartRecord is a start whose wait was learned.
 type StartRecord struct {
 	At, Submit float64 // instants
-	Wait       float64 // its logarithm
+	Wait       float64 // logarithm of the wait
 	Limit      float64 // seconds, 0 for none
 	Procs      int
 	Queue      int // the queue's code
 }
 
-// MostStarts is the maximum number of kept starts: those of a day on machines like KTH-SP2 and CTC.
+// MostStarts is the maximum number of kept starts. They cover a day on machines like KTH-SP2 and CTC.
 const MostStarts = 256
 
 // NewestStarts are the newest starts. Entries are only appended, so a slice returned by Window stays valid.
@@ -60,7 +60,8 @@ func (n *NewestStarts) code(s *codec.Codec) {
 	}
 }
 
-// DecayingSum is an exponentially decaying sum over time. All calls for one sum must use the same memory, in seconds.
+// DecayingSum is an exponentially decaying sum over time. All calls for one sum must use the same memory, which is a
+// time in seconds.
 type DecayingSum struct{ value, at float64 }
 
 // At returns the sum at an instant.
@@ -79,7 +80,7 @@ func codeSums(s *codec.Codec, all ...*DecayingSum) {
 	}
 }
 
-// Memories of decaying sums, in seconds.
+// These are the memories of decaying sums, in seconds.
 const (
 	TenMinutes = 600.
 	Hour       = 3600.
@@ -89,9 +90,10 @@ const (
 
 // Flow has the recent submissions and ends on the whole machine.
 type Flow struct {
-	// EndedSoon and EndedHour are the processors of jobs that ended, with a memory of ten minutes and an hour.
+	// EndedSoon and EndedHour are sums of the processors of jobs that ended, with a memory of ten minutes and an
+	// hour.
 	EndedSoon, EndedHour DecayingSum
-	// SubmittedSoon and SubmittedDay are submissions, with a memory of ten minutes and a day.
+	// SubmittedSoon and SubmittedDay are sums over submissions, with a memory of ten minutes and a day.
 	SubmittedSoon, SubmittedDay DecayingSum
 	LastEnd                     float64 // instant, NaN for none
 }

@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// SubmissionQueue is a list of jobs in order of submission. Jobs that start or leave are skipped; a job that is held,
-// or comes back, must be removed first.
+// SubmissionQueue is a list of jobs in order of submission. Jobs that have started or left are skipped. A job that is
+// held, or waits again, must be removed first.
 type SubmissionQueue struct{ jobs []*Job }
 
 // Push inserts a job at its place, which is usually the end.
 func (l *SubmissionQueue) Push(j *Job) {
 	if len(l.jobs) == cap(l.jobs) {
-		// This keeps room for at least an eighth more. Otherwise few new jobs would make it go through all others
+		// Keep room for at least an eighth more jobs. Otherwise after a few new jobs this would pass through all jobs
 		// again.
 		n := len(l.Waiting())
 		l.jobs = slices.Grow(l.jobs, 1+n/8)
@@ -23,12 +23,12 @@ func (l *SubmissionQueue) Push(j *Job) {
 	}
 }
 
-// before orders jobs by their submission, and jobs of one instant by their order of arrival.
+// before orders jobs by their submission. Jobs of one instant are in the order in which they were taken in.
 func (j *Job) before(other *Job) bool {
 	return j.Submit < other.Submit || j.Submit == other.Submit && j.Number < other.Number
 }
 
-// Remove takes a job out.
+// Remove removes a job.
 func (l *SubmissionQueue) Remove(j *Job) {
 	if i := slices.Index(l.jobs, j); i >= 0 {
 		l.jobs = slices.Delete(l.jobs, i, i+1)

@@ -18,19 +18,19 @@ import (
 type Tracker struct {
 	levels   []float64
 	memory   Memory
-	fixed    bool // true if the capacity is configured and not estimated from use
+	fixed    bool // true if the capacity is configured, not estimated from use
 	use      useHistory
 	Capacity int
 	Clock    float64
-	Seen     uint64 // queues and users looked at
-	Entered  uint64 // jobs taken in
-	Codes    int    // queues in all
-	Numbers  uint64 // users in all
+	Seen     uint64 // number of look-ups of queues and users
+	Entered  uint64 // number of jobs that were taken in
+	Codes    int    // number of queues so far
+	Numbers  uint64 // number of users so far
 
 	Jobs        map[uint64]*Job
 	RunningJobs []*Job
 	Queues      map[string]*Queue
-	InOrder     []*Queue // of their first appearance
+	InOrder     []*Queue // the queues in the order of their first appearance
 	Users       map[string]*user
 	Waiting     JobCounts
 	Running     Amount
@@ -47,9 +47,9 @@ type Tracker struct {
 	clocks      limitClocks
 	limits      *joblimits.Set
 	kept        []*Job // the held jobs with a known cause, in the order of their submissions
-	dependent   int    // the number of these that wait for the ends of others
+	dependent   int    // number of kept jobs that wait for the ends of others
 	named       map[string][]*Job
-	sampled     residual.Law // scratch
+	sampled     residual.Law // scratch memory
 	frozen      frozenFacts
 	forgotten   Forgotten
 }
@@ -58,15 +58,15 @@ type Tracker struct {
 type frozenFacts struct {
 	waiting *JobCounts
 	queues  []*QueueFacts
-	index   map[string]int // of the queues
+	index   map[string]int // index of each queue
 	users   *UserTable
 	changed []*user
-	// outdated is true if the table of users must be made of all users.
+	// outdated is true if the table must be made of all users again.
 	outdated bool
 	clocks   *StartClocks
 }
 
-// NewTracker returns a tracker without jobs. A capacity of 0 is estimated from use.
+// NewTracker returns a tracker without jobs. If capacity is 0, the capacity is estimated from use.
 func NewTracker(levels []float64, capacity int, m Memory) *Tracker {
 	m = m.withDefaults()
 	nan := math.NaN()
@@ -80,7 +80,7 @@ func NewTracker(levels []float64, capacity int, m Memory) *Tracker {
 	}
 }
 
-// Law returns the law of a job's lifetime by present knowledge.
+// Law updates the law of a job's lifetime to the present knowledge.
 func (t *Tracker) Law(j *Job, now float64) {
 	t.Laws.LawInto(&t.sampled, j.Kin(), now)
 	j.Law = Sample(&t.sampled)
@@ -91,7 +91,7 @@ func (j *Job) Kin() residual.Job {
 	return residual.Job{Queue: j.Queue, User: j.User, App: j.App, Procs: j.Procs, Limit: j.Limit}
 }
 
-// workLeft returns the remaining work of the running jobs: the expected one, and the most that their limits allow.
+// workLeft returns the remaining work of the running jobs: the expected work, and the maximum by their limits.
 func (t *Tracker) workLeft(now float64) (expected, limits float64) {
 	for _, j := range t.RunningJobs {
 		age := max(0, now-j.Start)
@@ -106,7 +106,7 @@ func (t *Tracker) workLeft(now float64) (expected, limits float64) {
 	return expected, limits
 }
 
-// ForgettingRate is an exponentially forgetting rate of events per hour.
+// ForgettingRate is a rate of events per hour in which older events count exponentially less.
 type ForgettingRate struct{ Value, Last float64 }
 
 const rateMemory = 3600
@@ -121,8 +121,8 @@ func (r *ForgettingRate) add(now float64) {
 	r.Last = math.Max(r.Last, now)
 }
 
-// Expected returns the expected runtime: the mean of this user's jobs in this queue, else of the queue's jobs, at most
-// the limit; rounded to 1/64 s.
+// Expected returns the expected runtime, rounded to 1/64 s and at most the limit. It is the mean of the user's jobs
+// in the queue, or without any the mean of the queue's jobs.
 func Expected(r *Request, q *QueueFacts, u *UserFacts) float64 {
 	v := q.Runtimes.Value()
 	if m := u.runtimesIn(q.Code); m != nil {
@@ -154,12 +154,11 @@ func (t *Tracker) Enter(id uint64, submitted float64, r Request, q *Queue) *Job 
 	return j
 }
 
-// mostNewest is the maximum number of newest waiting, running and kept jobs among which the latest arrivals are looked
-// for.
+// mostNewest is the maximum number of newest waiting, running and kept jobs that are searched for new ones.
 const mostNewest = 256
 
-// EnteredAfter returns, in order, the jobs entered after the given number: running and competing ones, and those that a
-// limit keeps. If there are very many it returns only a part.
+// EnteredAfter returns, in order, the jobs that were taken in after the one with the given number: running jobs,
+// competing jobs, and jobs that a limit keeps. If there are very many, it returns only a part.
 func (t *Tracker) EnteredAfter(number uint64) (out []*Job) {
 	for _, jobs := range [...][]*Job{t.Line.Waiting(), t.RunningJobs, t.kept} {
 		for _, j := range jobs[max(0, len(jobs)-mostNewest):] {
@@ -211,7 +210,7 @@ func (t *Tracker) Retire(j *Job, to JobState) {
 	}
 	t.unkeep(j)
 	j.State = to
-	if to == Held { // the job may come back, and would then be in the lines twice
+	if to == Held { // a held job may come back, and would then be in the queue twice
 		t.Line.Remove(j)
 		j.QueueState.Line.Remove(j)
 		j.QueueState.Of(j.SizeClass).Waiting.Remove(j)
@@ -219,7 +218,7 @@ func (t *Tracker) Retire(j *Job, to JobState) {
 	t.Touch(j)
 }
 
-// Prioritize records the priority of a job, if known, as the newest of its queue and of its user.
+// Prioritize records the priority of a job, if it is known, as the newest of the job's queue and of its user.
 func (t *Tracker) Prioritize(j *Job) {
 	if j.Priority <= 0 {
 		return
@@ -284,7 +283,7 @@ func (t *Tracker) Learn(now float64, j *Job, z float64) {
 	t.Touch(j)
 }
 
-// learnEvidence learns from a wait the facts with which later requests are compared.
+// learnEvidence learns from a wait the facts that features compare later requests with.
 func (t *Tracker) learnEvidence(now float64, j *Job, z float64) {
 	l := LastStart{now, z}
 	j.UserState.History.started(j, l)
@@ -324,7 +323,7 @@ func (t *Tracker) estimateCapacity() {
 	}
 }
 
-// CodeUse reads or writes from what the capacity is estimated.
+// CodeUse reads or writes the history from which the capacity is estimated.
 func (t *Tracker) CodeUse(s *codec.Codec) { t.use.code(s) }
 
 // Forget drops a job that has left.
@@ -338,11 +337,11 @@ func (t *Tracker) Release(j *Job) {
 	t.unname(j)
 	j.QueueState.live--
 	if j.UserState.live--; j.UserState.live == 0 {
-		j.UserState.Line = SubmissionQueue{} // it keeps jobs that have left until someone reads it
+		j.UserState.Line = SubmissionQueue{} // the list would keep jobs that have left until it is read
 	}
 }
 
-// Assign sets another request of a released job, in a queue.
+// Assign gives a released job another request, in a queue.
 func (t *Tracker) Assign(j *Job, r Request, q *Queue) {
 	if r.Priority != j.Priority {
 		j.Prioritized = t.Clock
@@ -359,7 +358,7 @@ func (t *Tracker) Assign(j *Job, r Request, q *Queue) {
 
 // queueTable holds the facts of every queue.
 type queueTable struct {
-	All   []*QueueFacts // in the order in which they were first seen
+	All   []*QueueFacts // in the order in which the queues were first seen
 	Index map[string]int
 	Codes int
 }
@@ -402,9 +401,9 @@ type Facts struct {
 	LastStart            float64
 	LastSubmit           float64
 	Rate                 ForgettingRate
-	Bounds               []float64 // of QBETS, for all queues
+	Bounds               []float64 // QBETS's bounds for all queues
 
-	Starts []StartRecord // the newest ones
+	Starts []StartRecord // the newest starts
 	Flow   Flow
 	Clocks *StartClocks // by limit class
 

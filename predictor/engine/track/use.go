@@ -5,8 +5,8 @@ import "math"
 // RecentUse is an exponentially decaying sum of the processor-seconds of a user's jobs, as of Last.
 type RecentUse struct{ Value, Last float64 }
 
-// useMemory is the time in seconds after which use counts 1/e: a week, because schedulers with fair share forget within
-// days.
+// useMemory is the time, in seconds, after which use counts 1/e. It is a week, because schedulers with fair share
+// forget use within days.
 const useMemory = 7 * 86400
 
 // At returns the use at an instant, in processor seconds.

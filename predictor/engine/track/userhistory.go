@@ -13,27 +13,27 @@ const lastWaits = 8
 // UserHistory has statistics of a user's jobs.
 type UserHistory struct {
 	LastEnd  float64        // instant, NaN for none
-	OfLimits ForgettingMean // which part of their limits the newest jobs ran
+	OfLimits ForgettingMean // part of their limits that the newest jobs ran
 	waits    []float64      // the newest waits as logarithms, the newest last; never changed
 	requests []requestStart
 }
 
-// requestStart is the newest start of a user's jobs of one request.
+// requestStart is the newest start among a user's jobs with one request.
 type requestStart struct {
 	queue, procs int
 	limit        float64
 	LastStart
 }
 
-// mostRequests is the maximum number of remembered requests of a user, and of sizes of a size class; the least recently
-// changed one is dropped first.
+// mostRequests is the maximum number of remembered requests of a user, and of remembered sizes of a size class. The
+// least recently changed one is dropped first.
 const mostRequests = 16
 
 func newUserHistory() UserHistory {
 	return UserHistory{LastEnd: math.NaN()}
 }
 
-// Waits returns the mean, the least and the most of the newest waits, as logarithms, NaN for none.
+// Waits returns the mean, the minimum and the maximum of the newest waits, as logarithms, NaN without any.
 func (h *UserHistory) Waits() (mean, least, most float64) {
 	if len(h.waits) == 0 {
 		nan := math.NaN()
@@ -45,7 +45,8 @@ func (h *UserHistory) Waits() (mean, least, most float64) {
 	return mean, slices.Min(h.waits), slices.Max(h.waits)
 }
 
-// OfRequest returns the newest start of jobs of the same queue, by its code, size and limit, NaN for none.
+// OfRequest returns the newest start of a job with the same queue (by its code), size and limit. Its fields are NaN
+// if there is none.
 func (h *UserHistory) OfRequest(queue, procs int, limit float64) LastStart {
 	for i := range h.requests {
 		if r := &h.requests[i]; r.queue == queue && r.procs == procs && r.limit == limit {
@@ -95,13 +96,13 @@ func (h *UserHistory) code(s *codec.Codec) {
 	}
 }
 
-// sizeStart is the newest start of jobs of one queue and exact size.
+// sizeStart is the newest start among the jobs of one queue and exact size.
 type sizeStart struct {
 	procs int
 	LastStart
 }
 
-// OfSize returns the newest start of jobs of exactly that size, NaN for none.
+// OfSize returns the newest start of a job of exactly that size. Its fields are NaN if there is none.
 func (s *SimilarFacts) OfSize(procs int) LastStart {
 	for i := range s.exact {
 		if s.exact[i].procs == procs {

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// LastStart is the newest start of a kind of job.
+// LastStart is the newest start among jobs of a kind.
 type LastStart struct{ At, Wait float64 }
 
-// SimilarStart is the newest start of a user's jobs of one queue, by its code, and size class.
+// SimilarStart is the newest start among a user's jobs of one queue (by its code) and size class.
 type SimilarStart struct {
 	queue, size int
 	LastStart
@@ -22,13 +22,14 @@ type QueueRuntimes struct {
 	ForgettingMean
 }
 
-// mostAlike is the maximum number of each kind per user. The least recently changed one is dropped first.
+// mostAlike is the maximum number of entries of each kind for a user. The least recently changed entry is dropped
+// first.
 const mostAlike = 64
 
 // UserFacts has statistics of a user.
 type UserFacts struct {
 	Number           uint64
-	Waiting, Running Amount // those that are held too
+	Waiting, Running Amount // held jobs count as waiting
 	Oldest           float64
 	LastSubmit       float64
 	LastRequest      Request
@@ -36,11 +37,11 @@ type UserFacts struct {
 	Recent           RecentWaits
 	History          UserHistory
 	Use              RecentUse
-	alike            []SimilarStart // the last changed one at the end
+	alike            []SimilarStart // the entry that was changed last is at the end
 	runtimes         []QueueRuntimes
 }
 
-// User is the mutable state of UserFacts.
+// user is the mutable state of UserFacts.
 type user struct {
 	UserFacts
 	name   string
@@ -58,7 +59,7 @@ func NewUserFacts(number uint64) UserFacts {
 		History: newUserHistory()}
 }
 
-// AlikeOf returns the newest start of a kind, NaN for none.
+// AlikeOf returns the newest start of a kind. Its fields are NaN if there is none.
 func (u *UserFacts) AlikeOf(queue, size int) LastStart {
 	for i := range u.alike {
 		if a := &u.alike[i]; a.queue == queue && a.size == size {
@@ -68,7 +69,7 @@ func (u *UserFacts) AlikeOf(queue, size int) LastStart {
 	return LastStart{math.NaN(), math.NaN()}
 }
 
-// runtimesIn returns the runtimes of the user's jobs in a queue, or nil for none.
+// runtimesIn returns the runtimes of the user's jobs in a queue, nil if there are none.
 func (u *UserFacts) runtimesIn(queue int) *ForgettingMean {
 	for i := range u.runtimes {
 		if u.runtimes[i].queue == queue {
@@ -118,7 +119,7 @@ func (u *user) freeze() *UserFacts {
 	return u.frozen
 }
 
-// shards is the number of parts into which users are divided; a view copies only parts that have changed.
+// shards is the number of parts into which users are divided. A view copies only the parts that have changed.
 const shards = 256
 
 // UserTable has every user's facts. It is immutable.
@@ -163,8 +164,8 @@ func (t *Tracker) TouchUser(u *user) {
 }
 
 // change records a user whose facts differ from the newest table. If no view is made for long, as in a replay, more
-// users have changed than exist, and most of them are forgotten already. Then the next table is made of all present
-// users.
+// users have changed than exist, because most of them are forgotten already. The next table is then made from all
+// present users.
 func (f *frozenFacts) change(u *user, users int) {
 	u.frozen = nil
 	if f.outdated {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// A week has 336 slots of half an hour. The event clock's weeks begin on a Thursday, 00:00 UTC, if instants are Unix
-// times; nothing depends on that.
+// A week has 336 slots of half an hour. If instants are Unix times, the weeks begin on a Thursday, 00:00 UTC. Nothing
+// depends on that.
 const (
 	slots       = 336
 	slotsOfDay  = 48
@@ -17,24 +17,25 @@ const (
 )
 
 const (
-	// longestGap is the maximum part of a time without changes that counts. The rest was an interruption.
+	// longestGap is the maximum length of a time without changes that counts. The rest of such a time was an
+	// interruption.
 	longestGap = 3 * Day
 	// mostClockStarts is the number of starts at which earlier counts are halved, so that a changed calendar is learnt.
 	mostClockStarts = 20_000
 	startExposure   = .1 // slots that count as waited in addition at each start
-	// weekPrior and dayPrior weigh general rates against specific ones, in slots of waiting. The rate of a half hour of
-	// the week is mixed with weekPrior slots of the rate of this half hour on all days, and that with dayPrior slots of
-	// the rate at all times.
+	// weekPrior and dayPrior are the weights of more general rates, in slots of waiting. The rate of a half hour of
+	// the week is mixed with weekPrior slots of the rate of this half hour on all days. That rate is mixed with
+	// dayPrior slots of the rate at all times.
 	weekPrior, dayPrior = 6., 4.
 )
 
 // startCounts has the starts of a kind of jobs, by half hour of the week, and the time for which such jobs waited.
 type startCounts struct {
-	starts, waited [slots]float64 // numbers of starts, and slots of waiting
+	starts, waited [slots]float64 // number of starts, and slots of waiting, by slot of the week
 	started        float64        // the number of all starts
 	waiting        float64        // the number of such jobs now
 	at             float64        // the instant up to which waiting is counted
-	table          *WeekHazard    // as of a slot; never changed
+	table          *WeekHazard    // table at the beginning of a slot; never changed
 	tableSlot      float64        // the number of that slot since the epoch
 }
 
@@ -102,7 +103,8 @@ func (c *startCounts) hazard() *WeekHazard {
 	return h
 }
 
-// codeStartCounts reads or writes counts, which may be nil, without the waiting jobs, which are counted again.
+// codeStartCounts reads or writes counts, which may be nil. It omits the number of waiting jobs, which are counted
+// again.
 func codeStartCounts(s *codec.Codec, v **startCounts) {
 	if codec.Hand(s, v) {
 		if s.Reading && *v != nil {
@@ -128,8 +130,8 @@ func codeStartCounts(s *codec.Codec, v **startCounts) {
 	CodeWeekHazard(s, &c.table)
 }
 
-// WeekHazard is the rate of starts per waiting job, cumulated over the half hours of a week: the expected number of
-// starts of a job that waits from the beginning of the week on. It is immutable.
+// WeekHazard is the rate of starts per waiting job, cumulated over the half hours of a week. That is the expected
+// number of starts of a job that waits from the beginning of the week. It is immutable.
 type WeekHazard struct{ cumulated [slots + 1]float32 }
 
 // Rate returns the rate at an instant, in starts per waiting job and half hour.
@@ -138,7 +140,7 @@ func (h *WeekHazard) Rate(at float64) float64 {
 	return float64(h.cumulated[i+1] - h.cumulated[i])
 }
 
-// Until returns the seconds from an instant until the hazard has cumulated to a level, a week at most.
+// Until returns the seconds from an instant until the hazard has cumulated to a level, at most a week.
 func (h *WeekHazard) Until(at, level float64) float64 {
 	i, begins := slotOf(at)
 	from := float64(i) + (at-begins)/slotSeconds
@@ -158,7 +160,7 @@ func (h *WeekHazard) Until(at, level float64) float64 {
 	return math.Min(Week, math.Max(0, (to+weeks*slots-from)*slotSeconds))
 }
 
-// CodeWeekHazard reads or writes a table, nil for none.
+// CodeWeekHazard reads or writes a table, which may be nil.
 func CodeWeekHazard(s *codec.Codec, h **WeekHazard) {
 	known := *h != nil
 	if s.Flag(&known); !known {
@@ -189,11 +191,12 @@ func CodeWeekHazard(s *codec.Codec, h **WeekHazard) {
 const (
 	mostDayTimes  = 200      // the maximum number of starts of a class whose times of day are kept
 	leastDayTimes = 20       // the minimum number for a clock
-	dayClockWait  = 600.     // least wait in seconds of such a start: its submission did not decide the time
-	peakSeconds   = 20 * 60. // the width of the window with most starts
+	dayClockWait  = 600.     // minimum wait, in seconds, of such a job: after it the time of day decides the start
+	peakSeconds   = 20 * 60. // width in seconds of the window with the most starts
 )
 
-// dayTimes holds the times of day of the newest starts of a limit class, of jobs that had waited.
+// dayTimes holds the times of day of the newest starts of a limit class. It holds only starts of jobs that had
+// waited.
 type dayTimes struct {
 	seconds []float64 // since midnight, in a ring buffer
 	next    int
@@ -213,7 +216,7 @@ func (d *dayTimes) add(at float64) {
 	d.next = (d.next + 1) % mostDayTimes
 }
 
-// clock returns the table of the present times, or nil if they are too few.
+// clock returns the table of the present times, nil if they are too few.
 func (d *dayTimes) clock() *DayClock {
 	n := len(d.seconds)
 	if n < leastDayTimes {
@@ -238,11 +241,11 @@ func (d *dayTimes) clock() *DayClock {
 // DayClock has the times of day at which waiting jobs of a limit class start. It is immutable.
 type DayClock struct {
 	times       []float64 // seconds since midnight, rising
-	peak, share float64   // the beginning of the twenty minutes with most starts, and their share of the starts
+	peak, share float64   // beginning of the twenty minutes with the most starts, and their share of the starts
 }
 
-// UntilPeak returns the seconds from an instant until the twenty minutes with most starts begin, and their share of the
-// starts.
+// UntilPeak returns the seconds from an instant until the twenty minutes with the most starts begin, and the share of
+// the starts in these minutes.
 func (c *DayClock) UntilPeak(at float64) (seconds, share float64) {
 	return untilTime(at, c.peak), c.share
 }
@@ -266,7 +269,7 @@ func untilTime(at, seconds float64) float64 {
 	return left
 }
 
-// CodeDayClock reads or writes a clock, nil for none.
+// CodeDayClock reads or writes a clock, which may be nil.
 func CodeDayClock(s *codec.Codec, c **DayClock) {
 	known := *c != nil
 	if s.Flag(&known); !known {

@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/boost"
 )
 
-// Code reads or writes the trees of all levels, for rows of so many features.
+// Code reads or writes the trees of all levels, for rows with the given number of features.
 func (t *Trees) Code(s *codec.Codec, levels, features int) {
 	for _, all := range [...]*[]*boost.Model{&t.Models, &t.Recent} {
 		codec.List(s, all, func(m **boost.Model) {
@@ -28,13 +28,13 @@ func (t *Trees) Code(s *codec.Codec, levels, features int) {
 	}
 }
 
-// CodeRecord reads or writes the instants of the trainings; counts are not saved.
+// CodeRecord reads or writes the instants of the trainings. It omits the counts, which are not saved.
 func CodeRecord(s *codec.Codec, b *Record) {
 	s.Finite(&b.begun, &b.Trees)
 	s.Int(&b.From)
 }
 
-// Code reads or writes the rows, the trees and a training under way.
+// Code reads or writes the rows, the trees and a running training.
 func (l *Learner) Code(s *codec.Codec, features int) {
 	s.Int(&l.Seen, &l.Trained)
 	s.Flag(&l.Soon)
@@ -58,7 +58,7 @@ func (l *Learner) Code(s *codec.Codec, features int) {
 	}
 }
 
-// codeRows reads or writes the rows one by one, each with that many features.
+// codeRows reads or writes the rows one by one, each with the given number of features.
 func (l *Learner) codeRows(s *codec.Codec, features int) {
 	n := uint64(l.Rows.Len())
 	if s.Uint(&n); s.Reading {

@@ -22,33 +22,35 @@ type Learner struct {
 	cfg     Config
 	Rows    Rows
 	targets []float64
-	Seen    int   // waits in all
-	Trained int   // seen when the last training began
-	Changes []int // how many waits had been seen when each change began, in order
+	Seen    int   // number of waits so far
+	Trained int   // value of Seen when the last training began
+	Changes []int // values of Seen when each change began, in order
 	Trees
-	Soon   bool // trees are to be trained again as soon as there are a few more waits
+	Soon   bool // true if trees must be trained again as soon as there are a few more waits
 	Next   *training
-	shared *training // a training of another learner, which only that one cancels
+	shared *training // a training of another learner, which alone may cancel it
 	closed atomic.Bool
 	Record Record
-	// Growth replaces Config.Growth if it is not 0, and changes of behaviour then do not cause earlier trainings; it is
+	// Growth replaces Config.Growth if it is not 0. Changes of behaviour then do not cause earlier trainings. It is
 	// not saved. With +Inf only TrainNow starts a training.
 	Growth float64
 }
 
 // Config has the settings of the training of trees.
 type Config struct {
-	// Levels are the quantile levels, one model each.
+	// Levels are the quantile levels. Each has one model.
 	Levels []float64
-	// Rows is the number of newest waits that trees are trained on. First is the number of waits before the first
-	// training, Growth the part by which the rows grow until the next, Every a fixed number instead (0: by Growth).
+	// Rows is the number of newest waits on which trees are trained. First is the number of waits before the first
+	// training. Growth is the relative growth of the rows until the next training. Every replaces Growth by a fixed
+	// number of waits; 0 means that Growth counts.
 	Rows, First, Every int
 	Growth             float64
-	// HalfLife is the number of newer waits after which a row counts half; 0: never.
+	// HalfLife is the number of newer waits after which the weight of a row is halved; 0 means never.
 	HalfLife float64
 	// Recent has the settings of the second set of trees.
 	Recent Recent
-	// Synchronous trains while the caller waits. Cores is the number of processors for training and caller.
+	// If Synchronous is true, the training runs while the caller waits. Cores is the number of processors for
+	// training and caller.
 	Synchronous bool
 	Cores       int
 	// Trees are the parameters of the trees. Zero fields are chosen by level, rows and features.
@@ -58,26 +60,26 @@ type Config struct {
 // Recent has the settings of the trees that are trained mostly on the newest rows, to follow changes of the waits
 // faster. They are trained together with the others.
 type Recent struct {
-	// Rows is the number of newest waits that they are trained on, at most Config.Rows.
+	// Rows is the number of newest waits on which these trees are trained, at most Config.Rows.
 	Rows int
-	// HalfLife is the number of newer waits after which a row counts half; 0: never.
+	// HalfLife is the number of newer waits after which the weight of a row is halved; 0 means never.
 	HalfLife float64
 }
 
 // training is a running training.
 type training struct {
-	From, Due int // the number of rows when it began, and that at which its trees take effect
+	From, Due int // number of rows when the training began, and number at which its trees take effect
 	Changes   []int
 	job       *background.Task
-	trees     Trees         // set when it is done; empty if it failed
-	took      time.Duration // set when it is done
+	trees     Trees         // set when the training is done; empty if it failed
+	took      time.Duration // set when the training is done
 }
 
 // Trees are the models of all levels: those trained on all rows, and those trained with Config.Recent. They are
-// immutable; the zero value means none.
+// immutable. The zero value means that there are none.
 type Trees struct {
 	Models, Recent []*boost.Model
-	bank           *boost.Bank // of both sets
+	bank           *boost.Bank // models of both sets
 }
 
 // NewTrees returns Trees from models of all levels and as many models trained with Config.Recent. It returns an error
@@ -91,8 +93,8 @@ func NewTrees(models, recent []*boost.Model) (Trees, error) {
 	return Trees{models, recent, bank}, err
 }
 
-// Predict returns the predictions of the models of each level for a row of features, and those of the models of the
-// newest waits. ranks is scratch memory, which it returns for the next call. It must not be called without trees.
+// Predict returns, for a row of features, the predictions of the models of each level, and those of the models of the
+// newest waits. ranks is scratch memory, which Predict returns for the next call. There must be trees.
 func (t *Trees) Predict(row []float64, ranks []uint16) (all, recent []float64, again []uint16) {
 	n := len(t.Models)
 	out := make([]float64, 2*n)
@@ -103,16 +105,16 @@ func (t *Trees) Predict(row []float64, ranks []uint16) (all, recent []float64, a
 // NewLearner returns a learner without rows.
 func NewLearner(cfg Config) *Learner { return &Learner{cfg: cfg} }
 
-// leastLag and lagPart define the number of further waits after which trees take effect: lagPart of the rows, at least
-// leastLag.
+// leastLag and lagPart define the number of further waits after which trees take effect. It is the number of
+// rows divided by lagPart, but at least leastLag.
 const (
 	leastLag  = 20
 	lagPart   = 100
-	LeastMore = 200 // waits between two trainings
+	LeastMore = 200 // minimum number of waits between two trainings
 )
 
-// oldRows is the weight of a row before a change relative to one after it. It was set on the histories of TestRecovers,
-// where forgetting more was not faster.
+// oldRows is the weight of a row before a change relative to a row after the change. It was set on the histories of
+// TestRecovers, where forgetting more was not faster.
 const oldRows = .5
 
 // Learn learns from the logarithm of a wait.
@@ -123,7 +125,7 @@ func (l *Learner) Learn(row []float32, z float64) {
 	if t := l.Next; t != nil && l.Seen >= t.Due {
 		l.take(t)
 	}
-	if l.Next != nil { // the rows of a running training stay until it is done
+	if l.Next != nil { // a running training needs the rows until it is done
 		return
 	}
 	if extra := l.Rows.Len() - l.cfg.Rows; extra > l.cfg.Rows/10 {
@@ -139,7 +141,7 @@ func (l *Learner) Learn(row []float32, z float64) {
 	}
 }
 
-// beginNow begins a training on all rows, whose trees take effect after a number of further waits.
+// beginNow begins a training on all rows. Its trees take effect after lag further waits.
 func (l *Learner) beginNow(lag int) {
 	l.Trained, l.Soon, l.Record.begun = l.Seen, false, l.Record.Now
 	l.Begin(l.Seen, l.Seen+lag, slices.Clone(l.Changes))
@@ -148,7 +150,7 @@ func (l *Learner) beginNow(lag int) {
 	}
 }
 
-// TrainNow trains on all rows, if there are enough and new ones. The trees are in force when TrainNow returns.
+// TrainNow trains on all rows, if there are enough and some are new. The trees are in force when TrainNow returns.
 func (l *Learner) TrainNow() {
 	if l.Next != nil {
 		l.take(l.Next)
@@ -158,8 +160,8 @@ func (l *Learner) TrainNow() {
 	}
 }
 
-// More returns the number of waits between two trainings: a tenth of the rows. After a change it is 200 waits, then the
-// number of waits since the change, if that is smaller.
+// More returns the number of waits until the next training. It is a tenth of the rows. After a change it is smaller:
+// first 200 waits, then the number of waits since the change.
 func (l *Learner) More() int {
 	if l.cfg.Every > 0 {
 		return l.cfg.Every
@@ -181,8 +183,8 @@ func (l *Learner) More() int {
 	return max(LeastMore, int(more))
 }
 
-// Changed records that a change began the given number of waits ago: the rows before it count less, and trees are
-// trained again soon.
+// Changed records that a change began the given number of waits ago. The rows before the change get less weight, and
+// trees are trained again soon.
 func (l *Learner) Changed(ago int) {
 	at := max(0, l.Seen-ago)
 	if n := len(l.Changes); n > 0 {
@@ -190,7 +192,8 @@ func (l *Learner) Changed(ago int) {
 	}
 	l.Changes = append(l.Changes, at)
 	first := l.Seen - l.Rows.Len()
-	l.Changes = slices.DeleteFunc(l.Changes, func(at int) bool { return at <= first }) // no row is older
+	// Changes before the oldest row have no effect.
+	l.Changes = slices.DeleteFunc(l.Changes, func(at int) bool { return at <= first })
 }
 
 // take waits for a training and puts its trees into force.
@@ -218,8 +221,8 @@ func (l *Learner) Begin(from, due int, changes []int) {
 	})
 }
 
-// Weights returns the weights of the newest n rows when the given number of waits have been seen, nil if all are equal.
-// halfLife is the number of newer waits after which a row counts half, 0 for never.
+// Weights returns the weights of the newest n rows when the given number of waits have been seen; nil if all are
+// equal. halfLife is the number of newer waits after which the weight of a row is halved, 0 for never.
 func Weights(n, seen int, halfLife float64, changes []int) []float64 {
 	if halfLife <= 0 && len(changes) == 0 {
 		return nil
@@ -240,8 +243,8 @@ func Weights(n, seen int, halfLife float64, changes []int) []float64 {
 	return out
 }
 
-// train trains models on rows, and a second set of models on the newest rows. It uses one worker less than there are
-// cores, and one more once a caller is in a hurry. It returns no trees if training is impossible or the learner is
+// train trains models on rows, and a second set of models on the newest rows. It uses one worker fewer than there are
+// cores, and one more once a caller waits for it. It returns no trees if training is impossible or the learner is
 // closed.
 func (l *Learner) train(rows Rows, targets, weight, recentWeight []float64, newest int,
 	hurry <-chan struct{}) Trees {
@@ -296,7 +299,7 @@ func (l *Learner) share(tasks int, hurry <-chan struct{}, do func(trainer *boost
 	workers := l.cfg.Cores
 	if !l.cfg.Synchronous && workers > 1 {
 		workers--
-		late.Go(func() { // on the caller's own core
+		late.Go(func() { // this worker uses the caller's own core
 			select {
 			case <-hurry:
 				work()
@@ -321,7 +324,7 @@ func (l *Learner) Close() {
 	}
 }
 
-// Importance is a feature's share of the gain of trees.
+// Importance is a feature's share of the gain of the trees.
 type Importance struct {
 	Feature string
 	Gain    float64
@@ -350,11 +353,11 @@ func (l *Learner) Importance(names []string) []Importance {
 // Record counts trainings, and has the time since which the trees are in force. Counts and durations are not saved.
 type Record struct {
 	Trainings, Failures int
-	Took                time.Duration // of the newest training
+	Took                time.Duration // duration of the newest training
 	Now                 float64       // event time
 	begun               float64       // the event time of the newest training
 	Trees               float64       // event time at which the training of the trees in force began
-	From                int           // waits learned by then
+	From                int           // number of waits learned before it
 }
 
 // finished records the outcome of a training.

@@ -8,9 +8,9 @@ import (
 // blockRows is the number of rows of a block.
 const blockRows = 1024
 
-// Rows is a list of rows of features, all with the same number of them. Full blocks of rows are kept by column, where a
-// feature with few values takes a byte a row and a constant one nothing: a row comes back bit by bit. The zero value is
-// an empty list.
+// Rows is a list of rows of features, all with the same number of features. Full blocks of rows are kept by column.
+// There a feature with few values takes a byte for each row, and a constant feature takes nothing. A row is returned
+// with exactly the same bits. The zero value is an empty list.
 type Rows struct {
 	blocks []*block
 	tail   [][]float32 // the newest rows, fewer than a block
@@ -20,8 +20,8 @@ type Rows struct {
 // block holds rows by column. It is immutable.
 type block []column
 
-// column is one feature of a block's rows. of has, for each row, the place of its value in values. If of is nil, values
-// has one value per row, or a single value of all rows.
+// column is one feature of a block's rows. of has, for each row, the index of its value in values. If of is nil,
+// values has one value per row, or a single value for all rows.
 type column struct {
 	values []float32
 	of     []uint8
@@ -53,10 +53,10 @@ func (r *Rows) Drop(n int) {
 	}
 }
 
-// Clone returns a list that does not change with this one. They share the rows.
+// Clone returns a copy of the list. Later changes of one do not affect the other. They share the rows.
 func (r *Rows) Clone() Rows { return Rows{slices.Clone(r.blocks), slices.Clone(r.tail), r.skip} }
 
-// Row returns a row, in the memory of into if it has room.
+// Row returns a row. It uses the memory of into if that is large enough.
 func (r *Rows) Row(i int, into []float32) []float32 {
 	i += r.skip
 	if i >= len(r.blocks)*blockRows {
@@ -70,7 +70,7 @@ func (r *Rows) Row(i int, into []float32) []float32 {
 	return into
 }
 
-// Column writes a feature of the first rows into a slice of as many.
+// Column writes a feature of the first rows into a slice. The slice's length is the number of rows.
 func (r *Rows) Column(f int, into []float64) {
 	n := 0
 	for k, b := range r.blocks {
@@ -114,7 +114,7 @@ type packer struct {
 	values []float32
 }
 
-// pack returns the column of a feature in the rows of a block. Two values are the same if all their bits are.
+// pack returns the column of a feature in the rows of a block. Two values are equal if all their bits are.
 func (p *packer) pack(rows [][]float32, f int) column {
 	if p.places == nil {
 		p.places = map[uint32]uint8{}
