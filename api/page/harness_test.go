@@ -227,8 +227,8 @@ func eval[T any](b *tab, expression string) T {
 	return out
 }
 
-// settle waits until a JavaScript condition holds and the page shows the view of its address.
-func (b *tab) settle(condition string) {
+// waitFor waits until a JavaScript condition holds and the page shows the view of its address.
+func (b *tab) waitFor(condition string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
@@ -243,7 +243,7 @@ func (b *tab) settle(condition string) {
 func (b *tab) show(query string) {
 	b.Helper()
 	b.do(chromedp.Navigate(b.url + "/?" + query))
-	b.settle("true")
+	b.waitFor("true")
 }
 
 // figures returns the values in the view by their names: the exact value and its text.

@@ -47,7 +47,7 @@ func TestMine(t *testing.T) {
 		t.Error("with a token the page does not lead to my jobs")
 	}
 	b.show("cluster=demo&view=mine")
-	b.settle(`document.querySelector("[data-name=user]")?.dataset.value === "user00"`)
+	b.waitFor(`document.querySelector("[data-name=user]")?.dataset.value === "user00"`)
 	if got := eval[string](b, `document.querySelector("#view").innerText`); !strings.Contains(got, "Habits") {
 		t.Errorf("the view has no habits: %s", got)
 	}

@@ -138,13 +138,13 @@ func keyboard(t *testing.T, _ *site, b *tab) {
 		t.Errorf("at its end the chart reads %q", got)
 	}
 	b.do(chromedp.Evaluate[chromedp.Void](`history.back()`))
-	b.settle(`new URLSearchParams(location.search).get("view") === "sizes" && !!document.querySelector(".heat")`)
+	b.waitFor(`new URLSearchParams(location.search).get("view") === "sizes" && !!document.querySelector(".heat")`)
 }
 
 // arrived proves that a view is shown, with the focus on its heading and the right address.
 func arrived(t *testing.T, b *tab, v [2]string) {
 	t.Helper()
-	b.settle(fmt.Sprintf(`document.activeElement.id === "title" && document.activeElement.textContent === %q`, v[1]))
+	b.waitFor(fmt.Sprintf(`document.activeElement.id === "title" && document.activeElement.textContent === %q`, v[1]))
 	if got := b.address().Get("view"); got != v[0] {
 		t.Errorf("the address tells view %q, want %q", got, v[0])
 	}
@@ -255,7 +255,7 @@ func refusals(t *testing.T, _ *site, b *tab) {
 	b.do(
 		chromedp.Evaluate[chromedp.Void](`(() => { const e = document.getElementById("choose-procs"); e.focus(); `+
 			`e.select(); })()`), chromedp.KeyEvent("8"+kb.Enter))
-	b.settle(`!!document.querySelector(".hero") && new URLSearchParams(location.search).get("procs") === "8"`)
+	b.waitFor(`!!document.querySelector(".hero") && new URLSearchParams(location.search).get("procs") === "8"`)
 	b.heard() // the console shows refusals
 }
 
@@ -296,7 +296,7 @@ func news(t *testing.T, s *site, b *tab) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.settle(`!!document.querySelector('#view [data-value="999999.demo"]')`)
+	b.waitFor(`!!document.querySelector('#view [data-value="999999.demo"]')`)
 }
 
 // withToken proves that the page says if an answer needs a token, sends the pasted one, and stores it in the tab only.
@@ -325,7 +325,7 @@ func withToken(t *testing.T, s *site, b *tab) {
 		t.Errorf("the page says %q", got)
 	}
 	b.do(chromedp.Click[chromedp.CSS]("#view .notice button"), chromedp.KeyEvent("sesame"+kb.Enter))
-	b.settle(`!!document.querySelector("table.jobs")`)
+	b.waitFor(`!!document.querySelector("table.jobs")`)
 	if got := eval[[]string](b, `[JSON.stringify(localStorage), document.cookie, `+
 		`sessionStorage.getItem("waitcast-token"), document.getElementById("token").textContent]`); strings.Contains(
 		got[0]+got[1], "sesame") || got[2] != "sesame" || got[3] != "Token: set" {
@@ -357,14 +357,14 @@ func stale(t *testing.T, s *site, b *tab) {
 // with source, file and reason in the words of /readyz, and that they disappear when the log is back.
 func degraded(t *testing.T, s *site, b *tab) {
 	b.show("cluster=demo&view=ahead&queue=short")
-	b.settle(`document.querySelector("#status .dot").className === "dot" && ` +
+	b.waitFor(`document.querySelector("#status .dot").className === "dot" && ` +
 		`document.getElementById("banner").textContent === ""`)
 	aside := s.logs + ".aside"
 	if err := os.Rename(s.logs, aside); err != nil {
 		t.Fatal(err)
 	}
 	words := "source_unreadable: source demo/accounting: " + s.logs + ": no such file or directory"
-	b.settle(fmt.Sprintf(`document.querySelector("#banner .degraded")?.textContent === %q`, words))
+	b.waitFor(fmt.Sprintf(`document.querySelector("#banner .degraded")?.textContent === %q`, words))
 	dot := eval[[]string](b, `[document.querySelector("#status .dot").className, document.querySelector("#status `+
 		`.dot").title, document.getElementById("status").textContent]`)
 	if dot[0] != "dot degraded" || dot[1] != words || !strings.HasSuffix(dot[2], ", degraded") {
@@ -382,7 +382,7 @@ func degraded(t *testing.T, s *site, b *tab) {
 	if err := os.Rename(aside, s.logs); err != nil {
 		t.Fatal(err)
 	}
-	b.settle(`document.querySelector("#status .dot").className === "dot" && ` +
+	b.waitFor(`document.querySelector("#status .dot").className === "dot" && ` +
 		`document.getElementById("banner").textContent === ""`)
 }
 
@@ -392,7 +392,7 @@ func gone(t *testing.T, b *tab, stop func()) {
 	before := b.figures()["p90"].Text
 	stop()
 	b.do(chromedp.Click[chromedp.CSS]("#controls button"))
-	b.settle(`document.querySelector("#banner .offline")?.textContent.includes("does not answer") && ` +
+	b.waitFor(`document.querySelector("#banner .offline")?.textContent.includes("does not answer") && ` +
 		`document.getElementById("status").textContent === "not connected"`)
 	if got := b.figures()["p90"].Text; got != before || got == "" {
 		t.Errorf("the wait was %q, is %q", before, got)

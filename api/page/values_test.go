@@ -303,7 +303,7 @@ func rounded(_ *testing.T, _ *site, b *tab) {
 	} {
 		b.do(chromedp.Evaluate[chromedp.Void](
 			fmt.Sprintf(`import("/page/format.js").then((m) => { window.said = m.about(%s); }), undefined`, seconds)))
-		b.settle(fmt.Sprintf("window.said === %q", want))
+		b.waitFor(fmt.Sprintf("window.said === %q", want))
 	}
 }
 
@@ -312,7 +312,7 @@ func (b *tab) evaluates(module, expression, want string) {
 	b.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](
 		fmt.Sprintf(`import(%q).then((m) => { window.said = m.%s; }), undefined`, module, expression)))
-	b.settle(fmt.Sprintf("window.said === %q", want))
+	b.waitFor(fmt.Sprintf("window.said === %q", want))
 }
 
 // firstQuestion proves that the first request is that of a typical job of the queue, that times of day are by the
@@ -357,7 +357,7 @@ func pages(t *testing.T, s *site, b *tab) {
 		return nil
 	})
 	b.do(chromedp.Click[chromedp.CSS](`#view a[data-key="page-before"]`))
-	b.settle(`!new URLSearchParams(location.search).get("offset") && !!document.querySelector("table.jobs") && ` +
+	b.waitFor(`!new URLSearchParams(location.search).get("offset") && !!document.querySelector("table.jobs") && ` +
 		`!document.querySelector("#view a[data-key='page-before']")`)
 }
 
@@ -371,6 +371,6 @@ func loadAxis(_ *testing.T, _ *site, b *tab) {
 		b.do(chromedp.Evaluate[chromedp.Void](
 			fmt.Sprintf(`import("/page/views/ahead.js").then((m) => { window.top_ = m.loadTop(%s); }), undefined`,
 				rows)))
-		b.settle("Math.abs(window.top_ - " + want + ") < 1e-9")
+		b.waitFor("Math.abs(window.top_ - " + want + ") < 1e-9")
 	}
 }

@@ -258,7 +258,7 @@ func (c *Calibrator) updateAccount(j *pending) {
 		return
 	}
 	if wait <= knot { // false while it waits
-		end = c.settle(j, wait, knot, end)
+		end = c.decideStarted(j, wait, knot, end)
 	} else {
 		c.endure(j, knot, end)
 	}
@@ -275,11 +275,11 @@ func (c *Calibrator) updateAccount(j *pending) {
 	}
 }
 
-// settle decides the levels of a job that started by the knot, and returns the first level that it did not decide. It
-// decides all remaining levels, except at a knot of 0: there it decides only the levels that were forecast to start at
-// once. For the others it is not known by how much the start was more probable than the level, and jobs that still wait
+// decideStarted decides the levels of a job that started by the knot, and returns the first level that it did not
+// decide. It decides all remaining levels, except at a knot of 0: there it decides only the levels that were forecast to
+// start at once. For the others it is not known by how much the start was more probable than the level, and jobs that still wait
 // have not been counted for them.
-func (c *Calibrator) settle(j *pending, wait, knot float64, end int) int {
+func (c *Calibrator) decideStarted(j *pending, wait, knot float64, end int) int {
 	last := len(j.Q)
 	if knot == 0 {
 		last = end

@@ -45,7 +45,7 @@ func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 	for len(f.s.Shifts) < len(p.initial) {
 		f.s.Shifts = append(f.s.Shifts, make([]shift, len(f.options.Horizons)*int(seriesCount)))
 	}
-	f.settle(p)
+	f.learnDue(p)
 	if err := f.await(ctx, p); err != nil {
 		return err
 	}
@@ -86,8 +86,8 @@ func (f *Forecaster) groups(scope int) []string {
 	return f.s.Queues[scope-1 : scope]
 }
 
-// settle learns from the forecasts whose horizon has been reached.
-func (f *Forecaster) settle(p *player) {
+// learnDue learns from the forecasts whose horizon has been reached.
+func (f *Forecaster) learnDue(p *player) {
 	now := p.state.Now
 	slack := f.options.Every / 2
 	for k := range f.s.Awaited {

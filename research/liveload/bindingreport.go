@@ -59,7 +59,7 @@ func (l *load) readBinding(records []Record) error {
 			return fmt.Errorf("%s: job %s: %w", l.dir, id, err)
 		}
 		first := untilStart(byID[id], c)
-		c.Kept.Settled = job.CauseOf(settled(first)).String()
+		c.Kept.Settled = job.CauseOf(steadyReason(first)).String()
 		c.Kept.Blocked = blockedSeconds(first)
 	}
 	return nil

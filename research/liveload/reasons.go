@@ -84,9 +84,9 @@ func (r *run) watch(ctx context.Context) (stop func() error) {
 	}
 }
 
-// settled returns the first known reason that was found in settledPolls consecutive polls. stretches are those of one
+// steadyReason returns the first known reason that was found in settledPolls consecutive polls. stretches are those of one
 // job in order. It returns "" if there is none.
-func settled(stretches []Stretch) string {
+func steadyReason(stretches []Stretch) string {
 	for _, s := range stretches {
 		if s.Reason != "None" && s.Polls >= settledPolls {
 			return s.Reason

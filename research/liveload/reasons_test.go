@@ -56,7 +56,7 @@ func TestSettled(t *testing.T) {
 		{[]Stretch{stretch("Resources", 0, 5), stretch("BeginTime", 5, 2), stretch("AssocGrpGRES", 7, 1)},
 			"Resources", 3},
 	} {
-		if got := settled(c.of); got != c.want || blockedSeconds(c.of) != c.blocked {
+		if got := steadyReason(c.of); got != c.want || blockedSeconds(c.of) != c.blocked {
 			t.Errorf("%v: settled %q, blocked %g s, want %q and %g s", c.of, got, blockedSeconds(c.of), c.want,
 				c.blocked)
 		}

@@ -108,9 +108,9 @@ func expectedJumps(alpha slots, scale float64, w *slots) (with, without slots) {
 	return with, without
 }
 
-// settle iterates a reading, starting from the law's own shape. It returns the number of rounds after which the shapes
+// iterate iterates a reading, starting from the law's own shape. It returns the number of rounds after which the shapes
 // change by less than 1e-6. It returns 0 if they never do, or if they leave the range of valid shapes.
-func (r *reading) settle(p hypergamma.ArrivalParams, w slots) (alpha slots, rounds int) {
+func (r *reading) iterate(p hypergamma.ArrivalParams, w slots) (alpha slots, rounds int) {
 	for t := range alpha {
 		alpha[t] = p.Peak.Shape * p.ARAR
 	}
@@ -186,7 +186,7 @@ func (d *Data) lublinMethods() (Table, error) {
 	t.Cells = append(t.Cells, []string{"expected interarrival time", "", span(first), number(distance, 0)})
 	least := math.Inf(1)
 	for _, r := range readings() {
-		alpha, rounds := r.settle(p, w)
+		alpha, rounds := r.iterate(p, w)
 		cells := []string{"expected time slots: " + r.name, "never", span(alpha), ""}
 		if rounds > 0 {
 			reached := cycleOf(p, alpha, w)

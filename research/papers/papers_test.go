@@ -336,7 +336,7 @@ func TestReadingOfThePackage(t *testing.T) {
 		w[k] = x / hypergamma.Slots
 	}
 	all := readings()
-	alpha, rounds := all[len(all)-1].settle(p, w)
+	alpha, rounds := all[len(all)-1].iterate(p, w)
 	want, err := p.SlotShapes(hypergamma.ExpectedSlots)
 	if err != nil || rounds == 0 {
 		t.Fatal(err, rounds)

@@ -245,7 +245,7 @@ func (g *golden) answered(ctx context.Context, in *input, more func(*clocked, *w
 		if d, err = s.clocked(ctx, in.lines[to-1].at+40); err != nil {
 			return err
 		}
-		if err := d.settle(ctx, -1); err != nil {
+		if err := d.waitUntilQuiet(ctx, -1); err != nil {
 			return errors.Join(err, d.Stop())
 		}
 	}
@@ -290,7 +290,7 @@ func (g *golden) answeredAtOnce(ctx context.Context, c *chapter, s *site, in *in
 	if err != nil {
 		return err
 	}
-	if err = d.settle(ctx, -1); err == nil {
+	if err = d.waitUntilQuiet(ctx, -1); err == nil {
 		for _, source := range slices.Concat(in.sources, in.asked) {
 			if _, err = c.instant(ctx, d, source.cluster, source.cluster); err != nil {
 				break
@@ -325,7 +325,7 @@ func (d *clocked) grow(ctx context.Context, piece string) error {
 	if err := d.site.append(logFile, piece); err != nil {
 		return err
 	}
-	return d.settle(ctx, before+strings.Count(piece, "\n"))
+	return d.waitUntilQuiet(ctx, before+strings.Count(piece, "\n"))
 }
 
 func (d *clocked) lines(ctx context.Context) (int, error) {
@@ -348,9 +348,9 @@ const (
 	quietFor, calm = 15 * time.Second, 400 * time.Millisecond
 )
 
-// settle waits until all background work has ended. The daemon must have read a number of lines (if known), must have
+// waitUntilQuiet waits until all background work has ended. The daemon must have read a number of lines (if known), must have
 // forecast the load of the newest sample of each cluster, and must give the same answers for a while.
-func (d *clocked) settle(ctx context.Context, lines int) error {
+func (d *clocked) waitUntilQuiet(ctx context.Context, lines int) error {
 	was, since := "", time.Now()
 	return poll(ctx, func() (bool, error) {
 		n, err := d.lines(ctx)

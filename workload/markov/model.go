@@ -84,8 +84,8 @@ func (m *Model) Ended(key string, procs int, runtimeSeconds float64) error {
 	n := &m.nodes[at]
 	n.key, n.ended, n.point = "", true, v.point()
 	m.countJob(v)
-	m.settle(n.prev, at)
-	m.settle(at, m.nodes[at].next)
+	m.countAndDrop(n.prev, at)
+	m.countAndDrop(at, m.nodes[at].next)
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (m *Model) NeverRan(key string) error {
 	delete(m.open, key)
 	prev, next := m.nodes[at].prev, m.nodes[at].next
 	m.unlink(at)
-	m.settle(prev, next)
+	m.countAndDrop(prev, next)
 	return nil
 }
 
@@ -118,16 +118,16 @@ func (m *Model) Append(procs int, runtimeSeconds float64) error {
 		return nil
 	}
 	at := m.push(node{ended: true, point: p})
-	m.settle(m.nodes[at].prev, at)
+	m.countAndDrop(m.nodes[at].prev, at)
 	return nil
 }
 
 // Unresolved returns the number of jobs that were submitted and have neither ended nor been given up.
 func (m *Model) Unresolved() int { return len(m.open) }
 
-// settle counts the pair of jobs a and b, which are neighbors in the sequence, if both have ended. It drops nodes that
+// countAndDrop counts the pair of jobs a and b, which are neighbors in the sequence, if both have ended. It drops nodes that
 // are no longer needed. a or b may be none.
-func (m *Model) settle(a, b int32) {
+func (m *Model) countAndDrop(a, b int32) {
 	if a != none && b != none && m.nodes[a].ended && m.nodes[b].ended && !m.nodes[a].joined {
 		m.countPair(m.nodes[a].point, m.nodes[b].point)
 		m.nodes[a].joined = true

@@ -15,7 +15,7 @@ func (w *Window) fields(c *codec.Codec) {
 	if c.Reading { // the new list shares no leaves with any Sample, so that its epoch may start at 0
 		*w = Window{}
 	} else {
-		w.settle()
+		w.addPending()
 		slices.SortFunc(w.heap, windowJob.compare) // a sorted slice is also a heap
 	}
 	codec.Number(c, &w.maxCount)

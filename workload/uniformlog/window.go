@@ -83,7 +83,7 @@ func (w *Window) Add(start time.Time, lifetimeSeconds float64) error {
 	}
 	w.pending = append(w.pending, j)
 	if w.maxCount > 0 && len(w.pending) >= max(minBulk, w.maxCount) {
-		w.settle()
+		w.addPending()
 	}
 	return nil
 }
@@ -96,20 +96,20 @@ func (w *Window) Expire(now time.Time) {
 	}
 	w.cut = max(w.cut, now.Add(-w.maxAge).UnixMicro())
 	if len(w.pending) >= max(minBulk, len(w.heap)) {
-		w.settle()
+		w.addPending()
 	}
 }
 
 // N returns the number of jobs in the window.
 func (w *Window) N() int {
-	w.settle()
+	w.addPending()
 	return len(w.heap)
 }
 
 // Fit fits the law to the window (Downey 1996, sec. 4); at becomes the fit's At. The error wraps [ErrTooFew] or
 // [ErrNoSpread].
 func (w *Window) Fit(at time.Time) (Fit, error) {
-	w.settle()
+	w.addPending()
 	f, err := w.list.fit()
 	if err != nil {
 		return Fit{}, err
@@ -121,12 +121,12 @@ func (w *Window) Fit(at time.Time) (Fit, error) {
 // Snapshot returns the window's lifetimes as they are now, for any goroutine. It shares memory with the window and
 // costs a few microseconds per 100,000 jobs.
 func (w *Window) Snapshot() *Sample {
-	w.settle()
+	w.addPending()
 	return &Sample{leaves: w.list.view(), n: w.list.n}
 }
 
-// settle adds the pending jobs to heap and list and applies the limits.
-func (w *Window) settle() {
+// addPending adds the pending jobs to heap and list and applies the limits.
+func (w *Window) addPending() {
 	if len(w.pending)*bulkShare > len(w.heap) {
 		w.rebuild()
 		return

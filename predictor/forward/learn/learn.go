@@ -175,15 +175,15 @@ func (l *Learner) advance(at float64) error {
 		return fmt.Errorf("%w: something happens at %v s, after what happened at %v s", ErrBadInput, at, l.now)
 	}
 	if at > l.now {
-		l.settle()
+		l.endInstant()
 		l.shots.close(at)
 		l.now = at
 	}
 	return nil
 }
 
-// settle learns from the instant that ends.
-func (l *Learner) settle() {
+// endInstant learns from the instant that ends.
+func (l *Learner) endInstant() {
 	if !l.dirty {
 		return
 	}
