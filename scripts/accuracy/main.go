@@ -90,10 +90,10 @@ const preface = `# Measured accuracy
 
 Made by ` + "`make accuracy`" + `, which replays recorded logs as ` + "`waitcast backtest`" +
 	` does. Every forecast uses only
-information from before its submission. The first tenth of each log is learnt from and not scored.
+information from before its submission. The first tenth of each log is only learnt from, not scored.
 [Predictions](predictions.md) describes how the forecasts are made. In the tables, *loss* is the mean pinball loss of
-ln(wait + 60 s); lower is better. *covered* is [P(W < q), P(W <= q)], which must contain the level. *x2* is the share of
-medians within a factor 2 of the wait, 60 s added to both.
+ln(wait + 60 s); lower is better. *covered* is the interval from P(W < q) to P(W <= q), for the wait W and its quantile
+q; it must contain the level. *x2* is the share of medians within a factor 2 of the wait, after 60 s are added to both.
 
 ## The whole wait
 
@@ -102,8 +102,9 @@ medians within a factor 2 of the wait, 60 s added to both.
 const headPreface = `## The head of the queue
 
 This is Downey's own test (1996, section 6). The log is scheduled strictly first come, first served. For every job that
-does not fit when it reaches the head of the queue, the time that it will stay there is forecast. *r log* is the
-correlation of ln(max(1 s, wait)), his figure; the first 500 are left out.
+does not fit when it reaches the head of the queue, the forecast is the time that the job will stay there. *r log* is
+Downey's figure, the correlation of ln(max(1 s, wait)) between forecasts and waits. The first 500 forecasts are left
+out.
 
 `
 
@@ -132,8 +133,9 @@ func summary(page io.Writer, replays runs, names []string) error {
 }
 
 const summaryPreface = "" +
-	`*served* is the forecast of waitcast, *simulation* the median of its simulation of the scheduler alone. The number
-of processors was estimated, except in the columns *known size*, where it is the one of the log's header.
+	`*served* is the forecast that waitcast serves. *simulation* is the median of its simulation of the scheduler, without
+the other experts. The number of processors was estimated, except in the columns *known size*, where it is the number in
+the log's header.
 
 | log | qbets .5 / .95 | served | served, known size | simulation .5 | simulation, known size |
 |---|---|---|---|---|---|
@@ -144,8 +146,8 @@ func levels() []string { return []string{"0.5", "0.75", "0.9", "0.95"} }
 func whole(page io.Writer, r *backtest.TraceResult) {
 	served, qbets := r.Method(backtest.Waitcast), r.Method("qbets")
 	fmt.Fprintf(page, "### %s\n\nOf %d jobs, %d are scored. Against QBETS the loss is %.1f %% lower at .5 and %.1f %% "+
-		"lower at .95.\nA share of %.3f of the medians is within a factor 2 of the wait; that of the best constant "+
-		"in hindsight is %.3f.\n\n",
+		"lower at .95.\nA share of %.3f of the medians is within a factor 2 of the wait; of the best constant\n"+
+		"forecast in hindsight, a share of %.3f is.\n\n",
 		r.Trace, r.Jobs, served.N, 100*(1-served.LogPinball["0.5"]/qbets.LogPinball["0.5"]),
 		100*(1-served.LogPinball["0.95"]/qbets.LogPinball["0.95"]), served.Within2, r.Constant.Within2)
 	fmt.Fprintln(page,
@@ -163,7 +165,8 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 	}
 	c := served.Calibration
 	fmt.Fprintf(page, "\nThis is the coverage of waitcast, with quantiles rounded to the log's %.0f s. Each interval "+
-		"must come within .02 of the\nlevel. Of %d pairs of level and month %.1f %% hold.\n\n",
+		"must come within .02 of the\nlevel. Of %d pairs of a level and a month, %.1f %% are within the\n"+
+		"[tolerance for months](predictions.md#what-is-promised-and-checked).\n\n",
 		r.Resolution, c.Months, 100*c.MonthsHeld)
 	fmt.Fprintln(page, "| jobs | .5 | .75 | .9 | .95 |\n|---|---|---|---|---|")
 	for _, row := range []struct {
@@ -190,8 +193,8 @@ func whole(page io.Writer, r *backtest.TraceResult) {
 	} {
 		fmt.Fprintf(page, "| %s | %d | %.3f | %.3f |\n", row.name, row.of.N, row.of.LogPinball["0.5"], row.of.Within2)
 	}
-	fmt.Fprintf(page, "\nThe mean distance from the median to the .95 quantile is %.0f s. The median error of the "+
-		"median is %.0f s.\n\n", *served.Interval, *served.MedianAbsError)
+	fmt.Fprintf(page, "\nThe mean distance from the median to the .95 quantile is %.0f s. The median absolute error "+
+		"of the median is %.0f s.\n\n", *served.Interval, *served.MedianAbsError)
 }
 
 func headTable(page io.Writer, name string, r *headtest.Result) {
