@@ -1,11 +1,11 @@
 package forward
 
-// links has the jobs that may compete once others have ended.
+// links has the jobs that may compete only after the ends of other jobs.
 type links struct {
 	// next has, for each job by its number, the positions of the waiting jobs that depend on its end. The request's
 	// position is the number of waiting jobs. The slice is empty if no job depends on another.
 	next [][]int32
-	// need has, by position, how many jobs must still end.
+	// need has, by position, the number of jobs that must still end.
 	need []int32
 }
 
@@ -27,7 +27,7 @@ func (c *scene) prepareLinks(request *Request) {
 	for i := range s.Waiting {
 		numbers[s.Waiting[i].Key] = int32(len(s.Running) + i)
 	}
-	delete(numbers, 0) // the key of jobs without one
+	delete(numbers, 0) // jobs without a key have 0
 	l.next = resize(l.next, len(s.Running)+len(s.Waiting))
 	for i := range l.next {
 		l.next[i] = nil
@@ -53,7 +53,7 @@ func (c *scene) prepareLinks(request *Request) {
 // isAwaiting reports whether other jobs must end before the waiting job at a position may compete.
 func isAwaiting(need []int32, at int) bool { return len(need) > 0 && need[at] > 0 }
 
-// freeNext lets the jobs compete for which the end of the given job was the last one missing.
+// freeNext lets jobs compete that waited for the end of the given job and for no other.
 func (m *machine) freeNext(id int32) {
 	if int(id) >= len(m.scene.links.next) {
 		return

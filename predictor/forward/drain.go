@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// A replica with a probe has a long final phase: once no job ahead of the probe waits or will wait, the others do not
-// change the result (see [Surface]), and only ends of running jobs matter. This phase is computed without simulation,
-// because arrivals and planned ends would take most of the time and change nothing.
+// A replica with a probe has a long final phase. It begins once no job ahead of the probe waits or will wait. From
+// then on the other waiting jobs do not change the result (see [Surface]), and only ends of running jobs matter. This
+// phase is computed without simulation, because arrivals and planned ends would take most of the time and change
+// nothing.
 
 // ending is the end of a running job.
 type ending struct {
@@ -24,7 +25,7 @@ const drainBuckets = 1024
 // drain is the scratch memory of one machine.
 type drain struct {
 	all, some []ending
-	procs     [drainBuckets]int // of the jobs that end in an interval
+	procs     [drainBuckets]int // number of processors of the jobs that end in an interval
 	needed    [drainBuckets]bool
 }
 
@@ -84,7 +85,7 @@ func (m *machine) drain() {
 			free += int(d.some[i].procs)
 		}
 		if m.trail.on {
-			m.probe.root = m.trail.roots[e.id] // of several ends the largest job counts
+			m.probe.root = m.trail.roots[e.id] // if several jobs end, the largest counts
 		}
 		m.probe.take(e.at, []stair{{math.Inf(1), free}})
 	}

@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// step says that from an instant on a request for up to most processors and within seconds could have started.
+// step means that from an instant on a request for up to most processors and within seconds could have started.
 type step struct {
 	at, within float64
 	most       int32
 	root       int32 // see Pivots
 }
 
-// envelope has the requests that could have started so far in one replica, with their first possible starts. These are
-// the steps, by time, at which further requests could start.
+// envelope has the requests that could have started so far in one replica, with their first possible starts. It has
+// them as steps, by time: at each step further requests could start.
 type envelope struct {
 	steps []step
-	now   []stair // the largest request for every limit: within rises, most falls
-	most  int     // no request is larger
+	now   []stair // the largest request for every limit: within rises while most falls
+	most  int     // maximum size of a request
 	sizes []int   // the requested sizes, rising, the last is most; nil for all
 	root  int32   // the root of this instant
 }
@@ -64,7 +64,7 @@ func (e *envelope) take(at float64, stairs []stair) {
 }
 
 func (e *envelope) raise(at float64, s stair) {
-	i := 0 // the first stair for such limits
+	i := 0 // index of the first stair for such limits
 	for i < len(e.now) && e.now[i].within < s.within {
 		i++
 	}
@@ -75,14 +75,14 @@ func (e *envelope) raise(at float64, s stair) {
 	if i < len(e.now) && e.now[i].within == s.within {
 		i++
 	}
-	from := i // earlier steps that allow less are covered
+	from := i // earlier steps that allow less are superseded
 	for from > 0 && e.now[from-1].most <= s.most {
 		from--
 	}
 	e.now = slices.Replace(e.now, from, i, s)
 }
 
-// wait returns when a request of a size and limit could first start, or false for never.
+// wait returns the time at which a request of a size and limit could first start. It returns false if it never could.
 func wait(steps []step, procs int32, plan float64) (float64, bool) {
 	s := admits(steps, procs, plan)
 	if s == nil {
@@ -91,7 +91,7 @@ func wait(steps []step, procs int32, plan float64) (float64, bool) {
 	return s.at, true
 }
 
-// admits returns the first step that lets such a request start, or nil.
+// admits returns the first step that lets a request of a size and limit start, nil if there is none.
 func admits(steps []step, procs int32, plan float64) *step {
 	for i := range steps {
 		if steps[i].most >= procs && steps[i].within >= plan {

@@ -5,21 +5,21 @@ import (
 	"sort"
 )
 
-// Week is the time in seconds after which the flips of a gate recur.
+// Week is the time in seconds after which the flips of a gate repeat.
 const Week = 7 * 86400.
 
 // Gate closes a pool to jobs of long limits at times of the week: many sites let long jobs start at night only.
 type Gate struct {
-	// Over is the time limit, in seconds, above which the gate applies, up to that of the next gate. The last gate also
-	// applies to jobs without a limit.
+	// Over is the time limit, in seconds, above which the gate applies. It applies up to the limit of the next gate.
+	// The last gate also applies to jobs without a limit.
 	Over float64
-	// Shut reports whether no such job starts now. Flips are the instants at which that changes, in seconds from now:
-	// rising, above 0 and up to Week; after that they recur. Their number is even.
+	// Shut reports whether jobs of such limits do not start now. Flips are the instants at which Shut changes, in
+	// seconds from now: rising, above 0 and up to Week. After that they repeat. Their number is even.
 	Shut  bool
 	Flips []float64
 }
 
-// flip returns the k-th instant at which a gate opens or closes, +Inf for a gate that never does.
+// flip returns the k-th instant at which a gate opens or closes. It returns +Inf for a gate that never does.
 func (g *Gate) flip(k int) float64 {
 	n := len(g.Flips)
 	if n == 0 {
@@ -65,7 +65,7 @@ func (s *State) gateOf(plan float64) int8 {
 	return g
 }
 
-// limitsOf returns the time limits to which a gate applies: above the first, up to the second.
+// limitsOf returns the range of the time limits to which a gate applies: above over, up to upTo.
 func (s *State) limitsOf(gate int8) (over, upTo float64) {
 	upTo = math.Inf(1)
 	if gate != noGate {
@@ -81,7 +81,7 @@ func (s *State) limitsOf(gate int8) (over, upTo float64) {
 type gateState struct {
 	shut   bool
 	active bool    // true if the gate applies to a job, so that its flips matter
-	next   int     // the number of the next flip
+	next   int     // index of the next flip
 	parked []int32 // the positions of the jobs that would compete if the gate were open
 }
 
@@ -179,8 +179,8 @@ func (m *machine) turn(gate int8, g *gateState) {
 	}
 }
 
-// idleFlips returns the number of flips in two weeks. After so many in a row, with no other event between, no flip will
-// start a job.
+// idleFlips returns the number of flips in two weeks. If so many flips follow each other without another event, no
+// later flip starts a job.
 func (m *machine) idleFlips() int {
 	n := 0
 	for i := range m.state.Gates {
@@ -189,9 +189,10 @@ func (m *machine) idleFlips() int {
 	return n
 }
 
-// orFlip returns the time of the next event, given that of all events except flips. After two weeks with nothing but
-// flips, no flip starts a job: then orFlip returns +Inf if no other event comes, and skips the whole weeks before one
-// that does. Jobs without a limit are planned to run for centuries.
+// orFlip returns the time of the next event. at is the time of the next event that is no flip. After two weeks with
+// nothing but flips, no flip starts a job. Then orFlip returns +Inf if no other event comes. If one comes, it skips
+// the whole weeks before. Without this, jobs without a limit, which are planned to run for centuries, would cost too
+// much.
 func (m *machine) orFlip(at float64) float64 {
 	if at <= m.flips {
 		m.idle = 0
@@ -206,7 +207,7 @@ func (m *machine) orFlip(at float64) float64 {
 	return m.flips
 }
 
-// skipWeeks skips the flips of the whole weeks before an instant, or before ranks change.
+// skipWeeks skips the flips of the whole weeks before an instant, or before the instant at which ranks change.
 func (m *machine) skipWeeks(at float64) {
 	if m.moves() {
 		at = min(at, m.ranks.Next())

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// layout has the waiting jobs by size, and replicas do not change it. Jobs of one size, or of a narrow range of sizes,
-// form a lane, in the order of the queue, in blocks of 64.
+// layout has the waiting jobs by size. Replicas do not change it. Jobs of one size, or of a narrow range of sizes,
+// form a lane. A lane has its jobs in the order of the queue, in blocks of 64.
 type layout struct {
 	procs  []int32 // by position in the queue
 	plan   []float64
@@ -23,25 +23,25 @@ type span struct {
 	first, end int32
 }
 
-// lanes has the layout's jobs that still wait, and the minimum requests among them.
+// lanes has the jobs of the layout that still wait, and the minimum requests among them.
 type lanes struct {
-	words []uint64  // by position: the job waits and may compete
-	head  int       // no word before it has a bit
+	words []uint64  // by position: whether the job waits and may compete
+	head  int       // index of the first word that may have a bit set
 	lane  []minimum // of each lane
 	block []minimum // of each block
 }
 
 // minimum is the smallest request among some jobs.
 type minimum struct {
-	mask  uint64 // of a block: the waiting jobs
+	mask  uint64 // of a block: a bit for each waiting job
 	plan  float64
 	procs int32
 	alive int32 // the number of waiting jobs
-	from  int32 // of a lane: no block before this one has a waiting job
+	from  int32 // of a lane: the first block that may have a waiting job
 }
 
 const (
-	// each size up to this one has its own lane; above it each power of two has four
+	// Each size up to exact has its own lane. Above it each power of two has four lanes.
 	exact = 16
 	sizes = exact + 1 + 4*(31-4) // the number of kinds of lanes
 )
@@ -73,7 +73,7 @@ func (l *layout) build() {
 		index[k] = int32(len(l.lanes))
 		end := blocks + (c+63)/64
 		l.lanes = append(l.lanes, span{lo: math.MaxInt32, first: blocks, end: end})
-		l.counts[k] = blocks * 64 // the next slot of the lane
+		l.counts[k] = blocks * 64 // index of the next slot of the lane
 		blocks = end
 	}
 	l.slots = resize(l.slots, int(blocks)*64)
@@ -174,7 +174,7 @@ func (q *lanes) first() int {
 	return -1
 }
 
-// smallest returns a size below which no job waits.
+// smallest returns a lower bound of the sizes of the waiting jobs.
 func (q *lanes) smallest(l *layout) int {
 	for i := range q.lane {
 		if q.lane[i].alive > 0 {
@@ -184,7 +184,8 @@ func (q *lanes) smallest(l *layout) int {
 	return math.MaxInt
 }
 
-// stair describes jobs that may start now: up to most processors, and up to within seconds.
+// stair describes the jobs that may start now: those with at most most processors and a limit of at most within
+// seconds.
 type stair struct {
 	within float64
 	most   int
@@ -203,7 +204,8 @@ func fits(stairs []stair, procs int32, plan float64) bool {
 	return false
 }
 
-// search returns the position of the first job before the position bound that may start by the stairs, or -1.
+// search returns the position of the first job that may start by the stairs. It searches positions below bound, and
+// returns -1 if there is none.
 func (q *lanes) search(l *layout, stairs []stair, bound int) int {
 	best := bound
 	for i := range l.lanes {

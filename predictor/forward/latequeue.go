@@ -6,13 +6,14 @@ import (
 )
 
 // lateQueue has the jobs that joined the queue during a replica, in the order of the queue. A job that leaves is only
-// marked, so the places of the other jobs do not change until the next job joins. A long replica has thousands of these
-// jobs, and most passes start none: the minimum requests of blocks let a search skip jobs that cannot start.
+// marked, so that the places of the other jobs do not change until the next job joins. A long replica has thousands
+// of these jobs, and most passes start none of them. With the minimum requests of blocks a search skips jobs that
+// cannot start.
 type lateQueue struct {
 	jobs   []late
 	blocks []lateBlock // of lateBlockSize jobs each
-	known  int         // the blocks before this one are up to date
-	begin  int         // no job before this place waits
+	known  int         // number of leading blocks that are up to date
+	begin  int         // place of the first job that may wait
 	waits  int         // the number of waiting jobs
 }
 
@@ -42,8 +43,7 @@ func (q *lateQueue) remove(i int) {
 	}
 }
 
-// compact drops the entries of jobs that have left. If always is false, it does so only if they are enough to be worth
-// the work.
+// compact drops the entries of jobs that have left. Unless always is set, it does so only if there are many of them.
 func (q *lateQueue) compact(always bool) {
 	if gone := len(q.jobs) - q.waits; gone == 0 || !always && gone < lateBlockSize+q.waits {
 		return

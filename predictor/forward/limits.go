@@ -12,7 +12,7 @@ import (
 // rate of its processors.
 type Amounts = joblimits.Amounts
 
-// The kinds of amounts, see package joblimits.
+// These are the kinds of amounts, see package joblimits.
 const (
 	Jobs      = joblimits.Jobs
 	Procs     = joblimits.Procs
@@ -31,8 +31,8 @@ func NoBounds() (out Amounts) {
 	return out
 }
 
-// Limit is the maximum of the running jobs of a user, an account or a quality of service. A job that would exceed it
-// does not start and does not block others: as in Slurm, it has no reservation.
+// Limit is the maximum amount of the running jobs of a user, an account or a quality of service. A job that would
+// exceed it does not start. As in Slurm it has no reservation, so it does not block other jobs.
 type Limit struct{ Most Amounts }
 
 // Holding has the amounts of a job in one limit, while it runs.
@@ -66,7 +66,7 @@ type limitState struct {
 	used   Amounts
 	work   float64 // processor-seconds, at the instant at
 	at     float64
-	parked []int32 // positions of the waiting jobs that the limit kept from starting
+	parked []int32 // positions of the waiting jobs that the limit keeps from starting
 }
 
 // workAt returns the processor-seconds that the running jobs may still use.
@@ -74,18 +74,18 @@ func (l *limitState) workAt(now float64) float64 {
 	return math.Max(0, l.work-float64(l.used[Work])*(now-l.at))
 }
 
-// add adds the amounts of a job, or subtracts them (sign -1). left is the rest of the job's time limit.
+// add adds the amounts of a job, or subtracts them if sign is -1. left is the rest of the job's time limit.
 func (l *limitState) add(now float64, a *Amounts, sign int64, left float64) {
 	l.work, l.at = l.workAt(now)+float64(sign)*float64(a[Work])*left, now
 	for k := range l.used {
 		l.used[k] += sign * a[k]
 	}
 	if l.used[Work] == 0 {
-		l.work = 0 // so that errors of sums do not add up
+		l.work = 0 // sums have rounding errors, which must not add up
 	}
 }
 
-// admits reports whether a job may start beside the jobs that count.
+// admits reports whether a job may start beside the jobs that count already.
 func (l *limitState) admits(most *Amounts, h *Holding, now, plan float64) bool {
 	a := &h.Amounts
 	for k := range most {
@@ -123,7 +123,7 @@ func (c *scene) countLimits() {
 	}
 }
 
-// finite returns the seconds for which a job counts in the work of a limit, also without a time limit.
+// finite returns the seconds for which a job counts in the work of a limit. It is finite even without a time limit.
 func finite(plan float64) float64 { return math.Min(plan, longest) }
 
 // resetLimits resets the limits to the scene's state.
@@ -153,7 +153,7 @@ func (m *machine) holds(id int32) []Holding {
 	return nil
 }
 
-// stopper returns the first of the job's limits that keeps it from starting now, or nil.
+// stopper returns the first of the job's limits that keeps it from starting now, nil if there is none.
 func (m *machine) stopper(holds []Holding, plan float64) *Holding {
 	for i := range holds {
 		h := &holds[i]
@@ -164,7 +164,7 @@ func (m *machine) stopper(holds []Holding, plan float64) *Holding {
 	return nil
 }
 
-// admitted reports whether the limits let a waiting job of the state start now, and sets the job aside if not.
+// admitted reports whether the limits let a waiting job of the state start now. If not, it sets the job aside.
 func (m *machine) admitted(at int) bool {
 	if len(m.limitNow) == 0 {
 		return true
@@ -181,8 +181,8 @@ func (m *machine) admitted(at int) bool {
 	return false
 }
 
-// opensAt returns the instant at which the work of a limit has fallen so far that a job may start, if no other job ends
-// before. It is +Inf if another amount keeps the job.
+// opensAt returns the instant at which the work of a limit has fallen so far that a job may start, if no other job
+// ends before. It is +Inf if another kind of amount keeps the job.
 func (m *machine) opensAt(h *Holding, plan float64) float64 {
 	l, most := &m.limitNow[h.Limit], &m.state.Limits[h.Limit].Most
 	if most[Work] == Unbounded || l.used[Work] == 0 {
@@ -190,7 +190,7 @@ func (m *machine) opensAt(h *Holding, plan float64) float64 {
 	}
 	left, own := l.workAt(m.now), float64(h.Amounts[Work])*finite(plan)
 	over := left + own - float64(most[Work])
-	if over <= 0 || left <= 0 || own > float64(most[Work]) { // time alone does not help
+	if over <= 0 || left <= 0 || own > float64(most[Work]) { // waiting alone does not help
 		return math.Inf(1)
 	}
 	return m.now + math.Max(over/float64(l.used[Work]), 1e-3)
@@ -224,7 +224,7 @@ func (m *machine) planOf(id int32) float64 {
 	return m.request.plan
 }
 
-// unpark lets the jobs that a limit kept compete again. Each is examined when its turn comes.
+// unpark lets the jobs that a limit kept from starting compete again. Each is examined in its turn.
 func (m *machine) unpark(limit int32) {
 	l := &m.limitNow[limit]
 	for _, at := range l.parked {
@@ -235,7 +235,7 @@ func (m *machine) unpark(limit int32) {
 	l.parked = l.parked[:0]
 }
 
-// openLimits lets jobs compete for whose limit enough time has passed.
+// openLimits lets jobs compete again if the work of their limit has fallen far enough.
 func (m *machine) openLimits() {
 	if m.opens > m.now {
 		return
@@ -249,7 +249,7 @@ func (m *machine) openLimits() {
 }
 
 // isHeadKept reports whether a limit now keeps the job from starting that had a reservation in the last pass. A job
-// that started before it has then filled the limit, and other jobs no longer need to leave room for it.
+// that started since then has filled the limit. Other jobs no longer need to leave room for the kept job.
 func (m *machine) isHeadKept() bool {
 	return len(m.limitNow) > 0 && m.reserver.id != none &&
 		m.stopper(m.holds(m.reserver.id), m.reserver.plan) != nil

@@ -2,10 +2,10 @@ package forward
 
 import "math"
 
-// luck is the part of the jobs' lifetimes that no replica changes.
+// luck is the part of the jobs' lifetimes that is the same in all replicas.
 type luck struct {
 	aged   []aged  // the running jobs
-	group  []int32 // index of each job's group; none for a job without one
+	group  []int32 // index of each job's group, or none if it has no group
 	groups int
 	index  map[uint64]int32 // by group
 }
@@ -17,8 +17,8 @@ type aged struct {
 	part float64
 }
 
-// prepare reads a state that is simulated with random lifetimes. A state that is simulated by the limits alone needs
-// nothing.
+// prepare reads a state that is simulated with random lifetimes. If plans is set, the state is simulated by the time
+// limits alone, and prepare does nothing.
 func (l *luck) prepare(s *State, plans bool) {
 	l.aged, l.group, l.groups = l.aged[:0], l.group[:0], 0
 	if plans {
@@ -68,8 +68,8 @@ func (m *machine) resetLuck() {
 	}
 }
 
-// quantile returns the quantile of its law at which a job of the state falls, like the function of that name. It
-// computes the score of a group once per replica.
+// quantile returns the quantile of its law at which a job of the state falls, like the function quantile. It computes
+// the score of a group once per replica.
 func (m *machine) quantile(id int32, key, group uint64) float64 {
 	rho := m.state.Rho
 	if len(m.luck.group) == 0 || m.luck.group[id] == none {

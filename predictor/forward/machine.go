@@ -15,15 +15,15 @@ type machine struct {
 	free     int
 	stream   uint64
 	jobs     []task
-	running  byend.List    // by their expected ends
-	events   quadheap.Heap // when running jobs end, or reach their expected ends
+	running  byend.List    // the running jobs by their expected ends
+	events   quadheap.Heap // the times at which running jobs end, or reach their expected ends
 	waiting  lanes
-	late     lateQueue // the waiting jobs that came later, or are the request
-	searched int       // the place among the late ones before which none may start in this pass
+	late     lateQueue // the waiting jobs that came later, and the request
+	searched int       // number of the late jobs, in order, that may not start in this pass
 	changed  int       // the index of the next change of the capacity
 	unlocked int       // the index of the next blocked job
 	arrival  Arrival
-	arrives  float64 // the instant of the next arrival; +Inf for none
+	arrives  float64 // instant of the next arrival; +Inf if there is none
 	next     func() (Arrival, bool)
 	horizon  float64
 	drops    []drop
@@ -33,53 +33,53 @@ type machine struct {
 	ranks    moving
 	gateNow  []gateState // the gates of the scene's state, by index
 	flips    float64     // the instant of the next flip of a gate; +Inf for never
-	idle     int         // the number of flips since the last other event
+	idle     int         // number of flips since the last other event
 	limitNow []limitState
 	reserver waiter  // the job that had a reservation in the last pass; its id is none if no job had one
 	opens    float64 // when the work of a limit will have fallen so far that a job may start; +Inf for never
 	ground   ground
-	scores   []float64 // the scores of the groups in this replica, NaN for those not computed yet, see luck
+	scores   []float64 // scores of the groups in this replica, NaN if not computed yet, see luck
 
-	// asked is the number of the request if the queue contains it, and asks is when it becomes eligible. Otherwise
-	// probe receives what the request could take, which is behind ahead of the waiting jobs.
+	// If the queue contains the request, asked is its number, and asks is the instant at which it becomes eligible.
+	// Otherwise probe records what a request could take. That request is behind the first ahead waiting jobs.
 	asked   int32
 	asks    float64
 	request late
-	// awaits is true while other jobs must end before the request may compete, and eligible is the instant from which
-	// it may. needNow has how many must still end, by position, as in links.
+	// awaits is true while other jobs must end before the request may compete. eligible is the instant from which it
+	// may compete. needNow has, by position, the number of jobs that must still end, as in links.
 	awaits   bool
 	eligible float64
 	needNow  []int32
-	// requestHolds has the amounts of the request in limits. shutFor is the seconds for which these limits, or the
-	// eligibility, have kept the request from starting so far. shutSince is the beginning of the present such time, or
-	// NaN.
+	// requestHolds has the amounts of the request in limits. shutFor is the number of seconds for which these limits,
+	// or the eligibility, have kept the request from starting so far. shutSince is the beginning of the present such
+	// time, NaN if the request is not kept now.
 	requestHolds                 []Holding
 	shutFor, shutSoon, shutSince float64
 	probe                        *envelope
 	drained                      drain
 	ahead                        int
-	rank                         int  // of the request
-	gate                         int8 // of the requests that the probe stands for
+	rank                         int  // rank of the request
+	gate                         int8 // gate of the requests that the probe stands for
 }
 
-// late is a job that was not in the state, at a place among those that were.
+// late is a job that was not in the state. It has a place among the state's jobs.
 type late struct {
 	id      int32
-	slot    int32 // the number of the state's waiting jobs ahead of it
+	slot    int32 // number of the state's waiting jobs ahead of it
 	rank    int
 	procs   int32
 	plan    float64
 	runtime float64
 	gate    int8
-	left    bool // it no longer waits, see lateQueue
+	left    bool // the job no longer waits, see lateQueue
 	needs   *Needs
-	// If ranks move, moves and turn count and slot does not. Jobs of one rank are ordered by turn.
+	// If ranks move, moves and turn determine the place, and slot does not. Jobs of one rank are ordered by turn.
 	moves Ranked
 	turn  int32
 }
 
-// drop is an instant, in seconds from now, at which the plan takes processors, with the free ones after it. The first
-// drop is now.
+// drop is an instant, in seconds from now, at which the plan takes processors. It has the number of free processors
+// from then on. The first drop is now.
 type drop struct {
 	in   float64
 	most int
@@ -87,7 +87,8 @@ type drop struct {
 
 const none int32 = -1
 
-// mostArrivals is the maximum number of arrivals in one replica, so that a stream without progress cannot hang it.
+// mostArrivals is the maximum number of arrivals in one replica. It ends a stream of arrivals that never progresses
+// in time.
 const mostArrivals = 1 << 20
 
 // reset puts the machine into the scene's state, with the lifetimes of a replica.
@@ -162,8 +163,8 @@ func (m *machine) lifetime(id int32) float64 {
 	return min(x, longest)
 }
 
-// planned returns the rest of a limit. If nothing is left it returns a minute, because the scheduler is about to end
-// the job.
+// planned returns the rest of a limit. If nothing is left, it returns a minute: the scheduler is about to end the
+// job.
 func planned(limit, age float64) float64 {
 	if left := limit - age; left > 0 {
 		return left
@@ -171,11 +172,11 @@ func planned(limit, age float64) float64 {
 	return 60
 }
 
-// yieldTurns is the number of instants of a replica after which other goroutines may run.
+// yieldTurns is the number of instants of a replica after which the goroutine yields to others.
 const yieldTurns = 32
 
-// play continues until the request has started, or nothing more can happen to it. It returns when the request started,
-// +Inf for never. With a probe there is no request, and the result has no meaning.
+// play continues until the request has started, or until no more events can affect it. It returns the start of the
+// request, +Inf for never. With a probe there is no request, and the result has no meaning.
 func (m *machine) play() float64 {
 	for turn := 1; ; turn++ {
 		if turn%yieldTurns == 0 {
@@ -218,13 +219,14 @@ func (m *machine) play() float64 {
 	}
 }
 
-// happen processes everything that is due except starts.
+// happen processes all due events except starts.
 func (m *machine) happen() {
 	for m.changed < len(m.changes) && m.changes[m.changed].at <= m.now {
 		m.free += m.changes[m.changed].procs
 		m.changed++
 	}
-	// This comes before ends, which let eligible jobs compete that waited for them, so that no job joins twice.
+	// Eligible jobs come before ends. Otherwise an end could let a job compete that becomes eligible now, and it
+	// would join twice.
 	for m.unlocked < len(m.blocked) && m.state.Waiting[m.blocked[m.unlocked]].Eligible <= m.now {
 		m.unlock(int(m.blocked[m.unlocked]))
 		m.unlocked++
@@ -305,7 +307,7 @@ func (m *machine) arrive() {
 	m.pull()
 }
 
-// comer gives a late job its number.
+// comer gives a late job its number, and returns it.
 func (m *machine) comer(l late) late {
 	l.id = int32(len(m.jobs))
 	l.gate = m.state.gateOf(l.plan)

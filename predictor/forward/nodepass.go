@@ -11,13 +11,13 @@ import (
 type ground struct {
 	free   []room
 	parts  []part
-	held   []partSpan // by the job's number
+	held   []partSpan // range of the job's parts, by its number
 	finder finder
 	head   reservation
-	ends   []byend.Item // of the running jobs, by the plan
-	open   [2][]int32   // the nodes that had free processors when backfilling began, in the orders of nodeScene
-	failed []*shape     // shapes that have found no nodes since then
-	shapes [2]shape     // of late jobs: the first of the queue, and another
+	ends   []byend.Item // planned ends of the running jobs
+	open   [2][]int32   // nodes with free processors at the beginning of backfilling, in the orders of nodeScene
+	failed []*shape     // shapes that have found no nodes since backfilling began
+	shapes [2]shape     // memory for shapes of late jobs: the first of the queue, and another
 }
 
 // of returns the parts of a running job.
@@ -72,7 +72,7 @@ func (m *machine) mayArrive(a *Arrival) bool {
 	return m.ground.finder.find(&m.nodes, &query{shape: &s, free: m.nodes.empty, at: math.Inf(-1)})
 }
 
-// shapeOf returns how a waiting job takes nodes. For a late job it uses the memory in late.
+// shapeOf returns the shape of a waiting job. For a late job it uses the memory in late.
 func (m *machine) shapeOf(w *waiter, late *shape) *shape {
 	if at := int(w.id) - len(m.state.Running); at < len(m.nodes.shapes) {
 		return &m.nodes.shapes[at]
@@ -86,8 +86,8 @@ func (m *machine) queryOf(w *waiter, s *shape) query {
 	return query{shape: s, at: m.now, plan: w.plan, free: m.ground.free, running: m, until: math.Inf(1)}
 }
 
-// passByNode starts the jobs that may start now on the nodes, as pass does by processors alone. It reports whether the
-// request has started.
+// passByNode starts the jobs that may start now on the nodes. It corresponds to pass, which considers only
+// processors. It reports whether the request has started.
 func (m *machine) passByNode() bool {
 	m.drops = m.drops[:0]
 	h := m.head()
@@ -117,7 +117,7 @@ func (m *machine) passByNode() bool {
 // mostFailed is the maximum number of remembered shapes that found no nodes.
 const mostFailed = 8
 
-// beginBackfill finds the nodes that may have room. Until the pass is over no node gets more.
+// beginBackfill lists the nodes that may have room. No node gets more room until the pass is over.
 func (m *machine) beginBackfill() {
 	g := &m.ground
 	g.failed = g.failed[:0]
@@ -141,7 +141,7 @@ func (g *ground) hasFailed(s *shape) bool {
 	return false
 }
 
-// asksAtLeast reports whether a job asks for at least what another one asks for, on the same nodes or fewer.
+// asksAtLeast reports whether a job requests at least as much as another one, on the same nodes or on fewer.
 func (s *shape) asksAtLeast(o *shape) bool {
 	return s.needs.Whole == o.needs.Whole && (s.needs.Nodes > 0) == (o.needs.Nodes > 0) &&
 		s.needs.Classes&^o.needs.Classes == 0 && s.need.covers(&o.need) && s.share.holds(&o.share) &&
@@ -158,13 +158,14 @@ func (m *machine) mostFree() (most room, procs int64) {
 	return most, procs
 }
 
-// reservation has the nodes of the first job, which cannot start now, at the earliest instant of its start by the plan.
+// reservation has the nodes of the first job, which cannot start now. They are for the earliest instant of its start
+// by the plan.
 type reservation struct {
 	query
 	free    []room // free at that instant
-	nodes   []bool // the nodes that the job would have then
+	nodes   []bool // by node: whether the job would use it then
 	finder  finder
-	offered total // by all nodes then, except for outages
+	offered total // what all nodes offer then, except for outages
 }
 
 // reserveNodes finds the reservation of a job. Its instant is +Inf if there is none.
@@ -205,7 +206,7 @@ func (m *machine) reserveNodes(w *waiter) {
 	r.at = math.Inf(1)
 }
 
-// reservedAt reports whether the reservation is possible at an instant, and makes it there.
+// reservedAt reports whether the reservation is possible at an instant. If so, it makes the reservation.
 func (m *machine) reservedAt(at float64) bool {
 	n, r := &m.nodes, &m.ground.head
 	if r.at = at; math.IsInf(at, 1) || !r.offered.covers(&r.need) || !r.finder.find(n, &r.query) {
@@ -219,7 +220,7 @@ func (m *machine) reservedAt(at float64) bool {
 	return true
 }
 
-// change adds a part to what is free at the reservation, or subtracts it.
+// change adds a part to the free amounts at the reservation, or subtracts it.
 func (r *reservation) change(n *nodeScene, p *part, sign int) {
 	free := &r.free[p.node]
 	o := n.offer(r.shape, p.node, free)
@@ -234,7 +235,7 @@ func (r *reservation) change(n *nodeScene, p *part, sign int) {
 }
 
 // allows reports whether the reservation still holds if a job has these parts until a given instant. If so, it
-// subtracts them from what is free at the reservation.
+// subtracts them from the free amounts at the reservation.
 func (r *reservation) allows(n *nodeScene, parts []part, until float64) bool {
 	for i := range parts {
 		r.change(n, &parts[i], -1)
@@ -253,8 +254,9 @@ func (r *reservation) allows(n *nodeScene, parts []part, until float64) bool {
 	return ok
 }
 
-// backfillByNode starts jobs behind the first one that do not delay it by the plan. most is the largest free amount of
-// each kind on a node, and procs the free processors of all nodes. It reports whether the request has started.
+// backfillByNode starts jobs behind the first one that by the plan do not delay it. most is the largest free amount
+// of each kind on a node, and procs the number of free processors on all nodes. It reports whether the request has
+// started.
 func (m *machine) backfillByNode(head *waiter, most *room, procs int64) bool {
 	c := cursor{at: head.at + 1}
 	if head.late >= 0 {
@@ -274,7 +276,7 @@ func (m *machine) backfillByNode(head *waiter, most *room, procs int64) bool {
 // cursor is a place in the queue: among the state's jobs, and among the late ones.
 type cursor struct{ at, late int }
 
-// following returns the next job that neither a gate nor a limit keeps from starting. Its id is none at the end.
+// following returns the next job that neither a gate nor a limit keeps from starting. At the end its id is none.
 func (m *machine) following(c *cursor) waiter {
 	at := m.waiting.after(c.at)
 	for at >= 0 && !m.admitted(at) {
@@ -309,7 +311,7 @@ func (q *lanes) after(at int) int {
 	return -1
 }
 
-// mayBackfill finds nodes for a job on which it does not delay the first job.
+// mayBackfill finds nodes for a job such that the job does not delay the first one. It reports whether there are any.
 func (m *machine) mayBackfill(w *waiter, most *room, procs int64) bool {
 	s, r := m.shapeOf(w, &m.ground.shapes[1]), &m.ground.head
 	if !most.holds(&s.share) || s.need.procs > procs || m.nodes.closed == nil && m.ground.hasFailed(s) {

@@ -7,40 +7,41 @@ import (
 	"slices"
 )
 
-// NodeClass is nodes that are alike.
+// NodeClass is a number of equal nodes.
 type NodeClass struct {
 	Count, Procs, GPUs int
-	Memory             int64 // bytes; 0 where jobs do not run short of it
+	Memory             int64 // bytes; 0 if memory cannot run short
 }
 
 // Needs are the needs of a job other than processors, and the nodes that it may use.
 type Needs struct {
 	// Classes has bit i set if the job may run on nodes of State.Nodes[i].
 	Classes uint64
-	// Nodes is on how many nodes it runs, with equal parts of all that it takes on each. 0 is on any number of nodes,
-	// with as many processors on each as are free there, and memory in proportion; it takes no GPUs then.
+	// Nodes is the number of nodes on which the job runs, with equal parts of all its amounts on each. 0 means any
+	// number of nodes: on each the job takes the processors that are free there, and memory in proportion. It takes
+	// no GPUs then.
 	Nodes int
-	// Whole is true if it gets whole nodes: at least Nodes of them, and as many as its amounts need.
+	// Whole is true if the job gets whole nodes: at least Nodes of them, and as many as its amounts need.
 	Whole  bool
 	GPUs   int
 	Memory int64 // bytes
 }
 
-// MostNodes is the largest number of nodes that a state may have, and mostClasses of classes: the cost of a replica
-// grows with the nodes. Larger machines are one node of everything.
+// MostNodes is the maximum number of nodes of a state, and mostClasses that of classes. They are bounded because the
+// cost of a replica grows with the nodes. A larger machine is simulated as one node with all amounts.
 const (
 	MostNodes   = 512
 	mostClasses = 64
 )
 
-// room holds amounts: those of a node, its free ones, or those that a job takes of it.
+// room holds amounts of a node: all of them, the free ones, or those that a job takes.
 type room struct {
 	procs, gpus int32
 	memory      int64
 }
 
-// MostMemory is the most memory that a node may have, or a job take, in bytes (4 PiB). A node of which jobs do not run
-// short of memory has as much.
+// MostMemory is the maximum memory of a node, or of a job on it, in bytes (4 PiB). A node whose memory cannot run
+// short has this much.
 const MostMemory = 1 << 52
 
 func (r *room) plus(o *room) {
@@ -50,17 +51,17 @@ func (r *room) minus(o *room) {
 	r.procs, r.gpus, r.memory = r.procs-o.procs, r.gpus-o.gpus, r.memory-o.memory
 }
 
-// holds reports whether there is room for o.
+// holds reports whether r has room for o.
 func (r *room) holds(o *room) bool {
 	return o.procs <= r.procs && o.gpus <= r.gpus && o.memory <= r.memory
 }
 
-// least reduces each amount to the lesser of both.
+// least reduces each amount to the lesser of the two.
 func (r *room) least(o *room) {
 	r.procs, r.gpus, r.memory = min(r.procs, o.procs), min(r.gpus, o.gpus), min(r.memory, o.memory)
 }
 
-// part is what a job takes of one node.
+// part has the amounts that a job takes on one node.
 type part struct {
 	node int32
 	room
@@ -75,24 +76,24 @@ type closure struct {
 	room
 }
 
-// nodeScene has the nodes of a state as every replica begins with them. It has no nodes if only processors count.
+// nodeScene has the nodes of a state at the beginning of every replica. It has no nodes if only processors count.
 type nodeScene struct {
 	has     []room
 	class   []uint8
-	orders  [2][]int32 // of nodes: for jobs without GPUs, which spare nodes with GPUs, and for others
+	orders  [2][]int32 // nodes in two orders: for jobs without GPUs, with nodes with GPUs last, and for other jobs
 	free    []room
 	closed  [][]closure // by node; nil without outages
 	reopens []float64   // the ends of outages, rising
 	parts   []part
-	held    []partSpan // by the job's number
-	spread  Needs      // the needs of jobs whose own are unknown
+	held    []partSpan // range of a running job's parts, by its number
+	spread  Needs      // assumed needs of jobs whose own needs are unknown
 	shapes  []shape    // of the waiting jobs, by position
-	never   []bool     // of the same jobs: they would not fit on an empty machine
-	empty   []room     // on an empty machine, except for outages with an end
-	finder  finder     // scratch of prepareNodes and of what comes before the replicas
+	never   []bool     // by position of a waiting job: true if the job would not fit on an empty machine
+	empty   []room     // room of each node on an empty machine, except for outages without an end
+	finder  finder     // scratch memory of prepareNodes and of the work before the replicas
 }
 
-// prepareNodes places the running jobs. It is called once they have their numbers.
+// prepareNodes places the running jobs. It is called once the jobs have their numbers.
 func (c *scene) prepareNodes() {
 	n, s := &c.nodes, c.state
 	n.has, n.class, n.parts, n.held = n.has[:0], n.class[:0], n.parts[:0], n.held[:0]
@@ -135,8 +136,9 @@ func (c *scene) prepareNodes() {
 	}
 }
 
-// placeRunning places the running jobs: first those with known nodes, on these nodes, then the others where they fit,
-// the most demanding ones first. For a job that fits nowhere completely, the processors that are free somewhere count.
+// placeRunning places the running jobs. Those with known nodes come first, on these nodes. The others are placed
+// where they fit, the most demanding ones first. A job that fits nowhere completely takes the free processors that
+// there are.
 func (n *nodeScene) placeRunning(s *State) {
 	n.held = append(n.held, make([]partSpan, len(s.Running))...)
 	var known, unknown []int32
@@ -147,7 +149,8 @@ func (n *nodeScene) placeRunning(s *State) {
 			unknown = append(unknown, int32(i)) //nolint:gosec // one of the jobs
 		}
 	}
-	slices.SortStableFunc(known, func(a, b int32) int { // for jobs on one node it is known how much each has there
+	// Of a job on one node the exact amounts are known, so it comes first.
+	slices.SortStableFunc(known, func(a, b int32) int {
 		return cmp.Compare(len(s.Running[a].On), len(s.Running[b].On))
 	})
 	for _, i := range known {
@@ -176,13 +179,13 @@ func (n *nodeScene) placeRunning(s *State) {
 		q := query{shape: &shape, free: n.free}
 		if !f.find(n, &q) {
 			shape = n.shape(nil, int32(r.Procs)) //nolint:gosec // checked
-			f.find(n, &q)                        // if there is too little, it takes what there is
+			f.find(n, &q)                        // if there is too little room, the job takes what is free
 		}
 		n.keep(i, f.chosen)
 	}
 }
 
-// needsOf returns the known needs of a job.
+// needsOf returns the needs of a job, or the assumed ones if they are unknown.
 func (n *nodeScene) needsOf(d *Needs) *Needs {
 	if d == nil {
 		return &n.spread
@@ -209,7 +212,7 @@ func (n *nodeScene) put(id int32, on []int32, r *Running) {
 		parts = append(parts, p)
 		rest.minus(&p.room)
 	}
-	for k := range parts { // the rest, which the equal parts left
+	for k := range parts { // give out the rest, which did not fit into equal parts
 		more := n.free[parts[k].node]
 		more.minus(&parts[k].room)
 		more.least(&room{max(0, rest.procs), max(0, rest.gpus), max(0, rest.memory)})
@@ -229,15 +232,15 @@ func (n *nodeScene) keep(id int32, parts []part) {
 	n.held[id] = partSpan{int32(first), int32(len(n.parts))} //nolint:gosec // a few for each job
 }
 
-// shareOf returns the largest of that many equal parts.
+// shareOf returns one of the given number of nearly equal parts, the largest.
 func shareOf(all room, nodes int32) room {
 	up := func(x int64) int64 { return (x + int64(nodes) - 1) / int64(nodes) }
 	return room{int32(up(int64(all.procs))), int32(up(int64(all.gpus))), up(all.memory)} //nolint:gosec // not larger
 }
 
-// close takes the nodes of outages. If they are unknown, it takes nodes from the last one on that no other outage takes
-// at the time. If the outage has begun already, it takes nodes without jobs first. The memory and GPUs of a node are
-// gone if all its processors are.
+// close takes the nodes of outages. If the nodes are unknown, it takes nodes from the last one on, if no other outage
+// takes them at the same time. If the outage has begun already, it takes nodes without jobs first. A node without any
+// processors left has no memory and no GPUs either.
 func (n *nodeScene) close(outages []Outage) {
 	for _, o := range outages {
 		if o.Until <= 0 || o.Procs == 0 {
@@ -268,14 +271,14 @@ func (n *nodeScene) close(outages []Outage) {
 				}
 			}
 		}
-		for k := len(n.has) - 1; k >= 0; k-- { // what several outages take at once counts once
+		for k := len(n.has) - 1; k >= 0; k-- { // processors that several outages take at the same time count once
 			left -= n.closeNode(k, &o, min(left, int(n.has[k].procs)))
 		}
 	}
 	slices.Sort(n.reopens)
 }
 
-// open returns the processors of a node that no other outage takes during an outage.
+// open returns the number of processors of a node that other outages leave during an outage.
 func (n *nodeScene) open(k int, o *Outage) int {
 	left := int(n.has[k].procs)
 	for i := range n.closed[k] {
@@ -286,7 +289,7 @@ func (n *nodeScene) open(k int, o *Outage) int {
 	return left
 }
 
-// closeNode takes up to procs processors of a node for an outage, and returns how many.
+// closeNode takes up to procs processors of a node for an outage, and returns the number that it took.
 func (n *nodeScene) closeNode(k int, o *Outage, procs int) int {
 	if procs <= 0 {
 		return 0
@@ -299,7 +302,7 @@ func (n *nodeScene) closeNode(k int, o *Outage, procs int) int {
 	return procs
 }
 
-// limitToNodes bounds the size of competing jobs by the nodes that are not gone for good.
+// limitToNodes bounds the size of competing jobs by the nodes that return some day.
 func (c *scene) limitToNodes() {
 	n, most := &c.nodes, 0
 	n.empty = resize(n.empty, len(n.has))
@@ -310,7 +313,7 @@ func (c *scene) limitToNodes() {
 	c.most = min(c.most, most)
 }
 
-// lasting returns what a node has except for outages without an end.
+// lasting returns the amounts of a node, less those that outages without an end take.
 func (n *nodeScene) lasting(node int) room {
 	r := n.has[node]
 	if n.closed != nil {
@@ -329,7 +332,7 @@ func (n *nodeScene) everFits(s *shape) bool {
 	return n.finder.find(n, &query{shape: s, free: n.empty, at: math.Inf(-1)})
 }
 
-// checkNodes reports whether the nodes of a state, and what jobs take of them, are valid.
+// checkNodes returns an error if the nodes of a state, or the amounts that jobs take of them, are invalid.
 func (s *State) checkNodes() error {
 	if len(s.Nodes) == 0 {
 		return nil
@@ -371,7 +374,7 @@ func (s *State) checkNodes() error {
 	return nil
 }
 
-// check reports whether a job's needs are valid. who names the job in the error.
+// check returns an error if a job's needs are invalid. who names the job in the error.
 func (d *Needs) check(who string) error {
 	switch {
 	case d == nil:

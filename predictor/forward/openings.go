@@ -6,16 +6,17 @@ import (
 	"slices"
 )
 
-// Opening is a largest request that starts at once: neither more processors nor a longer limit would.
+// Opening is a largest request that starts at once. With more processors or a longer limit it would not start at
+// once.
 type Opening struct {
 	Procs int
-	Limit float64 // seconds; +Inf for any, and for none
+	Limit float64 // seconds; +Inf also stands for no limit
 }
 
 // Openings returns the requests that would start at once if they joined the queue now, with the given rank and number
-// of jobs behind (see Request), by the free processors and the time limits of the running and waiting jobs, as in
-// Sim.Plan. Larger requests with shorter limits come first. The result is empty if nothing would start at once. The
-// error is one of Sim.Plan.
+// of jobs behind (see Request). It decides by the free processors and the time limits of the running and waiting
+// jobs, as Sim.Plan does. Larger requests with shorter limits come first. The result is empty if nothing would start
+// at once. The error is one of Sim.Plan's.
 func Openings(state *State, rank, behind int) ([]Opening, error) {
 	c := scene{plans: true}
 	if err := c.prepare(state, nil); err != nil {
@@ -46,7 +47,7 @@ func Openings(state *State, rank, behind int) ([]Opening, error) {
 		return cmp.Or(-cmp.Compare(a.Procs, b.Procs), -cmp.Compare(a.Limit, b.Limit))
 	})
 	longest := 0.
-	return slices.DeleteFunc(all, func(o Opening) bool { // drop those that a larger one covers
+	return slices.DeleteFunc(all, func(o Opening) bool { // drop the requests that a larger one includes
 		covered := o.Limit <= longest
 		longest = math.Max(longest, o.Limit)
 		return covered
@@ -54,7 +55,7 @@ func Openings(state *State, rank, behind int) ([]Opening, error) {
 }
 
 // StartsNow reports whether a request that joins the queue now starts at once, by the free processors and the time
-// limits of the running and waiting jobs. The error is one of Plan.
+// limits of the running and waiting jobs. The error is one of Plan's.
 func (s *Sim) StartsNow(state *State, request Request) (bool, error) {
 	s.scene.plans = true
 	if err := s.ready(state, &request); err != nil {
@@ -64,7 +65,7 @@ func (s *Sim) StartsNow(state *State, request Request) (bool, error) {
 	m.reset(&s.scene, 0, 0)
 	m.ask(&request)
 	const over = -1
-	m.horizon = over // after the first instant
+	m.horizon = over // stop after the first instant
 	w := m.play()
 	return w >= 0, m.failed
 }

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// waiter is a waiting job, as a pass sees it.
+// waiter is a waiting job in the form that a pass uses.
 type waiter struct {
 	id    int32
-	at    int // the position among the state's jobs, -1 for a late job
-	late  int // the index among the late jobs
+	at    int // position among the state's jobs, -1 for a late job
+	late  int // index among the late jobs
 	procs int
 	plan  float64
 }
 
-// head returns the first job of the queue that its limits allow to start. Its id is none if no such job waits.
+// head returns the first job of the queue that no gate and no limit keeps from starting. Its id is none if there is
+// no such job.
 func (m *machine) head() waiter {
 	at := m.waiting.first()
 	for at >= 0 && !m.admitted(at) {
@@ -29,7 +30,8 @@ func (m *machine) head() waiter {
 	return m.old(at)
 }
 
-// firstLate returns the index of the first late job that neither a gate nor a limit keeps from starting, or -1.
+// firstLate returns the index of the first late job that neither a gate nor a limit keeps from starting, -1 if there
+// is none.
 func (m *machine) firstLate() int {
 	for i := m.late.first(); i < len(m.late.jobs); i = m.late.next(i + 1) {
 		if m.mayStart(&m.late.jobs[i]) {
@@ -112,7 +114,7 @@ func (m *machine) pass() bool {
 	return false
 }
 
-// openProbe returns the probe, or nil if there is none or no request of its gate may start now.
+// openProbe returns the probe. It returns nil if there is none, or if the gate of its requests is shut now.
 func (m *machine) openProbe() *envelope {
 	if m.isShut(m.gate) {
 		return nil
@@ -120,7 +122,7 @@ func (m *machine) openProbe() *envelope {
 	return m.probe
 }
 
-// measure finds the free processors now and the beginnings of outages, without reservations.
+// measure computes the free processors now and at the beginnings of outages, without reservations.
 func (m *machine) measure() {
 	m.drops = append(m.drops[:0], drop{0, m.free})
 	has := m.free
@@ -185,7 +187,7 @@ func (m *machine) begin(w *waiter) bool {
 	return false
 }
 
-// reserve gives the first job, which cannot start now, its earliest start by the plan.
+// reserve gives the first job, which cannot start now, a reservation at its earliest start by the plan.
 func (m *machine) reserve(w *waiter) {
 	at, has := m.earliest(w.procs, w.plan)
 	for i := range m.drops {
@@ -201,8 +203,8 @@ func (m *machine) reserve(w *waiter) {
 	m.drops = slices.Insert(m.drops, i, d)
 }
 
-// earliest returns the first instant from which a job can hold its processors for its planned runtime, and the free
-// processors then. It returns +Inf if there is none.
+// earliest returns the first instant from which a job can hold its processors for its planned runtime, and the number
+// of free processors then. The instant is +Inf if there is none.
 func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 	base, from := m.free, m.now
 	ahead := m.changes[m.changed:]
@@ -213,7 +215,7 @@ func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 				at, freed = t, sum
 			}
 		}
-		past := 0 // changes that are still to be passed
+		past := 0 // number of changes that are still to be passed
 		if len(ahead) > 0 {
 			if past = 1; at < ahead[0].at {
 				past = m.collision(ahead, base, at+plan, procs)
@@ -232,8 +234,8 @@ func (m *machine) earliest(procs int, plan float64) (at float64, has int) {
 	}
 }
 
-// collision looks for a change before an instant after which too few processors are free. It returns 0 if there is
-// none, and otherwise one more than the index of the first.
+// collision looks for a change before an instant after which too few processors are free. It returns one more than
+// the index of the first such change, 0 if there is none.
 func (m *machine) collision(ahead []change, base int, until float64, procs int) int {
 	for i, c := range ahead {
 		if c.at >= until {
@@ -246,7 +248,7 @@ func (m *machine) collision(ahead []change, base int, until float64, procs int) 
 	return 0
 }
 
-// climb makes the stairs from the drops.
+// climb computes the stairs from the drops.
 func (m *machine) climb() {
 	m.stairs = m.stairs[:0]
 	most := m.drops[0].most
@@ -264,8 +266,8 @@ func (m *machine) climb() {
 	}
 }
 
-// backfill starts jobs behind the first one if the stairs allow it, and if bounded only those ahead of the probe. It
-// reports whether the request has started.
+// backfill starts jobs behind the first one if the stairs allow it. If bounded is set, it starts only jobs ahead of
+// the probe. It reports whether the request has started.
 func (m *machine) backfill(bounded bool) bool {
 	m.searched = 0
 	for m.stairs[0].most > 0 {
@@ -281,9 +283,9 @@ func (m *machine) backfill(bounded bool) bool {
 	return false
 }
 
-// candidate returns the first job that may start by the stairs. The head is excluded, because it had no room even
-// without the stairs. Within a pass the stairs only fall and limits only fill, so late jobs that could not start are
-// not looked at again.
+// candidate returns the first job that may start by the stairs. It excludes the head, which had no room even without
+// the stairs. Within a pass the stairs only fall and the limits only fill. So late jobs that could not start are not
+// examined again.
 func (m *machine) candidate(bounded bool) waiter {
 	bound := len(m.state.Waiting)
 	if bounded {

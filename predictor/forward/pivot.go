@@ -3,20 +3,20 @@ package forward
 import "slices"
 
 // In a replica every later start happens at the instant of an event, mostly the end of another job. If that job was
-// running in the state, it is the pivot of the start. If the replica itself started that job, its end depends on its
-// start, and so its pivot is also that of the later start. Except for ties, an earlier end of the pivot would make the
-// start earlier by the same time, and an earlier end of any other running job would not change it.
+// running in the state, it is the pivot of the start. If the replica itself started that job, the pivot of its start
+// is also the pivot of the later start. Except for ties, an earlier end of the pivot would make the start earlier by
+// the same time, and an earlier end of any other running job would not change the start.
 
 // trail records which ends caused the starts of a replica.
 type trail struct {
 	on    bool
-	roots []int32 // the pivot of each job's start, by the job's number; a running job is its own
+	roots []int32 // pivot of each job's start, by the job's number; the pivot of a running job is itself
 	cause int32   // the pivot of the starts at this instant
-	freed int32   // the processors that its end freed; 0 if the cause is no end
+	freed int32   // processors that the cause's end freed; 0 if the cause is no end
 	freer int32   // the job that ended
 }
 
-// follow makes a machine that was reset record the causes.
+// follow makes a machine that was just reset record the causes of starts.
 func (m *machine) follow() {
 	m.trail.on = true
 	m.trail.roots = slices.Grow(m.trail.roots, len(m.jobs))
@@ -29,15 +29,15 @@ func (m *machine) follow() {
 	}
 }
 
-// blame records that a job ends at this instant, or reaches its limit. Of several ends the largest job counts, and of
-// equally large jobs the one with the smallest number.
+// blame records that a job ends at this instant, or reaches its limit. If several jobs do, the largest one counts,
+// and of equally large jobs the one with the smallest number.
 func (m *machine) blame(id int32, t *task) {
 	ended, ran := t.end <= m.now, int(id) < len(m.state.Running)
-	procs := max(1, t.procs) // a job in another pool may free a limit
+	procs := max(1, t.procs) // a job in another pool has no processors, but may free a limit
 	switch {
 	case ended && (procs > m.trail.freed || procs == m.trail.freed && id < m.trail.freer):
 		m.trail.cause, m.trail.freed, m.trail.freer = m.trail.roots[id], procs, id
-	case !ended && !ran && m.trail.freed == 0: // its limit counts from its start
+	case !ended && !ran && m.trail.freed == 0: // the job reaches its limit, which counts from its start
 		m.trail.cause = m.trail.roots[id]
 	}
 }
@@ -59,10 +59,10 @@ func (m *machine) startRoots(n int) []int32 {
 	return append([]int32(nil), m.trail.roots[len(m.state.Running):][:n]...)
 }
 
-// Pivots returns the pivots of a request in the replicas of Waits: for each replica it appends to roots[:0] the index
-// in State.Running of the job whose slightly earlier end would make the request start earlier by the same time. It is
-// -1 if there is none: the request starts at once, at the end of an outage, or when a limit allows it. Errors are those
-// of Waits.
+// Pivots returns the pivots of a request in the replicas of Waits. For each replica it appends an index in
+// State.Running to roots[:0]. A slightly earlier end of that job would make the request start earlier by the same
+// time. The index is -1 if there is no such job: the request starts at once, at the end of an outage, or when a limit
+// allows it. Errors are those of Waits.
 func (s *Sim) Pivots(state *State, request Request, replicas int, seed uint64, roots []int32) ([]int32, error) {
 	roots = roots[:0]
 	if err := field(replicas > 0, "replicas", -1, "", float64(replicas), "1 or more"); err != nil {
@@ -101,8 +101,9 @@ func (s *Surface) Pivots(procs int, limit float64, dst []int32) ([]int32, error)
 	return dst, nil
 }
 
-// StartPivots appends to dst[:0] the same for a waiting job, by its index in State.Waiting; nothing if the index is not
-// below SurfaceOptions.Starts. -1 also stands for a job that did not start before every request could.
+// StartPivots appends the pivots of a waiting job, by its index in State.Waiting, to dst[:0]. It appends nothing if
+// the index is not below SurfaceOptions.Starts. -1 also stands for a job that had not started when every request
+// could have.
 func (s *Surface) StartPivots(waiting int, dst []int32) []int32 {
 	dst = dst[:0]
 	for _, starts := range s.starts {

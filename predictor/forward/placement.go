@@ -2,7 +2,7 @@ package forward
 
 import "math"
 
-// total is what several nodes together offer a job, or what a job needs in total.
+// total has the amounts that several nodes together offer a job, or that a job needs.
 type total struct{ nodes, procs, gpus, memory int64 }
 
 func (t *total) plus(o *total) {
@@ -18,14 +18,14 @@ func (t *total) covers(need *total) bool {
 	return t.nodes >= need.nodes && t.procs >= need.procs && t.gpus >= need.gpus && t.memory >= need.memory
 }
 
-// shape is how a job takes nodes.
+// shape describes how a job takes nodes.
 type shape struct {
 	needs   *Needs
 	need    total
-	share   room  // on each node, for a job on a number of nodes
-	all     room  // of such a job in total
+	share   room  // amounts on each node, for a job on a fixed number of nodes
+	all     room  // amounts of such a job on all nodes
 	perProc int64 // bytes per processor, for a job on any number of nodes
-	order   uint8 // the order in which it takes nodes
+	order   uint8 // index of the order in which it takes nodes
 }
 
 // shape returns the shape of a job of some processors. Without needs only the processors count.
@@ -46,7 +46,7 @@ func (n *nodeScene) shape(d *Needs, procs int32) shape {
 	return s
 }
 
-// offer returns what a node with that room offers a job.
+// offer returns the amounts that a node with the given room offers a job.
 func (n *nodeScene) offer(s *shape, node int32, r *room) (t total) {
 	if s.needs.Classes>>n.class[node]&1 == 0 {
 		return t
@@ -75,8 +75,8 @@ type query struct {
 	free     []room      // free at that instant, by node
 	among    *[2][]int32 // the nodes in the orders of nodeScene, except for some that offer nothing; nil for all
 	last     []bool      // nodes that are used only if the others do not suffice; nil for none
-	// running has the running jobs, which free more later by the plan. This matters with outages, and with parts that
-	// another job would take until an instant.
+	// running has the jobs that are planned to end later and free more room. They matter with outages, and with parts
+	// that another job would take until an instant.
 	running *machine
 	beside  []part
 	until   float64
@@ -85,8 +85,8 @@ type query struct {
 // finder finds nodes for jobs. It reuses its memory.
 type finder struct{ chosen []part }
 
-// find chooses the nodes of a job: the first ones in its order with room for its planned runtime. It reports whether
-// they suffice.
+// find chooses the nodes of a job: the first ones, in the job's order, with room for its planned runtime. It reports
+// whether they suffice.
 func (f *finder) find(n *nodeScene, q *query) bool {
 	f.chosen = f.chosen[:0]
 	left := q.need
@@ -117,7 +117,7 @@ func (f *finder) find(n *nodeScene, q *query) bool {
 	return false
 }
 
-// take records what a job takes of a node. left and rest are what it still needs of nodes.
+// take records the amounts that a job takes of a node. left and rest are the amounts that it still needs.
 func (f *finder) take(n *nodeScene, q *query, node int32, offer, left *total, rest *room) {
 	p := part{node: node}
 	switch d := q.needs; {
@@ -133,7 +133,7 @@ func (f *finder) take(n *nodeScene, q *query, node int32, offer, left *total, re
 	f.chosen = append(f.chosen, p)
 }
 
-// room returns what stays free on a node for the whole time of a query.
+// room returns the amounts that stay free on a node for the whole time of a query.
 func (q *query) room(n *nodeScene, node int32) room {
 	r := q.free[node]
 	if n.closed == nil {
@@ -157,7 +157,7 @@ func (q *query) room(n *nodeScene, node int32) room {
 	return r
 }
 
-// addEnded adds what jobs free on a node up to an instant, by the plan.
+// addEnded adds the amounts on a node that jobs free until an instant by the plan.
 func (q *query) addEnded(r *room, node int32, at float64) {
 	if q.running == nil || at <= q.at {
 		return

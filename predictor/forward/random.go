@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/mathext/prng"
 )
 
-// mix returns a hash of x. Every bit of it depends on every bit of x: it is the first number of SplitMix64 with the
+// mix returns a hash of x. Every bit of it depends on every bit of x. It is the first number of SplitMix64 with the
 // seed x (G. Steele, D. Lea and C. Flood, OOPSLA 2014).
 func mix(x uint64) uint64 { return prng.NewSplitMix64(x).Uint64() }
 
@@ -15,8 +15,8 @@ func uniform(stream, key uint64) float64 {
 	return (float64(mix(stream^mix(key))>>11) + .5) / (1 << 53)
 }
 
-// quantile returns the quantile of its law at which a job of a replica falls. It mixes a score of the job with that of
-// its group.
+// quantile returns the quantile of its law at which a job of a replica falls. It mixes a score of the job with the
+// score of the job's group.
 func quantile(stream, key, group uint64, rho float64) float64 {
 	u := uniform(stream, key)
 	if group == 0 || rho == 0 {
@@ -25,14 +25,14 @@ func quantile(stream, key, group uint64, rho float64) float64 {
 	return mixed(groupScore(stream, group, rho), u, rho)
 }
 
-// groupScore returns the part of a group in the normal scores of its jobs in a replica.
+// groupScore returns the part that a group has in the normal scores of its jobs in a replica.
 func groupScore(stream, group uint64, rho float64) float64 {
 	return float64(math.Sqrt(rho) * normal(uniform(mix(stream), group)))
 }
 
 // mixed returns the quantile of a job with its own number u, given the score of its group.
 func mixed(score, u, rho float64) float64 {
-	z := score + float64(math.Sqrt(1-rho)*normal(u)) // rounded, so that no compiler fuses the sum
+	z := score + float64(math.Sqrt(1-rho)*normal(u)) // the conversion rounds, so that no compiler fuses the sum
 	const least = 1. / (1 << 53)
 	return min(max(math.Erfc(-z/math.Sqrt2)/2, least), 1-least)
 }

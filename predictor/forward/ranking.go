@@ -7,26 +7,26 @@ import (
 	"sort"
 )
 
-// Ranker changes the ranks of waiting jobs during a simulation, because schedulers recompute priorities from the usage
-// of users and the ages of jobs. It is safe for concurrent use.
+// Ranker changes the ranks of waiting jobs during a simulation. Schedulers also recompute priorities, from the usage
+// of users and the ages of jobs. A Ranker is safe for concurrent use.
 type Ranker interface {
-	// Begin returns the ranking at the beginning of a replica. old is the ranking of a finished replica, for reuse; nil
-	// for none.
+	// Begin returns the ranking at the beginning of a replica. old is the ranking of a finished replica, whose memory
+	// may be reused; it may be nil.
 	Begin(replica int, old Ranking) Ranking
 }
 
-// Ranking is the ranks in one replica. The simulator reports starts and ends, in the order of time, and calls Compute
-// at every Next; all instants are seconds from that of the State.
+// Ranking has the ranks in one replica. The simulator reports starts and ends in the order of time, and calls Compute
+// at every Next. All instants are in seconds from the instant of the State.
 type Ranking interface {
 	// Next returns the instant at which ranks are computed next, +Inf for never.
 	Next() float64
 	// Compute computes the ranks as of Next.
 	Compute()
-	// Started and Ended report that a job of a pool starts to run, which may have been before now, or ends. Those that
-	// run in the state are reported first.
+	// Started reports that a job of a pool starts to run, which may have been before now. Ended reports the end of
+	// one. The jobs that run in the State are reported first.
 	Started(owner int32, procs int, began float64)
 	Ended(owner int32, procs int, began, now float64)
-	// Rank returns the rank of a job that waits as of the newest computation.
+	// Rank returns the rank of a waiting job as of the newest computation.
 	Rank(j Ranked) int
 }
 
@@ -36,16 +36,17 @@ type Ranked struct {
 	Rank int
 	// Owner is the number of the owner whose usage counts for the job; 0 for unknown.
 	Owner int32
-	// Since is the instant from which its age counts, in seconds from now: negative for a job that waits already.
+	// Since is the instant from which the job's age counts, in seconds from now. It is negative for a job that waits
+	// already.
 	Since float64
 }
 
-// moving holds the ranks in a replica in which ranks move. All waiting jobs are then among the late ones, in their
-// order, because the positions of the layout would be those of former ranks.
+// moving holds the ranks in a replica in which ranks move. All waiting jobs are then among the late ones, because the
+// positions in the layout would be those of former ranks.
 type moving struct {
 	Ranking         // nil if ranks do not move
-	spare   Ranking // of an earlier replica
-	// place is that of the request that the probe stands for.
+	spare   Ranking // ranking of an earlier replica, for reuse
+	// place is the place of the request that the probe stands for.
 	place late
 }
 
@@ -78,7 +79,7 @@ func (m *machine) resetRanks(replica int) {
 	m.sortRanks()
 }
 
-// rankedJob returns a job of the state in the form of a job whose rank moves.
+// rankedJob returns a waiting job of the state as a late job whose rank moves.
 func (m *machine) rankedJob(i int) late {
 	w := &m.state.Waiting[i]
 	l := late{id: int32(len(m.state.Running) + i), procs: int32(w.Procs), plan: m.layout.plan[i], gate: noGate,
@@ -91,8 +92,8 @@ func (m *machine) rankedJob(i int) late {
 	return l
 }
 
-// goesFirst reports whether l goes ahead of another job whose rank moves. Jobs of one rank are in the order in which
-// they came.
+// goesFirst reports whether l goes ahead of another job whose rank moves. Jobs of one rank are in the order of their
+// arrival.
 func (l *late) goesFirst(o *late) bool { return l.rank < o.rank || l.rank == o.rank && l.turn < o.turn }
 
 // sortRanks puts the jobs whose ranks move into order. Most computations change nothing.
@@ -109,15 +110,15 @@ func (m *machine) sortRanks() {
 	}
 }
 
-// nextRanks returns the next instant of an event, given that of all events except gates and ranks. It is +Inf if only
-// ranks would still change.
+// nextRanks returns the next instant of an event. at is the next instant of all events except gates and ranks. The
+// result is +Inf if only ranks would still change.
 func (m *machine) nextRanks(at float64) float64 {
 	idle := m.idle
 	if at = m.orFlip(at); !m.moves() || math.IsInf(at, 1) {
 		return at
 	}
 	if next := m.ranks.Next(); next < at {
-		m.idle = idle // no gate has flipped
+		m.idle = idle // this instant is not a flip of a gate
 		return next
 	}
 	return at
@@ -143,7 +144,7 @@ func (m *machine) rerank() {
 // joinRanked puts a job into the queue while ranks move.
 func (m *machine) joinRanked(l late) {
 	l.rank = m.ranks.Rank(l.moves)
-	if l.id == m.asked && m.now > 0 { // jobs of its rank that came in the meantime go first
+	if l.id == m.asked && m.now > 0 { // jobs of its rank that came in the meantime go before it
 		l.turn = m.turnOfArrival(int32(len(m.jobs)))
 	}
 	m.late.compact(false)
@@ -159,8 +160,8 @@ func (m *machine) goesBefore(l *late) bool {
 	return l.before(m.ahead, m.rank)
 }
 
-// turnOf returns the turn of a request that has behind waiting jobs behind it, and all later jobs. Among jobs of the
-// same rank the one with the lower turn goes first.
+// turnOf returns the turn of a request that has the given number of waiting jobs behind it, and all later jobs. Among
+// jobs of the same rank, the one with the lower turn goes first.
 func (m *machine) turnOf(behind int) int32 {
 	return int32(2*(len(m.state.Waiting)-behind) - 1) //nolint:gosec // as many as wait
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// scene is a State prepared to be copied by every replica. Jobs have numbers: first the running jobs, then the waiting
-// ones.
+// scene is a State that is prepared to be copied by every replica. Jobs have numbers: first the running jobs, then
+// the waiting ones.
 type scene struct {
 	state   *State
 	free    int
 	most    int // the largest number of processors that the pool ever has
 	jobs    []task
 	running byend.List
-	changes []change // of the capacity, by time, at most one per instant
+	changes []change // changes of the capacity, by time, at most one per instant
 	layout  layout
 	waiting lanes
-	blocked []int32 // the positions of the jobs that become eligible later, by that time
+	blocked []int32 // positions of the jobs that become eligible later, sorted by that time
 	scratch []byend.Item
 	gateOf  []int8      // the gates of the waiting jobs, by position; empty without gates
-	gates   []gateState // the gates as they are now
+	gates   []gateState // present states of the gates
 	limits  []limitState
 	links   links
 	backs   bool
-	plans   bool // by the time limits alone, without random lifetimes
+	plans   bool // simulate by the time limits alone, without random lifetimes
 	byNode  bool // true if State.Nodes count
 	nodes   nodeScene
 	luck    luck
@@ -41,13 +41,13 @@ type task struct {
 	owner  int32
 }
 
-// change is a number of processors that come back at an instant, or leave (negative).
+// change is a number of processors that return at an instant, or leave (negative).
 type change struct {
 	at    float64
 	procs int
 }
 
-// plan returns the seconds with which the scheduler plans.
+// plan returns the runtime in seconds that the scheduler plans for a job.
 func (s *State) plan(limit float64) float64 {
 	switch {
 	case limit > 0:
@@ -58,8 +58,8 @@ func (s *State) plan(limit float64) float64 {
 	return math.Inf(1)
 }
 
-// prepare reads a state and, if request is not nil, the jobs for whose ends the request waits. Neither may change while
-// the scene is used.
+// prepare reads a state and, if request is not nil, the dependencies of the request on other jobs. State and request
+// must not change while the scene is used.
 func (c *scene) prepare(s *State, request *Request) error {
 	if err := s.check(); err != nil {
 		return err
@@ -87,8 +87,8 @@ func (c *scene) prepare(s *State, request *Request) error {
 	return nil
 }
 
-// overrun returns when a job that runs past its limit is expected to end: after as long again as it has run, at least a
-// minute (as in package simulator).
+// overrun returns the expected end of a job that runs past its limit. Until then it runs as long again as it has run,
+// but at least a minute (as in package simulator).
 func overrun(now, start float64) float64 { return now + max(60, now-start) }
 
 func (c *scene) prepareQueue() {

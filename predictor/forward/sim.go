@@ -7,38 +7,40 @@ import (
 	"sync/atomic"
 )
 
-// Sim simulates one request at a time and reuses its memory: later calls allocate only the goroutines of Workers. It is
-// not safe for concurrent use.
+// Sim simulates one request at a time and reuses its memory. Later calls allocate only the goroutines of Workers. It
+// is not safe for concurrent use.
 type Sim struct {
 	// Workers is the number of goroutines, including the caller's, in which Waits simulates the replicas of a state
-	// with at least sharedJobs jobs; 0 means 1. It does not change the result.
+	// with at least sharedJobs jobs. 0 means 1. It does not change the result.
 	Workers int
 
 	scene   scene
 	machine machine
-	helpers []machine // of the other workers
+	helpers []machine // machines of the other workers
 	futures []Future  // the results of Waits
 	follows bool      // record the causes of starts
 }
 
-// sharedJobs is the least number of jobs of a state for which another goroutine is worth its few microseconds.
+// sharedJobs is the minimum number of jobs of a state for which another goroutine is worth the few microseconds that
+// it costs.
 const sharedJobs = 20
 
 // Future is the outcome of a request in one replica.
 type Future struct {
-	// Wait is its wait in seconds; for Blocked of them it was not eligible, or a limit kept it from starting.
+	// Wait is the wait of the request in seconds. Blocked is the part of it, in seconds, in which the request was not
+	// eligible, or a limit kept it from starting.
 	Wait, Blocked float64
-	// Soon is how many of the first SoonSeconds of the wait were so blocked.
+	// Soon is the blocked part of the first SoonSeconds of the wait, in seconds.
 	Soon float64
 }
 
-// SoonSeconds is the length in seconds of the first part of a wait, which Future.Soon looks at: about as long as a
-// scheduler needs to look at all waiting jobs.
+// SoonSeconds is the length, in seconds, of the first part of a wait to which Future.Soon refers. Schedulers need
+// about this long to examine all waiting jobs.
 const SoonSeconds = 8
 
-// Futures appends to dst[:0] the outcomes of a request in the given number of replicas of the state, in their order,
-// and returns it. Equal input gives equal output, and a job with the same Key in two states has the same random numbers
-// in both.
+// Futures appends to dst[:0] the outcomes of a request in the given number of replicas of the state, in the order of
+// the replicas, and returns it. Equal input gives equal output. A job with the same Key in two states has the same
+// random numbers in both.
 //
 // The error is a *TooLargeError, a *NeverError, a *LawError or wraps ErrBadInput.
 func (s *Sim) Futures(state *State, request Request, replicas int, seed uint64, dst []Future) ([]Future, error) {
@@ -57,8 +59,8 @@ func (s *Sim) Futures(state *State, request Request, replicas int, seed uint64, 
 	return dst, nil
 }
 
-// Waits appends to dst[:0] the waits of a request, in seconds, in the given number of replicas, sorted, and returns it.
-// See Futures.
+// Waits appends to dst[:0] the sorted waits of a request, in seconds, in the given number of replicas, and returns
+// it. See Futures.
 func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, dst []float64) ([]float64, error) {
 	dst = dst[:0]
 	var err error
@@ -72,7 +74,7 @@ func (s *Sim) Waits(state *State, request Request, replicas int, seed uint64, ds
 	return dst, nil
 }
 
-// all plays as many replicas as futures has room for. Of several errors that of the first replica counts.
+// all plays one replica for each element of futures. If several replicas fail, the error of the first one counts.
 func (s *Sim) all(request *Request, seed uint64, futures []Future) error {
 	workers := min(s.Workers, len(futures))
 	if len(s.scene.jobs) < sharedJobs || workers <= 1 {
@@ -102,11 +104,11 @@ type shared struct {
 	request Request
 	seed    uint64
 	futures []Future
-	next    atomic.Int64 // the next replica
+	next    atomic.Int64 // index of the next replica
 	others  sync.WaitGroup
 
 	mutex  sync.Mutex
-	failed int // the replica that failed
+	failed int // index of the replica that failed
 	err    error
 }
 
@@ -131,10 +133,10 @@ func (w *shared) fail(replica int, err error) {
 	}
 }
 
-// Plan returns the wait of a request, in seconds, that follows from the time limits alone: every job runs to its limit,
-// an unknown one being State.DefaultLimit (100 years, if that is 0 too), one past its limit for another minute. Laws
-// and arrivals are not used. This is what schedulers show (squeue --start); because jobs end before their limits, it is
-// usually too late. Errors are those of Waits.
+// Plan returns the wait of a request, in seconds, that follows from the time limits alone. Every job runs to its
+// limit. An unknown limit is State.DefaultLimit (100 years if that is 0, too). A job past its limit runs for another
+// minute. Laws and arrivals are not used. Schedulers show this wait (squeue --start). It is usually too long, because
+// jobs end before their limits. Errors are those of Waits.
 func (s *Sim) Plan(state *State, request Request) (float64, error) {
 	s.scene.plans = true
 	if err := s.ready(state, &request); err != nil {

@@ -16,9 +16,9 @@ const (
 	FCFS Policy = iota
 	// EASY lets a job overtake if, by the time limits, it does not delay the first waiting job.
 	EASY
-	// Conservative gives every job a reservation; it is simulated as EASY, which starts jobs a little sooner.
+	// Conservative gives every job a reservation. It is simulated as EASY, under which jobs start a little sooner.
 	Conservative
-	// PriorityFCFS orders by rank and starts strictly in that order.
+	// PriorityFCFS orders by rank, and starts jobs strictly in that order.
 	PriorityFCFS
 	// PriorityEASY orders by rank and backfills as EASY does.
 	PriorityEASY
@@ -37,15 +37,15 @@ func (p Policy) String() string {
 func (p Policy) backfills() bool { return p == EASY || p == Conservative || p == PriorityEASY }
 func (p Policy) ranked() bool    { return p == PriorityFCFS || p == PriorityEASY }
 
-// Law is the lifetime of one job. Residual returns the seconds that it still runs at an age, in seconds, 0 for a job
-// that starts: the quantile u, in (0, 1), of what remains. It must be at least 0, and is truncated at 100 years. Laws
-// must be safe for concurrent use.
+// Law is the law of the lifetime of one job. Residual returns a quantile, at the level u in (0, 1), of the seconds
+// that the job still runs at an age in seconds. The age is 0 for a job that starts. The result must be at least 0,
+// and is truncated at 100 years. Laws must be safe for concurrent use.
 type Law interface {
 	Residual(age, u float64) float64
 }
 
-// AgingLaw is a Law whose age-dependent part is computed once for all replicas. Aged returns that part, and
-// ResidualOfAged is Residual with it: both must give the same number.
+// AgingLaw is a Law with a part that depends only on the age. That part is computed once for all replicas. Aged
+// returns it. ResidualOfAged receives it, and must return the same number as Residual.
 type AgingLaw interface {
 	Law
 	Aged(age float64) float64
@@ -54,17 +54,20 @@ type AgingLaw interface {
 
 // Running is a job that holds processors.
 type Running struct {
-	Key   uint64 // its identity: the same job gets the same random numbers in every forecast; 0 for its index
-	Group uint64 // jobs of one group (a user's campaign) share a part of their fate, see State.Rho; 0 for none
+	// Identity of the job, by which it has the same random numbers in every forecast; 0 stands for its index.
+	Key   uint64
+	Group uint64 // jobs of one group (a user's campaign) have correlated lifetimes, see State.Rho; 0 for none
 	Procs int
 	Age   float64 // seconds, 0 or more
 	Limit float64 // seconds, 0 for unknown
-	Law   Law     // nil is a job that runs to its limit
+	Law   Law     // nil for a job that runs to its limit
 	Owner int32   // see Ranked
-	// Holds are its amounts in State.Limits. A job that runs elsewhere and only counts in limits has 0 processors.
+	// Holds are the job's amounts in State.Limits. A job that runs elsewhere and only counts in limits has 0
+	// processors.
 	Holds []Holding
-	// Needs are its needs of State.Nodes other than processors. On are the numbers of the nodes that it runs on,
-	// counted from the first class, with -1 for others; empty if unknown.
+	// Needs are the job's needs of State.Nodes other than processors. On has the numbers of the nodes on which the
+	// job runs, counted from the first class. -1 stands for a node that is not in State.Nodes. On is empty if the
+	// nodes are unknown.
 	Needs *Needs
 	On    []int32
 }
@@ -76,71 +79,73 @@ type Waiting struct {
 	Procs    int
 	Limit    float64 // seconds, 0 for unknown
 	Eligible float64 // seconds from now until it may compete; 0 or less for now, +Inf for never
-	Rank     int     // the lower the sooner; used by policies by priority
-	Law      Law     // nil is a job that runs to its limit
+	Rank     int     // lower ranks start sooner; used by policies by priority
+	Law      Law     // nil for a job that runs to its limit
 	// Owner and Since are as in Ranked, for State.Ranker.
 	Owner int32
 	Since float64
-	// Holds are the amounts that it would have in State.Limits.
+	// Holds are the amounts that the job would have in State.Limits.
 	Holds []Holding
-	// After are the keys of the jobs of the state that must have ended before it may compete; a key of none is passed
-	// over.
+	// After are the keys of the jobs of the state that must have ended before the job may compete. A key that no job
+	// has is ignored.
 	After []uint64
-	// Needs are its needs of State.Nodes other than processors; nil for none, on any nodes.
+	// Needs are the job's needs of State.Nodes other than processors. nil means that the job has none, and may use
+	// any nodes.
 	Needs *Needs
 }
 
-// Outage is processors that are away for a time. No job starts that would, by its limit, need them then; one that holds
-// them keeps them to its end.
+// Outage is a number of processors that are unavailable for a time. No job starts that by its limit would need them
+// in that time. A job that holds them keeps them to its end.
 type Outage struct {
 	From, Until float64 // seconds from now; From may be past, Until may be +Inf
 	Procs       int
-	On          []int32 // the nodes of State.Nodes that it takes, as in Running.On; empty where that is not known
+	On          []int32 // numbers of the nodes of State.Nodes that it takes, as in Running.On; empty if unknown
 }
 
-// Arrival is a job that comes later.
+// Arrival is a job that is submitted later.
 type Arrival struct {
-	After   float64 // seconds since the arrival before, or since now
+	After   float64 // seconds since the previous arrival, or since now
 	Procs   int
 	Limit   float64 // seconds, 0 for unknown
 	Runtime float64 // seconds
 	Rank    int
-	Needs   *Needs // of State.Nodes beside processors; nil for nothing
+	Needs   *Needs // needs of State.Nodes other than processors; nil for none
 	Owner   int32  // see Ranked
 }
 
-// Arrivals returns the stream of arrivals of one replica; the stream returns false at its end. It must give the same
-// for the same replica and seed.
+// Arrivals returns the stream of arrivals of one replica. The stream returns false at its end. Equal replicas and
+// seeds must give equal streams.
 type Arrivals func(replica int, seed uint64) func() (Arrival, bool)
 
 // State is a pool at an instant.
 type State struct {
-	// Capacity is the pool's processors, those that are away in Outages included.
+	// Capacity is the number of the pool's processors, including those in Outages.
 	Capacity int
 	Running  []Running
-	// Waiting is in the order in which the policy takes the jobs; policies by priority: by Rank first. A job that is
-	// larger than the pool ever is does not compete.
+	// Waiting is in the order in which the policy takes the jobs. For policies by priority that is the order of Rank.
+	// A job that is larger than the pool ever is does not compete.
 	Waiting []Waiting
 	Outages []Outage
 	Policy  Policy
-	// DefaultLimit is the scheduler's planned runtime if a limit is unknown, in seconds; 0 for infinite.
+	// DefaultLimit is the runtime that the scheduler plans for a job without a known limit, in seconds; 0 means
+	// infinite.
 	DefaultLimit float64
-	// Rho is the correlation, from 0 up to but not 1, of the fates of jobs of one group: of the normal scores of their
-	// quantiles (a Gaussian copula of one factor).
+	// Rho is the correlation of the lifetimes of jobs of one group, in [0, 1). It is the correlation of the normal
+	// scores of their quantiles (a Gaussian copula of one factor).
 	Rho float64
 	// Arrivals may be nil.
 	Arrivals Arrivals
-	// Gates close the pool to jobs of long limits at times of the week; by Over, rising.
+	// Gates close the pool to jobs of long limits at times of the week. They are sorted by rising Over.
 	Gates []Gate
-	// Limits bound the amounts of groups of running jobs.
+	// Limits bound the amounts that groups of running jobs have.
 	Limits []Limit
-	// Nodes are the nodes of the processors, if jobs need more than processors; else empty. [Sim] uses them, surfaces
-	// and Openings do not.
+	// Nodes are the nodes of the pool, if jobs need more than processors; otherwise it is empty. [Sim] uses them.
+	// Surfaces and Openings do not.
 	Nodes []NodeClass
 	// Ranker changes the ranks of waiting jobs under a priority policy; nil if ranks are constant. Plans do not use it.
 	Ranker Ranker
-	// Horizon, in seconds, ends a replica in which arrivals never let the request start; its wait is the horizon then.
-	// 0 for 30 days. Without arrivals there is none.
+	// Horizon, in seconds, ends a replica in which arrivals never let the request start. The wait is the horizon
+	// then. 0 means 30 days. Without arrivals there is no horizon.
 	Horizon float64
 }
 
@@ -154,21 +159,21 @@ type Request struct {
 	Procs    int
 	Limit    float64 // seconds, 0 for unknown
 	Eligible float64 // seconds from now until it may compete, 0 or less for now
-	Rank     int     // against arrivals
+	Rank     int     // rank among the arrivals
 	// Owner and Since are as in Ranked, for State.Ranker.
 	Owner int32
 	Since float64
-	// Behind is the number of last jobs in State.Waiting that the request goes before: 0 if it joins last; see
-	// State.Behind.
+	// Behind is the number of jobs at the end of State.Waiting that the request goes before. It is 0 if the request
+	// joins last; see State.Behind.
 	Behind int
-	// Holds are the amounts that it would have in State.Limits, After the keys of the jobs that must end before it may
-	// compete, Needs its needs of State.Nodes other than processors. Only [Sim] uses them.
+	// Holds are the amounts that the request would have in State.Limits. After has the keys of the jobs that must end
+	// before it may compete. Needs are its needs of State.Nodes other than processors. Only [Sim] uses these.
 	Holds []Holding
 	After []uint64
 	Needs *Needs
 }
 
-// Behind returns how many jobs that wait, from the end, a request of a rank goes before.
+// Behind returns the number of jobs at the end of State.Waiting that a request of a rank goes before.
 func (s *State) Behind(rank int) int {
 	if !s.Policy.ranked() {
 		return 0
@@ -176,7 +181,7 @@ func (s *State) Behind(rank int) int {
 	return len(s.Waiting) - sort.Search(len(s.Waiting), func(i int) bool { return s.Waiting[i].Rank > rank })
 }
 
-// ErrBadInput is wrapped by the errors about numbers that make no sense.
+// ErrBadInput is wrapped by the errors for invalid numbers.
 var ErrBadInput = errors.New("bad input")
 
 // FieldError reports an invalid number in a State or a Request; it wraps ErrBadInput.
@@ -194,7 +199,7 @@ func (e *FieldError) Error() string {
 // Unwrap returns ErrBadInput.
 func (e *FieldError) Unwrap() error { return ErrBadInput }
 
-// TooLargeError is a request that could never start: it is larger than the pool will ever be.
+// TooLargeError is the error for a request that can never start, because it is larger than the pool will ever be.
 type TooLargeError struct{ Procs, Most int }
 
 // Error names both sizes.
@@ -202,8 +207,8 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("a request for %d processors can never start: the pool has at most %d", e.Procs, e.Most)
 }
 
-// NeverError reports a request that can never start although it is small enough: an endless outage begins before it
-// could end by its limit, or a limit on running jobs is below its request.
+// NeverError reports a request that can never start although it is small enough. Either an endless outage begins
+// before it could end by its limit, or a limit on running jobs is below its request.
 type NeverError struct {
 	Procs int
 	Limit float64
@@ -215,10 +220,10 @@ func (e *NeverError) Error() string {
 		"time, or it is over a limit", e.Procs, e.Limit)
 }
 
-// LawError is a law that gave something that is no number of seconds from 0; it wraps ErrBadInput.
+// LawError is the error for a law that returned an invalid number of seconds. It wraps ErrBadInput.
 type LawError struct{ Age, U, Value float64 }
 
-// Error reports what was asked and what came.
+// Error names the arguments of the law and its result.
 func (e *LawError) Error() string {
 	return fmt.Sprintf("a job's residual lifetime at age %v s, quantile %v, is %v, need a number from 0", e.Age,
 		e.U, e.Value)
@@ -243,7 +248,7 @@ const needProcs, needSeconds = "1 up to 2147483647", "a finite number from 0"
 func isProcs(n int) bool       { return n >= 1 && n <= math.MaxInt32 }
 func isSeconds(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }
 
-// check reports whether the numbers of a state are valid.
+// check returns an error if a number of a state is invalid.
 func (s *State) check() error {
 	err := errors.Join(
 		field(isProcs(s.Capacity), "capacity", -1, "", float64(s.Capacity), needProcs),
@@ -294,7 +299,8 @@ func (s *State) check() error {
 	return err
 }
 
-// check reports whether a request is valid in a pool that has at most that many processors, and that many waiting jobs.
+// check returns an error if a request is invalid in a pool with at most the given numbers of processors and waiting
+// jobs.
 func (r *Request) check(most, waiting int) error {
 	switch {
 	case !isProcs(r.Procs):

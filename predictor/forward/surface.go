@@ -14,43 +14,44 @@ import (
 // SurfaceOptions define how a surface is made.
 type SurfaceOptions struct {
 	Replicas int             // 0 for 100
-	Workers  int             // goroutines, 0 for as many as there are cores
-	Hurry    <-chan struct{} // once it is closed there is one goroutine more: somebody waits; nil for never
+	Workers  int             // number of goroutines; 0 for the number of cores
+	Hurry    <-chan struct{} // once it is closed, one more goroutine works, because a caller waits; nil for never
 	Seed     uint64
-	Ranked       // the rank of the requests, for policies by priority, and what changes it
+	Ranked       // rank of the requests, for policies by priority, and the inputs that change it
 	Behind   int // see Request.Behind
 
-	// Most is the largest size that the queue takes, 0 for all that the pool ever has.
+	// Most is the largest size that the queue accepts, 0 for all sizes that the pool ever has.
 	Most int
-	// If Coarse is true, only the sizes of CoarseSizes are simulated: others wait as long as the next larger one of
-	// these.
+	// If Coarse is true, only the sizes of CoarseSizes are simulated. Any other size has the wait of the next larger
+	// one of these.
 	Coarse bool
-	// Sizes and Limits (seconds, above 0) are added to those at which Quantile is exact: the sizes up to 256 and steps
-	// of at most 4 % above; round limits from a minute to four weeks, and no limit.
+	// Sizes and Limits (seconds, above 0) are added to the sizes and limits at which Quantile is exact. Those are the
+	// sizes up to 256 and sizes in steps of at most 4 % above, round limits from a minute to four weeks, and no
+	// limit.
 	Sizes  []int
 	Limits []float64
 
-	// If Plain is true, the tables for Quantile are not made, which takes longer than the replicas of a small pool:
-	// each quantile is then computed on demand, as it always is with gates.
+	// If Plain is true, the tables for Quantile are not made. Making them takes longer than the replicas of a small
+	// pool. Each quantile is then computed on demand. With gates it always is.
 	Plain bool
 	// Starts is the number of first waiting jobs for which StartPivots has results.
 	Starts int
 }
 
-// Surface has the waits of all requests, of any size and time limit, that join a queue now. It does not change, and is
-// safe for use by many goroutines.
+// Surface has the waits of all requests, of any size and time limit, that join a queue now. It does not change, and
+// is safe for concurrent use.
 type Surface struct {
 	capacity int
 	policy   *State     // only its limits are used
-	courses  [][][]step // by gate, the first for requests without one, and by replica
-	sizes    []int      // the sizes of the grid, rising; the first direct ones are 1, 2, 3...
-	direct   int        //
+	courses  [][][]step // by gate (the first for requests without a gate) and by replica
+	sizes    []int      // sizes of the grid, rising
+	direct   int        // number of leading sizes that are 1, 2, 3 and so on
 	limits   []float64  // rising, the last is +Inf
 	grid     []float64  // sorted waits by limit, size and replica; +Inf for never; nil if the surface is plain
-	starts   [][]int32  // roots of the waiting jobs, by replica
+	starts   [][]int32  // pivots of the waiting jobs' starts, by replica
 }
 
-// NewSurface simulates the replicas of a state. The State must not change meanwhile; its laws and arrivals are called
+// NewSurface simulates the replicas of a state. The State must not change meanwhile. Its laws and arrivals are called
 // concurrently. The error is one of Sim.Waits or the context's.
 func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, error) {
 	if o.Replicas == 0 {
@@ -95,14 +96,16 @@ func NewSurface(ctx context.Context, state *State, o SurfaceOptions) (*Surface, 
 			s.starts = append(s.starts, all[i].starts)
 		}
 	}
-	if !o.Plain && len(state.Gates) == 0 { // between limits of two gates the next larger limit does not apply
+	// With gates there is no grid, because the next larger limit may have another gate.
+	if !o.Plain && len(state.Gates) == 0 {
 		s.choose(&o)
 		s.fill()
 	}
 	return s, nil
 }
 
-// CoarseSizes returns sizes up to that of a machine, rising: powers of two, one and a half times these, and its own.
+// CoarseSizes returns rising sizes up to that of a machine: powers of two, one and a half times these, and the
+// machine's own size.
 func CoarseSizes(most int) (sizes []int) {
 	for n := 1; n < most; n *= 2 {
 		sizes = append(sizes, n)
@@ -150,10 +153,10 @@ func (p *player) play(c *scene, o *SurfaceOptions, most int, sizes []int, replic
 // Capacity returns the largest size that can ever start.
 func (s *Surface) Capacity() int { return s.capacity }
 
-// steps returns, by replica, what a request of a planned runtime could take.
+// steps returns, by replica, the steps for requests of a planned runtime.
 func (s *Surface) steps(plan float64) [][]step { return s.courses[1+s.policy.gateOf(plan)] }
 
-// Replicas returns how many waits each answer comes from.
+// Replicas returns the number of replicas from which each answer comes.
 func (s *Surface) Replicas() int { return len(s.starts) }
 
 func (s *Surface) check(procs int, limit float64) error {
@@ -161,17 +164,17 @@ func (s *Surface) check(procs int, limit float64) error {
 	return r.check(s.capacity, 0)
 }
 
-// Waits appends to dst[:0] the waits, in seconds, of a request of a size and a limit (0 for unknown) in every replica,
-// sorted, and returns it. They are exact for every size and limit. The error is a *TooLargeError, a *NeverError or a
-// *FieldError.
+// Waits appends to dst[:0] the sorted waits, in seconds, of a request in every replica, and returns it. limit is the
+// time limit, 0 for unknown. The waits are exact for every size and limit. The error is a *TooLargeError, a
+// *NeverError or a *FieldError.
 func (s *Surface) Waits(procs int, limit float64, dst []float64) ([]float64, error) {
 	dst, err := s.WaitsByReplica(procs, limit, dst)
 	slices.Sort(dst)
 	return dst, err
 }
 
-// WaitsByReplica is Waits in the order of the replicas, not sorted. Number i is of the same future for every size and
-// limit, and for every surface of the same State with the same seed.
+// WaitsByReplica returns Waits in the order of the replicas, not sorted. Element i belongs to the same future for
+// every size and limit, and for every surface of the same State with the same seed.
 func (s *Surface) WaitsByReplica(procs int, limit float64, dst []float64) ([]float64, error) {
 	dst = dst[:0]
 	if err := s.check(procs, limit); err != nil {
@@ -188,14 +191,15 @@ func (s *Surface) WaitsByReplica(procs int, limit float64, dst []float64) ([]flo
 	return dst, nil
 }
 
-// Start is when a request could start in one replica: its wait in seconds, and its root, see Pivots.
+// Start is the start of a request in one replica: its wait in seconds, and its root, see Pivots.
 type Start struct {
 	Wait float64
 	Root int32
 }
 
-// Starts appends to dst[:0] the starts of requests of one limit and of rising sizes, by size, then replica, as
-// WaitsByReplica and Pivots have them. Wait is NaN in all replicas of a size for which these return an error.
+// Starts appends to dst[:0] the starts of requests with one limit and rising sizes, by size and then by replica. They
+// are the results of WaitsByReplica and Pivots. If these return an error for a size, Wait is NaN in all replicas of
+// that size.
 func (s *Surface) Starts(sizes []int, limit float64, dst []Start) []Start {
 	n := s.Replicas()
 	dst = slices.Grow(dst[:0], n*len(sizes))[:n*len(sizes)]
@@ -227,9 +231,9 @@ func (s *Surface) Starts(sizes []int, limit float64, dst []Start) []Start {
 	return dst
 }
 
-// Quantile returns the quantile, at a level from 0 to 1, of the wait of a request, in seconds. It is exact at the sizes
-// and limits of the grid; otherwise it is that of the next larger size and limit of the grid, which is never less.
-// Errors are those of Waits.
+// Quantile returns the quantile, at a level from 0 to 1, of the wait of a request, in seconds. It is exact at the
+// sizes and limits of the grid. For another request it is the quantile of the next larger size and limit of the grid,
+// which is never less. Errors are those of Waits.
 func (s *Surface) Quantile(procs int, limit, level float64) (float64, error) {
 	if err := s.check(procs, limit); err != nil {
 		return 0, err

@@ -6,20 +6,22 @@ import (
 	"slices"
 )
 
-// behind is what the jobs ahead of a request do. It does not depend on the request, so that requests of all sizes at
-// one instant share it: a Calc keeps that of the last state it was asked about.
+// behind has what the jobs ahead of a request do. It does not depend on the request, so requests of all sizes at one
+// instant share it. A Calc keeps it for the last state that was forecast.
 type behind struct {
 	known bool
 	state State // a copy, with slices of its own
 
-	// In each replica of strict first come, first served: the instant at which the last job ahead starts, +Inf for
-	// never, the processors that are free then, and the jobs that hold processors then, heap[from[r]:from[r+1]].
+	// These are the results of each replica r of strict first come, first served. now is the instant at which the
+	// last job ahead starts, +Inf for never. free is the number of processors that are free then.
+	// heap[from[r]:from[r+1]] has the jobs that hold processors then.
 	now  []float64
 	free []int
 	heap []ending
 	from []int
 
-	// Of the placed jobs: the start of the last one, the processors freed per second there, and why there is none.
+	// These are the results of placing the jobs ahead: the start of the last one, the processors freed per second
+	// there, and the reason if there is no start.
 	at     instant
 	slope  float64
 	cannot *CannotSay
@@ -45,7 +47,7 @@ func sameLaw(a, b Lifetime) bool {
 	return t == reflect.TypeOf(b) && t.Comparable() && a == b
 }
 
-// keep remembers that the jobs ahead are those of a state.
+// keep records that the jobs ahead are those of a state.
 func (b *behind) keep(s *State) {
 	b.known = true
 	b.state.Capacity, b.state.Free = s.Capacity, s.Free
@@ -53,8 +55,8 @@ func (b *behind) keep(s *State) {
 	b.state.Ahead = append(b.state.Ahead[:0], s.Ahead...)
 }
 
-// playAhead computes c.behind for a state, unless it is that of the last state. ahead is the number of processors of
-// all jobs ahead.
+// playAhead computes c.behind for a state, unless it was computed for the same state. ahead is the number of
+// processors of all jobs ahead.
 func (c *Calc) playAhead(s *State, ahead int) {
 	b := &c.behind
 	if b.is(s) {
@@ -73,8 +75,9 @@ func (c *Calc) playAhead(s *State, ahead int) {
 	b.keep(s)
 }
 
-// reach returns the instant at which the placed jobs and the running ones have freed c.need processors on average, that
-// is, Predictor B behind the queue. It is +Inf if that instant or a start is never reached; then cannot is the reason.
+// reach returns the instant at which the placed jobs and the running ones have freed c.need processors on average:
+// the forecast of Predictor B behind the queue. It is +Inf if that instant or a start is never reached; cannot is the
+// reason then.
 func (c *Calc) reach() (b float64, cannot *CannotSay) {
 	if c.behind.cannot != nil {
 		why := *c.behind.cannot

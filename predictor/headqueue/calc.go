@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// The bounds of one forecast.
+// These are the bounds of one forecast.
 const (
-	// DefaultWorkLimit is the WorkLimit of a zero [Calc], some 20 ms. Within it a
-	// forecast of 1,000 running jobs and 1,000 missing processors is exact.
+	// DefaultWorkLimit is the WorkLimit of a zero [Calc], about 20 ms of work. Within it a forecast of 1,000 running
+	// jobs and 1,000 missing processors is exact.
 	DefaultWorkLimit = 60_000_000
 	// MaxJobs is the maximum number of running and queued jobs in a forecast.
 	MaxJobs = 1 << 20
 )
 
-// Calc works out forecasts and keeps the scratch memory for them. The zero value
-// is ready. It is not safe for concurrent use (see the package comment).
+// Calc computes forecasts and keeps the scratch memory for them. The zero value is ready. It is not safe for
+// concurrent use (see the package comment).
 type Calc struct {
-	// WorkLimit bounds the exact method: jobs * states * 32 evaluations, states being
-	// those that can carry probability, where nobody is ahead. Beyond it the saddlepoint approximation
-	// answers. 0: DefaultWorkLimit; negative: never exact.
+	// WorkLimit bounds the exact method if no job is ahead. The work is jobs * states * 32 evaluations; only states
+	// that can have probability count. Beyond the limit the saddlepoint approximation answers. 0 means
+	// DefaultWorkLimit, and a negative value means never exact.
 	WorkLimit int
-	// Replicas is the maximum number of simulations of a queue, 0 means 128. If they would take longer than about 15 ms
-	// there are fewer, but at least 12.
+	// Replicas is the maximum number of simulations of a queue, 0 means 128. If that many would take longer than
+	// about 15 ms, there are fewer, but at least 12.
 	Replicas int
 
 	held []held    // the holders by ascending size; those that place added come last
@@ -52,7 +52,7 @@ type chance struct {
 
 // load prepares the holders.
 func (c *Calc) load(running []Holder) {
-	c.behind.known = false // its placed jobs are in c.held
+	c.behind.known = false // the placed jobs of behind are in c.held
 	c.held = c.held[:0]
 	for _, h := range running {
 		if h.Procs > 0 {
@@ -64,8 +64,8 @@ func (c *Calc) load(running []Holder) {
 	c.pts = c.pts[:0]
 }
 
-// compare orders holders by size, and those of equal size by their other fields. So the order in which the caller lists
-// them does not matter.
+// compare orders holders by size, and holders of equal size by their other fields. So the caller's order does not
+// matter.
 func compare(a, b held) int {
 	if d := cmp.Compare(a.procs, b.procs); d != 0 {
 		return d
@@ -79,8 +79,8 @@ func (c *Calc) ends(t float64) {
 	}
 }
 
-// A curve is a non-decreasing function of t that is searched for a quantile. Probabilities are stored as logits, which
-// are nearly straight over ln t. A curve is NaN at points where it was not evaluated.
+// A curve is a non-decreasing function of t that is searched for a quantile. Probabilities are stored as logits,
+// which are nearly straight lines over ln t. A curve is NaN at points where it was not evaluated.
 type curve int
 
 const (
@@ -97,7 +97,7 @@ type point struct {
 	y    [curves]float64
 }
 
-// certain bounds the logits. A probability beyond it counts as 0 or 1 in searches.
+// certain is the bound of the logits. A probability beyond it counts as 0 or 1 in searches.
 const certain = 27
 
 // logit returns ln(p/(1-p)), limited to +-certain, that is, to probabilities at least 2e-12 from 0 and 1.
@@ -111,7 +111,7 @@ func (c *Calc) eval(t float64, k curve) {
 	nan := math.NaN()
 	pt := point{t: t, x: math.Log1p(t), y: [curves]float64{nan, nan, nan, nan}}
 	if k == curveA {
-		none := 1.0 // probability that no benefactor has ended; each frees enough by itself
+		none := 1.0 // probability that no benefactor has ended; each benefactor alone frees enough
 		for i := range c.held {
 			if c.held[i].procs >= c.need {
 				none *= 1 - c.held[i].ends(t)

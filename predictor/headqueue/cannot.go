@@ -11,13 +11,13 @@ const (
 	NoBenefactors Reason = "no_benefactors"
 	// LargerThanMachine: the request exceeds the machine's processors.
 	LargerThanMachine Reason = "larger_than_machine"
-	// NotFitted: the lifetime laws are not known yet. For callers; not used here.
+	// NotFitted: the laws of lifetimes are not known yet. It is for callers; this package does not use it.
 	NotFitted Reason = "not_fitted"
 	// NeverEnough: the jobs that can end do not free enough processors.
 	NeverEnough Reason = "never_enough"
-	// NothingRunning: too few processors are free and no job will free any.
+	// NothingRunning: too few processors are free, and no job will free any.
 	NothingRunning Reason = "nothing_running"
-	// TooMuchWork: more jobs than [MaxJobs].
+	// TooMuchWork: there are more jobs than [MaxJobs].
 	TooMuchWork Reason = "too_much_work"
 )
 

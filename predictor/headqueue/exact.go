@@ -1,16 +1,14 @@
 package headqueue
 
-// trim is the total probability that the dynamic program may drop, so that it computes only states with noticeable
-// probability.
+// trim is the total probability that the dynamic program may drop. By dropping it computes only states with
+// noticeable probability.
 const trim = 1e-13
 
-// Tail fills dst with Pr{F(t) >= n'} for n' = 0 .. top (eq. 7 of Downey 1996),
-// where F(t) are the processors that running gives back within t seconds, and
-// returns it: top+1 values, non-increasing, absolute error below 1e-11. dst is
-// grown where it is too short.
+// Tail fills dst with Pr{F(t) >= n'} for n' = 0 .. top (eq. 7 of Downey 1996), and returns it. F(t) is the number of
+// processors that the running jobs give back within t seconds. The result has top+1 values, non-increasing, with an
+// absolute error below 1e-11. dst grows if it is too short.
 //
-// The cost is at most len(running) * top/g multiplications, g being the greatest
-// common divisor of the sizes.
+// The cost is at most len(running) * top/g multiplications, where g is the greatest common divisor of the sizes.
 func (c *Calc) Tail(dst []float64, running []Holder, t float64, top int) []float64 {
 	top = max(top, 0)
 	c.load(running)
@@ -20,7 +18,7 @@ func (c *Calc) Tail(dst []float64, running []Holder, t float64, top int) []float
 	states := top/g + 1
 	lo, hi := c.convolve(states, g, false, false)
 	dst = grow(dst, top+1)
-	// below is the probability of F < n', which covers the states 0 .. ceil((n'-sure)/g)-1.
+	// below is the probability of F < n', that is, of the states 0 .. ceil((n'-sure)/g)-1.
 	total, below, s := sure+c.actTotal, 0.0, lo
 	for n := range dst {
 		for ; s < hi && sure+s*g < n; s++ {
@@ -38,16 +36,16 @@ func (c *Calc) Tail(dst []float64, running []Holder, t float64, top int) []float
 	return dst
 }
 
-// AtLeast is Pr{F(t) >= need}, the exact probability that running has given back
-// need processors within t seconds (absolute error below 1e-11).
+// AtLeast returns Pr{F(t) >= need}, the exact probability that the running jobs have given back need processors
+// within t seconds (absolute error below 1e-11).
 func (c *Calc) AtLeast(running []Holder, need int, t float64) float64 {
 	c.load(running)
 	c.ends(t)
 	return c.exact(need)
 }
 
-// exact computes Pr{F >= need} from c.p. It separates jobs that are certain, divides by the common divisor, and counts
-// either the processors freed or those still held, whichever are fewer.
+// exact computes Pr{F >= need} from c.p. It separates the jobs that have certainly ended, and divides by the common
+// divisor. It counts either the processors freed or those still held, whichever are fewer.
 func (c *Calc) exact(need int) float64 {
 	need -= c.fold()
 	if need <= 0 {
@@ -63,7 +61,7 @@ func (c *Calc) exact(need int) float64 {
 // exactAct returns the probability that act frees at least need units of g, where 0 < need <= the sum of act.
 func (c *Calc) exactAct(need, g int) float64 {
 	if holdable := c.actTotal/g - need; holdable+1 < need {
-		// need is free if at most holdable units are still held.
+		// need units are free if at most holdable units are still held.
 		return min(c.massBelow(holdable+1, g, true), 1)
 	}
 	return max(1-c.massBelow(need, g, false), 0)
@@ -103,8 +101,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// massBelow returns the probability that the sum of the units freed is below bound. If held is set, it is the sum of
-// the units still held.
+// massBelow returns the probability that the sum of the units freed is below bound. If held is set, the sum of the
+// units still held counts instead.
 func (c *Calc) massBelow(bound, g int, held bool) float64 {
 	lo, hi := c.convolve(bound, g, held, true)
 	below := c.lost
@@ -115,8 +113,8 @@ func (c *Calc) massBelow(bound, g int, held bool) float64 {
 }
 
 // convolve computes the distribution of the sum of c.act, in units of g, in c.mass[lo:hi]. It drops sums that reach
-// bound. If sumOnly is set, c.lost is the probability of the states that could not reach bound any more and were
-// dropped early.
+// bound. If sumOnly is set, states that cannot reach bound any more are dropped early, and c.lost is their
+// probability.
 //
 // act must be in ascending order of size, so that the range of sums grows slowly.
 func (c *Calc) convolve(bound, g int, held, sumOnly bool) (lo, hi int) {

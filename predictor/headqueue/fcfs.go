@@ -8,10 +8,11 @@ import (
 
 // These bound the simulation behind a queue.
 const (
-	// fcfsWork is the maximum of jobs * replicas; it takes about 15 ms.
+	// fcfsWork is the maximum of jobs * replicas. It takes about 15 ms.
 	fcfsWork = 256_000
-	// mostReplicas is the default of [Calc].Replicas. With fewer replicas than smoothBelow, quantiles come from a
-	// log-normal law with the replicas' mean and deviation instead of from their order.
+	// mostReplicas is the default of [Calc].Replicas, and fewestReplicas their minimum. With fewer replicas than
+	// smoothBelow, quantiles come from a log-normal law with the replicas' mean and deviation. Otherwise they come
+	// from the order of the replicas.
 	mostReplicas, fewestReplicas, smoothBelow = 128, 12, 64
 )
 
@@ -38,16 +39,16 @@ type ending struct {
 	procs int
 }
 
-// simulate computes what c.queue.jobs do in replicas of strict first come, first served with random lifetimes. So a
-// first job that is larger than the free processors leaves them idle, and the variances of all lifetimes add up, as in
-// the real machine.
+// simulate computes what c.queue.jobs do in replicas of strict first come, first served with random lifetimes. A
+// first job that is larger than the free processors leaves them idle, and the variances of all lifetimes add up. Both
+// are as on the real machine.
 //
 // The lifetimes of each job are stratified over the replicas by Latin hypercube sampling (McKay, Beckman and Conover,
-// Technometrics 21, 1979). The job's law is divided into as many ranges of equal probability as there are replicas. One
-// value is drawn from each range, at the same random place in all of them, and the values are shuffled. The seed is
-// fixed, and the draws depend only on the job's place in the queue. So the same state gives the same answer, and no
-// replica starts earlier for a larger request or for one more job at the end of the queue. (The second holds up to
-// fcfsWork/mostReplicas jobs; with more jobs there may be one replica fewer.)
+// Technometrics 21, 1979). The job's law is divided into as many ranges of equal probability as there are replicas.
+// One value is drawn from each range, at the same random place in all of them, and the values are shuffled. The seed
+// is fixed, and the draws depend only on the job's place in the queue. So the same state gives the same answer, and
+// no replica starts earlier for a larger request or for one more job at the end of the queue. (For one more job this
+// holds up to fcfsWork/mostReplicas jobs; with more jobs there may be one replica fewer.)
 func (c *Calc) simulate(free int) {
 	f, b := &c.fcfs, &c.behind
 	running, ahead := len(c.held), len(c.queue.jobs)
@@ -70,7 +71,7 @@ func (c *Calc) simulate(free int) {
 	}
 }
 
-// draw sets ends and lives.
+// draw fills ends and lives.
 func (f *fcfs) draw(held []held, ahead []Ahead) {
 	n, m := f.replicas, len(held)
 	f.ends = grow(f.ends, n*m)
@@ -101,7 +102,7 @@ func (f *fcfs) draw(held []held, ahead []Ahead) {
 	}
 }
 
-// remaining sets f.level to quantiles of the instant at which h ends.
+// remaining fills f.level with quantiles of the instant at which h ends.
 func (f *fcfs) remaining(h *held) {
 	place := (float64(f.below(mostReplicas)) + .5) / mostReplicas
 	cut := math.Inf(1)
@@ -117,18 +118,18 @@ func (f *fcfs) remaining(h *held) {
 	f.laws.quantiles(f.level, f.laws.of(h.law), min(h.s0, 1), place)
 	for k, t := range f.level {
 		f.level[k] = cut
-		if !math.IsInf(t, 1) { // the age may be infinite too
+		if !math.IsInf(t, 1) { // an infinite age gives NaN otherwise
 			f.level[k] = max(0, min(t-h.shift, cut))
 		}
 	}
 }
 
-// parts returns the number of parts into which each range of a law is divided. One part is drawn. With few replicas a
-// range is wide, and its middle would be less than its mean.
+// parts returns the number of parts into which each range of a law is divided, of which one is drawn. With few
+// replicas a range is wide, and its middle would be less than its mean.
 func (f *fcfs) parts() int { return (mostReplicas + f.replicas - 1) / f.replicas }
 
-// lifetimes returns quantiles of a law, counted from the job's start: one of each range, from its given part. They are
-// at distance each in row. If a law occurs twice, all its parts are kept.
+// lifetimes returns quantiles of a law, counted from the job's start. It returns one quantile of each range, from the
+// given part of the range. They are in row, at distance each. If a law occurs twice, all its parts are kept.
 func (f *fcfs) lifetimes(law Lifetime, part int) (row []float64, each int) {
 	if law == nil {
 		for k := range f.level {
@@ -166,8 +167,8 @@ func (f *fcfs) shuffle() []uint16 {
 	return f.order
 }
 
-// run plays the jobs ahead in one replica. It returns when the last of them starts, +Inf if too few processors are ever
-// freed, and how many processors are free then. f.heap has the jobs that hold the others.
+// run plays the jobs ahead in one replica. now is the start of the last of them, +Inf if too few processors are ever
+// freed. then is the number of processors that are free at that start. f.heap has the jobs that hold the others.
 func (f *fcfs) run(replica, free int, ahead []Ahead) (now float64, then int) {
 	f.heap = f.heap[:0]
 	m := len(f.procs)
@@ -207,7 +208,7 @@ func (f *fcfs) await(now float64, free, procs int) (at float64, then int) {
 	return now, free
 }
 
-// fan is the number of children of a node of the heap: as many as share a cache line.
+// fan is the number of children of a node of the heap. They share a cache line.
 const fan = 4
 
 // sink puts e into the free place i of the heap, or below it.
@@ -248,12 +249,12 @@ func (f *fcfs) push(e ending) {
 	h[i] = e
 }
 
-// mostLevel is the highest level that the replicas can resolve, and 1 - mostLevel the lowest. Levels beyond get the
-// answers of these.
+// mostLevel is the highest level that the replicas can resolve, and 1 - mostLevel the lowest. Levels beyond these get
+// their answers.
 const mostLevel = 1 - .5/mostReplicas
 
-// quantile returns the instant by which the request has started with probability q, +Inf if it starts in too few
-// replicas.
+// quantile returns the instant by which the request has started with probability q. It is +Inf if the request starts
+// in too few replicas.
 func (f *fcfs) quantile(q float64) float64 {
 	if q <= 0 {
 		return 0
@@ -281,11 +282,11 @@ func (f *fcfs) quantile(q float64) float64 {
 	return a + (b-a)*part
 }
 
-// sampled returns an interval that contains the q-quantile of the request's start with about 95 % certainty,
-// considering the number of replicas only. For independent replicas and any law this is exact: the number of starts
-// before the quantile is binomial, and the interval is between the starts of its bounds. Stratified replicas vary less,
-// so that the interval contains the quantile more often. For few replicas it is the interval of a log-normal law whose
-// mean and deviation were measured on that number of values.
+// sampled returns an interval that contains the q-quantile of the request's start with about 95 % certainty. It
+// considers only the number of replicas. For independent replicas and any law this is exact: the number of starts
+// before the quantile is binomial, and the interval is between the starts at the bounds of that number. Stratified
+// replicas vary less, so that the interval contains the quantile more often. For few replicas it is the interval of a
+// log-normal law whose mean and deviation were measured on that number of values.
 func (f *fcfs) sampled(q float64) (low, high float64) {
 	const deviations = 1.96
 	n := float64(len(f.starts))
@@ -307,8 +308,8 @@ func (f *fcfs) sampled(q float64) (low, high float64) {
 	return f.starts[min(max(below-1, 0), last)], f.starts[min(max(above-1, 0), last)]
 }
 
-// roundings is the relative tolerance for an instant that counts as passed. So starts that differ only by rounding
-// count alike.
+// roundings is the relative tolerance within which an instant counts as passed. So starts that differ only by
+// rounding count as equal.
 const roundings = 1e-13
 
 // within returns the probability that the request has started by x. It is the inverse of quantile.
@@ -336,8 +337,8 @@ func (f *fcfs) within(x float64) float64 {
 // smooth reports whether quantiles come from the log-normal law.
 func (f *fcfs) smooth() bool { return len(f.starts) < smoothBelow }
 
-// summarize sorts the starts and computes their moments in ln(1+t). Stratification fixes the mean, so that the
-// deviation is divided by n and not by n-1.
+// summarize sorts the starts and computes their moments in ln(1+t). Stratification fixes the mean, so the variance is
+// divided by n, not by n-1.
 func (f *fcfs) summarize() {
 	slices.Sort(f.starts)
 	var n, sum, squares float64

@@ -8,84 +8,83 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// The methods of a [Result].
+// These are the methods of a [Result].
 const (
-	MethodNow         = "now"         // enough processors are free for it and all ahead
-	MethodExact       = "exact"       // nobody ahead: eq. 7 by dynamic programming
-	MethodSaddlepoint = "saddlepoint" // approximation of it, beyond the work limit
-	// MethodFCFSQueue simulates strict first come, first served with random lifetimes
-	// of the jobs running and queued ahead.
+	MethodNow         = "now"         // enough processors are free for the request and all jobs ahead
+	MethodExact       = "exact"       // no job is ahead: eq. 7 by dynamic programming
+	MethodSaddlepoint = "saddlepoint" // an approximation of eq. 7, beyond the work limit
+	// MethodFCFSQueue simulates strict first come, first served with random lifetimes of the jobs that run and of
+	// those that are queued ahead.
 	MethodFCFSQueue = "fcfs_queue"
 )
 
-// The names of a [MethodMedian].
+// These are the names of a [MethodMedian].
 const (
 	NameA        = "downey_a"
 	NameB        = "downey_b"
 	NameCombined = "downey_combined"
-	NameExact    = "exact"         // with nobody ahead the median of the Result's own method,
-	NameFCFS     = MethodFCFSQueue // which is this one behind a queue
+	NameExact    = "exact"         // if no job is ahead, the median by the Result's own method
+	NameFCFS     = MethodFCFSQueue // if jobs are ahead, that median
 )
 
-// CombinedBelow is the n' below which the combined predictor takes A (Downey
-// 1996, section 6.4, which leaves 32 itself open: it takes B). Where no job is a
-// benefactor, B answers below it too.
+// CombinedBelow is the n' below which the combined predictor uses A, and from which on it uses B. Downey 1996,
+// section 6.4, leaves open which one applies at 32. If no job is a benefactor, B answers below it too.
 const CombinedBelow = 32
 
 // Result is a forecast.
 type Result struct {
-	Method string // which method gave Quantiles and Within
-	// Need is n': the processors that must be given back before the request can
-	// start, those the jobs ahead will take included. 0 or less: it fits now.
+	Method string // the method of Quantiles and Within
+	// Need is n': the number of processors that must be given back before the request can start, including those that
+	// the jobs ahead will take. If it is at most 0, the request fits now.
 	Need int
-	// Levels are the requested levels. Quantiles are the waits in seconds: for each level q the smallest t with Pr{F(t)
-	// >= Need} >= q, up to RelTolerance and AbsTolerance from above. A quantile is +Inf if that probability never
-	// reaches q, because too many of the needed jobs are over their limit or older than their law.
+	// Levels are the requested levels. Quantiles are the waits in seconds. For each level q the wait is the smallest
+	// t with Pr{F(t) >= Need} >= q, up to RelTolerance and AbsTolerance from above. A quantile is +Inf if that
+	// probability never reaches q, because too many of the needed jobs are over their limit or older than their law.
 	Levels, Quantiles []float64
-	// Low and High are for each quantile of MethodFCFSQueue the interval in which, by the number of its replicas, the
-	// result of infinitely many replicas lies with about 95 % confidence; empty for other methods, which use no random
-	// numbers. Replicas is their number.
+	// Low and High have an interval for each quantile of MethodFCFSQueue. With about 95 % confidence the result of
+	// infinitely many replicas lies in it. They are empty for other methods, which use no random numbers. Replicas is
+	// the number of replicas.
 	Low, High []float64
 	Replicas  int
-	// Within is Pr{the wait is at most x} for each x asked for.
+	// Within has Pr{the wait is at most x} for each requested x.
 	Within []float64
-	// Medians are downey_a, downey_b, downey_combined, and exact or fcfs_queue, in this
-	// order.
+	// Medians are downey_a, downey_b, downey_combined, and exact or fcfs_queue, in this order.
 	Medians []MethodMedian
 }
 
 // MethodMedian is the median wait by one method.
 type MethodMedian struct {
 	Name    string
-	Seconds float64    // +Inf: never, as far as the laws know; NaN where Cannot is set
-	Cannot  *CannotSay // why the method has no answer; nil where it has one
-	// Low and High are the interval of the median (see Result), from Replicas draws; 0 draws if nothing was drawn.
+	Seconds float64    // +Inf: never, by the known laws; NaN if Cannot is set
+	Cannot  *CannotSay // why the method has no answer; nil if it has one
+	// Low and High are the interval of the median (see Result), from Replicas draws. Replicas is 0 if nothing was
+	// drawn.
 	Low, High float64
 	Replicas  int
 }
 
-// Forecast is ForecastInto a new Result.
+// Forecast returns a new Result with the forecast of ForecastInto.
 func (c *Calc) Forecast(s *State, procs int, levels, within []float64) (Result, error) {
 	var r Result
 	err := c.ForecastInto(&r, s, procs, levels, within)
 	return r, err
 }
 
-// ForecastInto forecasts when procs processors will be free for a request that s.Ahead goes before. levels are
-// probabilities in [0, 1], empty for [Levels]; within are seconds. It overwrites r, reusing its slices.
+// ForecastInto forecasts when procs processors will be free for a request behind the jobs s.Ahead. levels are
+// probabilities in [0, 1]; an empty list means [Levels]. within are seconds. It overwrites r, and reuses the slices
+// of r.
 //
-// Behind jobs queued ahead the distribution is that of a small simulation of strict
-// first come, first served with random lifetimes in 12 to 128 stratified replicas, or
-// [Calc].Replicas; r.Low and r.High tell its sampling error, and the same input gives the
-// same output.
-// downey_b is then the instant of the fluid approximation, in which the jobs ahead are
-// placed at T_k, the first t >= T_{k-1} at which the processors freed on average, by
-// running jobs and those placed before, reach what jobs 1 .. k need ("Predictor B's
-// natural extension", section 8.1), and downey_a waits for one job, running or placed,
-// that frees all of Need.
+// Behind jobs queued ahead, the distribution is that of a small simulation of strict first come, first served with
+// random lifetimes. The simulation has 12 to 128 stratified replicas, or [Calc].Replicas. r.Low and r.High have its
+// sampling error. The same input gives the same output.
 //
-// Errors: a *CannotSay (larger_than_machine, nothing_running, never_enough,
-// too_much_work), or a plain one for an argument out of range.
+// Two other medians are computed then. downey_b is the instant of the fluid approximation ("Predictor B's natural
+// extension", section 8.1). It places the jobs ahead at T_k, the first t >= T_{k-1} at which the processors freed on
+// average, by running jobs and by those placed before, reach what jobs 1 .. k need. downey_a waits for one job,
+// running or placed, that frees all of Need.
+//
+// The error is a *CannotSay (larger_than_machine, nothing_running, never_enough, too_much_work), or another error for
+// an argument out of range.
 func (c *Calc) ForecastInto(r *Result, s *State, procs int, levels, within []float64) error {
 	if err := check(s, procs, levels, within); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (r *Result) now(within []float64) {
 		MethodMedian{Name: NameCombined}, MethodMedian{Name: NameExact})
 }
 
-// choose returns the name of the method: the exact one if its cost is within the work limit.
+// choose returns the name of the method. It is the exact method if its cost is within the work limit.
 func (c *Calc) choose() string {
 	limit := c.WorkLimit
 	if limit == 0 {
@@ -173,8 +172,8 @@ func (c *Calc) choose() string {
 		g = gcd(g, n)
 		squares += float64(n) * float64(n)
 	}
-	// Nearly all probability lies within about 15 standard deviations at the end, 10 on average. Each is at most
-	// sqrt(squares)/2.
+	// Nearly all probability lies within about 15 standard deviations at the end, 10 on average. A standard deviation
+	// is at most sqrt(squares)/2.
 	const evaluations, width = 32, 10
 	states := 1 + min(float64(c.need), float64(total-c.need), width*math.Sqrt(squares)/2)/float64(max(g, 1))
 	if float64(len(c.held))*states*evaluations <= float64(limit) {
@@ -183,7 +182,7 @@ func (c *Calc) choose() string {
 	return MethodSaddlepoint
 }
 
-// answer sets r by searching the curves.
+// answer fills r by searching the curves.
 func (c *Calc) answer(r *Result, within []float64) error {
 	if len(c.held) == 0 {
 		return cannotRun(c.need)
@@ -215,7 +214,7 @@ func (c *Calc) answer(r *Result, within []float64) error {
 	return nil
 }
 
-// answerQueue sets r for a request behind c.queue.jobs.
+// answerQueue fills r for a request behind c.queue.jobs.
 func (c *Calc) answerQueue(r *Result, procs int, within []float64) error {
 	r.Method = MethodFCFSQueue
 	c.pts = c.pts[:0]
@@ -260,7 +259,7 @@ func (c *Calc) begin() {
 }
 
 // approach evaluates the main curve near the quantile of each level. It finds these places by a coarse search of the
-// normal approximation. For the middle it starts at Predictor B.
+// normal approximation. For the middle level it starts at the result of Predictor B.
 func (c *Calc) approach(levels []float64) {
 	c.quantile(curveB, math.Log(float64(c.need)), coarse)
 	for _, q := range levels {
@@ -285,7 +284,7 @@ func (c *Calc) startWithin(x float64) float64 {
 	return c.atLeast()
 }
 
-// medians sets r.Medians. It receives the medians of Predictor B and of r's own method.
+// medians fills r.Medians. b is the median of Predictor B, own that of r's own method.
 func (c *Calc) medians(r *Result, b, own MethodMedian) {
 	a := MethodMedian{Name: NameA, Seconds: math.NaN()}
 	widest := 0

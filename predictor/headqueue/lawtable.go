@@ -7,20 +7,21 @@ import (
 
 // These bound a tabulated law.
 const (
-	firstKnot = .01 // in seconds; shorter times count as this
-	// factor between the knots of the first grid; it gives 22 knots up to the horizon
+	firstKnot = .01 // in seconds; shorter times count as this long
+	// gridStep is the factor between the knots of the first grid. It gives 22 knots up to the horizon.
 	gridStep = 4
-	// knotError is the maximum error of the survival on a straight line over ln t. It is relative to the survival
+	// knotError is the maximum error of a straight line over ln t as the survival. It is relative to the survival
 	// there, or to rareSurvival if that is larger.
 	knotError    = .004
 	rareSurvival = .01
-	// mostFall is the maximum fall of the survival between two knots. It is needed because the middle may lie on the
-	// straight line by chance.
+	// mostFall is the maximum fall of the survival between two knots. It is needed because the middle between two
+	// knots may lie on the straight line by chance.
 	mostFall = .25
-	// jumpWidth: a fall of the survival within this share of t is a jump.
+	// jumpWidth is a share of t. A fall of the survival within it is a jump.
 	jumpWidth = 1e-5
-	// mostKnots is the maximum number of knots of one law; a step function with more steps is cut. After manyKnots
-	// knots of other laws the maximum is fewKnots. mostTabled is the maximum of all laws together.
+	// mostKnots is the maximum number of knots of one law; a step function with more steps is truncated. Once other
+	// laws have manyKnots knots, the maximum is fewKnots. mostTabled is the maximum number of knots of all laws
+	// together.
 	mostKnots  = 4096
 	fewKnots   = 64
 	manyKnots  = 1 << 17
@@ -30,8 +31,8 @@ const (
 // knot is a point of a survival function.
 type knot struct{ t, x, s float64 } // x = ln t
 
-// tabled is a law's survival as straight lines over ln t. It is exact between the bounds of Downey's uniform-log law,
-// and within knotError for other laws.
+// tabled is a law's survival as straight lines over ln t. It is exact for Downey's uniform-log law between the bounds
+// of that law, and within knotError for other laws.
 type tabled struct {
 	from, to int // its range of knots
 	row      int // index of its quantiles in lawTables.rows; negative if they are not computed yet
@@ -81,7 +82,7 @@ func (l *lawTables) of(law Lifetime) *tabled {
 	return &l.laws[len(l.laws)-1]
 }
 
-// tabulate appends the knots of law. It starts with a grid and refines it where the middle of an interval is off the
+// tabulate appends the knots of a law. It starts with a grid, and refines it if the middle of an interval is off the
 // straight line.
 func (l *lawTables) tabulate(law Lifetime) {
 	last := knot{firstKnot, math.Log(firstKnot), 1}
@@ -119,8 +120,8 @@ func survivalAt(law Lifetime, t, x, most float64) knot {
 	return knot{t, x, max(s, 0)}
 }
 
-// quantiles sets dst to the instants, counted from the job's start, at which the survival has fallen to s0 (1-u), for
-// the levels u = (i+offset)/len(dst). An instant is +Inf if the survival never falls that far.
+// quantiles fills dst with the instants, counted from the job's start, at which the survival has fallen to s0 (1-u).
+// The levels are u = (i+offset)/len(dst). An instant is +Inf if the survival never falls that far.
 func (l *lawTables) quantiles(dst []float64, law *tabled, s0, offset float64) {
 	knots := l.knots[law.from:law.to]
 	i, n := 1, float64(len(dst))

@@ -2,8 +2,8 @@ package headqueue
 
 import "math"
 
-// placeWork is the maximum number of survivals that are evaluated while the jobs ahead are placed; it takes about 3 ms.
-// A longer queue is placed in batches. perSearch is the measured number of evaluations in a search.
+// placeWork is the maximum number of survivals that are evaluated while the jobs ahead are placed. It takes about 3
+// ms. A longer queue is placed in batches. perSearch is the measured number of evaluations in a search.
 const (
 	placeWork = 100_000
 	perSearch = 3
@@ -13,8 +13,8 @@ const (
 type queue struct {
 	jobs   []Ahead
 	slope  float64 // processors freed per second over the last step
-	ended  int     // c.held[:ended] have certainly ended,
-	procs  float64 // and have freed this number of processors
+	ended  int     // number of the leading jobs of c.held that have certainly ended
+	procs  float64 // number of processors that these have freed
 	swept  int     // len(c.held) at the last sweep
 	lookup int     // number of survivals evaluated
 }
@@ -23,24 +23,26 @@ type queue struct {
 type instant struct{ t, freed float64 }
 
 // place appends the jobs of c.queue to c.held as holders that start later. It implements "Predictor B's natural
-// extension" (Downey 1996, section 8.1) under strict first come, first served: with need_k = sum of procs up to job k -
-// free, job k starts at
+// extension" (Downey 1996, section 8.1) under strict first come, first served. Let need_k be the sum of procs up to
+// job k, minus free. Job k starts at
 //
 //	T_k = first t >= T_{k-1} at which sum_running n_i cdf_i(t) +
 //	      sum_{j<k} n_j cdf_j(t-T_j) >= need_k,
 //
-// up to the tolerance placing, from above. The instants never decrease, so that each search starts at the one before.
-// Each evaluation takes one pass over the holders.
+// up to the tolerance placing, from above. The instants never decrease, so each search starts at the previous
+// instant. Each evaluation takes one pass over the holders.
 //
-// If this would exceed placeWork (at about 30 jobs behind 1,000 running), neighbors in the queue are placed in batches.
-// The search is then for the instant of the batch's last job. The batch's jobs start on a straight line since the batch
-// before, in proportion to their need. The end of a queue of thousands of jobs is found within 1 % (TestBatches).
+// If this would exceed placeWork (at about 30 jobs behind 1,000 running), neighbors in the queue are placed in
+// batches. The search is then for the instant of the batch's last job. The starts of the other jobs lie on a straight
+// line since the previous batch, in proportion to their need. The end of a queue of thousands of jobs is found within
+// 1 % (TestBatches).
 //
-// budget is about the number of survivals that may be evaluated. need processors are requested before these jobs: less
-// than 0, those that are free. slope is a guess at the processors freed per second, 0 for none.
+// budget is about the number of survivals that may be evaluated. need is the number of processors that are requested
+// before these jobs; if it is negative, -need processors are free. slope is a guess at the processors freed per
+// second, 0 for none.
 //
-// place returns the instant at which the last job starts. Its t is +Inf if a start is never reached; then cannot is the
-// reason.
+// place returns the instant at which the last job starts. Its t is +Inf if a start is never reached; cannot is the
+// reason then.
 func (c *Calc) place(budget, need int, slope float64) (last instant, cannot *CannotSay) {
 	q := &c.queue
 	q.slope, q.ended, q.procs, q.swept, q.lookup = slope, 0, 0, len(c.held), 0
@@ -70,8 +72,8 @@ func (c *Calc) cannotFree(need int, freed float64) *CannotSay {
 	return cannotReach(NameB, need, freed)
 }
 
-// batch returns the number of jobs to place at once. It divides the rest of the queue into equal parts, as many as the
-// remaining budget allows searches.
+// batch returns the number of jobs to place at once. It divides the rest of the queue into equal parts, one for each
+// search that the remaining budget allows.
 func (c *Calc) batch(budget, rest int) int {
 	live := len(c.held) - c.queue.ended
 	each := perSearch * (live + min(rest/2, 2*live) + 1)
@@ -79,8 +81,8 @@ func (c *Calc) batch(budget, rest int) int {
 	return (rest + searches - 1) / searches
 }
 
-// sweep moves the holders that have certainly ended by t to the front, once the number of the others has grown by a
-// quarter.
+// sweep moves the holders that have certainly ended by t to the front. It does so only if the number of the other
+// holders has grown by a quarter.
 func (c *Calc) sweep(t float64) {
 	q := &c.queue
 	if live := len(c.held) - q.ended; len(c.held)-q.swept < live/4+16 {
@@ -97,7 +99,8 @@ func (c *Calc) sweep(t float64) {
 	q.swept = len(c.held)
 }
 
-// start appends batch to c.held. Its jobs start between from and to, and need processors are requested before it.
+// start appends batch to c.held. The jobs of the batch start between from and to. need processors are requested
+// before them.
 func (c *Calc) start(batch []Ahead, need int, from, to instant) {
 	for i, a := range batch {
 		need += a.Procs
@@ -110,8 +113,8 @@ func (c *Calc) start(batch []Ahead, need int, from, to instant) {
 	}
 }
 
-// fluid returns the first instant from at on, up to the tolerance, at which need processors are freed. Its t is +Inf if
-// they never are.
+// fluid returns the first instant from at on, up to the tolerance, at which need processors are freed. Its t is +Inf
+// if that never happens.
 func (c *Calc) fluid(at instant, need float64, batch []Ahead) instant {
 	if at.freed >= need {
 		return at
@@ -192,8 +195,8 @@ func (c *Calc) narrow(lo, hi instant, from, need float64, batch []Ahead) instant
 	return hi
 }
 
-// freed returns the mean number of processors freed by t by the jobs of c.held. If batch has more than the one job that
-// is being placed, its jobs are included; they start from the instant from on.
+// freed returns the mean number of processors freed by t by the jobs of c.held. If batch has more than one job, its
+// jobs are included; they start from the instant from on.
 func (c *Calc) freed(t, from float64, batch []Ahead) float64 {
 	sum := c.queue.procs
 	live := c.held[c.queue.ended:]

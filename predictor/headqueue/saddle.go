@@ -8,7 +8,7 @@ import (
 // These bound the saddlepoint approximation.
 const (
 	exactWork   = 4096    // act is computed exactly up to this number of jobs * states
-	poorWork    = 4 << 20 // the same if the approximation would be inaccurate:
+	poorWork    = 4 << 20 // this bound applies if the approximation would be inaccurate:
 	fewJobs     = 8       // for fewer active jobs, or
 	poorRest    = 12      // for a smaller sum of p(1-p) in the rest
 	wideShare   = .03     // a job with a larger share of the rest's variance is treated exactly
@@ -40,9 +40,9 @@ type outcome struct {
 // node is one evaluated saddlepoint: Pr{X >= x} = Phi(-r).
 type node struct{ x, r float64 }
 
-// approximate returns an approximation of Pr{F >= need} from c.p. The widest jobs are treated exactly. So are the jobs
-// that are off the lattice of the other sizes, if that lattice matters. saddle.tail approximates the rest. Small sets
-// are computed exactly.
+// approximate returns an approximation of Pr{F >= need} from c.p. The widest jobs are treated exactly. The jobs that
+// are off the lattice of the other sizes are treated exactly too, if that lattice matters. saddle.tail approximates
+// the rest. Small sets are computed exactly.
 func (c *Calc) approximate(need int) float64 {
 	need -= c.fold()
 	if need <= 0 {
@@ -71,8 +71,8 @@ func (c *Calc) approximate(need int) float64 {
 	return max(0, min(1, sum))
 }
 
-// peel splits act, in units of g, into rest and the distribution of the widest jobs. A job is among the widest if it
-// has more than wideShare of the variance of all remaining jobs. It also is if it is wider than their standard
+// peel splits act, in units of g, into rest and the distribution of the widest jobs. A job is among the widest in two
+// cases: it has more than wideShare of the variance of all remaining jobs, or it is wider than their standard
 // deviation and not too unlikely to matter.
 func (s *saddle) peel(act []chance, g int) {
 	s.rest = s.rest[:0]
@@ -134,9 +134,9 @@ func (s *saddle) branch(a chance) {
 	s.wide, s.next = s.next, s.wide
 }
 
-// splitOdd looks for a unit that divides the sizes of all but a few jobs of rest, and whose lattice those few do not
-// blur. It converts rest to that unit, and computes the distribution of the few in c.mass[c.oddLo:c.oddHi]. It returns
-// the unit, or 1 if there is none.
+// splitOdd looks for a unit that divides the sizes of all but a few jobs of rest. The few jobs must not blur the
+// lattice of that unit. It converts rest to the unit, and computes the distribution of the few jobs in
+// c.mass[c.oddLo:c.oddHi]. It returns the unit, 1 if there is none.
 func (c *Calc) splitOdd() int {
 	s := &c.saddle
 	unit := s.lattice()
@@ -219,9 +219,10 @@ func (s *saddle) lattice() int {
 }
 
 // shows reports whether the distribution of rest still has visible steps of unit. The height of the steps is unit/(sd
-// sqrt(2 pi)), times the characteristic function of the jobs off the lattice at a multiple of its frequency.
+// sqrt(2 pi)), multiplied by the characteristic function of the jobs off the lattice at a multiple of the lattice's
+// frequency.
 func (s *saddle) shows(unit int, variance float64) bool {
-	const ignored = 5e-4 // in probability, half a step
+	const ignored = 5e-4 // a probability: half a step below it is ignored
 	limit := ignored * 2 * math.Sqrt(2*math.Pi*variance) / float64(unit)
 	if limit >= 1 {
 		return false
@@ -247,15 +248,15 @@ func (s *saddle) shows(unit int, variance float64) bool {
 	return false
 }
 
-// fit evaluates the saddlepoints of rest. At a tilt theta, with K the cumulant generating function on the unit lattice,
+// fit evaluates the saddlepoints of rest. K is the cumulant generating function on the unit lattice. At a tilt theta,
 // x = K'(theta) and
 //
 //	w = sgn(theta) sqrt(2 (theta x - K)), u = 2 sinh(theta/2) sqrt(K''),
-//	Pr{X >= x+1/2} = Phi(-r),  r = w + ln(u/w)/w:
+//	Pr{X >= x+1/2} = Phi(-r),  r = w + ln(u/w)/w.
 //
-// Lugannani and Rice 1980 with the second continuity correction of Daniels 1987, in the form of Barndorff-Nielsen's r*
-// (1986). r is smooth in x. So a few tilts serve every x, and no equation must be solved. There is no tilt at 0, where
-// the formula is singular.
+// This is the formula of Lugannani and Rice 1980 with the second continuity correction of Daniels 1987, in the form
+// of Barndorff-Nielsen's r* (1986). r is smooth in x. So a few tilts serve every x, and no equation must be solved.
+// There is no tilt at 0, where the formula is singular.
 func (s *saddle) fit() {
 	var k [5]float64 // cumulants
 	s.total = 0
@@ -274,7 +275,7 @@ func (s *saddle) fit() {
 		return
 	}
 	const steepest = 30 // maximum exponent of one job, to avoid overflow
-	// Tilts in standard deviations; 0 is left out.
+	// These are the tilts in standard deviations. 0 is left out.
 	for _, z := range [scores]float64{-6, -4.2, -2.8, -1.7, -.7, .7, 1.7, 2.8, 4.2, 6} {
 		theta := z / s.sd
 		theta = max(-steepest/float64(widest), min(steepest/float64(widest), theta))

@@ -2,15 +2,15 @@ package headqueue
 
 import "math"
 
-// The tolerances of quantiles: an instant t with cdf(t) >= q is returned for which
-// the cdf at t - max(RelTolerance*t, AbsTolerance) is below q. So a jump of the
-// cdf (a time limit) is met from above within the tolerance.
+// These are the tolerances of quantiles. A quantile is an instant t with cdf(t) >= q for which the cdf at t -
+// max(RelTolerance*t, AbsTolerance) is below q. So if the cdf jumps (at a time limit), t is at the jump or after it,
+// within the tolerance.
 const (
 	RelTolerance = 1e-3 // as a part of the instant
 	AbsTolerance = .5   // seconds
 )
 
-// horizon is the instant in seconds that stands for "ever": about 3,000 years.
+// horizon is the instant in seconds that stands for infinity: about 3,000 years.
 const horizon = 1e11
 
 // tolerance is the permitted width of the bracket around a quantile.
@@ -19,7 +19,7 @@ type tolerance int
 const (
 	fine    tolerance = iota // for values that are returned
 	coarse                   // for starting points of other searches
-	placing                  // for jobs ahead, whose error adds to those behind them
+	placing                  // for jobs ahead, whose errors add up for the jobs behind them
 )
 
 func (w tolerance) at(t float64) float64 {
@@ -36,8 +36,8 @@ func (w tolerance) at(t float64) float64 {
 // All searches of a forecast share their evaluations. The curves must have been evaluated at 0 and at the horizon.
 //
 // It uses regula falsi in (ln(1+t), curve), with steps slightly beyond the estimated root, so that both ends of the
-// bracket move. After two steps that have not halved the bracket, it once tries the time limit of the widest job in the
-// bracket, where a jump is likely. After more such steps it bisects ln(1+t).
+// bracket move. If two steps have not halved the bracket, it once tries the time limit of the widest job in the
+// bracket, where a jump is likely. If further steps do not halve it either, it bisects ln(1+t).
 func (c *Calc) quantile(k curve, target float64, w tolerance) float64 {
 	lo, hi := c.bracket(k, target)
 	slow, jumped := 0, false
@@ -93,8 +93,8 @@ func (c *Calc) jump(k curve, target float64, lo, hi int, width float64) (int, in
 	return lo, hi
 }
 
-// bracket returns the first evaluated point at or above target and the point before it. hi < 0 if there is none; lo =
-// hi if it is the first point.
+// bracket returns the first evaluated point at or above target (hi) and the point before it (lo). hi < 0 if there is
+// none; lo = hi if it is the first point.
 func (c *Calc) bracket(k curve, target float64) (lo, hi int) {
 	lo = -1
 	for i := range c.pts {
@@ -122,9 +122,10 @@ func (c *Calc) propose(k curve, target float64, lo, hi int, width float64) float
 	return max(p.x+delta, min(q.x-delta, x))
 }
 
-// estimate returns where the straight line through the bracket reaches target. For the main curve it also uses points
-// within the bracket at which only the normal approximation is known, shifted by the difference of both curves at the
-// bracket's ends. It returns NaN if an end is certain, because that gives no slope.
+// estimate returns the place at which the straight line through the bracket reaches target. For the main curve it
+// also uses points within the bracket at which only the normal approximation is known. These are shifted by the
+// difference of the two curves at the bracket's ends. It returns NaN if an end is certain, because that gives no
+// slope.
 func (c *Calc) estimate(k curve, target float64, lo, hi int) float64 {
 	p, q := c.pts[lo], c.pts[hi]
 	low, high := p.y[k], q.y[k]

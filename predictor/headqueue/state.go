@@ -2,27 +2,28 @@ package headqueue
 
 import "math"
 
-// Lifetime is the law of a job's total runtime. It must not change: a Calc takes two states with equal laws for equal.
+// Lifetime is the law of a job's total runtime. It must not change: a Calc treats two states with equal laws as
+// equal.
 type Lifetime interface {
-	// Survival is Pr{L > seconds}: 1 at 0, non-increasing, within [0, 1].
+	// Survival returns Pr{L > seconds}: 1 at 0, non-increasing, within [0, 1].
 	Survival(seconds float64) float64
 }
 
-// Holder is a job that holds processors now, or will from a known instant on.
+// Holder is a job that holds processors now, or from a known later instant on.
 type Holder struct {
 	Procs int // processors given back at its end; a holder with fewer than 1 is ignored
-	// Age is the seconds since its start; negative: it starts in -Age seconds.
+	// Age is the number of seconds since the job's start. If it is negative, the job starts in -Age seconds.
 	Age   float64
 	Limit float64  // time limit in seconds from its start; 0 or less: none
-	Law   Lifetime // law of its runtime; nil: nothing is known, only the limit ends it
+	Law   Lifetime // law of its runtime; if nil, only the limit ends it
 }
 
-// Ends is Pr{the holder has given its processors back within t seconds | still
-// holding at Age}, for an Age < 0 the unconditional law from its start on.
+// Ends returns Pr{the holder has given its processors back within t seconds | still holding at Age}. For an Age < 0
+// it returns the unconditional law from the start on.
 //
-// It is 1 - S(a+t)/S(a), eq. 4 of Downey 1996. Special cases: 0 for t <= 0; at the time limit the job is gone for sure,
-// unless it is over its limit already, when the limit has no meaning; a job older than its law knows (S(a) = 0) counts
-// as not ending before its limit.
+// The result is 1 - S(a+t)/S(a), eq. 4 of Downey 1996. There are three special cases. It is 0 for t <= 0. At the time
+// limit the job has ended for sure; but if the job is over its limit already, the limit has no effect. A job older
+// than its law knows (S(a) = 0) does not end before its limit.
 func (h Holder) Ends(t float64) float64 {
 	p := prepare(h)
 	return p.ends(t)
@@ -30,19 +31,18 @@ func (h Holder) Ends(t float64) float64 {
 
 // Ahead is a job queued before the request.
 type Ahead struct {
-	Procs int      // processors asked for; a job with fewer than 1 is ignored
+	Procs int      // requested processors; a job with fewer than 1 is ignored
 	Limit float64  // time limit in seconds; 0 or less: none
-	Law   Lifetime // law of its runtime; nil: only the limit ends it
+	Law   Lifetime // law of its runtime; if nil, only the limit ends it
 }
 
-// State is the input of a forecast. It is only read.
+// State is the input of a forecast. Forecasts do not change it.
 type State struct {
 	Capacity int      // processors of the machine that are in service
 	Free     int      // processors that are free now
 	Running  []Holder // jobs that hold processors, in any order
-	// Ahead are the jobs queued before the request, in the order they will start.
-	// Those larger than Capacity are left out: they cannot start, and schedulers
-	// hold or reject them.
+	// Ahead are the jobs queued before the request, in the order in which they will start. Jobs larger than Capacity
+	// are ignored: they cannot start, and schedulers hold or reject them.
 	Ahead []Ahead
 }
 
@@ -80,7 +80,7 @@ func prepare(h Holder) held {
 	return p
 }
 
-// ends returns the same as [Holder.Ends].
+// ends returns the result of [Holder.Ends].
 func (h *held) ends(t float64) float64 {
 	if t >= h.cut {
 		return 1

@@ -1,10 +1,11 @@
-// Package learn infers from the submissions, starts and ends of jobs alone which queues of a machine compete for the
-// same processors, and by which policy. A forward simulation needs both if they are not configured.
+// Package learn infers two things from the submissions, starts and ends of jobs alone: which queues of a machine
+// compete for the same processors, and by which policy. A forward simulation needs both if they are not configured.
 //
 // The learner looks for events that contradict a policy. With the right pools, the first job of a queue does not wait
-// while it fits into the free processors. If a pool is too large (two pools taken for one) or too small (one taken for
-// two), this seems to happen often. A start says which of the waiting jobs was preferred to which: the older one (first
-// come, first served), one that fits where the first one does not (backfilling), or the one of the better queue.
+// while it fits into the free processors. If a pool is too large (two pools taken for one) or too small (one taken
+// for two), this seems to happen often. A start shows which of the waiting jobs was preferred to which. It may be the
+// older one (first come, first served), one that fits while the first one does not (backfilling), or one of the
+// better queue.
 package learn
 
 import (
@@ -20,41 +21,42 @@ type Job struct {
 	ID    int64
 	Queue string
 	// Partition is the part of the machine, if the log has it in addition to the queue (field 16 of the Standard
-	// Workload Format, beside field 15); else empty. Queues of different partitions are in different pools. Where
-	// partitions are the queues, as Slurm's are, they may share nodes, and belong into Queue.
+	// Workload Format, beside field 15); otherwise it is empty. Queues of different partitions are in different
+	// pools. If the partitions are the queues, as in Slurm, they may share nodes. They belong into Queue then.
 	Partition string
 	Procs     int
 	Limit     float64 // seconds, 0 for unknown
 }
 
-// ErrUnknownJob is the error for a start or an end of a job whose submit is not known, or that has started or ended
+// ErrUnknownJob is the error for a start or an end of a job whose submission is unknown, or that has started or ended
 // before.
 var ErrUnknownJob = errors.New("unknown job")
 
-// ErrBadInput is wrapped by the errors about jobs and times that make no sense.
+// ErrBadInput is wrapped by the errors for invalid jobs and times.
 var ErrBadInput = errors.New("bad input")
 
 const (
-	grace    = 60.   // seconds that a job may wait although it fits, because schedulers run only now and then
-	most     = 2048  // the maximum number of snapshots
-	relearn  = 2000  // starts between two searches for pools
-	patience = 4     // times that a job may be passed though it fits, and is not taken for held
-	deepest  = 256   // waiting jobs looked at in one start
-	crowd    = 256   // of so many running jobs more, one start less is checked against the rule of backfilling
-	firstFew = 16    // first search for pools after 2000/16 starts, then after twice as many, up to 2000
-	faster   = 1e-12 // so that times that differ only by rounding count as equal
+	grace    = 60.  // seconds that a job may wait although it fits, because schedulers run only at intervals
+	most     = 2048 // the maximum number of snapshots
+	relearn  = 2000 // starts between two searches for pools
+	patience = 4    // number of times that a fitting job may be passed before it counts as held
+	deepest  = 256  // maximum number of waiting jobs that are examined at one start
+	crowd    = 256  // for each crowd of running jobs, one start less is checked against the rule of backfilling
+	// The first search for pools comes after 2000/16 starts, the next ones after twice as many each, up to 2000.
+	firstFew = 16
+	faster   = 1e-12 // tolerance with which times that differ only by rounding count as equal
 )
 
-// Learner receives events in order of time; within one instant ends first, then submits, then starts, if possible. It
-// keeps the jobs that wait and run, and a few thousand snapshots. It is not safe for use by several goroutines.
+// Learner receives events in order of time. Within one instant ends should come first, then submissions, then starts.
+// It keeps the waiting and running jobs, and a few thousand snapshots. It is not safe for concurrent use.
 type Learner struct {
 	now      float64
 	queues   []string
 	index    map[string]int
 	jobs     map[int64]*job
-	waiting  []*job // by submission
-	running  []*job // by start
-	started  []*job // those that started at this instant
+	waiting  []*job // in order of submission
+	running  []*job // in order of their starts
+	started  []*job // jobs that started at this instant
 	used     []int  // by queue
 	dirty    bool
 	shots    shots
@@ -70,10 +72,10 @@ type job struct {
 	submit  float64
 	start   float64
 	running bool
-	passed  int // the number of starts of younger jobs while this one would have fitted
+	passed  int // number of starts of younger jobs while this job would have fitted
 }
 
-// plan returns the seconds with which the scheduler plans.
+// plan returns the runtime in seconds that the scheduler plans.
 func (k *job) plan() float64 {
 	if k.Limit > 0 {
 		return k.Limit
@@ -81,7 +83,7 @@ func (k *job) plan() float64 {
 	return math.Inf(1)
 }
 
-// held reports whether something other than a lack of processors seems to hold a job back.
+// held reports whether something other than a lack of processors seems to keep a job from starting.
 func (k *job) held() bool { return k.passed > patience }
 
 // New returns an empty Learner.
@@ -89,7 +91,8 @@ func New() *Learner {
 	return &Learner{index: map[string]int{}, jobs: map[int64]*job{}, searchAt: relearn / firstFew, now: math.Inf(-1)}
 }
 
-// Submit records a job that waits from an instant on, in seconds: from when it may compete, if it was held back before.
+// Submit records a job that waits from an instant on, in seconds. For a job that was held it is the instant from
+// which the job competes.
 func (l *Learner) Submit(at float64, j Job) error {
 	if err := l.advance(at); err != nil {
 		return err
@@ -228,11 +231,11 @@ func (l *Learner) search() {
 // Pool is a set of queues whose jobs compete for the same processors.
 type Pool struct {
 	Queues  []string // sorted
-	Procs   int      // the most that they held, except for 1/200 of the time; at least the widest job
+	Procs   int      // maximum that they held, except for 1/200 of the time, but at least the size of the widest job
 	Finding Finding
 }
 
-// Pools returns the pools as they are known so far, the largest first.
+// Pools returns the pools that are known so far, the largest first.
 func (l *Learner) Pools() []Pool {
 	out := make([]Pool, 0, len(l.pools))
 	for _, p := range l.pools {

@@ -14,45 +14,47 @@ type pool struct {
 	highest  int   // processors
 	searched bool  // true if highest comes from a search
 	Finding
-	prefers map[[2]int]*preference // by the queue of the job that started and that of the job left waiting
+	prefers map[[2]int]*preference // by the queue of the job that started, and the queue of the job that kept waiting
 }
 
-// preference counts starts of one queue's jobs while the other queue's oldest job, which would also have fitted, kept
-// waiting.
+// preference counts starts of one queue's jobs while the other queue's oldest job kept waiting, although it would
+// also have fitted.
 type preference struct{ older, younger int }
 
-// Finding is which policy explains the starts of a pool best, and why.
+// Finding is the policy that explains the starts of a pool best, with the evidence for it.
 type Finding struct {
 	Policy forward.Policy
 	// Order lists the queues, most preferred first, for a priority policy.
 	Order []string
-	// Starts is the number of starts while other jobs waited; others are no evidence. Enough is true if there are
-	// enough of them.
+	// Starts is the number of starts while other jobs waited. Other starts are no evidence. Enough is true if there
+	// are enough such starts.
 	Starts int
 	Enough bool
-	// Overtakes is the number of starts that passed an older waiting job, Inside the number that passed one of their
-	// own queue, and Fitting the number that passed a job that would have fitted, which backfilling does not explain.
+	// Overtakes is the number of starts that passed an older waiting job. Inside is the number that passed a job of
+	// their own queue. Fitting is the number that passed a job that would have fitted, which backfilling does not
+	// explain.
 	Overtakes, Inside, Fitting int
-	// Checked is the number of starts that passed a job that did not fit and were checked against the rule of EASY
-	// backfilling. Legal is the number that obey it: expected to end before the oldest one's reservation, or leaving it
-	// enough processors.
+	// Checked is the number of starts that passed a job that did not fit, and that were checked against the rule of
+	// EASY backfilling. Legal is the number of those that obey the rule: either the job is expected to end before the
+	// reservation of the oldest job, or it leaves that job enough processors.
 	Checked, Legal int
-	// Choices is the number of starts that preferred a job to another queue's oldest one that would have fitted. ByAge
-	// counts those in which the older job was preferred, ByQueue those in which the usually preferred queue was.
+	// Choices is the number of starts that preferred a job to another queue's oldest one, although that would have
+	// fitted. ByAge counts those in which the older job was preferred. ByQueue counts those in which the usually
+	// preferred queue was.
 	Choices, ByAge, ByQueue int
 }
 
 const (
-	enough  = 50 // starts that leave a job waiting
-	choices = 30 // starts that prefer one queue to another
-	// the share of overtaking starts up to which the order counts as strict: clocks are coarse, and jobs are held back
-	// for other reasons
+	enough  = 50 // number of starts that leave a job waiting
+	choices = 30 // number of starts that prefer one queue to another
+	// overtaking is the share of overtaking starts up to which the order counts as strict. It is not 0, because
+	// clocks are coarse and jobs are held for other reasons.
 	overtaking = .03
-	lead       = .1 // by how much the order of the queues must explain more of the choices than age does
-	clear      = .8 // the share of the choices that it must explain
+	lead       = .1 // by how much the order of the queues must explain a larger share of the choices than age does
+	clear      = .8 // minimum share of the choices that the order of the queues must explain
 )
 
-// used returns what the pool's queues hold together.
+// used returns the number of processors that the pool's queues hold together.
 func (p *pool) used(used []int) int {
 	sum := 0
 	for _, q := range p.queues {
@@ -64,7 +66,7 @@ func (p *pool) used(used []int) int {
 // judge examines which jobs a start of this instant left waiting.
 func (l *Learner) judge(k *job) {
 	p := l.pools[l.poolOf[k.queue]]
-	instead := p.highest - p.used(l.used) + k.Procs // what another job could have had in its place
+	instead := p.highest - p.used(l.used) + k.Procs // processors that another job could have had in place of k
 	if !k.running || l.jobs[k.ID] != k {            // it ended within the instant
 		return
 	}
@@ -117,8 +119,8 @@ func (l *Learner) judge(k *job) {
 	}
 }
 
-// prefer records that a job of queue a was started while one of queue b kept waiting. older is true if the latter is
-// older.
+// prefer records that a job of queue a was started while a job of queue b kept waiting. older is true if the job of
+// queue b is the older one.
 func (p *pool) prefer(a, b int, older bool) {
 	if p.prefers == nil {
 		p.prefers = map[[2]int]*preference{}
@@ -129,7 +131,7 @@ func (p *pool) prefer(a, b int, older bool) {
 		p.prefers[[2]int{a, b}] = c
 	}
 	if older {
-		c.younger++ // the younger one was started
+		c.younger++ // the younger job was started
 	} else {
 		c.older++
 	}
@@ -161,7 +163,7 @@ func (l *Learner) legal(p *pool, k, oldest *job) bool {
 	return l.now+k.plan() <= shadow*(1+faster) || k.Procs <= free-oldest.Procs
 }
 
-// find reports which policy explains the evidence best.
+// find returns the policy that explains the evidence best.
 func (p *pool) find(names []string) Finding {
 	f := p.Finding
 	wins := map[int]int{}

@@ -12,23 +12,24 @@ import (
 type shots struct {
 	sample []shot
 	seen   uint64
-	widest []int // the widest job that ran, by queue
-	// partition is that of the first job of each queue.
+	widest []int // size of the widest job that ran, by queue
+	// partition has the partition of the first job of each queue.
 	partition []string
 	both      []int32 // scratch
 	at        []int32 // scratch
-	open      int     // the index of the last sampled instant, whose duration is not known yet; -1 for none
+	open      int     // index of the last sampled instant, if its duration is not known yet; otherwise -1
 }
 
-// shot holds what every queue held at an instant, for how long that did not change, and how many processors the oldest
-// waiting job of each queue asks for. That number is 0 if no job has waited for the grace.
+// shot describes an instant. It has the processors that every queue held, and the duration for which that did not
+// change. It also has the processors that the oldest waiting job of each queue requests, 0 if no job has waited for
+// the grace.
 type shot struct {
 	used, head []int32
 	at, lasted float64
 }
 
-// rare is the part of the time in which more processors may be in use than a pool has: ends and starts in logs are
-// rounded, and some overlap.
+// rare is the part of the time in which more processors may be in use than a pool has. It is above 0, because ends
+// and starts in logs are rounded, so that some jobs overlap.
 const rare = .005
 
 // take samples the present instant.
@@ -45,7 +46,7 @@ func (s *shots) take(l *Learner) {
 	s.open = int(i)
 }
 
-// close records how long the last sampled instant's picture lasted.
+// close records for how long the use of the last sampled instant lasted.
 func (s *shots) close(now float64) {
 	if s.open >= 0 && s.open < len(s.sample) {
 		s.sample[s.open].lasted = now - s.sample[s.open].at
@@ -71,8 +72,8 @@ func (l *Learner) shot() shot {
 	return s
 }
 
-// highest returns the largest use, except for a rare part of the time. It first finds the highest of that many levels
-// between 0 and the maximum, and then searches that level.
+// highest returns the largest use, except for a rare part of the time. It divides the range from 0 to the maximum
+// into levels, finds the highest level, and then searches that level.
 func (s *shots) highest(used []int32) int {
 	const levels = 128
 	var lasted [levels + 1]float64
@@ -112,22 +113,22 @@ type group struct {
 	queues []int
 	used   []int32 // by shot
 	heads  []waits
-	procs  int // the largest use, except for a rare part of the time, and at least its widest job
+	procs  int // the largest use, except for a rare part of the time, but at least the size of the widest job
 	widest int
 	// partition is the partition of its queues. Groups of different partitions are never joined.
 	partition string
 	cost      float64
 }
 
-// waits is a job that is the first of its queue in a shot.
+// waits is a job that is the first of its queue in a shot, and waits.
 type waits struct {
 	shot  int
 	procs int32
 }
 
 // tolerance is the part of the waiting jobs explained so far that a union of two groups may leave unexplained. In the
-// traces at hand, the partitions of the SDSC Paragon (interactive and batch) cost a quarter, and rarely used queues of
-// one machine 1 to 3 %.
+// available traces, a union of the partitions of the SDSC Paragon (interactive and batch) left a quarter unexplained.
+// Unions of rarely used queues of one machine left 1 to 3 %.
 const tolerance = .05
 
 // union is the possible union of two groups.
@@ -141,14 +142,15 @@ func (u union) before(o union) bool {
 	return u.rise < o.rise || u.rise == o.rise && u.heads > o.heads
 }
 
-// crowding is the least part of the time in which two groups, if they were independent, would have held more than they
-// ever did together, for which they are assumed to share processors. Separate pools differ from that by chance and the
-// time of day.
+// crowding is a minimum part of the time. In that part two groups, if they were independent, would have held more
+// processors than they ever did together. From this part on they are assumed to share processors. For separate pools
+// the part is above 0, too, by chance and by the time of day.
 const crowding = .02
 
-// unite returns the union of two groups. Of the waiting jobs that they explain, it has the part that the union does not
-// explain; or, as a negative number, how many more the union explains if that is more than chance; or, between -1 and
-// 0, how much their uses avoid each other. The strongest evidence comes first.
+// unite returns the union of two groups with its cost. The cost is the part of the waiting jobs explained by the
+// groups that the union does not explain. If the union explains clearly more than the groups, the cost is minus the
+// number of the additional jobs. Between -1 and 0 the cost tells how much the uses of the groups avoid each other.
+// The lowest cost is the strongest evidence.
 func (s *shots) unite(a, b *group) union {
 	if a.partition != b.partition {
 		return union{rise: math.Inf(1)}
@@ -170,7 +172,7 @@ func (s *shots) unite(a, b *group) union {
 }
 
 // clash returns the part of the time in which two groups would hold more than procs processors if their uses were
-// independent: the uses of one are combined with those of the other at different instants.
+// independent. It combines the uses of one group with the uses of the other at different instants.
 func (s *shots) clash(a, b *group, procs int) float64 {
 	if a.procs+b.procs <= procs {
 		return 0
@@ -190,9 +192,9 @@ func (s *shots) clash(a, b *group, procs int) float64 {
 	return over / max(total, 1)
 }
 
-// cluster returns the queues in groups, each sorted. It begins with every queue alone, and joins two groups as long as
-// their union explains about as many of the waiting jobs, or their uses avoid each other. Unions that explain more come
-// first. Queues without any evidence join the group in which most jobs wait.
+// cluster returns the queues in groups, each sorted. It begins with every queue alone. It joins two groups as long as
+// their union explains about as many of the waiting jobs, or their uses avoid each other. Unions that explain more
+// come first. Queues without any evidence join the group in which most jobs wait.
 func (s *shots) cluster(queues int) []*group {
 	groups := make([]*group, queues)
 	for q := range groups {
@@ -255,8 +257,8 @@ func (s *shots) join(a, b *group) *group {
 	return g
 }
 
-// count returns how many processors such a group has, and how often a job that is the first of its queue waits although
-// it fits.
+// count returns the number of processors of a group, and the number of times that a job waits although it is the
+// first of its queue and fits.
 func (s *shots) count(used []int32, widest int, heads ...[]waits) (procs int, cost float64) {
 	procs = max(widest, s.highest(used))
 	for _, list := range heads {
