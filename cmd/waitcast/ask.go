@@ -60,7 +60,7 @@ func (a *app) printAnswer(raw json.RawMessage, text []byte, stale bool, age floa
 }
 
 // noRecord replaces the instant of the newest record while there is none.
-const noRecord = "no record yet"
+const noRecord = "no record has been read yet"
 
 // asOf writes the instant of the newest record that an answer is based on, and its age in seconds.
 func (p *page) asOf(at time.Time, age float64, zone *time.Location) {

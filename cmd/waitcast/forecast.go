@@ -66,7 +66,7 @@ func (a *app) forecast(ctx context.Context, cluster, queue string, hours float64
 func forecastText(f *wire.LoadForecast, zone *time.Location, terminal bool) []byte {
 	var p page
 	if len(f.Loads) == 0 {
-		p.Line("", "No load is told.")
+		p.Line("", "There is no load forecast.")
 		return p.Bytes()
 	}
 	load := &f.Loads[0]

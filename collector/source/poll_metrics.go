@@ -20,20 +20,19 @@ func NewPollMetrics(reg prometheus.Registerer) *PollMetrics {
 	m := &PollMetrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "waitcast_snapshot_seconds",
-			Help:    "Time that one call of the scheduler's command took, including failed calls.",
+			Help:    "Time that one query of the scheduler took, by a command or over slurmrestd, including failed queries.",
 			Buckets: prometheus.ExponentialBuckets(.005, 2, 13),
 		}, []string{"cluster", "source"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "waitcast_snapshot_failures_total", Help: "Failed calls of the scheduler's command, by reason.",
+			Name: "waitcast_snapshot_failures_total", Help: "Failed queries of the scheduler, by reason.",
 		}, []string{"cluster", "source", "reason"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waitcast_snapshot_last_success_timestamp_seconds",
-			Help: "Time at which the newest successful call of the scheduler's command ended; 0 before the " +
-				"first.",
+			Help: "Time at which the newest successful query of the scheduler ended; 0 before the first.",
 		}, []string{"cluster", "source"}),
 		inARow: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "waitcast_snapshot_consecutive_failures",
-			Help: "Failed calls of the scheduler's command since the newest successful one.",
+			Help: "Failed queries of the scheduler since the newest successful one.",
 		}, []string{"cluster", "source"}),
 	}
 	reg.MustRegister(m.seconds, m.failures, m.success, m.inARow)

@@ -185,6 +185,38 @@ func TestBillOfMaterials(t *testing.T) {
 	}
 }
 
+// TestLinksInPackages proves that each link of a page in a package leads to a file of the package, or to an address.
+func TestLinksInPackages(t *testing.T) {
+	need(t, "dpkg-deb")
+	dir, unpacked := build(t, newVersion), t.TempDir()
+	run(t, "tar", "-C", unpacked, "-xzf", one(t, filepath.Join(dir, "*.tar.gz")))
+	run(t, "dpkg-deb", "-x", one(t, filepath.Join(dir, "*.deb")), unpacked)
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	links := 0
+	err := filepath.WalkDir(unpacked, func(page string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(page) != ".md" {
+			return err
+		}
+		for _, m := range link.FindAllStringSubmatch(read(t, page), -1) {
+			file, _, _ := strings.Cut(m[1], "#")
+			if file == "" || strings.Contains(file, "://") || strings.HasPrefix(file, "mailto:") {
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), file)); err != nil {
+				t.Errorf("%s: %s leads nowhere", page, m[1])
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if links < 100 {
+		t.Errorf("only %d links", links)
+	}
+}
+
 // TestProjectIsNamed proves that the packages name the project as their maintainer, and no person.
 func TestProjectIsNamed(t *testing.T) {
 	need(t, "dpkg-deb")
