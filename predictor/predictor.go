@@ -1,5 +1,6 @@
-// Package predictor forecasts how long a job would wait, from the live picture of a cluster and the lifetime models of
-// its queues. It uses only its input: the running and waiting jobs at one instant, and models fitted by then.
+// Package predictor forecasts how long a job would wait, from the live picture of a cluster and the lifetime models
+// of its queues. It uses only its input: the running and waiting jobs at one instant, and models that were fitted by
+// then.
 package predictor
 
 import (
@@ -16,13 +17,13 @@ import (
 // Law is a fitted law of lifetimes, with the queue and class of its data.
 type Law struct {
 	uniformlog.Fit
-	// Queue is the queue it was fitted on; empty means all queues together.
+	// Queue is the queue whose jobs the law was fitted to; empty means all queues together.
 	Queue string
 	// Class is job.Sequential or job.Parallel.
 	Class string
-	// Name is the name of the law in forecasts (package lifetime); empty means Downey's.
+	// Name is the name of the law in forecasts (package lifetime); empty means Downey's law.
 	Name string
-	// Lifetime is that law. The Fit is Downey's in any case.
+	// Lifetime is the law itself. Fit is the fit of Downey's law in any case.
 	Lifetime headqueue.Lifetime
 }
 
@@ -32,11 +33,12 @@ func NewLaw(fit uniformlog.Fit, queue, class string) Law {
 	return Law{Fit: fit, Queue: queue, Class: class, Lifetime: &survival{m.B0, m.B1, m.TMin(), m.TMax()}}
 }
 
-// survival is the uniform-log law with precomputed bounds, because a forecast evaluates it thousands of times.
+// survival is the uniform-log law with precomputed bounds. They are precomputed because a forecast evaluates the law
+// thousands of times.
 type survival struct{ b0, b1, tmin, tmax float64 }
 
-// Survival implements headqueue.Lifetime: 1 - b0 - b1 ln t between tmin and tmax, 1 before, 0 after (Downey 1996, eq.
-// 3).
+// Survival implements headqueue.Lifetime. It is 1 - b0 - b1 ln t between tmin and tmax, 1 before, and 0 after (Downey
+// 1996, eq. 3).
 func (s *survival) Survival(seconds float64) float64 {
 	switch {
 	case seconds <= s.tmin:
@@ -47,7 +49,7 @@ func (s *survival) Survival(seconds float64) float64 {
 	return 1 - s.b0 - s.b1*math.Log(seconds)
 }
 
-// Models gives the law of lifetimes for a job of a queue and size; false means that too few lifetimes are known.
+// Models returns the law of lifetimes for a job of a queue and size. false means that too few lifetimes are known.
 type Models interface {
 	Law(queue string, procs int) (Law, bool)
 }
@@ -55,16 +57,17 @@ type Models interface {
 // Forecast is the distribution of one request's wait, in seconds from the scene's instant.
 type Forecast struct {
 	headqueue.Result
-	// Wait is the distribution with the quantiles of the result, and with the outages of the pool.
+	// Wait is the distribution that has the quantiles of the result and the outages of the pool.
 	Wait *waittime.Distribution
 	// Law is the lifetime law of the request's own queue and class, the zero Law if there is none.
 	Law Law
-	// Dimension is the binding dimension of the request: all sizes here are in it.
+	// Dimension is the binding dimension of the request. All sizes in the forecast are amounts of it.
 	Dimension cluster.Dimension
-	// Used is the size that the running jobs take; AheadJobs is the number of jobs ahead (each task of an array
-	// counts); AheadProcs is the sum of their requests.
+	// Used is the size that the running jobs take. AheadJobs is the number of jobs ahead, where each task of an array
+	// counts. AheadProcs is the sum of their requests.
 	Used, AheadJobs, AheadProcs int
-	// Closed is true if an outage moves a quantile: it keeps the request from starting when processors are free.
+	// Closed is true if an outage moves a quantile because it keeps the request from starting when processors are
+	// free.
 	Closed bool
 }
 
@@ -80,12 +83,12 @@ func NewForecaster() *Forecaster {
 	return &Forecaster{levels: waittime.Levels(), calc: headqueue.Calc{Replicas: askedReplicas}}
 }
 
-// askedReplicas is the number of replicas of the queue for an answer to a request. It is four times the number for the
-// forecast of each arriving job, which halves the error.
+// askedReplicas is the number of replicas of the queue for an answer to a request. It is four times the number for
+// the forecast of each arriving job. That halves the error.
 const askedReplicas = 512
 
-// Forecast forecasts the wait of the scene's request, submitted at its instant. An error is a *headqueue.CannotSay:
-// with the cause and what would help.
+// Forecast forecasts the wait of the scene's request if it is submitted at the scene's instant. The error is a
+// *headqueue.CannotSay, with the cause and what would help.
 func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	out := Forecast{Dimension: scene.Dimension}
 	_, capacity := scene.closures()
@@ -115,7 +118,7 @@ func (f *Forecaster) Forecast(scene *Scene) (Forecast, error) {
 	return out, out.Serve(scene, out.Quantiles)
 }
 
-// Serve sets the forecast's quantiles, at the levels of answers, with the outages of the scene.
+// Serve gives the forecast quantiles at the levels of answers, with the outages of the scene.
 func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
 	d, err := scene.Distribution(quantiles)
 	if err != nil {
@@ -125,22 +128,22 @@ func (f *Forecast) Serve(scene *Scene, quantiles []float64) error {
 	return nil
 }
 
-// Reasons of this package, beside those of headqueue.
+// These are the reasons of this package, beside those of headqueue.
 const (
 	ReasonUnknownSize     headqueue.Reason = "unknown_size"
 	ReasonUnknownCapacity headqueue.Reason = "unknown_capacity"
 	ReasonUnknownQueue    headqueue.Reason = "unknown_queue"
 )
 
-// set fills the numeric state from the scene. Ages are as of the whole second. So the answers within a second share the
-// work on the jobs ahead.
+// set computes the numeric state from the scene. Ages are as of the whole second. So the answers within a second
+// share the work on the jobs ahead.
 func (f *Forecaster) set(scene *Scene, out *Forecast) error {
 	now := scene.Now.Truncate(time.Second)
 	f.state.Running, f.state.Ahead = f.state.Running[:0], f.state.Ahead[:0]
 	var missing error
 	for _, j := range scene.Running {
 		size := scene.SizeOf(j)
-		if size < 1 || !j.Holds() { // a suspended job holds nothing, and its return is unknown
+		if size < 1 || !j.Holds() { // a suspended job holds nothing, and the time of its return is unknown
 			continue
 		}
 		out.Used += size

@@ -9,27 +9,27 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// Scene is what a forecast may know: the request, and the picture of the pool that it competes for at one instant.
+// Scene is the input of a forecast: the request, and the picture of the pool that it competes for at one instant.
 type Scene struct {
 	Cluster string
 	Now     time.Time
-	// Pool is what the request competes for.
+	// Pool is the pool that the request competes for.
 	Pool *cluster.Pool
-	// Request is what the job asks for.
+	// Request has the attributes of the request.
 	Request job.Attributes
-	// Dimension is what binds for it; all sizes are numbers of that.
+	// Dimension is the binding dimension of the request. All sizes are amounts of it.
 	Dimension cluster.Dimension
-	// Size is the request's, 0 if it is not known.
+	// Size is the size of the request, 0 if it is unknown.
 	Size int
-	// Running hold a part of the pool since an instant not later than Now.
+	// Running are the jobs that hold a part of the pool. They started at Now or before.
 	Running []*cluster.Job
-	// Ahead wait for the pool and come before the request, in the order in which they will start. An array is one of
-	// them, with the number of its tasks.
+	// Ahead are the jobs that wait for the pool and go before the request, in the order in which they will start. An
+	// array is one of them, with the number of its tasks.
 	Ahead  []*cluster.Job
 	Models Models
 }
 
-// NewScene returns the scene of a request, without the jobs that run and wait.
+// NewScene returns the scene of a request, without running and waiting jobs.
 func NewScene(name string, now time.Time, pool *cluster.Pool, request job.Attributes, models Models) *Scene {
 	s := &Scene{Cluster: name, Now: now, Pool: pool, Request: request, Models: models}
 	s.Dimension = pool.Dimension(&request)
@@ -40,7 +40,7 @@ func NewScene(name string, now time.Time, pool *cluster.Pool, request job.Attrib
 // Capacity returns the size of the pool.
 func (s *Scene) Capacity() int { return s.Pool.Capacity(s.Dimension) }
 
-// SizeOf returns the size of a job of the scene, 0 if it takes nothing of what binds for the request.
+// SizeOf returns the size of a job of the scene. It is 0 if the job takes nothing of the request's binding dimension.
 func (s *Scene) SizeOf(j *cluster.Job) int {
 	size := s.Pool.Size(&j.Attributes, s.Dimension)
 	if s.Dimension == cluster.Procs {
@@ -49,16 +49,16 @@ func (s *Scene) SizeOf(j *cluster.Job) int {
 	return size
 }
 
-// maxTasks is the maximum number of tasks of one array that are considered. Later tasks do not affect any wait that can
-// be forecast.
+// maxTasks is the maximum number of tasks of one array that are considered. Later tasks do not affect any wait that
+// can be forecast.
 const maxTasks = 10_000
 
 // tasks returns the number of jobs that a waiting record stands for.
 func tasks(j *cluster.Job) int { return min(max(1, j.Tasks), maxTasks) }
 
 // closures returns the times at which the request cannot start, because an outage that it would run into leaves too
-// little of the pool. They are in order and do not touch. The int is the usable capacity: the present one, or, if it is
-// larger, the capacity after the present outages end.
+// little of the pool. They are in order and do not touch. It also returns the usable capacity: the present one, or
+// the capacity after the present outages if that is larger.
 func (s *Scene) closures() ([]waittime.Closure, int) {
 	capacity, full := s.Capacity(), s.Capacity()
 	for _, o := range s.Pool.Outages {
@@ -88,14 +88,14 @@ func (s *Scene) closures() ([]waittime.Closure, int) {
 	return out, capacity
 }
 
-// taken returns how much of the scene's dimension an outage takes.
+// taken returns the amount of the scene's dimension that an outage takes.
 func (s *Scene) taken(o *job.Outage) int {
 	a := job.Attributes{Procs: o.Procs, Nodes: o.Nodes, GPUs: o.GPUs, Memory: o.Memory}
 	return s.Pool.Size(&a, s.Dimension)
 }
 
-// MoveOut moves the waits, in seconds, that end while the request cannot start because of an outage to the end of that,
-// in place. It reports whether there was any. A wait is +Inf where nobody knows the end.
+// MoveOut changes waits, in seconds, in place. If a wait would end while an outage keeps the request from starting,
+// it is moved to the end of the outage, or to +Inf if that end is unknown. MoveOut reports whether it moved any wait.
 func (s *Scene) MoveOut(waits []float64) bool {
 	closed, _ := s.closures()
 	moved := false
@@ -111,8 +111,9 @@ func (s *Scene) MoveOut(waits []float64) bool {
 	return moved
 }
 
-// Distribution returns the distribution of the request's wait with the given quantiles at the levels of answers, made
-// to rise, which do not know of outages. The error is a *waittime.QuantilesError.
+// Distribution returns the distribution of the request's wait with the given quantiles at the levels of answers. It
+// makes the quantiles rise, and moves them out of outages, which they ignore. The error is a
+// *waittime.QuantilesError.
 func (s *Scene) Distribution(quantiles []float64) (*waittime.Distribution, error) {
 	closed, _ := s.closures()
 	return waittime.NewDistribution(waittime.Levels(), waittime.Rising(quantiles), closed...)

@@ -10,28 +10,28 @@ import (
 
 // Candidate is one possible request: a size in a queue of a cluster.
 type Candidate struct {
-	// Name identifies it, in errors and for Steady.
+	// Name identifies the candidate in errors and for Steady.
 	Name string
-	// Pool is the name of the pool that it competes for. Waits of candidates of one pool belong to the same futures;
-	// those of different pools are independent.
+	// Pool is the name of the pool that the candidate competes for. Waits of candidates of one pool belong to the
+	// same futures. Those of different pools are independent.
 	Pool  string
 	Procs int
-	// MaxProcs is the largest size that its queue or machine takes, 0 for unknown.
+	// MaxProcs is the largest size that the candidate's queue or machine accepts, 0 for unknown.
 	MaxProcs int
 	Wait     Wait
-	// Run is the law of its runtime, finite and above 0. The job is the same at any size, so if it runs long for its
-	// size on one candidate, it does so on all of them.
+	// Run is the law of the candidate's runtime, finite and above 0. The job is the same at any size. So if it runs
+	// long for its size in one candidate, it does so in all of them.
 	Run Law
-	// Billing is a factor on the objective's price of a processor-hour, 0 for 1.
+	// Billing is a factor of the objective's price of a processor-hour; 0 stands for 1.
 	Billing float64
 }
 
-// Wait is a wait, given by one of its fields; without either the job starts at once.
+// Wait is a wait, given by one of its fields. If neither is set, the job starts at once.
 type Wait struct {
-	// Law is its law. Waits of the candidates of one pool are then assumed to be comonotone: a delay of one delays all
-	// of them.
+	// Law is the law of the wait. The waits of the candidates of one pool are then assumed to be comonotone: a delay
+	// of one delays all of them.
 	Law Law
-	// Futures is the wait in each of a set of futures, such as the replicas of a simulation, in seconds; +Inf for
+	// Futures has the wait in each of a set of futures, such as the replicas of a simulation, in seconds; +Inf for
 	// never. All candidates of a pool have the same futures.
 	Futures []float64
 }
@@ -46,13 +46,13 @@ var ErrNever = errors.New(
 // CandidateError reports an invalid candidate.
 type CandidateError struct {
 	Candidate string
-	Place     int // among the candidates, or sizes, from 1; 0 for a running job as it is
+	Place     int // index among the candidates or sizes, from 1; 0 for a running job at its present size
 	Field     string
 	Problem   string
-	Err       error // the cause, where there is one
+	Err       error // the cause, if there is one
 }
 
-// Error names the candidate and what is wrong.
+// Error names the candidate and the problem.
 func (e *CandidateError) Error() string {
 	return fmt.Sprintf("candidate %d (%s): %s: %s", e.Place, e.Candidate, e.Field, e.Problem)
 }
@@ -73,10 +73,10 @@ func (e *TooLargeError) Error() string {
 		e.Procs, e.MaxProcs)
 }
 
-// stepCandidates is the number of candidates per step: about the work of one forecast.
+// stepCandidates is the number of candidates per step. Their work is about that of one forecast.
 const stepCandidates = 16
 
-// stepAfter calls step where the work of some candidates is done.
+// stepAfter calls step when the work for some candidates is done.
 func stepAfter(i int, step func() error) error {
 	if i%stepCandidates != stepCandidates-1 {
 		return nil
@@ -90,7 +90,7 @@ func check(candidates []Candidate, step func() error) error {
 		return ErrNoCandidates
 	}
 	place := make(map[string]int, len(candidates))
-	firsts := map[string]int{} // by pool: index of its first candidate whose wait is not certain
+	firsts := map[string]int{} // by pool: index of the first candidate whose wait is not certain
 	for i := range candidates {
 		if err := stepAfter(i, step); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (c *Candidate) check(i int) error {
 	return nil
 }
 
-// rises returns a *LawError unless the quantiles of a law at the levels of answers are not negative and rise.
+// rises returns a *LawError unless the law's quantiles at the levels of answers are not negative and rise.
 func rises(l Law) error {
 	last := 0.
 	for i, p := range waittime.Levels() {
@@ -177,7 +177,7 @@ func rises(l Law) error {
 // certain reports whether the wait is the same in all futures.
 func (w *Wait) certain() bool { return w.Futures == nil && (w.Law == nil || constant(w.Law)) }
 
-// constant reports whether a law has one value only.
+// constant reports whether a law has only one value.
 func constant(l Law) bool {
 	_, fixed := l.(Fixed)
 	return fixed || l.Quantile(0) == l.Quantile(1)

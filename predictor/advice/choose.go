@@ -17,16 +17,16 @@ type Answer struct {
 	Name, Pool string
 	Procs      int
 
-	// Score is the value of the objective, lower is better: seconds, the probability to miss the deadline, or a cost.
+	// Score is the value of the objective: seconds, the probability to miss the deadline, or a cost. Lower is better.
 	Score float64
-	// Best is the probability that it is the best of all candidates: that it finishes first, costs least, or makes the
-	// deadline. Ties are shared, so that the probabilities of all candidates sum to 1.
+	// Best is the probability that the candidate is the best of all: that it finishes first, costs least, or makes
+	// the deadline. Ties are shared, so that the probabilities of all candidates sum to 1.
 	Best float64
-	// Gain over the request, nil without one.
+	// Gain is the gain over the request, nil without a request.
 	Gain *Gain
 
-	// Quantiles at Levels. Those of the finish are exact where the wait or the runtime is certain; else they are those
-	// of some 2,000 combinations, which meets them to 2 %.
+	// These are quantiles at Levels. Those of the finish are exact if the wait or the runtime is certain. Otherwise
+	// they are quantiles of about 2,000 combinations, with an error of at most 2 %.
 	Wait, Run, Finish             []float64
 	MeanWait, MeanRun, MeanFinish float64
 	// MeanBefore and MeanAfter are the two parts of the mean finish of a running job: the time before the change of
@@ -34,16 +34,17 @@ type Answer struct {
 	MeanBefore, MeanAfter float64
 	InTime                float64 // probability to finish by the deadline, NaN without a deadline
 	ProcHours             float64 // mean processor-hours
-	Cost                  float64 // mean, NaN without prices
+	Cost                  float64 // mean cost, NaN without prices
 }
 
-// Gain is by how much a candidate is better than the request: below 0 if it is worse, NaN if both are infinite.
+// Gain is the amount by which a candidate is better than the request. It is below 0 if the candidate is worse, and
+// NaN if both are infinite.
 type Gain struct {
 	Score      float64 // in units of the score
-	MeanFinish float64 // seconds earlier on the average
+	MeanFinish float64 // seconds by which the mean finish is earlier
 	Finish     float64 // seconds by which the median finish is earlier
-	Better     float64 // probability that it turns out better than the request
-	Worse      float64 // and worse
+	Better     float64 // probability that the candidate turns out better than the request
+	Worse      float64 // probability that it turns out worse
 }
 
 // Result is the result of a choice.
@@ -56,17 +57,17 @@ type Result struct {
 // Best returns the best answer.
 func (r *Result) Best() *Answer { return &r.Answers[r.Order[0]] }
 
-// Choose ranks candidates by an objective; request is the index of the user's own request, or NoRequest. At equal
-// scores the earlier mean finish is better, then the smaller size, then the lower index. Errors are ErrNoCandidates, a
-// *CandidateError, *TooLargeError, *DeadlineError or *ObjectiveError, and ErrNever.
+// Choose ranks candidates by an objective. request is the index of the user's own request, or NoRequest. At equal
+// scores the earlier mean finish is better, then the smaller size, then the lower index. Errors are ErrNoCandidates,
+// a *CandidateError, *TooLargeError, *DeadlineError or *ObjectiveError, and ErrNever.
 func Choose(candidates []Candidate, request int, objective Objective) (*Result, error) {
 	return ChooseInSteps(candidates, request, objective, noStep)
 }
 
-// noStep does nothing, for Choose.
+// noStep is a step that does nothing.
 func noStep() error { return nil }
 
-// ChooseInSteps is Choose with a callback: step is called at intervals, after the work for some candidates. If it
+// ChooseInSteps is Choose with a callback. It calls step at intervals, after the work for some candidates. If step
 // returns an error, the work ends with that error.
 func ChooseInSteps(candidates []Candidate, request int, objective Objective, step func() error) (*Result, error) {
 	if err := objective.check(); err != nil {
@@ -125,7 +126,7 @@ func (s *scene) answer(i int) (Answer, error) {
 	return a, nil
 }
 
-// inTime returns the probability that a candidate has finished by a deadline.
+// inTime returns the probability that a candidate finishes by a deadline.
 func (s *scene) inTime(i int, wait Law, deadline float64) float64 {
 	c := &s.courses[i]
 	if c.candidate.Wait.certain() {
@@ -138,7 +139,7 @@ func (s *scene) inTime(i int, wait Law, deadline float64) float64 {
 	return sum / float64(len(c.runs))
 }
 
-// score sets the score of an answer; finish is the quantile function of its finish.
+// score computes the score of an answer. finish is the quantile function of the answer's finish.
 func (s *scene) score(a *Answer, billing float64, finish func(p float64) float64) {
 	o := &s.objective
 	a.Cost = math.NaN()
@@ -157,7 +158,7 @@ func (s *scene) score(a *Answer, billing float64, finish func(p float64) float64
 	}
 }
 
-// rank sorts the answers and computes the probabilities of the order.
+// rank sorts the answers and computes the probabilities that each is the best.
 func (s *scene) rank(answers []Answer, request int) (*Result, error) {
 	r := &Result{Objective: s.objective, Answers: answers, Order: make([]int, len(answers))}
 	for i := range r.Order {

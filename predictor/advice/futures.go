@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// strata is the number of futures that represent a law given by quantiles: the midpoints of that many equal parts
-	// of its probability.
+	// strata is the number of futures that represent a law given by quantiles. They are the middles of strata equal
+	// parts of the law's probability.
 	strata = 100
-	// A random runtime is represented by at least leastNodes values (midpoints of equal parts of the probability), and
-	// by as many as give about mostAtoms combinations with the futures, up to mostNodes.
+	// A random runtime is represented by at least leastNodes values (middles of equal parts of the probability).
+	// There are more values, up to mostNodes, if that gives about mostAtoms combinations with the futures.
 	leastNodes, mostNodes = 20, 400
 	mostAtoms             = 2000
 )
@@ -26,7 +26,7 @@ type scene struct {
 	pools     []pool
 	nodes     int
 	step      func() error // called at intervals during long computations
-	// points and weights integrate polynomials from 0 to 1.
+	// points and weights are those of an integration of polynomials from 0 to 1.
 	points, weights []float64
 }
 
@@ -42,7 +42,7 @@ type course struct {
 	pool      int
 	waits     []float64 // by future; one value if the wait is certain
 	runs      []float64
-	now       *holding // the job's present processors while it waits; nil if it does not run
+	now       *holding // a running job's present processors, which it keeps while it waits; nil if it does not run
 }
 
 func (c *Candidate) billing() float64 {
@@ -85,7 +85,7 @@ func newScene(candidates []Candidate, objective Objective) *scene {
 	return s
 }
 
-// futures returns the wait in every future, one value if it is certain.
+// futures returns the wait in every future, or one value if the wait is certain.
 func (w *Wait) futures() []float64 {
 	switch {
 	case w.Futures != nil:
@@ -114,7 +114,7 @@ func middles(l Law, n int) []float64 {
 	return q
 }
 
-// outcome returns when the candidate finishes in a future, and its processor-seconds until then.
+// outcome returns the time at which the candidate finishes in a future, and its processor-seconds until then.
 func (c *course) outcome(future, node int) (finish, procSeconds float64) {
 	wait := c.waits[0]
 	if len(c.waits) > 1 {
@@ -141,8 +141,9 @@ func (s *scene) finishes(i int) []float64 {
 	return all
 }
 
-// sumQuantile returns the p-quantile of all sums of a wait and a runtime, to a relative precision of a millionth. Both
-// lists are sorted; counting along the staircase avoids sorting the sums.
+// sumQuantile returns the p-quantile of all sums of a wait and a runtime, to a relative precision of a millionth.
+// Both lists are sorted. It counts along the boundary between smaller and larger sums, so that the sums need not be
+// sorted.
 func sumQuantile(waits, runs []float64, p float64) float64 {
 	need := int(math.Ceil(p*float64(len(waits)*len(runs)) - 1e-9))
 	last := len(waits)
@@ -173,14 +174,14 @@ func sumQuantile(waits, runs []float64, p float64) float64 {
 	return high
 }
 
-// odds are probabilities of one candidate against others.
+// odds are the probabilities that one candidate is better than others.
 type odds struct {
-	best          float64 // over all candidates; equally good ones share it
-	better, worse float64 // compared with the request
+	best          float64 // that it is best of all; equally good candidates share this
+	better, worse float64 // that it is better, or worse, than the request
 }
 
-// compare compares all candidates in all futures: future by future within a pool; futures of different pools are
-// combined in all ways. Ties share the future, so that the probabilities of being best sum to 1.
+// compare compares all candidates in all futures. Within a pool it compares future by future, and it combines the
+// futures of different pools in all ways. Ties share the future, so that the probabilities of being best sum to 1.
 func (s *scene) compare(request int) ([]odds, error) {
 	out := make([]odds, len(s.courses))
 	losses := make([][]float64, len(s.courses))
@@ -188,7 +189,7 @@ func (s *scene) compare(request int) ([]odds, error) {
 		losses[i] = make([]float64, s.pools[s.courses[i].pool].futures)
 	}
 	least := make([][]winners, len(s.pools))  // by pool and future
-	sorted := make([][]winners, len(s.pools)) // the same, sorted by loss
+	sorted := make([][]winners, len(s.pools)) // the same lists, sorted by loss
 	for node := range s.nodes {
 		if err := s.step(); err != nil {
 			return nil, err
@@ -222,7 +223,7 @@ func (s *scene) compare(request int) ([]odds, error) {
 	return out, nil
 }
 
-// winners are the candidates of a pool with the lowest loss in one of its futures: the loss and their number.
+// winners are the candidates of a pool with the lowest loss in one of its futures. It has that loss and their number.
 type winners struct {
 	loss float64
 	n    int
@@ -251,12 +252,12 @@ func (s *scene) winners(p int, losses [][]float64, out []winners) []winners {
 }
 
 // share returns the probability that a winner of one future of a pool is best, averaged over all futures of the other
-// pools: 0 in those with a lower loss, and 1 divided by the number of all best candidates at equal loss. Given the
-// numbers n_1, n_2, ... of best candidates in the other pools,
+// pools. The probability is 0 in futures with a lower loss. At equal loss it is 1 divided by the number of all best
+// candidates. Given the numbers n_1, n_2, ... of best candidates in the other pools,
 //
 //	1/(n + n_1 + n_2 + ...) = integral from 0 to 1 of t^(n-1) t^n_1 t^n_2 ... dt,
 //
-// in which the pools, being independent, are factors.
+// in which the pools are factors, because they are independent.
 func (s *scene) share(own int, w winners, sorted [][]winners) float64 {
 	share := 1.
 	var ties []tie
@@ -287,18 +288,19 @@ func (s *scene) share(own int, w winners, sorted [][]winners) float64 {
 	return share * sum
 }
 
-// points is the number of points at which polynomials are integrated: exact for up to 64 winners of a future.
+// points is the number of points at which polynomials are integrated. The result is exact for up to 64 winners of a
+// future.
 const points = 32
 
 // tie is a pool whose winners have equal loss in some of its futures.
 type tie struct {
-	more    float64   // share of its futures in which they have a higher loss
-	equal   []winners // winners of the other futures, sorted
+	more    float64   // share of its futures in which the winners have a higher loss
+	equal   []winners // winners of the futures with equal loss, sorted
 	futures float64
 }
 
-// at returns the mean, over the pool's futures, of t to the power of the number of equally good winners; 0 for futures
-// whose winners have a lower loss.
+// at returns the mean, over the pool's futures, of t to the power of the number of equally good winners. Futures
+// whose winners have a lower loss count as 0.
 func (e *tie) at(t float64) float64 {
 	sum, power := e.more, 0.
 	for i, w := range e.equal {

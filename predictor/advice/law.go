@@ -11,15 +11,15 @@ import (
 	"github.com/waitcast/waitcast/workload/speedup"
 )
 
-// Law is the distribution of a wait or a runtime, in seconds; the law of a wait with known quantiles is a
+// Law is the distribution of a wait or a runtime, in seconds. The law of a wait with known quantiles is a
 // *waittime.Distribution. A law is immutable and safe for concurrent use.
 type Law interface {
-	// Quantile returns the p-quantile, p from 0 to 1. It does not decrease with p, and is +Inf if the job never starts
+	// Quantile returns the p-quantile, p from 0 to 1. It does not decrease with p. It is +Inf if the job never starts
 	// with a probability above 1-p.
 	Quantile(p float64) float64
 	// CDF returns the probability of at most the given number of seconds.
 	CDF(seconds float64) float64
-	// Mean returns the mean; +Inf if a quantile below level 1 is infinite.
+	// Mean returns the mean. It is +Inf if a quantile below level 1 is infinite.
 	Mean() float64
 }
 
@@ -27,7 +27,7 @@ type Law interface {
 // keeps means finite, and independent of a tail that was never observed.
 const Cut = .999
 
-// Fixed is a time that is certain.
+// Fixed is a time without randomness.
 type Fixed float64
 
 // Quantile returns the time.
@@ -44,7 +44,7 @@ func (f Fixed) CDF(seconds float64) float64 {
 // Mean returns the time.
 func (f Fixed) Mean() float64 { return float64(f) }
 
-// LogNormal is a time whose logarithm is normal, cut at Cut.
+// LogNormal is a time whose logarithm is normal, truncated at Cut.
 type LogNormal struct {
 	Median float64 // seconds, above 0
 	Spread float64 // standard deviation of ln seconds, 0 or more
@@ -91,7 +91,8 @@ func normal(p float64) float64 { return distuv.UnitNormal.Quantile(min(max(p, 1-
 // Samples is the empirical law of a sample. Use NewSamples to create one.
 type Samples struct{ sorted []float64 }
 
-// NewSamples returns the law of a sample of times, 0 or more; +Inf is never. The error is a *LawError.
+// NewSamples returns the law of a sample of times. Each must be at least 0; +Inf means never. The error is a
+// *LawError.
 func NewSamples(seconds []float64) (*Samples, error) {
 	if len(seconds) == 0 {
 		return nil, &LawError{Problem: "it is empty"}
@@ -112,7 +113,7 @@ func (s *Samples) Quantile(p float64) float64 { return quantile(s.sorted, p) }
 // quantile returns the p-quantile of a sorted sample.
 func quantile(sorted []float64, p float64) float64 {
 	n := len(sorted)
-	// Products such as 0.35 times 20 are slightly above the exact integer.
+	// Products such as 0.35 times 20 are slightly above the exact integer, so a little is subtracted.
 	k := int(math.Ceil(p*float64(n) - 1e-9))
 	return sorted[min(max(k-1, 0), n-1)]
 }
@@ -141,7 +142,7 @@ type LawError struct {
 	Problem string
 }
 
-// Error names the place.
+// Error names the invalid element.
 func (e *LawError) Error() string {
 	if e.Place == 0 {
 		return "distribution: " + e.Problem

@@ -13,7 +13,7 @@ const (
 	ExpectedFinish Kind = iota // least mean time to the finish: E[Q(n)] + R(n) of Downey 1996, sec. 1.1
 	FinishQuantile             // least quantile of the time to the finish, at Level
 	ByDeadline                 // highest probability to finish by Deadline
-	Cost                       // least mean cost: what is paid for processors, and for the time to the finish
+	Cost                       // least mean cost, by the prices of processors and of the time to the finish
 )
 
 // String returns the kind as a word.
@@ -31,25 +31,26 @@ func (k Kind) String() string {
 	return fmt.Sprintf("objective %d", uint8(k))
 }
 
-// Objective is the criterion of a choice. All answers have the mean finish; figures that need a deadline or prices are
-// set if these are given, for every kind.
+// Objective is the criterion of a choice. All answers have the mean finish. Figures that need a deadline or prices
+// are computed for every kind if these are given.
 type Objective struct {
 	Kind Kind
-	// Level of FinishQuantile, above 0 and below 1; 0 for .5.
+	// Level is the level of FinishQuantile, above 0 and below 1; 0 stands for 0.5.
 	Level float64
 	// Deadline is the number of seconds within which the job must have finished, 0 for none.
 	Deadline float64
-	// ProcHour is the price of a processor for an hour, and Hour that of an hour until the finish, waiting and running,
-	// in the same unit, each 0 or more. With ProcHour alone the cheapest is almost always the smallest.
+	// ProcHour is the price of a processor for an hour. Hour is the price of an hour until the finish, waiting and
+	// running, in the same unit. Each is 0 or more. With ProcHour alone the smallest size is almost always the
+	// cheapest.
 	ProcHour, Hour float64
 }
 
 // DeadlineError reports a deadline in the past.
 type DeadlineError struct {
-	Seconds float64 // until the deadline
+	Seconds float64 // seconds from now to the deadline, below 0
 }
 
-// Error says by how much.
+// Error names the time by which the deadline has passed.
 func (e *DeadlineError) Error() string {
 	return fmt.Sprintf("the deadline is %v s away; it must lie in the future", e.Seconds)
 }
@@ -94,13 +95,13 @@ func (o *Objective) check() error {
 func (o *Objective) cost(billing, procSeconds, finish float64) float64 {
 	const hour = 3600
 	cost := billing * procSeconds / hour * o.ProcHour
-	if o.Hour > 0 { // otherwise an infinite finish would give NaN
+	if o.Hour > 0 { // without this condition an infinite finish would give NaN
 		cost += finish / hour * o.Hour
 	}
 	return cost
 }
 
-// loss returns the loss in one future; the best candidate of a future has the lowest.
+// loss returns the loss in one future. The best candidate of a future has the lowest loss.
 func (o *Objective) loss(billing, procSeconds, finish float64) float64 {
 	switch o.Kind {
 	case ByDeadline:

@@ -11,17 +11,17 @@ import (
 // Running is a running malleable job.
 type Running struct {
 	Procs int // the processors that it holds now
-	Left  Law // of the seconds until its end, if it keeps its size; finite and above 0
-	// Billing is as in Candidate.
+	Left  Law // law of the seconds until its end if it keeps its size; finite and above 0
+	// Billing is the same factor as in Candidate.
 	Billing float64
 }
 
 // Size is a size that a running job could have.
 type Size struct {
 	Procs    int
-	MaxProcs int // maximum of its queue or machine for one job, 0 for unknown
-	// Wait is the wait for the additional processors of a larger size; the job keeps running meanwhile. Shrinking needs
-	// no wait. The waits of all sizes belong to the same futures.
+	MaxProcs int // maximum size of a job in its queue or machine, 0 for unknown
+	// Wait is the wait for the additional processors of a larger size. The job keeps running meanwhile. To shrink, a
+	// job need not wait. The waits of all sizes belong to the same futures.
 	Wait Wait
 	// Left is the law of the remaining runtime, in seconds, if the job had the size from now on.
 	Left Law
@@ -61,16 +61,16 @@ func ActionOf(from, to int) Action {
 	return Keep
 }
 
-// holding describes a running job that waits for more processors: it continues with those that it has.
+// holding describes a running job that waits for more processors, and continues with those that it has.
 type holding struct {
 	procs    float64
-	left     []float64 // by node: seconds until its end at its present size
+	left     []float64 // seconds until its end at its present size, by node
 	overhead float64
 }
 
-// outcome returns the finish of a job that gets its new size after the wait, and its processor-seconds. After the wait
-// a share wait/left of the work is done; the rest takes the remaining share of the time that the new size would need
-// for all of it.
+// outcome returns the finish of a job that gets its new size after the wait, and its processor-seconds. After the
+// wait a share wait/left of the work is done. The rest takes the remaining share of the time that the new size would
+// need for all of the work.
 func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSeconds float64) {
 	left := h.left[node]
 	if wait >= left {
@@ -80,9 +80,9 @@ func (h *holding) outcome(wait, run, procs float64, node int) (finish, procSecon
 	return wait + rest, wait*h.procs + rest*procs
 }
 
-// before returns how long a running job continues at its present size: until it changes, or until its end.
+// before returns how long a running job continues at its present size: until it changes its size, or until its end.
 func (c *course) before(future, node int) float64 {
-	if c.now == nil { // it keeps its size, so that nothing changes
+	if c.now == nil { // the job keeps its size
 		return 0
 	}
 	wait := c.waits[0]
@@ -92,11 +92,12 @@ func (c *course) before(future, node int) float64 {
 	return min(wait, c.now.left[node])
 }
 
-// Resize compares the options of a running job. The first answer is to keep its size; gains are relative to it. One
-// answer follows for each size, named by SizeName. The Wait of an answer is the time until the change; Run is the time
-// that the present or the new size would need for all of the remaining work. Processor-hours and costs are of the
-// remaining work. The job gains from more processors only as far as its runtimes decrease with them, and from fewer
-// only under the objective Cost, in which ProcHour expresses the demand of others. Errors are those of Choose.
+// Resize compares the options of a running job. The first answer is to keep its size, and gains are relative to that.
+// One answer follows for each size, named by SizeName. The Wait of an answer is the time until the change. Run is the
+// time that the present or the new size would need for all of the remaining work. Processor-hours and costs are those
+// of the remaining work. More processors are a gain only as far as the job's runtimes decrease with them. Fewer
+// processors are a gain only under the objective Cost, in which ProcHour expresses the demand of others. Errors are
+// those of Choose.
 func Resize(job Running, sizes []Size, objective Objective) (*Result, error) {
 	if err := objective.check(); err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func Resize(job Running, sizes []Size, objective Objective) (*Result, error) {
 	if err := check(candidates, noStep); err != nil {
 		var bad *CandidateError
 		if errors.As(err, &bad) {
-			bad.Place-- // the caller's list does not have the candidate that keeps the size
+			bad.Place-- // the caller's list lacks the candidate that keeps the size
 		}
 		return nil, err
 	}

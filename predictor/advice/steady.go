@@ -5,13 +5,13 @@ import (
 	"math"
 )
 
-// Steady keeps advice that is renewed with every forecast from changing too often. Advice stands until another
-// candidate is better by more than Gain, and for at least Hold. To return, the old candidate must be better by Gain in
-// turn, so noise that changes gains by less than Gain cannot make advice alternate, and no noise changes it more often
-// than once per Hold.
+// Steady keeps advice that is renewed with every forecast from changing too often. Advice stands for at least Hold,
+// and until another candidate is better by more than Gain. To return, the old candidate must be better by Gain in
+// turn. So noise that changes gains by less than Gain cannot make advice alternate. No noise changes advice more
+// often than once per Hold.
 type Steady struct {
-	// Gain is the minimum relative decrease of the score, at least 0 and below 1; under ByDeadline the minimum increase
-	// of the probability.
+	// Gain is the minimum relative decrease of the score, at least 0 and below 1. Under ByDeadline it is the minimum
+	// increase of the probability.
 	Gain float64
 	// Hold is the minimum time for which advice stands, in seconds, 0 or more.
 	Hold float64
@@ -19,21 +19,21 @@ type Steady struct {
 
 // Standing is the standing advice. The zero value means none.
 type Standing struct {
-	Name  string  // of the candidate
+	Name  string  // name of the candidate
 	Since float64 // seconds, from the caller's origin
 }
 
-// ClockError reports an instant before that of the standing advice.
+// ClockError reports an instant before the instant of the standing advice.
 type ClockError struct{ Now, Since float64 }
 
-// Error names both.
+// Error names both instants.
 func (e *ClockError) Error() string {
 	return fmt.Sprintf("the time is %v s, before the standing advice of %v s", e.Now, e.Since)
 }
 
-// Settle returns the standing advice after a new result, with Since = now if it has changed. Advice changes at once if
-// there was none, if its candidate is no longer among the answers, or if its score has become infinite. The error is an
-// *ObjectiveError for invalid settings, or a *ClockError.
+// Settle returns the standing advice after a new result. If the advice has changed, Since is now. Advice changes at
+// once if there was none, if its candidate is no longer among the answers, or if its score has become infinite. The
+// error is an *ObjectiveError for invalid settings, or a *ClockError.
 func (s Steady) Settle(standing Standing, now float64, r *Result) (Standing, error) {
 	switch {
 	case !(s.Gain >= 0 && s.Gain < 1):

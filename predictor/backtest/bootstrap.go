@@ -11,14 +11,14 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// replicates is the number of bootstrap samples of days, seed the seed of their generator: the same log gives the same
-// intervals.
+// replicates is the number of bootstrap samples of days. seed is the seed of their generator, so that equal logs give
+// equal intervals.
 const (
 	replicates = 1000
 	seed       = 0x6461797362
 )
 
-// quantile sorts values and returns their quantile; NaN of none.
+// quantile sorts values and returns their quantile, NaN if there are none.
 func quantile(values []float64, p float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -27,7 +27,7 @@ func quantile(values []float64, p float64) float64 {
 	return stat.Quantile(p, stat.Empirical, values, nil)
 }
 
-// compare fills in the comparisons and the intervals of the bootstrap over days.
+// compare computes the comparisons, and the intervals of the bootstrap over days.
 func (c *collector) compare(out *DetailResult, constant Constant) {
 	last := int((out.Period.Last - out.Period.First) / day)
 	rivals := c.rivals
@@ -45,7 +45,7 @@ func (c *collector) compare(out *DetailResult, constant Constant) {
 		if r == constants {
 			comparison.Seconds, comparison.Within2 = seconds, constant.Within2
 		}
-		if r == constants || r.name == "limits" { // which gives the same number at every level
+		if r == constants || r.name == "limits" { // these two have the same number at every level
 			comparison.BoundRatio = nil
 		}
 		out.Comparisons = append(out.Comparisons, comparison)
@@ -57,8 +57,8 @@ func (c *collector) compare(out *DetailResult, constant Constant) {
 	draw(rows, present, layout, out)
 }
 
-// constants returns the best constant forecast of each level in hindsight, by day, and the constants in seconds. That
-// is the quantile of all waits, because it has the least pinball loss.
+// constants returns the best constant forecast of each level in hindsight: its losses by day, and the constants in
+// seconds. A constant is the quantile of all waits, because that has the least pinball loss.
 func (c *collector) constants(days int) (r *rival, seconds map[string]float64) {
 	r = &rival{name: BestConstant, days: make([]rivalDay, days)}
 	seconds = map[string]float64{}
@@ -90,7 +90,7 @@ func (c columns) rival(k int) int { return k * 9 }
 func (c columns) cover() int      { return c.rivals * 9 }
 func (c columns) width() int      { return c.rivals*9 + 9 }
 
-// rows returns the sums of each day, and which days have scored jobs.
+// rows returns the sums of each day, and the days with scored jobs.
 func (c *collector) rows(rivals []*rival, days int) (rows [][]float64, present []int) {
 	layout := columns{len(rivals)}
 	rows = make([][]float64, days)
@@ -141,7 +141,7 @@ func addRows(sum []float64, rows [][]float64, which []int) {
 	}
 }
 
-// comparison returns the comparison of the k-th rival from the sums of all days. Its values are nil if no job was
+// comparison returns the comparison with the k-th rival from the sums of all days. Its values are nil if no job was
 // scored.
 func (r *rival) comparison(total []float64, layout columns, k int) Comparison {
 	out := Comparison{Method: r.name, N: r.n, Levels: map[string]LossRatio{}}
@@ -159,9 +159,9 @@ func (r *rival) comparison(total []float64, layout columns, k int) Comparison {
 	return out
 }
 
-// draw draws samples of the days, with replacement, keeping the jobs of a day together (the block bootstrap, H. Kunsch,
-// "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17, 1989), and fills in
-// the 95 % intervals.
+// draw draws samples of the days with replacement, and computes the 95 % intervals. It keeps the jobs of a day
+// together (the block bootstrap, H. Kunsch, "The jackknife and the bootstrap for general stationary observations",
+// Annals of Statistics 17, 1989).
 func draw(rows [][]float64, present []int, layout columns, out *DetailResult) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	sample, sum := make([]int, len(present)), make([]float64, layout.width())

@@ -9,21 +9,21 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// scoredJob has the kept data of a job with a wait and a forecast, all in seconds.
+// scoredJob has the data that are kept of a job with a wait and a forecast. All times are in seconds.
 type scoredJob struct {
-	since  float64    // from the trace's first submission
-	wait   float64    //
+	since  float64 // seconds from the trace's first submission
+	wait   float64
 	served [4]float64 // at the scored levels
 	qbets  float64    // median of QBETS, NaN if it has none
 	queue  int32      // index among the names
 	class  int32      // index among the size classes
 }
 
-// day is the time of a block of the bootstrap and the shortest span of a report, in seconds.
+// day is the length of a block of the bootstrap, and the shortest span of a report, in seconds.
 const day = 86400
 
-// collector collects the details of a trace that a report shows beyond the scores of the methods. It keeps 72 bytes for
-// each scored job and sums for each day.
+// collector collects the details of a trace for a report, beyond the scores of the methods. It keeps 72 bytes for
+// each scored job, and sums for each day.
 type collector struct {
 	trace      *Trace
 	from       int
@@ -44,7 +44,7 @@ type rival struct {
 	place           int // index among the methods
 	days            []rivalDay
 	n               int
-	within, against int // number of medians within a factor 2 of the wait: of the rival, of waitcast
+	within, against int // numbers of medians within a factor 2 of the wait: of the rival, and of waitcast
 	ratios          ratioHistogram
 }
 
@@ -69,7 +69,8 @@ func newCollector(t *Trace, from int, resolution float64, methods []string) *col
 	return c
 }
 
-// take collects one submission: its place in the trace, and the forecasts by the places of the methods.
+// take collects one submission, by its index in the trace. answers returns the forecasts by the indices of the
+// methods.
 func (c *collector) take(place int, answers func(method int) []float64) {
 	j := &c.trace.Jobs[place]
 	c.describe(j)
@@ -177,7 +178,7 @@ func finite(q []float64) bool {
 	return q != nil && !slices.ContainsFunc(q, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
 }
 
-// add compares the forecasts of a job, unless one of the two methods has no answer at some level.
+// add compares the forecasts of a job. It does nothing if one of the two methods has no answer at some level.
 func (r *rival) add(day int, wait float64, served, other []float64) {
 	if !finite(other) || !finite(served) {
 		return
@@ -247,7 +248,7 @@ func (c *collector) result(constant Constant) *DetailResult {
 		func(i int, g *Group) { g.Name = classes[i] })
 	ends := waittime.Horizons()
 	out.Lengths = groups(c.jobs, len(ends)+1, func(s *scoredJob) int {
-		i, _ := slices.BinarySearch(ends, s.served[medianLevel]) // the first end that is not below the median
+		i, _ := slices.BinarySearch(ends, s.served[medianLevel]) // the first range whose end is not below the median
 		return i
 	}, func(i int, g *Group) {
 		if i > 0 {
@@ -268,20 +269,20 @@ func (c *collector) result(constant Constant) *DetailResult {
 	return out
 }
 
-// spans groups the jobs by time, in at most the given number of spans, each a whole multiple of unit.
+// spans groups the jobs by time. There are at most most spans, and the length of each is a whole multiple of unit.
 func (c *collector) spans(first, length, unit float64, most int) []Group {
 	span := unit * math.Max(1, math.Ceil((math.Floor(length/unit)+1)/float64(most)))
 	return groups(c.jobs, int(length/span)+1, func(s *scoredJob) int { return int(s.since / span) },
 		func(i int, g *Group) { g.From, g.To = first+float64(i)*span, first+float64(i+1)*span })
 }
 
-// byQueue groups the jobs by queue: the queues with the most jobs separately, the others together.
+// byQueue groups the jobs by queue. The queues with the most jobs have groups of their own; the others share one.
 func (c *collector) byQueue() []Group {
 	counts := make([]int, len(c.names))
 	for i := range c.jobs {
 		counts[c.jobs[i].queue]++
 	}
-	order := make([]int, len(c.names)) // queues by their number of jobs, then by name
+	order := make([]int, len(c.names)) // queues by falling number of jobs, then by name
 	for i := range order {
 		order[i] = i
 	}
@@ -304,7 +305,7 @@ func (c *collector) byQueue() []Group {
 		})
 }
 
-// group scores the jobs that has selects; it returns nil if there is none.
+// group scores the jobs that has selects. It returns nil if there are none.
 func (c *collector) group(has func(*scoredJob) bool) *Group {
 	var members []int32
 	for i := range c.jobs {
@@ -319,7 +320,7 @@ func (c *collector) group(has func(*scoredJob) bool) *Group {
 	return &g
 }
 
-// groups scores the jobs of each of n groups; those without a job are left out.
+// groups scores the jobs of each of n groups. It leaves out groups without a job.
 func groups(jobs []scoredJob, n int, of func(*scoredJob) int, name func(int, *Group)) []Group {
 	members := make([][]int32, n)
 	for i := range jobs {
@@ -359,7 +360,7 @@ func groupOf(jobs []scoredJob, members []int32) Group {
 	return g
 }
 
-// answersOf returns a function that gives the forecasts of one submission by the places of the methods.
+// answersOf returns a function that returns the forecasts of one submission by the indices of the methods.
 func answersOf(f *engine.Forecast) func(method int) []float64 {
 	return func(method int) []float64 {
 		switch method {
@@ -368,7 +369,7 @@ func answersOf(f *engine.Forecast) func(method int) []float64 {
 		case 1:
 			return f.Combined
 		}
-		if f.Experts == nil { // a fast replay has no forecasts for it
+		if f.Experts == nil { // a fast replay has no forecasts for this submission
 			return nil
 		}
 		return f.Experts[method-2]

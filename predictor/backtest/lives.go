@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine"
 )
 
-// FromLives returns the lives of a log's jobs as a trace: each attempt of a job is a separate job, as in the daemon's
+// FromLives returns the lives of a log's jobs as a trace. Each attempt of a job is a separate job, as in the daemon's
 // engine. Times are Unix seconds, as in the daemon, because forecasts use the time of day and of the week.
 func FromLives(name string, l *lives.Lives) (*Trace, error) {
 	if len(l.Jobs) == 0 {
@@ -28,7 +28,7 @@ func clock(t time.Time) float64 { return float64(t.Unix()) + float64(t.Nanosecon
 // jobOfLife converts a life to a job.
 func jobOfLife(l *lives.Life, number int64) Job {
 	var key uint64
-	if l.Seq > 0 { // as in readmodel.EngineID, because the draws of simulations depend on it
+	if l.Seq > 0 { // the same number as readmodel.EngineID, because the draws of simulations depend on it
 		key = l.Seq<<12 | uint64(l.Attempt&0x7ff)<<1
 	}
 	j := Job{Number: number, Name: l.ID, Key: key, Submit: clock(l.Submit), Request: requestOf(&l.Asked),

@@ -51,7 +51,7 @@ func (t *Trace) happenings() []happening {
 	return out
 }
 
-// leaves returns how the job left.
+// leaves returns the kind of event by which the job left.
 func (j *Job) leaves() changes.Kind {
 	switch {
 	case j.Cancelled:
@@ -75,7 +75,7 @@ func stage(k changes.Kind) int {
 	return 3
 }
 
-// Replay sends the trace's events to f, and calls tell with the forecast of each submission.
+// Replay passes the trace's events to f, and calls tell with the forecast of each submission.
 func (t *Trace) Replay(f Replayed, tell func(job int, fc engine.Forecast)) {
 	order := changes.NewSequencer(func(h happening) (uint64, changes.Kind) { return t.key(h.job), h.kind })
 	apply := func(h happening) { t.apply(h, f, tell) }

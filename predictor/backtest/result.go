@@ -15,19 +15,22 @@ type TraceResult struct {
 	Trace string `json:"trace"`
 	// Files are the files of the log.
 	Files []File `json:"files,omitempty"`
-	// Jobs is the number of jobs replayed, BadRecords of records left out, Resolution the log's in seconds.
+	// Jobs is the number of replayed jobs. BadRecords is the number of records that were left out. Resolution is the
+	// resolution of the log in seconds.
 	Jobs       int `json:"jobs"`
 	BadRecords int `json:"bad_records"`
-	// ForecastJobs is the number of last jobs that a fast replay forecast, 0 if all were forecast.
+	// ForecastJobs is the number of jobs, at the end of the log, that a fast replay forecast. It is 0 if all jobs
+	// were forecast.
 	ForecastJobs int            `json:"forecast_jobs,omitempty"`
 	Resolution   float64        `json:"resolution_seconds"`
 	Methods      []MethodResult `json:"methods"`
-	// Constant is the best constant forecast in hindsight: the largest share of waits within a factor 2 of one number.
+	// Constant is the best constant forecast in hindsight. It is the number that the largest share of waits is within
+	// a factor 2 of.
 	Constant Constant `json:"best_constant"`
 	// Importance is each feature's share of the gain of the median's trees, in decreasing order.
 	Importance []Importance `json:"feature_importance,omitempty"`
 	*DetailResult
-	// Seconds is how long it took.
+	// Seconds is the duration of the backtest.
 	Seconds float64 `json:"took_seconds"`
 }
 
@@ -35,11 +38,12 @@ type TraceResult struct {
 type File struct {
 	Path   string `json:"file"`
 	Format string `json:"format"`
-	// Records is the number of lines, or of records of a document, LeftOut how many of them could not be used.
+	// Records is the number of lines, or of records of a document. LeftOut is the number of those that could not be
+	// used.
 	Records int64 `json:"records"`
 	LeftOut int64 `json:"left_out"`
-	// Reasons are how many were left out for each reason, by the constants of package collector. Notices counts what
-	// was odd about records that count all the same.
+	// Reasons has the numbers of left-out records by reason, as constants of package collector. Notices counts
+	// oddities of records that were used nevertheless.
 	Reasons map[string]int64 `json:"left_out_reasons,omitempty"`
 	Notices int64            `json:"notices,omitempty"`
 }
@@ -50,7 +54,7 @@ type Constant struct {
 	Within2 float64 `json:"within_factor_2"`
 }
 
-// Importance is a feature's part of all gain.
+// Importance is a feature's part of the gain of all features.
 type Importance struct {
 	Feature string  `json:"feature"`
 	Gain    float64 `json:"gain"`
@@ -63,7 +67,8 @@ type Figures struct {
 	Coverage map[string][2]float64 `json:"coverage"`
 	// LogPinball is the mean pinball loss of ln(wait + 60 s).
 	LogPinball map[string]float64 `json:"log_pinball"`
-	// Within2 and Within3 are the shares of medians within a factor of the wait, both with 60 s added.
+	// Within2 and Within3 are the shares of medians within a factor 2 and 3 of the wait, after 60 s are added to
+	// both.
 	Within2 float64 `json:"within_factor_2"`
 	Within3 float64 `json:"within_factor_3"`
 }
@@ -73,14 +78,15 @@ type MethodResult struct {
 	Method string `json:"method"`
 	Figures
 	Strata Strata `json:"strata"`
-	// R is the correlation of waits and medians in seconds, RLog that of their logarithms (60 s added); null if one of
-	// them is constant.
+	// R is the correlation of waits and medians in seconds. RLog is the correlation of their logarithms (60 s added).
+	// Each is null if one of its two is constant.
 	R    *float64 `json:"r"`
 	RLog *float64 `json:"r_log"`
-	// MedianAbsError is the median of |wait - median forecast|; Interval the mean of the .95 quantile less the median.
+	// MedianAbsError is the median of |wait - median forecast|. Interval is the mean of the 0.95 quantile minus the
+	// median.
 	MedianAbsError *float64 `json:"median_abs_error_seconds"`
 	Interval       *float64 `json:"interval_seconds"`
-	// WithCancelled is the coverage that counts also the jobs that never ran.
+	// WithCancelled is the coverage in which the jobs that never ran count, too.
 	WithCancelled WithCancelled `json:"with_cancelled"`
 	Calibration   Calibration   `json:"calibration"`
 }
@@ -92,23 +98,24 @@ type Strata struct {
 	Longer     Figures `json:"gt_1h"`
 }
 
-// WithCancelled is the coverage over all jobs, as a daemon publishes it (coverage.OutcomeHistogram): jobs that were
-// cancelled after a quantile had passed count as its misses, and the others stand in for those cancelled before. q is
-// rounded to the resolution of the log.
+// WithCancelled is the coverage over all jobs, in the form that a daemon publishes (coverage.OutcomeHistogram). A job
+// that was cancelled after a quantile had passed is a miss of that quantile. For the jobs cancelled before, the other
+// jobs get more weight. q is rounded to the resolution of the log.
 type WithCancelled struct {
-	// Cancelled is the number of jobs that were cancelled, Censored by level that of those cancelled before the
-	// quantile.
+	// Cancelled is the number of cancelled jobs. Censored has, by level, the number of those that were cancelled
+	// before the quantile.
 	Cancelled int              `json:"cancelled"`
 	Censored  map[string]int64 `json:"censored"`
-	// Coverage is [P(W < q), P(W <= q)], Unweighted the same with the censored jobs left out.
+	// Coverage is [P(W < q), P(W <= q)]. Unweighted is the same without the censored jobs.
 	Coverage   map[string][2]float64 `json:"coverage"`
 	Unweighted map[string][2]float64 `json:"coverage_unweighted"`
 }
 
-// Calibration reports whether levels cover the promised shares of waits: over the whole trace and over the jobs with a
-// median above 60 s the interval [P(W < q-), P(W <= q+)], q rounded down and up to the log's resolution, must come
-// within .02 of the level; month by month (30 days, 500 jobs or more) 95 % of the pairs of month and level within .05
-// or two day-block bootstrap errors.
+// Calibration reports whether levels cover the promised shares of waits. There are three tests of the interval [P(W <
+// q-), P(W <= q+)], where q- and q+ are q rounded down and up to the log's resolution. Over the whole trace, it must
+// come within 0.02 of the level. Over the jobs with a median above 60 s, it must, too. Month by month (30 days with
+// at least 500 jobs), it must come within 0.05 or two day-block bootstrap errors for 95 % of the pairs of month and
+// level.
 type Calibration struct {
 	Pass       bool                  `json:"pass"`
 	Whole      map[string]CoverageOf `json:"whole"`
@@ -117,7 +124,7 @@ type Calibration struct {
 	MonthsHeld float64               `json:"month_pairs_held"`
 }
 
-// CoverageOf has one level's interval, its distance from the level, and whether that is allowed.
+// CoverageOf has one level's interval, its distance from the level, and the verdict whether that is allowed.
 type CoverageOf struct {
 	Interval [2]float64 `json:"interval"`
 	Miss     float64    `json:"miss"`
@@ -137,7 +144,7 @@ func (t *TraceResult) Method(name string) *MethodResult {
 // LevelName returns a level as the key of the figures.
 func LevelName(level float64) string { return strconv.FormatFloat(level, 'g', -1, 64) }
 
-// number returns nil for a number that JSON lacks.
+// number returns nil for a number that JSON cannot represent.
 func number(v float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil

@@ -19,17 +19,17 @@ const Uncorrected = "uncorrected"
 
 // Options define how a trace is replayed. The zero value scores every job and learns the capacity.
 type Options struct {
-	// Warmup is the share of first jobs, in [0, 1), that are only learnt from.
+	// Warmup is the share of the jobs, at the beginning, that are only learnt from, in [0, 1).
 	Warmup float64
-	// Engine configures the engine; its levels are set here.
+	// Engine is the configuration of the engine. Run sets its levels.
 	Engine engine.Config
-	// Fast, if not nil, is the plan of a fast replay: only the last jobs are forecast and scored, the others count as
-	// warm-up. Its number of submissions is set here.
+	// Fast, if not nil, is the plan of a fast replay. Only the last jobs are forecast and scored then, and the others
+	// count as warm-up. Run sets the plan's number of submissions.
 	Fast *engine.Replay
-	// Predict is called with every forecast after the warm-up, including those of jobs that never start: the job, the
-	// method's name, and the quantiles in seconds.
+	// Predict is called with every forecast after the warm-up, even for jobs that never start. It receives the job,
+	// the method's name, and the quantiles in seconds.
 	Predict func(j *Job, method string, quantiles []float64) error
-	// Progress is called at intervals with the number of jobs done.
+	// Progress is called at intervals with the number of replayed jobs.
 	Progress func(done int)
 }
 
@@ -79,7 +79,7 @@ func Run(t *Trace, o Options) (*TraceResult, error) {
 	}
 	out.DetailResult = r.details.result(out.Constant)
 	if r.forecasts > 0 {
-		out.Learning = nil // there were no forecasts during the learning
+		out.Learning = nil // a fast replay has no forecasts during the learning
 	}
 	out.Seconds = time.Since(begin).Seconds()
 	return out, nil
@@ -144,8 +144,8 @@ func (r *run) take(job int, f engine.Forecast) {
 	}
 }
 
-// Resolution returns the unit of the log's waits in seconds: 60 if the first ten waits above 0 are whole minutes, else
-// 1. Only the first ten count, so that a truncated log gives the same result.
+// Resolution returns the unit of the log's waits in seconds. It is 60 if the first ten waits above 0 are whole
+// minutes, otherwise 1. Only the first ten count, so that a truncated log gives the same result.
 func (t *Trace) Resolution() float64 {
 	seen := 0
 	for i := range t.Jobs {

@@ -15,7 +15,7 @@ const (
 	highLevel   = 3
 )
 
-// Strata of the true wait: up to a minute, up to an hour, longer.
+// These are the classes of the true wait: up to a minute, up to an hour, longer.
 const (
 	shortStratum = iota
 	hourStratum
@@ -68,7 +68,7 @@ func (s *sums) add(q []float64, wait float64) {
 	}
 }
 
-// rounding lets exactly twice the wait count as within a factor 2.
+// rounding is the tolerance by which exactly twice the wait counts as within a factor 2.
 const rounding = 1e-12
 
 // methodScore collects one method's forecasts of one trace.
@@ -97,8 +97,8 @@ func newMethodScore(name string, resolution float64) (*methodScore, error) {
 	return m, err
 }
 
-// add scores the forecast of a job that waited. since is the time of its submission in seconds after the first of the
-// trace.
+// add scores the forecast of a job that waited. since is the time of its submission, in seconds after the trace's
+// first submission.
 func (m *methodScore) add(since, wait float64, q []float64) error {
 	m.all.add(q, wait)
 	m.strata[stratumOf(wait)].add(q, wait)
@@ -108,8 +108,8 @@ func (m *methodScore) add(since, wait float64, q []float64) error {
 	return m.calibration.Add(since, wait, q)
 }
 
-// cancelled scores a job that was cancelled after waiting for a time. It is a miss of each quantile below that time,
-// and censored for the others.
+// cancelled scores a job that was cancelled after waiting for some seconds. The job is a miss of each quantile below
+// that time, and censored for the others.
 func (m *methodScore) cancelled(waited float64, q []float64) {
 	m.cancelledJobs++
 	m.judge(coverage.Submission{Age: math.Inf(1), Waited: waited}, q)
@@ -122,7 +122,7 @@ func (m *methodScore) judge(s coverage.Submission, q []float64) {
 	}
 }
 
-// result computes the figures; NaN becomes null, because JSON lacks it.
+// result computes the figures. NaN becomes null, because JSON has no NaN.
 func (m *methodScore) result() MethodResult {
 	r := MethodResult{Method: m.name, Figures: m.all.figures(), Strata: Strata{
 		UpToMinute: m.strata[shortStratum].figures(), UpToHour: m.strata[hourStratum].figures(),
@@ -177,7 +177,7 @@ func (s *sums) figures() Figures {
 	return f
 }
 
-// withCancelled returns the published coverage over jobs that started and jobs that were cancelled.
+// withCancelled returns the coverage over started and cancelled jobs in the form that a daemon publishes.
 func (m *methodScore) withCancelled() WithCancelled {
 	out := WithCancelled{Cancelled: m.cancelledJobs, Coverage: map[string][2]float64{},
 		Unweighted: map[string][2]float64{}, Censored: map[string]int64{}}

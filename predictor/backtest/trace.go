@@ -16,7 +16,8 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Job is one job of a trace. Instants are in seconds since the start of a workload file; of other logs since 1970.
+// Job is one job of a trace. Instants are in seconds since the start of a workload file. For other logs they are in
+// seconds since 1970.
 type Job struct {
 	// Number is the job's number in the log, or its index if a Name identifies the job.
 	Number int64
@@ -25,16 +26,16 @@ type Job struct {
 	Key    uint64
 	Submit float64
 	engine.Request
-	// Starts and Ends are whether Start and End are known; a job that does not start, and is not Cancelled, waits until
-	// the log's end.
+	// Starts and Ends are true if Start and End are known. A job that does not start, and is not Cancelled, waits
+	// until the log's end.
 	Starts, Ends, Cancelled bool
 	Start, End              float64
-	// Lost is true if it started and its end is not in the log: then it is assumed to end a day after its limit.
+	// Lost is true if the job started and its end is not in the log. It is assumed to end a day after its limit.
 	Lost bool
-	// NeverRan is true if the log's status shows it; such a job is not scored.
+	// NeverRan is true if the log's status shows that the job never ran. Such a job is not scored.
 	NeverRan bool
-	// Recorded is true if the log has the wait, so that it is learnt and scored. Cancelled jobs have one until their
-	// cancellation.
+	// Recorded is true if the log has the wait, so that the wait is learnt and scored. A cancelled job has a wait
+	// until its cancellation.
 	Recorded bool
 	// Changes are the changes of the job while it waited, in order.
 	Changes []Change
@@ -47,7 +48,7 @@ type Change struct {
 	engine.Request
 }
 
-// ID returns the job's id as the log has it.
+// ID returns the job's id in the form of the log.
 func (j *Job) ID() string {
 	if j.Name != "" {
 		return j.Name
@@ -63,18 +64,18 @@ func (j *Job) Wait() float64 {
 	return j.Start - j.Submit
 }
 
-// Scored reports whether the job's wait is known to the scorer: it ran, and the log has its start.
+// Scored reports whether the job's wait can be scored: the job ran, and the log has its start.
 func (j *Job) Scored() bool { return j.Starts && j.Recorded && !j.NeverRan }
 
 // Trace is a log in the form for a replay.
 type Trace struct {
 	Name  string
-	Procs int // the header's MaxProcs, 0 if it does not tell
+	Procs int // the header's MaxProcs, 0 if it is missing
 	Jobs  []Job
-	// Dated is true if instants count from Epoch, in Unix seconds; else their origin is unknown.
+	// Dated is true if instants count from Epoch, in Unix seconds. Otherwise their origin is unknown.
 	Dated bool
 	Epoch float64
-	// Bad is how many records were left out because they have no size or no submit time.
+	// Bad is the number of records that were left out because they have no size or no submit time.
 	Bad int
 }
 
@@ -120,8 +121,8 @@ func Read(r *swf.Reader, name string) (*Trace, error) {
 	return t, nil
 }
 
-// jobOf converts a record to a job; false if it has no size. The size is the requested one if the log has it, because
-// the allocated one is known only at the start.
+// jobOf converts a record to a job. It returns false if the record has no size. The size is the requested one if the
+// log has it, because the allocated one is known only at the start.
 func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 	procs := rec.RequestedProcs
 	if procs < 1 {
@@ -151,12 +152,12 @@ func jobOf(rec *swf.Record, h *swf.Header) (Job, bool) {
 	return j, true
 }
 
-// grace is how many seconds after its time limit a job without a recorded end counts as running.
+// grace is the number of seconds after its time limit for which a job without a recorded end counts as running.
 const grace = 86400
 
-// fate sets the outcome of a job. A job with status 5 and no runtime never ran. But the status is the one at the end of
-// the log: a job with processors and a wait but no runtime may still have been running then. So it counts as started,
-// and is not scored.
+// fate sets the outcome of a job. A job with status 5 and no runtime never ran. But the status is the one at the end
+// of the log. So a job with processors and a wait but no runtime may still have been running then. It counts as
+// started, and is not scored.
 func fate(j *Job, rec *swf.Record) {
 	wait := float64(rec.Wait)
 	j.NeverRan = rec.Status == swf.StatusCancelled && rec.Runtime <= 0
@@ -181,8 +182,8 @@ func fate(j *Job, rec *swf.Record) {
 	}
 }
 
-// Runtime returns the runtime in seconds of a job by its engine id, NaN if the log does not have it. An oracle uses it
-// while the job runs.
+// Runtime returns the runtime in seconds of a job by its engine id, NaN if the log does not have it. An oracle calls
+// it while the job runs.
 func (t *Trace) Runtime(id uint64) float64 {
 	if id >= uint64(len(t.Jobs)) || t.Jobs[id].Key != 0 {
 		return math.NaN()

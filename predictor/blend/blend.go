@@ -1,32 +1,34 @@
-// Package blend combines the quantile forecasts of several experts into one that is, in the long run, not much worse
-// than the best fixed convex combination of them. Each level is treated separately, by the pinball loss of z = ln(wait
-// + 60 s).
+// Package blend combines the quantile forecasts of several experts into one. In the long run the result is not much
+// worse than the best fixed convex combination of the experts. Each level is treated separately, by the pinball loss
+// of z = ln(wait + 60 s).
 //
 // Each level has a Bernstein Online Aggregation with one rate per expert (O. Wintenberger, "Optimal learning with
-// Bernstein online aggregation", Machine Learning 106, 2017, sec. 3) on linearized losses: with g a subgradient of the
-// loss at the combination f and r_k = g (f - z_k), a weight w_k grows by exp(eta_k r_k - eta_k^2 r_k^2), and f is the
-// mean of the z_k by eta_k w_k, so that sum eta_k w_k r_k = 0. Since exp(x - x^2) <= 1 + x for x >= -1/2, the sum of
-// the weights never grows, and at steady rates
+// Bernstein online aggregation", Machine Learning 106, 2017, sec. 3) on linearized losses. Let g be a subgradient of
+// the loss at the combination f, and r_k = g (f - z_k). A weight w_k grows by exp(eta_k r_k - eta_k^2 r_k^2). f is
+// the mean of the z_k weighted by eta_k w_k, so that sum eta_k w_k r_k = 0. Since exp(x - x^2) <= 1 + x for x >=
+// -1/2, the sum of the weights never grows. At steady rates
 //
 //	sum over rounds of r_k <= ln(1/pi_k)/eta_k + eta_k V_k,   V_k = sum of r_k^2,
 //
-// pi the prior weights. The pinball loss is convex: its excess over any fixed convex combination is at most the same
-// combination of these. The rates are eta_k = min(1, 1/(2 E_k), sqrt(ln K / V_k)), E_k the largest |r_k| so far, for
-// which that is O(sqrt(V_k ln K)), so O(sqrt(T ln K)); that they move costs terms of lower order in the paper, which
-// recomputes all weights at each rate, as fixed share does not allow. An expert that is absent (NaN) sleeps: the others
-// divide its weight, its own is left alone, and the bound counts only the forecasts at which it was awake (Y. Freund et
-// al., "Using and combining predictors that specialize", STOC 1997; P. Gaillard, G. Stoltz and T. van Erven, "A
-// second-order bound with excess losses", COLT 2014).
+// where pi are the prior weights. The pinball loss is convex, so its excess over any fixed convex combination is at
+// most the same combination of these sums. The rates are eta_k = min(1, 1/(2 E_k), sqrt(ln K / V_k)), where E_k is
+// the largest |r_k| so far. With them the sum is O(sqrt(V_k ln K)), so O(sqrt(T ln K)). Changes of the rates cost
+// terms of lower order in the paper. The paper recomputes all weights at each rate, which is not possible with fixed
+// share (below). An expert without a forecast (NaN) sleeps: the others divide its weight, and its own weight does not
+// change. The bound counts only the forecasts at which the expert was awake (Y. Freund et al., "Using and combining
+// predictors that specialize", STOC 1997; P. Gaillard, G. Stoltz and T. van Erven, "A second-order bound with excess
+// losses", COLT 2014).
 //
-// Against a change of regime, weights are mixed with the prior after each step (fixed share: M. Herbster and M.
-// Warmuth, "Tracking the best expert", Machine Learning 32, 1998), which bounds the loss against a sequence of
-// combinations that changes m times by another O(m ln(K/share)) / eta; E and V forget with Config.Memory.
+// The weights follow a change of regime, because they are mixed with the prior after each step (fixed share: M.
+// Herbster and M. Warmuth, "Tracking the best expert", Machine Learning 32, 1998). Compared with a sequence of
+// combinations that changes m times, this adds O(m ln(K/share)) / eta to the bound. E and V forget with
+// Config.Memory.
 //
-// A group (a queue, a size class) has weights of its own, started at and shared towards the common ones; a second
-// aggregation chooses between the common and the groups' combinations. Outcomes are learnt in any order and at any
-// delay: the bound is then for the forecasts as the combination stood when they were learnt, and each outstanding
-// outcome costs at most one step more (P. Joulani, A. Gyorgy and C. Szepesvari, "Online learning under delayed
-// feedback", ICML 2013).
+// A group (a queue, a size class) has weights of its own. They start at the common weights, and fixed share mixes
+// them with those. A second aggregation chooses between the common combination and the groups' combinations. Outcomes
+// are learnt in any order and after any delay. The bound is then for the forecasts of the combination as it was when
+// they were learnt. Each outstanding outcome costs at most one step more (P. Joulani, A. Gyorgy and C. Szepesvari,
+// "Online learning under delayed feedback", ICML 2013).
 package blend
 
 import (
@@ -39,16 +41,16 @@ import (
 type Config struct {
 	// Levels are the quantile levels, rising within (0, 1); there is no default.
 	Levels []float64
-	// Priors are the weights of the experts before anything is learnt, relative to each other, all above 0; their
-	// number is that of the experts.
+	// Priors are the weights of the experts before anything is learnt, relative to each other, all above 0. Their
+	// number is the number of experts.
 	Priors []float64
-	// Share is the part of the weights that returns to the prior after each outcome: 1/2000 by default; it must be
-	// below 1.
+	// Share is the part of the weights that returns to the prior after each outcome. It is 1/2000 by default, and
+	// must be below 1.
 	Share float64
 	// Memory is the number of past outcomes that determine the rates: 10,000 by default.
 	Memory float64
-	// MaxGroups is the maximum number of groups with weights of their own, 256 by default: the first ones. Others use
-	// the common weights.
+	// MaxGroups is the maximum number of groups with weights of their own, 256 by default. The first groups get them.
+	// Others use the common weights.
 	MaxGroups int
 }
 
@@ -98,10 +100,10 @@ type Blend struct {
 	chosen []int                       // scratch: the groups of a job
 }
 
-// MaxGroupsOfJob is the maximum number of groups of one forecast; more are ignored.
+// MaxGroupsOfJob is the maximum number of groups of one forecast. Further groups are ignored.
 const MaxGroupsOfJob = 3
 
-// group is the weights of one group.
+// group has the weights of one group.
 type group struct {
 	name   string
 	mixers []mixer // by level
@@ -126,8 +128,8 @@ func (b *Blend) scratch() { b.grown = make([]float64, max(2, len(b.cfg.Priors)))
 // Experts returns the number of experts.
 func (b *Blend) Experts() int { return len(b.cfg.Priors) }
 
-// Grow adds an expert after the existing ones, with a prior weight relative to the initial priors. In every group its
-// first weight is the share of its prior in the sum of all priors.
+// Grow adds an expert after the existing ones, with a prior weight relative to the initial priors. The expert's first
+// weight in every group is the share of its prior in the sum of all priors.
 func (b *Blend) Grow(prior float64) error {
 	if !goodPrior(prior) {
 		return fmt.Errorf("blend: prior %g of a new expert: give a positive number", prior)
@@ -149,10 +151,10 @@ func (b *Blend) Grow(prior float64) error {
 	return nil
 }
 
-// Combine combines the experts' forecasts x into out and reports whether it could: x[l*K + k] is expert k's quantile of
-// level l as z = ln(wait + 60 s), NaN if it has none; out gets one number per level, in rising order. groups are the
-// names of the job's groups; an unknown group counts as the common one. It returns false, with out unchanged, if a
-// level has no expert or the length of x is not levels x experts.
+// Combine combines the experts' forecasts x into out. x[l*K + k] is expert k's quantile of level l as z = ln(wait +
+// 60 s), NaN if the expert has none. out gets one number per level, in rising order. groups are the names of the
+// job's groups; an unknown group counts as the common one. Combine returns false, with out unchanged, if a level has
+// no expert or the length of x is not levels x experts.
 func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || len(out) != len(b.cfg.Levels) {
 		return false
@@ -171,8 +173,8 @@ func (b *Blend) Combine(groups []string, x, out []float64) bool {
 	return true
 }
 
-// Learn learns from the outcome y = ln(wait + 60 s) of a forecast made from x in groups, as passed to Combine. Outcomes
-// that are not finite, and slices of a wrong length, are ignored.
+// Learn learns from the outcome y = ln(wait + 60 s) of a forecast. groups and x are those that were passed to
+// Combine. Outcomes that are not finite, and slices of a wrong length, are ignored.
 func (b *Blend) Learn(groups []string, x []float64, y float64) {
 	if len(x) != len(b.cfg.Levels)*len(b.cfg.Priors) || !awake(y) {
 		return
@@ -199,10 +201,10 @@ func (b *Blend) Learn(groups []string, x []float64, y float64) {
 	}
 }
 
-// Forget moves the weights by a part, 0 to 1, towards the prior; those of a group towards the common ones, and its
-// choice between both towards even. It shortens the memory of the rates by the same part, so that the weights then
-// change as fast as after fewer outcomes. group "" means the common weights. Unknown groups and other values of part
-// are ignored.
+// Forget moves the common weights by a part, 0 to 1, towards the prior. For a group it moves the group's weights
+// towards the common ones, and the group's choice between both towards equal weights. It shortens the memory of the
+// rates by the same part, so that the weights then change as fast as after fewer outcomes. group "" means the common
+// weights. Unknown groups and other values of part are ignored.
 func (b *Blend) Forget(group string, part float64) {
 	if !(part > 0 && part <= 1) {
 		return
@@ -223,8 +225,8 @@ func (b *Blend) Forget(group string, part float64) {
 	}
 }
 
-// Weights writes the common weights of the experts at level number l into w. They sum to 1 and are not multiplied by
-// the rates.
+// Weights writes the common weights of the experts at the level with the given index into w. They sum to 1 and are
+// not multiplied by the rates.
 func (b *Blend) Weights(level int, w []float64) {
 	if level < 0 || level >= len(b.common) || len(w) < len(b.cfg.Priors) {
 		return
@@ -237,7 +239,7 @@ func (b *Blend) row(x []float64, l int) []float64 {
 	return x[l*k : (l+1)*k]
 }
 
-// find sets chosen to the known groups among names.
+// find fills chosen with the known groups among names.
 func (b *Blend) find(names []string) {
 	b.chosen = b.chosen[:0]
 	for _, name := range names[:min(len(names), MaxGroupsOfJob)] {
@@ -247,7 +249,7 @@ func (b *Blend) find(names []string) {
 	}
 }
 
-// add makes a group of the name, with the common weights.
+// add creates a group with the given name and the common weights.
 func (b *Blend) add(name string) {
 	if _, ok := b.index[name]; ok || len(b.groups) >= b.cfg.MaxGroups {
 		return
@@ -264,7 +266,7 @@ func (b *Blend) add(name string) {
 	b.groups = append(b.groups, g)
 }
 
-// forecasts sets outs to the combinations of level l: the common one, and each chosen group's.
+// forecasts fills outs with the combinations of level l: the common one, and each chosen group's.
 func (b *Blend) forecasts(x []float64, l int) {
 	row := b.row(x, l)
 	b.outs[0], _ = b.common[l].mix(row)
@@ -273,8 +275,8 @@ func (b *Blend) forecasts(x []float64, l int) {
 	}
 }
 
-// choose returns the combination of the forecasts in outs: the mean over the groups of each one's choice between the
-// common and its own.
+// choose returns the combination of the forecasts in outs. It is the mean, over the groups, of each group's choice
+// between the common combination and its own.
 func (b *Blend) choose(l int) float64 {
 	if len(b.chosen) == 0 {
 		return b.outs[0]
@@ -288,7 +290,7 @@ func (b *Blend) choose(l int) float64 {
 	return sum / float64(len(b.chosen))
 }
 
-// Rearrange makes the quantiles of rising levels rise, by sorting them, which never raises the mean pinball loss over
-// levels (V. Chernozhukov, I. Fernandez-Val and A. Galichon, "Quantile and probability curves without crossing",
+// Rearrange sorts quantiles, so that those of rising levels rise. That never raises the mean pinball loss over levels
+// (V. Chernozhukov, I. Fernandez-Val and A. Galichon, "Quantile and probability curves without crossing",
 // Econometrica 78, 2010). It does not allocate.
 func Rearrange(q []float64) { slices.Sort(q) }

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "blend", 3
 
 // fields reads or writes the saved state.
@@ -53,8 +53,8 @@ func codeMixers(c *codec.Codec, all *[]mixer, levels, experts int) {
 	c.Check(len(*all) == levels, "weights of %d levels, not of %d", len(*all), levels)
 }
 
-// Clone returns an independent copy. All its numbers are in one allocation, because with hundreds of groups the time of
-// a copy is that of its allocations.
+// Clone returns an independent copy. All its numbers are in one allocation, because with hundreds of groups the time
+// of a copy is mostly that of its allocations.
 func (b *Blend) Clone() *Blend {
 	levels, experts := len(b.cfg.Levels), len(b.cfg.Priors)
 	mixers := levels * (1 + 2*len(b.groups))
@@ -73,8 +73,8 @@ func (b *Blend) Clone() *Blend {
 	return c
 }
 
-// Share returns a Blend with the same weights and scratch memory of its own, to combine in another goroutine. Neither
-// may learn, forget or grow from then on.
+// Share returns a Blend with the same weights and scratch memory of its own, for use in another goroutine. From then
+// on neither may learn, forget or grow.
 func (b *Blend) Share() *Blend {
 	c := &Blend{cfg: b.cfg, common: b.common, groups: b.groups, index: b.index, chosen: make([]int, 0, MaxGroupsOfJob)}
 	c.scratch()
@@ -84,10 +84,11 @@ func (b *Blend) Share() *Blend {
 // Code reads or writes the weights as a part of other saved state.
 func (b *Blend) Code(c *codec.Codec) { c.Part(kind, version, b.fields) }
 
-// MarshalBinary saves the state; the same history gives the same bytes, in every process.
+// MarshalBinary saves the state. Equal histories give equal bytes, in every process.
 func (b *Blend) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, b.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. An error is a *codec.Error and leaves the Blend unchanged.
+// UnmarshalBinary restores a state that MarshalBinary saved. An error is a *codec.Error and leaves the Blend
+// unchanged.
 func (b *Blend) UnmarshalBinary(data []byte) error {
 	return codec.Restore(b, kind, version, data, (*Blend).fields)
 }

@@ -8,10 +8,10 @@ import (
 // mixer holds the weights of K experts for one level. It implements BOA with a separate rate for each expert, sleeping
 // experts and fixed share. See the package comment for the sources.
 type mixer struct {
-	w     []float64 // weights; their sum over all experts is 1, but for rounding
-	scale []float64 // E: largest |r| seen
+	w     []float64 // weights; their sum over all experts is 1, except for rounding
+	scale []float64 // E: largest |r| so far
 	v     []float64 // V: discounted sum of r^2
-	eta   []float64 // the rate that follows from them
+	eta   []float64 // the rate that follows from scale and v
 }
 
 func newMixer(prior []float64) mixer {
@@ -26,7 +26,7 @@ func newMixer(prior []float64) mixer {
 // mixerParts is the number of slices of a mixer.
 const mixerParts = 4
 
-// memory is the memory of a copy, from which its parts are cut. It grows where it is too small.
+// memory is the memory of a copy, from which the parts of the copy are cut. It grows if it is too small.
 type memory struct {
 	mixers  []mixer
 	numbers []float64
@@ -41,15 +41,15 @@ func (m *memory) copyMixers(all []mixer) []mixer {
 	return slices.Clip(m.mixers[from:])
 }
 
-// copy returns a copy that an append moves elsewhere.
+// copy returns a copy. An append to it moves it elsewhere.
 func (m *memory) copy(numbers []float64) []float64 {
 	from := len(m.numbers)
 	m.numbers = append(m.numbers, numbers...)
 	return slices.Clip(m.numbers[from:])
 }
 
-// grow adds an expert of weight p, relative to a total weight of 1 of the others. While several are added, their priors
-// are relative to each other.
+// grow adds an expert of weight p, relative to a total weight of 1 of the others. If several experts are added, their
+// priors are relative to each other.
 func (m *mixer) grow(p float64) {
 	m.w = append(m.w, p)
 	m.scale = append(m.scale, 0)
@@ -67,11 +67,11 @@ func (m *mixer) normalize() {
 	}
 }
 
-// least keeps weights away from 0, from which they could not rise.
+// least is the minimum of weights. It is above 0, because a weight of 0 could not rise.
 const least = 1e-200
 
-// mix returns the combination of the awake experts, each by its weight times its rate, and the sum of their weights; 0
-// and 0 if none is awake.
+// mix returns the combination of the awake experts, weighted by weight times rate, and the sum of these weights. It
+// returns 0 and 0 if no expert is awake.
 func (m *mixer) mix(x []float64) (f, mass float64) {
 	sum := 0.0
 	for k, z := range x {
@@ -88,8 +88,8 @@ func (m *mixer) mix(x []float64) (f, mass float64) {
 	return f / sum, mass
 }
 
-// learn learns from the outcome y of the forecasts x for level p. prior are the weights that fixed share moves towards,
-// relative to each other. grown is scratch.
+// learn learns from the outcome y of the forecasts x for level p. prior has the weights, relative to each other, with
+// which fixed share mixes. grown is scratch memory.
 func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, grown []float64) {
 	f, mass := m.mix(x)
 	if mass == 0 {
@@ -119,7 +119,7 @@ func (m *mixer) learn(x []float64, y, p float64, prior []float64, cfg *Config, g
 	}
 }
 
-// forget moves the weights towards the prior by a share. It raises the rates as if that share of the losses had never
+// forget moves the weights towards the prior by a share. It raises the rates as if that share of the losses had not
 // occurred.
 func (m *mixer) forget(prior []float64, part float64) {
 	total, sum := 0.0, 0.0
@@ -134,7 +134,7 @@ func (m *mixer) forget(prior []float64, part float64) {
 	}
 }
 
-// most is the maximum by which the logarithm of a weight falls in one step. It matters for the first steps, whose scale
+// most is the maximum decrease of the logarithm of a weight in one step. It matters for the first steps, whose scale
 // is not known yet.
 const most = 5
 
@@ -158,5 +158,6 @@ func gradient(p, y, f float64) float64 {
 	return 0
 }
 
-// awake reports whether a forecast z = ln(wait + 60 s) counts. NaN, infinite and absurd values count as missing.
+// awake reports whether a forecast z = ln(wait + 60 s) counts. NaN, infinite and impossibly large values count as
+// missing.
 func awake(z float64) bool { return math.Abs(z) < 1e100 }

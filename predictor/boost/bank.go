@@ -15,19 +15,19 @@ type Bank struct {
 	nodes  [][]rankNode
 }
 
-// rankNode is a node with the rank of its threshold. The right child of an inner node comes after the left one; a leaf
-// is its own child.
+// rankNode is a node with the rank of its threshold. The right child of an inner node comes directly after the left
+// one. A leaf is its own child.
 type rankNode struct {
 	next  int32
-	split uint16 // twice the feature; plus one if a missing value goes right
-	rank  uint16 // values with a rank up to it go left; mostCuts in a leaf
+	split uint16 // twice the feature; one more if a missing value goes right
+	rank  uint16 // values with at most this rank go left; mostCuts in a leaf
 }
 
-// mostCuts bounds the thresholds of a feature, so that the ranks of its values fit into a rankNode.
+// mostCuts is the maximum number of thresholds of a feature, so that the ranks of its values fit into a rankNode.
 const mostCuts = math.MaxUint16
 
-// NewBank returns a bank of models, nil of none. The error names features that are too many, differ, or have too many
-// thresholds; models trained on the same Data have few.
+// NewBank returns a bank of models, nil if there are none. The error names features that are too many, that differ
+// between models, or that have too many thresholds. Models trained on the same Data have few thresholds.
 func NewBank(models ...*Model) (*Bank, error) {
 	if len(models) == 0 {
 		return nil, nil
@@ -81,7 +81,8 @@ func (b *Bank) Predict(row, out []float64, ranks []uint16) []uint16 {
 	return ranks
 }
 
-// ranks appends how many thresholds each value exceeds, twice: a missing value exceeds none, then all.
+// ranks appends, twice, the number of thresholds that each value exceeds. A missing value exceeds none in the first
+// copy, and all in the second.
 func (b *Bank) ranks(row []float64, ranks []uint16) []uint16 {
 	for f, cuts := range b.cuts {
 		v, from, n := row[f], 0, len(cuts)
@@ -90,7 +91,7 @@ func (b *Bank) ranks(row []float64, ranks []uint16) []uint16 {
 			continue
 		}
 		v = min(v, math.MaxFloat64)
-		for n > 0 { // a binary search without a data-dependent branch
+		for n > 0 { // a binary search without a branch that depends on the data
 			half := n / 2
 			from += (n - half) * one(cuts[from+half] < v)
 			n = half
@@ -100,12 +101,13 @@ func (b *Bank) ranks(row []float64, ranks []uint16) []uint16 {
 	return ranks
 }
 
-// step returns the next node for a row, see node.step.
+// step returns the next node for a row, like node.step.
 func (n *rankNode) step(ranks []uint16) int32 {
 	return n.next + int32(one(ranks[n.split] > n.rank)) //nolint:gosec // 0 or 1
 }
 
-// sumByRank is forest.sum for a row of ranks. Because its nodes are smaller, it walks two groups of trees at once.
+// sumByRank is forest.sum for a row of ranks. Its nodes are smaller than those of forest.sum, so it walks two groups
+// of trees at once.
 func (f *forest) sumByRank(sum float64, nodes []rankNode, r []uint16) float64 {
 	v, roots, steps := f.values, f.roots, f.steps
 	for ; len(roots) >= 2*abreast; roots, steps = roots[2*abreast:], steps[2:] {

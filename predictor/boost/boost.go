@@ -1,9 +1,10 @@
-// Package boost trains gradient-boosted regression trees for quantiles: histogram trees grown leaf by leaf on the
-// gradient of the pinball loss, whose leaves are then set to the quantile of the residuals in them (Friedman, "Greedy
-// function approximation: a gradient boosting machine", Annals of Statistics 29, 2001, algorithm 4 with the quantile in
-// place of the median; histograms and leaf-wise growth as in Ke et al., "LightGBM", NIPS 2017, sections 2.1 and 3).
+// Package boost trains gradient-boosted regression trees for quantiles. They are histogram trees, grown leaf by leaf
+// on the gradient of the pinball loss. The leaves are then set to the quantile of the residuals in them (Friedman,
+// "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29, 2001, algorithm 4 with the
+// quantile in place of the median). Histograms and leaf-wise growth are as in Ke et al., "LightGBM", NIPS 2017,
+// sections 2.1 and 3.
 //
-// Features are float64 in the caller's order; NaN is a missing value, which each split sends to the better side.
+// Features are float64 in the caller's order. NaN is a missing value, which each split sends to the better side.
 // Training is deterministic: the same data and parameters give the same model, whatever the number of cores.
 package boost
 
@@ -14,26 +15,26 @@ import (
 
 // Params define how a model is trained. The zero value of a field means its default.
 type Params struct {
-	// Trees is the number of trees, 200 by default; Leaves the maximum number of leaves of a tree, 20 by default, at
-	// least 2.
+	// Trees is the number of trees, 200 by default. Leaves is the maximum number of leaves of a tree, 20 by default,
+	// at least 2.
 	Trees, Leaves int
-	// Rate is the learning rate: the part of its fit by which each tree counts, in (0, 1]; 0.05 by default.
+	// Rate is the learning rate, in (0, 1]: the part by which the fit of each tree counts. The default is 0.05.
 	Rate float64
 	// MinLeaf is the minimum number of rows in a leaf, 20 by default.
 	MinLeaf int
 	// Bins is the maximum number of bins of a feature, 2 to 255, 255 by default.
 	Bins int
-	// RowShare and FeatureShare are the parts of the rows and of the features that each tree is grown on, drawn again
-	// for each tree, in (0, 1]; 1 by default. Smaller parts are faster and mostly better: trees from different parts
-	// correct each other (Friedman, "Stochastic gradient boosting", Computational Statistics & Data Analysis 38, 2002).
-	// A row is drawn in proportion to its weight; once drawn, it counts like any other.
+	// RowShare and FeatureShare are the parts of the rows and of the features on which each tree is grown, in (0, 1];
+	// 1 by default. They are drawn again for each tree. Smaller parts are faster and mostly better, because trees
+	// from different parts correct each other (Friedman, "Stochastic gradient boosting", Computational Statistics &
+	// Data Analysis 38, 2002). A row is drawn in proportion to its weight. Once drawn, it counts like any other row.
 	RowShare, FeatureShare float64
-	// Focus is the part of the drawing of features, in [0, 1), that prefers those that gained more in the trees before.
-	// Of n features, one whose splits gained g is drawn with the chance
-	//	FeatureShare (1 - Focus + Focus n sqrt(g) / (sum of sqrt(g))),
-	// at most 1; all with equal chance before the first tree, and with 0, the default. Of many features only a few are
-	// informative, and trees with those need not use the rest (after Amaratunga, Cabrera and Lee, "Enriched random
-	// forests", Bioinformatics 24, 2008, who weight features by tests).
+	// Focus, in [0, 1), is how strongly the drawing of features prefers those that gained more in the earlier trees.
+	// If the splits of one of n features gained g, it is drawn with the probability
+	//		FeatureShare (1 - Focus + Focus n sqrt(g) / (sum of sqrt(g))),
+	// at most 1. Before the first tree, and with the default 0, all features have equal probability. Of many features
+	// only a few are informative, and trees with those need not use the rest (after Amaratunga, Cabrera and Lee,
+	// "Enriched random forests", Bioinformatics 24, 2008, who weight features by tests).
 	Focus float64
 	// Seed is the seed of the random numbers.
 	Seed uint64
@@ -82,12 +83,12 @@ func (p Params) check() error {
 	return nil
 }
 
-// ErrNoRows reports that there is nothing to learn from.
+// ErrNoRows means that there are no rows to learn from.
 var ErrNoRows = errors.New("boost: no rows to train on")
 
 // Model is a trained model of one quantile. It is immutable; the zero Model predicts 0.
 type Model struct {
-	// Level is the quantile's, in (0, 1).
+	// Level is the level of the quantile, in (0, 1).
 	Level float64
 	// Features is the number of features of a row.
 	Features int
@@ -100,8 +101,8 @@ type Model struct {
 // Trees returns the number of trees.
 func (m *Model) Trees() int { return len(m.trees.roots) }
 
-// Importance returns, for each feature, its part of all gain in the squared gradient that splits brought; the parts sum
-// to 1, or are all 0 if nothing was split.
+// Importance returns, for each feature, its part of the gain in the squared gradient by all splits. The parts sum to
+// 1. They are all 0 if nothing was split.
 func (m *Model) Importance() []float64 {
 	out := make([]float64, m.Features)
 	total := 0.0

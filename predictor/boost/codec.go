@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "boost", 3
 
 // fields reads or writes the saved state.
@@ -15,7 +15,7 @@ func (m *Model) fields(c *codec.Codec) {
 	codec.List(c, &m.gain, func(gain *float64) { c.Any(gain) })
 	trees, values := m.trees.trees(), []float64(nil)
 	codec.List(c, &trees, func(t *tree) { t.fields(c, len(m.gain), &values) })
-	if c.Reading { // a model is used through its views, which need the decoded trees
+	if c.Reading { // a model in use is read through views, which need the decoded trees
 		n := len(values)
 		m.Features, m.trees = len(m.gain), forest{nodes: make([]node, 0, n), values: make([]float64, 0, n)}
 		for i := range trees {
@@ -27,7 +27,7 @@ func (m *Model) fields(c *codec.Codec) {
 	}
 }
 
-// The kinds of nodes.
+// These are the kinds of nodes.
 const (
 	leafNode = iota
 	splitNode
@@ -35,8 +35,8 @@ const (
 	nodeKinds
 )
 
-// fields reads or writes a tree. A decoded tree is refused if a walk through it could fail: children must come after
-// their parent, so that no walk runs in a cycle. The values of its leaves are appended to those of other trees.
+// fields reads or writes a tree. It refuses a decoded tree if a walk through it could fail. Children must come after
+// their parent, so that no walk runs in a cycle. It appends the values of the leaves to those of other trees.
 func (t *tree) fields(c *codec.Codec, features int, values *[]float64) {
 	i, from := 0, len(*values)
 	codec.List(c, &t.nodes, func(n *node) {
@@ -82,7 +82,8 @@ func (n *node) fields(c *codec.Codec, value *float64) {
 	c.Int(&feature)
 	codec.Number(c, &n.next)
 	if c.Finite(&n.threshold); c.Reading {
-		c.Check(feature <= math.MaxInt32/2, "feature %d", feature) // twice the feature must fit into a uint32
+		// Twice the feature, plus one, must fit into a uint32.
+		c.Check(feature <= math.MaxInt32/2, "feature %d", feature)
 		*n = inner(feature, kind == splitMissingLeft, n.threshold, n.next)
 	}
 }
@@ -90,11 +91,11 @@ func (n *node) fields(c *codec.Codec, value *float64) {
 // Code reads or writes the model as a part of other saved state.
 func (m *Model) Code(c *codec.Codec) { c.Part(kind, version, m.fields) }
 
-// MarshalBinary saves the model: the same model gives the same bytes.
+// MarshalBinary saves the model. Equal models give equal bytes.
 func (m *Model) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
-// UnmarshalBinary restores a model saved by MarshalBinary. A model that it accepts predicts without failing. An error
-// is a *codec.Error and leaves the model unchanged.
+// UnmarshalBinary restores a model that MarshalBinary saved. A model that it accepts predicts without failing. An
+// error is a *codec.Error and leaves the model unchanged.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	return codec.Restore(m, kind, version, data, (*Model).fields)
 }

@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// maxBins is the maximum number of bins of a feature: with the bin of the missing values they fit into one byte.
+// maxBins is the maximum number of bins of a feature. With the bin of the missing values they fit into one byte.
 const maxBins = 255
 
 // Data is a set of rows with binned features, ready for training. Several trainings may use it concurrently.
 type Data struct {
 	rows   int
-	bins   [][]uint8   // by feature, then row; the missing values' bin is the last
+	bins   [][]uint8   // by feature, then row; the last bin is that of missing values
 	upper  [][]float64 // by feature: the largest value of each bin but the last two
 	target []float64
-	weight []float64 // nil: all 1
+	weight []float64 // nil if all are 1
 	signed bool      // a target is -0, which a quantile may be in place of 0
 }
 
-// NewData cuts columns, one for each feature and all as long as target, into bins: each bin has about as many rows as
-// the others, equal values are in one. weight is nil or has the weight of each row, above 0 and at most 1, by which
-// rows are drawn for a tree (see Params.RowShare). An error names the invalid column or row. target and weight are
-// kept, the columns are not.
+// NewData cuts columns into bins. There is one column for each feature, each as long as target. Each bin has about
+// the same number of rows, and equal values are in one bin. weight is nil or has the weight of each row, above 0 and
+// at most 1, by which rows are drawn for a tree (see Params.RowShare). An error names the invalid column or row. Data
+// keeps target and weight, but not the columns.
 func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, error) {
 	for f, column := range columns {
 		if len(column) != len(target) && len(target) > 0 {
@@ -33,8 +33,8 @@ func NewData(columns [][]float64, target, weight []float64, bins int) (*Data, er
 	return newData(len(columns), func(f int, _ []float64) []float64 { return columns[f] }, target, weight, bins)
 }
 
-// NewDataFrom is NewData with columns that are generated one after the other: column writes the values of feature f
-// into a slice as long as target, which is reused.
+// NewDataFrom is NewData with columns that are generated one after the other. column writes the values of feature f
+// into a slice as long as target. The slice is reused.
 func NewDataFrom(features int, column func(f int, into []float64), target, weight []float64, bins int) (*Data, error) {
 	return newData(features, func(f int, into []float64) []float64 {
 		if into == nil {
@@ -69,8 +69,8 @@ func newData(features int, column func(f int, last []float64) []float64, target,
 	return d, nil
 }
 
-// With returns the same rows with another target and other weights, checked as in NewData. It shares the features with
-// d.
+// With returns the same rows with another target and other weights, which are checked as in NewData. It shares the
+// features with d.
 func (d *Data) With(target, weight []float64) (*Data, error) {
 	switch {
 	case len(target) == 0:
@@ -95,8 +95,8 @@ func (d *Data) With(target, weight []float64) (*Data, error) {
 	return &Data{rows: d.rows, bins: d.bins, upper: d.upper, target: target, weight: weight, signed: signed}, nil
 }
 
-// Newest returns the last rows, with other weights, checked as in NewData. It shares features, their bins and targets
-// with d.
+// Newest returns the last rows with other weights, which are checked as in NewData. It shares the features, their
+// bins and the targets with d.
 func (d *Data) Newest(rows int, weight []float64) (*Data, error) {
 	if rows < 1 || rows > d.rows {
 		return nil, fmt.Errorf("boost: the newest %d of %d rows: want 1 to %d", rows, d.rows, d.rows)
@@ -109,11 +109,11 @@ func (d *Data) Newest(rows int, weight []float64) (*Data, error) {
 	return out.With(d.target[from:], weight)
 }
 
-// edges returns the largest value of each bin but the last. It orders the values in a slice of its caller's, which has
-// room for them.
+// edges returns the largest value of each bin, except for the last bin. It sorts the values in the slice values,
+// which has room for them.
 func edges(column, values []float64, bins int) []float64 {
 	values = values[:0]
-	signed := false // -0 and 0 are equal: their order depends on the sorting
+	signed := false // -0 and 0 are equal, so that their order depends on the sorting
 	for _, v := range column {
 		if !math.IsNaN(v) {
 			values = append(values, v)
@@ -148,8 +148,8 @@ type cutter struct {
 	padded [256]float64 // upper, with infinity after it
 }
 
-// cut returns the values' bins: the first whose largest value is not less, and the one after them all for a missing
-// value.
+// cut returns the bins of the values. A value's bin is the first one whose largest value is not less. A missing value
+// has the bin after all others.
 func (c *cutter) cut(column []float64) []uint8 {
 	n := copy(c.padded[:], c.upper)
 	for i := n; i < len(c.padded); i++ {
@@ -162,7 +162,8 @@ func (c *cutter) cut(column []float64) []uint8 {
 	out := make([]uint8, len(column))
 	for i, v := range column {
 		b := 0
-		for s := step; s > 0; s /= 2 { // no data-dependent branch: half of them would be mispredicted
+		// No branch that depends on the data, because half of such branches would be mispredicted.
+		for s := step; s > 0; s /= 2 {
 			b += s & -one(c.padded[uint8(b+s-1)] < v)
 		}
 		if math.IsNaN(v) {

@@ -10,18 +10,18 @@ type forest struct {
 	nodes  []node    // nodes of all trees; those of a tree are contiguous, parents before their children
 	values []float64 // by node: values of the leaves
 	roots  []int32   // index of each tree's root
-	steps  []int32   // by group of abreast trees: steps from the root to the deepest leaf of the group
+	steps  []int32   // by group of abreast trees: number of steps from the root to the deepest leaf of the group
 }
 
-// abreast is the number of trees that are walked at once: each step of a walk depends on the one before, and the
-// processor works on other trees meanwhile.
+// abreast is the number of trees that are walked at once. Each step of a walk depends on the previous step, so the
+// processor works on the other trees meanwhile.
 const abreast = 4
 
 // node is an inner node of a tree or a leaf.
 type node struct {
-	threshold float64 // values up to it go left; NaN in a leaf
-	next      int32   // index of the left child, before the right one; of a leaf its own index
-	split     uint32  // of an inner node: twice its feature, and one more where a missing value goes right
+	threshold float64 // values up to the threshold go left; NaN in a leaf
+	next      int32   // index of the left child, which the right one follows; a leaf has its own index
+	split     uint32  // in an inner node: twice its feature, and one more if a missing value goes right
 }
 
 // leafAt returns a leaf with the given index.
@@ -37,8 +37,8 @@ func (n *node) leaf() bool        { return n.threshold != n.threshold }
 func (n *node) feature() int      { return int(n.split >> 1) }
 func (n *node) missingLeft() bool { return n.split&1 == 0 }
 
-// Row is a row of features for prediction: each value is stored twice, and a missing value is less than all others in
-// the first copy and greater in the second.
+// Row is a row of features for prediction. Each value is stored twice. A missing value is less than all others in the
+// first copy, and greater in the second.
 type Row []float64
 
 // NewRow returns a row from feature values, with NaN for missing ones.
@@ -55,13 +55,13 @@ func NewRow(values []float64) Row {
 	return r
 }
 
-// step returns the next node for a row; a leaf returns itself. There is no data-dependent branch: the processor would
-// mispredict half of them, which would dominate the cost.
+// step returns the next node for a row. A leaf returns itself. There is no branch that depends on the data: the
+// processor would mispredict half of them, which would dominate the cost.
 func (n *node) step(row Row) int32 {
 	return n.next + int32(one(row[n.split] > n.threshold)) //nolint:gosec // 0 or 1
 }
 
-// tree is one tree by itself: its nodes are counted from 0. leafValues are those of its leaves, by node.
+// tree is one separate tree. Its nodes are counted from 0. leafValues are the values of its leaves, by node.
 type tree struct {
 	nodes      []node
 	leafValues []float64
@@ -107,10 +107,10 @@ func (f *forest) grow(trees int) {
 	f.nodes, f.values = slices.Grow(f.nodes, n), slices.Grow(f.values, n)
 }
 
-// mostAhead bounds the number of trees for which memory is reserved.
+// mostAhead is the maximum number of trees for which memory is reserved.
 const mostAhead = 500
 
-// trees returns each tree by itself.
+// trees returns the trees as separate values.
 func (f *forest) trees() []tree {
 	nodes, out := slices.Clone(f.nodes), make([]tree, len(f.roots))
 	for i, from := range f.roots {

@@ -1,8 +1,9 @@
 package boost
 
-// cell counts the rows of one bin in its upper half, and in its lower half those whose target is not above the
-// prediction. The sum of gradients follows from both counts: the gradient is the level if the target is above, else the
-// level minus 1. One addition counts a row, and counts are exact in any order.
+// cell counts the rows of one bin. Its upper half has the number of all rows. Its lower half has the number of rows
+// whose target is not above the prediction. The sum of gradients follows from both counts: the gradient is the level
+// if the target is above, otherwise the level minus 1. One addition counts a row, and the counts are exact in any
+// order.
 type cell uint64
 
 // oneRow is a cell with one row, whose target is above the prediction.
@@ -14,26 +15,26 @@ func (c cell) parts(level float64) (rows int32, gradient float64) {
 	return rows, level*float64(rows) - float64(uint32(c))
 }
 
-// histogram has the cells of every drawn feature, one after the other, in the order of trainer.features; a feature's
+// histogram has the cells of every drawn feature, one after the other, in the order of trainer.features. A feature's
 // last cell is that of the missing values.
 type histogram []cell
 
 // window is the maximum number of cells of a feature. Access goes through an array of this size, which avoids bounds
-// checks; histograms have that many extra cells at the end.
+// checks. So a histogram has this many extra cells at the end.
 const window = maxBins + 1
 
 // block is the number of rows whose gradients are gathered before they are summed, so that they stay in the processor's
 // first-level cache.
 const block = 1024
 
-// sampledFeature is one of the features that a tree is grown on.
+// sampledFeature is one of the features on which a tree is grown.
 type sampledFeature struct {
 	feature int
 	at      int // index of its first cell in a histogram
 	bins    int // number of bins, without that of missing values
 }
 
-// cellsOf returns a feature's cells, those of the missing values last.
+// cellsOf returns a feature's cells. The cell of the missing values is the last.
 func (h histogram) cellsOf(d sampledFeature) []cell { return h[d.at : d.at+d.bins+1] }
 
 // take returns an empty histogram.
@@ -55,10 +56,10 @@ func (t *trainer) put(h histogram) {
 	}
 }
 
-// fill counts a leaf's rows.
+// fill counts the rows of a leaf.
 func (t *trainer) fill(l *leaf) {
 	clear(l.hist[:t.cells])
-	t.work += 8*t.cells + (l.to-l.from)*len(t.features) // includes the search that follows
+	t.work += 8*t.cells + (l.to-l.from)*len(t.features) // includes the cost of the search that follows
 	for from := l.from; from < l.to; from += block {
 		rows := t.order[from:min(l.to, from+block)]
 		t.gather(rows)
@@ -89,7 +90,7 @@ func (t *trainer) addOne(h histogram, rows []int32, d sampledFeature) {
 	}
 }
 
-// addFour adds rows to the cells of four features: their additions are independent.
+// addFour adds rows to the cells of four features, whose additions are independent.
 func (t *trainer) addFour(h histogram, rows []int32, d *[4]sampledFeature) {
 	a, b := t.bins[d[0].feature], t.bins[d[1].feature]
 	c, e := t.bins[d[2].feature], t.bins[d[3].feature]
@@ -114,7 +115,7 @@ func (t *trainer) subtract(h, part histogram) {
 	}
 }
 
-// score returns the gain of a part of the rows: the square of their summed gradients, divided by their number.
+// score returns the score of a part of the rows: the square of the sum of their gradients, divided by their number.
 func score(gradient float64, rows int32) float64 {
 	if rows <= 0 {
 		return 0
@@ -151,10 +152,10 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	left := cell(0)
 	for i, c := range cells {
 		if c == 0 && i > 0 {
-			continue // the same split as before
+			continue // an empty bin gives the same split as before
 		}
 		left += c
-		// At the last bin all rows would be on the left, and none on the right.
+		// At the last bin all rows would be on the left.
 		if n := int32((left + none) >> 32); i < len(cells)-1 && n >= least && rows-n >= least {
 			_, a := (left + none).parts(t.level)
 			if b, m := gradient-a, rows-n; !under(bar, a, b, n, m) {
@@ -164,7 +165,8 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 				}
 			}
 		}
-		if n := int32(left >> 32); none != 0 && n >= least && rows-n >= least { // otherwise the same split as before
+		// Without missing values, the split is the same as before.
+		if n := int32(left >> 32); none != 0 && n >= least && rows-n >= least {
 			_, a := left.parts(t.level)
 			if b, m := gradient-a, rows-n; !under(bar, a, b, n, m) {
 				if gain := score(a, n) + score(b, m) - had; gain > l.best.gain+1e-12 {
@@ -176,11 +178,11 @@ func (t *trainer) findIn(l *leaf, d sampledFeature) {
 	}
 }
 
-// barOf returns the sum of two parts' scores that a better split must exceed, reduced by a margin far above rounding
-// errors.
+// barOf returns the minimum for the sum of two parts' scores in a better split. It is reduced by a margin far above
+// rounding errors.
 func barOf(whole, best float64) float64 { return (whole + best + 1e-12) * (1 - 1e-12) }
 
-// under reports, without a division, that two parts' scores do not reach the bar: most splits need no closer check. A
+// under reports that two parts' scores do not reach the bar, without a division. Most splits need no closer check. A
 // result of false is inconclusive.
 func under(bar, a, b float64, rowsA, rowsB int32) bool {
 	w, v := float64(rowsA), float64(rowsB)

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// pair is a residual with its row's weight.
+// pair is a residual with the weight of its row.
 type pair struct{ value, weight float64 }
 
-// few is the number of values up to which they are sorted instead of partitioned.
+// few is the number of values up to which values are sorted instead of partitioned.
 const few = 12
 
-// quantile returns the quantile of the residuals of some rows: the smallest value such that the share of rows up to it
-// is at least the level; 0 without rows.
+// quantile returns the quantile of the residuals of some rows: the smallest value such that the share of rows up to
+// it is at least the level. It returns 0 without rows.
 func (t *trainer) quantile(rows []int32) float64 {
 	switch {
 	case len(rows) == 0:
@@ -48,8 +48,8 @@ func smallest(values []float64, k int) float64 {
 	return values[k]
 }
 
-// place moves to the given rising ranks the values that have these ranks in sorted order; from is the rank of the first
-// value. After the given number of rounds with uneven partitions it sorts the rest.
+// place moves to the given rising ranks the values that have these ranks in sorted order. from is the rank of the
+// first value. After the given number of rounds with uneven partitions it sorts the rest.
 func place(values []float64, ranks []int, from, turns int) {
 	for len(ranks) > 0 {
 		if len(values) <= few || turns == 0 {
@@ -75,7 +75,8 @@ func pivotOf(values []float64) float64 {
 // lower moves the values below a pivot to the front, and returns their number.
 func lower(values []float64, pivot float64) int {
 	n := 0
-	for i, v := range values { // no data-dependent branch: half of them would be mispredicted
+	// No branch that depends on the data, because half of such branches would be mispredicted.
+	for i, v := range values {
 		values[i], values[n] = values[n], v
 		n += one(v < pivot)
 	}
@@ -101,8 +102,8 @@ func one(is bool) int {
 	return n
 }
 
-// weighted returns the same as quantile for rows with weights; nil means that all weights are 1. It adds weights in a
-// fixed order, because another order rounds differently.
+// weighted returns the quantile for rows with weights; nil means that all weights are 1. It adds weights in a fixed
+// order, because another order rounds differently.
 func (t *trainer) weighted(rows []int32, weight []float64) float64 {
 	t.residuals = resize(t.residuals, len(rows))
 	rest := t.residuals
@@ -125,7 +126,7 @@ func (t *trainer) weighted(rows []int32, weight []float64) float64 {
 		case below+same >= want:
 			return pivot
 		case less+equal == len(rest):
-			return pivot // only rounding prevents the sum from reaching it
+			return pivot // only rounding keeps the sum from reaching the level
 		default:
 			rest, want = rest[less+equal:], want-below-same
 		}
@@ -140,8 +141,8 @@ func (t *trainer) weighted(rows []int32, weight []float64) float64 {
 	return rest[len(rest)-1].value
 }
 
-// partition moves the values below the pivot to the front, then those equal to it. It returns their numbers and
-// weights.
+// partition moves the values below the pivot to the front, then those equal to the pivot. It returns the numbers and
+// weights of both.
 func partition(all []pair, pivot float64) (less, equal int, below, same float64) {
 	high := len(all)
 	for i := 0; i < high; {

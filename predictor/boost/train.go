@@ -48,12 +48,12 @@ type trainer struct {
 	params     Params
 	prediction []float64
 	below      []uint8 // 1 for the rows whose target is not above the prediction
-	all        []int32 // the rows: first order, then rest
-	order      []int32 // the rows that the tree is grown on; those of a leaf are contiguous
+	all        []int32 // all rows: first those of order, then those of rest
+	order      []int32 // the rows on which the tree is grown; those of a leaf are contiguous
 	rest       []int32 // the other rows; those of a leaf are contiguous
 	scratch    []int32
-	shares     []float64        // by feature: the chance to be drawn
-	features   []sampledFeature // the features that the tree is grown on
+	shares     []float64        // by feature: its probability to be drawn
+	features   []sampledFeature // the features on which the tree is grown
 	cells      int              // number of cells in a histogram
 	room       int              // number of cells that suffices for nearly every draw
 	spare      []histogram
@@ -62,13 +62,13 @@ type trainer struct {
 	values    []float64 // residuals of the rows of one leaf
 	residuals []pair    // the same residuals, with weights
 	counts    []cell    // contributions of a block of rows
-	chances   []uint64  // by row: the chance to be drawn, in 2^-53; nil if all are equal
+	chances   []uint64  // by row: its probability to be drawn, in units of 2^-53; nil if all are equal
 	work      int       // number of additions since the goroutine last yielded
 	source    *rand.PCG
 	rng       *rand.Rand
 }
 
-// begin prepares the trainer for a training; it reuses the slices of the previous one.
+// begin prepares the trainer for a training. It reuses the slices of the previous one.
 func (t *trainer) begin(d *Data, level float64, p Params) {
 	t.Data, t.level, t.params = d, level, p
 	t.prediction, t.below = resize(t.prediction, d.rows), resize(t.below, d.rows)
@@ -90,7 +90,7 @@ func (t *trainer) begin(d *Data, level float64, p Params) {
 	t.room = int(mean + 4*math.Sqrt(variance)) // by the normal law, one draw in 30,000 has more
 }
 
-// resize returns a slice of length n, in the same memory if possible. Its contents are undefined.
+// resize returns a slice of length n, in the same memory if that is large enough. Its contents are undefined.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -118,7 +118,7 @@ type leaf struct {
 	best             split
 }
 
-// split is the best way to cut a leaf in two.
+// split is the best way to divide a leaf in two.
 type split struct {
 	gain        float64
 	feature     int
@@ -126,7 +126,7 @@ type split struct {
 	missingLeft bool
 }
 
-// grow grows t.tree and adds it to the predictions; false if not even the root can be split.
+// grow grows t.tree and adds it to the predictions. It returns false if not even the root can be split.
 func (t *trainer) grow(gain []float64) bool {
 	t.compare()
 	t.focus(gain)
@@ -145,7 +145,7 @@ func (t *trainer) grow(gain []float64) bool {
 		}
 		gain[l.best.feature] += l.best.gain
 		t.leaves = append(t.leaves, t.divide(l))
-		if len(t.leaves) < t.params.Leaves { // the last leaves are not divided any more
+		if len(t.leaves) < t.params.Leaves { // the leaves that complete the tree are not divided any more
 			t.measure(&t.leaves[best], &t.leaves[len(t.leaves)-1])
 		}
 		t.rested()
@@ -166,11 +166,11 @@ func (t *trainer) grow(gain []float64) bool {
 	return len(t.leaves) > 1
 }
 
-// turn is the number of sums, about 0.2 ms, after which the goroutine yields.
+// turn is the number of additions, about 0.2 ms, after which the goroutine yields.
 const turn = 1 << 17
 
-// rested yields the processor at intervals, so that goroutines that answer requests need not wait for the end of the Go
-// scheduler's 10 ms time slice.
+// rested yields the processor at intervals. Otherwise goroutines that answer requests would wait for the end of the
+// Go scheduler's 10 ms time slice.
 func (t *trainer) rested() {
 	if t.work >= turn {
 		t.work = 0
@@ -187,7 +187,7 @@ func (t *trainer) root() {
 	t.find(root)
 }
 
-// focus sets each feature's chance to be drawn by its gain so far, see Params.Focus.
+// focus computes each feature's probability to be drawn from its gain so far, see Params.Focus.
 func (t *trainer) focus(gain []float64) {
 	t.shares = resize(t.shares, len(gain))
 	all := 0.0
@@ -230,15 +230,15 @@ func (t *trainer) draw() {
 	}
 }
 
-// chanceBits is the number of bits of rand's Float64.
+// chanceBits is the number of random bits of rand's Float64.
 const chanceBits = 53
 
 // chance converts a probability to an integer: the number of possible values of rand's Float64 below it.
 func chance(p float64) uint64 { return uint64(math.Ceil(p * (1 << chanceBits))) }
 
 // drawRows moves the drawn rows to the front, in their order, and returns their number. A row is drawn if rand's
-// Float64 would be below its chance. This is computed with integers and without a branch, which would often be
-// mispredicted.
+// Float64 would be below its probability. This is computed with integers and without a branch, because such a branch
+// would often be mispredicted.
 func (t *trainer) drawRows() int {
 	const bits = chanceBits
 	limit := chance(t.params.RowShare)
@@ -256,7 +256,7 @@ func (t *trainer) drawRows() int {
 }
 
 // compare records on which side of its prediction each target lies. The negative gradient of the pinball loss is the
-// level if the target is above, else the level minus 1.
+// level if the target is above, otherwise the level minus 1.
 func (t *trainer) compare() {
 	prediction, below := t.prediction[:len(t.target)], t.below[:len(t.target)]
 	for i, y := range t.target {
@@ -280,12 +280,12 @@ func (t *trainer) divide(l *leaf) leaf {
 func (t *trainer) part(rows []int32, s split) int {
 	bins, scratch := t.bins[s.feature], t.scratch[:len(rows)]
 	var shift uint8
-	if s.missingLeft { // shifts the bins so that the last one, of missing values, becomes the first
+	if s.missingLeft { // shift the bins, so that the last one (of missing values) becomes the first
 		shift = -uint8(t.missing(s.feature))
 	}
 	limit := uint8(s.bin) + shift
 	left := 0
-	for i, r := range rows { // no data-dependent branch: half of them would be mispredicted
+	for i, r := range rows { // no branch that depends on the data, because half of such branches would be mispredicted
 		rows[left], scratch[i-left] = r, r
 		left += one(bins[r]+shift <= limit)
 	}
@@ -293,13 +293,14 @@ func (t *trainer) part(rows []int32, s split) int {
 	return left
 }
 
-// measure finds the best splits of the two parts of a divided leaf. l, the left part, still has the histogram of both.
+// measure finds the best splits of the two parts of a divided leaf. l, the left part, still has the histogram of both
+// parts.
 func (t *trainer) measure(l, other *leaf) {
 	small, large := l, other
 	if l.to-l.from > other.to-other.from {
 		small, large = other, l
 	}
-	whole := l.hist // the histogram of the large part is the difference
+	whole := l.hist // the histogram of the larger part is the difference of two others
 	l.hist, l.best, other.best = nil, split{}, split{}
 	if !t.divisible(large) {
 		t.put(whole)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// At returns a read-only Calibrator that corrects like c will at event time now. It copies only the pending jobs that
-// are due by then, so its cost depends on the accounts and those jobs, not on all pending jobs.
+// At returns a read-only Calibrator that corrects as c will at the event time now. It copies only the pending jobs
+// that are due by then. So its cost depends on the accounts and on those jobs, not on all pending jobs.
 func (c *Calibrator) At(now float64) *Calibrator {
 	out := &Calibrator{cfg: c.cfg, index: make(map[string]int, len(c.index)), clock: c.clock, logit: c.logit,
 		step: c.step, z: make([]float64, len(c.z))}
@@ -22,8 +22,8 @@ func (c *Calibrator) At(now float64) *Calibrator {
 	return out
 }
 
-// copyDue copies the jobs of the heap from an index on that are due before now. The children of a job in the heap are
-// not due before the job.
+// copyDue copies the jobs of the heap, from an index on, that are due before now. In the heap the children of a job
+// are not due before the job.
 func (c *Calibrator) copyDue(place int, now float64, to *Calibrator) {
 	if place >= len(c.jobs.order) {
 		return

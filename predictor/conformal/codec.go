@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "conformal", 3
 
 // fields reads or writes the saved state, including pending jobs.
@@ -70,7 +70,7 @@ func (j *pending) fields(s *codec.Codec) {
 	}
 }
 
-// checkAccounts indexes the accounts that were read.
+// checkAccounts checks the accounts that were just read, and indexes them.
 func (c *Calibrator) checkAccounts(s *codec.Codec) {
 	if !s.Reading {
 		return
@@ -85,7 +85,7 @@ func (c *Calibrator) checkAccounts(s *codec.Codec) {
 	}
 }
 
-// resume adds a decoded pending job.
+// resume adds a pending job that was just read.
 func (c *Calibrator) resume(s *codec.Codec, j *pending) {
 	n := len(c.cfg.Levels)
 	bad := len(j.Q) != n || len(j.Earned) != n || j.Next < 0 || j.Next > n || math.IsNaN(j.Submit) || j.NGroups < 1 ||
@@ -110,10 +110,11 @@ func (c *Calibrator) resume(s *codec.Codec, j *pending) {
 // Code reads or writes the corrections and the pending jobs as a part of other saved state.
 func (c *Calibrator) Code(s *codec.Codec) { s.Part(kind, version, c.fields) }
 
-// MarshalBinary saves the state, pending jobs too; the same history gives the same bytes, in every process.
+// MarshalBinary saves the state, including pending jobs. Equal histories give equal bytes, in every process.
 func (c *Calibrator) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, c.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. An error is a *codec.Error and leaves the Calibrator unchanged.
+// UnmarshalBinary restores a state that MarshalBinary saved. An error is a *codec.Error and leaves the Calibrator
+// unchanged.
 func (c *Calibrator) UnmarshalBinary(data []byte) error {
 	return codec.Restore(c, kind, version, data, (*Calibrator).fields)
 }

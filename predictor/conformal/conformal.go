@@ -1,51 +1,57 @@
-// Package conformal corrects quantile forecasts of waits as they are served, so that each level covers the share of
-// waits that it promises, overall and in each group of jobs, even when the forecasts' errors change.
+// Package conformal corrects quantile forecasts of waits when they are served. With the correction each level covers
+// the share of waits that it promises, overall and in each group of jobs, even when the errors of the forecasts
+// change.
 //
-// A correction moves the level: level p is served as the raw forecast's quantile of another level, with logit
-// ln(p/(1-p)) + shift, interpolated in z = ln(wait + 60 s), and z itself a little (Config.Slope). So a narrow forecast
-// is moved little and a wide one much, and a forecast of an immediate start stays 0. The shift is the sum of one number
-// beta per group the job belongs to (all jobs are one). Each outcome moves beta by a step: up by rate p after a miss,
-// down by rate (1-p) after a hit: adaptive conformal inference (I. Gibbs and E. Candes, "Adaptive conformal inference
-// under distribution shift", NeurIPS 2021, eq. 2, there on p itself); that several groups, which may overlap, are
-// served by a sum follows I. Gibbs, J. Cherian and E. Candes, "Conformal prediction with conditional guarantees", JRSS
-// B 2025. Summing the steps, at a steady rate and with no forgetting, the share of hits among the N decided jobs of a
-// group differs from p by |beta| / (rate N), whatever the data. The served shift is bounded by Bound tanh(sum/Bound) (a
-// saturation as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID control for time series prediction",
-// NeurIPS 2023, sec. 2.2): jobs that wait together miss together, and the sum of their steps overshoots. For the same
-// reason beta fades, with Config.Memory, towards its own running mean m, which lets the share differ by the mean of
-// |beta - m| / (rate Memory) more.
+// A correction moves the level. Level p is served as the raw forecast's quantile of another level, whose logit is
+// ln(p/(1-p)) + shift. The quantile is interpolated in z = ln(wait + 60 s), and z itself is moved a little
+// (Config.Slope). So a narrow forecast is moved little and a wide one much, and a forecast of an immediate start
+// stays 0. The shift is the sum of one number beta for each group to which the job belongs (all jobs are one group).
+// Each outcome moves beta by a step: up by rate p after a miss, down by rate (1-p) after a hit. This is adaptive
+// conformal inference (I. Gibbs and E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021,
+// eq. 2, where p itself is moved). The sum over several groups, which may overlap, follows I. Gibbs, J. Cherian and
+// E. Candes, "Conformal prediction with conditional guarantees", JRSS B 2025.
+//
+// Consider a steady rate without forgetting. By summing the steps, the share of hits among the N decided jobs of a
+// group differs from p by |beta| / (rate N), whatever the data. Two changes limit overshooting, which occurs because
+// jobs that wait together miss together. The served shift is bounded by Bound tanh(sum/Bound) (a saturation as in A.
+// Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID control for time series prediction", NeurIPS 2023, sec.
+// 2.2). And beta decays, with Config.Memory, towards its own running mean m. The share may then differ from p by the
+// mean of |beta - m| / (rate Memory) more.
 //
 // # Delay
 //
-// A level is a hit if the job starts up to q after its submit, and a miss as soon as it has waited longer. Hits
-// therefore report before misses of the same instant, and counting both as they come narrows the forecasts just when a
-// queue grows. Here the error 1{W <= q} - p of a level is split into the steps of the martingale that its expectation
-// is while the job waits: a job that has waited past its own lower quantile q_j, of level p_j, has a hit at level p_k >
-// p_j only with probability (p_k - p_j)/(1 - p_j), so that level k has by then earned
+// A level is a hit if the job starts up to q after its submission, and a miss as soon as the job has waited longer.
+// So hits become known before misses of the same instant. If both were counted as they become known, the forecasts
+// would become narrower just when a queue grows. Here the error 1{W <= q} - p of a level is split into steps. They
+// are the steps of the martingale that its expectation forms while the job waits. If a job has waited past its own
+// lower quantile q_j, of level p_j, it has a hit at level p_k > p_j only with probability (p_k - p_j)/(1 - p_j). By
+// then level k has earned
 //
 //	D = (p_k - p_j)/(1 - p_j) - p_k = -(1 - p_k) p_j/(1 - p_j),
 //
-// and after q_k itself -p_k; a job that started up to q_j has earned all of 1 - p_k. A job's account is only brought up
-// to date at its submit + q_j, instants that are fixed at its submit; so its expectation, under forecasts that are
-// right, is 0 at every instant, however submits come in bursts (J. Doob's decomposition), and its sum is the plain
-// error in the end. Misses are counted when they happen and partly before, hits at the next q_j after the start.
+// and after q_k itself it has earned -p_k. If the job started up to q_j, level k has earned all of 1 - p_k. A job's
+// account is updated only at its submission + q_j, instants that are fixed at its submission. So under right
+// forecasts its expectation is 0 at every instant, even if submissions come in bursts (J. Doob's decomposition). In
+// the end its sum is the plain error. A miss is counted when it happens, and partly before. A hit is counted at the
+// next q_j after the start.
 //
 // # Cancelled jobs
 //
-// A job cancelled while it waits is a miss at each level whose q has passed. At the others it is censored: its account
-// stops at what it has earned at its age, which is the miss in part, as probable as the forecast itself says, that
-// redistributing a censored observation to the right gives it (B. Efron, "The two sample problem with censored data",
-// Berkeley Symposium 1967). That is for the waits there would be if nobody cancelled. The jobs that do start waited
-// less, and where they are what is scored the account is taken back when the job is cancelled: Config.KeepCancelled
-// chooses. (On SDSC-SP2, where one job in ten is cancelled, to keep it whole brings .528 of the started jobs below the
-// quantile .5, and .777 below .75.)
+// A job that is cancelled while it waits is a miss at each level whose q has passed. At the other levels it is
+// censored: its account stops at the sum that it has earned at its age. That is a partial miss, as probable as the
+// forecast implies, as when a censored observation is redistributed to the right (B. Efron, "The two sample problem
+// with censored data", Berkeley Symposium 1967). The levels then cover the waits that there would be if no job was
+// cancelled. The jobs that do start wait less. If those are scored, the account is reverted when the job is
+// cancelled. Config.KeepCancelled chooses between the two. (On SDSC-SP2 one job in ten is cancelled. With the whole
+// account kept there, 0.528 of the started jobs are below the quantile 0.5, and 0.777 below 0.75.)
 //
 // # Atoms
 //
-// Waits of exactly 0, or of whole minutes, make P(W <= q) jump over p. A wait within q rounded down and up to the log's
-// resolution is a tie: hit or miss or anything between, whichever brings beta nearest to 0. So the interval [P(W < q-),
-// P(W <= q+)] is brought to hold p, and a forecast whose interval does is left alone. Levels forecast as 0 have
-// accounts of their own and stay 0 until waits above 0 outnumber what the level allows by Config.Dead.
+// Waits of exactly 0, or of whole minutes, make P(W <= q) jump over p. A wait is a tie if it lies between q rounded
+// down and q rounded up to the log's resolution. A tie counts as a hit, a miss or a value between, whichever brings
+// beta nearest to 0. So the interval [P(W < q-), P(W <= q+)] is made to contain p, and a forecast whose interval
+// contains p is not changed. Levels forecast as 0 have accounts of their own. They stay 0 until the waits above 0
+// exceed the number that the level allows by Config.Dead.
 package conformal
 
 import (
@@ -59,10 +65,11 @@ import (
 // zeroZ is z of a wait of 0: ln(60 s).
 const zeroZ = 4.0943445622221004
 
-// MaxWait is the longest served quantile, in seconds: ten years.
+// MaxWait is the longest served quantile, in seconds. It is ten years.
 const MaxWait = 10 * 365.25 * 86400
 
-// MaxGroupsOfJob is the maximum number of groups of one job besides that of all jobs; more are ignored.
+// MaxGroupsOfJob is the maximum number of groups of one job besides the group of all jobs. Further groups are
+// ignored.
 const MaxGroupsOfJob = 3
 
 // Config configures a Calibrator. The zero value of a field means its default.
@@ -71,25 +78,25 @@ type Config struct {
 	Levels []float64
 	// Resolution is the resolution of the waits, in seconds: 1 by default.
 	Resolution float64
-	// Rate is the lasting step, in logits, of the level .5, .005 by default; that of level p is sqrt(.25/(p (1-p))) as
-	// much, and all are five times that at first.
+	// Rate is the lasting step of the level 0.5, in logits; 0.005 by default. The step of level p is larger by the
+	// factor sqrt(0.25/(p (1-p))). At first all steps are five times as large.
 	Rate float64
-	// Memory is the number of a group's decided jobs over which its correction fades to its running mean over as many,
-	// 5,000 by default.
+	// Memory is the number of a group's decided jobs over which its correction decays to its running mean, and over
+	// which that mean is taken; 5,000 by default.
 	Memory float64
-	// Bound is the largest shift of the logit of a level, 2 by default: from .5 to .88.
+	// Bound is the largest shift of the logit of a level, 2 by default. That moves the level 0.5 to 0.88.
 	Bound float64
-	// Slope is by how much a shift of 1 moves z in addition, 0.1 by default. Without it, forecasts with equal quantiles
-	// could not be corrected.
+	// Slope is the distance by which a shift of 1 moves z in addition, 0.1 by default. Without it, forecasts with
+	// equal quantiles could not be corrected.
 	Slope float64
 	// Dead is the shift, in logits, that a level forecast as 0 must reach before it is served above 0: 0.2 by default.
 	Dead float64
-	// KeepCancelled is the part of its account that a job cancelled before its start leaves behind, 0 to 1: 1 counts
-	// its misses as misses, with 0 (the default) the levels cover the waits of the jobs that start, which are the
-	// scored ones.
+	// KeepCancelled is the part of its account that a job keeps when it is cancelled before its start, 0 to 1. With 1
+	// its misses count as misses. With 0 (the default) the levels cover the waits of the jobs that start, which are
+	// the scored ones.
 	KeepCancelled float64
-	// MaxGroups and MaxPending bound the memory: further groups after the first 256, and jobs served while 200,000 are
-	// undecided, are not followed.
+	// MaxGroups and MaxPending bound the memory. Groups after the first 256 are not followed, and neither are jobs
+	// that are served while 200,000 are undecided.
 	MaxGroups, MaxPending int
 }
 
@@ -133,8 +140,8 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// account has the corrections of one group: its shifts by level, for levels forecast above 0 and as 0, and the number
-// of decided jobs.
+// account has the corrections of one group: its shifts by level, and the number of decided jobs. Levels forecast
+// above 0 and levels forecast as 0 have separate shifts.
 type account struct {
 	Name        string
 	Above, Zero []shift
@@ -143,7 +150,7 @@ type account struct {
 // shift is the correction of one level of a group.
 type shift struct {
 	Beta float64 // sum of the steps; it decays towards Mean
-	Mean float64 // its running mean
+	Mean float64 // running mean of Beta
 	N    float64 // number of decided jobs
 }
 
@@ -178,8 +185,8 @@ func New(cfg Config) (*Calibrator, error) {
 	return c, nil
 }
 
-// account returns the index of the group's account, which it creates if the limit allows it; else 0, the account of all
-// jobs.
+// account returns the index of the group's account, which it creates if the limit allows that. Otherwise it returns
+// 0, the account of all jobs.
 func (c *Calibrator) account(name string) int {
 	if a, ok := c.index[name]; ok {
 		return a
@@ -193,13 +200,13 @@ func (c *Calibrator) account(name string) int {
 	return len(c.accounts) - 1
 }
 
-// isZero reports whether a forecast expects the job to start at once: below half a second.
+// isZero reports whether a forecast, below half a second, expects the job to start at once.
 func isZero(raw float64) bool { return !(raw >= .5) }
 
-// Correct writes the corrected quantiles of raw into out: both in seconds, one for each level. groups are the names of
-// the groups of the job besides that of all jobs; unknown groups have no correction of their own. The results are in
-// rising order, within [0, MaxWait] and never NaN (a raw NaN counts as 0). out and raw may be the same slice. It
-// returns false, with nothing written, for wrong lengths.
+// Correct writes the corrected quantiles of raw into out. Both are in seconds, with one for each level. groups are
+// the names of the job's groups besides the group of all jobs. Unknown groups have no correction of their own. The
+// results are in rising order, within [0, MaxWait] and never NaN (a raw NaN counts as 0). out and raw may be the same
+// slice. If a length is wrong, Correct returns false and writes nothing.
 func (c *Calibrator) Correct(groups []string, raw, out []float64) bool {
 	if len(raw) != len(c.cfg.Levels) || len(out) != len(raw) {
 		return false
@@ -226,8 +233,9 @@ func (c *Calibrator) Correct(groups []string, raw, out []float64) bool {
 	return true
 }
 
-// uncross makes q monotone, starting from the level nearest to the median: the levels closer to the median limit each
-// level. Sorting would serve one level's correction as another's, and neither account would learn from it.
+// uncross makes q monotone. It starts from the level nearest to the median, and each level is limited by the levels
+// closer to the median. It does not sort: sorting would serve one level's correction as another's, and neither
+// account would learn from it.
 func (c *Calibrator) uncross(q []float64) {
 	m := 0
 	for l, at := range c.logit {
@@ -268,8 +276,8 @@ func (c *Calibrator) shifted(in []int, l int) float64 {
 	return min(max(math.Exp(z)-waittime.Shift, 0), MaxWait)
 }
 
-// curve returns the raw forecast at another level, given as ln(p/(1-p)). It interpolates. Beyond the lowest and the
-// highest level it extends the line through the two nearest levels.
+// curve returns the raw forecast at another level, given as ln(p/(1-p)). It interpolates between levels. Beyond the
+// lowest and the highest level it extends the line through the two nearest levels.
 func (c *Calibrator) curve(at float64) float64 {
 	n := len(c.logit)
 	if n == 1 {
@@ -290,9 +298,9 @@ func (c *Calibrator) curve(at float64) float64 {
 // tuned, like the defaults of Config, on the first halves of five real logs.
 const steepest = .4
 
-// rate returns the step of an account of level l with n decided jobs: at first five times the lasting one, and twice
-// the lasting one after 3,000 jobs. It is larger far from the median, where an error in p is a larger error in the
-// logit.
+// rate returns the step of an account of level l with n decided jobs. It is five times the lasting step at first, and
+// twice the lasting step after 3,000 jobs. It is larger far from the median, where an error in p is a larger error in
+// the logit.
 func (c *Calibrator) rate(l int, n float64) float64 {
 	const fast, jobs = 4, 1000
 	return c.step[l] * (1 + fast*jobs/(jobs+n))
@@ -312,12 +320,12 @@ func (c *Calibrator) earn(j *pending, l int, d float64, final bool) {
 	j.Earned[l] = d
 }
 
-// Observe sets a function f, which is called with the amount that a level of a job has earned in a group ("" is that of
-// all jobs), in deviations of a right forecast, sqrt(p (1-p)): above 0 waits are shorter than forecast, below 0 longer;
-// a tie earns what a hit does. It comes as the accounts do (see Delay in the package comment), so that its expectation
-// under right forecasts without ties is 0 at every instant. decided is true where the level is decided by it. f is
-// called within the other methods, and must not call any. It is not saved, and stays set when the Calibrator is
-// restored.
+// Observe sets a function f. It is called with the amount that a level of a job has earned in a group ("" is the
+// group of all jobs). The unit is the deviation of a right forecast, sqrt(p (1-p)). An amount above 0 means that
+// waits are shorter than forecast, below 0 that they are longer. A tie earns the same as a hit. f is called when
+// accounts are updated (see Delay in the package comment), so that its expectation under right forecasts without ties
+// is 0 at every instant. decided is true if the amount decides the level. f is called within the other methods, and
+// must not call any of them. It is not saved, and stays set when the Calibrator is restored.
 func (c *Calibrator) Observe(f func(group string, earned float64, decided bool)) { c.observe = f }
 
 func (c *Calibrator) notify(account, l int, step float64, decided bool) {
@@ -327,9 +335,9 @@ func (c *Calibrator) notify(account, l int, step float64, decided bool) {
 	}
 }
 
-// Hasten makes a group ("" is that of all jobs) learn as fast as after the given number of decided jobs, if it has
-// decided more: with five times the lasting step after none, three times after 1,000, and decreasing as at first.
-// Learned corrections are kept. Unknown groups are ignored.
+// Hasten makes a group ("" is the group of all jobs) learn as fast as after the given number of decided jobs, if it
+// has decided more. The step is five times the lasting one after no job, three times after 1,000 jobs, and decreases
+// further as at first. Learned corrections are kept. Unknown groups are ignored.
 func (c *Calibrator) Hasten(group string, jobs float64) {
 	a, ok := c.index[group]
 	if !ok || !(jobs >= 0) {
@@ -342,7 +350,7 @@ func (c *Calibrator) Hasten(group string, jobs float64) {
 	}
 }
 
-// tie decides level l of job j. Each account takes the value from miss to hit that brings it nearest to 0.
+// tie decides level l of job j. Each account gets the value between miss and hit that brings it nearest to 0.
 func (c *Calibrator) tie(j *pending, l int) {
 	p := c.cfg.Levels[l]
 	for _, a := range j.Groups[:j.NGroups] {
@@ -354,7 +362,7 @@ func (c *Calibrator) tie(j *pending, l int) {
 	}
 }
 
-// decide counts a decided job and fades the correction a little towards its running mean.
+// decide counts a decided job. It moves the correction a little towards its running mean.
 func (c *Calibrator) decide(s *shift) {
 	s.N++
 	s.Mean += (s.Beta - s.Mean) / c.cfg.Memory
@@ -368,8 +376,8 @@ func (a *account) of(j *pending, l int) *shift {
 	return &a.Above[l]
 }
 
-// Shift returns the correction of the logit for the level of the given number in the groups, for levels forecast above
-// 0, before it is bounded.
+// Shift returns the correction of the logit for the level with the given index, before it is bounded. It is for jobs
+// of the groups, and for levels forecast above 0.
 func (c *Calibrator) Shift(groups []string, level int) float64 {
 	if level < 0 || level >= len(c.cfg.Levels) {
 		return 0

@@ -10,17 +10,17 @@ import (
 // pending is a job with undecided levels.
 type pending struct {
 	ID      int64
-	Seq     uint64 // order of serving; decides between jobs that are due at the same instant
+	Seq     uint64 // order of serving, which decides between jobs that are due at the same instant
 	Submit  float64
 	Groups  [1 + MaxGroupsOfJob]int
 	NGroups int
-	Zero    uint64    // bit l: level l was forecast as 0
+	Zero    uint64    // bit l is set if level l was forecast as 0
 	Q       []float64 // the served quantiles
-	Earned  []float64 // by level
-	Next    int       // the first undecided level
+	Earned  []float64 // amount earned, by level
+	Next    int       // index of the first undecided level
 	Start   float64   // NaN while the job waits
-	Cancel  float64   // NaN unless it was cancelled
-	due     float64   // instant at which Next must be checked
+	Cancel  float64   // NaN unless the job was cancelled
+	due     float64   // instant at which the level Next must be checked
 	at      int       // index in the heap, -1 if the job is not in it
 }
 
@@ -33,10 +33,10 @@ type ledger struct {
 	seq   uint64
 }
 
-// Len, Less, Swap, Push and Pop implement heap.Interface; only heap.Fix is used, which does not allocate.
+// Len, Less, Swap, Push and Pop implement heap.Interface. Only heap.Fix is used, because it does not allocate.
 func (g *ledger) Len() int { return len(g.order) }
 
-// Less orders by the instant due, then by the order of serving.
+// Less orders by the due instant, then by the order of serving.
 func (g *ledger) Less(i, j int) bool {
 	a, b := g.slots[g.order[i]], g.slots[g.order[j]]
 	if a.due != b.due {
@@ -57,7 +57,7 @@ func (g *ledger) Push(any) {}
 // Pop is not used.
 func (g *ledger) Pop() any { return nil }
 
-// take returns an empty slot for a job with as many levels.
+// take returns an empty slot for a job with the given number of levels.
 func (g *ledger) take(id int64, levels int) *pending {
 	var s int
 	if n := len(g.free); n > 0 {
@@ -83,7 +83,7 @@ func (g *ledger) schedule(j *pending) {
 	heap.Fix(g, j.at)
 }
 
-// unschedule takes the job out of the heap.
+// unschedule removes the job from the heap.
 func (g *ledger) unschedule(j *pending) {
 	if j.at < 0 {
 		return
@@ -104,16 +104,16 @@ func (g *ledger) drop(j *pending) {
 	delete(g.index, j.ID)
 }
 
-// linger is how long, in seconds, a job is kept after its last quantile has passed, so that its misses can be reverted
-// if it is cancelled.
+// linger is how long, in seconds, a job is kept after its last quantile has passed. Its misses can be reverted until
+// then if it is cancelled.
 const linger = 30 * 86400
 
 func known(at float64) bool { return !math.IsNaN(at) }
 
-// Watch follows a job that was served: id identifies it until it starts or is cancelled, submit is the time of
-// submission in seconds on the caller's event clock, groups and raw (rising) are as passed to Correct, and served are
-// the served quantiles in seconds. It returns false for wrong lengths or a NaN submit, and if too many jobs are
-// pending; such a job is not learnt from. A job with the same id is replaced.
+// Watch follows a job that was served. id identifies it until it starts or is cancelled. submit is the time of its
+// submission, in seconds on the caller's event clock. groups and raw (rising) are those that were passed to Correct,
+// and served are the served quantiles in seconds. Watch returns false for wrong lengths or a NaN submit, and if too
+// many jobs are pending. Nothing is learnt from such a job. A job with the same id is replaced.
 func (c *Calibrator) Watch(id int64, submit float64, groups []string, raw, served []float64) bool {
 	n := len(c.cfg.Levels)
 	if len(raw) != n || len(served) != n || math.IsNaN(submit) || math.IsInf(submit, 0) {
@@ -157,8 +157,7 @@ func (c *Calibrator) down(q float64) float64 {
 	return math.Floor(q/c.cfg.Resolution) * c.cfg.Resolution
 }
 
-// Started records that a job started at the instant. Unknown jobs are ignored, as are those whose levels are all
-// decided.
+// Started records that a job started at the instant. It ignores unknown jobs, and jobs whose levels are all decided.
 func (c *Calibrator) Started(id int64, at float64) {
 	c.Advance(at)
 	s, ok := c.jobs.index[id]
@@ -175,7 +174,7 @@ func (c *Calibrator) Started(id int64, at float64) {
 	}
 }
 
-// Cancelled records that a job was cancelled, at the instant, before its start. Unknown and started jobs are ignored.
+// Cancelled records that a job was cancelled at the instant, before its start. It ignores unknown and started jobs.
 func (c *Calibrator) Cancelled(id int64, at float64) {
 	c.Advance(at)
 	s, ok := c.jobs.index[id]
@@ -202,9 +201,9 @@ func (c *Calibrator) leave(j *pending) {
 	c.jobs.drop(j)
 }
 
-// censor settles a job that was cancelled at an age between two of its quantiles. It interpolates in z how much of its
-// probability had passed by then. This happens at the later quantile, as for jobs that started in between. Otherwise
-// the hits of jobs that would have been cancelled between two quantiles would have too much weight.
+// censor settles a job that was cancelled at an age between two of its quantiles. It interpolates, in z, the part of
+// its probability that had passed by then. This happens at the later quantile, as for jobs that started between the
+// two. Otherwise the hits of jobs that would have been cancelled between two quantiles would have too much weight.
 func (c *Calibrator) censor(j *pending, age float64) {
 	before, passed := 0.0, 0.0
 	if j.Next > 0 {
@@ -223,9 +222,9 @@ func (c *Calibrator) censor(j *pending, age float64) {
 // Pending returns the number of followed jobs.
 func (c *Calibrator) Pending() int { return len(c.jobs.index) }
 
-// Advance records that event time has come to now, in seconds: quantiles that have passed before it are decided, in the
-// order of their instants. A start at the very instant of a quantile still counts as covered by it. Earlier times are
-// ignored.
+// Advance records that event time has reached now, in seconds. The quantiles that have passed before now are decided,
+// in the order of their instants. A start at the very instant of a quantile still counts as covered by it. Earlier
+// times are ignored.
 func (c *Calibrator) Advance(now float64) {
 	if !(now > c.clock) {
 		return
@@ -247,7 +246,7 @@ func (c *Calibrator) updateAccount(j *pending) {
 		return
 	}
 	knot := c.up(j.Q[j.Next])
-	end := j.Next + 1 // the first level whose quantile is later
+	end := j.Next + 1 // index of the first level whose quantile is later
 	for end < len(j.Q) && c.up(j.Q[end]) <= knot {
 		end++
 	}
@@ -257,7 +256,7 @@ func (c *Calibrator) updateAccount(j *pending) {
 		c.leave(j)
 		return
 	}
-	if wait <= knot { // false while it waits
+	if wait <= knot { // false while the job waits
 		end = c.decideStarted(j, wait, knot, end)
 	} else {
 		c.endure(j, knot, end)
@@ -268,17 +267,17 @@ func (c *Calibrator) updateAccount(j *pending) {
 		j.due = j.Submit + c.up(j.Q[j.Next])
 		c.jobs.schedule(j)
 	case !known(j.Start) && !known(j.Cancel) && c.cfg.KeepCancelled < 1:
-		j.due = knot + j.Submit + linger // kept until it starts or is cancelled
+		j.due = knot + j.Submit + linger // the job is kept until it starts or is cancelled
 		c.jobs.schedule(j)
 	default:
 		c.jobs.drop(j)
 	}
 }
 
-// decideStarted decides the levels of a job that started by the knot, and returns the first level that it did not
-// decide. It decides all remaining levels, except at a knot of 0: there it decides only the levels that were forecast to
-// start at once. For the others it is not known by how much the start was more probable than the level, and jobs that still wait
-// have not been counted for them.
+// settle decides the levels of a job that started by the knot, and returns the first level that it did not decide. It
+// decides all remaining levels, except at a knot of 0. There it decides only the levels that were forecast to start
+// at once. For the other levels it is unknown how much more probable the start was than the level, and jobs that
+// still wait have not been counted for them.
 func (c *Calibrator) decideStarted(j *pending, wait, knot float64, end int) int {
 	last := len(j.Q)
 	if knot == 0 {
@@ -294,7 +293,8 @@ func (c *Calibrator) decideStarted(j *pending, wait, knot float64, end int) int 
 	return last
 }
 
-// endure records that a job waited past the knot: a miss for the levels before end, and a partial miss for the others.
+// endure records that a job waited past the knot. That is a miss for the levels before end, and a partial miss for
+// the others.
 func (c *Calibrator) endure(j *pending, knot float64, end int) {
 	for l := j.Next; l < end; l++ {
 		c.earn(j, l, -c.cfg.Levels[l], true)

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// Submission is the state, at some instant, of a job that was forecast at its submission. Times are seconds from the
+// Submission is the state, as of an instant, of a job that was forecast at its submission. Times are seconds from the
 // submission.
 type Submission struct {
 	// Age is the time since the submission.
 	Age float64
-	// Waited is the time at which the job left the queue. The job still waits if Waited is above Age; +Inf means that
-	// it has not left.
+	// Waited is the time at which the job left the queue; +Inf means that it has not left. If Waited is above Age,
+	// the job still waits.
 	Waited float64
-	// Started is true if it left by a start, false if it was cancelled.
+	// Started is true if the job left by a start, false if it was cancelled.
 	Started bool
 }
 
@@ -28,23 +28,23 @@ func (s Submission) Waits() bool { return !(s.Waited <= s.Age) }
 type Outcome uint8
 
 const (
-	// Undecided means that the quantile has not passed yet, counted from the submission. That holds also for a job that
-	// has started already: counting it now would count short waits before long ones.
+	// Undecided means that the time from the submission has not reached the quantile yet. A job that has started
+	// already is also undecided until then: counting it at once would count short waits before long ones.
 	Undecided Outcome = iota
-	// Below means that it started earlier than the quantile rounded down.
+	// Below means that the job started earlier than the quantile rounded down.
 	Below
-	// Tied means that it started between the quantile rounded down and the quantile rounded up.
+	// Tied means that the job started between the quantile rounded down and the quantile rounded up.
 	Tied
 	// Missed means that the job had not started when the quantile, rounded up, had passed. It does not matter whether
 	// the job started later, was cancelled later or still waits.
 	Missed
-	// Censored means that it was cancelled before the quantile had passed, so that the outcome is unknown.
+	// Censored means that the job was cancelled before the quantile had passed, so that the outcome is unknown.
 	Censored
 )
 
-// Judge returns the outcome of the quantile q, and the age at which it was known: that of the start or the
-// cancellation, or for a miss the quantile itself. q and the resolution are in seconds; a q that is not finite is never
-// decided.
+// Judge returns the outcome of the quantile q, and the age at which it was known. That is the age at the start or the
+// cancellation; for a miss it is the quantile itself. q and the resolution are in seconds. A q that is not finite is
+// never decided.
 func (s Submission) Judge(q, resolution float64) (o Outcome, age float64) {
 	passed := math.Ceil(q/resolution) * resolution
 	switch {
@@ -61,33 +61,33 @@ func (s Submission) Judge(q, resolution float64) (o Outcome, age float64) {
 	return Tied, s.Waited
 }
 
-// leastKept is the lower bound of the probability of not having been cancelled in weights, so that no outcome counts
-// more than 20 times. That accepts a small bias for a bounded variance (S. Cole and M. Hernan, "Constructing inverse
+// leastKept is the minimum, in weights, of the probability of not having been cancelled. So no outcome counts more
+// than 20 times. That accepts a small bias for a bounded variance (S. Cole and M. Hernan, "Constructing inverse
 // probability weights for marginal structural models", American Journal of Epidemiology 168, 2008).
 const leastKept = 0.05
 
-// OutcomeHistogram counts the outcomes of one level over many submissions, by the age at which they were known, and
+// OutcomeHistogram counts the outcomes of one level over many submissions, by the age at which they were known. It
 // estimates the level's coverage from them. The zero value is empty. Its JSON is stored.
 //
-// A submission that was cancelled before its quantile had passed is censored. Leaving it out would favour the outcomes
-// that are known early. Each other outcome is therefore weighted by the inverse of the probability that a job is not
-// cancelled before that outcome is known (inverse probability of censoring: J. Robins and A. Rotnitzky, "Recovery of
-// information and adjustment for dependent censoring using surrogate markers", in AIDS Epidemiology, 1992), and the
-// weights are normalised to a sum of 1. A start has the weight 1/G(wait-) and a miss 1/G(q), as in E. Graf and others,
-// "Assessment and comparison of prognostic classification schemes for survival data", Statistics in Medicine 18, 1999.
-// G is the Kaplan-Meier estimate of the time of cancelling over the same submissions, in which
-// starts, and quantiles that passed, censor the cancelling; of a start and a cancellation of one age the start is
-// first. The estimate is unbiased if, among the submissions that are counted together, who cancels does not depend on
-// the wait that is still to come.
+// A submission that was cancelled before its quantile had passed is censored. Leaving it out would favour the
+// outcomes that are known early. Each other outcome is therefore weighted by the inverse of the probability that a
+// job is not cancelled before that outcome is known (inverse probability of censoring: J. Robins and A. Rotnitzky,
+// "Recovery of information and adjustment for dependent censoring using surrogate markers", in AIDS Epidemiology,
+// 1992). The weights are normalised to a sum of 1. A start has the weight 1/G(wait-) and a miss 1/G(q), as in E. Graf
+// and others, "Assessment and comparison of prognostic classification schemes for survival data", Statistics in
+// Medicine 18, 1999. G is the Kaplan-Meier estimate of the time of cancelling over the same submissions. In it,
+// starts and passed quantiles censor the cancelling. If a start and a cancellation have the same age, the start comes
+// first. The estimate is unbiased under one condition: among the submissions that are counted together, who cancels
+// does not depend on the wait that is still to come.
 //
-// Ages are grouped, eight classes for each doubling, so that memory is bounded by the classes of a year (about 200) and
-// not by the jobs. Within a class starts come first, then cancellations, then misses.
+// Ages are grouped, with eight classes for each doubling. So the memory is bounded by the classes of a year (about
+// 200), not by the jobs. Within a class starts come first, then cancellations, then misses.
 type OutcomeHistogram struct {
-	// Ages are the classes in which anything was counted, the youngest first.
+	// Ages are the classes with counts, the youngest first.
 	Ages []AgeCount `json:"ages,omitempty"`
 }
 
-// AgeCount is what became known at the ages of one class.
+// AgeCount has the numbers of outcomes that became known at the ages of one class.
 type AgeCount struct {
 	Class    uint8  `json:"class"`
 	Below    uint32 `json:"below,omitempty"`
@@ -96,7 +96,8 @@ type AgeCount struct {
 	Censored uint32 `json:"censored,omitempty"`
 }
 
-// ageClass returns the class of an age in seconds: 0 below one second, then eight for each doubling.
+// ageClass returns the class of an age in seconds. The class is 0 below one second. Above, there are eight for each
+// doubling.
 func ageClass(age float64) uint8 {
 	if !(age >= 1) {
 		return 0
@@ -161,13 +162,13 @@ type OutcomeCounts struct {
 	Censored int64 `json:"censored,omitempty"`
 }
 
-// Decided returns the number of all of them: of the submissions whose quantile has passed.
+// Decided returns the number of all submissions whose quantile has passed.
 func (c OutcomeCounts) Decided() int64 { return c.Known() + c.Censored }
 
-// Known returns the number of those that were not censored.
+// Known returns the number of decided submissions that were not censored.
 func (c OutcomeCounts) Known() int64 { return c.Below + c.Tied + c.Missed }
 
-// UpTo returns the number of those that started by their quantile rounded up.
+// UpTo returns the number of submissions that started by their quantile rounded up.
 func (c OutcomeCounts) UpTo() int64 { return c.Below + c.Tied }
 
 // Interval returns the shares of the known outcomes, unweighted; [0, 1] if there are none.
@@ -191,8 +192,8 @@ func (h *OutcomeHistogram) Counts() OutcomeCounts {
 	return c
 }
 
-// Interval returns [P(W < q-), P(W <= q+)] with the censored submissions accounted for; [0, 1] if no outcome is known.
-// Without censored ones it is that of Counts.
+// Interval returns [P(W < q-), P(W <= q+)], adjusted for the censored submissions; [0, 1] if no outcome is known.
+// Without censored submissions it is the Interval of Counts.
 func (h *OutcomeHistogram) Interval() Interval {
 	atRisk, kept := float64(h.Counts().Decided()), 1.0 // kept is G of the formula
 	var below, tied, all float64

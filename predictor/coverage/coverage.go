@@ -1,20 +1,22 @@
-// Package coverage judges whether quantile forecasts of waits cover the shares that they promise: as of an instant of a
-// live log (Submission, OutcomeHistogram), and over a whole trace, over the jobs whose median forecast is above a
-// minute, and month by month (Score).
+// Package coverage judges whether quantile forecasts of waits cover the shares that they promise. It does so as of an
+// instant of a live log (Submission, OutcomeHistogram), and for a trace (Score). In a trace it judges all jobs, the
+// jobs whose median forecast is above a minute, and each month.
 //
 // As of an instant, the coverage of a level is over all submissions whose quantile has passed by then: submit + q is
-// not later. Each of them is decided: its job has started by its quantile, or it has not, whether it starts later, is
-// cancelled later or still waits. A job that starts before its quantile passes is not counted until the quantile
-// passes. Otherwise short waits would be counted before long ones, and a growing queue would look well covered.
+// not later. Each of them is decided. Its job has started by the quantile, or it has not. In the second case it does
+// not matter whether the job starts later, is cancelled later or still waits. A job that starts before its quantile
+// passes is not counted until the quantile passes. Otherwise short waits would be counted before long ones, and the
+// coverage would look good while a queue grows.
 //
-// Waits come in whole units of the log's resolution and many are exactly 0, so that P(W <= q) of even a perfect
-// forecast may lie far above the level. A forecast q of level p is therefore judged by the interval [P(W < q-), P(W <=
-// q+)], q- and q+ being q rounded down and up to the resolution: of a perfect forecast it holds p, because P(W < q) <=
-// p <= P(W <= q) is what makes q a quantile.
+// Waits come in whole units of the log's resolution and many are exactly 0. So P(W <= q) of even a perfect forecast
+// may lie far above the level. A forecast q of level p is therefore judged by the interval [P(W < q-), P(W <= q+)],
+// where q- and q+ are q rounded down and up to the resolution. For a perfect forecast the interval contains p,
+// because a quantile q satisfies P(W < q) <= p <= P(W <= q).
 //
-// A month's figure carries a chance error, and jobs of one day share their fate. It is estimated by the bootstrap over
-// days: the days of a month are drawn with replacement, jobs of a day together (the block bootstrap, H. Kunsch, "The
-// jackknife and the bootstrap for general stationary observations", Annals of Statistics 17, 1989).
+// A month's figure has a random error, and the waits of jobs of one day are correlated. The error is estimated by the
+// bootstrap over days: the days of a month are drawn with replacement, with the jobs of a day together (the block
+// bootstrap, H. Kunsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics
+// 17, 1989).
 package coverage
 
 import (
@@ -31,21 +33,22 @@ type Config struct {
 	Levels []float64
 	// Resolution is the resolution of the waits in the log, in seconds, 1 by default.
 	Resolution float64
-	// Tolerance is how far the interval may lie from its level over a whole trace and over the long forecasts, .02 by
-	// default.
+	// Tolerance is the maximum distance of the interval from its level, over a whole trace and over the long
+	// forecasts; 0.02 by default.
 	Tolerance float64
-	// MonthTolerance is the same for a month, .05 by default, or MonthErrors bootstrap standard errors, 2 by default,
-	// if that is more.
+	// MonthTolerance is this distance for a month, 0.05 by default. If MonthErrors bootstrap standard errors, 2 by
+	// default, are more, they replace it.
 	MonthTolerance, MonthErrors float64
-	// MonthSeconds is the length of a month, 30 days by default, and DaySeconds that of a block, one day.
+	// MonthSeconds is the length of a month, 30 days by default. DaySeconds is the length of a block, one day by
+	// default.
 	MonthSeconds, DaySeconds float64
 	// MonthJobs is the minimum number of scored jobs of a month to be judged, 500 by default.
 	MonthJobs int
-	// Share is the part of all pairs of month and level that must hold, .95 by default.
+	// Share is the part of all pairs of month and level that must hold, 0.95 by default.
 	Share float64
 	// Long is the median forecast, in seconds, above which a job belongs to the long forecasts, 60 by default.
 	Long float64
-	// Replicates is the number of bootstrap samples, 1,000 by default; Seed starts their generator.
+	// Replicates is the number of bootstrap samples, 1,000 by default. Seed is the seed of their generator.
 	Replicates int
 	Seed       uint64
 }
@@ -110,14 +113,14 @@ func (i Interval) Miss(level float64) float64 {
 	return 0
 }
 
-// Counts are the jobs, and for each level the waits below q- and up to q+.
+// Counts has the number of jobs, and for each level the numbers of waits below q- and up to q+.
 type Counts struct {
 	N    int
 	Low  []int
 	High []int
 }
 
-// Interval returns the interval of the level of the given number; the interval of no jobs is [0, 1].
+// Interval returns the interval of the level with the given index. The interval of no jobs is [0, 1].
 func (c *Counts) Interval(level int) Interval {
 	if c.N == 0 {
 		return Interval{0, 1}
@@ -149,8 +152,8 @@ func (c *Counts) merge(o *Counts) {
 	}
 }
 
-// Covered reports whether a wait lies below the quantile q rounded down to the resolution, and whether up to q rounded
-// up. All are in seconds.
+// Covered reports whether a wait lies below the quantile q rounded down to the resolution (below), and whether it is
+// at most q rounded up (upTo). All are in seconds.
 func Covered(wait, q, resolution float64) (below, upTo bool) {
 	return wait < math.Floor(q/resolution)*resolution, wait <= math.Ceil(q/resolution)*resolution
 }
@@ -208,16 +211,16 @@ func (s *Score) Add(since, wait float64, q []float64) error {
 
 // Pair is the judgment of one level over a group of jobs.
 type Pair struct {
-	Month    int // from 0; -1 for what is not a month
+	Month    int // index from 0; -1 if the pair is not of a month
 	Level    float64
-	N        int // jobs
+	N        int // number of jobs
 	Interval Interval
-	// Miss is Interval.Miss; Error the bootstrap standard error of the end of the interval on that side (months only);
-	// Allowed what Miss may be.
+	// Miss is the result of Interval.Miss. Error is the bootstrap standard error of the end of the interval on that
+	// side (months only). Allowed is the maximum of |Miss|.
 	Miss, Error, Allowed float64
 }
 
-// Holds reports whether the interval comes within what is allowed.
+// Holds reports whether Miss is within the allowed distance.
 func (p Pair) Holds() bool { return math.Abs(p.Miss) <= p.Allowed+1e-12 }
 
 // Report is the judgment of a trace.
@@ -226,11 +229,11 @@ type Report struct {
 	Months    []Pair // by month, then level
 	// Share is the part of Months that holds; 1 if no month has enough jobs.
 	Share float64
-	// Pass reports whether All and Long hold at every level, and Share is at least what is asked.
+	// Pass reports whether All and Long hold at every level, and Share is at least Config.Share.
 	Pass bool
 }
 
-// Report judges the added jobs. The same jobs and seed give the same report.
+// Report judges the added jobs. Equal jobs and seeds give equal reports.
 func (s *Score) Report() Report {
 	r := Report{Share: 1, Pass: true}
 	for l := range s.cfg.Levels {

@@ -1,10 +1,10 @@
-// Package drift detects changes of the level of a stream of losses or other values: after a downtime, or with new
+// Package drift detects changes of the level of a stream of losses or other values. After a downtime, or with new
 // limits or partitions, earlier learning is worth less.
 //
-// It is a two-sided cumulative sum of the standardized means of blocks (E. S. Page, "Continuous inspection schemes",
-// Biometrika 41, 1954): jobs that wait together have correlated losses, so single values would cause an alarm at every
-// burst. The sum is relative to a running level and spread; while the sum is high these are not updated, so that a slow
-// change is not absorbed.
+// The method is a two-sided cumulative sum of the standardized means of blocks (E. S. Page, "Continuous inspection
+// schemes", Biometrika 41, 1954). It uses blocks because jobs that wait together have correlated losses, so that
+// single values would cause an alarm at every burst. The sum is relative to a running level and spread. While the sum
+// is high, these are not updated, so that a slow change is not absorbed.
 package drift
 
 import (
@@ -20,10 +20,10 @@ type Config struct {
 	// Memory is the number of blocks over which the level and the spread are averaged, 150 by default. There is no
 	// alarm before half of them have passed.
 	Memory float64
-	// Slack is the change that is tolerated, in deviations of a block's mean, .5 by default; Height the sum at which it
-	// is an alarm, 10 by default. If blocks were independent and normal there would be a false alarm to either side
-	// once in about (exp(2 s b) - 2 s b - 1)/(2 s^2) blocks, b = h + 1.166 (D. Siegmund, "Sequential Analysis", 1985,
-	// equation 2.57): 141,000.
+	// Slack is the tolerated change, in deviations of a block's mean, 0.5 by default. Height is the sum at which
+	// there is an alarm, 10 by default. If blocks were independent and normal, there would be a false alarm to either
+	// side once in about (exp(2 s b) - 2 s b - 1)/(2 s^2) blocks, where s is Slack and b = Height + 1.166 (D.
+	// Siegmund, "Sequential Analysis", 1985, equation 2.57). By default that is 141,000.
 	Slack, Height float64
 }
 
@@ -66,7 +66,7 @@ type state struct {
 	High, Low    float64 // the two cumulative sums
 	Alarms       uint64
 
-	HighFor, LowFor float64 // by sum: number of blocks since it rose from 0
+	HighFor, LowFor float64 // number of blocks since each sum rose from 0
 	Began           float64 // estimated number of values from the beginning of the newest change to its detection
 }
 
@@ -76,11 +76,11 @@ func New(cfg Config) *Detector { return &Detector{cfg: cfg.withDefaults()} }
 // Alarms returns the number of detected changes.
 func (d *Detector) Alarms() int { return int(d.s.Alarms) }
 
-// Began returns the estimated begin of the newest change, as the number of values before its detection: when the sum
-// that showed it last rose from 0 (Page 1954). It is 0 before there is one.
+// Began returns the estimated beginning of the newest change, as the number of values before its detection. It is the
+// time at which the sum that showed the change last rose from 0 (Page 1954). It is 0 before the first change.
 func (d *Detector) Began() int { return int(d.s.Began) }
 
-// Level returns the running mean with which new values are compared; false before there is one.
+// Level returns the running mean with which new values are compared. It returns false before there is one.
 func (d *Detector) Level() (float64, bool) { return d.s.Mean, d.s.Blocks > 0 }
 
 // Add adds a value and reports whether the level has changed. After a change the level is learnt from scratch. Values
@@ -106,7 +106,7 @@ func (d *Detector) Add(v float64) Change {
 	} else if mean != s.Mean {
 		z = math.Copysign(d.cfg.Height, mean-s.Mean)
 	}
-	z = math.Max(-4, math.Min(4, z)) // so that one block alone is no change
+	z = math.Max(-4, math.Min(4, z)) // bounded, so that one block alone is no change
 	s.High, s.Low = math.Max(0, s.High+z-d.cfg.Slack), math.Max(0, s.Low-z-d.cfg.Slack)
 	s.HighFor, s.LowFor = rising(s.High, s.HighFor), rising(s.Low, s.LowFor)
 	switch {
@@ -145,7 +145,7 @@ func (d *Detector) restart(mean, blocks float64) {
 	d.learn(mean)
 }
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "drift", 3
 
 // fields reads or writes the saved state.
@@ -163,7 +163,8 @@ func (d *Detector) Code(c *codec.Codec) { c.Part(kind, version, d.fields) }
 // MarshalBinary saves the state.
 func (d *Detector) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, d.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. An error is a *codec.Error and leaves the Detector unchanged.
+// UnmarshalBinary restores a state that MarshalBinary saved. An error is a *codec.Error and leaves the Detector
+// unchanged.
 func (d *Detector) UnmarshalBinary(data []byte) error {
 	return codec.Restore(d, kind, version, data, (*Detector).fields)
 }

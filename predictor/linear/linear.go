@@ -1,15 +1,17 @@
-// Package linear learns quantiles online as linear functions of features: a plain model that is useful after a few
-// dozen outcomes, for the time before stronger ones are trained.
+// Package linear learns quantiles online as linear functions of features. It is a plain model that is useful after a
+// few dozen outcomes, until stronger models are trained.
 //
 // For each level p the pinball loss of target - (b + w.x) (R. Koenker and G. Bassett, "Regression quantiles",
-// Econometrica 46, 1978) is lowered by stochastic subgradient steps with one rate per coefficient, eta / sqrt(sum of
-// squared gradients) (J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 12, 2011, fig. 1), whose
-// regret against the best fixed coefficients is O(max|w| sum_i sqrt(sum_t g_ti^2)), so O(sqrt T) (theorem 5 there).
+// Econometrica 46, 1978) is lowered by stochastic subgradient steps. Each coefficient has its own rate, eta /
+// sqrt(sum of squared gradients) (J. Duchi, E. Hazan and Y. Singer, "Adaptive subgradient methods", JMLR 12, 2011,
+// fig. 1). The regret against the best fixed coefficients is O(max|w| sum_i sqrt(sum_t g_ti^2)), so O(sqrt T)
+// (theorem 5 there).
+//
 // Features are standardized by their running mean and deviation (as S. Ross, P. Mineiro and J. Langford, "Normalized
-// online learning", UAI 2013, advise for features of unknown scale) and cut at 4 deviations; a missing one (NaN) counts
-// as its mean, and has a coefficient for being missing. What is served is the running mean of the coefficients (B.
-// Polyak and A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM J. Control Optim. 30, 1992)
-// over a window that grows to Config.Window outcomes.
+// online learning", UAI 2013, advise for features of unknown scale) and cut at 4 deviations. A missing feature (NaN)
+// counts as its mean, and there is a coefficient for its being missing. The served quantiles use the running mean of
+// the coefficients (B. Polyak and A. Juditsky, "Acceleration of stochastic approximation by averaging", SIAM J.
+// Control Optim. 30, 1992). The window of the mean grows to Config.Window outcomes.
 package linear
 
 import (
@@ -26,10 +28,10 @@ type Config struct {
 	Levels []float64
 	// Features is the number of features.
 	Features int
-	// Rate is eta, in units of the target: .3 by default.
+	// Rate is eta, in units of the target, 0.3 by default.
 	Rate float64
-	// Window is the number of outcomes over which coefficients are averaged, Memory the number over which the sums of
-	// squared gradients and the features' moments extend: 500 and 20,000 by default.
+	// Window is the number of outcomes over which coefficients are averaged, 500 by default. Memory is the number of
+	// outcomes over which the sums of squared gradients and the features' moments extend, 20,000 by default.
 	Window, Memory float64
 }
 
@@ -61,7 +63,8 @@ func (c *Config) fill() error {
 	return nil
 }
 
-// cut is the maximum of standardized features, in standard deviations; larger values are cut.
+// cut is the maximum absolute value of standardized features, in standard deviations. Larger values are replaced by
+// it.
 const cut = 4
 
 // Model is a set of linear quantiles. It keeps scratch memory between calls and is not safe for concurrent use.
@@ -78,7 +81,7 @@ type state struct {
 	Mean     []float64
 	Var      []float64
 	Low, Top float64   // smallest and largest target
-	W        []float64 // coefficients by level; in a level: constant, features, indicators
+	W        []float64 // coefficients by level; within a level: constant, features, indicators of missing features
 	G        []float64 // sums of squared gradients
 	A        []float64 // averaged coefficients
 }
@@ -101,9 +104,9 @@ func New(cfg Config) (*Model, error) {
 // N returns the number of outcomes learnt.
 func (m *Model) N() int { return int(m.s.N) }
 
-// Predict writes the quantiles of the target for the features x into out, rising, within the range of the targets seen.
-// It returns false, with out unchanged, before the first outcome or if x or out has a wrong length. NaN and infinite
-// features count as missing.
+// Predict writes the quantiles of the target for the features x into out. They rise, and lie within the range of the
+// targets so far. Predict returns false, with out unchanged, before the first outcome or if x or out has a wrong
+// length. NaN and infinite features count as missing.
 func (m *Model) Predict(x, out []float64) bool {
 	if m.s.N == 0 || len(x) != m.s.Config.Features || len(out) != len(m.s.Config.Levels) {
 		return false
@@ -146,7 +149,7 @@ func (m *Model) Learn(x []float64, y float64) {
 		}
 		for i, v := range m.x {
 			d := slope * v
-			if square := d * d; square > 0 { // otherwise the square underflows to 0 and the step would be infinite
+			if square := d * d; square > 0 { // a smaller d has a square of 0, which would make the step infinite
 				g[i] = g[i]*keep + square
 				w[i] -= s.Config.Rate * d / math.Sqrt(g[i])
 			}
@@ -155,9 +158,9 @@ func (m *Model) Learn(x []float64, y float64) {
 	}
 }
 
-// Hasten makes the steps longer by a factor, at least 1, at the next outcome: the sums of squared gradients are divided
-// by its square. They grow again with further outcomes, and the steps shorten as they did at first. Learned
-// coefficients are kept. Invalid factors are ignored.
+// Hasten makes the steps longer by a factor, at least 1, at the next outcome. It divides the sums of squared
+// gradients by the square of the factor. They grow again with further outcomes, and the steps become shorter as they
+// did at first. Learned coefficients are kept. Invalid factors are ignored.
 func (m *Model) Hasten(factor float64) {
 	if !(factor >= 1) || math.IsInf(factor, 1) {
 		return
@@ -167,7 +170,7 @@ func (m *Model) Hasten(factor float64) {
 	}
 }
 
-// least keeps sums of squared gradients above 0, also those of coefficients whose gradient was always 0.
+// least is the minimum of sums of squared gradients. It also applies to a coefficient whose gradient was always 0.
 const least = 1e-100
 
 func (m *Model) row(v []float64, l int) []float64 {
@@ -227,18 +230,18 @@ func (m *Model) Clone() *Model {
 	return c
 }
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "linear", 2
 
-// values returns pointers to the slices, in the order in which they are saved. The first featureValues are by feature,
-// the others by coefficient.
+// values returns pointers to the slices, in the order in which they are saved. The first featureValues of them are by
+// feature, the others by coefficient.
 func (s *state) values() []*[]float64 {
 	return []*[]float64{&s.Seen, &s.Mean, &s.Var, &s.W, &s.G, &s.A}
 }
 
 const featureValues = 3
 
-// fields passes all saved state to the codec.
+// fields reads or writes all saved state.
 func (m *Model) fields(c *codec.Codec) {
 	s := &m.s
 	c.Reals(&s.Config.Levels)
@@ -266,10 +269,11 @@ func (m *Model) fields(c *codec.Codec) {
 // Code reads or writes the model as a part of other saved state.
 func (m *Model) Code(c *codec.Codec) { c.Part(kind, version, m.fields) }
 
-// MarshalBinary saves the state; the same history gives the same bytes, in every process.
+// MarshalBinary saves the state. Equal histories give equal bytes, in every process.
 func (m *Model) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
-// UnmarshalBinary restores what MarshalBinary saved. An error is a *codec.Error and leaves the Model unchanged.
+// UnmarshalBinary restores a state that MarshalBinary saved. An error is a *codec.Error and leaves the Model
+// unchanged.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	return codec.Restore(m, kind, version, data, (*Model).fields)
 }

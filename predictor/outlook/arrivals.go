@@ -23,14 +23,14 @@ const (
 // ArrivalModels are the names of the models of arrivals.
 func ArrivalModels() []string { return []string{"markov", "users"} }
 
-// arrival is a job of a stream.
+// arrival is an arriving job of a stream.
 type arrival struct {
 	At, Runtime, Limit float64
 	Procs, Scope       int32
 }
 
-// stream is a generated workload of span seconds, a whole number of periods. After its end it repeats from its
-// beginning. Its jobs keep their phase of the period.
+// stream is a generated workload of span seconds, which is a whole number of periods. After its end it repeats from
+// its beginning. Its jobs keep their phase of the period.
 type stream struct {
 	Jobs   []arrival
 	Span   float64
@@ -45,7 +45,7 @@ const (
 	leastJobs   = 200    // minimum number of jobs for fitting a model
 )
 
-// refit generates both streams again, from the jobs known at an instant. It drops lifetimes that are too old.
+// refit generates both streams again, from the jobs known at an instant. It also drops lifetimes that are too old.
 func (f *Forecaster) refit(now float64) {
 	f.s.Refitted = now
 	if f.options.ForgetAfter > 0 {
@@ -61,7 +61,8 @@ func (f *Forecaster) refit(now float64) {
 	if s := f.drawMarkov(past, weeks*week, rng); s != nil {
 		f.streams[markovChains] = s
 	}
-	// Users return on their days of the week. With less than a week of data nobody would come on the other days.
+	// In the model, users return on their days of the week. With less than a week of data no user would come on the
+	// other days.
 	if now-past[0].Submit < week {
 		return
 	}
@@ -76,7 +77,7 @@ func (f *Forecaster) past(now float64) []record {
 	out := make([]record, 0, len(f.s.Ring))
 	for _, r := range f.s.Ring {
 		if r.Submit >= from {
-			if r.Runtime < 0 { // The job runs or waits. Its arrival counts, and half its limit replaces its runtime.
+			if r.Runtime < 0 { // the job runs or waits: its arrival counts, and half its limit replaces its runtime
 				r.Runtime = r.Limit / 2
 			}
 			out = append(out, r)
@@ -141,8 +142,8 @@ func newRelatives(past []record) *relatives {
 
 func sizeClass(procs int) int { return int(math.Log2(float64(max(1, procs)))) }
 
-// of draws one of about nine jobs that are nearest in runtime among the jobs of the same power of two in size. If there
-// is none, it uses the nearest power of two that has jobs.
+// of draws one of about nine jobs that are nearest in runtime, from the jobs whose size is of the same power of two.
+// If there are none, it uses the nearest power of two that has jobs.
 func (r *relatives) of(procs int, runtime float64, rng *rand.Rand) record {
 	c := sizeClass(procs)
 	for d := 1; len(r.bySize[c]) == 0 && d < len(r.bySize); d++ {
@@ -195,8 +196,8 @@ func (f *Forecaster) drawUsers(past []record, now, span float64, seed uint64) *s
 	return s
 }
 
-// cut returns a part of the stream, shaken. The part begins at the same phase of the period as an instant; at counts
-// from that instant.
+// cut returns a part of the stream, shaken. The part begins at the phase of the period that an instant has. The times
+// of the arrivals count from that instant.
 func (s *stream) cut(now, length float64, local func(float64) float64, rng *rand.Rand, dst []arrival) []arrival {
 	dst = dst[:0]
 	if s == nil || len(s.Jobs) == 0 {
@@ -228,8 +229,8 @@ type shaker struct {
 	moved        []arrival
 }
 
-// shake moves arrivals in place. It uses the thesis' shaking with the least effect (package shake): by at most a tenth
-// of an interarrival time.
+// shake moves arrivals in place, each by at most a tenth of an interarrival time. It uses the shaking of the thesis
+// that has the least effect (package shake).
 func (k *shaker) shake(jobs []arrival, rng *rand.Rand) {
 	if len(jobs) == 0 {
 		return

@@ -1,13 +1,13 @@
 package outlook
 
-// A job that waits at a horizon waits now, or is held now and becomes eligible until then, or arrives until then. So in
-// every future
+// A job that waits at a horizon waits now, or is held now and becomes eligible until then, or arrives until then. So
+// in every future
 //
 //	waiting at h <= waiting now + eligible by h + arrived by h,
 //
 // in jobs and in requested work. Therefore each quantile of the left side is at most the present value plus the same
-// quantile of the arrivals. The correctors learn both sides separately. bound and boundPoint enforce the inequality on
-// the served values.
+// quantile of the arrivals. The correctors learn both sides separately. bound and boundPoint enforce the inequality
+// on the served values.
 
 // arrivalsOf returns the series of arrivals that bounds a series. It returns false for a series without such a bound.
 func (s Series) arrivalsOf() (Series, bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "outlook", 2
 
 // alive is a job that waits or runs, with its index in the ring.
@@ -21,13 +21,13 @@ type alive struct {
 	Slot int
 }
 
-// MarshalBinary saves the whole state, including pending outcomes: about 4 MB at first, up to 35 MB with the default
-// options, most of it rows for training trees.
+// MarshalBinary saves the whole state, including pending outcomes. It has about 4 MB at first, and up to 35 MB with
+// the default options. Most of it is rows for training trees.
 func (f *Forecaster) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, f.fields) }
 
-// Load returns a saved Forecaster, which behaves like the saved one if Options are equal. The error is a *codec.Error,
-// of codec.ErrConfig if it was saved under other horizons, another step or other bounds; or it names the invalid
-// option.
+// Load returns a saved Forecaster, which behaves like the saved one if Options are equal. The error is a
+// *codec.Error, or names the invalid option. It is of codec.ErrConfig if the Forecaster was saved with other
+// horizons, another step or other bounds.
 func Load(o Options, data []byte) (*Forecaster, error) {
 	f, err := New(o)
 	if err != nil {
@@ -39,7 +39,7 @@ func Load(o Options, data []byte) (*Forecaster, error) {
 	return f, nil
 }
 
-// fields passes all saved state to the codec.
+// fields reads or writes all saved state.
 func (f *Forecaster) fields(c *codec.Codec) {
 	o := &f.options
 	horizons, every, jobs, queues := o.Horizons, o.Every, o.Jobs, o.Queues
@@ -69,7 +69,7 @@ func (f *Forecaster) fields(c *codec.Codec) {
 	}
 }
 
-// anyArray passes a fixed number of numbers, which may be NaN or infinite.
+// anyArray reads or writes a fixed number of numbers, which may be NaN or infinite.
 func anyArray(c *codec.Codec, all []float64) {
 	for i := range all {
 		c.Any(&all[i])
@@ -187,7 +187,7 @@ func (s *stream) fields(c *codec.Codec) {
 	})
 }
 
-// restore checks the state that was read, and computes the derived fields.
+// restore checks the state that was just read, and computes the derived fields.
 func (f *Forecaster) restore(live []alive) error {
 	s := &f.s
 	for _, check := range []func(*saved) error{f.checkJobs, f.checkQueues, f.checkLearnt, f.checkAwaited} {

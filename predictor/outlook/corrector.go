@@ -10,22 +10,22 @@ import (
 	"github.com/waitcast/waitcast/predictor/linear"
 )
 
-// corrector learns the quantiles of one series at one horizon, for the cluster or for all queues together. Its experts
-// are
+// corrector learns the quantiles of one series at one horizon, for the cluster or for all queues together. Its
+// experts are
 //
 //   - the present value with the quantiles of its past changes,
 //   - the replicas without correction,
 //   - a linear quantile regression of the change on the features,
-//   - boosted trees of the change since now, and of the difference from the replicas' median (only for the series of
-//     the cluster that are no arrivals).
+//   - boosted trees of the change since now, and boosted trees of the difference from the replicas' median (both only
+//     for series of the cluster that are no arrivals).
 //
-// Package blend combines them for each level. A quantile close to the present value is set to it, if that was better in
-// the past: load often does not change at all for an hour.
+// Package blend combines them for each level. A quantile close to the present value is set to that value, if this was
+// better in the past. The reason is that load often does not change at all for an hour.
 type corrector struct {
 	Dressed, Line *linear.Model
 	Trees         [2][]*boost.Model // by level; nil before the first training
 	Blend         *blend.Blend
-	Snap          [levels][snapCount]float64 // discounted loss of each snap
+	Snap          [levels][snapCount]float64 // discounted loss with each value of snap
 	Rows          []lesson                   // training data of the trees, in order of time; nil if there is none
 	Added         int                        // number of rows added since the last training
 	Trained       int                        // number of rows in the last training
@@ -47,14 +47,14 @@ const (
 	experts = expertTrees + 2
 )
 
-// snap returns a share of the width of the band. A quantile that differs from the present value by at most this share
-// is set to it. The best share is learnt. On KTH, CTC and SDSC-SP2, 0.05 was as good as any at an hour, and 0 was best
-// at a day.
+// snap returns a share of the width of the band. A quantile is set to the present value if it differs from it by at
+// most this share. The best share is learnt. On KTH, CTC and SDSC-SP2, 0.05 was as good as any other share at an
+// hour, and 0 was best at a day.
 func snap(i int) float64 { return [snapCount]float64{0, .025, .05, .1}[i] }
 
 const (
 	snapCount  = 4
-	snapMemory = 2000 // in outcomes
+	snapMemory = 2000 // number of outcomes
 )
 
 const (
@@ -75,8 +75,8 @@ func newCorrector() (*corrector, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Both begin with no change from the present value, not with the first observed change, which may come from a log
-	// that begins with an empty machine.
+	// Both begin with no change from the present value. The first observed change may come from a log that begins
+	// with an empty machine.
 	dressed.Learn(nil, 0)
 	unknown := make([]float64, featureCount)
 	for i := range unknown {
@@ -125,7 +125,7 @@ func (c *corrector) predict(x []float64, groups []string, out []float64) [levels
 	return raw
 }
 
-// snapped sets quantiles close to the present value to it.
+// snapped sets quantiles that are close to the present value to the present value.
 func (c *corrector) snapped(raw [levels]float64, now float64) [levels]float64 {
 	width := raw[levels-1] - raw[0]
 	for l := range raw {
@@ -139,7 +139,7 @@ func (c *corrector) snapped(raw [levels]float64, now float64) [levels]float64 {
 			raw[l] = now
 		}
 	}
-	slices.Sort(raw[:]) // the levels snap separately and may cross
+	slices.Sort(raw[:]) // each level is snapped separately, so that levels may cross
 	return raw
 }
 
@@ -177,7 +177,7 @@ func (c *corrector) learn(at float64, x, said []float64, raw [levels]float64, gr
 	c.Added++
 }
 
-// overdue returns the growth of the rows since the last training, as a multiple of the growth that makes a training
+// overdue returns the growth of the rows since the last training, divided by the growth that makes a training
 // worthwhile. From 1 on a training is due.
 func (c *corrector) overdue() float64 {
 	if len(c.Rows) < leastRows {
@@ -199,8 +199,8 @@ func (c *corrector) train(seed uint64) error {
 			into[i] = float64(c.Rows[i].X[f])
 		}
 	}
-	// Small trees on few bins: the rows of one log are correlated, so that they contain much less information than
-	// their number suggests.
+	// The trees are small and use few bins. The rows of one log are correlated, so they contain much less information
+	// than their number suggests.
 	params := boost.Params{Trees: 80, Leaves: 8, Rate: .07, MinLeaf: 40, Bins: 64, RowShare: .5,
 		FeatureShare: .5, Seed: seed}
 	data, err := boost.NewDataFrom(featureCount, column, target[0], nil, params.Bins)
@@ -225,16 +225,16 @@ func (c *corrector) train(seed uint64) error {
 }
 
 // shift moves the outer levels of one scope's series at one horizon, so that the band covers the promised share of
-// outcomes. It is in units of the band's width.
+// outcomes. Its unit is the width of the band.
 type shift struct {
-	Low, High float64 // distances by which the band's ends are moved down and up, before bounding
+	Low, High float64 // distances by which the ends of the band are moved down and up, before bounding
 	N         float64 // number of outcomes learnt
 }
 
 const (
-	// shiftRate is the step of an outcome in the long run. A step of 0.01, on all five levels, followed errors that
-	// last for days, and increased the loss at a day by 7 % on KTH-SP2. The first step is five times shiftRate; the
-	// excess is halved after shiftFirst outcomes.
+	// shiftRate is the step for an outcome in the long run. A step of 0.01, on all five levels, followed errors that
+	// last for days, and increased the loss at a day by 7 % on KTH-SP2. The first step is five times shiftRate. The
+	// excess over shiftRate is halved after shiftFirst outcomes.
 	shiftRate  = .003
 	shiftFirst = 100
 	// shiftMost is the maximum by which a level is moved (a saturation as in Angelopoulos, Candes and Tibshirani,
@@ -243,7 +243,7 @@ const (
 	leastWide = .01
 )
 
-// apply returns the quantiles as they are served: not negative, and rising.
+// apply returns the quantiles in the form in which they are served: not negative, and rising.
 func (s *shift) apply(q [levels]float64) [levels]float64 {
 	width := q[levels-1] - q[0] + leastWide
 	q[0] -= shiftMost * math.Tanh(s.Low/shiftMost) * width

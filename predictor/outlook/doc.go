@@ -1,47 +1,53 @@
-// Package outlook forecasts the load of a cluster for the next hour to the next week: arrivals, queued work, queue
-// length, utilization and the waits of standard jobs, for the cluster and each queue, as quantiles.
+// Package outlook forecasts the load of a cluster for the next hour to the next week, as quantiles. The load is
+// arrivals, queued work, queue length, utilization and the waits of standard jobs, for the cluster and each queue.
 //
-// A [Forecaster] learns from the jobs that come, start and end, and from the [State] at regular instants (Observe);
-// Forecast returns the future of any State. It knows only its input, and keeps no clock: all times are seconds of one
-// clock of the caller.
+// A [Forecaster] learns from the submissions, starts and ends of jobs, and from the [State] at regular instants
+// (Observe). Forecast returns the future of any State. It uses only its input, and keeps no clock: all times are
+// seconds of one clock of the caller.
 //
 // # How
 //
-// First the State is played forward by the event-driven simulator, many times: running jobs end by the residual law of
-// package residual (age, limit, the user's own runs), campaigns of one user together; waiting jobs run by the same law
-// from age 0; future jobs come from one of two live models, either Markov chains (Song, Ernemann and Yahyapour 2004) at
-// the instants of Lublin and Feitelson's daily cycle (2003), or users resampled week by week (Zakay and Feitelson
-// 2013), whichever has the lower pinball loss of the work that arrived; each replica's arrivals are shaken (Ouaknine
-// 2007). Then quantiles of the outcome are learnt from what the replicas say, from the present and last week's value,
-// and from the picture at the instant: see corrector. Last, each level is moved by its own record of hits (I. Gibbs and
-// E. Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021, on the value rather than the level,
-// as A. Angelopoulos, E. Candes and R. Tibshirani do in "Conformal PID control", NeurIPS 2023, sec. 2.1). An outcome is
-// learnt when it is seen, a horizon after its forecast, never before.
+// The first step plays the State forward many times, with the event-driven simulator. Running jobs end by the
+// residual law of package residual (age, limit, the user's own runs); the lifetimes of one user's jobs are
+// correlated. Waiting jobs run by the same law from age 0. Future jobs come from one of two live models. The first is
+// Markov chains (Song, Ernemann and Yahyapour 2004) at the instants of Lublin and Feitelson's daily cycle (2003). The
+// second resamples users week by week (Zakay and Feitelson 2013). The model with the lower pinball loss of the
+// arrived work is used. The arrivals of each replica are shaken (Ouaknine 2007).
 //
-// What waits at a horizon waits now, becomes eligible until then, or comes until then. So no level of the queued work
-// or of the queue length is more than the present and that level of the arrivals: see bound.
+// The second step learns quantiles of the outcome from the results of the replicas, from the present value and last
+// week's, and from the picture at the instant: see corrector.
+//
+// The third step moves each level by its own record of hits. This is adaptive conformal inference (I. Gibbs and E.
+// Candes, "Adaptive conformal inference under distribution shift", NeurIPS 2021). It acts on the value rather than on
+// the level, as in A. Angelopoulos, E. Candes and R. Tibshirani, "Conformal PID control", NeurIPS 2023, sec. 2.1. An
+// outcome is learnt when it is known, a horizon after its forecast, and never before.
+//
+// A job that waits at a horizon waits now, becomes eligible until then, or arrives until then. So each level of the
+// queued work, or of the queue length, is at most the present value plus that level of the arrivals: see bound.
 //
 // # What is forecast
 //
-// Queued work is the requested work of the jobs that compete for processors: the sum of procs times time limit, in
-// processor-seconds; of a job without a limit, procs times the mean runtime that the residual law gave when it was
-// submitted. It is a fact that a log has at the very instant, so that every forecast is scored as soon as its time
-// comes. (What the jobs turn out to need is known only when the last of them has ended; it is the smaller by the users'
-// over-estimates.) Held jobs do not compete and do not count. Losses and learning are on a log scale: ln(1 + work/(60 s
-// x procs of the machine)), ln(1 + jobs).
+// Queued work is the requested work of the jobs that compete for processors. It is the sum of procs times time limit,
+// in processor-seconds. For a job without a limit, the mean runtime that the residual law gave at the submission
+// replaces the limit. A log has this work at the very instant, so every forecast is scored as soon as its horizon is
+// reached. (The work that jobs turn out to need is known only when the last of them has ended. It is smaller, because
+// users over-estimate.) Held jobs do not compete and do not count. Losses and learning are on a log scale: ln(1 +
+// work/(60 s x procs of the machine)) and ln(1 + jobs).
 //
-// # Jobs that wait though there is room
+// # Jobs that wait although there is room
 //
-// A state often has waiting jobs that the policy would start at once. The scheduler has seen them, and did not: for
-// memory, a kind of node, a limit, or a priority that is not in the log. A replica that started them would empty the
-// queue. They are taken to be blocked, and released after a time that is drawn by how long they have waited already;
-// without this the replicas' loss of KTH-SP2's queued work an hour ahead was seven times as large (.365, .052).
+// A state often has waiting jobs that the policy would start at once. The scheduler did not start them, for a reason
+// that is not in the log: memory, a kind of node, a limit, or a priority. A replica that started them would empty the
+// queue. They are assumed to be blocked, and released after a time. That time is drawn from a law that depends on how
+// long they have waited already. Without this, the replicas' loss of KTH-SP2's queued work an hour ahead was seven
+// times as large (0.365 instead of 0.052).
 //
 // # How well
 //
-// Queued work at 2,000 random instants from the ninth week of each log on, observed every hour
-// (TestBeatsPersistenceAndLastWeek): mean pinball loss over the five levels on the log scale, and what the band from
-// .05 to .95 covers. "With errors" is the present value with the quantiles of how it changed before.
+// The table is about queued work at 2,000 random instants from the ninth week of each log on, observed every hour
+// (TestBeatsPersistenceAndLastWeek). It has the mean pinball loss over the five levels on the log scale, and the
+// share of outcomes in the band from 0.05 to 0.95. "With errors" is the present value with the quantiles of its past
+// changes.
 //
 //	log       ahead  waitcast  present value  with errors  same time last week  covered
 //	KTH-SP2    1 h     .0364       .0454         .0413          .4298           .900
@@ -54,19 +60,20 @@
 //	           6 h     .0951       .1605         .1347           .4120           .905
 //	          24 h     .1540       .2521         .2050           .3840           .915
 //
-// It is better than either at every level, but for the median an hour ahead, which is as good as the present value and
-// no better: in a third of the hours of KTH-SP2 and SDSC-SP2 nothing changes at all. On the hourly grid of the same
-// logs the replicas as they are lose 3 to 15 % more than what is served and less than the present value at every
-// horizon: the simulation carries the forecast, the rest sharpens it. Resampled users forecast arrivals better than
-// Markov chains on all three logs (loss of the arrived jobs and work .218 against .258, .281 against .313, .257 against
-// .276). The step of the bands, the snaps and the size of the trees were chosen with these three logs in view;
-// TestAnotherLog repeats it on one that was not.
+// waitcast is better than the present value and last week's value at every level, with one exception: the median an
+// hour ahead is only as good as the present value. In a third of the hours of KTH-SP2 and SDSC-SP2 nothing changes at
+// all. On the hourly grid of the same logs, the uncorrected replicas lose 3 to 15 % more than the served forecast,
+// and less than the present value at every horizon. So the simulation has the largest effect, and the correction
+// improves it. Resampled users forecast arrivals better than Markov chains on all three logs (loss of the arrived
+// jobs and work 0.218 and 0.258, 0.281 and 0.313, 0.257 and 0.276). The step of the bands, the snaps and the size of
+// the trees were chosen by these three logs. TestAnotherLog repeats the measurement on another log.
 //
 // # Cost
 //
-// On one core, with 1,000 running and 1,000 waiting jobs on a machine to which 6,000 come a day: 1.1 s of processor
-// time for a forecast of a week by 64 replicas with three standard jobs in 16 of them, .2 s for one of a day without,
-// .4 s for an Observe that makes a lesson for every horizon of a week (long horizons come every h/48), and up to 1 s
-// more at the instants when one corrector's trees are trained (see the benchmarks). What is saved is some 4 MB at first
-// and 35 MB once the rows for the trees are full, after 250 days: not for every minute.
+// These are times on one core, with 1,000 running and 1,000 waiting jobs on a machine with 6,000 arrivals a day (see
+// the benchmarks). A forecast of a week takes 1.1 s of processor time, with 64 replicas and three standard jobs in 16
+// of them. A forecast of a day without standard jobs takes 0.2 s. An Observe that makes a lesson for every horizon of
+// a week takes 0.4 s (long horizons get one every h/48). It takes up to 1 s more at the instants when one corrector's
+// trees are trained. The saved state has about 4 MB at first, and 35 MB once the rows for the trees are full, after
+// 250 days. That is too much to save it every minute.
 package outlook

@@ -5,13 +5,14 @@ import (
 	"slices"
 )
 
-// A row of features has commonFeatures of the picture, then clockFeatures of the horizon's instant, then ownFeatures of
-// the series. All are known at the time of the forecast.
+// A row of features has commonFeatures of the whole picture, then clockFeatures of the horizon's instant, then
+// ownFeatures of the series. All are known at the time of the forecast.
 const (
 	commonFeatures = 18
 	clockFeatures  = 6
 	ownFeatures    = 10
-	// index of the present value; then follow last week's value, the replicas' mean, and the share of replicas with 0
+	// ownAt is the index of the present value. The next ones are last week's value, the replicas' mean, and the share
+	// of replicas with 0.
 	ownAt        = commonFeatures + clockFeatures
 	ownQuantiles = 4 // index of the replicas' quantiles after ownAt
 	featureCount = commonFeatures + clockFeatures + ownFeatures
@@ -75,7 +76,7 @@ func (f *Forecaster) clock(at float64) []float64 {
 	return []float64{math.Sin(d), math.Cos(d), math.Sin(2 * d), math.Cos(2 * d), math.Sin(w), math.Cos(w)}
 }
 
-// now returns the present value of a series on its scale. For arrivals this is the number that came in the last h
+// now returns the present value of a series on its scale. For arrivals it is the number of arrivals in the last h
 // seconds, NaN if unknown.
 func (p *player) now(scope int, s Series, h float64) float64 {
 	if !s.arrives() {
@@ -92,7 +93,7 @@ func (p *player) now(scope int, s Series, h float64) float64 {
 	return s.log(f.total(scope, s)-l.of(scope, s), p.procs)
 }
 
-// reaches reports whether all jobs that came since an instant are still recorded.
+// reaches reports whether all jobs that arrived since an instant are still recorded.
 func (f *Forecaster) reaches(at float64) bool {
 	if len(f.s.Ring) == 0 {
 		return false
@@ -104,7 +105,7 @@ func (f *Forecaster) reaches(at float64) bool {
 	return f.s.Ring[oldest].Submit <= at
 }
 
-// came returns the arrivals in the last h seconds, as far as they are recorded, in natural units.
+// came returns the arrivals in the last h seconds in natural units, as far as they are recorded.
 func (p *player) came(scope int, s Series, h float64) float64 {
 	all, ok := p.past[h]
 	if !ok {
@@ -173,8 +174,8 @@ func (p *player) simulated(courses []course, k, scope int, s Series, dst []float
 	return dst
 }
 
-// own returns the features of one series at one horizon. The first two are the present value and last week's, the
-// others come from the sorted values of the replicas.
+// own returns the features of one series at one horizon. The first two are the present value and last week's value.
+// The others come from the sorted values of the replicas.
 func own(now, lastWeek float64, sorted []float64) []float64 {
 	mean, still := 0., 0.
 	for _, y := range sorted {

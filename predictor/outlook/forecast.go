@@ -9,54 +9,54 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Quantiles are those at Levels(), rising.
+// Quantiles are quantiles at the levels of Levels(), rising.
 type Quantiles [levels]float64
 
 // Point is the load at one horizon.
 type Point struct {
 	Horizon float64 // seconds from the forecast's instant
-	// QueuedWork is in processor-seconds of requested work, QueueLength in jobs, Utilization a share of the whole
-	// cluster's processors.
+	// QueuedWork is in processor-seconds of requested work. QueueLength is in jobs. Utilization is a share of the
+	// whole cluster's processors.
 	QueuedWork, QueueLength, Utilization Quantiles
-	// JobsPerHour and WorkPerHour are the mean arrivals from the instant to the horizon; work in requested
+	// JobsPerHour and WorkPerHour are the mean arrivals from the instant to the horizon. WorkPerHour is in requested
 	// processor-seconds.
 	JobsPerHour, WorkPerHour Quantiles
 }
 
-// Future is the load of the cluster or of one queue, now and to come.
+// Future is the present and future load of the cluster or of one queue.
 type Future struct {
 	Queue  string
-	Now    Point // the present, all quantiles equal; arrivals are those of the last hour, as far as the log reaches
+	Now    Point // the present, with equal quantiles; arrivals are those of the last hour, as far as the log has them
 	Points []Point
 }
 
-// Wait is the wait of a standard job submitted at a horizon, by the replicas, without later arrivals. It is neither
-// scored nor corrected, because a hypothetical job has no observed wait.
+// Wait is the wait of a standard job that is submitted at a horizon, by the replicas, without later arrivals. It is
+// neither scored nor corrected, because a hypothetical job has no observed wait.
 type Wait struct {
 	Pool, Standard string
 	Procs          int
 	Limit, Horizon float64 // seconds
-	// Seconds are the quantiles; +Inf if it can never start; longer waits count as 60 days.
+	// Seconds are the quantiles of the wait. They are +Inf if the job can never start. Longer waits count as 60 days.
 	Seconds Quantiles
 }
 
 // Forecast is the future of a State.
 type Forecast struct {
 	Now      float64
-	Arrivals string // the model of arrivals, one of ArrivalModels; empty before there is any
+	Arrivals string // model of arrivals, one of ArrivalModels; empty without a model
 	Cluster  Future
-	Queues   []Future // those known, by name
+	Queues   []Future // the known queues, by name
 	Waits    []Wait   // by pool, standard job and horizon
 }
 
 // Forecast forecasts the future of a State, at any instant, without learning. Equal histories and States give equal
-// forecasts. The error is a *StateError, or the context's.
+// forecasts. The error is a *StateError, or the context's error.
 func (f *Forecaster) Forecast(ctx context.Context, s *State) (*Forecast, error) {
 	out, _, err := f.ForecastFutures(ctx, s)
 	return out, err
 }
 
-// ForecastFutures is Forecast, and also returns the simulated futures behind the forecast.
+// ForecastFutures returns the result of Forecast, and the simulated futures behind it.
 func (f *Forecaster) ForecastFutures(ctx context.Context, s *State) (*Forecast, *Futures, error) {
 	p, err := f.newPlayer(s)
 	if err != nil {
@@ -122,8 +122,8 @@ func (f *Forecaster) forecast(ctx context.Context, p *player) (*Forecast, error)
 	return out, nil
 }
 
-// grow makes the quantiles of arrivals non-decreasing over the horizons. That is needed because the corrections of the
-// horizons are learnt separately, some from few outcomes.
+// grow makes the quantiles of arrivals non-decreasing over the horizons. The corrections of the horizons are learnt
+// separately, some of them from few outcomes, so the quantiles may decrease without it.
 func grow(points []Point) {
 	for _, series := range []Series{ArrivedJobs, ArrivedWork} {
 		var before Quantiles
@@ -141,7 +141,7 @@ func (p *Point) of(s Series) *Quantiles {
 	return [...]*Quantiles{&p.QueuedWork, &p.QueueLength, &p.Utilization, &p.JobsPerHour, &p.WorkPerHour}[s]
 }
 
-// Of returns the quantiles of a series; arrivals per hour.
+// Of returns the quantiles of a series. Arrivals are per hour.
 func (p *Point) Of(s Series) Quantiles { return *p.of(min(max(s, 0), seriesCount-1)) }
 
 // present returns the present values of a scope.
@@ -190,8 +190,8 @@ func (p *player) waits(courses []course) []Wait {
 
 // Growth is the growth of the outstanding jobs of the cluster or of one queue in the replicas.
 type Growth struct {
-	// Probability is the share of the replicas that Zakay and Feitelson's test finds saturated (simulator.Saturation):
-	// the least number of outstanding jobs from each week on grows by more than one a week.
+	// Probability is the share of the replicas that Zakay and Feitelson's test finds saturated
+	// (simulator.Saturation): the least number of outstanding jobs from each week on grows by more than one a week.
 	Probability float64
 	// JobsPerWeek are the quantiles of that growth.
 	JobsPerWeek Quantiles
@@ -200,12 +200,12 @@ type Growth struct {
 // Saturation reports whether the queue would grow without bound if jobs kept arriving as at present.
 type Saturation struct {
 	Growth                   // growth of the cluster
-	Queues map[string]Growth // by name; the queues that are not told apart are ""
-	// Replicas were simulated for Weeks weeks; 0 if there is no model of arrivals yet.
+	Queues map[string]Growth // by name; queues that are not distinguished are ""
+	// Replicas were simulated for Weeks weeks. Both are 0 if there is no model of arrivals yet.
 	Replicas, Weeks int
 }
 
-// Of returns the growth of a queue, of the cluster if queue is empty; false if unknown.
+// Of returns the growth of a queue, or of the cluster if queue is empty. It returns false if the growth is unknown.
 func (s *Saturation) Of(queue string) (Growth, bool) {
 	if queue == "" || s.Replicas == 0 {
 		return s.Growth, s.Replicas > 0
@@ -214,7 +214,8 @@ func (s *Saturation) Of(queue string) (Growth, bool) {
 	return g, ok
 }
 
-// LeastSaturationWeeks is the fewest weeks from which saturation is judged, in the history and in the replicas.
+// LeastSaturationWeeks is the minimum number of weeks for a judgement of saturation, in the history and in the
+// replicas.
 const LeastSaturationWeeks = 5
 
 const (
@@ -223,8 +224,8 @@ const (
 	saturationJobs     = 20_000 // maximum number of jobs in a replica
 )
 
-// Saturation simulates a State for 12 weeks, or fewer if more than 20,000 jobs would arrive, but at least
-// LeastSaturationWeeks, with recent users and jobs.
+// Saturation simulates a State for 12 weeks with recent users and jobs. If more than 20,000 jobs would arrive, it
+// simulates fewer weeks, but at least LeastSaturationWeeks.
 func (f *Forecaster) Saturation(ctx context.Context, s *State) (Saturation, error) {
 	p, err := f.newPlayer(s)
 	if err != nil {

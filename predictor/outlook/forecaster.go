@@ -9,7 +9,7 @@ type Forecaster struct {
 	options Options
 	laws    *residual.Model
 	s       saved
-	live    map[uint64]int // by ID of a waiting or running job: index in the ring
+	live    map[uint64]int // index in the ring, by ID of a waiting or running job
 	jobs    map[uint64]Job // by the same ID
 	scopes  map[string]int
 	streams [arrivalModels]*stream // nil if none could be fitted
@@ -19,7 +19,7 @@ type Forecaster struct {
 type saved struct {
 	Ring       []record
 	Next       int
-	Queues     []string // names by scope from 1; the first is "", for queues that are not distinguished
+	Queues     []string // names by scope from 1; the first is "", for the queues that are not distinguished
 	Totals     []total  // by scope
 	Trail      []loadSample
 	Refitted   float64

@@ -23,7 +23,7 @@ type Futures struct {
 func (p *player) futures() *Futures {
 	f := p.f
 	out := &Futures{p: *p, model: f.model(), Now: p.state.Now}
-	// Later learning has no effect on out, because it replaces the streams and does not change them.
+	// Later learning has no effect on out, because learning replaces the streams and does not change them.
 	out.p.f = &Forecaster{options: f.options, streams: f.streams}
 	out.p.past, out.p.memo, out.p.state = nil, nil, &State{Now: p.state.Now}
 	if f.streams[out.model] != nil {
@@ -38,9 +38,9 @@ const probesOf = 2
 // Replicas returns the number of replicas that Waits simulates.
 func (f *Futures) Replicas() int { return probesOf * f.p.f.options.Probes }
 
-// Waits returns the quantiles of the wait of a job submitted to a queue at each of the horizons (in rising order),
-// without later arrivals. As in Wait, they are not corrected. next is called before each replica; its error ends the
-// work.
+// Waits returns the quantiles of the wait of a job that is submitted to a queue at each of the horizons (in rising
+// order), without later arrivals. As in Wait, they are not corrected. next is called before each replica. If it
+// returns an error, the work ends.
 func (f *Futures) Waits(ctx context.Context, queue string, job Standard, horizons []float64,
 	next func() error) ([]Quantiles, error) {
 	p := f.p

@@ -15,14 +15,15 @@ type record struct {
 	Queue         int32 // number of the scope, from 1
 	Procs         int32
 	Submit        float64
-	Limit         float64 // the time limit, or its replacement
+	Limit         float64 // the time limit, or the runtime that replaces it
 	Runtime, Wait float64
 }
 
-// total is the number of jobs that have come so far, and their requested work in processor-seconds.
+// total is the number of jobs that have arrived so far, and their requested work in processor-seconds.
 type total struct{ Jobs, Work float64 }
 
-// Submitted records a job that joins a queue, at its Submit. Invalid jobs (no processors, no instant) are left out.
+// Submitted records a job that joins a queue at its Submit. It ignores invalid jobs (without processors or an
+// instant).
 func (f *Forecaster) Submitted(j Job) {
 	if j.Procs < 1 || j.Procs > math.MaxInt32/2 || !isTime(j.Submit) || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
 		return
@@ -41,7 +42,7 @@ func (f *Forecaster) Submitted(j Job) {
 	f.jobs[j.ID] = j
 }
 
-// keep adds a record to the ring, and drops the oldest.
+// keep adds a record to the ring. If the ring is full, it drops the oldest.
 func (f *Forecaster) keep(r record) {
 	if len(f.s.Ring) < f.options.Jobs {
 		f.s.Ring = append(f.s.Ring, r)
@@ -69,7 +70,7 @@ func (f *Forecaster) Started(id uint64, at float64) {
 	f.laws.Started(int64(id), j.law(), at)
 }
 
-// Ended records that a job that had started ended at an instant. Unknown jobs are ignored.
+// Ended records that a running job ended at an instant. Unknown jobs are ignored.
 func (f *Forecaster) Ended(id uint64, at float64) {
 	i, ok := f.live[id]
 	if !ok || !isTime(at) {
@@ -90,7 +91,7 @@ func (f *Forecaster) Gone(id uint64) {
 	}
 }
 
-// Lost records that a job is gone without an observed end.
+// Lost records that a job is gone and its end was not observed.
 func (f *Forecaster) Lost(id uint64) {
 	if _, ok := f.live[id]; ok {
 		f.laws.Lost(int64(id))
@@ -115,8 +116,8 @@ func (f *Forecaster) plan(j *Job, at float64) float64 {
 	return meanOf(law)
 }
 
-// meanOf returns an approximate mean lifetime of a law, at least a second. It averages the quantiles at the middles of
-// 20 equal parts.
+// meanOf returns an approximate mean lifetime of a law, at least a second. It averages the quantiles at the middles
+// of 20 equal parts of the probability.
 func meanOf(law *residual.Law) float64 {
 	const parts = 20
 	sum := 0.
@@ -126,7 +127,8 @@ func meanOf(law *residual.Law) float64 {
 	return max(1, sum/parts)
 }
 
-// scope returns the number of a queue's scope. 0 is the cluster; 1 is shared by the queues that are not distinguished.
+// scope returns the number of a queue's scope. 0 is the cluster. 1 is shared by the queues that are not
+// distinguished.
 func (f *Forecaster) scope(queue string) int {
 	if i, ok := f.scopes[queue]; ok {
 		return i

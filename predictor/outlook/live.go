@@ -28,9 +28,9 @@ func (f *Forecaster) Live() []uint64 {
 	return out
 }
 
-// Updated records a changed request of a waiting or running job: its Queue, User, App, Procs and Limit. Unknown jobs
-// and invalid numbers are ignored. Counted arrivals are not corrected, because a decreasing total would not be a number
-// of arrivals.
+// Updated records a changed request of a waiting or running job: its Queue, User, App, Procs and Limit. It ignores
+// unknown jobs and invalid numbers. It does not correct arrivals that were counted, because a total of arrivals must
+// not decrease.
 func (f *Forecaster) Updated(j Job) {
 	i, ok := f.live[j.ID]
 	if !ok || j.Procs < 1 || j.Procs > math.MaxInt32/2 || !(j.Limit >= 0) || math.IsInf(j.Limit, 1) {
@@ -44,8 +44,8 @@ func (f *Forecaster) Updated(j Job) {
 		f.plan(&known, known.Submit)
 }
 
-// SetReplicas changes how many replicas are simulated: see Options. Equal histories give equal forecasts only with
-// equal changes.
+// SetReplicas changes the numbers of simulated replicas, see Options. Equal histories give equal forecasts only if
+// these changes are equal, too.
 func (f *Forecaster) SetReplicas(replicas, lessons, probes int) error {
 	if least, most := min(replicas, lessons, probes), max(replicas, lessons, probes); least < 1 || most > 1<<20 {
 		return fmt.Errorf("outlook: %d replicas, %d lessons, %d probes: give 1 to 2^20", replicas, lessons, probes)
@@ -54,8 +54,8 @@ func (f *Forecaster) SetReplicas(replicas, lessons, probes int) error {
 	return nil
 }
 
-// Outcomes returns, by horizon, the outcomes of the cluster's queued work that are kept for learning: at most one an
-// hour, 0 before any.
+// Outcomes returns, by horizon, the number of outcomes of the cluster's queued work that are kept for learning. At
+// most one an hour is kept.
 func (f *Forecaster) Outcomes() []int {
 	out := make([]int, len(f.options.Horizons))
 	for k := range out {
@@ -64,7 +64,7 @@ func (f *Forecaster) Outcomes() []int {
 	return out
 }
 
-// PerWeek returns the jobs that come in a week by the model of arrivals in use, 0 before there is one.
+// PerWeek returns the number of jobs that arrive in a week by the model of arrivals in use, 0 without a model.
 func (f *Forecaster) PerWeek() float64 {
 	s := f.streams[f.model()]
 	if s == nil {

@@ -27,9 +27,9 @@ type row struct {
 	Raw, Served [levels]float64
 }
 
-// Observe learns from the State at an instant: it scores the earlier forecasts for this instant, learns from them, and
-// makes new forecasts for later learning. It must be called every Options.Every seconds, after the events before the
-// instant. The error is a *StateError, or the context's.
+// Observe learns from the State at an instant. It scores the earlier forecasts for this instant, learns from them,
+// and makes new forecasts for later learning. It must be called every Options.Every seconds, after the events before
+// the instant. The error is a *StateError, or the context's error.
 func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 	if n := len(f.s.Trail); n > 0 && s.Now < f.s.Trail[n-1].At+f.options.Every/2 {
 		return nil
@@ -50,7 +50,8 @@ func (f *Forecaster) Observe(ctx context.Context, s *State) error {
 		return err
 	}
 	f.s.Trail = append(f.s.Trail, p.currentSample())
-	if first := f.s.Trail[0].At; first < s.Now-trailLength-day/4 { // not at every sample: moving is expensive
+	// Not at every sample, because moving the rest is expensive.
+	if first := f.s.Trail[0].At; first < s.Now-trailLength-day/4 {
 		f.s.Trail = slices.DeleteFunc(f.s.Trail, func(l loadSample) bool { return l.At < s.Now-trailLength })
 	}
 	return f.trainOne()
@@ -72,7 +73,7 @@ func (f *Forecaster) trainOne() error {
 	return most.train(seed)
 }
 
-// class returns which correctors a scope uses: 0 for the cluster, 1 for a queue.
+// class returns the class of correctors that a scope uses: 0 for the cluster, 1 for a queue.
 func class(scope int) int { return min(scope, 1) }
 
 func (f *Forecaster) corrector(scope, k int, s Series) *corrector {
@@ -163,7 +164,8 @@ func (p *player) fact(a *awaited, scope int, s Series) float64 {
 	return s.log(now.Jobs-was.Jobs, a.Procs)
 }
 
-// due returns which horizons get a lesson now. A horizon gets at most 48 lessons in its own length.
+// due returns the number of leading horizons that get a lesson now. A horizon gets at most 48 lessons in its own
+// length.
 func (f *Forecaster) due(now float64) (last int) {
 	last = -1
 	for k, h := range f.options.Horizons {
@@ -179,7 +181,7 @@ func (f *Forecaster) dueAt(k int, h, now float64) bool {
 	return len(list) == 0 || now-list[len(list)-1].At >= max(f.options.Every, h/48)-f.options.Every/2
 }
 
-// await makes forecasts to learn from.
+// await makes forecasts whose outcomes are learnt later.
 func (f *Forecaster) await(ctx context.Context, p *player) error {
 	now := p.state.Now
 	last := f.due(now)
@@ -205,14 +207,14 @@ func (f *Forecaster) await(ctx context.Context, p *player) error {
 	return nil
 }
 
-// rows passes the forecasts of one horizon to tell, by scope and series.
+// rows calls tell with the forecasts of one horizon, by scope and series.
 func (p *player) rows(courses []course, k int, shared []float64, tell func(scope int, s Series, r row)) {
 	x := make([]float64, featureCount)
 	copy(x, shared)
 	var sorted []float64
 	for scope := range p.initial {
 		var rows [seriesCount]row
-		if scope != 1 || p.f.s.Totals[1].Jobs > 0 { // skips scope 1 if all queues are distinguished
+		if scope != 1 || p.f.s.Totals[1].Jobs > 0 { // scope 1 is empty if all queues are distinguished
 			for s := range seriesCount {
 				sorted = p.simulated(courses, k, scope, s, sorted)
 				rows[s] = p.row(k, scope, s, x, sorted)
@@ -225,8 +227,8 @@ func (p *player) rows(courses []course, k int, shared []float64, tell func(scope
 	}
 }
 
-// row returns the forecast of one series of a scope from the sorted values of its replicas. x has the shared features;
-// row writes the others.
+// row returns the forecast of one series of a scope from the sorted values of its replicas. x has the shared
+// features. row writes the other features into it.
 func (p *player) row(k, scope int, s Series, x, sorted []float64) row {
 	f, h := p.f, p.horizons[k]
 	said := make([]float64, levels*experts)

@@ -29,10 +29,11 @@ func Horizons() []float64 {
 // Standard is a job whose wait is forecast at every horizon.
 type Standard struct {
 	Name string
-	// Procs is its size; if 0 it is Share, in (0, 1], of the processors of its pool, at least 1.
+	// Procs is the size of the job. If it is 0, the size is Share, in (0, 1], of the processors of the pool, but at
+	// least 1.
 	Procs int
 	Share float64
-	// Limit is its time limit in seconds.
+	// Limit is the time limit of the job in seconds.
 	Limit float64
 }
 
@@ -47,34 +48,36 @@ func Standards() []Standard {
 
 // Options define how a Forecaster works. The zero value of a field means its default.
 type Options struct {
-	// Horizons are seconds, rising, above 0 and at most a week; Horizons() by default, at most 16.
+	// Horizons are at most 16 numbers of seconds, rising, above 0 and at most a week. The default is Horizons().
 	Horizons []float64
-	// Standards are the jobs whose waits are forecast, Standards() by default; an empty list that is not nil is none.
+	// Standards are the jobs whose waits are forecast. nil means Standards(); an empty list that is not nil means
+	// none.
 	Standards []Standard
-	// Every is the number of seconds between two calls of Observe, 900 by default. A call less than half of that after
-	// the last one is only recorded.
+	// Every is the number of seconds between two calls of Observe, 900 by default. If a call comes less than half of
+	// that after the previous one, its State is only recorded.
 	Every float64
-	// Replicas are simulated for a forecast, 64 by default; Lessons for each Observe, 24 by default; Probes are those
-	// of a forecast in which standard jobs are submitted, 16 by default.
+	// Replicas is the number of replicas of a forecast, 64 by default. Lessons is the number for each Observe, 24 by
+	// default. Probes is the number of replicas of a forecast in which standard jobs are submitted, 16 by default.
 	Replicas, Lessons, Probes int
-	// Workers is on how many goroutines, 1 by default. It changes no result.
+	// Workers is the number of goroutines, 1 by default. It does not change results.
 	Workers int
 	// Seed is the seed of the random numbers: equal input gives equal output.
 	Seed uint64
-	// Jobs is the maximum number of latest jobs behind the model of arrivals, 40,000 by default; Weeks is their maximum
-	// age, 26 by default.
+	// Jobs is the maximum number of the latest jobs behind the model of arrivals, 40,000 by default. Weeks is their
+	// maximum age, 26 by default.
 	Jobs  int
 	Weeks float64
-	// Refit is the seconds between two fits of the arrivals, a day by default.
+	// Refit is the number of seconds between two fits of the arrivals, a day by default.
 	Refit float64
-	// Queues bounds the queues that have a scope of their own, 64 by default; later ones share one, as queue "".
+	// Queues is the maximum number of queues that have a scope of their own, 64 by default. Later queues share one,
+	// as queue "".
 	Queues int
-	// Users is of how many users and queues the lifetimes are remembered, and ForgetAfter after how many seconds
-	// without a job they are forgotten: 8192 and never by default. They are not saved.
+	// Users is the number of users and queues whose lifetimes are remembered, 8192 by default. ForgetAfter is the
+	// number of seconds without a job after which they are forgotten; by default they never are. Both are not saved.
 	Users       int
 	ForgetAfter float64
-	// Local returns the time on the wall clock in seconds since a Monday's midnight (hypergamma.LocalSeconds), of which
-	// only the time of day and of the week matters; nil means that instants are used directly. It is not saved.
+	// Local converts an instant to seconds on the local clock since midnight of a Monday (hypergamma.LocalSeconds).
+	// Only the time of day and of the week counts. nil means that instants are used directly. It is not saved.
 	Local func(at float64) float64
 }
 

@@ -11,8 +11,8 @@ import (
 // Series is a forecast quantity.
 type Series int
 
-// The series. Work is requested work in processor-seconds; arrivals are those from the instant of the forecast to the
-// horizon.
+// These are the series. Work is requested work in processor-seconds. Arrivals are those from the instant of the
+// forecast to the horizon.
 const (
 	QueuedWork Series = iota
 	QueueLength
@@ -39,29 +39,29 @@ type player struct {
 	base      *simulator.Simulator
 	initial   []values // by scope
 	memo      map[residual.Job]*residual.Law
-	laws      []*residual.Law     // by ID of a job in the simulated machine: law of its remaining lifetime
-	groups    []int64             // by the same ID: number of its user
-	counted   []bool              // by the same ID: whether it is a stuck job, which initial already contains
-	running   int                 // the first laws are those of the running jobs
-	later     []simulator.Job     // jobs that are held now; their Submit is the time at which they become eligible
+	laws      []*residual.Law     // laws of remaining lifetimes, by ID of a job in the simulated machine
+	groups    []int64             // numbers of the users, by the same ID
+	counted   []bool              // by the same ID: true for a stuck job, which initial already contains
+	running   int                 // number of leading laws that belong to the running jobs
+	later     []simulator.Job     // jobs that are held now; Submit is the time at which they become eligible
 	stuck     []stuck             // jobs that wait although the policy would have started them
-	poolOf    map[string]int      // by queue: index of its pool
+	poolOf    map[string]int      // index of each queue's pool
 	names     []string            // names of the machine's pools
-	nameOf    []string            // by scope: name of its pool
+	nameOf    []string            // name of the pool, by scope
 	standards []simulator.Job     // by pool and standard
 	horizons  []float64           // horizons to simulate, in seconds from now
-	past      map[float64][]total // by number of seconds: arrivals in that time before now, by scope
+	past      map[float64][]total // arrivals in a number of seconds before now (the key), by scope
 	seed      uint64
 }
 
-// These are IDs of jobs that are not in the state.
+// These are the IDs of jobs that are not in the state.
 const (
 	comes = -1
 	probe = -2
 )
 
-// course is the result of one replica: values by horizon and scope, and waits of standard jobs by horizon, pool and
-// job.
+// course is the result of one replica. It has values by horizon and scope, and waits of standard jobs by horizon,
+// pool and job.
 type course struct {
 	values []values
 	waits  []float64
@@ -73,7 +73,7 @@ func (f *Forecaster) newPlayer(s *State) (*player, error) {
 	}
 	p := &player{f: f, state: s, procs: float64(s.Procs()), horizons: f.options.Horizons, past: map[float64][]total{},
 		seed: f.options.Seed ^ math.Float64bits(s.Now)}
-	for i := range s.Running { // so that every queue is known before values are summed up
+	for i := range s.Running { // so that every queue has a scope before values are summed up
 		f.scope(s.Running[i].Queue)
 	}
 	for i := range s.Waiting {
@@ -114,8 +114,8 @@ func (p *player) prepare() error {
 	return p.load(cfg, load)
 }
 
-// stuck is a job that waits for a cause that is not in the State (memory, a node of some kind, a priority, the
-// scheduler's next round), with the time since when.
+// stuck is a job that waits for a reason that is not in the State: memory, a node of some kind, a priority, or the
+// scheduler's next round. since is the time since which it waits.
 type stuck struct {
 	job simulator.Job
 	age float64
@@ -125,7 +125,7 @@ type stuck struct {
 const mostRounds = 64
 
 // load loads the state into a machine, except the stuck jobs. A job is stuck if the policy would start it at the
-// instant of the State. The scheduler has seen the queue and did not start it, for a reason that is not in the log.
+// instant of the State. The scheduler has not started it, for a reason that is not in the log.
 func (p *player) load(cfg simulator.Config, state simulator.State) error {
 	for round := 0; ; round++ {
 		m, err := simulator.New(cfg)
@@ -161,8 +161,8 @@ func (p *player) load(cfg simulator.Config, state simulator.State) error {
 	}
 }
 
-// machine returns the configuration of the machine. It records the names of its pools, the pool of each queue, and the
-// standard jobs.
+// machine returns the configuration of the machine. It also records the names of the machine's pools, the pool of
+// each queue, and the standard jobs.
 func (p *player) machine() simulator.Config {
 	cfg := simulator.Config{Policy: new(simulator.EASY), Refused: func(simulator.Job, error) {}}
 	p.poolOf, p.memo = map[string]int{}, map[residual.Job]*residual.Law{}
@@ -177,7 +177,7 @@ func (p *player) machine() simulator.Config {
 	}
 	for i, pool := range p.state.Pools {
 		name := fmt.Sprint(i)
-		// In a log, more jobs may run than the machine has processors for.
+		// By a log, more jobs may run than the machine has processors for.
 		c := simulator.PoolConfig{Name: name, Procs: max(pool.Procs, held[i])}
 		for _, o := range pool.Outages {
 			c.Outages = append(c.Outages, simulator.Outage(o))

@@ -29,15 +29,15 @@ type actor struct {
 // yieldTurns is the number of draws in a replica after which the goroutine yields.
 const yieldTurns = 32
 
-// yield lets other goroutines run now and then, so that answers to requests need not wait for the Go scheduler's 10 ms
-// slice to end.
+// yield lets other goroutines run now and then. Otherwise answers to requests would wait for the end of the Go
+// scheduler's 10 ms time slice.
 func (a *actor) yield() {
 	if a.turns++; a.turns%yieldTurns == 0 {
 		runtime.Gosched()
 	}
 }
 
-// play plays replicas with the arrivals of a model. The first probes replicas also play standard jobs.
+// play plays replicas with the arrivals of a model. In the first probes replicas it also plays standard jobs.
 func (p *player) play(ctx context.Context, replicas, probes, model int) ([]course, error) {
 	return simulator.Replicas(ctx, replicas, p.f.options.Workers, p.seed,
 		func() *actor { return p.actor(probes, model) },
@@ -145,7 +145,7 @@ func (a *actor) start(rng *rand.Rand, length float64) {
 		}, true
 	})
 	for _, j := range p.later {
-		_ = m.Submit(j) // an error is ignored: a job that can never start does not compete
+		_ = m.Submit(j) // an error is ignored: it means that the job can never start, so that it does not compete
 	}
 	for _, s := range p.stuck {
 		j := s.job
@@ -154,8 +154,9 @@ func (a *actor) start(rng *rand.Rand, length float64) {
 	}
 }
 
-// release draws for how long a stuck job stays stuck. The time is longer than x with the probability age/(age + x), the
-// law of something that has lasted for age and of which nothing else is known (J. Gott, Nature 363, 1993).
+// release draws the time for which a stuck job stays stuck. It is longer than x with the probability age/(age + x).
+// That is the law of something that has lasted for age and of which nothing else is known (J. Gott, Nature 363,
+// 1993).
 func (s *stuck) release(u float64) float64 {
 	return min(max(s.age, minute)*(1/max(1-u, 1e-9)-1), longestWait)
 }
@@ -215,18 +216,19 @@ func (a *actor) observe(e simulator.Event) {
 // longestWait is the maximum wait of a standard job, in seconds: 60 days. A simulation stops there.
 const longestWait = 60 * day
 
-// wait returns the wait of a standard job that is submitted to a copy of the present machine, if no further jobs
-// arrive.
+// wait returns the wait of a standard job that is submitted to a copy of the present machine, without further
+// arrivals.
 func (a *actor) wait(at float64, job simulator.Job, stream uint64) (float64, error) {
 	o := &a.other
 	o.CopyFrom(&a.machine)
 	o.SetArrivals(nil)
 	luck := a.luck
-	a.luck = rand.New(rand.NewPCG(a.p.seed, stream)) // the replica's own draws must not change
+	// Separate random numbers, so that the replica's own draws do not change.
+	a.luck = rand.New(rand.NewPCG(a.p.seed, stream))
 	defer func() { a.luck = luck }()
 	job.Submit = at
 	if err := o.Submit(job); err != nil {
-		return math.Inf(1), nil // larger than the pool: it never starts
+		return math.Inf(1), nil // the job is larger than the pool, so that it never starts
 	}
 	for {
 		e, ok, err := o.Next(at + longestWait)

@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/job/waittime"
 )
 
-// mean is a running mean. It is a plain mean at first, and later an exponential mean over about as many values as the
-// memory passed to add.
+// mean is a running mean. At first it is a plain mean. Later it is an exponential mean over about as many values as
+// the memory that is passed to add.
 type mean struct{ N, Mean float64 }
 
 func (m *mean) add(x, memory float64) {
@@ -18,21 +18,22 @@ func (m *mean) add(x, memory float64) {
 // scoreMemory is the number of outcomes over which scores are averaged.
 const scoreMemory = 10_000
 
-// Methods are the names of the scored methods: the served forecast, the uncorrected replicas, the present value (for
-// arrivals: those in an equally long time before), and the value a week before the horizon's instant.
+// Methods are the names of the scored methods: the served forecast, the uncorrected replicas, the present value, and
+// the value a week before the horizon's instant. For arrivals the present value is the number in an equally long time
+// before.
 func Methods() []string { return []string{"waitcast", "simulation", "persistence", "last_week"} }
 
 const methods = 4
 
 // Score has the scores of the forecasts of a series at a horizon.
 type Score struct {
-	// Queues is false for the cluster, true for all queues together.
+	// Queues is false for the scores of the cluster, and true for those of all queues together.
 	Queues  bool
 	Series  Series
 	Horizon float64 // seconds
-	N       float64 // outcomes, the latest 10,000 at most
-	// Pinball are the mean losses, by method (as in Methods) and level, on the scale ln(1 + jobs), ln(1 + work in
-	// minutes of the machine), or of the utilization.
+	N       float64 // number of outcomes, of which at most the latest 10,000 count
+	// Pinball are the mean losses, by method (as in Methods) and level. The scale is ln(1 + jobs), ln(1 + work in
+	// minutes of the machine), or the utilization.
 	Pinball [methods][levels]float64
 	// Below and Above are the shares of outcomes below and above the band from the first level to the last.
 	Below, Above float64
@@ -68,8 +69,8 @@ func (t *scoreSums) add(r *row, y float64) {
 	t.Above.add(above, scoreMemory)
 }
 
-// Scores returns the scores of the cluster, then those of the queues, by horizon and series; all are of forecasts made
-// before their outcome was known.
+// Scores returns the scores of the cluster, then those of the queues, by horizon and series. All are scores of
+// forecasts that were made before their outcome was known.
 func (f *Forecaster) Scores() []Score {
 	var out []Score
 	for c := range f.s.Scores {
@@ -90,8 +91,9 @@ func (f *Forecaster) Scores() []Score {
 	return out
 }
 
-// ArrivalScores returns the mean pinball loss of the models of arrivals, in the order of ArrivalModels, over the jobs
-// and the work that came until every horizon, and the model in use. A loss is NaN before it is known.
+// ArrivalScores returns the mean pinball losses of the models of arrivals, in the order of ArrivalModels, and the
+// model in use. The losses are for the jobs and the work that arrived until every horizon. A loss is NaN before it is
+// known.
 func (f *Forecaster) ArrivalScores() (losses [arrivalModels]float64, used string) {
 	for m := range losses {
 		losses[m] = math.NaN()

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// offset is the reference for work on the logarithmic scale: one minute of the whole machine, as waits use one minute
-// in ln(wait + 60 s).
+// offset is the reference for work on the logarithmic scale: one minute of the whole machine. It corresponds to the
+// one minute in ln(wait + 60 s).
 const offset = minute
 
 // log returns the value of a series on its scale for learning and scoring. For Utilization this is the share itself.
@@ -35,17 +35,17 @@ func (s Series) unlog(y, procs float64) float64 {
 // arrives reports whether the series counts arrivals between the forecast and the horizon.
 func (s Series) arrives() bool { return s >= ArrivedJobs }
 
-// loadSample is the load at one instant: the values by scope. For arrivals these are the totals until then.
+// loadSample is the load at one instant: the values by scope. Arrivals are the totals until that instant.
 type loadSample struct {
 	At     float64
 	Values []values
 }
 
-// trailLength is how long samples are kept: long enough for the values a week before the forecast, and the arrivals
-// until then.
+// trailLength is how long samples are kept. It is long enough for the values a week before the forecast, and for the
+// arrivals until then.
 const trailLength = 8*day + hour
 
-// sampleAt returns the last sample at or before an instant. ok is false if its distance is more than slack.
+// sampleAt returns the last sample at or before an instant. ok is false if it is more than slack before.
 func sampleAt(trail []loadSample, at, slack float64) (loadSample, bool) {
 	i, found := slices.BinarySearchFunc(trail, at, func(l loadSample, at float64) int {
 		switch {
@@ -65,7 +65,7 @@ func sampleAt(trail []loadSample, at, slack float64) (loadSample, bool) {
 	return trail[i], true
 }
 
-// of returns a series of a scope; 0 for a queue that was not known then.
+// of returns the value of a series of a scope. It is 0 for a queue that was not known at the time of the sample.
 func (l loadSample) of(scope int, s Series) float64 {
 	if scope >= len(l.Values) {
 		return 0

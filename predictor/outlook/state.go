@@ -7,14 +7,15 @@ import (
 	"github.com/waitcast/waitcast/predictor/residual"
 )
 
-// Job is a job as it is known while it waits or runs.
+// Job is a waiting or running job as far as it is known.
 type Job struct {
 	ID               uint64
 	Queue, User, App string
-	Procs            int     // what it asks for, at least 1
+	Procs            int     // number of requested processors, at least 1
 	Limit            float64 // time limit in seconds, 0 for none or unknown
 	Submit           float64 // instant
-	// Eligible is the instant from which a waiting job competes: any past time, or 0, means now; +Inf means held.
+	// Eligible is the instant from which a waiting job competes. Any past time, or 0, means now; +Inf means that the
+	// job is held.
 	Eligible float64
 	// Start is the instant at which a running job started.
 	Start float64
@@ -24,7 +25,7 @@ func (j *Job) law() residual.Job {
 	return residual.Job{Queue: j.Queue, User: j.User, App: j.App, Procs: j.Procs, Limit: j.Limit}
 }
 
-// Outage is processors of a pool that are away from one instant to another, which may be +Inf.
+// Outage is a number of processors of a pool that are unavailable from one instant to another, which may be +Inf.
 type Outage struct {
 	From, Until float64
 	Procs       int
@@ -33,7 +34,7 @@ type Outage struct {
 // Pool is a set of processors for which only the jobs of some queues compete.
 type Pool struct {
 	Name    string
-	Procs   int // all of them, those of Outages included
+	Procs   int // number of all processors, including those of Outages
 	Queues  []string
 	Outages []Outage
 }
@@ -43,7 +44,7 @@ type State struct {
 	Now float64
 	// Pools are disjoint. Jobs of queues without a pool compete for the first.
 	Pools []Pool
-	// Running hold their processors; Waiting are in the scheduler's order.
+	// Running are the jobs that hold processors. Waiting are the waiting jobs in the scheduler's order.
 	Running, Waiting []Job
 }
 

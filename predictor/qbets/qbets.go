@@ -1,11 +1,11 @@
-// Package qbets implements the Brevik method batch predictor and its successor QBETS. From nothing but the observed
-// waits of a queue they compute upper confidence bounds on quantiles of its waits (J. Brevik, D. Nurmi and R. Wolski,
-// "Predicting bounds on queuing delay for batch-scheduled parallel machines", PPoPP 2006; D. Nurmi, J. Brevik and R.
-// Wolski, "QBETS: queue bounds estimation from time series", JSSPP 2007).
+// Package qbets implements the Brevik method batch predictor and its successor QBETS. They use only the observed
+// waits of a queue. From these they compute upper confidence bounds on quantiles of its waits (J. Brevik, D. Nurmi
+// and R. Wolski, "Predicting bounds on queuing delay for batch-scheduled parallel machines", PPoPP 2006; D. Nurmi, J.
+// Brevik and R. Wolski, "QBETS: queue bounds estimation from time series", JSSPP 2007).
 //
-// waitcast is measured against this predictor. Of n independent waits, the number below the q quantile is binomial, so
-// that an order statistic bounds the quantile with a stated confidence. Waits are not stationary: a run of waits above
-// the bound that is too long to be chance counts as a change, and then all but the newest waits are forgotten.
+// waitcast is measured against this predictor. Of n independent waits, the number below the q quantile is binomial,
+// so an order statistic bounds the quantile with a stated confidence. Waits are not stationary. A run of waits above
+// the bound counts as a change if it is too long to be chance. After a change only the newest waits are kept.
 package qbets
 
 import (
@@ -17,9 +17,9 @@ import (
 	"gonum.org/v1/gonum/mathext"
 )
 
-// Index returns the number k, from 1, of the order statistic of n observations that lies at or above their q quantile
-// with at least the given confidence: the smallest k with Pr{Binomial(n, q) <= k - 1} >= confidence. It is 0 if n is
-// too small.
+// Index returns the number k, from 1, of an order statistic of n observations. It lies at or above their q quantile
+// with at least the given confidence. k is the smallest one with Pr{Binomial(n, q) <= k - 1} >= confidence. It is 0
+// if n is too small.
 func Index(n int, q, confidence float64) int {
 	if n < 1 || atMost(n-1, n, q) < confidence {
 		return 0
@@ -43,8 +43,8 @@ func atMost(k, n int, q float64) float64 {
 	return mathext.RegIncBeta(float64(n-k), float64(k+1), 1-q)
 }
 
-// Least returns the smallest number of observations whose maximum bounds the q quantile with the given confidence: 59
-// for .95 and .95.
+// Least returns the smallest number of observations whose maximum bounds the q quantile with the given confidence. It
+// is 59 for a quantile of 0.95 and a confidence of 0.95.
 func Least(q, confidence float64) int {
 	return int(math.Ceil(math.Log(1-confidence) / math.Log(q)))
 }
@@ -64,30 +64,30 @@ func Size(procs int) int {
 
 // Config configures a Series. The zero value of a field means its default.
 type Config struct {
-	// Level is the quantile whose bound defines a miss, 0.95 by default; Confidence is that of every bound, 0.95 by
-	// default.
+	// Level is the level of the quantile whose bound defines a miss, 0.95 by default. Confidence is the confidence of
+	// every bound, 0.95 by default.
 	Level, Confidence float64
-	// Run is the number of consecutive misses that counts as a change; 0 adapts it to the correlation of the waits (see
-	// Run), starting at three.
+	// Run is the number of consecutive misses that counts as a change. 0 means that it adapts to the correlation of
+	// the waits (see the function Run), starting at three.
 	Run int
 	// Most is the maximum number of kept waits, 100,000 by default; the oldest are dropped first.
 	Most int
 }
 
-// Series is the waits of one queue and size class, in the order in which they became known. It is not safe for
+// Series has the waits of one queue and size class, in the order in which they became known. It is not safe for
 // concurrent use.
 type Series struct {
 	cfg     Config
 	waits   []float64 // in ascending order
 	sorted  []float64
 	misses  int // number of successive misses
-	run     int // number of successive misses that means a change
+	run     int // number of successive misses that counts as a change
 	trimmed int
-	place   place // index of the bound in waits
+	place   place // index in waits of the bound
 }
 
-// place is the index of the order statistic that bounds a quantile, for a number of waits n. One more wait moves it by
-// at most one.
+// place is the index of the order statistic that bounds a quantile, for n waits. One more wait moves it by at most
+// one.
 type place struct{ n, k int }
 
 // at returns the index for n waits.
@@ -130,14 +130,14 @@ func New(cfg Config) (*Series, error) {
 	return s, nil
 }
 
-// N returns the number of waits in the history, Trimmed how often it was cut.
+// N returns the number of waits in the history.
 func (s *Series) N() int { return len(s.waits) }
 
 // Trimmed returns how often the history was cut because of a change.
 func (s *Series) Trimmed() int { return s.trimmed }
 
-// Bound returns the upper bound on the q quantile of the next wait, in seconds; false if the history is too short for
-// it.
+// Bound returns the upper bound on the q quantile of the next wait, in seconds. It returns false if the history is
+// too short.
 func (s *Series) Bound(q float64) (float64, bool) {
 	k := 0
 	if n := len(s.sorted); q == s.cfg.Level {
@@ -151,11 +151,11 @@ func (s *Series) Bound(q float64) (float64, bool) {
 	return s.sorted[k-1], true
 }
 
-// Misses returns how many of the newest waits in a row missed their bound.
+// Misses returns the number of the newest waits in a row that missed their bound.
 func (s *Series) Misses() int { return s.misses }
 
-// Restore sets the series to a history of waits in order, with the given number of misses at its end. Invalid waits, or
-// more misses than waits, are an error and leave the series unchanged.
+// Restore replaces the series by a history of waits in order, with the given number of misses at its end. It returns
+// an error, and leaves the series unchanged, for invalid waits or for more misses than waits.
 func (s *Series) Restore(waits []float64, misses int) error {
 	bad := func(w float64) bool { return !(w >= 0) || math.IsInf(w, 1) }
 	if misses < 0 || misses > len(waits) || len(waits) > s.cfg.Most || slices.ContainsFunc(waits, bad) {
@@ -167,8 +167,8 @@ func (s *Series) Restore(waits []float64, misses int) error {
 	return nil
 }
 
-// Add adds a wait, in seconds; values below 0 are ignored. It counts as a miss if it is above the bound that was in
-// force before it.
+// Add adds a wait, in seconds; it ignores values below 0. A wait counts as a miss if it is above the bound that was
+// in force before it.
 func (s *Series) Add(wait float64) {
 	if !(wait >= 0) || math.IsInf(wait, 1) {
 		return
@@ -189,7 +189,7 @@ func (s *Series) Add(wait float64) {
 	}
 }
 
-// change drops all waits except the newest ones that a bound needs. From the waits before, it computes the run of
+// change drops all waits except the newest ones that a bound needs. From the dropped waits it computes the run of
 // misses that the next change must show.
 func (s *Series) change() {
 	if s.cfg.Run == 0 {

@@ -7,23 +7,24 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// independentRun is the run of misses that means a change if waits are independent: three in a row, as in the papers.
+// independentRun is the run of misses that counts as a change if waits are independent. It is three, as in the
+// papers.
 const independentRun = 3
 
 // longestRun is the maximum run of misses that is required.
 const longestRun = 50
 
-// Run returns the number of successive waits above the bound on the quantile q that counts as a change, if successive
-// waits (their logarithms) have the autocorrelation rho. Such a run is as rare as three misses of independent waits,
-// (1-q)^3. The papers take such runs from simulated series. Here they follow from a Gaussian autoregression of first
-// order, by repeated integration over the values above the quantile. rho is limited to [0, .95].
+// Run returns the number of successive waits above the bound on the quantile q that counts as a change. rho is the
+// autocorrelation of (the logarithms of) successive waits, limited to [0, 0.95]. A run of this length is as rare as
+// three misses of independent waits, (1-q)^3. The papers take such runs from simulated series. Here they follow from
+// a Gaussian autoregression of first order, by repeated integration over the values above the quantile.
 func Run(rho, q float64) int {
 	rho = math.Min(math.Max(rho, 0), .95)
 	rare := math.Pow(1-q, independentRun)
 	if rho == 0 {
 		return independentRun
 	}
-	// A grid over the values above the quantile, wide enough that the rest has no noticeable probability.
+	// The grid of values above the quantile is so wide that the rest has no noticeable probability.
 	const steps = 200
 	low := distuv.UnitNormal.Quantile(q)
 	width := (math.Max(low, 0) + 8 - low) / steps
@@ -38,7 +39,7 @@ func Run(rho, q float64) int {
 		for _, d := range density {
 			total += d * width
 		}
-		if total <= rare*1.001 { // a tolerance, because the grid is not exact
+		if total <= rare*1.001 { // with a tolerance, because the grid is not exact
 			return run
 		}
 		for j := range next {

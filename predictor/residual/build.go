@@ -3,10 +3,10 @@ package residual
 import "math"
 
 const (
-	// atLimit is the share of its limit from which on a run counts as ended by the limit.
+	// atLimit is a share of the limit. A run that reaches it counts as ended by the limit.
 	atLimit = .98
-	// pastLimit is the number of cells by which such a run counts as longer than its limit, so that its whole weight
-	// lies at or beyond the limit in the table.
+	// pastLimit is the number of cells by which such a run counts as longer than its limit. So its whole weight lies
+	// at or beyond the limit in the table.
 	pastLimit = 1
 	// faint is the weight below which a user's older runs are left out.
 	faint = .005
@@ -15,8 +15,8 @@ const (
 // killed reports whether the limit ended the run.
 func (r *run) killed() bool { return r.limit > 0 && r.seconds >= atLimit*r.limit }
 
-// base sets the prior of the widest class: uniform over the cells up to 1e6 s, where most logs end, mixed with 1 %
-// uniform over all cells.
+// base writes the prior of the widest class. It is uniform over the cells up to 1e6 s, where most logs end, mixed
+// with 1 % uniform over all cells.
 func base(pmf *[Bins]float64) {
 	const wide, usual = .01, 111 // cell 110 contains 1e6 s
 	for i := range pmf {
@@ -27,7 +27,7 @@ func base(pmf *[Bins]float64) {
 	}
 }
 
-// ratio returns the run's cell in a class by ratio.
+// ratio returns the cell of a run in a class by ratio.
 func (r *run) ratio() int {
 	i := ratio(r.seconds, r.limit)
 	if r.killed() {
@@ -43,11 +43,11 @@ func (m *Model) Law(j Job, at float64) *Law {
 	return l
 }
 
-// LawInto is Law into memory of the caller; it allocates nothing.
+// LawInto writes Law into memory of the caller. It allocates nothing.
 func (m *Model) LawInto(l *Law, j Job, at float64) {
 	j = j.clean()
 	base(&m.pmf)
-	weight := m.config.Parent / 5 // the weight of the base against all jobs; it keeps every cell possible
+	weight := m.config.Parent / 5 // weight of the base against all jobs; it keeps every cell possible
 	for kind, key := range j.keys() {
 		c := m.classes[key]
 		switch {
@@ -115,8 +115,8 @@ func (m *Model) mixRuns(h *history, j Job, at float64) float64 {
 	return total
 }
 
-// alive adds the user's running jobs to censored, by age, and returns their weight. All running jobs together weigh as
-// much as one run, because the jobs of a campaign are a single piece of evidence.
+// alive adds the user's running jobs to censored, by age, and returns their weight. All running jobs together weigh
+// as much as one run, because the jobs of a campaign are a single piece of evidence.
 func (m *Model) alive(h *history, this *run, at float64, censored *[Bins]float64) float64 {
 	const unit = 1 << 20 // sums of integers are exact, so that they do not depend on the order of the map
 	var units [Bins]float64
@@ -190,9 +190,9 @@ func (m *Model) smooth(pmf *[Bins]float64) {
 	*pmf = out
 }
 
-// spread redistributes censored weight: a lifetime that is only known to exceed a cell is spread over the later cells,
-// in proportion to the prior and the runs that ended there (like Efron's redistribution to the right, Proc. Fifth
-// Berkeley Symposium 4, 1967).
+// spread redistributes censored weight. A lifetime that is only known to exceed a cell is spread over the later
+// cells, in proportion to the prior and the runs that ended there (like Efron's redistribution to the right, Proc.
+// Fifth Berkeley Symposium 4, 1967).
 func (m *Model) spread(own, censored *[Bins]float64) {
 	var beyond [Bins]float64 // total weight from each cell on
 	sum := 0.0

@@ -8,9 +8,9 @@ import (
 // These are the kinds of classes, the widest first.
 const (
 	kindAll   = iota
-	kindQueue // the jobs of a queue and a class
-	kindRatio // those of them with a limit, by the ratio of lifetime to limit; cell ratioCell begins at the limit
-	kindLimit // those of them with the same limit
+	kindQueue // the jobs of a queue that use one processor, or that use several
+	kindRatio // those with a limit, by the ratio of lifetime to limit; cell ratioCell begins at the limit
+	kindLimit // those with the same limit
 	kinds
 )
 
@@ -30,7 +30,7 @@ type class struct {
 	total   float64
 	pending int           // number of jobs that ended since the last refresh
 	hazard  [Bins]float64 // hazards of the product-limit estimate at the last refresh
-	weight  float64       // weight of the ended jobs in it
+	weight  float64       // weight of the ended jobs in hazard
 	running map[int64]alive
 	n       uint64  // number of ended jobs
 	used    uint64  // the model's count of ended jobs when a job of the class last ended, 0 before
@@ -40,8 +40,8 @@ type class struct {
 // alive is a running job of a class.
 type alive struct {
 	start float64
-	since uint64  // the class's n at its start
-	limit float64 // only in a class by ratio
+	since uint64  // number of ended jobs of the class at its start
+	limit float64 // its limit, only in a class by ratio
 }
 
 // ratio returns the cell of a lifetime in a class by ratio.
@@ -50,9 +50,9 @@ func ratio(seconds, limit float64) int {
 	return int(max(0, min(x, Bins-1)))
 }
 
-// weight returns the weight of a job that started after since jobs of the class had ended, now that n have. It depends
-// on the start, so that the window does not favor short jobs. It is an integer, so that sums are exact and do not
-// depend on the order of a map.
+// weight returns the weight of a job that started after since jobs of the class had ended, when n jobs have ended. It
+// depends on the start, so that the window does not favor short jobs. It is an integer, so that sums are exact and do
+// not depend on the order of a map.
 func weight(n, since uint64, memory float64) float64 {
 	const unit = 1 << 20
 	if since >= n {
@@ -101,7 +101,7 @@ func (m *Model) chain(j Job, at float64) [kinds]*class {
 }
 
 // forget calls drop with the keys of the least recently used quarter of the entries that may be removed from a map.
-// Entries with equal use are removed together, so that the order of the map does not matter.
+// It removes entries with equal use together, so that the order of the map does not matter.
 func forget[K comparable, V any](all map[K]V, state func(V) (used uint64, stays bool), drop func(K)) {
 	uses := make([]uint64, 0, len(all))
 	for _, v := range all {
@@ -162,8 +162,9 @@ func (c *class) refresh(at, memory float64) {
 	c.weight = c.total
 }
 
-// mixInto replaces the prior in pmf by its mixture with the class's law. The prior weighs as much as prior runs. The
-// probability beyond the last end of the product-limit estimate is spread in proportion to the prior.
+// mixInto replaces the prior in pmf by a mixture of the prior and the class's law. The prior weighs as much as the
+// given number of runs. The probability beyond the last end of the product-limit estimate is spread in proportion to
+// the prior.
 func (c *class) mixInto(pmf *[Bins]float64, prior float64) {
 	if !(c.weight > 0) {
 		return
@@ -199,8 +200,8 @@ func (c *class) last() int {
 	return last
 }
 
-// mixRatio does the same as mixInto for a class by ratio, whose cells depend on the limit. Probability beyond the last
-// end, or outside the table, ends at the limit.
+// mixRatio is mixInto for a class by ratio, whose cells depend on the limit. Probability beyond the last end, or
+// outside the table, ends at the limit.
 func (c *class) mixRatio(pmf *[Bins]float64, prior, limit float64) {
 	if !(c.weight > 0) {
 		return

@@ -8,10 +8,10 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "residual", 3
 
-// fields passes all saved state to the codec, including the running jobs.
+// fields reads or writes all saved state, including the running jobs.
 func (m *Model) fields(c *codec.Codec) {
 	o := m.config
 	c.Int(&o.Runs, &o.Users, &o.QueuesOfUser, &o.Classes)
@@ -81,7 +81,7 @@ func (k userKey) compare(o userKey) int {
 	return cmp.Or(cmp.Compare(k.queue, o.queue), cmp.Compare(k.user, o.user))
 }
 
-// fields passes a class to the codec. Only cells that are not 0 are stored.
+// fields reads or writes a class. Only cells that are not 0 are stored.
 func (k *class) fields(c *codec.Codec) {
 	c.Between(0, mostWeight, &k.total, &k.weight)
 	c.Int(&k.pending)
@@ -116,7 +116,7 @@ func (h *history) fields(c *codec.Codec, most int) {
 	c.Check(len(h.runs) <= most, "%d runs of a user, more than %d", len(h.runs), most)
 }
 
-// resume adds a running job to the indexes.
+// resume adds a running job that was just read to the indexes.
 func (m *Model) resume(id int64, r running) {
 	m.open[id] = r
 	if h := m.users[userKey{r.job.Queue, r.job.User}]; h != nil {
@@ -162,12 +162,12 @@ func (m *Model) clone() *Model {
 	return c
 }
 
-// MarshalBinary saves the model with the jobs that run: the same history gives the same bytes.
+// MarshalBinary saves the model, including the running jobs. Equal histories give equal bytes.
 func (m *Model) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
-// UnmarshalBinary restores a model saved by MarshalBinary: it then learns and answers, to the last bit, as the saved
-// one would. A model that it accepts answers within the bounds that Law states. The error is a *codec.Error; after it
-// the model is as it was.
+// UnmarshalBinary restores a model that MarshalBinary saved. It then learns and answers, to the last bit, as the
+// saved one would. A model that it accepts answers within the bounds that Law states. The error is a *codec.Error and
+// leaves the model unchanged.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	return codec.Restore(m, kind, version, data, (*Model).fields)
 }

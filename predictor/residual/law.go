@@ -2,18 +2,19 @@ package residual
 
 import "math"
 
-// The table of a law: cell i holds ln t in [i/perUnit, (i+1)/perUnit); what is shorter than a second is in the first.
+// This is the table of a law. Cell i holds ln t in [i/perUnit, (i+1)/perUnit). Times below a second are in the first
+// cell.
 const (
 	// Bins is the number of cells of a law's table.
 	Bins    = 160
 	perUnit = 8
-	// top is the end of the table in seconds: e^20 s, about 15 years. Beyond it a lifetime has a Pareto law with
+	// top is the end of the table in seconds: e^20 s, about 15 years. Lifetimes beyond it have a Pareto law with
 	// exponent 1.
 	top = 485165195.40979
-	// grace is the scale in seconds of the lifetime beyond the limit, a Lomax law with exponent 1. The median of the
-	// remaining lifetime is grace at the limit; later it is about the time since the limit.
+	// grace is the scale, in seconds, of lifetimes beyond the limit. They have a Lomax law with exponent 1. At the
+	// limit the median of the remaining lifetime is grace; later it is about the time since the limit.
 	grace = 60
-	// oldest is the greatest age; higher ages count as this.
+	// oldest is the maximum age. Higher ages count as this.
 	oldest = 1e15
 	// surest is the highest level of a quantile; level 1 would be infinite.
 	surest = 1 - 1e-9
@@ -21,11 +22,11 @@ const (
 
 // Law is a law of lifetimes. It is immutable and safe for concurrent use. With the zero Law every job ends at once.
 type Law struct {
-	// tail[i] is the probability of living at least e^(i/perUnit) s, ignoring the limit; tail[0] = 1.
+	// tail[i] is the probability of a lifetime of at least e^(i/perUnit) s, if the limit is ignored; tail[0] = 1.
 	tail  [Bins + 1]float64
 	limit float64 // +Inf if there is none
-	over  float64 // probability of living longer than the limit
-	// Runs is the weight of the user's own runs in the law, in runs.
+	over  float64 // probability of a lifetime above the limit
+	// Runs is the weight of the user's own runs in the law, as a number of runs.
 	Runs float64
 }
 
@@ -50,13 +51,13 @@ func (l *Law) Survival(seconds float64) float64 {
 	return l.tail[i] + (x-float64(i))*(l.tail[i+1]-l.tail[i])
 }
 
-// Quantile returns the lifetime in seconds that a share p of the jobs does not exceed, p in [0, 1]; the quantile of 1,
-// which has no bound, is that of 1 - 1e-9.
+// Quantile returns the lifetime in seconds that a share p of the jobs, in [0, 1], does not exceed. For p = 1, which
+// has no finite quantile, it returns the quantile of 1 - 1e-9.
 func (l *Law) Quantile(p float64) float64 { return l.Residual(0, p) }
 
-// Residual returns the quantile at u, in [0, 1], of the seconds that remain of a job of the given age: what solves
-// S(age+t) = (1-u) S(age). It is finite and at least 0 for every age; a u outside [0, 1] counts as the nearer end, and
-// one that is not a number as .5.
+// Residual returns the quantile at u, in [0, 1], of the remaining seconds of a job of the given age. It is the t that
+// solves S(age+t) = (1-u) S(age). It is finite and at least 0 for every age. A u outside [0, 1] counts as the nearer
+// end, and NaN counts as 0.5.
 func (l *Law) Residual(age, u float64) float64 {
 	if !(age > 0) {
 		age = 0
@@ -65,10 +66,10 @@ func (l *Law) Residual(age, u float64) float64 {
 	return max(0, l.lifetime(l.Survival(age), u)-age)
 }
 
-// Tail prepares Residual for many draws at one age: it is Survival(age) for any age.
+// Tail prepares Residual for many draws at one age. It returns Survival(age), also for ages above the maximum.
 func (l *Law) Tail(age float64) float64 { return l.Survival(min(age, oldest)) }
 
-// Draw is Residual for a caller that kept Tail(age).
+// Draw returns Residual. tail is the result of Tail(age).
 func (l *Law) Draw(age, tail, u float64) float64 {
 	return max(0, l.lifetime(tail, u)-max(0, min(age, oldest)))
 }
@@ -101,7 +102,7 @@ func (l *Law) lifetime(s, u float64) float64 {
 	return min(l.limit, math.Exp(x/perUnit))
 }
 
-// cut sets the limit, and the share of the jobs that reach it and live on. tail must be set before.
+// cut sets the limit, and the share of the jobs that outlive it. tail must be set before.
 func (l *Law) cut(limit, outlive float64) {
 	l.limit, l.over = math.Inf(1), 0
 	if limit > 0 && !math.IsInf(limit, 1) {

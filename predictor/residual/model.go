@@ -5,42 +5,43 @@ import (
 	"math"
 )
 
-// longest is the maximum in seconds of a valid limit. Longer runs count as this.
+// longest is the maximum of limits and runs, in seconds. Longer runs count as this.
 const longest = 1e12
 
 // Job has the attributes of a job at its start.
 type Job struct {
 	Queue, User string
-	App         string  // its name or executable; empty where the log does not tell
+	App         string  // its name or executable; empty if the log has none
 	Procs       int     // its size
 	Limit       float64 // its time limit in seconds, 0 or less for none or unknown
 }
 
-// Config defines how a Model learns. The zero value of a field means its default; the defaults were chosen on the first
-// halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
+// Config defines how a Model learns. The zero value of a field means its default. The defaults were chosen on the
+// first halves of KTH-SP2, SDSC-SP2 and SDSC-Par-96.
 type Config struct {
-	// Runs is the maximum number of kept runs per user and queue, 48 by default. Users is the maximum number of such
-	// pairs, 8192 by default: of those without a running job, the ones whose last end is oldest are forgotten.
+	// Runs is the maximum number of kept runs of a user in a queue, 48 by default. Users is the maximum number of
+	// pairs of a user and a queue, 8192 by default. Pairs with a running job are kept; of the others, those whose
+	// last end is oldest are forgotten.
 	Runs, Users int
-	// QueuesOfUser is the maximum number of queues per user whose runs are kept, 64 by default: a user with more queues
-	// loses own runs, not those of others.
+	// QueuesOfUser is the maximum number of queues of a user whose runs are kept, 64 by default. So a user with more
+	// queues loses their own runs, not those of others.
 	QueuesOfUser int
-	// Classes is the maximum number of classes (queue, limit) in addition to that of all jobs, 2048 by default, at
-	// least 16.
+	// Classes is the maximum number of classes (queue, limit) in addition to the class of all jobs. It is 2048 by
+	// default, and at least 16.
 	Classes int
-	// Memory is the memory of a class in jobs: each end reduces the weight of the earlier ones by 1/Memory; 2000 by
-	// default.
+	// Memory is the memory of a class in jobs, 2000 by default. Each end reduces the weight of the earlier ends by
+	// 1/Memory.
 	Memory float64
 	// Recency is the weight of each run of a user relative to the next one, in (0, 1]; 0.85 by default.
 	Recency float64
-	// Prior is the weight of the law of the job's class relative to the user's own runs, in runs, 0.7 by default;
-	// Parent is that of the enclosing class relative to a class, 10 by default.
+	// Prior is the weight of the law of the job's class relative to the user's own runs, as a number of runs; 0.7 by
+	// default. Parent is the weight of the enclosing class relative to a class, 10 by default.
 	Prior, Parent float64
-	// Width is the scale of the kernel (Laplace's) in ln t, .2 by default; Sharp the part of a run's weight that is not
-	// smoothed, 0.7 by default.
+	// Width is the scale of the kernel (Laplace's) in ln t, 0.2 by default. Sharp is the part of a run's weight that
+	// is not smoothed, 0.7 by default.
 	Width, Sharp float64
-	// SameApp, SameLimit and SameSize are the factors by which a run of the same executable, limit or size weighs more
-	// than others; 3, 6 and 4 by default.
+	// SameApp, SameLimit and SameSize are the factors by which a run of the same executable, limit or size has more
+	// weight than others. They are 3, 6 and 4 by default.
 	SameApp, SameLimit, SameSize float64
 }
 
@@ -69,7 +70,7 @@ func (c Config) withDefaults() Config {
 	positive(&c.SameLimit, 6)
 	positive(&c.SameSize, 4)
 	c.Classes, c.Memory = max(16, c.Classes), max(1, c.Memory)
-	// Within these bounds no weight is lost by rounding against another in float64.
+	// Within these bounds no weight in a sum is lost by rounding in float64.
 	c.Memory, c.Prior, c.Parent = min(c.Memory, mostWeight), bound(c.Prior), bound(c.Parent)
 	c.Width, c.SameApp = bound(c.Width), bound(c.SameApp)
 	c.SameLimit, c.SameSize = max(1, bound(c.SameLimit)), max(1, bound(c.SameSize))
@@ -77,7 +78,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// run is one run of a user. For a running job, seconds is its start.
+// run is one run of a user. Of a running job, seconds is the start.
 type run struct {
 	seconds, limit      float64
 	app                 uint64
@@ -124,7 +125,7 @@ type running struct {
 	since [kinds]uint64 // by class: the number of its jobs that had ended when this one started
 }
 
-// Model learns laws from jobs that start and end. It is for one goroutine; the laws that it gives are for any.
+// Model learns laws from jobs that start and end. It is not safe for concurrent use, but its laws are.
 type Model struct {
 	config  Config
 	users   map[userKey]*history
@@ -134,19 +135,19 @@ type Model struct {
 	ended   uint64
 	scratch [Bins]float64
 	pmf     [Bins]float64
-	// reached counts the jobs that reached their limit, outlived those of them that ran on for more than a tenth of
-	// grace.
+	// reached is the number of jobs that reached their limit. outlived is the number of those that ran on for more
+	// than a tenth of grace.
 	reached, outlived float64
 	// forgotten counts the removed entries. It is not saved.
 	forgotten Forgotten
 }
 
-// Forgotten counts what a Model has forgotten since it was made or restored.
+// Forgotten counts the entries that a Model has forgotten since it was made or restored.
 type Forgotten struct {
-	// HistoriesForRoom and ClassesForRoom count those removed to make room for others. A history is the runs of a user
-	// in a queue.
+	// HistoriesForRoom and ClassesForRoom count entries that were removed to make room for others. A history has the
+	// runs of a user in a queue.
 	HistoriesForRoom, ClassesForRoom int
-	// HistoriesByAge and ClassesByAge had not been seen for too long, see Model.Forget.
+	// HistoriesByAge and ClassesByAge count entries that were not seen for too long, see Model.Forget.
 	HistoriesByAge, ClassesByAge int
 }
 
@@ -161,7 +162,7 @@ func New(config Config) *Model {
 // Running returns the number of jobs that were started and have not ended.
 func (m *Model) Running() int { return len(m.open) }
 
-// Started records that a job started. An id that runs already starts again.
+// Started records that a job started. If a job with this id runs already, it starts again.
 func (m *Model) Started(id int64, j Job, at float64) {
 	if math.IsNaN(at) || math.IsInf(at, 0) {
 		return
@@ -178,7 +179,8 @@ func (m *Model) Started(id int64, j Job, at float64) {
 	m.resume(id, r)
 }
 
-// Lost records that a job is not to be learnt from: its end was not seen, or is no evidence. An unknown id is ignored.
+// Lost records that nothing is to be learnt from a job, because its end was not seen or is no evidence. An unknown id
+// is ignored.
 func (m *Model) Lost(id int64) {
 	r, ok := m.open[id]
 	if !ok {
@@ -195,7 +197,7 @@ func (m *Model) Lost(id int64) {
 	}
 }
 
-// Ended records that a job that was started has ended. An unknown id is ignored.
+// Ended records that a started job has ended. An unknown id is ignored.
 func (m *Model) Ended(id int64, at float64) {
 	r, ok := m.open[id]
 	if !ok {
@@ -207,8 +209,8 @@ func (m *Model) Ended(id int64, at float64) {
 	}
 }
 
-// Observe learns from a run of the given seconds that ended at an instant, also if Started was not called for it. What
-// is not a number, or less than 0, is ignored.
+// Observe learns from a run of the given seconds that ended at an instant, even if Started was not called for it.
+// Values below 0 and NaN are ignored.
 func (m *Model) Observe(j Job, at, seconds float64) {
 	if !(seconds >= 0) || math.IsInf(seconds, 1) || math.IsNaN(at) || math.IsInf(at, 0) {
 		return
@@ -216,7 +218,8 @@ func (m *Model) Observe(j Job, at, seconds float64) {
 	m.observe(j.clean(), at, min(seconds, longest), nil)
 }
 
-// observe learns a run. since is that of the running job, nil if its start was not observed.
+// observe learns a run. since has the numbers of ended jobs at the start of the run, by class; nil if its start was
+// not observed.
 func (m *Model) observe(j Job, now, seconds float64, since *[kinds]uint64) {
 	m.ended++
 	r := j.run(seconds)
@@ -257,8 +260,8 @@ func (m *Model) observe(j Job, now, seconds float64, since *[kinds]uint64) {
 	h.used = m.ended
 }
 
-// outlive returns the share of jobs that live on among those that reach their limit. It is 1/50 as long as no job has
-// reached it.
+// outlive returns the share of jobs that live on, among those that reach their limit. It is 1/50 until a job has
+// reached its limit.
 func (m *Model) outlive() float64 {
 	return max(1e-3, min(.9, (m.outlived+.1)/(m.reached+5)))
 }
@@ -281,8 +284,8 @@ func hash(name string) uint64 {
 	return h.Sum64()
 }
 
-// user returns the history of the job's user in its queue. It creates a missing one. It records at as the time of its
-// last use.
+// user returns the history of the job's user in its queue. It creates a missing one. It records at as the time of the
+// history's last use.
 func (m *Model) user(j Job, at float64) *history {
 	key := userKey{j.Queue, j.User}
 	h := m.users[key]
@@ -314,7 +317,7 @@ func (m *Model) makeRoom(user string) {
 	m.forgotten.HistoriesForRoom += before - len(m.users)
 }
 
-// histories returns when a history was last used, and whether it must be kept.
+// histories returns the time of a history's last use, and whether the history must be kept.
 func histories(h *history) (used uint64, stays bool) { return h.used, len(h.running) > 0 }
 
 // drop deletes a history.
@@ -325,7 +328,7 @@ func (m *Model) drop(key userKey) {
 	}
 }
 
-// Forget deletes the runs and classes without a running job and without a start or end since an instant.
+// Forget deletes the runs and classes that have no running job, and neither a start nor an end since an instant.
 func (m *Model) Forget(before float64) {
 	for key, h := range m.users {
 		if h.seen < before && len(h.running) == 0 {
@@ -344,5 +347,5 @@ func (m *Model) Forget(before float64) {
 // Forgotten returns the numbers of forgotten runs and classes.
 func (m *Model) Forgotten() Forgotten { return m.forgotten }
 
-// Remembered returns how many histories, the runs of a user in a queue, and how many classes there are.
+// Remembered returns the numbers of histories and of classes. A history has the runs of a user in a queue.
 func (m *Model) Remembered() (histories, classes int) { return len(m.users), len(m.classes) }

@@ -10,7 +10,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// timesWords returns sentences about when jobs start.
+// timesWords returns sentences about the times at which jobs start.
 func timesWords(r *Rules) []string {
 	g := r.Gates
 	if g.Summary == nil {
@@ -31,7 +31,7 @@ func timesWords(r *Rules) []string {
 	return out
 }
 
-// who names the jobs that these times apply to.
+// who describes the jobs to which these times apply.
 func (t *Times) who() string {
 	limited := !math.IsInf(t.UpTo, 1)
 	switch {

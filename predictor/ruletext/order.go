@@ -16,9 +16,10 @@ import (
 // Effect is an attribute that lets a younger job go ahead of an otherwise equal older one.
 type Effect struct {
 	Attribute rules.Attribute
-	// More is whether the job with more of the attribute goes first.
+	// More is true if the job with more of the attribute goes first.
 	More bool
-	// Share is the part of Pairs, pairs of jobs that waited together, in which it did.
+	// Share is the share of the pairs in which that job went first. Pairs is the number of pairs of jobs that waited
+	// together.
 	Share float64
 	Pairs int
 }
@@ -54,7 +55,7 @@ func effects(e *rules.Evidence) []Effect {
 	return out[:min(len(out), mostEffects)]
 }
 
-// who names the jobs that go first.
+// who describes the jobs that go first.
 func (e *Effect) who() string {
 	less := [...]string{
 		"Jobs with shorter time limits", "Smaller jobs", "Jobs that are expected to run for less time",

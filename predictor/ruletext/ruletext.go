@@ -17,14 +17,14 @@ type Rules struct {
 	Times []Times
 }
 
-// Of returns the rules of a pool in words. shift converts the engine's instants to the site's clock: seconds to add for
-// the time since Thursday, 1970-01-01.
+// Of returns the rules of a pool in words. shift converts the engine's instants to the site's clock: added to an
+// instant, it gives the seconds since Thursday, 1970-01-01 by that clock.
 func Of(r pools.StartRules, shift float64) *Rules {
 	return new(Writer).Write([]pools.StartRules{r}, shift)[r]
 }
 
-// Writer turns rules into words, and does so again only for rules that have changed. The zero Writer is ready for use.
-// It is not safe for concurrent use.
+// Writer describes rules in words. It does so again only for rules that have changed. The zero Writer is ready for
+// use. It is not safe for concurrent use.
 type Writer struct {
 	shift   float64
 	summary *rules.GateSummary
@@ -60,7 +60,8 @@ func (w *Writer) write(r pools.StartRules) *Rules {
 	return out
 }
 
-// leastGain is the minimum share of the loss of first come, first served by which an order must be better to be shown.
+// leastGain is the minimum gain of an order for it to be shown: the share of the loss of first come, first served by
+// which its loss is lower.
 const leastGain = .02
 
 // better reports whether an order was fitted that forecasts waits better than first come, first served.

@@ -9,19 +9,20 @@ import (
 	"github.com/waitcast/waitcast/predictor/engine/track"
 )
 
-// Times are when the jobs of some time limits start, and when hardly ever.
+// Times are the times at which the jobs of some time limits start, and the times at which they hardly ever start.
 type Times struct {
-	// Over and UpTo bound the time limits in seconds: above Over, at most UpTo; 0 and +Inf are no bounds. Jobs without
-	// a limit are meant too where UpTo is +Inf.
+	// Over and UpTo bound the time limits in seconds: above Over, at most UpTo. 0 and +Inf are no bounds. If UpTo is
+	// +Inf, jobs without a limit are included.
 	Over, UpTo float64
 	// Open and Shut are parts of the week, by the site's clock.
 	Open, Shut []Interval
-	// What was seen in Open and in Shut: starts, and the hours that jobs waited although they fitted.
+	// These are the observations in Open and in Shut: the starts, and the hours for which jobs waited although they
+	// fitted.
 	OpenStarts, OpenHours, ShutStarts, ShutHours float64
 }
 
-// Interval is a time of the day on some days of the week, from Monday on. From and To are since midnight; To is at most
-// 24 h, the next midnight.
+// Interval is a time of the day on some days of the week, counted from Monday. From and To are times since midnight.
+// To is at most 24 h, the next midnight.
 type Interval struct {
 	Days     []time.Weekday
 	From, To time.Duration
@@ -37,22 +38,23 @@ const (
 	firstDay = time.Thursday // the engine's weeks begin on this day
 )
 
-// These are the conditions for showing times without starts. Jobs for which there was room must have waited for enough
-// hours in these times. Their rate of starts there must be low, and at most a share of the rate at other times, which
-// must have enough starts. The times must have at most a share of all starts. Two rates must explain the starts better
-// than one by a minimum of the log-likelihood. That minimum is high, because starts come in bursts and thousands of
-// times are tried. A queue that waits while the machine is down for a night has fewer hours than required.
+// These are the conditions for showing times without starts. Jobs for which there was room must have waited for
+// enough hours in these times. Their rate of starts there must be low, and at most a share of the rate at other
+// times, which must have enough starts. The times must have at most a share of all starts. Two rates must explain the
+// starts better than one rate, by a minimum of the log-likelihood. That minimum is high, because starts come in
+// bursts and thousands of times are tried. If a queue waits while the machine is down for a night, there are fewer
+// hours than required.
 const (
 	leastHours  = 100
 	leastStarts = 20
 	mostRate    = .3 // starts per hour
 	mostPart    = 1. / 3
 	mostStarts  = .25
-	mostLonger  = .1 // like mostStarts, for longer limits that are shown besides others
+	mostLonger  = .1 // like mostStarts, for longer limits that are shown beside others
 	leastLog    = 50
 )
 
-// counts are starts and hours of exposure.
+// counts has numbers of starts and hours of exposure.
 type counts struct{ starts, hours float64 }
 
 func (c *counts) plus(o counts) { c.starts, c.hours = c.starts+o.starts, c.hours+o.hours }
@@ -67,8 +69,8 @@ func (c *counts) log() float64 {
 	return c.starts * math.Log(c.starts/c.hours)
 }
 
-// gain returns the rise of the log-likelihood if the shut times get their own rate. It returns 0 unless the rate is
-// clearly lower in them, and if they have more than the share mostStarts of the starts.
+// gain returns the increase of the log-likelihood if the shut times get a rate of their own. It returns 0 if that
+// rate is not clearly lower, or if the shut times have more than the share mostStarts of the starts.
 func gain(shut, all counts, mostStarts float64) float64 {
 	open := all.without(shut)
 	if shut.hours < leastHours || open.starts < leastStarts || open.hours <= 0 ||
@@ -106,7 +108,7 @@ func (w *week) without(longer *week) {
 // pattern is a set of half hours of the week in which jobs hardly ever start.
 type pattern [perWeek]bool
 
-// of returns the counts inside a pattern, or outside it.
+// of returns the counts inside a pattern if shut is set, otherwise those outside it.
 func (w *week) of(p *pattern, shut bool) (sum counts) {
 	for s, is := range p {
 		if is == shut {
@@ -116,8 +118,8 @@ func (w *week) of(p *pattern, shut bool) (sum counts) {
 	return sum
 }
 
-// best returns the pattern that best explains the starts outside another one, and its gain; 0 if there is none. It
-// tries times of day, on all days and on weekdays, and intervals of the week.
+// best returns the pattern that best explains the starts outside another pattern, and its gain. The gain is 0 if
+// there is none. It tries times of day, on all days and on weekdays, and intervals of the week.
 func (w *week) best(outside *pattern, mostStarts float64) (pattern, float64) {
 	open := *w
 	for s, is := range outside {
@@ -158,7 +160,8 @@ func (w *week) best(outside *pattern, mostStarts float64) (pattern, float64) {
 	return out, most
 }
 
-// longestGain returns the interval with the largest gain in a circle of cells. Of several it returns the shortest.
+// longestGain returns the interval with the largest gain in a circle of cells. If several have that gain, it returns
+// the shortest.
 func longestGain(cells []counts, all counts, mostStarts float64) (from, to int, most float64) {
 	n := len(cells)
 	sums := make([]counts, 2*n+1)
@@ -168,7 +171,7 @@ func longestGain(cells []counts, all counts, mostStarts float64) (from, to int, 
 	}
 	for length := 1; length < n; length++ {
 		for i := range n {
-			// a difference below 1e-9 is rounding
+			// A difference below 1e-9 comes from rounding.
 			if g := gain(sums[i+length].without(sums[i]), all, mostStarts); g > most+1e-9 {
 				from, to, most = i, i+length, g
 			}
@@ -177,7 +180,7 @@ func longestGain(cells []counts, all counts, mostStarts float64) (from, to int, 
 	return from, to, most
 }
 
-// finding is a pattern that applies from a class on.
+// finding is a pattern that applies to the jobs of a class and of all later classes.
 type finding struct {
 	from int
 	shut pattern
@@ -216,7 +219,7 @@ func timesOf(g *rules.GateSummary, shift float64) []Times {
 }
 
 // find returns the patterns that explain the starts of the classes before b, by rising classes. The forecasts have a
-// gate at the first class of each.
+// gate at the first class of each pattern.
 func find(classes []rules.GateCounts, above []week, b int) []finding {
 	var out []finding
 	var shut pattern
@@ -235,7 +238,7 @@ func find(classes []rules.GateCounts, above []week, b int) []finding {
 }
 
 // findNext returns the pattern that contains another one and best explains the starts of a class from a on and before
-// b, together with those of longer limits before b. ok is false if there is none.
+// b, together with the starts of the longer limits before b. ok is false if there is no such pattern.
 func findNext(classes []rules.GateCounts, above []week, a, b int, included *pattern,
 	mostStarts float64) (out finding, ok bool) {
 	most := 0.
@@ -270,8 +273,8 @@ func (t *Times) clear() bool {
 // day returns the half hours of a day.
 func (p *pattern) day(d int) []bool { return p[d*perDay : (d+1)*perDay] }
 
-// intervals returns the intervals of the week that are shut, or those that are not. It joins days with equal intervals.
-// late is defined as in week.
+// intervals returns the intervals of the week that are shut, or with shut unset the other ones. It joins days with
+// equal intervals. late is defined as in week.
 func (p *pattern) intervals(shut bool, late time.Duration) []Interval {
 	clock := func(s int) time.Duration {
 		at := time.Duration(s) * halfHour * time.Second

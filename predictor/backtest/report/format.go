@@ -44,7 +44,7 @@ func numbered(n int, one, many string) string {
 	return count(n) + " " + many
 }
 
-// percent formats a share with one decimal.
+// percent formats a share as a percentage with one decimal.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
 
 // ofHundred formats a share as a percentage without the sign: "95.0".
@@ -95,7 +95,7 @@ func coveredRange(c [2]float64) string {
 
 func base(path string) string { return visible(filepath.Base(path)) }
 
-// visible replaces characters that are invisible or that change how others are displayed.
+// visible replaces characters that are invisible, or that change how other characters are displayed.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
@@ -123,7 +123,7 @@ func sizeName(g backtest.Group) string {
 	return g.Name + " processors"
 }
 
-// lengthName names a group of forecasts of about one length.
+// lengthName names a group of forecasts of similar length.
 func lengthName(g backtest.Group) string {
 	switch {
 	case g.From == 0:
@@ -134,7 +134,7 @@ func lengthName(g backtest.Group) string {
 	return seconds(g.From) + " to " + seconds(g.To)
 }
 
-// methodName returns the display name of a method.
+// methodName returns the name under which a method is displayed.
 func methodName(name string) string {
 	switch name {
 	case "qbets":

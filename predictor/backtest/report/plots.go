@@ -15,7 +15,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// row is a line of a plot whose vertical axis has names: bars from one number to another, and marks.
+// row is a line of a plot whose vertical axis has names. It has bars from one number to another, and marks.
 type row struct {
 	name  string
 	bars  []bar
@@ -25,7 +25,7 @@ type row struct {
 type bar struct {
 	from, to float64
 	ink      ink
-	wide     bool // a band on which others are drawn
+	wide     bool // a band on which other bars are drawn
 }
 
 type mark struct {
@@ -34,7 +34,7 @@ type mark struct {
 	shape draw.GlyphDrawer
 }
 
-// rowHeight is the height of a row, and rowsMargin what the axis needs.
+// rowHeight is the height of a row. rowsMargin is the height of the axis.
 const (
 	rowHeight  = 7 * vg.Millimeter
 	rowsMargin = 14 * vg.Millimeter
@@ -70,7 +70,7 @@ func (r *rowsPlot) figure(f figure) (*figure, error) {
 	return drawPlot(p, rowsMargin+rowHeight*vg.Length(len(r.rows)), f)
 }
 
-// addGrid draws a line at each tick with a label, and at each reference a darker one.
+// addGrid draws a line at each tick with a label, and a darker line at each reference.
 func addGrid(p *plot.Plot, ticks []plot.Tick, refs []float64, vertical bool) error {
 	add := func(at float64, ink ink) error {
 		ends := plotter.XYs{{X: p.X.Min, Y: at}, {X: p.X.Max, Y: at}}
@@ -135,7 +135,8 @@ func shorten(name string) string {
 	return name
 }
 
-// timeTicks are marks of an axis of waits, which is that of ln(wait + 60 s), up to the first that is not below most.
+// timeTicks are the marks of an axis of waits on the scale ln(wait + 60 s). The last one is the first that is not
+// below most.
 func timeTicks(most float64) (ticks []plot.Tick) {
 	for _, s := range [...]float64{0, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400, 28 * 86400,
 		112 * 86400, 448 * 86400} {
@@ -147,13 +148,13 @@ func timeTicks(most float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// timeAxis sets the horizontal axis of rows to waits up to the longest of them.
+// timeAxis makes the horizontal axis of rows an axis of waits, up to the longest of them.
 func (r *rowsPlot) timeAxis(most float64) {
 	r.ticks = timeTicks(most)
 	r.min, r.max = r.ticks[0].Value-.05, r.ticks[len(r.ticks)-1].Value
 }
 
-// calibrationFigure shows by level what was promised, what is allowed, and what was covered.
+// calibrationFigure shows, by level, the promised, the allowed and the covered shares.
 func calibrationFigure(s *section) (*figure, error) {
 	r := rowsPlot{label: "of 100 jobs, so many started within the bound", min: 0, max: 100}
 	for v := 0.; v <= 100; v += 10 {
@@ -177,7 +178,7 @@ func calibrationFigure(s *section) (*figure, error) {
 			{"served", "━", "the range to the steps of the log: it must touch what is allowed"}}})
 }
 
-// longJobs reports whether any job's forecast was longer than a minute: the interval of no jobs is the whole.
+// longJobs reports whether any job's forecast was longer than a minute. The interval of no jobs is [0, 1].
 func (s *section) longJobs() bool {
 	return s.Served.Calibration.Long["0.5"].Interval != [2]float64{0, 1}
 }
@@ -232,7 +233,7 @@ func errorsFigure(groups []backtest.Group, name func(backtest.Group) string, f f
 	return r.figure(f)
 }
 
-// lengthsFigure shows what happened to jobs by what was forecast.
+// lengthsFigure shows the waits of jobs by the length of their forecasts.
 func lengthsFigure(s *section) (*figure, error) {
 	r, most := rowsPlot{label: "what the jobs waited"}, 60.
 	f := figure{ID: s.ID + "-lengths", Title: "What it gave, and what happened"}
@@ -359,7 +360,7 @@ func timesFigure(s *section) (*figure, error) {
 		for _, g := range s.Times {
 			points = append(points, plotter.XY{X: (g.From + g.To) / 2, Y: waittime.Log(line.of(g))})
 		}
-		if len(points) == 1 { // a line of its own width
+		if len(points) == 1 { // a single point is drawn as a line of its own width
 			points = plotter.XYs{{X: first, Y: points[0].Y}, {X: last, Y: points[0].Y}}
 		}
 		if err := addLine(p, points, line.ink, 1.1); err != nil {
@@ -385,7 +386,7 @@ func timesDescription(s *section) string {
 		seconds(low.Forecast[0]), dayOf(s.Period, high.From), seconds(high.Wait[1]), seconds(high.Forecast[0]))
 }
 
-// dateTicks marks some days: beginnings of months or years where the time has dates, else round numbers of days.
+// dateTicks marks some days: beginnings of months or years if the time has dates, otherwise round numbers of days.
 func dateTicks(p backtest.Period, first, last float64) (ticks []plot.Tick) {
 	const most = 7
 	if !p.Dated || last-first < 60*86400 {

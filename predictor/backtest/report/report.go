@@ -1,7 +1,7 @@
 // Package report writes the result of a backtest as a page for the administrator who decides whether to install
-// waitcast: one file without scripts that loads nothing. It shows names of files and queues, and no names of users or
-// jobs. The same result gives the same bytes. Size and time depend on the number of queues and spans of time, which are
-// bounded, and not on the number of jobs.
+// waitcast. The page is one file without scripts that loads nothing. It shows names of files and queues, but no names
+// of users or jobs. The same result gives the same bytes. Size and time depend on the number of queues and spans of
+// time, which are bounded, and not on the number of jobs.
 package report
 
 import (
@@ -20,11 +20,12 @@ var page string //nolint:gochecknoglobals // what go:embed needs; nothing writes
 
 // Options are data of a page besides the result.
 type Options struct {
-	// Version is that of the program that made the page; empty leaves it out.
+	// Version is the version of the program that made the page. If it is empty, it is left out.
 	Version string
 }
 
-// fewJobs is the number of scored jobs below which a page warns about chance: as in coverage.Config for a month.
+// fewJobs is the number of scored jobs below which a page warns of chance. It is the minimum of coverage.Config for a
+// month.
 const fewJobs = 500
 
 // Write writes the page.
@@ -44,14 +45,14 @@ func Write(to io.Writer, r *backtest.Result, o Options) error {
 	return t.Execute(to, v)
 }
 
-// view is the page as the template sees it.
+// view is the page in the form for the template.
 type view struct {
 	Version  string
 	Levels   []level
 	Sections []*section
 }
 
-// level is a level of the scored quantiles: its key in the result, and in per cent.
+// level is a level of the scored quantiles: its key in the result, and its value in per cent.
 type level struct {
 	Key     string
 	Percent string
@@ -71,7 +72,7 @@ type section struct {
 	ID     string
 	Served *backtest.MethodResult
 	QBETS  *backtest.MethodResult
-	// None is true without a scored job, Few if there are too few to judge.
+	// None is true if there is no scored job, Few if there are too few to judge by.
 	None, Few bool
 	Warning   string
 	Lead      []string

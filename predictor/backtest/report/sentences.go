@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/predictor/backtest"
 )
 
-// warning returns a warning that a log is too short to judge by; empty if it is not.
+// warning returns a warning that a log is too short to judge by. It is empty if the log is long enough.
 func warning(s *section) string {
 	switch {
 	case s.None:
@@ -91,10 +91,10 @@ func errorSentence(s *section) string {
 	return text
 }
 
-// fewLong is the number of longer forecasts below which the first sentences do not speak of them.
+// fewLong is the number of longer forecasts below which the first sentences do not mention them.
 const fewLong = 100
 
-// qbetsError adds the error of QBETS to that of waitcast, where QBETS answered as many jobs.
+// qbetsError adds the error of QBETS to that of waitcast, if QBETS answered as many jobs.
 func qbetsError(s *section, g *backtest.Group) string {
 	if s.QBETS.N != s.Served.N {
 		return ""
@@ -102,7 +102,7 @@ func qbetsError(s *section, g *backtest.Group) string {
 	return fmt.Sprintf(" (QBETS: %s)", secondsOr(g.QBETSAbsError))
 }
 
-// promiseSentence describes whether the covered shares were as promised.
+// promiseSentence describes whether the covered shares met the promise.
 func promiseSentence(s *section) string {
 	median := s.Served.Coverage["0.5"]
 	text := fmt.Sprintf("%s of 100 jobs started within its 95 %% bound, and %s of 100 within its median",
@@ -142,8 +142,8 @@ func boundSentence(s *section) string {
 		ofHundred(s.QBETS.Coverage["0.95"][1]))
 }
 
-// rivalSentence describes the mean factor between medians and waits. The loss of a median is half the mean of |ln((wait
-// + 60 s) / (median + 60 s))|, so that e^(2 loss) is the geometric mean of the factor.
+// rivalSentence describes the mean factor between medians and waits. The loss of a median is half the mean of
+// |ln((wait + 60 s) / (median + 60 s))|. So e^(2 loss) is the geometric mean of the factor.
 func rivalSentence(s *section) string {
 	text := fmt.Sprintf("On average its median was off by a factor of %s, a minute added to both",
 		factor(s.Served.LogPinball["0.5"]))
@@ -173,7 +173,7 @@ func rivalSentence(s *section) string {
 	return text + ": " + strings.Join(parts, ", ") + "."
 }
 
-// meaningless reports whether a method cannot work on this log: a plan from time limits without limits.
+// meaningless reports whether a method cannot work on this log, such as a plan from time limits without limits.
 func (s *section) meaningless(method string) bool {
 	return method == "limits" && s.Population.WithLimit == 0
 }

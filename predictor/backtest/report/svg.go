@@ -16,23 +16,24 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// figure is a plot as an element of the page, with a text for those who do not see it.
+// figure is a plot as an element of the page, with a text for readers who cannot see it.
 type figure struct {
 	ID, Title, Description string
 	Legend                 []legendEntry
-	// ViewBox and Body are those of the SVG element.
+	// ViewBox and Body are the view box and the content of the SVG element.
 	ViewBox string
 	Body    template.HTML
 }
 
-// legendEntry explains a mark. Class is its class of colors in the page, Mark the character that looks like it.
+// legendEntry explains a mark. Class is the mark's class of colors in the page. Mark is a character that looks like
+// it.
 type legendEntry struct{ Class, Mark, Text string }
 
-// ink is one of the page's colors, which differ on a dark screen. A plot is drawn with placeholder colors, which are
-// then replaced by the page's CSS variables.
+// ink is one of the page's colors, which differ on a dark screen. A plot is drawn with placeholder colors. The page's
+// CSS variables then replace them.
 type ink uint8
 
-// The inks, from 1: the placeholder is the color #0n0n0n.
+// These are the inks, from 1. The placeholder of ink n is the color #0n0n0n.
 const (
 	text ink = iota + 1
 	gridline
@@ -51,13 +52,13 @@ func (i ink) variable() string {
 		fact: "--fact"}[i]
 }
 
-// Sizes of letters and of the plots. The page's letters may be wider than those that the library measures: it leaves
-// room for measured ones.
+// These are the sizes of letters and of the plots. The page's letters may be wider than the letters that the library
+// measures, for which it leaves room.
 const (
 	letters  = 9 * vg.Millimeter / 2.8
 	measured = 1.12 * letters
 	width    = 18 * vg.Centimeter
-	margin   = 14 // points on either side, for letters that are wider than those that the library measures
+	margin   = 14 // points on either side, because letters may be wider than measured
 )
 
 // newPlot returns an empty plot in the style of the page.
@@ -74,8 +75,8 @@ func newPlot() *plot.Plot {
 	return p
 }
 
-// What is replaced in the text of an SVG: the font, which is that of the page, the size of its letters, and the element
-// that has the rest.
+// These parts of the text of an SVG are replaced: the font by that of the page, the size of the letters, and the
+// element that has the rest.
 var (
 	sizes   = regexp.MustCompile(`font-size:[^;"]*px`)
 	faces   = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;`)
