@@ -176,7 +176,8 @@ func (l *limitCase) check(t *testing.T, said, was float64) {
 	}
 }
 
-// compareRefusal compares the answer for a job whose submission Slurm refuses with the time until Slurm accepts the job.
+// compareRefusal compares the answer for a job whose submission Slurm refuses with the time until Slurm accepts the
+// job.
 func (l *limitCase) compareRefusal(t *testing.T, c *slurmCluster, d *running, w *wire.Wait) {
 	if w.Refused == nil || w.Refused.ComesFree == nil || strings.Contains(w.Reason, "starts at once") ||
 		!strings.Contains(w.Reason, "the scheduler would refuse it now: ") {

@@ -84,8 +84,8 @@ func (r *run) watch(ctx context.Context) (stop func() error) {
 	}
 }
 
-// steadyReason returns the first known reason that was found in settledPolls consecutive polls. stretches are those of one
-// job in order. It returns "" if there is none.
+// steadyReason returns the first known reason that was found in settledPolls consecutive polls. stretches are those of
+// one job in order. It returns "" if there is none.
 func steadyReason(stretches []Stretch) string {
 	for _, s := range stretches {
 		if s.Reason != "None" && s.Polls >= settledPolls {

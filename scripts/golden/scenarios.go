@@ -348,8 +348,8 @@ const (
 	quietFor, calm = 15 * time.Second, 400 * time.Millisecond
 )
 
-// waitUntilQuiet waits until all background work has ended. The daemon must have read a number of lines (if known), must have
-// forecast the load of the newest sample of each cluster, and must give the same answers for a while.
+// waitUntilQuiet waits until all background work has ended. The daemon must have read a number of lines (if known),
+// must have forecast the load of the newest sample of each cluster, and must give the same answers for a while.
 func (d *clocked) waitUntilQuiet(ctx context.Context, lines int) error {
 	was, since := "", time.Now()
 	return poll(ctx, func() (bool, error) {

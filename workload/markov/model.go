@@ -125,8 +125,8 @@ func (m *Model) Append(procs int, runtimeSeconds float64) error {
 // Unresolved returns the number of jobs that were submitted and have neither ended nor been given up.
 func (m *Model) Unresolved() int { return len(m.open) }
 
-// countAndDrop counts the pair of jobs a and b, which are neighbors in the sequence, if both have ended. It drops nodes that
-// are no longer needed. a or b may be none.
+// countAndDrop counts the pair of jobs a and b, which are neighbors in the sequence, if both have ended. It drops nodes
+// that are no longer needed. a or b may be none.
 func (m *Model) countAndDrop(a, b int32) {
 	if a != none && b != none && m.nodes[a].ended && m.nodes[b].ended && !m.nodes[a].joined {
 		m.countPair(m.nodes[a].point, m.nodes[b].point)
