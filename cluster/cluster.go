@@ -14,19 +14,19 @@ import (
 // DefaultQueue is the queue of jobs whose records name no queue.
 const DefaultQueue = "default"
 
-// memory is the number of jobs that the fold remembers after they left. Older ones are looked up through Known.
+// memory is the number of jobs that the fold remembers after they left. Known looks up older ones.
 const memory = 20_000
 
-// Job is one job in the picture. A published Job is never changed: the fold replaces it.
+// Job is one job in the picture. A published Job is never changed: the fold replaces it by a new one.
 type Job struct {
 	ID string `json:"id"`
 	// Attempt numbers the attempts of the job from 0.
 	Attempt int `json:"attempt,omitempty"`
-	// Seq numbers the submissions of the cluster; a requeued job keeps its own.
+	// Seq numbers the submissions of the cluster. A requeued job keeps its number.
 	Seq uint64 `json:"seq"`
 	job.Attributes
-	// FirstQueue is the queue the job was submitted to, even if it was moved since. If the record of the submission has
-	// none (Unqueued), it is DefaultQueue until a later record names one.
+	// FirstQueue is the queue to which the job was submitted, even if it was moved since. If the record of the
+	// submission has no queue (Unqueued), FirstQueue is DefaultQueue until a later record names one.
 	FirstQueue string `json:"first_queue"`
 	Unqueued   bool   `json:"unqueued,omitempty"`
 	// Unsized is true while Procs is a guess: the job runs, and no record has its size.
@@ -37,27 +37,27 @@ type Job struct {
 	Order time.Time `json:"order"`
 	// Submit is the instant from which the wait of this attempt counts: the submission, or the requeue.
 	Submit time.Time `json:"submit"`
-	// Eligible is when the job began to compete, where the log has it.
+	// Eligible is the instant at which the job began to compete, if the log has it.
 	Eligible time.Time `json:"eligible,omitzero"`
-	// Start is when the job got its processors; zero while it waits.
+	// Start is the instant at which the job got its processors; zero while it waits.
 	Start time.Time `json:"start,omitzero"`
 	// Held is true while the job waits for something other than processors.
 	Held bool `json:"held,omitempty"`
-	// Suspended is the time of the suspension of a running job; zero if the job has its processors. Paused is the total
-	// time of earlier suspensions.
+	// Suspended is the time at which a running job was suspended; zero if the job has its processors. Paused is the
+	// total length of earlier suspensions.
 	Suspended time.Time     `json:"suspended,omitzero"`
 	Paused    time.Duration `json:"paused,omitempty"`
 	// Switched is the time of the last suspension or resumption.
 	Switched time.Time `json:"switched,omitzero"`
 	// Asked is the time at which the deletion of the running job was requested; zero if it was not.
 	Asked time.Time `json:"asked,omitzero"`
-	// Updated is the event time of the newest record with attributes; LastStart is the start of the attempt before this
-	// one, if that was requeued. They identify a record that is read a second time.
+	// Updated is the event time of the newest record with attributes. LastStart is the start of the previous attempt,
+	// if that was requeued. With both, a record that is read a second time is recognized.
 	Updated   time.Time `json:"updated"`
 	LastStart time.Time `json:"last_start,omitzero"`
 }
 
-// Running reports whether the job has started; a suspended one runs, too.
+// Running reports whether the job has started. A suspended job counts as running.
 func (j *Job) Running() bool { return !j.Start.IsZero() }
 
 // DetailsPending reports whether the size of the job, or its size and its queue, are still unknown because no record so
@@ -67,8 +67,8 @@ func (j *Job) DetailsPending() bool { return j.Procs < 1 || j.Unsized }
 // Guessed reports whether the size or the queue of a job is a guess because no record has it yet.
 func (j *Job) Guessed() bool { return j.Unsized || j.Unqueued }
 
-// Reported returns the attributes of the job that are in records. It leaves out guesses of the size and the queue, even
-// if a guess is right by chance.
+// Reported returns the attributes that are in records of the job. It leaves out guesses of the size and the queue,
+// even if a guess is right by chance.
 func (j *Job) Reported() job.Attributes {
 	a := j.Attributes
 	if j.Unqueued {
@@ -81,7 +81,7 @@ func (j *Job) Reported() job.Attributes {
 }
 
 // DetailsGrace is how long, in event time, the daemon waits for the size and the queue of a job. It is well above the
-// time between two listings of a scheduler, and at most the time for which a scheduler keeps ended jobs (Slurm's
+// time between two listings of a scheduler. It is at most the time for which a scheduler keeps ended jobs (Slurm's
 // MinJobAge is 300 s by default).
 const DetailsGrace = 5 * time.Minute
 
@@ -96,21 +96,23 @@ func (j *Job) Age(at time.Time) time.Duration {
 	return max(0, at.Sub(j.Start)-j.Paused)
 }
 
-// Left is what the fold remembers of a job that is gone.
+// Left is the part of a gone job that the fold remembers.
 type Left struct {
 	ID      string `json:"id"`
 	Attempt int    `json:"attempt,omitempty"`
-	// Submit is its first submission.
+	// Submit is the first submission of the job.
 	Submit time.Time `json:"submit"`
-	// At is when it left: the latest of its end, its cancellation and every other instant that records have of it.
+	// At is the time at which the job left. It is the latest of its end, its cancellation and every other instant in
+	// its records.
 	At time.Time `json:"at"`
 	// Began is the time at which its last attempt was submitted or requeued; zero if that attempt ran.
 	Began time.Time `json:"began,omitzero"`
-	// Job is the job as it left, if too little was known of it then: a record that comes late may complete it.
+	// Job is the job as it was when it left, if too little was known of it then. A record that comes late may
+	// complete it.
 	Job *Job `json:"job,omitempty"`
 }
 
-// State is the picture of one cluster. It is not safe for concurrent use: one writer folds, readers get a View.
+// State is the picture of one cluster. It is not safe for concurrent use: one writer folds, and readers get a View.
 type State struct {
 	name       string
 	configured int
@@ -136,23 +138,23 @@ type State struct {
 	outagesUntil time.Time      // when an outage begins or ends next
 }
 
-// Counts counts the events folded so far by their effect. Duplicates and Orphans count records that changed nothing. A
-// replay of the changes reproduces all counts except these two.
+// Counts counts the events folded so far by their effect. Duplicates and Orphans count records that changed nothing.
+// A replay of the changes gives the same counts, except for these two.
 type Counts struct {
 	Submitted int64 `json:"submitted"`
 	Started   int64 `json:"started"`
 	Ended     int64 `json:"ended"`
 	Cancelled int64 `json:"cancelled"`
 	Requeued  int64 `json:"requeued"`
-	// Duplicates were applied before.
+	// Duplicates counts events that were applied before.
 	Duplicates int64 `json:"duplicates"`
-	// Derived events were inferred from a later record.
+	// Derived counts events that were inferred from a later record.
 	Derived int64 `json:"derived"`
-	// Orphans are events about which too little is known to assign them to a job.
+	// Orphans counts events about which too little is known to assign them to a job.
 	Orphans int64 `json:"orphans"`
-	// LostEnds are jobs that ran and are gone, but whose end was in no record: see Apply.
+	// LostEnds counts jobs that ran and are gone, but whose end was in no record: see Apply.
 	LostEnds int64 `json:"lost_ends"`
-	// OutOfOrder changes happened before the newest change of the cluster.
+	// OutOfOrder counts changes that happened before the newest change of the cluster.
 	OutOfOrder int64 `json:"out_of_order"`
 }
 
@@ -173,10 +175,10 @@ func (s *State) Name() string { return s.name }
 // Now returns the event time of the newest change.
 func (s *State) Now() time.Time { return s.now }
 
-// Counts returns what became of the events so far.
+// Counts returns the numbers of events by their effect so far.
 func (s *State) Counts() Counts { return s.count }
 
-// Capacity returns the number of processors of the cluster: what its pools have together, the configured number, or the
+// Capacity returns the number of processors of the cluster: the sum over its pools, the configured number, or the
 // highest use seen.
 func (s *State) Capacity() int {
 	if len(s.pools) == 1 && s.pools[0].Source == FromHighestUse {
@@ -189,8 +191,8 @@ func (s *State) Capacity() int {
 	return int(procs)
 }
 
-// Source returns the origin of the capacity: FromConfig, FromScheduler or FromHighestUse; with several pools the least
-// reliable of theirs.
+// Source returns the origin of the capacity: FromConfig, FromScheduler or FromHighestUse. With several pools it is
+// the least reliable of their origins.
 func (s *State) Source() string {
 	source := s.pools[0].Source
 	for _, p := range s.pools {
@@ -207,7 +209,7 @@ func (s *State) Used() int { return s.used }
 // Running returns the running jobs by start. The slice belongs to the State and is valid until the next event.
 func (s *State) Running() []*Job { return s.running }
 
-// Queued returns the waiting jobs, held ones included, in the order of their submission. The slice belongs to the
+// Queued returns the waiting jobs, including held ones, in the order of their submission. The slice belongs to the
 // State and is valid until the next event.
 func (s *State) Queued() []*Job { return s.queued }
 
@@ -238,7 +240,7 @@ func byStart(a, b *Job) int {
 	return cmp.Or(a.Start.Compare(b.Start), cmp.Compare(a.Seq, b.Seq))
 }
 
-// ByOrder compares two jobs by their first submissions; jobs of the same instant by their numbers.
+// ByOrder compares two jobs by their first submissions. Jobs of the same instant are compared by their numbers.
 func ByOrder(a, b *Job) int {
 	return cmp.Or(a.Order.Compare(b.Order), cmp.Compare(a.Seq, b.Seq))
 }

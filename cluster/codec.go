@@ -7,7 +7,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// kind and version are those of the saved state.
+// kind and version are the kind and version of the saved state.
 const kind, version = "cluster", 5
 
 type saved struct {
@@ -23,7 +23,7 @@ type saved struct {
 	Pools   []savedPool `json:"pools"`
 }
 
-// savedPool is the measured part of a pool. All else in a pool follows from configuration, facts and jobs.
+// savedPool is the measured part of a pool. All other parts follow from configuration, facts and jobs.
 type savedPool struct {
 	Name     string              `json:"name"`
 	Seen     Vector              `json:"seen"`
@@ -40,11 +40,11 @@ func (s *saved) fields(c *codec.Codec) {
 	}
 }
 
-// MarshalBinary saves the state: the same state gives the same bytes.
+// MarshalBinary saves the state. Equal states give equal bytes.
 func (s *State) MarshalBinary() ([]byte, error) {
 	out := saved{
 		Name: s.name, Highest: s.highest, Seq: s.seq, Now: s.now.UTC(),
-		// encodes as [], not null
+		// An empty list is encoded as [], not null.
 		Running: append([]*Job{}, s.running...), Queued: append([]*Job{}, s.queued...), Counts: s.count,
 		Left: make([]Left, 0, len(s.leftRing)), Facts: s.facts, Pools: make([]savedPool, len(s.pools)),
 	}
@@ -57,8 +57,8 @@ func (s *State) MarshalBinary() ([]byte, error) {
 	return codec.Save(kind, version, 0, out.fields)
 }
 
-// UnmarshalBinary restores a state saved by MarshalBinary into a State made by New with the same name. The configured
-// capacity is kept. An error is a *codec.Error and leaves the State unchanged.
+// UnmarshalBinary restores a state that MarshalBinary saved. The receiver must come from New with the same name. The
+// configured capacity is kept. An error is a *codec.Error and leaves the State unchanged.
 func (s *State) UnmarshalBinary(data []byte) error {
 	in := saved{Name: s.name}
 	if err := codec.Load(kind, version, data, in.fields); err != nil {

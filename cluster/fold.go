@@ -12,7 +12,7 @@ type Verdict uint8
 const (
 	// Applied means that the event changed the picture.
 	Applied Verdict = iota
-	// Duplicate means that it was applied before, or has nothing new.
+	// Duplicate means that the event was applied before, or has nothing new.
 	Duplicate
 	// Orphan means that too little is known to assign the event to a job.
 	Orphan
@@ -32,8 +32,8 @@ func (v Verdict) String() string {
 // Known looks up a job that left so long ago that the fold has forgotten it.
 type Known func(id string) (Left, bool)
 
-// Change is one event that was applied, with the job as it was before and after. Before is nil for a new job, After is
-// nil for one that left.
+// Change is one event that was applied, with the job before and after it. Before is nil for a new job. After is nil
+// for a job that left.
 type Change struct {
 	Event  job.Event
 	Before *Job
@@ -44,28 +44,28 @@ type Change struct {
 type Hooks struct {
 	// Known looks up jobs that the fold has forgotten.
 	Known Known
-	// Before is called ahead of every change, with the change's event time, while the picture is still as it was.
+	// Before is called before every change, with the change's event time. The picture is still unchanged then.
 	Before func(at time.Time)
 	// Changed is called after every change.
 	Changed func(Change)
 }
 
-// Apply folds one event into the picture. It may make several changes: derived ones, whose own records were missed,
-// come before the event itself. A change's event carries its attempt; applying the changes' events in their order to
-// the state from before them, without Known, makes the same changes.
+// Apply folds one event into the picture. It may make several changes. Derived changes, whose own records were
+// missed, come before the change by the event itself. A change's event carries its attempt. If the changes' events
+// are applied in their order to the state before them, without Known, they make the same changes.
 //
 // A record of the same kind, time and attributes as one applied before changes nothing, at any later point. Two cases
-// cannot be distinguished: records of one job at one instant that contradict each other (other than its move out of the
-// first queue), and such records of which one was lost.
+// cannot be distinguished. In the first, records of one job at one instant contradict each other (other than its move
+// out of the first queue). In the second, one of such records was lost.
 //
-// A job that runs is taken out without an end (a derived End, which is no lifetime; Counts.LostEnds) when it is
-// submitted again, and when its deletion was asked for and an event comes that is more than the grace later: a forced
-// deletion frees the processors and writes no end.
+// Apply removes a running job without an end (by a derived End, which is no lifetime; Counts.LostEnds) in two cases.
+// In the first, the job is submitted again. In the second, its deletion was requested, and an event comes that is
+// later by more than the grace: a forced deletion frees the processors and writes no end.
 func (s *State) Apply(ev job.Event, hooks *Hooks) Verdict {
 	// Negative amounts are ignored.
 	ev.Procs, ev.Nodes, ev.TimeLimit = max(0, ev.Procs), max(0, ev.Nodes), max(0, ev.TimeLimit)
 	f := fold{State: s, Hooks: hooks}
-	if !ev.Derived { // a derived event carries the consequence into the journal
+	if !ev.Derived { // the journal already has the effect of a derived event
 		f.expire(&ev)
 	}
 	verdict := f.apply(ev)
@@ -141,11 +141,11 @@ func (f fold) apply(ev job.Event) Verdict {
 	return Orphan
 }
 
-// earlier reports whether the event is of an earlier life of a job that lives again.
+// earlier reports whether the event belongs to an earlier life of a job that lives again.
 func (f fold) earlier(j *Job, ev *job.Event) bool {
 	at := instant(ev)
 	if j.Attempt == 0 && ev.Kind == job.End && !ev.Times.Start.IsZero() && at.Before(j.Submit.Add(-sameInstant)) {
-		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // of an attempt of which no record was seen
+		return !j.Running() || !sameSecond(ev.Times.Start, j.Start) // a start of an attempt without any record
 	}
 	if j.Attempt == 0 || ev.Kind == job.Submit || at.After(j.Submit) ||
 		ev.Kind == job.Requeue && f.recordedBefore(j, ev) {
@@ -154,7 +154,7 @@ func (f fold) earlier(j *Job, ev *job.Event) bool {
 	if at.Before(j.Submit) {
 		return true
 	}
-	switch ev.Kind { // at the instant at which this life began
+	switch ev.Kind { // the record is of the very instant at which this life began
 	case job.Requeue:
 		return true // the event that began this attempt
 	case job.Start:
@@ -198,7 +198,7 @@ func instant(ev *job.Event) time.Time {
 	case job.Start:
 		return or(ev.Times.Start, ev.Time)
 	case job.End:
-		if !ev.Times.Start.IsZero() { // otherwise it may turn out to be a Cancel, which has no other time
+		if !ev.Times.Start.IsZero() { // a record without a start may be that of a Cancel, which has no other time
 			return or(ev.Times.End, ev.Time)
 		}
 	}
@@ -210,7 +210,7 @@ func (f fold) submit(ev job.Event) Verdict {
 	if j := f.jobs[ev.ID]; j != nil {
 		switch {
 		case j.Attempt > 0 && ev.Time.Before(j.Submit):
-			return Duplicate // of an earlier life
+			return Duplicate // a record of an earlier life
 		case !j.Running():
 			if !ev.Time.After(j.Order) && (ev.Queue == "" || ev.Queue == j.FirstQueue) {
 				keepNew(&ev, j) // a repeated record; the job may have moved since
@@ -265,15 +265,15 @@ func (f fold) start(ev job.Event) Verdict {
 	return Applied
 }
 
-// derive enqueues a job whose submission was missed, from a later record that ended its wait at the given instant. It
-// returns false if the record belongs to an attempt that is over.
+// derive enqueues a job whose submission was missed. It uses a later record, which ended the job's wait at the given
+// instant. It returns false if that record belongs to an attempt that is over.
 func (f fold) derive(ev job.Event, at time.Time) bool {
 	submit := or(ev.Times.Submit, or(f.wholeSubmit(ev.ID), at))
 	if l, ok := f.gone(ev.ID); ok {
 		if !at.After(l.At) || sameSecond(at, l.At) {
 			return false
 		}
-		submit = later(submit, l.At) // requeued meanwhile without a record
+		submit = later(submit, l.At) // the job was requeued meanwhile without a record
 		ev.Attempt = l.Attempt + 1
 	}
 	if submit.After(at) {
@@ -322,7 +322,7 @@ func (f fold) end(ev job.Event) Verdict {
 	}
 	if j == nil || !j.Running() {
 		if ev.Times.Start.IsZero() {
-			return f.cancel(ev) // it ended without a start
+			return f.cancel(ev) // the job ended without a start
 		}
 		if j == nil {
 			if !f.derive(ev, ev.Times.Start) {
@@ -346,7 +346,8 @@ func (f fold) finish(j *Job, ev job.Event) {
 	ev.Times.Start = or(ev.Times.Start, j.Start)
 	ev.Times.End = later(or(ev.Times.End, ev.Time), ev.Times.Start) // a lifetime is never below 0
 	if j.Attempt > 0 {
-		ev.Times.End = later(ev.Times.End, j.Submit) // otherwise it would look like the end of an earlier attempt
+		// With an earlier end it would look like the end of an earlier attempt.
+		ev.Times.End = later(ev.Times.End, j.Submit)
 	}
 	f.before(&ev)
 	f.leave(j, later(ev.Time, ev.Times.End))
@@ -383,7 +384,7 @@ func (f fold) cancel(ev job.Event) Verdict {
 	switch {
 	case j.Running():
 		return f.doom(j, ev)
-	case ev.Derived: // the journal's own event of an array without waiting elements
+	case ev.Derived: // an event of the journal about an array without waiting elements
 		f.useUp(j, ev.Time)
 		return Applied
 	}
@@ -395,7 +396,7 @@ func (f fold) cancel(ev job.Event) Verdict {
 	return Applied
 }
 
-// stranger returns the verdict for an event of an unknown job that does not describe the job.
+// stranger returns the verdict on an event of an unknown job if the event does not describe the job.
 func (f fold) stranger(id string) Verdict {
 	if _, ok := f.gone(id); ok {
 		return Duplicate
@@ -420,10 +421,10 @@ func (f fold) requeue(ev job.Event) Verdict {
 	next.Attempt++
 	next.Submit, next.Start, next.LastStart, next.Asked = ev.Time, time.Time{}, j.Start, time.Time{}
 	if j.Unsized && ev.Procs < 1 {
-		next.Procs = 0 // it was a guess
+		next.Procs = 0 // the size was a guess
 	}
 	next.Given, next.Unsized, next.Suspended, next.Paused, next.Switched = false, false, time.Time{}, 0, time.Time{}
-	next.Settled = "" // it belongs to an earlier wait
+	next.Settled = "" // the settled reason belongs to an earlier wait
 	f.before(&ev)
 	f.take(j)
 	f.put(&next)

@@ -21,7 +21,7 @@ func (j *Job) incomplete() bool {
 	return j.Unqueued || j.User == "" || j.Running() && !j.Given
 }
 
-// filled returns the job completed with the attributes of this record.
+// filled returns the job, completed with the attributes of a record.
 func (j *Job) filled(ev *job.Event) Job {
 	next := *j
 	next.replaceGuesses(ev)
@@ -38,7 +38,7 @@ func (f fold) fillIn(j *Job, ev job.Event) *Job {
 	}
 	ev.Kind, ev.Attempt = job.Update, j.Attempt
 	if j.Attempt > 0 && ev.Time.Before(j.Submit) {
-		ev.Time, ev.Derived = j.Submit, true // otherwise it would look like a record of an earlier attempt
+		ev.Time, ev.Derived = j.Submit, true // with its own time it would look like a record of an earlier attempt
 	}
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
 	keepNew(&ev, &Job{Attributes: j.recorded(), Eligible: j.Eligible})
@@ -66,8 +66,9 @@ func (j *Job) recorded() job.Attributes {
 	return a
 }
 
-// complete applies a record of a job that has left. If too little was known when the job left, and the record is of the
-// same attempt, the change is an update of a job that is gone: Before and After are the job as it left.
+// complete applies a record of a job that has left. It does so if too little was known when the job left, and if the
+// record belongs to the same attempt. The change is then an update of a job that is gone: Before and After are the
+// job as it was when it left.
 func (f fold) complete(ev job.Event) Verdict {
 	l, ok := f.left[ev.ID]
 	if !ok || l.Job == nil || !l.isOf(&ev) {
@@ -80,7 +81,7 @@ func (f fold) complete(ev job.Event) Verdict {
 	before := l.Job
 	ev.Kind, ev.Attempt = job.Update, l.Attempt
 	ev.Times.End = time.Time{}
-	if before.Running() { // identified by its start
+	if before.Running() { // a job that ran is identified by its start
 		ev.Times.Submit = time.Time{}
 	}
 	f.before(&ev)
@@ -93,9 +94,9 @@ func (f fold) complete(ev job.Event) Verdict {
 	return Applied
 }
 
-// isOf reports whether a record belongs to the last attempt of a job that left: by its start, or by its submission if
-// it never ran. A later attempt must match to the exact second, so that a record of the attempt before is not mistaken
-// for it.
+// isOf reports whether a record belongs to the last attempt of a job that left. It compares the start, or the
+// submission if the job never ran. A later attempt must match to the exact second, so that a record of the previous
+// attempt is not mistaken for one of it.
 func (l *Left) isOf(ev *job.Event) bool {
 	known, told := l.Job.Start, ev.Times.Start
 	if known.IsZero() {
@@ -111,18 +112,18 @@ func (l *Left) isOf(ev *job.Event) bool {
 	return apart <= sameInstant
 }
 
-// recordedBefore reports whether a requeue is the one that began the current attempt.
+// recordedBefore reports whether a record is of the requeue that began the current attempt.
 func (f fold) recordedBefore(j *Job, ev *job.Event) bool {
 	return j.Attempt > 0 && !j.Running() && ev.Time.Sub(j.Submit).Abs() <= sameInstant
 }
 
-// requeuedBefore applies the attributes of a second record of a requeue that the first lacked.
+// requeuedBefore applies the attributes of a second record of a requeue that the first record lacked.
 func (f fold) requeuedBefore(j *Job, ev job.Event) Verdict {
 	if !f.recordedBefore(j, &ev) {
 		return Duplicate
 	}
-	// The event is moved in time and becomes an event of its own: its replay must not end more instants than the record
-	// did.
+	// The event gets a later time and becomes an event of its own. When it is replayed, it must not end more instants
+	// than the record did.
 	ev.Kind, ev.Time, ev.Derived = job.Update, later(ev.Time, j.Submit), true
 	ev.Times = job.Times{Eligible: ev.Times.Eligible}
 	keepNew(&ev, &Job{Attributes: j.recorded(), Eligible: j.Eligible})

@@ -6,9 +6,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// grace is how long a running job may take to end after its deletion was asked for. The signals of an ordinary deletion
-// are seconds apart (PBS kill_delay: 10 s), an epilogue may take 5 minutes (Torque $prologalarm: 300 s); after that an
-// administrator forces the deletion of a job on a dead node, and no record of its end follows.
+// grace is how long a running job may take to end after its deletion was requested. The signals of an ordinary
+// deletion are seconds apart (PBS kill_delay: 10 s), and an epilogue may take 5 minutes (Torque $prologalarm: 300 s).
+// After that an administrator forces the deletion of a job on a dead node, and no record of its end follows.
 const grace = time.Hour
 
 // doom records that the deletion of a running job was requested. The first request counts.
@@ -25,8 +25,8 @@ func (f fold) doom(j *Job, ev job.Event) Verdict {
 	return Applied
 }
 
-// expire removes the jobs whose grace is over at the time of an event, in the order of their deletion requests. The job
-// of the event itself is left to that event: a late end is better than none.
+// expire removes the jobs whose grace is over at the time of an event, in the order of their deletion requests. It
+// does not remove the job of the event itself, because a late end is better than none.
 func (f fold) expire(ev *job.Event) {
 	for i := 0; i < len(f.doomed); {
 		j := f.doomed[i]
@@ -42,8 +42,8 @@ func (f fold) expire(ev *job.Event) {
 	}
 }
 
-// lose removes a running job without a record of its end. at is the time at which that was noticed, ended the assumed
-// end.
+// lose removes a running job without a record of its end. at is the time at which the loss was noticed. ended is the
+// assumed end.
 func (f fold) lose(j *Job, at, ended time.Time) {
 	ev := job.Event{
 		Kind: job.End, Cluster: f.name, ID: j.ID, Attempt: j.Attempt, Time: at, Derived: true,

@@ -9,12 +9,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// sameInstant is the largest difference between the times of two records of one instant: one source has whole seconds,
-// another milliseconds.
+// sameInstant is the largest difference between the times of two records of one instant. It is not 0, because one
+// source may have whole seconds and another one milliseconds.
 const sameInstant = time.Second
 
-// sameSecond reports whether two records can be of one instant: one of them may have whole seconds only. No id is used
-// again within a second.
+// sameSecond reports whether two records can be of one instant, although one of them may have whole seconds only. No
+// id is used again within a second.
 func sameSecond(a, b time.Time) bool {
 	return a.Truncate(time.Second).Equal(b.Truncate(time.Second))
 }
@@ -24,14 +24,15 @@ type partKind uint8
 
 const (
 	noPart    partKind = iota
-	component          // of a heterogeneous job: Slurm's "9+1"
-	task               // of an array whose last task keeps the array's own id: Slurm's "9_1"
-	// of an array whose elements all have ids of their own: "7[3]" (LSF), "7[3].server" (PBS), "7.3" (Grid Engine)
+	component          // a component of a heterogeneous job: Slurm's "9+1"
+	task               // a task of an array whose last task keeps the array's own id: Slurm's "9_1"
+	// An element belongs to an array whose elements all have ids of their own: "7[3]" (LSF), "7[3].server" (PBS),
+	// "7.3" (Grid Engine).
 	element
 )
 
-// partOf parses an id. It returns the id of the whole, "" if the id does not name a part: "9" of "9_1", "9+1", "9[1]"
-// and "9.1", and "9[].server" of "9[1].server".
+// partOf parses an id. It returns the id of the whole: "9" for "9_1", "9+1", "9[1]" and "9.1", and "9[].server" for
+// "9[1].server". It returns "" if the id does not name a part.
 func partOf(id string) (whole string, kind partKind) {
 	n := leadingDigits(id)
 	if n == 0 || n == len(id) {
@@ -82,8 +83,8 @@ func ArrayOf(id string) string {
 	return whole
 }
 
-// TakesLast reports whether the last waiting element of the array gets an id of its own, so that the array's record
-// ends with it.
+// TakesLast reports whether the last waiting element of the array gets an id of its own. The array's record then ends
+// with that element.
 func TakesLast(id string, array *Job) bool {
 	_, kind := partOf(id)
 	return kind == element && array.Tasks < 2
@@ -107,8 +108,8 @@ func (s *State) countPart(id string, change int) {
 	}
 }
 
-// wholeSubmit returns the submission time of the whole of which id is a part; a scheduler may log it once for all
-// parts. It is zero if unknown.
+// wholeSubmit returns the submission time of the whole to which an id belongs, zero if it is unknown. A scheduler may
+// log the submission once for all parts.
 func (f fold) wholeSubmit(id string) time.Time {
 	whole := WholeOf(id)
 	if whole == "" {
@@ -121,7 +122,7 @@ func (f fold) wholeSubmit(id string) time.Time {
 	return l.Submit
 }
 
-// wholeWaiting returns the array that waits as one record and of which id is an element, nil if there is none.
+// wholeWaiting returns the array to which an id belongs, if the array waits as one record; otherwise nil.
 func (s *State) wholeWaiting(id string) *Job {
 	array := ArrayOf(id)
 	if array == "" {
@@ -133,7 +134,7 @@ func (s *State) wholeWaiting(id string) *Job {
 	return nil
 }
 
-// WaitingArray returns the array that waits as one record and has id as an element, or nil if there is none.
+// WaitingArray returns the array to which an id belongs, if the array waits as one record; otherwise nil.
 func (s *State) WaitingArray(id string) *Job { return s.wholeWaiting(id) }
 
 // ofTask returns the attributes of an array that each of its tasks has.
@@ -143,8 +144,8 @@ func (j *Job) ofTask() job.Attributes {
 	return a
 }
 
-// splitOff decrements the number of waiting elements of an array when the element id gets a record of its own. The last
-// one takes over the array's record, or removes it if it has an id of its own.
+// splitOff decrements the number of waiting elements of an array when the element id gets a record of its own. The
+// last element takes over the array's record. If it has an id of its own, it removes that record.
 func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	if TakesLast(id, whole) {
 		f.useUp(whole, at)
@@ -155,7 +156,7 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	}
 	next := *whole
 	next.Tasks--
-	// before its submission it would look like a record of an earlier attempt
+	// With a time before its submission the record would look like one of an earlier attempt.
 	next.Updated = later(later(whole.Updated, at), whole.Submit)
 	ev := job.Event{Kind: job.Update, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Time: next.Updated,
 		Derived: true}
@@ -166,9 +167,9 @@ func (f fold) splitOff(whole *Job, id string, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole, After: &next})
 }
 
-// useUp removes an array of which no element waits under the array's own id. Its event is a derived Cancel, but not a
-// cancellation: every element has a record of its own. An array whose log does not count its elements (Grid Engine) is
-// removed with the first element.
+// useUp removes an array if no element waits under the array's own id. Its event is a derived Cancel. This is no
+// cancellation, because every element has a record of its own. An array whose log does not count its elements (Grid
+// Engine) is removed with the first element.
 func (f fold) useUp(whole *Job, at time.Time) {
 	ev := job.Event{
 		Kind: job.Cancel, Cluster: f.name, ID: whole.ID, Attempt: whole.Attempt, Derived: true,
@@ -180,8 +181,8 @@ func (f fold) useUp(whole *Job, at time.Time) {
 	f.emit(Change{Event: ev, Before: whole})
 }
 
-// endAll ends a job and its live parts, in the order of their submissions. A part with a record at or after the event's
-// time is left alone: then the event is a repeated one.
+// endAll ends a job and its live parts, in the order of their submissions. It does not end a part that has a record
+// at or after the event's time, because the event is then a repeated one.
 func (f fold) endAll(ev job.Event) Verdict {
 	ev.All = false
 	verdict := f.end(ev)
@@ -204,16 +205,16 @@ func (f fold) endAll(ev job.Event) Verdict {
 	return verdict
 }
 
-// justRequeued reports whether an end belongs to an attempt that was requeued at the same instant: some schedulers log
-// both. A kill (All) does not count.
+// justRequeued reports whether an end belongs to an attempt that was requeued at the same instant. Some schedulers
+// log both. A kill (All) does not count.
 func (f fold) justRequeued(ev *job.Event) bool {
 	j := f.jobs[ev.ID]
 	return j != nil && !j.Running() && j.Attempt > 0 && !ev.Derived && ev.Times.Start.IsZero() &&
 		ev.Time.Sub(j.Submit) <= sameInstant
 }
 
-// unseen enqueues a job that has no earlier record, from a record that has its submission. It returns false if there is
-// no such job, or if it has left. An element of a waiting array needs no such record.
+// unseen enqueues a job that has no earlier record, from a record that has its submission. It returns false if the
+// record has none, or if the job has left. An element of a waiting array needs no such record.
 func (f fold) unseen(ev job.Event) bool {
 	if ev.Times.Submit.IsZero() && !f.countedOut(ev.ID) {
 		return false
@@ -224,15 +225,17 @@ func (f fold) unseen(ev job.Event) bool {
 	return f.derive(ev, ev.Time)
 }
 
-// countedOut reports whether an unknown job is an element of a waiting array that is counted already. Slurm's tasks are
-// excluded: the next listing shows their state, and a log also names tasks whose deletion was only requested.
+// countedOut reports whether an unknown job is an element of a waiting array that has been counted already. It is
+// false for Slurm's tasks: the next listing shows their state, and a log also names tasks whose deletion was only
+// requested.
 func (f fold) countedOut(id string) bool {
 	_, kind := partOf(id)
 	return kind == element && f.wholeWaiting(id) != nil
 }
 
 // revive applies the requeue of a job that is not live. If the job ended at the same instant, end and requeue are one
-// event (a failed node): accounting logs an end, the scheduler a requeue. The job then waits again as its next attempt.
+// event (a failed node): the accounting logs an end, and the scheduler a requeue. The job then waits again as its
+// next attempt.
 func (f fold) revive(ev job.Event) Verdict {
 	l, ok := f.gone(ev.ID)
 	switch {

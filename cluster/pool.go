@@ -10,7 +10,8 @@ import (
 // Dimension is a countable resource of jobs and pools.
 type Dimension uint8
 
-// The dimensions. Memory counts bytes; as a size it is in shares of one processor's memory, see Pool.Size.
+// These are the dimensions. Memory counts bytes. The size of a job in Memory is in shares of one processor's memory,
+// see Pool.Size.
 const (
 	Procs Dimension = iota
 	Nodes
@@ -38,7 +39,7 @@ func ParseDimension(name string) (Dimension, bool) {
 // Vector is an amount in every dimension. In a pool 0 means unknown, in a job it means none.
 type Vector [dimensions]int64
 
-// plus returns v and n times u.
+// plus returns v plus n times u.
 func (v Vector) plus(n int64, u Vector) Vector {
 	for d := range v {
 		v[d] += n * u[d]
@@ -53,56 +54,56 @@ func (v Vector) highest(u Vector) Vector {
 	return v
 }
 
-// PoolConfig describes a pool by hand.
+// PoolConfig describes a configured pool.
 type PoolConfig struct {
 	Name string
-	// Queues use the pool; those that no pool names use the first.
+	// Queues use the pool. Queues that no pool names use the first pool.
 	Queues []string
-	// Has is the capacity of the pool; 0 in a dimension means the highest use seen.
+	// Has is the capacity of the pool. 0 in a dimension means the highest use seen.
 	Has Vector
-	// Policy is the scheduling policy, for forecasts: fcfs, easy or priority (by the order of Queues if the jobs' own
-	// priorities are not known); empty if it must be learnt.
+	// Policy is the scheduling policy, for forecasts: fcfs, easy or priority; empty if it must be learnt. If the
+	// jobs' own priorities are unknown, the policy priority uses the order of Queues.
 	Policy string
 	// Binds is the binding dimension; nil means that it is measured.
 	Binds *Dimension
 }
 
-// Origins of the size of a pool: the values of Pool.Source.
+// These are the origins of the size of a pool: the values of Pool.Source.
 const (
 	FromConfig     = "configured"
 	FromScheduler  = "scheduler"
 	FromHighestUse = "highest_use"
 )
 
-// Pool is a set of nodes for which the jobs of some queues compete, and no others do: queues that share a node share
-// the pool.
+// Pool is a set of nodes for which only the jobs of some queues compete. Queues that share a node share the pool.
 type Pool struct {
 	Name string
-	// Queues use the pool, sorted; none means all that no other pool has.
+	// Queues use the pool; they are sorted. If there are none, all queues use it that have no other pool.
 	Queues []string
-	// Has is what jobs can use now, without nodes that are down or in a current outage. Used is what running jobs hold.
+	// Has is what jobs can use now, without nodes that are down or in a current outage. Used is what running jobs
+	// hold.
 	Has, Used Vector
 	// Node is the largest amount of one node, 0 if unknown.
 	Node Vector
 	// Binds is the dimension that jobs of the pool run short of first.
 	Binds Dimension
-	// Pressure is the recent average use of each dimension while jobs waited, as a part of its capacity. Binds is
-	// chosen by it.
+	// Pressure is the recent average use of each dimension while jobs waited, as a part of its capacity. It
+	// determines Binds.
 	Pressure [dimensions]float64
 	// Source is the origin of Has.
 	Source string
 	// Own has the capacity of the nodes of a queue, for queues that cannot use all nodes of the pool.
 	Own map[string]Vector
-	// Total is the configured or reported capacity, including nodes that are down or in an outage; 0 in a dimension
-	// without such a value. OwnTotal is the same for queues that cannot use all nodes.
+	// Total is the configured or reported capacity, including nodes that are down or in an outage. It is 0 in a
+	// dimension without such a value. OwnTotal has the same for queues that cannot use all nodes.
 	Total    Vector
 	OwnTotal map[string]Vector
 	// Outages reduce the capacity now or later; sorted by their beginnings.
 	Outages []job.Outage
 }
 
-// Dimension returns the dimension in which such a job is measured: the binding one, or processors if the job needs
-// nothing of the binding one.
+// Dimension returns the dimension in which a job with these attributes is measured. It is the binding dimension, or
+// processors if the job needs nothing of the binding one.
 func (p *Pool) Dimension(a *job.Attributes) Dimension {
 	if d := p.Binds; d != Procs && p.takes(a)[d] > 0 && p.Has[d] > 0 {
 		return d
@@ -110,8 +111,8 @@ func (p *Pool) Dimension(a *job.Attributes) Dimension {
 	return Procs
 }
 
-// Capacity returns the size of the pool in a dimension: a number of processors, nodes, GPUs or, of memory, of one
-// processor's shares.
+// Capacity returns the size of the pool in a dimension: a number of processors, of nodes or of GPUs. For memory it is
+// the number of shares of one processor.
 func (p *Pool) Capacity(d Dimension) int {
 	if d == Memory {
 		return int(p.Has[Procs])
@@ -119,8 +120,8 @@ func (p *Pool) Capacity(d Dimension) int {
 	return int(p.Has[d])
 }
 
-// Room returns the processors of the pool and how many of them are free: 0 if running jobs hold more than the pool has.
-// All answers take capacity and free processors from this method.
+// Room returns the number of processors of the pool, and how many of them are free. It is 0 free ones if running jobs
+// hold more than the pool has. All answers take capacity and free processors from this method.
 func (p *Pool) Room() (procs, free int) {
 	procs = p.Capacity(Procs)
 	return procs, max(0, procs-int(p.Used[Procs]))
@@ -163,7 +164,7 @@ func (p *Pool) Limit(queue string, d Dimension) int {
 }
 
 // Known returns the configured or reported amount of a resource for the queue, including nodes that are down or in an
-// outage. known is false if there is no such value: the highest use seen is not a bound.
+// outage. known is false if there is no such value, because the highest use seen is no bound.
 func (p *Pool) Known(queue string, d Dimension) (amount int64, known bool) {
 	total := p.Total
 	if own, ok := p.OwnTotal[queue]; ok {
@@ -174,8 +175,8 @@ func (p *Pool) Known(queue string, d Dimension) (amount int64, known bool) {
 	return total[d], told
 }
 
-// Grown returns the pool, or a copy enlarged to the job's size if the pool's size is known from use only and the job is
-// larger.
+// Grown returns the pool. If the pool's size is known only from its use and the job is larger, it returns a copy that
+// is enlarged to the job's size.
 func (p *Pool) Grown(a *job.Attributes) *Pool {
 	d := p.Dimension(a)
 	size := p.Size(a, d)

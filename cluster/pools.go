@@ -12,8 +12,8 @@ import (
 )
 
 // pressureMemory is the time constant of the average use of a pool, from which the binding dimension follows.
-// pressureLead is how much fuller another dimension must be to become the binding one, so that two dimensions that fill
-// up together do not alternate.
+// pressureLead is how much fuller another dimension must be to become the binding one. So two dimensions that fill up
+// together do not alternate.
 const (
 	pressureMemory = 24 * time.Hour
 	pressureLead   = .02
@@ -29,8 +29,8 @@ type pool struct {
 	since   time.Time // Pressure is up to date until this time
 }
 
-// SetPools sets the pools from the configuration; for a new State. None means the scheduler's own, or one for
-// everything.
+// SetPools sets the configured pools of a new State. If there are none, the scheduler's pools are used, or one pool
+// for everything.
 func (s *State) SetPools(pools []PoolConfig) {
 	s.byHand = pools
 	s.pools = s.makePools()
@@ -134,7 +134,7 @@ func (p *pool) addNodes(g job.NodeGroup) {
 	}
 }
 
-// takeOut records the outages of the pool's nodes and subtracts the capacity of current ones.
+// takeOut records the outages of the pool's nodes, and subtracts the capacity of the current ones.
 func (p *pool) takeOut(outages []job.Outage, now time.Time) {
 	for _, o := range outages {
 		if !slices.ContainsFunc(o.Queues, func(q string) bool { return slices.Contains(p.Queues, q) }) {
@@ -174,7 +174,7 @@ func (s *State) indexPools() {
 // poolFor returns the pool of a queue.
 func (s *State) poolFor(queue string) *pool { return s.pools[s.poolOf[queue]] }
 
-// hold adds a job to the numbers of its pool, or subtracts it (n = -1).
+// hold adds a job to the numbers of its pool, or subtracts it if n is -1.
 func (s *State) hold(j *Job, n int) {
 	p := s.poolFor(j.Queue)
 	switch {
@@ -195,8 +195,8 @@ func (p *pool) measure() {
 	}
 }
 
-// raise raises the capacities of the cluster and its pools at least to the present use. A job whose record came after
-// its end (past) did not hold processors beside the jobs that run now.
+// raise raises the capacities of the cluster and its pools at least to the present use. If past is set, the job's
+// record came after its end. Then the job did not hold processors beside the jobs that run now.
 func (s *State) raise(j *Job, past bool) {
 	if !j.Holds() {
 		return
@@ -231,8 +231,8 @@ func (s *State) press(at time.Time) {
 	}
 }
 
-// choose selects the binding dimension. Nodes are no candidate: if jobs share nodes their number has no meaning, and if
-// not, processors give the same result.
+// choose selects the binding dimension. Nodes are no candidate. If jobs share nodes, the number of nodes has no
+// meaning. If they do not, processors give the same result.
 func (p *pool) choose() {
 	if p.fixed {
 		return
@@ -303,7 +303,7 @@ func (s *State) OnePool() bool { return len(s.pools) == 1 }
 func (s *State) Pools() []*Pool {
 	out := make([]*Pool, len(s.pools))
 	for i, p := range s.pools {
-		c := p.Pool // the maps and slices in it are never changed after their creation
+		c := p.Pool // c shares the maps and slices, which are never changed after their creation
 		out[i] = &c
 	}
 	return out

@@ -8,18 +8,18 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Rules order the waiting jobs of one pool as the scheduler reports that it does: by the tiers of their queues, then by
-// their priorities.
+// Rules order the waiting jobs of one pool in the scheduler's order, as the scheduler reports it: by the tiers of
+// their queues, then by their priorities.
 type Rules struct {
 	facts        *job.Facts
 	procs, nodes float64 // of the whole machine
-	factor       int     // the largest of the queues' own
+	factor       int     // the largest factor of a queue
 	qos          int     // the largest priority of a QOS
-	share        float64 // factor of users without a reported one: the median
+	share        float64 // the median factor, for users without a reported one
 }
 
-// NewRules returns the rules in the scheduler's facts, nil if these have no priorities: then jobs wait in the order of
-// their submissions.
+// NewRules returns the rules in the scheduler's facts, nil if these have no priorities. Jobs then wait in the order
+// of their submissions.
 func NewRules(facts *job.Facts) *Rules {
 	if facts == nil || facts.Weights == nil {
 		return nil
@@ -46,11 +46,11 @@ func NewRules(facts *job.Facts) *Rules {
 	return r
 }
 
-// Priority returns the priority of a job after the given wait: the sum of the factors, each between 0 and 1, times
-// their weights, as the manual of Slurm's multifactor plugin defines them
-// (https://slurm.schedmd.com/priority_multifactor.html; the size factor is the mean of the job's parts of the nodes and
-// of the processors). The nice value of the job is taken off; the site factor and TRES weights
-// are not included.
+// Priority returns the priority of a job after the given wait. It is the sum of the factors, each between 0 and 1,
+// times their weights, as the manual of Slurm's multifactor plugin defines them
+// (https://slurm.schedmd.com/priority_multifactor.html). The size factor is the mean of two parts: the job's part of
+// the nodes, and of the processors. The nice value of the job is subtracted. The site factor and TRES weights are not
+// included.
 func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 	w := r.facts.Weights
 	size := part(float64(a.Procs), r.procs)
@@ -77,7 +77,7 @@ func (r *Rules) Priority(a *job.Attributes, waited time.Duration) int64 {
 	return total - a.Lowered()
 }
 
-// part returns x divided by whole, at most 1; 0 if whole is 0.
+// part returns x divided by whole, but at most 1. It returns 0 if whole is 0.
 func part(x, whole float64) float64 {
 	if whole <= 0 {
 		return 0
@@ -85,8 +85,8 @@ func part(x, whole float64) float64 {
 	return min(1, max(0, x)/whole)
 }
 
-// Share returns the fair-share factor reported for a user in an account, or in any account if it is empty. For a user
-// without a reported factor it returns the median of all.
+// Share returns the fair-share factor reported for a user in an account, or in any account if the account is empty.
+// For a user without a reported factor it returns the median of all users.
 func (r *Rules) Share(account, user string) float64 {
 	share, found := r.share, false
 	for _, s := range r.facts.Shares {
@@ -123,13 +123,14 @@ func (r *Rules) Rank(j *Job, now time.Time) Rank {
 	return rank
 }
 
-// Compare orders two ranks: negative if a goes before b. Jobs of equal rank are ordered by submission.
+// Compare orders two ranks. It returns a negative number if a goes before b. Jobs of equal rank are ordered by
+// submission.
 func (a Rank) Compare(b Rank) int {
 	return cmp.Or(cmp.Compare(b.Tier, a.Tier), cmp.Compare(b.Priority, a.Priority))
 }
 
-// Sort sorts waiting jobs by their rank at an instant, first to start first. Jobs of equal rank are ordered by
-// submission.
+// Sort sorts waiting jobs by their rank at an instant. The job that starts first comes first. Jobs of equal rank are
+// ordered by submission.
 func (r *Rules) Sort(jobs []*Job, now time.Time) {
 	type ranked struct {
 		Rank

@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// suspend takes a running job's processors away, or gives them back (resume). A repeated record, a record of a job that
-// does not run and one older than the newest of its kind change nothing.
+// suspend takes away a running job's processors, or gives them back (resume). Three kinds of records change nothing:
+// a repeated record, a record of a job that does not run, and one that is older than the newest of its kind.
 func (f fold) suspend(ev job.Event) Verdict {
 	j := f.jobs[ev.ID]
 	if j == nil {

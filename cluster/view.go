@@ -12,7 +12,7 @@ type View struct {
 	Cluster string
 	// At is the newest event time.
 	At time.Time
-	// Capacity is the number of processors, Source its origin: FromConfig, FromScheduler, FromHighestUse.
+	// Capacity is the number of processors. Source is its origin: FromConfig, FromScheduler or FromHighestUse.
 	Capacity int
 	Source   string
 	// Pools are the pools of the cluster. Queues that no pool names use the first.
@@ -23,7 +23,7 @@ type View struct {
 	Rules *Rules
 	// Used is the number of processors that running jobs hold.
 	Used int
-	// Running is ordered by start, Queued by first submission; held jobs are among the queued.
+	// Running is ordered by start. Queued is ordered by first submission, and includes held jobs.
 	Running []*Job
 	Queued  []*Job
 	Counts  Counts
@@ -41,7 +41,7 @@ func (s *State) View() *View {
 // Pool returns the pool that a queue's jobs compete for.
 func (v *View) Pool(queue string) *Pool { return PoolOf(v.Pools, queue) }
 
-// PoolOf returns the pool of a queue: the first if no pool names it.
+// PoolOf returns the pool of a queue. If no pool names the queue, it returns the first one.
 func PoolOf(pools []*Pool, queue string) *Pool {
 	for _, p := range pools {
 		if slices.Contains(p.Queues, queue) {
@@ -51,7 +51,7 @@ func PoolOf(pools []*Pool, queue string) *Pool {
 	return pools[0]
 }
 
-// Free returns the processors that no running job holds, never less than 0.
+// Free returns the number of processors that no running job holds, never less than 0.
 func (v *View) Free() int { return max(0, v.Capacity-v.Used) }
 
 // overdue is the time past its time limit after which a running job counts as overdue. Schedulers kill jobs within
@@ -59,7 +59,7 @@ func (v *View) Free() int { return max(0, v.Capacity-v.Used) }
 const overdue = 24 * time.Hour
 
 // Overdue returns the number of running jobs that are past their time limit by more than a day, at the newest event
-// time: most likely their ends were never logged. They are only counted, not ended, because a limit can be extended
+// time. Most likely their ends were never logged. They are only counted, not ended, because a limit can be extended
 // without a record of it.
 func (v *View) Overdue() int {
 	n := 0

@@ -1,6 +1,6 @@
-// Package collector defines how a scheduler's log becomes events: a Format makes a Parser for one source, and a
-// Parser turns complete lines into job events. The formats live in packages below it, the reading of files in
-// collector/tail.
+// Package collector defines how a scheduler's log becomes events. A Format makes a Parser for one source, and a
+// Parser turns complete lines into job events. The formats are in packages below this one. Package collector/tail
+// reads the files.
 package collector
 
 import (
@@ -14,9 +14,9 @@ import (
 // Parser turns the lines of one source into events, in the order of the lines. It may keep state from earlier lines (a
 // header). It is not safe for concurrent use.
 type Parser interface {
-	// Parse reads one complete line, without its line end, and emits its events: none for a comment or a record that is
-	// not about a job. The line is valid only during the call. An error is a *LineError; the events emitted before it
-	// count.
+	// Parse reads one complete line, without its line end, and emits its events. It emits none for a comment, or for
+	// a record that is not about a job. The line is valid only during the call. An error is a *LineError; events that
+	// were emitted before it count.
 	Parse(line []byte, emit func(job.Event)) error
 }
 
@@ -24,8 +24,8 @@ type Parser interface {
 // continues in the middle of a file; it passes the lines of the header to Header first.
 type HeaderParser interface {
 	Parser
-	// Header reads one line from the beginning of the file and reports whether it belongs to the header. The first line
-	// that does not ends the header.
+	// Header reads one line from the beginning of the file and reports whether the line belongs to the header. The
+	// first line that does not belong to it ends the header.
 	Header(line []byte) bool
 }
 
@@ -37,10 +37,11 @@ type Flusher interface {
 }
 
 // Dated is a Parser of local times. An hour that clocks show twice is resolved by the time at which the line was
-// written. The reader keeps that time and saves it with the position; the parser does not.
+// written. The reader, not the parser, keeps that time, and saves it with the position.
 type Dated interface {
 	Parser
-	// ReadAt is called before each line: with the clock if the line was written just now, else with the zero time.
+	// ReadAt is called before each line. It receives the present time if the line was written just now, otherwise the
+	// zero time.
 	ReadAt(now time.Time)
 	// After is called before each line with the newest instant of earlier lines, zero if there is none. A format with
 	// ordered lines takes an ambiguous time as its second pass if the first pass would be earlier than that instant.
@@ -68,24 +69,24 @@ type WholeParser interface {
 type Order uint8
 
 const (
-	// Live sources write a record at the time of its event: the order of lines is the order of events.
+	// Live sources write a record at the time of its event. So the order of lines is the order of events.
 	Live Order = iota
-	// BySubmit sources have a whole job in one record, and records come in order of submission (the Standard Workload
-	// Format). Starts and ends are held back until the submissions have passed them.
+	// BySubmit sources have a whole job in one record, and their records are in order of submission (the Standard
+	// Workload Format). Starts and ends are held back until the submissions have reached their times.
 	BySubmit
 )
 
 // Format is one log format.
 type Format struct {
-	// Name is how the configuration names it: "pbs", "swf".
+	// Name is the name in the configuration: "pbs", "swf".
 	Name string
 	// Order defines how to merge its events in time.
 	Order Order
 	// AtEnd is true if a record describes a whole job once it has ended. Logs that record submissions and starts as
-	// they happen are read before such a log: later records of a known job add nothing.
+	// they happen are read before such a log. So its records of a known job add nothing.
 	AtEnd bool
-	// InTurn is true if each server host of a scheduler writes its own log of this format, one host at a time: of
-	// several configured files one grows, and the others do not, or cannot be read.
+	// InTurn is true if each server host of a scheduler writes its own log of this format, one host at a time. Of
+	// several configured files one grows. The others do not grow, or cannot be read.
 	InTurn bool
 	// New returns a parser for one source.
 	New func(Options) Parser
@@ -96,9 +97,9 @@ type Format struct {
 
 // RecordReader reads the records of a document.
 type RecordReader interface {
-	// Next returns the next record, which is valid until the next call, and the number of the line in which it begins.
-	// It returns io.EOF after the last, and another error for a damaged or truncated document; after an error it must
-	// not be called again.
+	// Next returns the next record and the number of the line in which it begins. The record is valid until the next
+	// call. Next returns io.EOF after the last record, and another error for a damaged or truncated document. After
+	// an error it must not be called again.
 	Next() (record []byte, line int64, err error)
 }
 
@@ -110,15 +111,15 @@ type Options struct {
 	Location *time.Location
 	// MaxProcs is the largest size a job can have on this machine; a larger one is a bad line. 0 means unknown.
 	MaxProcs int
-	// Notice, if set, receives problems of lines that are used all the same: an optional field that cannot be read. It
-	// is called while the line is parsed.
+	// Notice, if set, receives problems of lines that are used nevertheless, such as an optional field that cannot be
+	// read. It is called while the line is parsed.
 	Notice func(*LineError)
 	// Columns names the columns of a dump without a header, separated by commas. It is empty if the dump has a header
 	// or a well-known form.
 	Columns string
-	// Only is the name of a cluster in the scheduler's accounting: only records of that cluster are read; empty reads
-	// all. Recorded is true for a log that is read once from its beginning: if Only is empty, all its records must be
-	// of one cluster.
+	// Only is the name of a cluster in the scheduler's accounting: only records of that cluster are read. If it is
+	// empty, all are read. Recorded is true for a log that is read once from its beginning. If Only is empty then,
+	// all records of the log must be of one cluster.
 	Only     string
 	Recorded bool
 	// Others are the names of the daemon's other clusters. Their records are refused as bad lines.
@@ -128,8 +129,8 @@ type Options struct {
 	Queues []string
 }
 
-// Reasons why a line is bad: the values of the label "reason" of waitcast_bad_lines_total, and of the quarantine.
-// Formats must not add others, so that the label stays bounded.
+// These are the reasons why a line is bad: the values of the label "reason" of waitcast_bad_lines_total, and of the
+// quarantine. Formats must not add others, so that the label stays bounded.
 const (
 	ReasonFormat   = "format"    // not a record of this format at all
 	ReasonField    = "field"     // a field is missing or cannot be parsed
@@ -145,13 +146,13 @@ func Reasons() []string {
 	return []string{ReasonFormat, ReasonField, ReasonTime, ReasonProcs, ReasonFuture, ReasonLongLine, ReasonUnknown}
 }
 
-// LineError reports what is wrong with one line. The caller adds file and line number.
+// LineError reports the error in one line. The caller adds file and line number.
 type LineError struct {
 	// Reason is one of the Reason constants.
 	Reason string
-	// Field names the part of the line that is wrong, if one part is.
+	// Field names the wrong part of the line, if it is a single part.
 	Field string
-	// Err says what is wrong with the line.
+	// Err describes the error.
 	Err error
 }
 
@@ -163,7 +164,7 @@ func (e *LineError) Error() string {
 	return fmt.Sprintf("bad line (%s): field %s: %v", e.Reason, e.Field, e.Err)
 }
 
-// Unwrap returns what is wrong with the field.
+// Unwrap returns the cause.
 func (e *LineError) Unwrap() error { return e.Err }
 
 // Bad returns a LineError with a formatted cause.

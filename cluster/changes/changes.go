@@ -1,9 +1,10 @@
-// Package changes is the stream of job changes. It translates each change that the fold of a cluster made into an event
-// in the life of a job, defines the interface of the observers of these events, and orders the events of one instant.
+// Package changes is the stream of job changes. It translates each change that the fold of a cluster made into an
+// event in the life of a job. It defines the interface of the observers of these events, and it orders the events of
+// one instant.
 //
-// The picture of a cluster (package cluster) orders nothing: its changes come in the order of the events. An [Observer]
-// follows them one by one. A [Sequencer] sorts the changes of one instant: those that a forecast of that instant may
-// use come first.
+// The picture of a cluster (package cluster) orders nothing: its changes come in the order of the events. An
+// [Observer] follows them one by one. A [Sequencer] sorts the changes of one instant, so that those that a forecast
+// of that instant may use come first.
 package changes
 
 import (
@@ -13,12 +14,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Kind is what happened to a job.
+// Kind is the kind of a change: what happened to a job.
 type Kind uint8
 
-// The kinds of changes. Before and After are the job before and after the change.
+// These are the kinds of changes. Before and After are the job before and after the change.
 const (
-	// Other changes end no wait and no lifetime: suspensions, facts of the machine, a deletion that was only asked for.
+	// Other changes end no wait and no lifetime: suspensions, facts of the machine, a deletion that was only
+	// requested.
 	Other Kind = iota
 	// Submitted: the job After waits.
 	Submitted
@@ -51,8 +53,8 @@ type Change struct {
 	Seq int64
 	// Array is set for Split: the waiting array from which the element was split.
 	Array *cluster.Job
-	// Over is set for Submitted, Split and Started if the log reported the job only after its end, so that nobody could
-	// know of it while it waited or ran.
+	// Over is set for Submitted, Split and Started if the log reported the job only after its end. The job was then
+	// unknown while it waited or ran.
 	Over bool
 }
 
@@ -97,7 +99,7 @@ func Of(c cluster.Change, s *cluster.State) Change {
 // reportedOver reports whether an event was derived from the record of its job's end.
 func reportedOver(ev *job.Event) bool { return ev.Derived && !ev.Times.End.IsZero() }
 
-// EndTime returns the time of an end: that in the record if there is one, else that of the event.
+// EndTime returns the time of an end: the time in the record if there is one, otherwise the time of the event.
 func (c *Change) EndTime() time.Time {
 	if c.Event.Times.End.IsZero() {
 		return c.Event.Time
@@ -105,7 +107,7 @@ func (c *Change) EndTime() time.Time {
 	return c.Event.Times.End
 }
 
-// Left returns the job to remember if Before is set and After is not: a job that is gone.
+// Left returns the job that must be remembered. It is for a job that is gone: Before is set and After is not.
 func (c *Change) Left() cluster.Left {
 	l := cluster.Left{ID: c.Before.ID, Attempt: c.Before.Attempt, Submit: c.Before.Order, At: c.Event.Time}
 	if end := c.EndTime(); end.After(l.At) {
@@ -117,18 +119,18 @@ func (c *Change) Left() cluster.Left {
 	return l
 }
 
-// Observer receives the changes of one cluster. Its methods are called from one goroutine and must not block. Observers
-// do not know each other.
+// Observer receives the changes of one cluster. Its methods are called from one goroutine and must not block. No
+// observer knows another one.
 type Observer interface {
 	// InstantOver reports that the open instant is over, because the next change is at the later instant at. A change
-	// that the log reports late counts at the newest instant. s is the state before that change, and live says that its
-	// event was read as it happened.
+	// that the log reports late counts as one at the newest instant. s is the state before that change. live is true
+	// if the event of the change was read as it happened.
 	InstantOver(at time.Time, live bool, s *cluster.State)
 	// Observe reports a change; s is the state after it.
 	Observe(c *Change, s *cluster.State)
 }
 
-// Observers is a list of observers; each change goes to them in this order.
+// Observers is a list of observers. Each change is passed to them in this order.
 type Observers []Observer
 
 // Before must be called before each change, with the time of its event. It calls InstantOver if that time is later than

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Sequencer sorts the changes of one instant. First come changes of jobs from before that instant (mostly ends), then
-// the submissions in the order of the log, then the starts, and last further changes of jobs that were submitted or
-// started at that instant. So a forecast uses all ends of its instant, but no start of its instant and no later
-// submission.
+// Sequencer sorts the changes of one instant. Changes of jobs from before that instant (mostly ends) come first. Then
+// come the submissions in the order of the log, then the starts. Further changes of jobs that were submitted or
+// started at that instant come last. So a forecast uses all ends of its instant, but no start of its instant and no
+// later submission.
 //
 // T is the type that represents a change. A Sequencer keeps the changes that must wait until the instant is over.
 type Sequencer[T any] struct {

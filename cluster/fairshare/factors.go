@@ -14,7 +14,7 @@ type Calculator struct {
 	effect   []float64 // effective usage, by node
 	factors  []float64 // by owner, including None
 	rank     int
-	untied   int // the rank that the next user would have without ties
+	untied   int // rank of the next user if there were no ties
 	rootUsed float64
 }
 
@@ -55,16 +55,17 @@ func (c *Calculator) Factors(u *Usage) []float64 {
 	return c.factors
 }
 
-// rankBelow ranks the users below an account by the Fair Tree algorithm. Siblings are ordered by their share divided by
-// their usage; at equal values users come before accounts. All users below one account come before those below the
+// rankBelow ranks the users below an account by the Fair Tree algorithm. Siblings are ordered by their share divided
+// by their usage. At equal values users come before accounts. All users below one account come before those below the
 // next. Equal users get equal ranks. If two accounts are equal, the first user of the second account gets the rank of
-// the user before it: Slurm's page says that the users of both are merged and sorted, but the program does not do that.
+// the user before it. By Slurm's page the users of both accounts are merged and sorted, but the program does not do
+// that.
 func (c *Calculator) rankBelow(account int32, used []float64, tied bool) {
 	t, all := c.tree, c.sorted[account]
 	for _, n := range all {
 		c.level[n] = t.levelOf(n, used)
 	}
-	if !slices.IsSortedFunc(all, c.before) { // rarely sorted: the order of the previous call is kept
+	if !slices.IsSortedFunc(all, c.before) { // usually the order of the previous call still holds
 		slices.SortFunc(all, c.before)
 	}
 	last := math.NaN()
@@ -101,8 +102,8 @@ func (c *Calculator) before(a, b int32) int {
 // parentLevel marks accounts that are treated as their parent because no user is below them.
 const parentLevel = 4294967294
 
-// levelOf returns how much of its share a node has left: its part of its siblings' shares divided by its part of their
-// usage.
+// levelOf returns a node's part of its siblings' shares divided by its part of their usage. A higher value means that
+// more of its share is left.
 func (t *Tree) levelOf(n int32, used []float64) float64 {
 	switch of := &t.nodes[n]; {
 	case of.asParent && of.user:
@@ -118,8 +119,8 @@ func (t *Tree) levelOf(n int32, used []float64) float64 {
 	}
 }
 
-// effectiveUsage returns the usage that counts for a node outside the Fair Tree: its own part of all usage, plus a part
-// of its siblings' usage.
+// effectiveUsage returns the usage that counts for a node in algorithms other than the Fair Tree. It is the node's
+// own part of all usage, plus a part of its siblings' usage.
 func (c *Calculator) effectiveUsage(n int32, used []float64) float64 {
 	of := &c.tree.nodes[n]
 	own := c.part(n, used)
@@ -145,8 +146,8 @@ func (c *Calculator) part(n int32, used []float64) float64 {
 }
 
 // obliviousUsage is effectiveUsage under the depth-oblivious rule. R is the ratio of usage to share. R of a node is R
-// of its parent times r^k, where r is the node's ratio among its siblings, and k is below 1 if R of the parent and r
-// lie on different sides of 1.
+// of its parent times r^k, where r is the node's ratio among its siblings. k is below 1 if R of the parent and r lie
+// on different sides of 1.
 func (c *Calculator) obliviousUsage(n int32, own float64, used []float64) float64 {
 	of := &c.tree.nodes[n]
 	above := &c.tree.nodes[of.above]

@@ -12,16 +12,16 @@ type Tree struct {
 	facts     *job.Facts // the facts from which the tree was built
 	algorithm algorithm
 	damp      float64
-	// countsEnds is true if the scheduler counts the usage of a job between the last computation and its end.
+	// countsEnds is true if the scheduler counts the usage of a job between its last computation and the job's end.
 	countsEnds bool
 	nodes      []node // the root first, each account after the one above it
 	users      []int32
 	owners     map[association]int32
-	byUser     map[string]int32 // the association with the highest usage of each user
+	byUser     map[string]int32 // each user's association with the highest usage
 	factors    map[string]float64
 }
 
-// association names a user in an account.
+// association is the pair of a user and an account.
 type association struct{ account, user string }
 
 // node is an account, or a user in one.
@@ -31,7 +31,7 @@ type node struct {
 	share         int32 // raw shares
 	asParent      bool
 	user          bool
-	norm          float64 // normalized share: among the siblings in the Fair Tree, else of the whole machine
+	norm          float64 // normalized share: among the siblings in the Fair Tree, otherwise of the whole machine
 	level         int32   // raw shares of all siblings
 	children      []int32 // nodes that share this node's part
 	owner         int32   // only for users
@@ -39,7 +39,7 @@ type node struct {
 	factor        float64
 }
 
-// None is the owner of jobs whose association is not known.
+// None is the owner of jobs whose association is unknown.
 const None int32 = 0
 
 const root, none int32 = 0, -1
@@ -53,7 +53,7 @@ const (
 	depthOblivious
 )
 
-// New returns the associations in the scheduler's facts, nil where their shares and usage are not reported.
+// New returns the associations in the scheduler's facts, nil if their shares and usage are not reported.
 func New(facts *job.Facts) *Tree {
 	if facts == nil || facts.Weights == nil || len(facts.Shares) == 0 || len(facts.AccountShares) == 0 {
 		return nil
@@ -109,7 +109,8 @@ func (t *Tree) addNodes(facts *job.Facts) {
 		below[parent] = append(below[parent], s)
 	}
 	at := map[string]int32{rootAccount: root}
-	for names := []string{rootAccount}; len(names) > 0; names = names[1:] { // accounts in a cycle are never reached
+	// The loop never reaches accounts in a cycle.
+	for names := []string{rootAccount}; len(names) > 0; names = names[1:] {
 		for _, s := range below[names[0]] {
 			name := strings.ToLower(s.Account)
 			at[name] = t.add(node{parent: at[names[0]], share: int32(s.Raw), asParent: s.AsParent, reported: s.Usage})
@@ -194,11 +195,11 @@ func (t *Tree) Owner(account, user string) int32 {
 	return t.owners[association{strings.ToLower(account), user}]
 }
 
-// Reported returns the factor of an owner as the scheduler reported it, rounded to hundredths.
+// Reported returns the factor of an owner that the scheduler reported, rounded to hundredths.
 func (t *Tree) Reported(owner int32) float64 { return t.nodes[t.users[owner-1]].factor }
 
-// Rate returns by how much a running job increases its owner's usage per second: its processors times the usage factor
-// of its quality of service. As in Slurm, the factor of an unknown QOS is 1.
+// Rate returns the amount by which a running job increases its owner's usage in a second. It is the job's processors
+// times the usage factor of its quality of service. As in Slurm, the factor of an unknown QOS is 1.
 func (t *Tree) Rate(procs int, qos string) float64 {
 	if f, known := t.factors[strings.ToLower(qos)]; known && f >= 0 {
 		return f * float64(procs)

@@ -6,21 +6,21 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// Usage holds the usage of the associations of a tree, in processor-seconds. Old usage counts less: usage as old as
-// PriorityDecayHalfLife counts half.
+// Usage holds the usage of the associations of a tree, in processor-seconds. Older usage has less weight: half after
+// PriorityDecayHalfLife.
 type Usage struct {
 	tree *Tree
-	// values are by node, in units of scale: decay makes the unit smaller instead of every value.
+	// values are by node, in units of scale. A decay makes scale smaller, so that not every value must change.
 	values []float64
 	scale  float64
 	keep   float64 // factor of decay per second
 	period float64 // seconds between two computations
 }
 
-// Defaults of Slurm, in seconds.
+// These are Slurm's defaults, in seconds.
 const defaultPeriod = 300
 
-// least is the unit below which all values are rescaled, long before it underflows to 0.
+// least is the value of scale below which all values are rescaled. It is far above the underflow to 0.
 const least = 1e-100
 
 // NewUsage returns the usage that the scheduler reported.
@@ -45,7 +45,7 @@ func (u *Usage) Tree() *Tree { return u.tree }
 // Period returns the seconds between two computations of the scheduler.
 func (u *Usage) Period() float64 { return u.period }
 
-// CopyFrom copies other into u; it reuses u's memory.
+// CopyFrom copies other into u. It reuses u's memory.
 func (u *Usage) CopyFrom(other *Usage) {
 	values := append(u.values[:0], other.values...)
 	*u = *other
@@ -55,7 +55,7 @@ func (u *Usage) CopyFrom(other *Usage) {
 // Of returns the usage of an owner.
 func (u *Usage) Of(owner int32) float64 { return u.values[u.tree.users[owner-1]] * u.scale }
 
-// Decay decays all usage by the given number of seconds.
+// Decay reduces all usage by the decay of the given number of seconds.
 func (u *Usage) Decay(seconds float64) {
 	u.scale *= math.Pow(u.keep, seconds)
 	if u.scale >= least {
@@ -67,15 +67,15 @@ func (u *Usage) Decay(seconds float64) {
 	u.scale = 1
 }
 
-// Grow adds the usage of an owner's job that has run for the given number of seconds until now at a rate (Tree.Rate).
-// Slurm adds the usage of a period at the end of the period, as if all of it were from the beginning. A time longer
+// Grow adds the usage of an owner's job that has run until now for the given number of seconds at a rate (Tree.Rate).
+// Slurm adds the usage of a period at the end of the period, as if all of it was from the beginning. A time longer
 // than one period is split into periods.
 func (u *Usage) Grow(owner int32, rate, seconds float64) { u.add(owner, rate*u.counted(seconds)) }
 
-// GrowAt is Grow for a job that ended some seconds after the last computation, followed by a Decay over the whole time
-// to the next computation; it takes back the decay of the periods before the job's end. Slurm counts the usage between
-// its last computation and the job's end only if it enforces limits (acct_policy.c calls the priority plugin only
-// then).
+// GrowAt adds the usage of a job that ended some seconds after the last computation. A Decay over the whole time to
+// the next computation must follow it. GrowAt reverts the part of that decay that belongs to the periods before the
+// job's end. Slurm counts the usage between its last computation and the job's end only if it enforces limits (only
+// then does acct_policy.c call the priority plugin).
 func (u *Usage) GrowAt(owner int32, rate, seconds, after float64) {
 	whole := math.Floor(after/u.period) * u.period
 	rest := math.Min(seconds, after-whole)
@@ -111,7 +111,7 @@ func (u *Usage) Code(s *codec.Codec) {
 	s.Check(!s.Reading || u.scale > 0, "usage in units of %v", u.scale)
 }
 
-// Attach sets the tree of usage that was decoded; it returns false if the usage does not fit the tree.
+// Attach sets the tree of usage that was just decoded. It returns false if the usage does not fit the tree.
 func (u *Usage) Attach(t *Tree) bool {
 	if len(u.values) != len(t.nodes) {
 		return false

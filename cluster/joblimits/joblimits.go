@@ -1,8 +1,8 @@
-// Package joblimits finds the limits that hold for a job: those of qualities of service (QOS), of associations and of
-// scopes (PBS, Grid Engine) on running jobs, as the scheduler lists and enforces them. It also determines which jobs a
-// job may preempt. Which of several limits on the same amount counts follows Slurm's hierarchy
-// (https://slurm.schedmd.com/resource_limits.html): the QOS of the queue, the QOS of the job, the association of the
-// user, the accounts above.
+// Package joblimits finds the limits that apply to a job, as the scheduler lists and enforces them. They are limits
+// of qualities of service (QOS), of associations and of scopes (PBS, Grid Engine) on running jobs. The package also
+// determines which jobs a job may preempt. If several limits are on the same amount, Slurm's hierarchy decides which
+// one counts (https://slurm.schedmd.com/resource_limits.html): the QOS of the queue, the QOS of the job, the
+// association of the user, the accounts above.
 package joblimits
 
 import (
@@ -33,15 +33,17 @@ const Unbounded = 1<<63 - 1
 // Array is the value of Key.Limit for the tasks of an array, which are limited by the array itself.
 const Array = -1
 
-// Key identifies a group of jobs whose amounts are added up: the jobs that one limit bounds (its index in
-// Facts.Limits), or only those of one user or account if the limit bounds each separately, or the tasks of an array.
+// Key identifies a group of jobs whose amounts are added up. It is one of three: the jobs that one limit bounds (its
+// index in Facts.Limits); the jobs of one user or account, if the limit bounds each separately; or the tasks of an
+// array.
 type Key struct {
 	Limit int
 	Of    string
 }
 
-// Bound is a limit that applies to a job. Counts are the amounts of the job that count in the limit while it runs. Has
-// are those of them that the limit bounds for this job: an amount is 0 if another limit takes precedence for it.
+// Bound is a limit that applies to a job. Counts are the amounts of the job that count in the limit while it runs.
+// Has are the amounts among them that the limit bounds for this job. An amount is 0 if another limit takes precedence
+// for it.
 type Bound struct {
 	Key
 	Most, Has, Counts Amounts
@@ -55,16 +57,16 @@ func (b *Bound) Exempt() (out Kinds) {
 	return out
 }
 
-// Set is the limits that a scheduler enforces, and its rules of preemption. It is immutable.
+// Set has the limits that a scheduler enforces, and its rules of preemption. It is immutable.
 type Set struct {
 	facts   *job.Facts
 	ofQOS   map[string][]int // indices of limits by lower-case name
 	ofAcct  map[string][]int
 	ofScope []int             // indices of limits in their order
-	parents map[string]string // of accounts
-	queues  map[string]string // the QOS of a queue
+	parents map[string]string // the account above each account
+	queues  map[string]string // the QOS of each queue
 	whole   map[string]bool   // the queues whose jobs get whole nodes
-	largest map[string]int    // the processors of the largest node of a queue
+	largest map[string]int    // number of processors of the largest node of each queue
 	rules   map[string]*job.QOSRules
 	users   map[[2]string]string // default QOS by account and user
 }
@@ -89,7 +91,7 @@ func New(facts *job.Facts) *Set {
 	for i := range facts.Limits {
 		l := &facts.Limits[i]
 		switch {
-		case l.Scope != nil: // a limit without bounds may still be the first match of its set
+		case l.Scope != nil: // even without bounds it may be the first match of its set
 			s.ofScope = append(s.ofScope, i)
 		case !bounds(l):
 		case l.QOS != "":
@@ -126,8 +128,8 @@ func New(facts *job.Facts) *Set {
 	return s
 }
 
-// OfSubmissions returns the limits in the scheduler's facts on the number of running and waiting jobs, beyond which it
-// refuses a submission. They are those on Jobs of the set; nil for none.
+// OfSubmissions returns the limits, in the scheduler's facts, on the number of running and waiting jobs. Beyond them
+// the scheduler refuses a submission. They are the limits on Jobs of the returned set; nil if there are none.
 func OfSubmissions(facts *job.Facts) *Set {
 	if facts == nil {
 		return nil
@@ -168,7 +170,8 @@ func Code(c *codec.Codec, s **Set) {
 	}
 }
 
-// fold returns a name in the form in which names are compared: Slurm stores accounts and QOSs in lower case.
+// fold returns a name in the form in which names are compared. It is lower case, because Slurm stores accounts and
+// QOSs so.
 func fold(name string) string { return strings.ToLower(name) }
 
 // bounds reports whether a limit keeps jobs from running at once.
@@ -184,8 +187,8 @@ func (s *Set) Limit(k Key) *job.Limit {
 	return &s.facts.Limits[k.Limit]
 }
 
-// Counts reports whether a job belongs to the group of a key, even if a limit of higher precedence bounds it. Nothing
-// belongs to the key of an array.
+// Counts reports whether a job belongs to the group of a key, even if a limit of higher precedence bounds the job. No
+// job belongs to the key of an array.
 func (s *Set) Counts(k Key, a *job.Attributes) bool {
 	l := s.Limit(k)
 	switch {
@@ -223,7 +226,7 @@ func (s *Set) Of(a *job.Attributes) []Bound {
 		return nil
 	}
 	var out []Bound
-	var taken [3]Kinds // kinds already bounded, by the group of jobs that is added up
+	var taken [3]Kinds // the kinds that are bounded already, by the group of jobs that is added up
 	own, ofQueue := s.qosOf(a), s.queues[a.Queue]
 	first := []string{ofQueue, own}
 	if r := s.rules[own]; r != nil && slices.Contains(r.Flags, "OverPartQOS") {
@@ -244,7 +247,7 @@ func (s *Set) Of(a *job.Attributes) []Bound {
 	return s.ofScopes(s.ofAssociations(out, a, taken), a)
 }
 
-// qosOf returns the QOS of a job: that of its request, else the default of its association.
+// qosOf returns the QOS of a job: that of its request, or the default of its association if the request has none.
 func (s *Set) qosOf(a *job.Attributes) string {
 	if a.QOS != "" {
 		return fold(a.QOS)
@@ -255,7 +258,7 @@ func (s *Set) qosOf(a *job.Attributes) string {
 	return s.users[[2]string{fold(a.Account), ""}]
 }
 
-// The groups of jobs that a limit adds up.
+// These are the groups of jobs that a limit adds up.
 const (
 	all = iota
 	eachUser
@@ -273,8 +276,8 @@ func groupOf(l *job.Limit, a *job.Attributes) (group int, of string) {
 	return all, ""
 }
 
-// ofAssociations adds the limits of a job's association and of the accounts above it. Bounds on all jobs together apply
-// at every level. Of bounds per user only the one at the lowest level applies.
+// ofAssociations adds the limits of a job's association and of the accounts above it. Bounds on all jobs together
+// apply at every level. A bound per user applies only at the lowest level that has one.
 func (s *Set) ofAssociations(out []Bound, a *job.Attributes, taken [3]Kinds) []Bound {
 	lowest := true
 	account := fold(a.Account)
@@ -306,7 +309,7 @@ func (s *Set) hasOwn(account string, a *job.Attributes) bool {
 	})
 }
 
-// mostLevels bounds the number of accounts that are followed upwards, so that a cycle of accounts ends.
+// mostLevels is the maximum number of accounts that are followed upwards. It ends a cycle of accounts.
 const mostLevels = 32
 
 // Kinds is a set of kinds of amounts.
@@ -340,8 +343,8 @@ func (s *Set) add(out []Bound, limit int, of string, a *job.Attributes, bounded,
 	return append(out, b)
 }
 
-// HasNodesAlone reports whether no other job runs on the nodes of a job: it gets whole nodes, or asks for as many
-// processors as the nodes have. It is false for a nil set.
+// HasNodesAlone reports whether no other job runs on the nodes of a job. That is so if the job gets whole nodes, or
+// requests as many processors as the nodes have. It is false for a nil set.
 func (s *Set) HasNodesAlone(a *job.Attributes) bool {
 	if s == nil {
 		return false
@@ -350,8 +353,8 @@ func (s *Set) HasNodesAlone(a *job.Attributes) bool {
 	return a.Whole || s.whole[a.Queue] || a.Nodes > 0 && largest > 0 && a.Procs/a.Nodes >= largest
 }
 
-// amountsOf returns the amounts that a job has while it runs. Nodes count only if the job has them alone: Slurm counts
-// a node that several jobs share once.
+// amountsOf returns the amounts that a job has while it runs. Nodes count only if no other job runs on them, because
+// Slurm counts a node that several jobs share once.
 func (s *Set) amountsOf(a *job.Attributes) Amounts {
 	procs, nodes := int64(max(1, a.Procs)), 0
 	if s.HasNodesAlone(a) {

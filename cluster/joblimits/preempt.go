@@ -8,13 +8,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Values of Slurm's PreemptType: the criterion that decides which jobs may be preempted.
+// These are values of Slurm's PreemptType. It decides by which criterion jobs may be preempted.
 const (
 	byQOS  = "qos"
 	byTier = "partition_prio"
 )
 
-// MayPreempt reports whether a job may preempt any jobs: by its quality of service, or by the tier of its queue. With a
+// MayPreempt reports whether a job may preempt any job, by its quality of service or by the tier of its queue. With a
 // nil set no job may.
 func (s *Set) MayPreempt(a *job.Attributes) bool {
 	if s == nil || s.facts.Preemption == nil {
@@ -31,8 +31,8 @@ func (s *Set) MayPreempt(a *job.Attributes) bool {
 	return false
 }
 
-// Preempts reports whether a job may preempt another one that has run for the given time, and how much time the other
-// one then has left.
+// Preempts reports whether a job may preempt another one that has run for the given time. grace is the time for which
+// the preempted job still runs.
 func (s *Set) Preempts(by, victim *job.Attributes, ran time.Duration) (may bool, grace time.Duration) {
 	if !s.MayPreempt(by) {
 		return false, 0
@@ -68,8 +68,8 @@ func (s *Set) Preempts(by, victim *job.Attributes, ran time.Duration) (may bool,
 	return freesProcessors(mode) && ran >= exempt, grace
 }
 
-// freesProcessors reports whether preempted jobs give their processors back. Under gang scheduling they do not: they
-// take turns.
+// freesProcessors reports whether preempted jobs give their processors back. Under gang scheduling they do not,
+// because the jobs take turns.
 func freesProcessors(mode string) bool {
 	words := strings.FieldsFunc(strings.ToUpper(mode), func(r rune) bool { return r == ',' || r == ' ' })
 	return slices.ContainsFunc(words, func(word string) bool {
@@ -77,7 +77,7 @@ func freesProcessors(mode string) bool {
 	})
 }
 
-// queue returns the facts of a queue, nil for one that is not known.
+// queue returns the facts of a queue, nil if the queue is unknown.
 func (s *Set) queue(name string) *job.QueueFacts {
 	for i := range s.facts.Queues {
 		if s.facts.Queues[i].Name == name {

@@ -8,8 +8,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// ofScopes adds the limits that bound the jobs of a scope, in the order of the facts. Of the limits of one set only the
-// first match applies.
+// ofScopes adds the limits on the jobs of a scope to which the job belongs, in the order of the facts. Of the limits
+// of one set only the first match applies.
 func (s *Set) ofScopes(out []Bound, a *job.Attributes) []Bound {
 	var seen []string
 	for _, i := range s.ofScope {

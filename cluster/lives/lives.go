@@ -1,6 +1,6 @@
 // Package lives turns the events of a recorded log into one record for each attempt of a job: its request at
-// submission, its times, and how it ended. Events are folded as the daemon folds them (package cluster), so that
-// records that occur twice, or were missed, mean the same in both.
+// submission, its times, and how it ended. It folds the events as the daemon does (package cluster). So records that
+// occur twice, or were missed, have the same effect in both.
 package lives
 
 import (
@@ -22,8 +22,8 @@ const (
 	Running
 	// Ended jobs ran and ended.
 	Ended
-	// Lost jobs ran, and were requeued or disappeared without an end in the log. End is the time at which that was
-	// noticed.
+	// Lost jobs ran, and then were requeued or disappeared without an end in the log. End is the time at which that
+	// was noticed.
 	Lost
 	// Cancelled jobs left the queue at End without a start.
 	Cancelled
@@ -31,19 +31,19 @@ const (
 
 // Life is one attempt of a job.
 type Life struct {
-	// ID is the job's id as the scheduler writes it, Attempt numbers its attempts from 0.
+	// ID is the job's id in the form of the scheduler. Attempt numbers the job's attempts from 0.
 	ID      string
 	Attempt int
-	// Seq numbers the submissions; a requeued job keeps its own.
+	// Seq numbers the submissions. A requeued job keeps its number.
 	Seq uint64
-	// Asked has the attributes known at the submission; a size or a queue that the log has only later is added when it
-	// comes. Given has the last known attributes.
+	// Asked has the attributes known at the submission. A size or a queue that the log has only later is added when
+	// it becomes known. Given has the last known attributes.
 	Asked, Given job.Attributes
-	// Submit is when the attempt began to wait. Start and End are zero where they are not known.
+	// Submit is the time at which the attempt began to wait. Start and End are zero if they are unknown.
 	Submit, Start, End time.Time
 	Fate               Fate
 	// Guessed is true if no record has the submission, so that the wait is unknown. The attempt then begins with its
-	// start, or, for a task other than the first of its array, with the submission of the array.
+	// start. A task other than the first of its array begins with the submission of the array instead.
 	Guessed bool
 	// Changes are the changes of the job while it waited, in order.
 	Changes []Change
@@ -52,7 +52,7 @@ type Life struct {
 	dropped  bool // an array whose tasks have records of their own
 }
 
-// Change is one change of a job that waits.
+// Change is one change of a waiting job.
 type Change struct {
 	At   time.Time
 	Held bool
@@ -62,7 +62,7 @@ type Change struct {
 
 // Lives are the lives of the jobs of one cluster.
 type Lives struct {
-	// Jobs are in the order of submission; those of one instant in the order of their records.
+	// Jobs are in the order of submission. Jobs of one instant are in the order of their records.
 	Jobs []Life
 	// Counts counts the events by their effect. Procs is the highest number of processors in use.
 	Counts cluster.Counts
@@ -101,7 +101,7 @@ type folder struct {
 	known   map[string]cluster.Left
 	lives   []Life
 	current map[string]int // the newest life of each job
-	// split has the arrays of which a task has got a record of its own: the first such task has the wait of the array.
+	// split has the arrays of which a task has a record of its own. The first such task has the wait of the array.
 	split map[string]bool
 }
 
@@ -153,8 +153,8 @@ func (f *folder) begin(c *changes.Change) {
 	f.lives = append(f.lives, l)
 }
 
-// learn stores the known attributes of the job. Those of the submission stay unchanged, unless the size or the queue
-// was missing.
+// learn stores the known attributes of the job. The attributes of the submission stay unchanged, unless the size or
+// the queue was missing.
 func (l *Life) learn(j *cluster.Job, atSubmission bool) {
 	l.Given = j.Attributes
 	if l.Given.Queue == "" {
@@ -199,6 +199,6 @@ func (f *folder) end(c *changes.Change, fate Fate, at time.Time) {
 	l.learn(c.Before, false)
 	l.Fate, l.End = fate, at
 	if fate != Cancelled && !c.Event.Times.Start.IsZero() && !c.Event.Times.Start.Before(l.Submit) {
-		l.Start = c.Event.Times.Start // accounting has the more exact time
+		l.Start = c.Event.Times.Start // the accounting has the more exact time
 	}
 }

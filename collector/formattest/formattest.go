@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 	"time"
-	_ "time/tzdata" // the zone tests must not depend on the machine
+	_ "time/tzdata" // so that the tests of zones do not depend on the machine
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,11 +40,11 @@ type Suite struct {
 	Header []string
 	Good   []Case
 	Bad    []BadCase
-	// AtWallClock returns a line whose first event has a local time only, given as "2006-01-02 15:04:05"; nil for a
-	// format without such lines.
+	// AtWallClock returns a line whose first event has only a local time. wall is that time in the form "2006-01-02
+	// 15:04:05". It is nil for a format without such lines.
 	AtWallClock func(wall string) string
-	// Worst are lines that try to make the parser allocate or keep as much as it can: huge arrays and lists, long
-	// names, all different. None exceeds the maximum length of a line. Short ones are seeds of Fuzz.
+	// Worst are lines that try to make the parser allocate or keep as much as possible: huge arrays and lists, and
+	// long names that all differ. None exceeds the maximum length of a line. Short ones are seeds of Fuzz.
 	Worst []string
 }
 
@@ -75,7 +75,7 @@ func Run(t *testing.T, s Suite) {
 	}
 }
 
-// longestSeed is the maximum length in bytes of a worst line that is a seed: fuzzing is faster with short lines.
+// longestSeed is the maximum length in bytes of a worst line that is a seed. Fuzzing is faster with short lines.
 const longestSeed = 4096
 
 // Fuzz adds the suite's lines as seeds and tests that no input crashes the parser or breaks the laws of its events.

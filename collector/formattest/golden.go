@@ -14,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// GoldenEvent is one event, or one refused line, as golden files write it: JSON without the unknown fields, times in
-// RFC 3339, the time limit in seconds.
+// GoldenEvent is one event, or one refused line, in the form of golden files: JSON without the unknown fields, times
+// in RFC 3339, the time limit in seconds.
 type GoldenEvent struct {
 	Line      int       `json:"line"`          // counted from 1
-	Bad       string    `json:"bad,omitempty"` // the reason, for a line that is refused; then nothing else is set
+	Bad       string    `json:"bad,omitempty"` // reason of a refused line; no other member is set then
 	Kind      string    `json:"kind,omitempty"`
 	ID        string    `json:"id,omitempty"`
 	Time      time.Time `json:"time,omitzero"`
@@ -36,8 +36,8 @@ type GoldenEvent struct {
 	End       time.Time `json:"end,omitzero"`
 }
 
-// Golden parses the log file and compares its events with those of the JSON file, a list of GoldenEvent that was
-// written and checked by hand. It cannot be generated from the parser's output.
+// Golden parses the log file and compares its events with those of the JSON file. That file is a list of GoldenEvent
+// that was written and checked by hand. It cannot be generated from the parser's output.
 func Golden(t *testing.T, s Suite, logFile, jsonFile string) {
 	t.Helper()
 	text, err := os.ReadFile(logFile)

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// testRepeat parses all lines three times, with one parser and with another one, forwards and backwards. The meaning of
-// a line must not depend on the lines before it (except the header), so that a restart at any line changes nothing.
+// testRepeat parses all lines three times: with one parser, with another one, and backwards. The meaning of a line
+// must not depend on the lines before it (except the header), so that a restart at any line changes nothing.
 func (s Suite) testRepeat(t *testing.T) {
 	lines := s.lines()
 	first := s.parseAll(t, s.parser(), lines)
@@ -131,7 +131,7 @@ func (s Suite) testMutated(t *testing.T) {
 	}
 }
 
-// testMaxProcs parses every good line for a machine one processor too small for it.
+// testMaxProcs parses every good line for a machine that is too small for it by one processor.
 func (s Suite) testMaxProcs(t *testing.T) {
 	tried := 0
 	for _, c := range s.Good {
@@ -167,8 +167,8 @@ func asLineError(err error, to **collector.LineError) bool {
 	return ok
 }
 
-// testHeader tests that the header's lines are recognized, that the first record's is not, and that a parser that got
-// the header by Header continues like one that read it in the file.
+// testHeader tests three promises. The lines of the header are recognized. The first record is not taken for a
+// header. A parser that got the header by Header continues like one that read it in the file.
 func (s Suite) testHeader(t *testing.T) {
 	p, ok := s.Format.New(s.Options).(collector.HeaderParser)
 	if !ok {
@@ -198,10 +198,10 @@ func (s Suite) testHeader(t *testing.T) {
 	}
 }
 
-// zoneCases are local times and the instants that they may mean. The clock changes are those of the IANA data base: in
-// Berlin 2024-03-31 02:00 +01 became 03:00 +02, and 2024-10-27 03:00 +02 became 02:00 +01; in New York 2024-11-03 02:00
-// -04 became 01:00 -05; on Lord Howe Island 2024-04-07 02:00 +11 became 01:30 +10:30; in Havana 2024-03-10 00:00 -05
-// became 01:00 -04; in Apia 2011-12-30 did not exist.
+// zoneCases are local times and the instants that they may mean. The clock changes are those of the IANA data base.
+// In Berlin 2024-03-31 02:00 +01 became 03:00 +02, and 2024-10-27 03:00 +02 became 02:00 +01. In New York 2024-11-03
+// 02:00 -04 became 01:00 -05. On Lord Howe Island 2024-04-07 02:00 +11 became 01:30 +10:30. In Havana 2024-03-10
+// 00:00 -05 became 01:00 -04. In Apia 2011-12-30 did not exist.
 var zoneCases = [...]struct{ zone, wall, first, second string }{
 	{"UTC", "2024-03-31 02:30:00", "2024-03-31T02:30:00Z", ""},
 	{"Asia/Manila", "2024-03-31 02:30:00", "2024-03-30T18:30:00Z", ""},
@@ -223,8 +223,8 @@ var zoneCases = [...]struct{ zone, wall, first, second string }{
 	{"Pacific/Apia", "2011-12-31 00:00:00", "2011-12-30T10:00:00Z", ""},
 }
 
-// testZones reads local times in several zones, each with a fresh parser and then all with one, backwards too: the
-// cached offset of one day must not be used for another.
+// testZones reads local times in several zones, first with a fresh parser for each time, then with one parser for
+// all, backwards too. The cached offset of one day must not be used for another day.
 func (s Suite) testZones(t *testing.T) {
 	shared := make(map[string]collector.Parser)
 	at := func(p collector.Parser, wall string) string {

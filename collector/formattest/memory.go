@@ -48,7 +48,7 @@ func checkCost(t *testing.T, p collector.Parser, line []byte) {
 // faster than the line.
 const stretched = 32 << 10
 
-// fillers are long field values as they occur in logs, or in a line that somebody made to do harm.
+// fillers are long field values. They occur in logs, or in a line that is made to do harm.
 var fillers = [...]func(i int) string{
 	func(int) string { return "x" },                                      // a long name
 	func(i int) string { return fmt.Sprintf("n%d,", i) },                 // hosts (Slurm)

@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// maxLine bounds a line of journalctl. Journald keeps messages of up to 48 KB (LineMax), and JSON writes a byte in up
-// to four characters.
+// maxLine is the maximum length of a line of journalctl. Journald keeps messages of up to 48 KB (LineMax), and JSON
+// writes a byte in up to four characters.
 const maxLine = 1 << 20
 
 // aheadLines is the number of lines that are read ahead.
 const aheadLines = 1024
 
-// outputLine is a line of journalctl's output; cut is true if only its beginning was kept.
+// outputLine is a line of journalctl's output. cut is true if only the beginning of the line was kept.
 type outputLine struct {
 	text []byte
 	cut  bool
@@ -63,7 +63,7 @@ func (c *child) read(output io.Reader) {
 	from := bufio.NewReaderSize(output, 64<<10)
 	for {
 		line, err := readLine(from)
-		if len(line.text) > 0 && (err == nil || line.cut) { // an incomplete last line was cut off by the exit
+		if len(line.text) > 0 && (err == nil || line.cut) { // the exit may have cut off an incomplete last line
 			select {
 			case c.lines <- line:
 			case <-c.stop:
@@ -76,7 +76,7 @@ func (c *child) read(output io.Reader) {
 	}
 }
 
-// readLine reads a line of at most maxLine bytes; the rest of a longer one is dropped.
+// readLine reads a line of at most maxLine bytes. It drops the rest of a longer line.
 func readLine(from *bufio.Reader) (line outputLine, err error) {
 	for {
 		part, err := from.ReadSlice('\n')

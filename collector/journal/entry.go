@@ -12,15 +12,15 @@ import (
 type entry struct {
 	Cursor   string `json:"__CURSOR"`
 	Received string `json:"__REALTIME_TIMESTAMP"`
-	// Sent is the time at which the program sent the message; entries from its standard error have none.
+	// Sent is the time at which the program sent the message. Messages from its standard error have none.
 	Sent    string `json:"_SOURCE_REALTIME_TIMESTAMP"`
 	Message value  `json:"MESSAGE"`
 	ID      string `json:"MESSAGE_ID"`
 	Count   string `json:"N_DROPPED"`
 }
 
-// value is the value of a field. In JSON it is a text, or a list of bytes where it is not plain text. An entry with
-// several values has a list of those; the first counts.
+// value is the value of a field. In JSON it is a text, or a list of bytes if it is not plain text. An entry with
+// several values of a field has a list of values; the first one counts.
 type value []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -51,8 +51,8 @@ func (v *value) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// droppedID is the MESSAGE_ID of journald's message that it dropped messages (SD_MESSAGE_JOURNAL_DROPPED in
-// sd-messages.h).
+// droppedID is the MESSAGE_ID of the message by which journald reports that it dropped messages
+// (SD_MESSAGE_JOURNAL_DROPPED in sd-messages.h).
 const droppedID = "a596d6fe7bfa4994828e72309e95d61e"
 
 // received returns when journald received the entry, in microseconds since 1970.
@@ -65,9 +65,9 @@ func (e *entry) received() int64 {
 func (e *entry) line() []byte {
 	message := bytes.TrimSpace(bytes.ReplaceAll(e.Message, []byte("\n"), []byte(" ")))
 	if len(message) > 1 && message[0] == '[' && message[1] >= '0' && message[1] <= '9' {
-		return message // the message has its time
+		return message // the message itself has its time
 	}
-	message = bytes.TrimPrefix(message, []byte("slurmctld: ")) // as on standard error
+	message = bytes.TrimPrefix(message, []byte("slurmctld: ")) // a message from standard error begins like this
 	micros := e.received()
 	if sent, err := strconv.ParseInt(e.Sent, 10, 64); err == nil && sent > 0 {
 		micros = sent
@@ -76,8 +76,8 @@ func (e *entry) line() []byte {
 	return append(append(line, "] "...), message...)
 }
 
-// drops reads "Suppressed 35 messages from slurmctld.service": how many messages were dropped, and whether they
-// belonged to a log with these matches.
+// drops reads "Suppressed 35 messages from slurmctld.service". It returns how many messages were dropped, and whether
+// they belonged to a log with these matches.
 func (e *entry) drops(matches []string) (n int64, ours bool) {
 	text := string(e.Message)
 	if n, _ = strconv.ParseInt(e.Count, 10, 64); n == 0 {

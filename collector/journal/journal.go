@@ -1,11 +1,11 @@
 // Package journal follows a log in systemd's journal. It runs journalctl and returns the messages of the entries as
-// lines, with the cursor of the last entry as the checkpoint.
+// lines. The checkpoint is the cursor of the last entry.
 //
-// At the start one call of journalctl reads the journal to its end, so that the end is noticed; then "journalctl
-// --follow" runs. Every call starts at the entry of the checkpoint itself (--cursor), which is then skipped. If another
-// entry comes first, the journal no longer has the entry of the checkpoint, and entries after it may be lost too. With
-// --after-cursor, journalctl 252 would in that case also skip the first remaining entry, and the loss would go
-// unnoticed.
+// At the start one call of journalctl reads the journal to its end, so that the end is noticed. Then "journalctl
+// --follow" runs. Every call starts at the entry of the checkpoint itself (--cursor), which is then skipped. If
+// another entry comes first, the journal no longer has the entry of the checkpoint, and entries after it may be lost
+// too. With --after-cursor instead, journalctl 252 would in that case also skip the first remaining entry, and the
+// loss would not be noticed.
 //
 // Sources: journalctl(1), systemd.journal-fields(7), journald.conf(5), and the page "Journal Export Formats" of
 // systemd, section "Journal JSON Format".
@@ -32,16 +32,16 @@ type Config struct {
 	// Matches choose the entries, as arguments of journalctl: FIELD=value, and "+" between groups. Several values of
 	// one field are alternatives.
 	Matches []string
-	// Path is a file or a folder of journals; empty means the journal of this host.
+	// Path is a file or a folder of journals. If it is empty, the journal of this host is read.
 	Path string
 	// FromEnd starts after the newest entry instead of at the oldest, if there is no checkpoint.
 	FromEnd bool
 	// OneShot makes Next return io.EOF after the last entry.
 	OneShot bool
-	// Poll is the interval after which Next returns without new entries, and the pause before journalctl is started
-	// again after a failure. The default is tail.DefaultPoll.
+	// Poll is the interval after which Next returns without new entries. It is also the pause before journalctl is
+	// started again after a failure. The default is tail.DefaultPoll.
 	Poll time.Duration
-	// BatchLines bounds a batch. The default is tail.DefaultBatchLines.
+	// BatchLines is the maximum number of lines in a batch. The default is tail.DefaultBatchLines.
 	BatchLines int
 	// Command is the command to run; the default is journalctl.
 	Command []string
@@ -54,8 +54,8 @@ type Follower struct {
 
 	position
 	child    *child // nil if journalctl does not run
-	complete bool   // the end of the journal was reached once: the next call follows
-	expect   bool   // the next entry must be that of the checkpoint, unless that was deleted
+	complete bool   // the end of the journal was reached once, so that the next call follows
+	expect   bool   // the next entry must be that of the checkpoint, unless that entry was deleted
 	lines    int64
 	problems []tail.Problem
 	standing []tail.Problem // problems that keep the journal from being read
@@ -66,7 +66,7 @@ type Follower struct {
 type position struct {
 	// Version is the version of the encoding.
 	Version int `json:"journal"`
-	// Cursor is the cursor of the last entry that was read, Time its time in microseconds since 1970.
+	// Cursor is the cursor of the last entry that was read. Time is that entry's time in microseconds since 1970.
 	Cursor string `json:"cursor"`
 	Time   int64  `json:"time"`
 }
@@ -74,7 +74,7 @@ type position struct {
 // version is the current version of checkpoints.
 const version = 1
 
-// New returns a Follower that continues after a checkpoint, or starts where the configuration says if there is none.
+// New returns a Follower that continues after a checkpoint. Without one it starts where the configuration defines.
 func New(cfg Config, checkpoint []byte, opts tail.Options) (*Follower, error) {
 	if len(cfg.Matches) == 0 {
 		return nil, fmt.Errorf("journal: source %q: no match: name the entries, such as SYSLOG_IDENTIFIER=slurmctld",
@@ -92,7 +92,7 @@ func New(cfg Config, checkpoint []byte, opts tail.Options) (*Follower, error) {
 	f := &Follower{cfg: cfg, opts: opts, position: position{Version: version}}
 	var saved position
 	if len(checkpoint) > 0 && json.Unmarshal(checkpoint, &saved) == nil && saved.Version == version {
-		f.position = saved // otherwise the checkpoint is of files: its counts are kept
+		f.position = saved // without a cursor the checkpoint is one of files, whose counts are kept
 	}
 	opts.Metrics.Touch(cfg.Source)
 	return f, nil
@@ -143,7 +143,7 @@ func (f *Follower) Next(ctx context.Context) (tail.Batch, error) {
 	}
 }
 
-// start runs journalctl: to the end of the journal, or as long as it lasts.
+// start runs journalctl: until it reaches the end of the journal, or in follow mode until it ends.
 func (f *Follower) start(ctx context.Context) error {
 	if f.Cursor == "" && f.cfg.FromEnd {
 		if err := f.skipToEnd(ctx); err != nil {
@@ -213,7 +213,7 @@ func (f *Follower) gather(line outputLine) tail.Batch {
 			break
 		}
 		select {
-		case line, more = <-f.child.lines: // its end is noticed by the next call
+		case line, more = <-f.child.lines: // the next call notices the end of the output
 		default:
 			more = false
 		}
@@ -244,11 +244,11 @@ func (f *Follower) ended() (b tail.Batch, done bool, err error) {
 		return b, done, nil
 	}
 	f.standing = nil
-	if f.complete { // --follow ended: read the entries written meanwhile first
+	if f.complete { // --follow has ended: first read the entries that were written meanwhile
 		f.complete, f.paused = false, time.Now().Add(f.cfg.Poll)
 		return b, false, nil
 	}
-	if f.expect { // no entry at all, not even that of the checkpoint
+	if f.expect { // there is no entry, not even that of the checkpoint
 		f.lost("nothing is left")
 		f.expect, f.position = false, position{Version: version}
 	}
@@ -262,7 +262,7 @@ func (f *Follower) ended() (b tail.Batch, done bool, err error) {
 	return f.with(tail.Batch{CaughtUp: true}), true, nil
 }
 
-// failed records that journalctl cannot be run. It returns a batch if this is new.
+// failed records that journalctl cannot be run. It returns a batch if the failure is new.
 func (f *Follower) failed(err error) (tail.Batch, bool) {
 	f.complete, f.paused = false, time.Now().Add(f.cfg.Poll)
 	p := tail.Problem{Path: f.where(), Reason: tail.Unreadable, Err: err}
@@ -274,7 +274,7 @@ func (f *Follower) failed(err error) (tail.Batch, bool) {
 	return f.with(tail.Batch{}), true
 }
 
-// say adds a problem to the next batch and counts it.
+// say adds a problem to the next batch, and counts the problem.
 func (f *Follower) say(p tail.Problem) {
 	f.opts.Metrics.Count(f.cfg.Source, p.Reason)
 	f.problems = append(f.problems, p)
@@ -305,7 +305,7 @@ func (f *Follower) take(line outputLine) []byte {
 				Err: fmt.Errorf("an entry of more than %d bytes was left out", maxLine)})
 			return nil
 		}
-		return line.text // the parser refuses and counts it
+		return line.text // the parser refuses and counts the line
 	}
 	if f.expect {
 		f.expect = false

@@ -4,7 +4,7 @@ package logtext
 
 import "time"
 
-// maxDigits is the number of digits that surely fit an int64.
+// maxDigits is a number of digits that always fits into an int64.
 const maxDigits = 18
 
 // Digits reads b, which must be 1 to 18 digits and nothing else.
@@ -39,16 +39,16 @@ func TrimEnd(line []byte) []byte {
 	return line[:n]
 }
 
-// maxNames and maxNameBytes bound a table of names: a full table is emptied. Names longer than maxShared are not
-// shared.
+// maxNames and maxNameBytes are the bounds of a table of names. A full table is emptied. Names longer than maxShared
+// are not shared.
 const (
 	maxNames     = 1 << 14
 	maxNameBytes = 1 << 20
 	maxShared    = 256
 )
 
-// Names converts bytes to strings and shares equal strings between records, because there are few queues and users. The
-// zero value is ready.
+// Names converts bytes to strings. It shares equal strings between records, because there are few queues and users.
+// The zero value is ready.
 type Names struct {
 	known map[string]string
 	bytes int
@@ -75,27 +75,27 @@ func (n *Names) Of(b []byte) string {
 
 const daySeconds = 24 * 60 * 60
 
-// Day converts local times of one day to instants. Lines of one day stand together in a log, so Day caches the offset
-// from UTC of the day. Only on days with a clock change is every time looked up.
+// Day converts local times of one day to instants. Lines of one day stand together in a log, so Day caches the day's
+// offset from UTC. Only on days with a clock change does it look up every time.
 type Day struct {
 	loc     *time.Location
 	wall    int64 // midnight of the day, in seconds as if local time were UTC
 	offset  int64 // local time - UTC, seconds
 	uniform bool  // the offset holds for the whole day
-	near    int64 // in an hour that occurs twice, the pass that is nearer to this is meant; 0 means unknown
+	near    int64 // of an hour that occurs twice, the pass nearer to this instant counts; 0 means unknown
 	after   int64 // the newest instant of earlier lines if lines are ordered; 0 means unknown
 }
 
-// nearSlack is by how many seconds a time may be later than the instant of Near, or earlier than that of After: clocks
-// of hosts differ, and lines of one log are written slightly out of order.
+// nearSlack is the number of seconds by which a time may be later than the instant of Near, or earlier than that of
+// After. The clocks of hosts differ, and the lines of one log are written slightly out of order.
 const nearSlack = 60
 
-// Near resolves times that clocks show twice: to the pass that is nearer to the given instant and not later. The zero
-// time means that no such instant is known.
+// Near sets the instant by which times that clocks show twice are resolved. They are taken as the pass that is nearer
+// to it and not later. The zero time means that no such instant is known.
 func (d *Day) Near(now time.Time) { d.near = unixOrZero(now) }
 
-// After resolves times that clocks show twice, if Near is unset: to the pass that is not earlier than the given
-// instant. The zero time means that no such instant is known.
+// After sets the instant by which such times are resolved if Near is unset. They are taken as the pass that is not
+// earlier than it. The zero time means that no such instant is known.
 func (d *Day) After(newest time.Time) { d.after = unixOrZero(newest) }
 
 func unixOrZero(t time.Time) int64 {
@@ -145,7 +145,7 @@ func (d *Day) Instant(seconds int64) int64 {
 }
 
 // SecondPass returns the later of the two instants at which local clocks in loc show the same time as at the given
-// instant (Unix seconds); the given instant itself if it is the only or the second one.
+// instant (Unix seconds). It returns the given instant itself if that is the only one or the second one.
 func SecondPass(loc *time.Location, unix int64) int64 {
 	_, change := time.Unix(unix, 0).In(loc).ZoneBounds()
 	if change.IsZero() {

@@ -12,7 +12,7 @@ func acctHandler(kind []byte) (read func(*parser) error, known bool, err error) 
 	switch string(kind) {
 	case "JOB_FINISH":
 		return (*parser).jobFinish, true, nil
-	case "EVENT_ADRSV_FINISH", "JOB_RESIZE": // the end of a reservation; a new size, also in JOB_FINISH
+	case "EVENT_ADRSV_FINISH", "JOB_RESIZE": // the end of a reservation; a new size, which JOB_FINISH has too
 		return nil, true, nil
 	}
 	if _, known, _ := eventsHandler(kind); known {
@@ -22,8 +22,8 @@ func acctHandler(kind []byte) (read func(*parser) error, known bool, err error) 
 	return nil, false, nil
 }
 
-// Job states (JOB_STAT_* of lsbatch.h); a finished job has DONE or EXIT, possibly combined with a state of its
-// post-execution.
+// These are job states (JOB_STAT_* of lsbatch.h). A finished job has DONE or EXIT, possibly combined with a state of
+// its post-execution.
 const (
 	statPend     = 0x01
 	statPsusp    = 0x02

@@ -10,14 +10,14 @@ import (
 // limit, MAX_JOB_ARRAY_SIZE in lsb.params. A record of more elements is applied to the whole array.
 const maxElements = 1000
 
-// maxTasks bounds the count of an array's elements, so that sums cannot overflow.
+// maxTasks is the maximum count of an array's elements, so that sums cannot overflow.
 const maxTasks = 1 << 24
 
-// indexRange is first, first+step, ... up to last.
+// indexRange is the list of indexes first, first+step, ... up to last.
 type indexRange struct{ first, last, step int64 }
 
-// splitName parses the name of a job array, "name[1-10:2,20]%5" (-J in bsub): the indexes of its elements, and how many
-// may run at once. A name without such a list belongs to a single job.
+// splitName parses the name of a job array, "name[1-10:2,20]%5" (-J in bsub). It returns the indexes of the elements,
+// and how many may run at once. A name without such a list belongs to a single job.
 func splitName(name []byte) (base []byte, ranges []indexRange) {
 	open := bytes.IndexByte(name, '[')
 	if open < 0 {
@@ -74,8 +74,8 @@ func count(ranges []indexRange) int {
 	return int(n)
 }
 
-// each calls do with the id of the job, or of each element in ranges. For more than maxElements it calls do once, with
-// the job's number, which stands for the whole array.
+// each calls do with the id of the job, or of each element in ranges. For more than maxElements elements it calls do
+// once, with the job's number, which stands for the whole array.
 func each(number int64, ranges []indexRange, do func(id string)) {
 	if len(ranges) == 0 || count(ranges) > maxElements {
 		do(jobID(number, 0))

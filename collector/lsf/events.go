@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// eventsHandler returns the handler of a record type of lsb.events, and of lsb.stream, which has most of them too.
+// eventsHandler returns the handler of a record type of lsb.events. lsb.stream has most of these types too.
 func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error) {
 	switch string(kind) {
 	case "JOB_NEW":
@@ -35,12 +35,12 @@ func eventsHandler(kind []byte) (read func(*parser) error, known bool, err error
 	return nil, silent(kind), nil
 }
 
-// silent reports whether records of a type have no information about jobs that other records lack.
+// silent reports whether a type of record is ignored, because other records have its information about jobs.
 func silent(kind []byte) bool {
 	switch string(kind) {
-	// JOB_START reports the start
+	// JOB_START reports the start.
 	case "JOB_START_ACCEPT", "JOB_EXECUTE", "JOB_FORCE", "JOB_CHUNK", "JOB_PROV_HOST", "JOB_START_LIMIT",
-		// JOB_STATUS reports the result
+		// JOB_STATUS reports the result.
 		"JOB_SIGNAL", "JOB_SIGACT", "MIG", "CHKPNT", "JOB_CHKPNT", "UNFULFILL", "SBD_JOB_STATUS",
 		"SBD_UNREPORTED_STATUS",
 		"JOB_MOVE", "JOB_CLEAN", "JOB_EXCEPTION", "JOB_EXT_MSG", "JOB_ATTA_DATA", "JOB_ATTR_SET", "JOB_MSG",
@@ -67,10 +67,10 @@ type submission struct {
 }
 
 // runLimit is the index of the run limit among the 11 or 12 limits of JOB_NEW and JOB_MODIFY2 (LSF_RLIMIT_RUN of
-// lsf.h). Its unit is the second.
+// lsf.h). The run limit is in seconds.
 const runLimit = 9
 
-// rLimits reads the limits, which are all the numbers up to the next string, and returns the run limit.
+// rLimits reads the limits: all numbers up to the next string. It returns the run limit.
 func (p *parser) rLimits() time.Duration {
 	s := &p.scan
 	var run int64
@@ -86,7 +86,7 @@ func (p *parser) rLimits() time.Duration {
 	return limit(run)
 }
 
-// Flags of a submission (SUB_* and SUB2_* of lsbatch.h).
+// These are flags of a submission (SUB_* and SUB2_* of lsbatch.h).
 const (
 	subJobName  = 0x01
 	subQueue    = 0x02
@@ -129,13 +129,13 @@ func (p *parser) submission() (sub submission, err error) {
 		return sub, err
 	}
 	p.submissionTail(&sub)
-	if s.cut { // a command with line breaks; the fields that matter stand before it
+	if s.cut { // a command with line breaks cut the record off; all used fields stand before it
 		return sub, nil
 	}
 	return sub, s.err
 }
 
-// submissionTail reads what follows the job's name.
+// submissionTail reads the fields after the job's name.
 func (p *parser) submissionTail(sub *submission) {
 	s := &p.scan
 	s.skip("command", "s")
@@ -236,7 +236,8 @@ func (p *parser) jobModify2() error {
 	return nil
 }
 
-// jobStart reads a JOB_START record, written when the job is dispatched, or a PRE_EXEC_START, laid out the same.
+// jobStart reads a JOB_START record, which is written when the job is dispatched. A PRE_EXEC_START record has the
+// same fields.
 func (p *parser) jobStart() error {
 	s := &p.scan
 	number := s.int("jobId")
@@ -259,8 +260,8 @@ func (p *parser) jobStart() error {
 	return nil
 }
 
-// jobStatus reads a JOB_STATUS record. Only states without processors matter: the job may have given its processors
-// back.
+// jobStatus reads a JOB_STATUS record. It uses only states in which the job has no processors, because the job may
+// have just given them back.
 func (p *parser) jobStatus() error {
 	s := &p.scan
 	number := s.int("jobId")

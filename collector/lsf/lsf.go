@@ -42,11 +42,11 @@ func Acct() collector.Format {
 		}}
 }
 
-// handler returns the function that reads a type of record; nil for a type that is ignored; known is false for an
+// handler returns the function that reads a type of record; nil for a type that is ignored. known is false for an
 // unknown type.
 type handler func(kind []byte) (read func(*parser) error, known bool, err error)
 
-// parser reads one source. Of earlier lines it keeps only caches.
+// parser reads one source. It keeps nothing of earlier lines except caches.
 type parser struct {
 	options collector.Options
 	handler handler
@@ -64,7 +64,7 @@ func newParser(o collector.Options, h handler) *parser {
 // Parse implements collector.Parser.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	line = logtext.TrimEnd(line)
-	if len(line) == 0 || line[0] == '#' { // "#1234" in the first line: a position, or the time of the newest event
+	if len(line) == 0 || line[0] == '#' { // "#1234" in the first line is a position, or the time of the newest event
 		return nil
 	}
 	if line[0] != '"' {
@@ -122,7 +122,7 @@ func checkTime(name string, unix int64) error {
 	return nil
 }
 
-// optionalTime returns the instant, or the zero time for 0 and less, which LSF writes for no time.
+// optionalTime returns the instant. For 0 and less, by which LSF means that there is none, it returns the zero time.
 func optionalTime(unix int64) time.Time {
 	if unix <= 0 || unix > maxUnix {
 		return time.Time{}
@@ -135,7 +135,7 @@ func (p *parser) event(kind job.Kind, id string) job.Event {
 	return job.Event{Kind: kind, Cluster: p.options.Cluster, ID: id, Time: time.Unix(p.at, 0).UTC()}
 }
 
-// jobID returns the id as LSF writes it: the job's number, and for an element of an array its index in brackets.
+// jobID returns the id in the form of LSF: the job's number, and for an element of an array its index in brackets.
 func jobID(number, index int64) string {
 	var buffer [48]byte
 	b := strconv.AppendInt(buffer[:0], number, 10)

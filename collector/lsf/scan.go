@@ -43,7 +43,7 @@ func (s *scanner) isString() bool {
 	return s.err == nil && len(s.rest) > 0 && s.rest[0] == '"'
 }
 
-// str reads a string: "...", with quotes inside doubled.
+// str reads a string in double quotes. Quotes inside the string are doubled.
 func (s *scanner) str(field string) []byte {
 	if !s.isString() {
 		s.fail(field, "a string in double quotes")
@@ -107,8 +107,8 @@ func (s *scanner) int(field string) int64 {
 	return n
 }
 
-// skip skips fields: in pattern "n" is a number of any kind, and "s" a string. It works on one index for speed, since
-// most fields are skipped.
+// skip skips fields. In pattern "n" stands for a number of any kind, and "s" for a string. It works on one index for
+// speed, since most fields are skipped.
 func (s *scanner) skip(field, pattern string) {
 	if s.err != nil {
 		return
@@ -124,7 +124,7 @@ func (s *scanner) skip(field, pattern string) {
 		} else {
 			end = wordEnd(rest, i)
 		}
-		if end < 0 { // read it with the slower method, which reports the error
+		if end < 0 { // the slower method reads it and reports the error
 			s.rest = rest[i:]
 			if c == 's' {
 				s.str(field)
@@ -165,7 +165,7 @@ func wordEnd(b []byte, i int) int {
 	return i
 }
 
-// skipStrings skips all strings up to the next number: optional strings, more with each version.
+// skipStrings skips all strings up to the next number. They are optional, and each version has more of them.
 func (s *scanner) skipStrings(field string) {
 	for s.isString() {
 		s.str(field)
@@ -179,8 +179,8 @@ func (s *scanner) skipLists(field, pattern string) {
 	}
 }
 
-// hostList reads a count and the names of the hosts of an allocation, one for each processor, or "4*name" for four in
-// the short form of SHORT_EVENTFILE. It returns the processors and the different hosts.
+// hostList reads a count and the names of the hosts of an allocation, one for each processor. In the short form of
+// SHORT_EVENTFILE, "4*name" stands for four of them. It returns the numbers of processors and of different hosts.
 func (p *parser) hostList(field string) (procs int64, nodes int) {
 	s := &p.scan
 	defer p.forgetHosts()

@@ -15,9 +15,9 @@ type clock struct {
 	day   logtext.Day
 }
 
-// read returns the instant at the beginning of line, and the rest of the line. It takes the date as MM/DD/YYYY, the
-// only way the servers write it, and as YYYY-MM-DD; the seconds may have a fraction (daemon logs of OpenPBS can), which
-// is dropped.
+// read returns the instant at the beginning of line, and the rest of the line. It accepts the date as MM/DD/YYYY, the
+// only form that the servers write, and as YYYY-MM-DD. The seconds may have a fraction (daemon logs of OpenPBS can
+// have one), which is dropped.
 func (c *clock) read(line []byte) (int64, []byte, error) {
 	const length = len("MM/DD/YYYY HH:MM:SS")
 	if len(line) < length || line[10] != ' ' && line[10] != 'T' || line[13] != ':' || line[16] != ':' {

@@ -21,14 +21,14 @@ const FactsName = "pbs-facts"
 // ReadFacts.
 func FactsFormat() collector.Format { return collector.Format{Name: FactsName, Order: collector.Live} }
 
-// FactsCommand returns the command to run; program is put before qmgr if it is not empty.
+// FactsCommand returns the command to run. If program is not empty, it precedes qmgr.
 func FactsCommand(program []string) []string {
 	return append(slices.Clone(program), "qmgr", "-c", "print server")
 }
 
-// ReadFacts reads what "qmgr -c 'print server'" prints: the commands that would set the server up as it is (qmgr(8B)).
-// Queues and limits on running jobs become facts; other settings are skipped. A limit that cannot be read is a bad
-// line. A limit that the simulation does not support is recorded as a gap.
+// ReadFacts reads the output of "qmgr -c 'print server'": the commands that would set the server up as it is
+// (qmgr(8B)). Queues and limits on running jobs become facts; other settings are skipped. A limit that cannot be read
+// is a bad line. A limit that the simulation does not support is recorded as a gap.
 func ReadFacts(output []byte) source.FactsReading {
 	r := factsReader{queues: map[string]*job.QueueFacts{}, notes: map[string]bool{}}
 	number := int64(0)
@@ -98,7 +98,7 @@ func (r *factsReader) line(line string) error {
 	if words[1] == "queue" {
 		name, rest = words[2], words[3:]
 	} else if words[1] != "server" {
-		return nil // hooks, schedulers, resources
+		return nil // hooks, schedulers and resources are not used
 	}
 	if len(rest) < 3 || rest[1] != "=" && rest[1] != "+=" {
 		return nil
@@ -115,7 +115,7 @@ func (r *factsReader) line(line string) error {
 func (r *factsReader) queue(name string) *job.QueueFacts {
 	q := r.queues[name]
 	if q == nil {
-		q = &job.QueueFacts{Name: name, Closed: true, Down: true} // the server's own defaults
+		q = &job.QueueFacts{Name: name, Closed: true, Down: true} // a new queue on the server begins with these values
 		r.queues[name] = q
 	}
 	return q
@@ -145,8 +145,8 @@ func setWalltime(to *time.Duration, attribute, value string) error {
 	return nil
 }
 
-// limit reads a limit attribute of a queue, or of the server if queue is "": max_run and max_run_res, max_queued, and
-// the older ones (pbs_queue_attributes(7B), pbs_server_attributes(7B)).
+// limit reads a limit attribute of a queue, or of the server if queue is "". These are max_run and max_run_res,
+// max_queued, and the older ones (pbs_queue_attributes(7B), pbs_server_attributes(7B)).
 func (r *factsReader) limit(queue, attribute, value string) error {
 	base, resource, _ := strings.Cut(attribute, ".")
 	at := limitPlace{queue: queue, attribute: attribute}
@@ -221,7 +221,7 @@ func (r *factsReader) entities(at *limitPlace, resource, value string) error {
 	return nil
 }
 
-// amount adds the limit of one entity: kind is o (overall), u (users), g (groups) or p (projects).
+// amount adds the limit of one entity. kind is o (overall), u (users), g (groups) or p (projects).
 func (r *factsReader) amount(at *limitPlace, kind, name, resource, value string) error {
 	l := job.Limit{Scope: &job.Scope{Where: at.where()}}
 	if at.queue != "" {
@@ -256,7 +256,7 @@ func (r *factsReader) amount(at *limitPlace, kind, name, resource, value string)
 	return err
 }
 
-// bound sets the amount of a limit; known is false for a resource that the simulation does not support.
+// bound sets the amount of a limit. known is false for a resource that the simulation does not support.
 func (r *factsReader) bound(l *job.Limit, at *limitPlace, resource, value string) (known bool, err error) {
 	if resource == "mem" {
 		size := parseSize([]byte(value))

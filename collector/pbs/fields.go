@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// absent marks a time that a record does not have. Servers write 0 for a time that has not come.
+// absent marks a time that a record does not have. Servers write 0 for a time that has not been reached.
 const absent = -1
 
 // fields are the used fields of a record's message. The slices point into the line.
@@ -33,11 +33,12 @@ func (f *fields) reset(letter byte) {
 	*f = fields{letter: letter, ctime: absent, qtime: absent, etime: absent, start: absent, end: absent}
 }
 
-// scan reads the pairs of a message: "key=value", separated by spaces. Words without "=" are skipped: they belong to a
+// scan reads the pairs of a message: "key=value", separated by spaces. It skips words without "=". They belong to a
 // value with spaces that the server did not quote (Torque never quotes).
 //
-// Of several pairs with one key the last counts, but of several users the first. That way an account or job name that
-// contains "queue=..." or "user=..." changes nothing: the servers write user before them and the rest after them.
+// Of several pairs with one key the last counts, but of several users the first. So an account or job name that
+// contains "queue=..." or "user=..." changes nothing: the servers write user before these names, and all other fields
+// after them.
 func (f *fields) scan(msg []byte) error {
 	for {
 		begin, eq := 0, 0
@@ -53,7 +54,7 @@ func (f *fields) scan(msg []byte) error {
 		key := msg[begin:eq]
 		var value []byte
 		value, msg = cutValue(msg[eq+1:])
-		if len(value) == 0 || f.letter == 'a' && string(value) == "UNSET" { // an attribute that was unset
+		if len(value) == 0 || f.letter == 'a' && string(value) == "UNSET" { // such an attribute was unset
 			continue
 		}
 		if err := f.set(key, value); err != nil {
@@ -63,8 +64,8 @@ func (f *fields) scan(msg []byte) error {
 }
 
 // cutValue cuts a value off the front of a message. A quoted value may contain spaces. The quote is ' if the value
-// contains a " (cpy_quote_value in accounting.c). Quotes are never escaped, so only a quote before a space or the end
-// closes the value.
+// contains a " (cpy_quote_value in accounting.c). Quotes are never escaped, so only a quote before a space or at the
+// end closes the value.
 func cutValue(msg []byte) (value, rest []byte) {
 	if len(msg) > 0 && (msg[0] == '"' || msg[0] == '\'') {
 		for i := 1; i < len(msg); i++ {
@@ -92,7 +93,7 @@ func (f *fields) set(key, value []byte) error {
 		if f.group == nil {
 			f.group = value
 		}
-	case "account", "Account_Name": // the second key in alter records, which use attribute names
+	case "account", "Account_Name": // alter records have the second key, because they use attribute names
 		f.account = value
 	case "project":
 		f.project = value
@@ -108,7 +109,7 @@ func (f *fields) set(key, value []byte) error {
 		return setUnix(&f.start, key, value)
 	case "end":
 		return setUnix(&f.end, key, value)
-	case "array_indices", "array_indices_submitted": // the second key in alter records
+	case "array_indices", "array_indices_submitted": // alter records have the second key
 		f.indices = value
 	case "exec_host":
 		f.hosts, f.nHosts = countHosts(value)
@@ -156,7 +157,7 @@ func (f *fields) setResource(name, key, value []byte) error {
 		f.sized = true
 	case "nodect":
 		n, ok := logtext.Digits(value)
-		if !ok { // it counts nodes: the record is usable if another field gives the processors
+		if !ok { // it is only the number of nodes: the record is usable if another field has the processors
 			f.odd = badNumber(key, value)
 		}
 		f.nodect = n
@@ -220,8 +221,9 @@ func (f *fields) accountOrProject() []byte {
 // times sets the event's instants and returns its event time. It prefers Unix seconds to the record's own time, which
 // is a local time and sometimes a second late.
 //
-// A job's submit is its ctime. qtime is when it entered its present queue and changes with each move (svr_dequejob and
-// svr_enquejob in svr_jobfunc.c), but the user has waited since ctime. Torque's Q record has neither.
+// A job's submission is its ctime. qtime is the time at which the job entered its present queue, and changes with
+// each move (svr_dequejob and svr_enquejob in svr_jobfunc.c). But the user has waited since ctime. Torque's Q record
+// has neither.
 func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 	at := rec.at
 	t := &ev.Times
@@ -249,7 +251,7 @@ func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 			return 0, collector.Bad(collector.ReasonField, "start", "an end record without start=")
 		}
 		at = firstOf(f.end, rec.at)
-		if f.start == 0 { // deleted while it waited; some servers write an E then
+		if f.start == 0 { // some servers write an E record for a job that was deleted while it waited
 			ev.Kind = job.Cancel
 			break
 		}
@@ -265,7 +267,7 @@ func (f *fields) times(ev *job.Event, rec record) (int64, error) {
 	return at, checkOrder(t)
 }
 
-// firstOf returns the instant if the record has it, else the alternative.
+// firstOf returns the instant if the record has it, otherwise the alternative.
 func firstOf(unix, otherwise int64) int64 {
 	if unix > 0 {
 		return unix

@@ -40,7 +40,7 @@ func newParser(o collector.Options) collector.Parser {
 	return &parser{options: o, clock: clock{loc: loc}}
 }
 
-// parser reads one source. Of earlier lines it keeps only caches.
+// parser reads one source. It keeps nothing of earlier lines except caches.
 type parser struct {
 	options collector.Options
 	clock   clock
@@ -122,8 +122,8 @@ func (p *parser) split(line []byte) (record, error) {
 	return rec, nil
 }
 
-// kindOf returns the kind of event of a record type, 0 for none. The letters and their meanings are those of acct.h
-// (see the package comment). The types below the first blank line do not concern the life of a job.
+// kindOf returns the kind of event of a record type, 0 if there is none. The letters and their meanings are those of
+// acct.h (see the package comment). The types below the first blank line are not about the life of a job.
 func kindOf(rec record) (kind job.Kind, known bool) {
 	switch rec.kind {
 	case 'Q': // queued
@@ -164,25 +164,25 @@ func kindOf(rec record) (kind job.Kind, known bool) {
 // it (src/server/req_holdjob.c). Without that message the type means "checkpointed and held" (acct.h).
 func keepsRunning(body []byte) bool { return string(body) == "Checkpointed" }
 
-// isArrayParent recognizes the id of an array as a whole, "123[].server". It never has processors itself: it represents
-// the waiting members, and its S and E records enclose those of the members.
+// isArrayParent recognizes the id of an array as a whole, "123[].server". An array itself never has processors. It
+// represents the waiting members, and its S and E records enclose those of the members.
 func isArrayParent(id []byte) bool { return bytes.Contains(id, []byte("[]")) }
 
-// kindOfArray returns the kind of event of a record type for the waiting members of an array, 0 for none.
+// kindOfArray returns the kind of event of a record type for the waiting members of an array, 0 if there is none.
 func kindOfArray(letter byte) job.Kind {
 	switch letter {
 	case 'Q':
 		return job.Submit
 	case 'a':
 		return job.Update
-	case 'D', 'A', 'M', 'E': // running members have their own records
+	case 'D', 'A', 'M', 'E': // running members have records of their own
 		return job.Cancel
 	}
 	return 0
 }
 
-// arrayEvent converts an event to that of an array; false if the array has no such event. In Torque each member of an
-// array has its own Q record, without array_indices.
+// arrayEvent converts an event to an event of an array. It returns false if the array has no such event. In Torque
+// each member of an array has its own Q record, without array_indices.
 func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	switch ev.Kind {
 	case job.Submit:
@@ -191,15 +191,16 @@ func arrayEvent(ev job.Event, f *fields) (job.Event, bool) {
 	case job.Update:
 		return ev, ev.Attributes != job.Attributes{}
 	}
-	// Only the cancellation is kept. If the array's submission is not in the log, adding it now would not help.
+	// Only the cancellation is kept. If the log does not have the array's submission, adding the submission now would
+	// not help.
 	return job.Event{Kind: job.Cancel, Cluster: ev.Cluster, ID: ev.ID, Time: ev.Time}, true
 }
 
 // maxTasks bounds the count of an array's members, so that sums cannot overflow.
 const maxTasks = 1 << 24
 
-// countIndices counts the members of array_indices: "1-10:2,20" (qsub -J X-Y[:Z]); 0 if it cannot be parsed. It may end
-// with a throttle ("%5").
+// countIndices counts the members of array_indices: "1-10:2,20" (qsub -J X-Y[:Z]). The text may end with a throttle
+// ("%5"). It returns 0 if the text cannot be parsed.
 func countIndices(text []byte) int {
 	text, _, _ = bytes.Cut(text, []byte("%"))
 	var total int64

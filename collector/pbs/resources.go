@@ -8,12 +8,12 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// resources are the requested resources other than processors. Values that cannot be parsed are left out: a site may
-// use a name for another purpose.
+// resources are the requested resources other than processors. Values that cannot be parsed are left out, because a
+// site may use a name for another purpose.
 type resources struct {
-	memory, perProc int64 // in bytes: of the job, and of each processor
+	memory, perProc int64 // in bytes, of the job and of each processor
 	gpus            int64
-	chunkGPUs       int64 // requested in select or nodes
+	chunkGPUs       int64 // number requested in select or nodes
 	gpuType         []byte
 	whole           bool
 }
@@ -23,7 +23,7 @@ func (r *resources) set(name, value []byte) {
 	switch string(name) {
 	case "mem":
 		r.memory = parseSize(value)
-	case "pmem": // of each process: Torque
+	case "pmem": // per process, in Torque
 		r.perProc = parseSize(value)
 	case "ngpus", "gpus":
 		r.gpus, _ = logtext.Digits(value)
@@ -75,8 +75,9 @@ func (r *resources) tell(a *job.Attributes) {
 	}
 }
 
-// parseSize parses an amount of memory: a number, an optional k, m, g, t or p (powers of 1024), and b or w (words of 8
-// bytes); a number alone is bytes ("Units: size" of pbs_resources(7B)). It returns bytes, and 0 for other texts.
+// parseSize parses an amount of memory and returns bytes, 0 for other texts. The text is a number, an optional k, m,
+// g, t or p (powers of 1024), and b or w (words of 8 bytes). A number alone is bytes ("Units: size" of
+// pbs_resources(7B)).
 func parseSize(text []byte) int64 {
 	text = bytes.ToLower(text)
 	unit := int64(1)

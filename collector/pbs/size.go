@@ -15,8 +15,8 @@ const maxProcs = math.MaxInt32
 //
 // It is the maximum of all requested and allocated numbers. Servers often add a default of one resource to another
 // (Torque: ncpus=1 beside nodes=4:ppn=8), and nodes=2 can get more than one processor each. Every resource counts
-// processors, so that the largest is the intended one. In records of a job's next phase only exec_host counts, because
-// it shows what the job still has.
+// processors, so the largest number is the intended one. In records of a job's next phase only exec_host counts,
+// because it has what the job still holds.
 func (f *fields) size() int64 {
 	if f.hosts > 0 && (f.letter == 's' || f.letter == 'c') {
 		return f.hosts
@@ -40,7 +40,7 @@ func (f *fields) nodeCount() int {
 	return int(min(n, maxProcs))
 }
 
-// product multiplies counts; a result above maxProcs becomes maxProcs + 1.
+// product multiplies counts. A result above maxProcs becomes maxProcs + 1.
 func product(a, b int64) int64 {
 	if a > maxProcs || b > maxProcs {
 		return maxProcs + 1
@@ -51,9 +51,9 @@ func product(a, b int64) int64 {
 // sum adds counts with the same bound.
 func sum(a, b int64) int64 { return min(min(a, maxProcs+1)+min(b, maxProcs+1), maxProcs+1) }
 
-// parseNodes counts the processors and nodes of Resource_List.nodes: node_spec[+node_spec...], each a number of nodes
-// (default 1) or a host, and properties, of which ppn=, cpp= and ncpus= give processors (pbs_resources(7B) of Torque
-// and OpenPBS; "#shared" and the like may end it).
+// parseNodes counts the processors and nodes of Resource_List.nodes: node_spec[+node_spec...]. Each node_spec is a
+// number of nodes (default 1) or a host, and properties, of which ppn=, cpp= and ncpus= give processors. The text may
+// end with "#shared" and the like (pbs_resources(7B) of Torque and OpenPBS).
 func parseNodes(spec []byte) (procs, nodes int64, ok bool) {
 	if i := bytes.IndexByte(spec, '#'); i >= 0 {
 		spec = spec[:i]
@@ -97,9 +97,9 @@ func perNode(item []byte, each int64) (int64, bool) {
 	return each, true
 }
 
-// parseSelect counts the processors and chunks of Resource_List.select: [N:]chunk[+[N:]chunk...], each chunk a list of
-// resources, of which ncpus gives the processors of one (pbs_resources(7B) of OpenPBS; 1 where it is missing, the
-// default of default_chunk).
+// parseSelect counts the processors and chunks of Resource_List.select: [N:]chunk[+[N:]chunk...]. Each chunk is a
+// list of resources, of which ncpus has the processors of one chunk. If ncpus is missing, it is 1, the default of
+// default_chunk (pbs_resources(7B) of OpenPBS).
 func parseSelect(spec []byte) (procs, chunks int64, ok bool) {
 	for len(spec) > 0 {
 		part, rest, _ := bytes.Cut(spec, []byte("+"))
@@ -123,9 +123,9 @@ func parseSelect(spec []byte) (procs, chunks int64, ok bool) {
 	return procs, chunks, true
 }
 
-// countHosts counts the processors and hosts of exec_host: slots joined by "+", each host/N (one processor), host/N*P
-// (P of them, OpenPBS) or host/LIST, where the list has numbers and ranges as "0-3,7" (Torque 4.2 and later). The slots
-// of a host stand together.
+// countHosts counts the processors and hosts of exec_host: slots joined by "+". A slot is host/N (one processor),
+// host/N*P (P of them, OpenPBS) or host/LIST, where the list has numbers and ranges such as "0-3,7" (Torque 4.2 and
+// later). The slots of a host stand together.
 func countHosts(text []byte) (procs, hosts int64) {
 	var last []byte
 	for len(text) > 0 {
@@ -151,7 +151,8 @@ func countHosts(text []byte) (procs, hosts int64) {
 	return procs, hosts
 }
 
-// countSlot counts what follows the "/" of a slot; a text that cannot be parsed counts as one processor.
+// countSlot counts the processors in the text after the "/" of a slot. A text that cannot be parsed counts as one
+// processor.
 func countSlot(text []byte) int64 {
 	if _, ok := logtext.Digits(text); ok {
 		return 1
@@ -202,7 +203,7 @@ func parseWalltime(text []byte) (time.Duration, bool) {
 		}
 		text = text[:i]
 	}
-	if total > maxProcs { // 2^31 - 1 s: where product and sum stop
+	if total > maxProcs { // 2^31 - 1 s, the bound of product and sum
 		total = 0
 	}
 	return time.Duration(total) * time.Second, true

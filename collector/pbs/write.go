@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Record is a job as the Append functions write it. Empty strings, zero times and zero numbers are left out, unless
-// OpenPBS writes a 0.
+// Record is a job in the form for the Append functions. They leave out empty strings, zero times and zero numbers,
+// except where OpenPBS writes a 0.
 type Record struct {
 	ID       string // with the server's name: "123.server"
 	User     string
@@ -28,8 +28,8 @@ type Record struct {
 	ExitStatus int
 }
 
-// AppendQueued appends the line of a Q record with the whole request, as newer versions of OpenPBS write it. Its date
-// is Queued, as local time in Queued's location. The other records are dated in the same way.
+// AppendQueued appends the line of a Q record with the whole request, in the form of newer versions of OpenPBS. Its
+// date is Queued, as local time in Queued's location. The other records are dated in the same way.
 func AppendQueued(dst []byte, rec Record) []byte {
 	dst = rec.appendHead(dst, rec.Queued, 'Q')
 	dst = rec.appendWho(dst)
@@ -62,7 +62,7 @@ func AppendEnded(dst []byte, rec Record) []byte {
 	return append(dst, '\n')
 }
 
-// AppendDeleted appends the line of a D record, of a job that its user deletes at End from the server's host.
+// AppendDeleted appends the line of a D record, dated End. Its job is deleted by its user from the server's host.
 func AppendDeleted(dst []byte, rec Record) []byte {
 	dst = rec.appendHead(dst, rec.End, 'D')
 	dst = appendPair(dst, "requestor", rec.User+"@"+serverOf(rec.ID))
@@ -106,7 +106,7 @@ func (r *Record) appendRequest(dst []byte) []byte {
 	return dst
 }
 
-// appendKey appends "key=", after a space unless it is the message's first.
+// appendKey appends "key=". It puts a space before it unless it is the message's first key.
 func appendKey(dst []byte, key string) []byte {
 	if n := len(dst); n > 0 && dst[n-1] != ';' {
 		dst = append(dst, ' ')
@@ -115,7 +115,7 @@ func appendKey(dst []byte, key string) []byte {
 	return append(dst, '=')
 }
 
-// appendPair appends a value as cpy_quote_value in accounting.c does: with quotes if it has a space.
+// appendPair appends a value like cpy_quote_value in accounting.c: with quotes if it has a space.
 func appendPair(dst []byte, key, value string) []byte {
 	if value == "" {
 		return dst
@@ -138,7 +138,8 @@ func appendPair(dst []byte, key, value string) []byte {
 	return append(dst, quote)
 }
 
-// appendClean appends value; control characters and semicolons, which would end the record or the id, become "_".
+// appendClean appends value. Control characters and semicolons become "_", because they would end the record or the
+// id.
 func appendClean(dst []byte, value string) []byte {
 	for i := range len(value) {
 		c := value[i]
@@ -162,7 +163,7 @@ func appendUnix(dst []byte, key string, t time.Time) []byte {
 	return appendInt(dst, key, t.Unix())
 }
 
-// appendDuration appends HH:MM:SS; hours have as many digits as they need.
+// appendDuration appends HH:MM:SS. Hours have as many digits as they need.
 func appendDuration(dst []byte, key string, d time.Duration) []byte {
 	s := max(int64(d/time.Second), 0)
 	dst = appendKey(dst, key)

@@ -27,7 +27,7 @@ func (p *accounting) Parse(line []byte, emit func(job.Event)) error {
 	return p.outcome(&rec, time.Time{}, emit)
 }
 
-// The fields of an accounting record up to the category, by their index from 0 (accounting(5)).
+// These are the fields of an accounting record up to the category, by their index from 0 (accounting(5)).
 const (
 	fieldQueue      = 0
 	fieldOwner      = 3
@@ -51,8 +51,8 @@ type record struct {
 	attributes         job.Attributes
 	submit, start, end time.Time
 	failed             int64
-	usageOnly          bool // usage of one task of a parallel job
-	running            bool // an intermediate record of a running job
+	usageOnly          bool // the record has the usage of one task of a parallel job
+	running            bool // the record is an intermediate one of a running job
 }
 
 // record parses an accounting record.
@@ -92,15 +92,15 @@ func (r *reader) record(line []byte) (rec record, err error) {
 	return rec, nil
 }
 
-// An intermediate record, written after midnight for a job that is still running, has exit_status -1, printed as an
-// unsigned number by some versions (sge_write_rusage). Its start is the beginning of the day.
+// An intermediate record is written after midnight for a job that is still running. It has exit_status -1, which some
+// versions write as an unsigned number (sge_write_rusage). Its start is the beginning of the day.
 const (
 	stillRunning         = -1
 	stillRunningUnsigned = 1<<32 - 1
 )
 
-// skew is the maximum time by which a start may lie before the submission. The master's clock gives the submission, and
-// the execution host's clock the start.
+// skew is the maximum time by which a start may lie before the submission. The time of the submission comes from the
+// master's clock, and that of the start from the execution host's clock.
 const skew = time.Minute
 
 func (rec *record) times(f [][]byte) (err error) {
@@ -126,8 +126,8 @@ func (rec *record) times(f [][]byte) (err error) {
 	return nil
 }
 
-// submitBefore returns the submission time. If the submission lies after the start by a small difference of clocks, it
-// returns the start.
+// submitBefore returns the submission time. If the submission lies after the start because of a small difference of
+// clocks, it returns the start.
 func submitBefore(submit, start time.Time) (time.Time, error) {
 	if !start.Before(submit) {
 		return submit, nil
@@ -140,15 +140,15 @@ func submitBefore(submit, start time.Time) (time.Time, error) {
 	return start, nil
 }
 
-// ended reports whether the job has left the cluster, by the field "failed". If not, it waits again: it was rescheduled
-// or migrated (it ran), or could not be started. The codes are those of SSTATE_ and ESSTATE_ in Grid Engine's
-// execution_states.h; their effects are described in sge_status(5) and the N1 Grid Engine 6 Administration Guide.
+// ended reports, by the field "failed", whether the job has left the cluster. If not, it waits again: it ran and was
+// rescheduled or migrated, or it could not be started. The codes are those of SSTATE_ and ESSTATE_ in Grid Engine's
+// execution_states.h. sge_status(5) and the N1 Grid Engine 6 Administration Guide describe their effects.
 func ended(failed int64) bool {
 	switch {
 	case failed == 24, failed == 25, failed == 30: // migrating, rescheduling, rescheduling on application error
 		return false
 	case failed >= 1 && failed <= 11:
-		// before the start: the queue is put into error state, and the job is tried again
+		// These are failures before the start. The queue is put into error state, and the job is tried again.
 		return false
 	case failed == 21, failed >= 26 && failed <= 36, failed == 38: // could not be started: the job waits in error state
 		return false
@@ -156,9 +156,9 @@ func ended(failed int64) bool {
 	return true // 0; 12-18 after the job; 37 over a limit; 100 ended by a signal
 }
 
-// outcome emits the events of a record, none if it has no time of the job's life. The event time is that of the record
-// itself if it has one. An update comes before an end, because only an update replaces the queue and the size of an
-// earlier attempt.
+// outcome emits the events of a record, none if the record has no time of the job's life. The event time is the
+// record's own time if it has one. An update precedes an end, because only an update replaces the queue and the size
+// of an earlier attempt.
 func (r *reader) outcome(rec *record, at time.Time, emit func(job.Event)) error {
 	ran := !rec.start.IsZero()
 	if !rec.end.IsZero() {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// splitCategory cuts the job's category off the rest of an accounting record. A category may contain colons ("-l
-// h_rt=24:00:00"). It ends before a number with a decimal point (the io wait time, iow) that has another number two
-// fields after it (iow, pe_taskid, maxvmem). The tail begins with iow.
+// splitCategory splits the rest of an accounting record into the job's category and the tail after it. A category may
+// contain colons ("-l h_rt=24:00:00"). It ends before a number with a decimal point (the io wait time, iow) that has
+// another number two fields after it (iow, pe_taskid, maxvmem). The tail begins with iow.
 func splitCategory(rest []byte) (category, tail []byte) {
 	for from := 0; ; {
 		i := bytes.IndexByte(rest[from:], ':')
@@ -50,9 +50,9 @@ func isNumber(b []byte) bool {
 	return len(b) > points && points <= 1
 }
 
-// timeLimit returns the limit of wall-clock time of a category, 0 if none: h_rt, at which the job is killed, else s_rt,
-// at which it is warned. They are among the requests of -l, separated by commas. Later requests of -soft are no limits:
-// Grid Engine 8.1.9 lets such a job continue.
+// timeLimit returns the limit of wall-clock time of a category, 0 if it has none. It is h_rt, at which the job is
+// killed, or without that s_rt, at which the job is warned. Both are among the requests of -l, separated by commas.
+// Later requests of -soft are no limits: Grid Engine 8.1.9 lets such a job continue.
 func timeLimit(category []byte) time.Duration {
 	if i := bytes.Index(category, []byte("-soft ")); i == 0 || i > 0 && category[i-1] == ' ' {
 		category = category[:i]
@@ -84,8 +84,8 @@ func request(category []byte, name string) time.Duration {
 // maxLimit is the largest limit that counts as one.
 const maxLimit = 1e9 // s, 31 years
 
-// timeSpec reads a time specifier, seconds or [[hours:]minutes:]seconds where each part may be empty (sge_types(5)). It
-// returns 0 for other texts, such as INFINITY.
+// timeSpec reads a time specifier: seconds, or [[hours:]minutes:]seconds where each part may be empty (sge_types(5)).
+// It returns 0 for other texts, such as INFINITY.
 func timeSpec(value []byte) time.Duration {
 	var total, part int64
 	parts := 1

@@ -20,20 +20,20 @@ const FactsName = "gridengine-facts"
 // ReadFacts.
 func FactsFormat() collector.Format { return collector.Format{Name: FactsName, Order: collector.Live} }
 
-// FactsCommand returns the command to run; program is put before qconf if it is not empty.
+// FactsCommand returns the command to run. If program is not empty, it precedes qconf.
 func FactsCommand(program []string) []string { return append(slices.Clone(program), "qconf", "-srqs") }
 
-// FactsEnv returns the environment variables of the command: they keep long lines unwrapped. Wrapped lines can be read
-// too.
+// FactsEnv returns the environment variables of the command. With them long lines are not wrapped. Wrapped lines can
+// be read, too.
 func FactsEnv() []string { return []string{"SGE_SINGLE_LINE=1"} }
 
 // NoQuotas is the message with which qconf fails if there are no resource quotas.
 const NoQuotas = "No resource quota set found"
 
-// ReadFacts reads what "qconf -srqs" prints: all resource quota sets (sge_resource_quota(5)). Of each set the first
+// ReadFacts reads the output of "qconf -srqs": all resource quota sets (sge_resource_quota(5)). Of each set the first
 // rule that matches a job counts. Rules on slots for users, projects and queues become facts. A rule for hosts,
-// parallel environments or access lists is recorded as a gap, because the jobs that match it are unknown; it and the
-// following rules of its set are left out.
+// parallel environments or access lists is recorded as a gap, because the jobs that match it are unknown. That rule
+// and the following rules of its set are left out.
 func ReadFacts(output []byte) source.FactsReading {
 	output = unwrap(output)
 	r := quotaReader{}
@@ -70,9 +70,9 @@ func unwrap(output []byte) []byte {
 type quotaReader struct {
 	out     source.FactsReading
 	limits  []job.Limit
-	name    string // of the set
+	name    string // name of the set
 	enabled bool
-	lost    bool // a rule of the set is left out, and therefore the following rules too
+	lost    bool // a rule of the set is left out, so that the following rules are too
 }
 
 // line reads one line of a set.
@@ -130,7 +130,7 @@ func (r *quotaReader) rule(text string) error {
 	scope := job.Scope{Where: where, Set: where}
 	scope.Users, scope.EachUser = filter(parts["users"])
 	scope.Accounts, scope.EachAccount = filter(parts["projects"])
-	if strings.Trim(parts["projects"], "{}") == "*" { // does not match jobs without a project
+	if strings.Trim(parts["projects"], "{}") == "*" { // the filter does not match jobs without a project
 		scope.Accounts = []string{"*"}
 	}
 	scope.Queues, scope.EachQueue = filter(parts["queues"])
@@ -145,7 +145,7 @@ func (r *quotaReader) leaveOut(where, why string) error {
 	return nil
 }
 
-// filter parses a list of names; each is true for "{...}": the limit then holds for each of them separately.
+// filter parses a list of names. each is true for "{...}", which bounds each of the names separately.
 func filter(text string) (names []string, each bool) {
 	inner, each := strings.CutPrefix(text, "{")
 	if inner = strings.TrimSuffix(inner, "}"); inner == "" || inner == "*" {
@@ -159,8 +159,8 @@ func filter(text string) (names []string, each bool) {
 	return names, each
 }
 
-// amounts reads "slots=4,h_vmem=8G" and adds the limit. Only slots are simulated: the logs do not have the jobs'
-// requests for other resources. A rule without slots still counts as the first match of its set.
+// amounts reads "slots=4,h_vmem=8G" and adds the limit. Only slots are simulated, because the logs do not have the
+// jobs' requests for other resources. A rule without slots still counts as the first match of its set.
 func (r *quotaReader) amounts(scope job.Scope, text string) error {
 	l := job.Limit{Scope: &scope}
 	for pair := range strings.SplitSeq(text, ",") {

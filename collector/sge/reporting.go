@@ -44,8 +44,8 @@ func (p *reporting) Parse(line []byte, emit func(job.Event)) error {
 }
 
 // newJob reads a new_job record:
-// submission_time:job_number:task_number:pe_taskid:job_name:owner:group:project:department: account:priority. It lacks
-// the queue, the size, the limit, and whether the job is an array.
+// submission_time:job_number:task_number:pe_taskid:job_name:owner:group:project:department:account:priority. The
+// record lacks the queue, the size, the limit, and whether the job is an array.
 func (p *reporting) newJob(rest []byte, emit func(job.Event)) error {
 	f, _, ok := p.cut(rest, 10)
 	if !ok {
@@ -73,9 +73,10 @@ func tooShort(kind string) error {
 	return collector.Bad(collector.ReasonField, kind, "the record has too few fields")
 }
 
-// jobLog reads a job_log record: event_time:event:job_number:task_number:pe_taskid:state:user:host:state_time:priority:
-// submission_time:job_name:owner:group:project:department:account:message. Version 8.1.9 leaves state_time 0. Unlike in
-// the manual page, priority precedes submission_time.
+// jobLog reads a job_log record:
+// event_time:event:job_number:task_number:pe_taskid:state:user:host:state_time:priority:
+// submission_time:job_name:owner:group:project:department:account:message. Version 8.1.9 writes 0 as state_time.
+// Unlike in the manual page, priority precedes submission_time.
 func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 	f, _, ok := p.cut(rest, 17)
 	if !ok {
@@ -98,7 +99,7 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 			"job_log event %q is not known: report it, with the version of Grid Engine", shorten(f[1]))
 	}
 	id, err := jobID(f[2], f[3])
-	// pe_taskid: a task of a parallel job, which is not a job
+	// An entry with a pe_taskid is about a task of a parallel job, which is not a job.
 	if err != nil || kinds[0] == 0 || !isNone(f[4]) {
 		return err
 	}
@@ -106,7 +107,7 @@ func (p *reporting) jobLog(rest []byte, emit func(job.Event)) error {
 		return err
 	}
 	if kinds[0] == job.Cancel && bytes.ContainsAny(f[5], runningStates) {
-		submit = time.Time{} // the job runs or ran, so its wait did not last until now
+		submit = time.Time{} // the job runs or ran, so that its wait did not last until now
 	}
 	p.emitAll(kinds, id, at, submit, f, emit)
 	return nil
@@ -128,7 +129,7 @@ func (p *reporting) emitAll(kinds [2]job.Kind, id string, at, submit time.Time, 
 	}
 }
 
-// eventsOf returns the kinds of event of a job_log event, 0 for none (or no further one). The names are those of
+// eventsOf returns the kinds of event of a job_log event; 0 stands for none. The names are those of
 // reporting_get_job_log_name.
 func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 	switch string(name) {
@@ -143,7 +144,7 @@ func eventsOf(name []byte) (kinds [2]job.Kind, known bool) {
 	case "released":
 		kinds[0] = job.Release
 	case "deleted", "finished":
-		// removes a waiting job; for a running one it is a request, and its acct record has the end
+		// The event removes a waiting job. For a running job it is a request, and the job's acct record has the end.
 		kinds[0] = job.Cancel
 	case "pending": // new_job reports it
 	case "resent", "delivered", "running": // sent reports it

@@ -42,7 +42,7 @@ func Reporting() collector.Format {
 		}}
 }
 
-// reader is the common part of both parsers. Of earlier lines it keeps only caches.
+// reader is the common part of both parsers. It keeps nothing of earlier lines except caches.
 type reader struct {
 	options collector.Options
 	names   logtext.Names
@@ -58,8 +58,8 @@ func (r *reader) event(kind job.Kind, id string, at time.Time) job.Event {
 	return job.Event{Kind: kind, Cluster: r.options.Cluster, ID: id, Time: at}
 }
 
-// content returns the part of a line to parse. It is empty for a comment and for a line of one character, which qacct
-// skips too.
+// content returns the part of a line that must be parsed. It is empty for a comment, and for a line of one character,
+// which qacct skips too.
 func content(line []byte) ([]byte, error) {
 	n := len(line)
 	for n > 0 && (line[n-1] == ' ' || line[n-1] == '\t' || line[n-1] == '\r' || line[n-1] == '\n') {
@@ -78,8 +78,8 @@ func content(line []byte) ([]byte, error) {
 	return line, nil
 }
 
-// cut removes the first n fields, with the colon after each, from the line and returns them. The fields are valid until
-// the next call.
+// cut removes the first n fields, with the colon after each, from the line, and returns the fields. They are valid
+// until the next call.
 func (r *reader) cut(line []byte, n int) (fields [][]byte, rest []byte, ok bool) {
 	r.fields = r.fields[:0]
 	for range n {
@@ -93,7 +93,7 @@ func (r *reader) cut(line []byte, n int) (fields [][]byte, rest []byte, ok bool)
 	return r.fields, line, true
 }
 
-// jobID returns the id as Grid Engine writes it: the job's number, for a task of an array followed by a point and the
+// jobID returns the id in the form of Grid Engine: the job's number, and for a task of an array a point and the
 // number of the task.
 func jobID(number, task []byte) (string, error) {
 	n, ok := logtext.Integer(number)
@@ -111,7 +111,7 @@ func jobID(number, task []byte) (string, error) {
 	return string(append(append(append(b, number...), '.'), task...)), nil
 }
 
-// Instants are seconds since 1970; Univa's and Altair's Grid Engine write milliseconds from version 8.2 on, and
+// Instants are seconds since 1970. Univa's and Altair's Grid Engine write milliseconds from version 8.2 on, and
 // Gridware's uses microseconds internally. The ranges do not overlap: 1e11 s is the year 5138, 1e11 ms is 1973.
 const (
 	maxSeconds = 1e11
@@ -153,7 +153,7 @@ func (r *reader) checkProcs(slots int64) error {
 // defaultAccount is the account of a job that names none (-A in qsub(1)).
 const defaultAccount = "sge"
 
-// charged returns the account that the job is charged to: its project, else its account string.
+// charged returns the account that the job is charged to: its project, or without one its account string.
 func (r *reader) charged(project, account []byte) string {
 	if !isNone(project) {
 		return r.names.Of(project)

@@ -15,9 +15,9 @@ import (
 const LogName = "slurm-log"
 
 // Log returns the format of slurmctld's log at level info (SlurmctldLogFile in slurm.conf). It reads every
-// LogTimeFormat that has the time of day, and the same messages in syslog and in journalctl's output. Times without a
-// year (short, thread_id, RFC 3164) are taken as the last such instant up to a day after now(). A nil now means the
-// wall clock.
+// LogTimeFormat that has the time of day, and the same messages in syslog and in journalctl's output. A time without
+// a year (short, thread_id, RFC 3164) is taken as the last such instant up to a day after now(). If now is nil, the
+// wall clock is used.
 func Log(now func() time.Time) collector.Format {
 	if now == nil {
 		now = time.Now
@@ -27,13 +27,13 @@ func Log(now func() time.Time) collector.Format {
 }
 
 // logParser reads one source. Of earlier lines it keeps only the job that _job_complete has just requeued. The "done"
-// that follows in the same call then ends that attempt, not the job.
+// that follows in the same call ends that attempt, not the job.
 type logParser struct {
 	common
 	now      func() time.Time
 	requeued string
-	version  string // of the slurmctld that writes the log
-	header   int    // lines read to find the version
+	version  string // version of the slurmctld that writes the log
+	header   int    // number of lines read to find the version
 	emit     func(job.Event)
 }
 
@@ -65,9 +65,9 @@ func (p *logParser) Parse(line []byte, emit func(job.Event)) error {
 	return err
 }
 
-// suspended reads "suspend) for 9_1 usec=384". The job is written as the user typed it; if the command failed, the
-// reason replaces the duration. A number alone means all running tasks of an array, but the message reports only the
-// task that has the array's number.
+// suspended reads "suspend) for 9_1 usec=384". The job has the form in which the user typed it. If the command
+// failed, the reason replaces the duration. A number alone means all running tasks of an array, but the message
+// reports only the task that has the array's number.
 func (p *logParser) suspended(at time.Time, rest []byte) {
 	what, rest, _ := bytes.Cut(rest, []byte(") for "))
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
@@ -98,7 +98,7 @@ func (p *logParser) daemonStarted(msg []byte) {
 // headerLines is the number of lines at the beginning of a file that are searched for the version of slurmctld.
 const headerLines = 20
 
-// Header implements collector.HeaderParser: a file that begins with the start of slurmctld contains its version.
+// Header implements collector.HeaderParser. A file that begins with the start of slurmctld contains its version.
 func (p *logParser) Header(line []byte) bool {
 	if p.header++; p.header > headerLines || p.version != "" {
 		return false
@@ -111,8 +111,8 @@ func (p *logParser) Header(line []byte) bool {
 	return p.version == ""
 }
 
-// message reads the text after the time. A message that begins like one about a job but continues in an unknown way is
-// an error; all others are ignored.
+// message reads the text after the time. It returns an error for a message that begins like one about a job but
+// continues in an unknown way. It ignores all others.
 func (p *logParser) message(at time.Time, msg []byte) error {
 	msg, scheduler := bytes.CutPrefix(msg, []byte("sched: "))
 	if !scheduler {
@@ -176,7 +176,7 @@ func (p *logParser) message(at time.Time, msg []byte) error {
 	}
 	switch {
 	case bytes.HasPrefix(word, []byte("JobId=")) && bytes.HasPrefix(rest, []byte("timed out, ")):
-		// a limit of its QOS or association is exceeded
+		// The job exceeds a limit of its QOS or association.
 		return p.simple(job.End, at, msg, msg)
 	case scheduler && !bytes.HasPrefix(word, []byte("_slurm_rpc_")):
 		return p.errMessage(msg)
@@ -236,11 +236,11 @@ func (p *logParser) simple(kind job.Kind, at time.Time, msg, rest []byte) error 
 	return nil
 }
 
-// submitted reads "JobId=2 InitPrio=3019 usec=350". An array is one line, and so is a heterogeneous job, which has no
-// InitPrio. A job submitted held has priority 0.
+// submitted reads "JobId=2 InitPrio=3019 usec=350". An array is one line. A heterogeneous job is one line, too, and
+// has no InitPrio. A job submitted held has priority 0.
 func (p *logParser) submitted(at time.Time, msg, rest []byte) error {
 	if !bytes.HasPrefix(rest, []byte("JobId=")) {
-		return nil // a refused submission; the job's name is in quotes
+		return nil // the submission was refused, and its line has the job's name in quotes
 	}
 	id, rest, ok := cutJob(rest)
 	if !ok {
@@ -300,8 +300,8 @@ func (p *logParser) allocated(at time.Time, msg, rest []byte) error {
 	return nil
 }
 
-// backfilled reads "_start_job: Started JobId=16 in short on n03", older versions' "backfill: Started JobId=...". The
-// message has no size.
+// backfilled reads "_start_job: Started JobId=16 in short on n03", which older versions write as "backfill: Started
+// JobId=...". The message has no size.
 func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	i := bytes.Index(msg, []byte("Started JobId="))
 	if i < 0 {
@@ -320,8 +320,8 @@ func (p *logParser) backfilled(at time.Time, msg []byte) error {
 	return nil
 }
 
-// completed reads the lines of one call of _job_complete (job_mgr.c): how the job exited, perhaps that it was requeued,
-// then "done". A call for a job that was requeued before ends without "done".
+// completed reads the lines of one call of _job_complete (job_mgr.c): how the job exited, perhaps that it was
+// requeued, then "done". A call for a job that was requeued before ends without "done".
 func (p *logParser) completed(at time.Time, msg, rest []byte) error {
 	rest, requeue := bytes.CutPrefix(rest, []byte("requeue "))
 	id, how, ok := cutJob(rest)
@@ -363,9 +363,9 @@ func (p *logParser) cannotStart(at time.Time, msg []byte) (known bool, err error
 	return false, nil
 }
 
-// killing reads "JobId=17 on failed node n16", "on DOWN node", "on defunct partition". A step killed this way
-// ("JobId=17 StepId=0 on failed node") need not end its job. After "interactive JobId=17", "non-startable batch" and
-// "orphan batch" slurmctld completes the job and logs that in another line.
+// killing reads "JobId=17 on failed node n16", "on DOWN node", "on defunct partition". If a step is killed in this
+// way ("JobId=17 StepId=0 on failed node"), its job need not end. After "interactive JobId=17", "non-startable batch"
+// and "orphan batch", slurmctld completes the job and logs that in another line.
 func (p *logParser) killing(at time.Time, msg, rest []byte) error {
 	if hasAnyPrefix(rest, "interactive JobId=", "non-startable batch JobId=", "orphan batch JobId=") {
 		return nil
@@ -394,8 +394,8 @@ func hasAnyPrefix(b []byte, prefixes ...string) bool {
 	return false
 }
 
-// killed reads "REQUEST_KILL_JOB JobId=5 uid 0", with the job as the user typed it: "5", "9_1", "9_[3-6]", "21+1". A
-// number alone means all of an array or of a heterogeneous job.
+// killed reads "REQUEST_KILL_JOB JobId=5 uid 0". The job has the form in which the user typed it: "5", "9_1",
+// "9_[3-6]", "21+1". A number alone means the whole array or heterogeneous job.
 func (p *logParser) killed(at time.Time, msg, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("REQUEST_KILL_JOB "))
 	if !ok {
@@ -429,7 +429,7 @@ func (p *logParser) preempted(at time.Time, msg, rest []byte) error {
 	return nil // suspended, checkpointed, or not preempted after all
 }
 
-// updated reads "setting time_limit to 2 for JobId=20"; only settings for which an event has a field are used.
+// updated reads "setting time_limit to 2 for JobId=20". It uses only settings for which an event has a field.
 func (p *logParser) updated(at time.Time, rest []byte) error {
 	rest, ok := bytes.CutPrefix(rest, []byte("setting "))
 	what, rest, okTo := bytes.Cut(rest, []byte(" to "))

@@ -7,10 +7,11 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// after parses a dependency list as squeue and slurmrestd write it (_depend_list2str in src/slurmctld/job_mgr.c; a real
-// Slurm 22.05): "afterok:12(unfulfilled),afterany:13_*(unfulfilled)". All parts must be fulfilled, or one of several
-// separated by "?". shown is the job's own id. The result is a value of job.Attributes.After: "12,13_*"; empty if the
-// job waits for nothing; UnknownAfter if it waits for something other than ends of jobs.
+// after parses a dependency list of squeue and slurmrestd: "afterok:12(unfulfilled),afterany:13_*(unfulfilled)"
+// (_depend_list2str in src/slurmctld/job_mgr.c; a real Slurm 22.05). All parts must be fulfilled, or one of several
+// that are separated by "?". shown is the job's own id. The result is a value of job.Attributes.After, such as
+// "12,13_*". It is empty if the job waits for nothing, and UnknownAfter if it waits for something other than ends of
+// jobs.
 func after(text, shown []byte) string {
 	switch string(text) {
 	case "", "(null)":

@@ -17,14 +17,14 @@ const FactsName = "slurm-facts"
 // read. See Facts.
 func FactsFormat() collector.Format { return collector.Format{Name: FactsName, Order: collector.Live} }
 
-// FactsEnv returns the environment variables of the commands: they make times Unix seconds. Local times can be read
+// FactsEnv returns the environment variables of the commands. They make times Unix seconds. Local times can be read,
 // too, in case a wrapper command drops the variables.
 func FactsEnv() []string { return []string{"SLURM_TIME_FORMAT=%s"} }
 
 // FactsConfig configures a Facts.
 type FactsConfig struct {
 	Options collector.Options
-	// Run runs one of Slurm's commands and returns its output. It is not called if Rest is set: then slurmrestd answers
+	// Run runs one of Slurm's commands and returns its output. If Rest is set, Run is not called: slurmrestd answers
 	// instead of the commands.
 	Run  func(ctx context.Context, args []string) ([]byte, error)
 	Rest *RestConfig
@@ -32,10 +32,11 @@ type FactsConfig struct {
 	Known func() *job.Facts
 }
 
-// Facts polls Slurm, by its commands or slurmrestd, for facts about the machine and its rules: nodes and reservations
-// at each call, all else every ten minutes. It returns an event only if something has changed.
+// Facts polls Slurm, by its commands or slurmrestd, for facts about the machine and its rules. It polls nodes and
+// reservations at each call, and all else every ten minutes. It returns an event only if something has changed.
 //
-// The queries are independent. One that fails leaves its earlier facts in place and does not prevent the others.
+// The queries are independent. If one fails, its earlier facts stay in place, and the other queries are made
+// nevertheless.
 type Facts struct {
 	cfg    FactsConfig
 	parser squeueParser // parses times and names
@@ -78,7 +79,7 @@ type entry struct {
 	number int64
 	text   []byte
 	record record
-	err    error // the error if it cannot be parsed
+	err    error // nil if the entry can be parsed
 }
 
 // eachRecord calls a function with every record. If the function returns an error, the record is refused. eachRecord
@@ -142,7 +143,7 @@ func (f *Facts) Ask(ctx context.Context, asked time.Time) source.Answer {
 // factsRetry is the time until a failed query is repeated. It doubles with each failure, up to the usual interval.
 const factsRetry = time.Minute
 
-// due reports whether the query is due; it tolerates calls that come slightly early.
+// due reports whether the query is due. It tolerates calls that come slightly early.
 func (p *part) due(now time.Time) bool {
 	wait := p.every
 	if p.failed > 0 {
@@ -151,8 +152,8 @@ func (p *part) due(now time.Time) bool {
 	return p.asked.IsZero() || now.Sub(p.asked) >= wait-wait/20
 }
 
-// take parses an answer. Bad entries are left out, and reported unless they were bad last time; if most entries are
-// bad, the answer is ignored.
+// take parses an answer. It leaves out bad entries, and reports them unless they were bad last time. If most entries
+// are bad, it ignores the answer.
 func (p *part) take(entries []entry, a *source.Answer) error {
 	count, seen := 0, p.bad
 	p.bad = map[string]bool{}
@@ -204,7 +205,7 @@ func (f *Facts) facts(asked time.Time) *job.Facts {
 	return facts
 }
 
-// number parses a whole number; it returns 0 for words (UNLIMITED, N/A) and all other texts.
+// number parses a whole number. It returns 0 for words (UNLIMITED, N/A) and all other texts.
 func number(text []byte) int {
 	n, _ := count(text)
 	return int(n)

@@ -57,7 +57,7 @@ func lines(parse func(line []byte) (record, error)) func(output []byte) []entry 
 // noReservations is scontrol's output if there are no reservations.
 const noReservations = "No reservations in the system"
 
-// settings makes one record from all lines "key = value"; it skips other lines.
+// settings makes one record from all lines of the form "key = value". It skips other lines.
 func settings(output []byte) []entry {
 	values := map[string][]byte{}
 	for line := range bytes.Lines(output) {

@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// qosFields are the columns requested for each QOS, as sacctmgr(1) names them.
+// qosFields are the columns requested for each QOS, by their names in sacctmgr(1).
 var qosFields = [...]string{"Name", "Priority", "GrpJobs", "GrpSubmit", "GrpTRES", "MaxTRES", "MaxWall", "MaxJobsPU",
 	"MaxSubmitPU", "MaxTRESPU", "MaxJobsPA", "MaxSubmitPA", "MaxTRESPA", "GrpTRESRunMins", "GrpTRESMins", "GrpWall",
 	"MaxTRESMins", "MaxTRESPerNode", "MinTRES", "Preempt", "PreemptMode", "PreemptExemptTime", "GraceTime", "Flags",
@@ -86,14 +86,14 @@ func countBound(text []byte) int {
 	return int(bound(n))
 }
 
-// limitSet has the limits of one owner, by type of GPU. The key "" has the limits of GPUs of any type and all other
-// limits.
+// limitSet has the limits of one owner, by type of GPU. The key "" has all other limits, including those of GPUs of
+// any type.
 type limitSet map[string]*job.Limit
 
 // newLimitSet returns an empty set for an owner.
 func newLimitSet(owner job.Limit) limitSet { return limitSet{"": &owner} }
 
-// add calls set for each limit that a list of bounds concerns.
+// add calls set for each limit that a list of bounds affects.
 func (s limitSet) add(field string, text []byte, set func(l *job.Limit, a job.Amounts)) error {
 	b, err := boundsOf(field, text)
 	set(s[""], b.Amounts)
@@ -109,7 +109,7 @@ func (s limitSet) add(field string, text []byte, set func(l *job.Limit, a job.Am
 	return err
 }
 
-// list returns the limits that have bounds, those of all GPUs first.
+// list returns the limits that have bounds. The limits that are not for one type of GPU come first.
 func (s limitSet) list() (out []job.Limit) {
 	for _, gpuType := range slices.Sorted(maps.Keys(s)) {
 		l := *s[gpuType]
@@ -198,7 +198,7 @@ func (f *Facts) readQOS(each eachRecord) func() {
 	slices.SortStableFunc(found.rules, func(a, b job.QOSRules) int { return cmp.Compare(a.Name, b.Name) })
 	slices.Sort(found.names)
 	if found.names = slices.Compact(found.names); !complete {
-		found.names = nil // with an incomplete list, the missing QOSs would count as forbidden
+		found.names = nil // a QOS that an incomplete list lacks would count as forbidden
 	}
 	return func() { f.qos = found }
 }
@@ -221,7 +221,7 @@ func (f *Facts) qosRules(get record) (r job.QOSRules, err error) {
 	return r, err
 }
 
-// preemptMode parses what happens to preempted jobs; "" means the mode of the machine, or no preemption.
+// preemptMode parses the action on preempted jobs. "" means the mode of the machine, or no preemption.
 func preemptMode(text []byte) string {
 	switch mode := strings.ToUpper(string(text)); mode {
 	case "CLUSTER", "OFF", "DISABLED":
@@ -245,8 +245,8 @@ type assoc struct {
 	all, user limitSet
 }
 
-// readAssociations reads associations: for each account the limits of all its jobs together and those per user; for
-// each user, who inherits the latter, only limits that differ.
+// readAssociations reads associations. For each account it reads the limits of all its jobs together and those per
+// user. Users inherit the limits per user, so for each user it reads only limits that differ.
 func (f *Facts) readAssociations(each eachRecord) func() {
 	var found []assoc
 	complete := each(func(get record) error {
@@ -282,7 +282,7 @@ func (f *Facts) association(get record) (assoc, error) {
 
 // assocLimits returns the limits of associations.
 func assocLimits(found []assoc) (limits []job.Limit) {
-	accounts := map[string]limitSet{} // limits of each user of an account
+	accounts := map[string]limitSet{} // limits per user of each account
 	for _, a := range found {
 		if a.User == "" {
 			accounts[a.Account] = a.user
@@ -310,8 +310,8 @@ func assocLimits(found []assoc) (limits []job.Limit) {
 	return limits
 }
 
-// merge adds the bounds per user and per job to the bounds on all jobs. For a user's association these are the same
-// jobs.
+// merge adds the bounds per user and per job to the bounds on all jobs. For a user's association both are about the
+// same jobs.
 func (s limitSet) merge(gpuType string, user *job.Limit) {
 	l := s[gpuType]
 	if l == nil {
@@ -378,7 +378,7 @@ func tighter(a, b int) int {
 	return a
 }
 
-// sortLimits orders limits by their owners; those of one owner stay in their order.
+// sortLimits orders limits by their owners. The limits of one owner stay in their order.
 func sortLimits(limits []job.Limit) {
 	slices.SortStableFunc(limits, func(a, b job.Limit) int {
 		return cmp.Or(cmp.Compare(a.QOS, b.QOS), cmp.Compare(a.Account, b.Account), cmp.Compare(a.User, b.User),

@@ -12,8 +12,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// sinfoFields are the requested columns, as sinfo(1) names them under --Format. One line stands for the nodes of one
-// partition that have equal values in all columns.
+// sinfoFields are the requested columns, by their names in sinfo(1) under --Format. One line stands for the nodes of
+// one partition that have equal values in all columns.
 var sinfoFields = [...]string{"PartitionName", "NodeList", "CPUs", "Memory", "Gres", "Features", "StateComplete",
 	"Threads"}
 
@@ -32,7 +32,7 @@ type node struct {
 	job.NodeResources
 }
 
-// readNodes reads the output of sinfo: groups of equal nodes, in one partition or in several, which are separated by
+// readNodes reads the output of sinfo. A line has equal nodes of one partition, or of several partitions separated by
 // commas.
 func (f *Facts) readNodes(each eachRecord) func() {
 	nodes := map[string]*node{}
@@ -72,7 +72,7 @@ func (f *Facts) readNodes(each eachRecord) func() {
 	return func() { f.nodes = nodes }
 }
 
-// features returns the names sorted, each once; "" if there are none.
+// features returns the sorted names without duplicates; "" if there are none.
 func features(text []byte) string {
 	if string(text) == "(null)" || string(text) == "N/A" {
 		return ""
@@ -82,9 +82,10 @@ func features(text []byte) string {
 	return strings.Join(slices.Compact(names), ",")
 }
 
-// isDown reports whether a node of a state ("idle+drain+not_responding", as node_state_string_complete in
-// src/common/slurm_protocol_defs.c writes it) cannot run jobs now. Nodes that are powered down or powering up count as
-// available, since slurmctld starts them for a job. Reserved nodes and those in maintenance are reported as outages.
+// isDown reports whether a node of a state cannot run jobs now. A state is a text such as "idle+drain+not_responding"
+// (node_state_string_complete in src/common/slurm_protocol_defs.c). Nodes that are powered down or powering up count
+// as available, since slurmctld starts them for a job. Reserved nodes and those in maintenance are reported as
+// outages.
 func isDown(state string) bool {
 	for flag := range strings.SplitSeq(strings.ToUpper(state), "+") {
 		switch strings.TrimRight(flag, "*~#!%$@^-") { // signs of the short forms, see sinfo(1)
@@ -92,7 +93,7 @@ func isDown(state string) bool {
 			"INVALID_REG", "INVAL", "POWERING_DOWN", "REBOOT_ISSUED", "REBOOT":
 			return true
 		}
-		if strings.HasSuffix(flag, "*") { // does not respond
+		if strings.HasSuffix(flag, "*") { // the node does not respond
 			return true
 		}
 	}
@@ -137,7 +138,7 @@ func (f *Facts) groups() []job.NodeGroup {
 	return groups
 }
 
-// reservation is a reservation as scontrol prints it.
+// reservation has the fields of a reservation that scontrol shows.
 type reservation struct {
 	job.Outage
 	nodes []string
@@ -164,7 +165,8 @@ func (f *Facts) readReservations(each eachRecord) func() {
 		}
 		r.Flags = flags(get("Flags"))
 		r.Maintenance = slices.Contains(r.Flags, "MAINT")
-		if slices.Contains(r.Flags, "TIME_FLOAT") { // its times move with the clock: avoid an event each minute
+		// The times of such a reservation move with the clock, which would cause an event each minute.
+		if slices.Contains(r.Flags, "TIME_FLOAT") {
 			r.From, r.Until = r.From.Truncate(floatStep), r.Until.Add(floatStep).Truncate(floatStep)
 		}
 		r.Users, r.DeniedUsers = allowed(get("Users"))
@@ -191,11 +193,12 @@ func (f *Facts) readReservations(each eachRecord) func() {
 	return func() { f.reservations = all }
 }
 
-// floatStep is the precision of the times of a floating reservation, which stays at a constant distance in the future.
+// floatStep is the precision of the times of a floating reservation. Such a reservation stays at a constant distance
+// in the future.
 const floatStep = 15 * time.Minute
 
-// allowed returns the sorted names of a list: those that are allowed, or those with a minus in front, which are
-// excluded.
+// allowed returns the sorted names of a list. may has the names without a minus in front, which are allowed. not has
+// those with a minus, which are excluded.
 func allowed(text []byte) (may, not []string) {
 	if string(text) == "(null)" {
 		return nil, nil
@@ -212,7 +215,7 @@ func allowed(text []byte) (may, not []string) {
 	return slices.Compact(may), slices.Compact(not)
 }
 
-// flags returns the words of a list, sorted and without their values (PURGE_COMP=00:05:00).
+// flags returns the words of a list, sorted and without values such as that of PURGE_COMP=00:05:00.
 func flags(text []byte) (words []string) {
 	for word := range strings.SplitSeq(string(text), ",") {
 		if word, _, _ = strings.Cut(strings.TrimSpace(word), "="); word != "" && word != "(null)" {
@@ -223,8 +226,8 @@ func flags(text []byte) (words []string) {
 	return slices.Compact(words)
 }
 
-// outages returns the reservations that take resources, at an instant. In a current reservation only nodes that are not
-// down count: the others are subtracted already. Memory and GPUs count if whole nodes are taken.
+// outages returns the reservations that take resources, at an instant. In a current reservation only nodes that are
+// not down count, because the others are subtracted already. Memory and GPUs count if whole nodes are taken.
 func (f *Facts) outages(now time.Time) []job.Outage {
 	var out []job.Outage
 	for _, r := range f.reservations {
@@ -249,7 +252,7 @@ func (f *Facts) outages(now time.Time) []job.Outage {
 			o.Nodes++
 			up.Procs, up.Memory, up.GPUs = up.Procs+n.Procs, up.Memory+n.Memory, up.GPUs+n.GPUs
 		}
-		if all.Procs == 0 { // only licenses, or nodes without a partition
+		if all.Procs == 0 { // it has only licenses, or nodes without a partition
 			continue
 		}
 		if f.general.noMemory {

@@ -12,12 +12,12 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// factVersions are the versions of slurmrestd's interface that are tried for facts, newest first. Before 0.0.40 (Slurm
-// 23.11) it had no shares and another encoding of most fields.
+// factVersions are the versions of slurmrestd's interface that are tried for facts, newest first. Versions before
+// 0.0.40 (Slurm 23.11) have no shares, and encode most fields differently.
 var factVersions = [...]int{45, 44, 43, 42, 41, 40} //nolint:gochecknoglobals // an array is no constant
 
-// questions returns the queries to slurmrestd that replace Slurm's commands. Each returns records with the same
-// columns.
+// questions returns the queries to slurmrestd that replace Slurm's commands. Each returns records with the columns of
+// the command.
 func (f *Facts) questions() []*part {
 	client := newRestClient(*f.cfg.Rest)
 	controller := &restVersion{plugin: "openapi/slurmctld", tried: factVersions[:]}
@@ -76,7 +76,8 @@ func (f *Facts) restEntries(body io.Reader, list string, parse func(text []byte)
 			return nil, err
 		}
 	}
-	if meta := new(restMeta); list == "nodes" && json.Unmarshal(answer["meta"], meta) == nil { // read each time
+	// The metadata are read with each answer.
+	if meta := new(restMeta); list == "nodes" && json.Unmarshal(answer["meta"], meta) == nil {
 		f.general.version, f.general.clusterName = meta.Slurm.Release, meta.Slurm.Cluster
 		f.general.slurmdbd = meta.Plugin.Storage == slurmdbd
 	}
@@ -119,7 +120,7 @@ func restRecord[T any](text []byte, columns func(o *T) map[string]string) (recor
 	}, nil
 }
 
-// restNode converts a node to the columns of sinfo. Like sinfo it leaves out nodes without a partition and FUTURE
+// restNode converts a node to the columns of sinfo. Like sinfo it leaves out nodes without a partition, and FUTURE
 // nodes.
 func restNode(text []byte) (record, error) {
 	type node struct {

@@ -1,6 +1,6 @@
 package slurm
 
-// restPer has the values of a limit by what they apply to: a job, a user, an account.
+// restPer has the values of a limit per job, per user and per account.
 type restPer[T any] struct {
 	QOS     T `json:"qos"`
 	Job     T `json:"job"`
@@ -69,7 +69,8 @@ func restQOS(text []byte) (record, error) {
 	})
 }
 
-// qosFlags returns the flags of a QOS as sacctmgr names them (slurmdb_qos_flags_str in src/common/slurmdb_defs.c).
+// qosFlags returns the flags of a QOS by the names that sacctmgr shows (slurmdb_qos_flags_str in
+// src/common/slurmdb_defs.c).
 func qosFlags(flags restWords) (named restWords) {
 	for _, flag := range flags {
 		switch flag {

@@ -22,14 +22,14 @@ type general struct {
 	weights     *job.Weights
 	enforced    job.Enforced
 	preemption  *job.Preemption
-	preemptMode string // as written; the default of all partitions
+	preemptMode string // as in the configuration; the default of all partitions
 }
 
 // slurmdbd is the AccountingStorageType of a cluster that has associations, QOSs and shares.
 const slurmdbd = "accounting_storage/slurmdbd"
 
-// enforcement reads AccountingStorageEnforce, "associations,limits,qos": limits and qos imply associations, safe
-// implies limits, all is all of them (slurm.conf(5)).
+// enforcement reads AccountingStorageEnforce, such as "associations,limits,qos" (slurm.conf(5)). limits and qos imply
+// associations, safe implies limits, and all is all of them.
 func enforcement(text []byte) job.Enforced {
 	var e job.Enforced
 	for word := range bytes.SplitSeq(bytes.ToLower(text), []byte(",")) {
@@ -92,7 +92,7 @@ func weights(get record) *job.Weights {
 	return w
 }
 
-// preemption reads PreemptType, PreemptMode and PreemptExemptTime; nil if no jobs are preempted.
+// preemption reads PreemptType, PreemptMode and PreemptExemptTime. It returns nil if no jobs are preempted.
 func preemption(get record) *job.Preemption {
 	by, ok := strings.CutPrefix(string(get("PreemptType")), "preempt/")
 	if !ok || by == "none" {
@@ -138,13 +138,13 @@ func (f *Facts) readPartitions(each eachRecord) func() {
 			ProcMemory: memoryOf(get("DefMemPerCPU")), NodeMemory: memoryOf(get("DefMemPerNode")),
 			MaxProcMemory: memoryOf(get("MaxMemPerCPU")), MaxNodeMemory: memoryOf(get("MaxMemPerNode")),
 		}
-		if q.PreemptMode == f.general.preemptMode { // scontrol prints the default for partitions without a mode
+		if q.PreemptMode == f.general.preemptMode { // for a partition without a mode, scontrol shows the default
 			q.PreemptMode = ""
 		}
 		if how, jobs, ok := bytes.Cut(get("OverSubscribe"), []byte(":")); ok && number(jobs) > 1 { // YES:4, FORCE:4
 			q.Oversubscribe, q.Forced = number(jobs), string(how) == "FORCE"
 		}
-		if q.MinNodes == 1 { // every job has at least one
+		if q.MinNodes == 1 { // every job has at least one, so that this is no bound
 			q.MinNodes = 0
 		}
 		var err error
@@ -173,13 +173,13 @@ func (f *Facts) readPartitions(each eachRecord) func() {
 	return func() { f.queues = queues }
 }
 
-// memoryOf reads memory in mebibytes as bytes; words for none (UNLIMITED) are 0.
+// memoryOf converts memory in mebibytes to bytes. Words for none (UNLIMITED) give 0.
 func memoryOf(text []byte) int64 {
 	n, _ := megabytes(text)
 	return n
 }
 
-// name reads a name; words for none are "".
+// name reads a name. Words for none give "".
 func (f *Facts) name(text []byte) string { return f.parser.known(text) }
 
 // names parses a list such as "a,b"; ALL, N/A and (null) mean no restriction.
@@ -202,8 +202,8 @@ type shares struct {
 	at              time.Time
 }
 
-// shareFields are the requested columns, as sshare(1) names them. There is a line for each account, and for each user
-// in each account.
+// shareFields are the requested columns, by their names in sshare(1). There is a line for each account, and for each
+// user in each account.
 var shareFields = [...]string{"Account", "User", "RawShares", "RawUsage", "FairShare", "LevelFS"}
 
 // readShares reads shares.
@@ -250,12 +250,12 @@ func (f *Facts) readShares(each eachRecord) func() {
 	return func() { f.shares = now }
 }
 
-// shareStep is the minimum change of a fair share that causes a new event: shares change all the time, and one event
-// has those of all users.
+// shareStep is the minimum change of a fair share that causes a new event. It is not smaller, because shares change
+// all the time and one event has those of all users.
 const shareStep = 5 // hundredths
 
-// alike reports whether shares differ by less than shareStep from those reported last, in their factors and in their
-// parts of all usage.
+// alike reports whether shares differ by less than shareStep from those reported last. It compares their factors, and
+// their parts of all usage.
 func alike(told, now []job.Share) bool {
 	total := func(list []job.Share) float64 {
 		sum := 0.

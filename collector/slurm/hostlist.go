@@ -6,8 +6,8 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// nodesOf returns the nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" stands for 13
-// nodes, "(null)" for none.
+// nodesOf returns the nodes of a list in Slurm's hostlist notation: 13 nodes for "n[01-03,07],login,r[0-1]n[0-3]",
+// none for "(null)".
 func nodesOf(list []byte) (names []string, err error) {
 	switch string(list) {
 	case "(null)", "N/A":
@@ -30,10 +30,10 @@ func nodesOf(list []byte) (names []string, err error) {
 	return names, nil
 }
 
-// maxDimensions bounds the brackets of one name: HIGHEST_DIMENSIONS in slurm/slurm.h.
+// maxDimensions is the maximum number of brackets of one name: HIGHEST_DIMENSIONS in slurm/slurm.h.
 const maxDimensions = 5
 
-// maxListed bounds the nodes of one list: MAX_RANGE in src/common/hostlist.c.
+// maxListed is the maximum number of nodes of one list: MAX_RANGE in src/common/hostlist.c.
 const maxListed = 64 << 10
 
 // cutElement cuts off the text before the first comma outside of brackets.
@@ -52,8 +52,8 @@ func cutElement(list []byte) (element, rest []byte) {
 	return list, nil
 }
 
-// expand calls do with each name that consists of head and an expansion of element, which may have at most the given
-// number of brackets.
+// expand calls do with each name that consists of head and an expansion of element. element may have at most the
+// given number of brackets.
 func expand(head string, element []byte, brackets int, do func(name string) error) error {
 	open := -1
 	for i, c := range element {

@@ -22,17 +22,17 @@ func Jobcomp() collector.Format {
 		}}
 }
 
-// maxRecord bounds a record of several lines. Slurm's own limit for a name is far below.
+// maxRecord is the maximum length of a record of several lines. Slurm's own limit for a name is far below.
 const maxRecord = 64 << 10
 
-// jobcompParser reads one source. Of earlier lines it keeps only an unfinished record: the plugin does not escape line
-// ends in a job's name or directory, so a record may span lines. It writes each record at once.
+// jobcompParser reads one source. Of earlier lines it keeps only an unfinished record. The plugin does not escape
+// line ends in a job's name or directory, so a record may span lines. The plugin writes each record at once.
 type jobcompParser struct {
 	common
 	record  jobcompRecord
 	pending []byte
-	// The time at which the line was written, if known, and the newest end in earlier lines. A record's end is compared
-	// with both.
+	// now is the time at which the line was written, if it is known. newest is the newest end in earlier lines. A
+	// record's end is compared with both.
 	now, newest time.Time
 }
 
@@ -91,7 +91,7 @@ func (p *jobcompParser) drop() error {
 	return err
 }
 
-// beginsRecord reports whether a line is the beginning of a record, endsRecord whether it is the end.
+// beginsRecord reports whether a line is the beginning of a record. endsRecord reports whether it is the end.
 func beginsRecord(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("JobId="))
 	if !ok {
@@ -122,7 +122,7 @@ const (
 )
 
 // endingOf classifies the states of job_state_string in src/common/slurm_protocol_defs.c. A requeue writes PENDING
-// (22.05) or REQUEUED. NODE_FAIL and PREEMPTED look the same with and without a requeue; they end the attempt, and a
+// (22.05) or REQUEUED. NODE_FAIL and PREEMPTED look the same with and without a requeue. They end the attempt, and a
 // later record of the job is its next attempt.
 func endingOf(state []byte) ending {
 	switch string(state) {
@@ -210,7 +210,7 @@ func (p *jobcompParser) event(r *jobcompRecord) (job.Event, error) {
 	}
 	ran := !ev.Times.Start.IsZero()
 	procs, nodes := r.procs, r.nodes
-	if !ran { // nothing was allocated; the request is in Tres
+	if !ran { // nothing was allocated, so that Tres has the request
 		procs, nodes = max(procs, tresCount(r.tres, "cpu")), max(nodes, tresCount(r.tres, "node"))
 	}
 	if err := p.checkProcs("ProcCnt", procs, ran); err != nil {
@@ -253,7 +253,7 @@ func (p *jobcompParser) times(r *jobcompRecord) (t job.Times, err error) {
 	return t, checkOrder(&t)
 }
 
-// endTime parses the end, which is about the time at which the record was written.
+// endTime parses the end, which is close to the time at which the record was written.
 func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	p.clock.day.Near(p.now)
 	p.clock.day.After(p.newest)
@@ -263,9 +263,9 @@ func (p *jobcompParser) endTime(text []byte) (time.Time, error) {
 	return at, err
 }
 
-// before resolves times before the end that fall into an hour that clocks show twice: it takes the second pass if
-// possible, because short jobs are more frequent than long ones. So the result depends on the end alone, not on when
-// the record is read.
+// before resolves times before the end that fall into an hour that clocks show twice. It takes the second pass if
+// possible, because short jobs are more frequent than long ones. So the result depends only on the end, not on the
+// time at which the record is read.
 func (p *jobcompParser) before(t *job.Times) {
 	latest := func(t *time.Time, end time.Time) {
 		if at := instant(logtext.SecondPass(p.clock.loc, t.Unix())); !t.IsZero() && !at.After(end) {
@@ -281,7 +281,7 @@ func (p *jobcompParser) before(t *job.Times) {
 	latest(&t.Submit, last)
 }
 
-// time parses a time; unknown times are zero.
+// time parses a time. Unknown times become the zero time.
 func (p *jobcompParser) time(field string, text []byte) (time.Time, error) {
 	switch string(text) {
 	case "unknown", "Unknown":

@@ -10,9 +10,10 @@ import (
 
 // jobcompRecord is one parsed record. The slices point into the line.
 //
-// Its keys have a fixed order (JOB_FORMAT), but two values may contain any text, even keys: the job's Name and its
-// WorkDir. So the record is parsed forwards up to the name, and backwards from the end to the reservation. The keys
-// between name and directory are taken from the last place where all of them follow each other.
+// The keys of a record have a fixed order (JOB_FORMAT), but two values may contain any text, even keys: the job's
+// Name and its WorkDir. So the record is parsed forwards up to the name, and backwards from the end to the
+// reservation. The keys between name and directory are taken from the last place at which all of them follow each
+// other.
 type jobcompRecord struct {
 	id                                     string
 	user, name, state, partition, nodeList []byte
@@ -31,7 +32,7 @@ func (r *jobcompRecord) split(text []byte) error {
 		return errRecord("ExitCode", "the keys from ReservationName to ExitCode are not all there, in their order")
 	}
 	name, tried := -1, -1
-	for from := 0; ; from = tried + 1 { // faster than backwards; there is nearly always exactly one match
+	for from := 0; ; from = tried + 1 { // faster forwards than backwards: there is nearly always exactly one match
 		i := bytes.Index(rest[from:], []byte(" JobState="))
 		if i < 0 {
 			break

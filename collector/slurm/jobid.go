@@ -7,10 +7,10 @@ import (
 	"github.com/waitcast/waitcast/collector"
 )
 
-// cutJob cuts a job off the front of a message, as _jobid2fmt in src/common/log.c writes it: "JobId=2"; "JobId=9_1(26)"
-// for task 1 of array 9, which has job number 26; "JobId=21+1(22)" for component 1 of the heterogeneous job 21;
-// "JobId=11_*" for the waiting tasks of array 11, which are one record under the array's number. It also accepts ids as
-// users type them: "9_1" without the job number.
+// cutJob cuts a job off the front of a message, in the form of _jobid2fmt in src/common/log.c. The form is "JobId=2"
+// for a job, "JobId=9_1(26)" for task 1 of array 9, which has job number 26, and "JobId=21+1(22)" for component 1 of
+// the heterogeneous job 21. It is "JobId=11_*" for the waiting tasks of array 11, which are one record under the
+// array's number. cutJob also accepts ids that users type: "9_1" without the job number.
 func cutJob(msg []byte) (id string, rest []byte, ok bool) {
 	rest, ok = bytes.CutPrefix(msg, []byte("JobId="))
 	if !ok {
@@ -42,7 +42,7 @@ func cutJob(msg []byte) (id string, rest []byte, ok bool) {
 	return TaskID(raw, whole, sep, index), rest, true
 }
 
-// tasks are tasks of an array, as users type them: "9_[3-6,8]".
+// tasks are tasks of an array in the form that users type: "9_[3-6,8]".
 type tasks struct {
 	whole int64
 	list  []byte
@@ -66,7 +66,7 @@ func cutTasks(msg []byte) (tasks, bool) {
 	return tasks{whole: whole, list: list}, ok
 }
 
-// maxTasks bounds the events of one line; it is the default of MaxArraySize in slurm.conf(5).
+// maxTasks is the maximum number of events of one line. It is the default of MaxArraySize in slurm.conf(5).
 const maxTasks = 1001
 
 // each calls do with the id of each task.
@@ -90,15 +90,15 @@ func (t tasks) each(do func(id string)) error {
 // taskSet is a parsed list of task numbers.
 type taskSet struct {
 	ranges   []taskRange
-	cut      bool // the list was truncated, so there are more tasks
+	cut      bool // the list was truncated, so that there are more tasks
 	throttle int  // maximum number of running tasks; 0 means all
 }
 
-// taskRange is every step-th number from low to high.
+// taskRange has every step-th number from low to high.
 type taskRange struct{ low, high, step int64 }
 
-// parse parses the list, with steps (":4") and throttles ("%4") as in sbatch(1). SLURM_BITSTR_LEN cuts a list off in
-// the middle of a number and puts "..." there (bit_fmt and its callers in src/common/slurm_protocol_defs.c).
+// parse parses the list, with steps (":4") and throttles ("%4") as in sbatch(1). SLURM_BITSTR_LEN truncates a list,
+// even in the middle of a number, and appends "..." (bit_fmt and its callers in src/common/slurm_protocol_defs.c).
 func (t tasks) parse() (set taskSet, err error) {
 	list, throttle, _ := bytes.Cut(t.list, []byte("%"))
 	if n, rest, ok := leadingNumber(throttle); ok && len(rest) == 0 {

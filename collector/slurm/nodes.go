@@ -7,15 +7,15 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// maxNodes bounds the count of a node list, so that sums cannot overflow.
+// maxNodes is the maximum count of a node list, so that sums cannot overflow.
 const maxNodes = 1 << 24
 
-// countNodes returns the number of nodes of a list in Slurm's hostlist notation: "n[01-03,07],login,r[0-1]n[0-3]" are
-// 13. It returns 0 for "(null)", "None assigned", and any list that cannot be parsed: the number of nodes is useful but
-// not required.
+// countNodes returns the number of nodes of a list in Slurm's hostlist notation: 13 for
+// "n[01-03,07],login,r[0-1]n[0-3]". It returns 0 for "(null)", "None assigned", and any list that cannot be parsed,
+// because the number of nodes is useful but not required.
 func countNodes(list []byte) int {
 	total, product := 0, 1
-	empty := true // of the element so far
+	empty := true // the element is empty so far
 	for i := 0; i < len(list); i++ {
 		switch c := list[i]; c {
 		case ',':
@@ -45,8 +45,8 @@ func countNodes(list []byte) int {
 	return total + product
 }
 
-// namesOf returns the names of a list of the given number of nodes, separated by commas; "" if there are too many to
-// keep.
+// namesOf returns the names of a list of the given number of nodes, separated by commas. It returns "" if there are
+// too many to keep.
 func namesOf(list []byte, nodes int) string {
 	if nodes == 0 || nodes > job.MostNamed {
 		return ""
@@ -58,8 +58,8 @@ func namesOf(list []byte, nodes int) string {
 	return ""
 }
 
-// countRanges counts the nodes in "01-03,07]" and returns the length of that text, including the bracket; 0 if it is
-// malformed.
+// countRanges counts the nodes in "01-03,07]" and returns the length of that text, including the bracket. If the text
+// is malformed, it returns 0.
 func countRanges(b []byte) (count, length int) {
 	rest := b
 	for {

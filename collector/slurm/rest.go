@@ -13,26 +13,26 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// restVersions are the versions of slurmrestd's interface that are tried, newest first. 0.0.38 came with Slurm 22.05,
-// and each release since has added one.
+// restVersions are the versions of slurmrestd's interface that are tried, newest first. Version 0.0.38 came with
+// Slurm 22.05, and each later release of Slurm has added one.
 var restVersions = [...]int{45, 44, 43, 42, 41, 40, 39, 38}
 
-// maxAnswer bounds the bytes of one answer: 300,000 jobs of 7 KB.
+// maxAnswer is the maximum size of one answer in bytes. It is enough for 300,000 jobs of 7 KB.
 const maxAnswer = 2 << 30
 
-// clockSkew is the assumed maximum difference between the clocks of slurmctld's host and this one if an answer lacks
-// slurmctld's time.
+// clockSkew is the assumed maximum difference between the clocks of slurmctld's host and of this one. It is used if
+// an answer lacks slurmctld's time.
 const clockSkew = 30 * time.Second
 
-// Rest polls slurmrestd for the jobs, in place of squeue. The events are the same: see Snapshot. It is not safe for
+// Rest polls slurmrestd for the jobs, in place of squeue. The events are the same, see Snapshot. It is not safe for
 // concurrent use.
 type Rest struct {
 	client   *restClient
 	snapshot *Snapshot
 	version  restVersion
 
-	// The newest answer, which is valid until something changes: the version of the interface, slurmctld's time, the
-	// jobs, and the entries that could not be parsed.
+	// These are parts of the newest answer, which is valid until something changes: the version of the interface,
+	// slurmctld's time, the jobs, and the entries that could not be parsed.
 	asked   int
 	updated time.Time
 	rows    []row
@@ -67,7 +67,7 @@ func (r *Rest) get(ctx context.Context, version int, asked time.Time) error {
 	}
 	err := r.client.get(ctx, path, func(body io.Reader) error { return r.read(body, asked) })
 	if errors.Is(err, errUnchanged) {
-		r.refused.bad = nil // they were reported
+		r.refused.bad = nil // they have been reported
 		return nil
 	}
 	return err

@@ -17,11 +17,11 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// RestConfig is where slurmrestd listens, and who asks it.
+// RestConfig has the address of slurmrestd, and the user who sends requests.
 type RestConfig struct {
-	// Socket is its Unix socket. If Socket is empty, URL is the address: "http://head:6820", or https.
+	// Socket is slurmrestd's Unix socket. If Socket is empty, URL is its address: "http://head:6820", or https.
 	Socket, URL string
-	// User and TokenFile are for auth/jwt: the file has the JSON web token and is read at each call, so that a new
+	// User and TokenFile are for auth/jwt. The file has the JSON web token. It is read at each call, so that a new
 	// token is used at once. User may be empty, because the token names its user too.
 	User, TokenFile string
 	// Timeout is the maximum duration of a request.
@@ -39,7 +39,7 @@ type restClient struct {
 }
 
 func newRestClient(cfg RestConfig) *restClient {
-	// Connections are not kept, because slurmrestd closes idle ones. A proxy in the environment is not used.
+	// Connections are not kept, because slurmrestd closes idle ones. A proxy of the environment is not used.
 	transport := &http.Transport{DisableKeepAlives: true}
 	c := &restClient{RestConfig: cfg, base: strings.TrimSuffix(cfg.URL, "/")}
 	if cfg.Socket != "" {
@@ -55,7 +55,8 @@ func newRestClient(cfg RestConfig) *restClient {
 	return c
 }
 
-// errVersion is the error if slurmrestd does not know a version of the interface, errUnchanged if it has no news.
+// errVersion is the error if slurmrestd does not have a version of the interface. errUnchanged is the error if
+// nothing has changed.
 var (
 	errVersion   = errors.New("not found")
 	errUnchanged = errors.New("not modified")
@@ -85,7 +86,7 @@ func (c *restClient) exchange(ctx context.Context, path string, read func(body i
 	if err != nil {
 		return err
 	}
-	defer func() { _ = response.Body.Close() }() // it is only read
+	defer func() { _ = response.Body.Close() }() // an error is ignored, because the body is only read
 	switch response.StatusCode {
 	case http.StatusOK:
 		limited := &io.LimitedReader{R: response.Body, N: maxAnswer}
@@ -135,7 +136,7 @@ func (c *restClient) newToken() string {
 	return fmt.Sprintf("scontrol token username=%s lifespan=SECONDS > %s", cmp.Or(c.User, "USER"), c.TokenFile)
 }
 
-// complaint returns the message in the body of an error response.
+// complaint returns the message in the body of an error response, if it has one.
 func complaint(body io.Reader) []byte {
 	const most, shown = 64 << 10, 500
 	text, _ := io.ReadAll(io.LimitReader(body, most)) // optional
@@ -189,15 +190,15 @@ func (c *restClient) failure(ctx context.Context, path string, err error) error 
 		Err: fmt.Errorf("asking slurmrestd at %s for %s: %w", c.target(), path, err)}
 }
 
-// restVersion finds the version of one of slurmrestd's interfaces by trying.
+// restVersion finds out by trying which version of an interface slurmrestd has.
 type restVersion struct {
-	plugin string // plugin of Slurm: "openapi/slurmctld"
-	tried  []int  // newest first
+	plugin string // name of Slurm's plugin: "openapi/slurmctld"
+	tried  []int  // versions to try, newest first
 	found  int    // 0 while unknown
 }
 
-// with calls a function with the version. If slurmrestd does not have it (errVersion), all versions are tried again:
-// slurmrestd may have been upgraded.
+// with calls a function with the version. If slurmrestd does not have it (errVersion), with tries all versions again,
+// because slurmrestd may have been upgraded.
 func (v *restVersion) with(c *restClient, do func(version int) error) error {
 	if v.found != 0 {
 		err := do(v.found)

@@ -10,9 +10,9 @@ import (
 )
 
 // restJob has the used fields of a job of GET /slurm/v0.0.N/jobs. Version 0.0.38 writes plain numbers, or null for
-// none, and one word for a state. Later ones write numbers as {"set", "infinite", "number"}, and states as lists of
-// words (dump_job_info in src/plugins/openapi/v0.0.38/jobs.c; JOB_INFO and JOB_STATE in
-// src/plugins/data_parser/v0.0.40/parsers.c; slurm.schedmd.com/rest_api.html).
+// none, and one word for a state. Later versions write numbers as {"set", "infinite", "number"}, and states as lists
+// of words. Sources: dump_job_info in src/plugins/openapi/v0.0.38/jobs.c; JOB_INFO and JOB_STATE in
+// src/plugins/data_parser/v0.0.40/parsers.c; slurm.schedmd.com/rest_api.html.
 type restJob struct {
 	JobID           restNumber `json:"job_id"`
 	ArrayJobID      restNumber `json:"array_job_id"`
@@ -46,14 +46,14 @@ type restJob struct {
 	Nice            int32      `json:"nice"`
 }
 
-// stateFlags are the flags that squeue shows in place of a state; the first one that is set counts (job_state_string in
-// src/common/slurm_protocol_defs.c).
+// stateFlags are the flags that squeue shows in place of a state. The first one that is set counts (job_state_string
+// in src/common/slurm_protocol_defs.c).
 var stateFlags = [...]string{
 	"COMPLETING", "STAGE_OUT", "CONFIGURING", "RESIZING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT",
 	"STOPPED", "REVOKED", "RESV_DEL_HOLD", "SIGNALING", "POWER_UP_NODE",
 }
 
-// state returns the state as squeue shows it.
+// state returns the state that squeue shows.
 func (w restWords) state() string {
 	for _, flag := range stateFlags {
 		if slices.Contains(w, flag) {
@@ -66,7 +66,7 @@ func (w restWords) state() string {
 	return w[0]
 }
 
-// id returns the job as squeue shows it.
+// id returns the id of the job that squeue shows.
 func (j *restJob) id() string {
 	switch {
 	case j.ArrayJobID.n > 0 && j.ArrayTaskID.set:

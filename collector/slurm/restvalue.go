@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// restNumber is a number of slurmrestd: 5, null, or {"set": true, "infinite": false, "number": 5}. set is false for no
-// value and for an infinite one.
+// restNumber is a number of slurmrestd: 5, null, or {"set": true, "infinite": false, "number": 5}. set is false if
+// there is no value, and for an infinite one.
 type restNumber struct {
 	n   int64   // without the fraction
 	x   float64 // with the fraction
@@ -75,7 +75,7 @@ func (v restNumber) orNone() string {
 	return strconv.FormatFloat(v.x, 'f', -1, 64)
 }
 
-// minutes formats a number of minutes like a time limit of Slurm's commands.
+// minutes formats a number of minutes in the form of a time limit of Slurm's commands.
 func (v restNumber) minutes() string {
 	if !v.set || v.n >= maxMinutes {
 		return "UNLIMITED"
@@ -83,7 +83,7 @@ func (v restNumber) minutes() string {
 	return fmt.Sprintf("%d-%02d:%02d:00", v.n/(24*60), v.n/60%24, v.n%60)
 }
 
-// seconds formats a number of seconds in the same way.
+// seconds formats a number of seconds in that form.
 func (v restNumber) seconds() string {
 	if !v.set || v.n >= maxMinutes*60 {
 		return "UNLIMITED"
@@ -110,7 +110,7 @@ func (w *restWords) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// list joins the words like Slurm's commands.
+// list joins the words with commas, as Slurm's commands do.
 func (w restWords) list() string { return strings.Join(w, ",") }
 
 // first returns the first word, "" if there is none.
@@ -121,8 +121,8 @@ func (w restWords) first() string {
 	return w[0]
 }
 
-// restTRES is a list of trackable resources as Slurm's commands write it: slurmrestd writes the same text, or a list of
-// {"type": "gres", "name": "gpu:a100", "count": 2}, in which memory is in mebibytes.
+// restTRES is a list of trackable resources in the form of Slurm's commands. slurmrestd writes the same text, or a
+// list of {"type": "gres", "name": "gpu:a100", "count": 2}, in which memory is in mebibytes.
 type restTRES string
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -14,8 +14,8 @@ import (
 // SacctName is the name of the format of accounting dumps in the configuration.
 const SacctName = "slurm-sacct"
 
-// Sacct returns the format of the output of sacct -P: one line for each job or attempt of a job, in the order of
-// submission if sorted by Submit.
+// Sacct returns the format of the output of sacct -P. There is one line for each job or attempt of a job. The lines
+// are in the order of submission if they are sorted by Submit.
 func Sacct() collector.Format {
 	return collector.Format{Name: SacctName, Order: collector.BySubmit,
 		New: func(o collector.Options) collector.Parser {
@@ -30,20 +30,20 @@ func Sacct() collector.Format {
 		}}
 }
 
-// ReadAt implements collector.Dated: a dump has the same meaning whenever it is read.
+// ReadAt implements collector.Dated. It does nothing, because a dump has the same meaning whenever it is read.
 func (p *sacctParser) ReadAt(time.Time) {}
 
-// After implements collector.Dated. Rows are in the order of submission, and no time of a job is before its submission.
+// After implements collector.Dated. Rows are in the order of submission. No time of a job is before its submission.
 func (p *sacctParser) After(newest time.Time) { p.clock.day.After(newest) }
 
-// sacctParser reads one dump. Of earlier lines it keeps the header and an unfinished row: sacct does not escape line
-// ends in job names.
+// sacctParser reads one dump. Of earlier lines it keeps the header and an unfinished row. A row may be unfinished,
+// because sacct does not escape line ends in job names.
 type sacctParser struct {
 	common
-	zone  *time.Location // of dumps whose form does not define a zone
+	zone  *time.Location // zone of dumps whose form defines none
 	form  *sacctForm
 	fixed bool  // the columns come from a header or the configuration
-	wrong error // the error in that form
+	wrong error // error in that form
 	// known are the possible forms of a dump without a header.
 	known   []sacctForm
 	fields  [columns][]byte
@@ -95,8 +95,8 @@ func (p *sacctParser) Header(line []byte) bool {
 	return true
 }
 
-// Parse implements collector.Parser. A row emits the events of one attempt of a job: submit, start and end, as far as
-// they happened.
+// Parse implements collector.Parser. A row emits the events of one attempt of a job: submission, start and end, as
+// far as they have happened.
 func (p *sacctParser) Parse(line []byte, emit func(job.Event)) error {
 	line = logtext.TrimEnd(line)
 	if len(line) == 0 {
@@ -146,7 +146,7 @@ func (p *sacctParser) badCount(got int) error {
 		len(p.form.layout), got)
 }
 
-// Flush implements collector.Flusher: a truncated dump may end in the middle of a row.
+// Flush implements collector.Flusher. A truncated dump may end in the middle of a row.
 func (p *sacctParser) Flush() error { return p.drop() }
 
 // lacking returns the number of fields that the unfinished row lacks.
@@ -172,8 +172,8 @@ func (p *sacctParser) row(line []byte, emit func(job.Event)) error {
 	return p.record(emit)
 }
 
-// otherCluster reports whether a row belongs to a cluster that is not read. It returns an error for a dump of several
-// clusters without a chosen one, because their jobs share numbers.
+// otherCluster reports whether a row belongs to a cluster that is not read. It returns an error if no cluster was
+// chosen and the dump has several, because the jobs of two clusters share numbers.
 func (p *sacctParser) otherCluster() (bool, error) {
 	name := p.fields[clusterName]
 	switch only := p.options.Only; {
@@ -204,7 +204,7 @@ func (p *sacctParser) record(emit func(job.Event)) error {
 			shorten(p.fields[jobIDRaw]), shorten(p.fields[jobID]))
 	}
 	if id == "" {
-		return nil // a step
+		return nil // the row is about a step
 	}
 	times, err := p.times()
 	if err != nil {
@@ -229,7 +229,7 @@ func (p *sacctParser) record(emit func(job.Event)) error {
 	switch {
 	case list.list == nil:
 		tell(id)
-	case ran: // sacct writes no such row; other programs that use its columns sum up tasks
+	case ran: // sacct writes no such row; other programs that use its columns sum up tasks in one row
 		if err := list.each(tell); err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (p *sacctParser) record(emit func(job.Event)) error {
 	return unknown
 }
 
-// split splits a row into fields. Extra fields belong to the name.
+// split splits a row into fields. Additional fields belong to the name.
 func (p *sacctParser) split(line []byte) {
 	extra := bytes.Count(line, []byte("|")) - (len(p.form.layout) - 1)
 	p.fields = [columns][]byte{}
@@ -324,7 +324,7 @@ func (p *sacctParser) times() (t job.Times, err error) {
 	}
 	switch {
 	case string(p.fields[state]) == "PENDING":
-		t.Start, t.End = time.Time{}, time.Time{} // at best a guess by the scheduler
+		t.Start, t.End = time.Time{}, time.Time{} // at best a guess by the scheduler, which is not used
 	case string(p.fields[nodeList]) == "None assigned" && !t.End.IsZero():
 		t.Start = time.Time{} // older versions write the time of the cancellation here
 	}
@@ -368,7 +368,7 @@ func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err err
 		Queue: p.names.Of(queue), User: p.names.Of(f[user]), Account: p.names.Of(f[account]), QOS: p.names.Of(f[qos]),
 		Name: string(f[jobName]), TimeLimit: limit,
 	}
-	// slurmdbd has just started and does not know the QOS yet (slurmdb_qos_str in src/common/slurmdb_defs.c)
+	// slurmdbd has just started and does not know the QOS yet (slurmdb_qos_str in src/common/slurmdb_defs.c).
 	if asked.QOS == "Unknown" {
 		asked.QOS = ""
 	}
@@ -385,8 +385,8 @@ func (p *sacctParser) attributes(ran bool) (asked, given job.Attributes, err err
 	return asked, given, err
 }
 
-// priority returns the scheduler's priority. For a job that ran it is the priority at its start, since slurmdbd keeps
-// the newest one that slurmctld reports. A held job has 0.
+// priority returns the scheduler's priority. For a job that ran it is the priority at the start, since slurmdbd keeps
+// the newest one that slurmctld reports. A held job has the priority 0.
 func (p *sacctParser) priority() (int64, error) {
 	text := p.fields[priority]
 	if len(text) == 0 {
@@ -468,8 +468,8 @@ func clockLimit(field string, text []byte) (time.Duration, error) {
 	return time.Duration(days*daySeconds+seconds) * time.Second, nil
 }
 
-// kinds returns the kinds of events for the row's state. The state may be followed by a reason ("CANCELLED by 0") or be
-// truncated ("CANCELLED+").
+// kinds returns the kinds of events for the row's state. A reason may follow the state ("CANCELLED by 0"), or the
+// state may be truncated ("CANCELLED+").
 func (p *sacctParser) kinds(t job.Times) ([]job.Kind, error) {
 	word, _, _ := bytes.Cut(p.fields[state], []byte(" "))
 	word = bytes.TrimSuffix(word, []byte("+"))

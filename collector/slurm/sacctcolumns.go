@@ -16,10 +16,10 @@ const SacctColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eli
 const plainColumns = "Submit,JobIDRaw,JobID,User,Account,Partition,QOS,State,Eligible,Start,End,TimelimitRaw,ReqCPUS," +
 	"AllocCPUS,ReqNodes,NNodes,NodeList,JobName"
 
-// The columns that Open XDMoD asks sites to dump for its shredder, without a header and in UTC (open.xdmod.org,
-// "Resource Manager Notes: Slurm"; classes/OpenXdmod/Shredder/Slurm.php). Version 10 added qos. Before version 9.5 the
-// columns reqtres and alloctres were reqgres and reqtres. These are read as reqtres and alloctres; a list without "="
-// is skipped.
+// These are the columns that Open XDMoD asks sites to dump for its shredder, without a header and in UTC
+// (open.xdmod.org, "Resource Manager Notes: Slurm"; classes/OpenXdmod/Shredder/Slurm.php). Version 10 added qos.
+// Before version 9.5 reqgres and reqtres stood in the places of reqtres and alloctres. They are read as if they were
+// those; a list without "=" is skipped.
 const (
 	xdmodColumns = "jobid,jobidraw,cluster,partition,qos,account,group,gid,user,uid,submit,eligible,start,end," +
 		"elapsed,exitcode,state,nnodes,ncpus,reqcpus,reqmem,reqtres,alloctres,timelimit,nodelist,jobname"
@@ -56,7 +56,7 @@ const (
 	reqTRES
 	allocTRES
 	clusterName
-	columns // their number
+	columns // number of columns
 )
 
 // columnOf maps names in a header line (sacct(1)) to columns.
@@ -90,7 +90,7 @@ func columnOf(name []byte) column {
 	return amountColumnOf(name)
 }
 
-// amountColumnOf knows the columns of amounts, and the list of nodes.
+// amountColumnOf maps the names of the columns of amounts, and of the list of nodes.
 func amountColumnOf(name []byte) column {
 	switch strings.ToLower(string(name)) {
 	case "timelimitraw":
@@ -130,12 +130,12 @@ type sacctForm struct {
 }
 
 // newSacctForm parses the names of columns. If lines end with "|" (sacct -p), the last name is empty. The error names
-// missing columns; even then the form can be used to split rows.
+// missing columns. Even with an error, the form can be used to split rows.
 func newSacctForm(names, separator string) (sacctForm, error) {
 	form := sacctForm{nameAt: -1}
 	var seen [columns]bool
 	for word := range strings.SplitSeq(names, separator) {
-		word, _, _ = strings.Cut(strings.TrimSpace(word), "%") // sacct's own notation of a width, "jobname%80"
+		word, _, _ = strings.Cut(strings.TrimSpace(word), "%") // sacct may write a width after the name: "jobname%80"
 		c := columnOf([]byte(word))
 		if c == jobName {
 			form.nameAt = len(form.layout)
@@ -167,7 +167,7 @@ func wellKnownForms() []sacctForm {
 		names string
 		utc   bool
 	}{{SacctColumns, false}, {plainColumns, false}, {xdmodColumns, true}, {xdmodOldColumns, true}} {
-		form, _ := newSacctForm(known.names, ",") // these are complete
+		form, _ := newSacctForm(known.names, ",") // these forms are complete, so that no error is possible
 		form.utc = known.utc
 		forms = append(forms, form)
 	}

@@ -16,9 +16,9 @@ import (
 // SacctJSONName is the name of the format of accounting dumps in JSON, for commands.
 const SacctJSONName = "slurm-sacct-json"
 
-// SacctJSON returns the format of the output of sacct --json and of slurmrestd's answer to GET /slurmdb/.../jobs, by
-// the data parsers 0.0.38 to 0.0.44: a document whose records are jobs. It cannot be followed, because a document is
-// written once.
+// SacctJSON returns the format of the output of sacct --json, and of slurmrestd's answer to GET /slurmdb/.../jobs, by
+// the data parsers 0.0.38 to 0.0.44. It is a document whose records are jobs. It cannot be followed, because a
+// document is written once.
 func SacctJSON() collector.Format {
 	return collector.Format{Name: SacctJSONName, Order: collector.BySubmit,
 		New: func(o collector.Options) collector.Parser {
@@ -28,7 +28,7 @@ func SacctJSON() collector.Format {
 	}
 }
 
-// accountedJob has the used fields of a job in the accounting, as the data parsers write it: see the tables JOB in
+// accountedJob has the used fields of a job in the accounting, in the form of the data parsers. See the tables JOB in
 // src/plugins/openapi/dbv0.0.38/parse.c and in src/plugins/data_parser/v0.0.39 to v0.0.44/parsers.c. Up to 0.0.39
 // numbers are plain, and a state is one word.
 type accountedJob struct {
@@ -87,7 +87,7 @@ type accountedTRES []struct {
 	Count float64 `json:"count"`
 }
 
-// text formats the list like sacct -P. Memory is in MiB; a negative count means unknown.
+// text formats the list in the form of sacct -P. Memory is in MiB. A negative count means unknown.
 func (l accountedTRES) text() (text []byte) {
 	for _, r := range l {
 		if !(r.Count >= 0 && r.Count < 1<<53) {
@@ -137,8 +137,8 @@ func (s *restText) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// noValue is the smallest 32-bit number that means no value or infinity (NO_VAL and INFINITE in slurm/slurm.h); data
-// parser 0.0.38 writes these numbers.
+// noValue is the smallest of the 32-bit numbers that mean no value or infinity (NO_VAL and INFINITE in
+// slurm/slurm.h). Data parser 0.0.38 writes these numbers.
 const noValue = 0xfffffffe
 
 func (v restNumber) known() bool { return v.set && v.n < noValue }
@@ -172,7 +172,7 @@ func (p *sacctJSONParser) Parse(record []byte, emit func(job.Event)) error {
 	return p.record(emit)
 }
 
-// fill sets the columns from the job.
+// fill writes the values of the job into the columns.
 func (p *sacctJSONParser) fill(j *accountedJob) {
 	name := j.User
 	if name == "" {
@@ -202,8 +202,8 @@ func digits(v restNumber) []byte {
 	return []byte(v.String())
 }
 
-// start returns the start of the job. Some releases of the data parsers 0.0.38 and 0.0.39 write the eligible time
-// instead; then the start is the end minus the elapsed and the suspended time.
+// start returns the start of the job. Some releases of the data parsers 0.0.38 and 0.0.39 write the eligible time in
+// its place. The start is then the end minus the elapsed and the suspended time.
 func (t *accountedTimes) start() restNumber {
 	ran := t.End.n - t.Elapsed.n - t.Suspended.n
 	if t.Start.n == t.Eligible.n && t.End.n > 0 && t.Elapsed.set && t.Elapsed.n > 0 && ran > t.Start.n {
@@ -212,7 +212,7 @@ func (t *accountedTimes) start() restNumber {
 	return t.Start
 }
 
-// id returns the job as sacct shows it.
+// id returns the id of the job that sacct shows.
 func (j *accountedJob) id() string {
 	switch {
 	case j.Array.JobID.n > 0 && j.Array.TaskID.known():
@@ -228,10 +228,10 @@ func (j *accountedJob) id() string {
 // ReadAt implements collector.Dated.
 func (p *sacctJSONParser) ReadAt(time.Time) {}
 
-// After implements collector.Dated: all instants are Unix seconds.
+// After implements collector.Dated. It does nothing, because all instants are Unix seconds.
 func (p *sacctJSONParser) After(time.Time) {}
 
-// maxJobDocument bounds the bytes of one job, which may have many steps.
+// maxJobDocument is the maximum number of bytes of one job, which may have many steps.
 const maxJobDocument = 64 << 20
 
 // jobDocument reads documents whose records are the elements of "jobs". A file may contain several documents.
@@ -309,8 +309,8 @@ func cutOff(err error) error {
 	return err
 }
 
-// lineCounter finds the line number of an offset in a text that is being read. It keeps only line ends after the offset
-// of the last call, and stops the reading of a text that is too long.
+// lineCounter finds the line number of an offset in a text that is being read. It keeps only the line ends after the
+// offset of the last call. It stops the reading of a text that is too long.
 type lineCounter struct {
 	from   io.Reader
 	budget int // bytes left

@@ -4,10 +4,10 @@
 // All three use the same job ids, so that their events can be combined: see TaskID. docs/formats/slurm.md explains
 // which fields are read, and why.
 //
-// Sources: the logs of a real Slurm 22.05.8; of github.com/SchedMD/slurm the files
-// src/plugins/jobcomp/filetxt/jobcomp_filetxt.c (JOB_FORMAT, jobcomp_p_record_job_end), src/common/log.c (the times and
-// ids of log lines), src/slurmctld/job_mgr.c, src/slurmctld/proc_req.c and src/slurmctld/preempt.c (the messages); the
-// manual pages slurm.conf(5) (LogTimeFormat) and sacct(1).
+// The sources are the logs of a real Slurm 22.05.8, and these files of github.com/SchedMD/slurm:
+// src/plugins/jobcomp/filetxt/jobcomp_filetxt.c (JOB_FORMAT, jobcomp_p_record_job_end), src/common/log.c (the times
+// and ids of log lines), src/slurmctld/job_mgr.c, src/slurmctld/proc_req.c and src/slurmctld/preempt.c (the
+// messages). They are also the manual pages slurm.conf(5) (LogTimeFormat) and sacct(1).
 package slurm
 
 import (
@@ -19,13 +19,13 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// maxProcs bounds sizes, so that later sums cannot overflow. Slurm's own counts have 32 bits.
+// maxProcs is the maximum of sizes, so that later sums cannot overflow. Slurm's own counts have 32 bits.
 const maxProcs = 1<<31 - 1
 
-// TaskID returns the id that all sources use for a task of a job array (sep '_') or a component of a heterogeneous job
-// (sep '+'): "9_1", "21+1". Each task and component also has a job number (raw; 0 if unknown). If that equals the
-// number of the whole (an array's last task, a heterogeneous job's first component), the id is the number alone: it is
-// the record under which the whole was submitted and waited.
+// TaskID returns the id that all sources use for a task of a job array (sep '_') or a component of a heterogeneous
+// job (sep '+'): "9_1", "21+1". Each task and component also has a job number (raw; 0 if unknown). That number equals
+// the number of the whole for an array's last task, and for a heterogeneous job's first component. The id is then the
+// number alone, because it is the record under which the whole was submitted and waited.
 func TaskID(raw, whole int64, sep byte, index int64) string {
 	if raw == whole || raw == 0 && sep == '+' && index == 0 {
 		return strconv.FormatInt(whole, 10)
@@ -51,7 +51,8 @@ func newCommon(o collector.Options) common {
 	return common{options: o, clock: clock{loc: loc}}
 }
 
-// inOrder resolves times in an hour that clocks show twice: it takes the second pass if the first would run backwards.
+// inOrder resolves times in an hour that clocks show twice. It takes the second pass if times would run backwards
+// with the first.
 func (c *common) inOrder(t *job.Times) {
 	second := func(t *time.Time, before time.Time) {
 		if !t.IsZero() && t.Before(before) {
@@ -68,7 +69,8 @@ func (c *common) inOrder(t *job.Times) {
 	second(&t.End, begun)
 }
 
-// checkProcs refuses an impossible size. A job that ran had processors; for one that did not run, 0 means unknown.
+// checkProcs refuses an impossible size. A job that ran must have processors. For a job that did not run, 0 means
+// unknown.
 func (c *common) checkProcs(field string, procs int64, ran bool) error {
 	limit := int64(c.options.MaxProcs)
 	switch {
@@ -100,7 +102,7 @@ func checkOrder(t *job.Times) error {
 	return nil
 }
 
-// maxMinutes is the longest accepted time limit; larger numbers are Slurm's codes for no limit.
+// maxMinutes is the longest accepted time limit. Larger numbers are Slurm's codes for no limit.
 const maxMinutes = 100 * 365 * 24 * 60
 
 // minutes parses a time limit in minutes. It returns 0, no limit, for words (UNLIMITED, Partition_Limit) and for

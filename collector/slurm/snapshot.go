@@ -11,8 +11,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// settle is the minimum age of a change that a snapshot reports. Newer changes are left to the log, which has them with
-// milliseconds and may be slightly behind. Attributes of jobs in the log are reported at once.
+// settle is the minimum age of a change that a snapshot reports. Newer changes are left to the log, which has them
+// with milliseconds and may be slightly behind. Attributes of jobs that the log has are reported at once.
 const settle = 2 * time.Second
 
 // Live has the state of a job in the picture of the cluster.
@@ -29,10 +29,10 @@ type SnapshotConfig struct {
 	Options collector.Options
 	// Picture returns the live jobs of the picture.
 	Picture func() map[string]Live
-	// Alone is set if no log has submissions, starts and ends. Then the snapshot reports them, as far as it can observe
-	// them.
+	// Alone is set if no log has submissions, starts and ends. The snapshot then reports these, as far as it can
+	// observe them.
 	Alone bool
-	// User is the daemon's own user if Slurm may hide other users' jobs from it (PrivateData), else "".
+	// User is the daemon's own user if Slurm may hide other users' jobs from it (PrivateData), otherwise "".
 	User string
 }
 
@@ -40,8 +40,8 @@ type SnapshotConfig struct {
 // slightly ahead of a snapshot or behind it. So a job is reported as gone, or as waiting again, only after two
 // consecutive snapshots.
 //
-// A snapshot has no history: events of jobs seen for the first time cause no forecast (the cluster's fold derives their
-// submissions), unless Alone is set.
+// A snapshot has no history. So events of jobs that are seen for the first time cause no forecast (the cluster's fold
+// derives their submissions), unless Alone is set.
 type Snapshot struct {
 	cfg    SnapshotConfig
 	parser squeueParser
@@ -49,26 +49,26 @@ type Snapshot struct {
 	asked  time.Time // time of the last snapshot
 	open   bool      // other users' jobs are visible
 	seen   map[string]bool
-	// Differences found by the last snapshot, by job.
+	// These are the differences that the last snapshot found, by job.
 	missing, requeued, unknown, switched map[string]finding
-	// reasons has the reasons of waiting jobs in the last snapshot that are not settled yet, by job.
+	// reasons has, by job, the reasons of waiting jobs in the last snapshot that are not settled yet.
 	reasons map[string]reasonSince
 }
 
-// reasonSince is the reason of a waiting job, with the time since which its cause has been the same.
+// reasonSince is the reason of a waiting job, and the time since which its cause has not changed.
 type reasonSince struct {
 	reason string
 	at     time.Time
 }
 
-// reasonSettles is the minimum time for which a job must wait with the same cause until its reason is settled, if
-// snapshots are frequent: schedulers examine their jobs every few seconds.
+// reasonSettles is the minimum time for which a job must wait with the same cause until its reason is settled. It
+// matters if snapshots are frequent. Schedulers examine their jobs every few seconds.
 const reasonSettles = 3 * time.Second
 
 // finding is a difference that the last snapshot found.
 type finding struct {
 	at       time.Time
-	reported bool // reported in an event
+	reported bool // an event has reported it
 }
 
 // NewSnapshot returns a Snapshot.
@@ -80,7 +80,7 @@ func NewSnapshot(cfg SnapshotConfig) *Snapshot {
 	}
 }
 
-// maxBadLines bounds the lines of one snapshot that go to the quarantine.
+// maxBadLines is the maximum number of lines of one snapshot that go to the quarantine.
 const maxBadLines = 20
 
 // Read parses the output of a call that began at the given time. If most of it cannot be parsed, the answer has an
@@ -95,7 +95,7 @@ func (s *Snapshot) Read(output []byte, asked time.Time) source.Answer {
 type refusals struct {
 	bad   []source.BadLine
 	count int
-	worst error // the first
+	worst error // the first error
 }
 
 func (r *refusals) add(number int64, line []byte, err error) {
@@ -147,8 +147,8 @@ type comparison struct {
 	nextRequeued, nextUnknown map[string]finding
 	nextSwitched              map[string]finding
 	nextReasons               map[string]reasonSince
-	// By array number: the tasks whose starts are left to the log, and the tasks with a row of their own in this
-	// snapshot.
+	// Both maps are by the number of an array. left has the tasks whose starts are left to the log. split has the
+	// tasks with a row of their own in this snapshot.
 	left, split map[string]int
 	emit        func(job.Event)
 }
@@ -189,13 +189,13 @@ func (c *comparison) fresh(at time.Time) bool {
 }
 
 // ended reports the end of a job, once, with all its attributes, because the job may have come and gone between two
-// snapshots. The first snapshot reports ends from the time when the daemon was down: of jobs that are still in the
-// picture or, without a log, of all jobs.
+// snapshots. The first snapshot reports only ends from the time when the daemon was down. With a log, these are the
+// ends of jobs that are still in the picture; without one, of all jobs.
 func (c *comparison) ended(r *row) {
 	_, pictured := c.picture[r.id]
 	late := r.Times.End.Before(c.asked.Add(-settle)) || c.first && !c.cfg.Alone
 	recent := !r.Times.End.Before(c.at.Add(-settle))
-	if recent { // a later snapshot reports the end; until then the job is not gone
+	if recent { // the job is not gone until a later snapshot reports the end
 		c.present[r.id] = true
 	}
 	if late && !pictured || recent {
@@ -207,7 +207,7 @@ func (c *comparison) ended(r *row) {
 }
 
 // unknownJob reports a job that is not in the picture. If it was reported before and is still missing, the picture
-// considers it ended (after a refused kill, or because an attempt ended). Then the job is submitted again as of now.
+// considers it ended (after a refused kill, or because an attempt ended). The job is then submitted again as of now.
 func (c *comparison) unknownJob(r *row) {
 	if c.fresh(r.Submit) || r.phase == holding && c.fresh(r.Times.Start) {
 		c.left[wholeOf(r.id)]++
@@ -235,7 +235,7 @@ func (c *comparison) unknownJob(r *row) {
 		ev = c.event(job.Update, r)
 	}
 	ev.Times = times
-	if !told && times.Submit.After(c.at) { // submitted while squeue ran
+	if !told && times.Submit.After(c.at) { // the job was submitted while squeue ran
 		ev.Time = times.Submit
 	}
 	if times.Start.After(ev.Time) {
@@ -260,7 +260,7 @@ func (c *comparison) known(r *row, live *Live) {
 		ev := c.event(job.Start, r)
 		ev.Attributes = news.Attributes
 		ev.Times.Start = r.Times.Start
-		if live.Submit.After(ev.Times.Start) { // whole seconds against milliseconds
+		if live.Submit.After(ev.Times.Start) { // one time has whole seconds, the other milliseconds
 			ev.Times.Start = live.Submit
 		}
 		if ev.Times.Start.After(ev.Time) {
@@ -295,7 +295,7 @@ func (c *comparison) known(r *row, live *Live) {
 }
 
 // settles returns the reason of a waiting job if all snapshots of the last reasonSettles have had the same cause. It
-// does so once per job, and otherwise returns "". Slurm shows a new job as waiting for its priority until it has
+// returns it once per job, and otherwise returns "". Slurm shows a new job as waiting for its priority until it has
 // examined it.
 func (c *comparison) settles(r *row, before string) string {
 	cause := job.CauseOf(r.reason)
@@ -314,7 +314,7 @@ func (c *comparison) settles(r *row, before string) string {
 }
 
 // switches reports that a running job was suspended or resumed. It does so when two snapshots agree, with the time of
-// the first one; without a log it reports at once.
+// the first one. Without a log it reports at once.
 func (c *comparison) switches(r *row, live *Live) {
 	if r.phase != holding || live.Start.IsZero() || r.stopped == live.Suspended {
 		return
@@ -338,7 +338,7 @@ func (c *comparison) switchAt(at time.Time, r *row) job.Event {
 	return ev
 }
 
-// waitsAgain reports that a job that ran waits again, when two snapshots agree.
+// waitsAgain reports, when two snapshots agree, that a job that ran waits again.
 func (c *comparison) waitsAgain(r *row) {
 	f, again := c.requeued[r.id]
 	if !again {
@@ -348,7 +348,7 @@ func (c *comparison) waitsAgain(r *row) {
 	if again {
 		ev := c.event(job.Requeue, r)
 		ev.Times.Eligible = r.Eligible
-		// Slurm gave it a new submission
+		// Slurm gave the job a new submission.
 		if live, ok := c.picture[r.id]; ok && r.Submit.After(live.Start) && r.Submit.Before(c.at) {
 			ev.Time = r.Submit
 		}
@@ -356,8 +356,8 @@ func (c *comparison) waitsAgain(r *row) {
 	}
 }
 
-// news returns the attributes of a row that differ from the picture. A job that requested several queues is shown in
-// the first until it starts in one. The picture may have it in another of them.
+// news returns the attributes of a row that differ from the picture. squeue shows a job that requested several queues
+// in the first of them until it starts in one. The picture may have the job in another of them.
 func (c *comparison) news(r *row, live *Live) (ev job.Event) {
 	better(&ev.Queue, r.Queue, live.Queue)
 	if r.phase == waiting && slices.Contains(r.queues, live.Queue) {
@@ -407,8 +407,8 @@ func better[T comparable](to *T, told, known T) {
 	}
 }
 
-// gone ends the jobs of the picture that are missing in this snapshot and the one before, at the time of the first
-// snapshot without them.
+// gone ends the jobs of the picture that are missing in this snapshot and in the previous one. They end at the time
+// of the first snapshot without them.
 func (c *comparison) gone() {
 	next := map[string]finding{}
 	for _, id := range slices.Sorted(maps.Keys(c.picture)) {
@@ -424,7 +424,7 @@ func (c *comparison) gone() {
 			}
 		} else {
 			ev := job.Event{Kind: job.End, Cluster: c.cfg.Options.Cluster, ID: id, Time: f.at, Live: !c.first}
-			if f.reported { // the first report came too early
+			if f.reported { // the first report came too early, so that the job is reported again
 				ev.Time = c.at
 			}
 			ev.Times.End = ev.Time

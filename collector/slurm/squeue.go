@@ -20,12 +20,12 @@ const SqueueName = "slurm-squeue"
 // Snapshot.
 func Squeue() collector.Format { return collector.Format{Name: SqueueName, Order: collector.Live} }
 
-// squeueSeparator separates fields: no name in Slurm can contain it.
+// squeueSeparator separates fields. No name in Slurm can contain it.
 const squeueSeparator = "\x1f"
 
-// squeueFields are the requested columns, as squeue(1) names them under --Format. They were tested with 22.05 and are
-// expected in other versions, like "name:suffix", which prints a field in full with the suffix after it. Job names are
-// left out because squeue does not escape them.
+// squeueFields are the requested columns, by their names in squeue(1) under --Format. They were tested with 22.05 and
+// are expected in other versions, too. The form "name:suffix" makes squeue write a field in full, with the suffix
+// after it. Job names are left out because squeue does not escape them.
 var squeueFields = [...]string{
 	"JobArrayID", "JobID", "State", "Partition", "UserName", "Account", "QOS", "NumCPUs", "NumNodes", "TimeLimit",
 	"SubmitTime", "EligibleTime", "StartTime", "EndTime", "Reason",
@@ -33,7 +33,7 @@ var squeueFields = [...]string{
 	"Dependency", "Nice",
 }
 
-// SqueueCommand returns the squeue command: program is squeue, or a wrapper with its arguments. One call returns all
+// SqueueCommand returns the squeue command. program is squeue, or a wrapper with its arguments. One call returns all
 // jobs in slurmctld's memory, including those that ended within the last MinJobAge. An array's waiting tasks are one
 // row.
 func SqueueCommand(program []string) []string {
@@ -44,9 +44,9 @@ func SqueueCommand(program []string) []string {
 		"--Format="+strings.Join(squeueFields[:], ":"+squeueSeparator+",")+":"+squeueSeparator)
 }
 
-// SqueueEnv returns the environment variables of the command: times in Unix seconds, and full lists of array tasks
-// (squeue(1)). If a wrapper drops them, local times can be read too, but arrays of many waiting tasks are counted too
-// small.
+// SqueueEnv returns the environment variables of the command. They request times in Unix seconds, and full lists of
+// array tasks (squeue(1)). If a wrapper drops them, local times can be read too, but the counts of arrays of many
+// waiting tasks are too small.
 func SqueueEnv() []string { return []string{"SLURM_TIME_FORMAT=%s", "SLURM_BITSTR_LEN=0"} }
 
 // phase classifies the states of Slurm.
@@ -76,8 +76,8 @@ func phaseOf(state string) phase {
 	return 0
 }
 
-// blocked reports whether a waiting job waits for something other than processors, by its state and reason. An unknown
-// reason counts as waiting for processors.
+// blocked reports, by the state and the reason of a waiting job, whether it waits for something other than
+// processors. An unknown reason counts as waiting for processors.
 func blocked(state, reason string) bool {
 	if strings.HasSuffix(state, "HOLD") || state == "SPECIAL_EXIT" {
 		return true
@@ -85,7 +85,7 @@ func blocked(state, reason string) bool {
 	switch job.CauseOf(reason) {
 	case job.OnHold, job.LimitReached:
 		return true
-	case job.Unavailable: // waiting until nodes return is like waiting for busy nodes
+	case job.Unavailable: // to wait for nodes to return is like waiting for busy nodes
 		return reason != "NodeDown" && !strings.HasPrefix(reason, "ReqNodeNotAvail")
 	}
 	return false
@@ -94,13 +94,13 @@ func blocked(state, reason string) bool {
 // row is one line of squeue.
 type row struct {
 	id      string
-	number  int64 // order of the rows of one submission
+	number  int64 // orders the rows of one submission
 	phase   phase
-	stopped bool // its processors are temporarily taken away
+	stopped bool // the job's processors are taken away temporarily
 	blocked bool
 	reason  string   // reason for the wait
-	settled string   // the settled reason, see comparison.settles
-	queues  []string // requested queues, while it waits
+	settled string   // settled reason, see comparison.settles
+	queues  []string // requested queues of a waiting job
 	array   bool     // the row stands for Tasks waiting tasks of an array
 	tasks   taskSet
 	job.Attributes
@@ -180,7 +180,7 @@ func (p *squeueParser) job(fields [][]byte) (row, error) {
 	return r, p.instants(&r, state, fields[10:14])
 }
 
-// readNice reads by how much the priority was lowered. Slurm forgets nothing of it when the job starts.
+// readNice reads the amount by which the priority was lowered. Slurm keeps this amount when the job starts.
 func (r *row) readNice(field []byte) error {
 	n, err := strconv.ParseInt(string(field), 10, 32)
 	if err != nil {
@@ -192,9 +192,9 @@ func (r *row) readNice(field []byte) error {
 	return nil
 }
 
-// resources reads attributes other than processors: PriorityLong, OverSubscribe, and tres-alloc, which is the request
-// of a waiting job. If Slurm does not account for GPUs (AccountingStorageTRES), it reads the GPUs requested per job,
-// node or task.
+// resources reads attributes other than processors: PriorityLong, OverSubscribe, and tres-alloc, which for a waiting
+// job is the request. If Slurm does not account for GPUs (AccountingStorageTRES), it reads the GPUs requested per
+// job, node or task instead.
 func (p *squeueParser) resources(r *row, f [][]byte) error {
 	if priority, ok := logtext.Digits(f[0]); !ok {
 		return badNumber("PriorityLong", f[0])
@@ -216,7 +216,7 @@ func (p *squeueParser) resources(r *row, f [][]byte) error {
 	return nil
 }
 
-// known returns a name, "" for Slurm's words for none.
+// known returns a name. It returns "" for the words by which Slurm means none.
 func (p *squeueParser) known(name []byte) string {
 	switch string(name) {
 	case "(null)", "N/A", "None":
@@ -225,8 +225,8 @@ func (p *squeueParser) known(name []byte) string {
 	return p.names.Of(name)
 }
 
-// name reads the job's id as squeue shows it ("5", "9_1", "9_[3-6%2]", "21+1") and its own number. The waiting tasks of
-// an array, and its last waiting task, have the array's number (see TaskID).
+// name reads the job's id that squeue shows ("5", "9_1", "9_[3-6%2]", "21+1") and the job's own number. The waiting
+// tasks of an array, and its last waiting task, have the array's number (see TaskID).
 func (p *squeueParser) name(r *row, shown, number []byte) error {
 	raw, rest, ok := leadingNumber(number)
 	if !ok || len(rest) > 0 || raw == 0 {
@@ -275,7 +275,7 @@ func (p *squeueParser) sizes(r *row, procs, nodes, limit []byte) error {
 		return badNumber("NumCPUs", procs)
 	}
 	if err := p.checkProcs("NumCPUs", n, r.phase == holding); err != nil && r.phase == holding {
-		return err // a job larger than the machine waits forever, which is no error of the line
+		return err // a job larger than the machine waits forever, and then the line is not wrong
 	}
 	r.Procs = int(min(n, maxProcs))
 	low, _, ok := leadingNumber(nodes) // "2-4" while the job waits
@@ -289,7 +289,7 @@ func (p *squeueParser) sizes(r *row, procs, nodes, limit []byte) error {
 }
 
 // squeueLimit parses a limit of squeue (secs2time_str in src/common/parse_time.c): "2:00" (minutes and seconds),
-// "1:00:00", "1-00:00:00"; words mean none.
+// "1:00:00", "1-00:00:00". Words mean that there is none.
 func squeueLimit(field string, text []byte) (time.Duration, error) {
 	if len(text) == 0 || !isDigit(text[0]) {
 		if string(text) == "NOT_SET" {
@@ -357,7 +357,7 @@ func (p *squeueParser) ended(r *row, state string, end []byte) (err error) {
 	return checkOrder(&r.Times)
 }
 
-// when reads Unix seconds, or a local time; zero if there is none.
+// when reads Unix seconds, or a local time. It returns the zero time if there is none.
 func (p *squeueParser) when(field string, text []byte) (time.Time, error) {
 	if unix, ok := logtext.Digits(text); ok && unix > 0 && unix <= maxUnix {
 		return time.Unix(unix, 0).UTC(), nil

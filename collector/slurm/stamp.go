@@ -8,17 +8,17 @@ import (
 	"github.com/waitcast/waitcast/collector/logtext"
 )
 
-// daemon is the program whose messages count if a log also contains those of others.
+// daemon is the program whose messages count if a log also contains messages of other programs.
 const daemon = "slurmctld"
 
-// stamp cuts the time off the front of a line and returns the message after it. In a syslog, it returns no message for
-// a line of another program.
+// stamp cuts the time off the front of a line and returns the message after it. In a syslog, it returns no message
+// for a line of another program.
 //
-// The file has "[TIME] message" (_log_msg in src/common/log.c). The scheduler's own file (SlurmSchedLogFile) has
-// "sched: [TIME] message". Syslog has one of three forms: "Nov 20 08:33:30 host slurmctld[123]: message" (RFC 3164);
-// the same with an RFC 3339 time (rsyslog's RSYSLOG_FileFormat, journalctl -o short-iso and short-iso-precise); or
-// "<14>1 TIME host slurmctld 123 - - message" (RFC 5424). The message may come from slurmctld's standard error and then
-// begins with "slurmctld: " or "[TIME]".
+// The log file has "[TIME] message" (_log_msg in src/common/log.c). The scheduler's own file (SlurmSchedLogFile) has
+// "sched: [TIME] message". Syslog has one of three forms. The first is "Nov 20 08:33:30 host slurmctld[123]: message"
+// (RFC 3164). The second is the same with an RFC 3339 time (rsyslog's RSYSLOG_FileFormat, journalctl -o short-iso and
+// short-iso-precise). The third is "<14>1 TIME host slurmctld 123 - - message" (RFC 5424). A message from slurmctld's
+// standard error begins with "slurmctld: " or "[TIME]".
 func (p *logParser) stamp(line []byte) (at time.Time, msg []byte, err error) {
 	if line[0] == '[' {
 		return p.bracketed(line)
@@ -48,7 +48,7 @@ func (p *logParser) stamp(line []byte) (at time.Time, msg []byte, err error) {
 	msg, _ = bytes.CutPrefix(msg, []byte(daemon+": "))
 	if len(msg) > 0 && msg[0] == '[' {
 		if own, rest, err := p.bracketed(msg); err == nil {
-			return own, rest, nil // its own time is more exact
+			return own, rest, nil // the message's own time is more exact
 		}
 	}
 	return at, msg, nil
@@ -76,7 +76,7 @@ func cutPriority(line []byte) (rest []byte, versioned bool) {
 	return bytes.CutPrefix(rest[1:], []byte("1 "))
 }
 
-// cutTag returns the message after "slurmctld[123]: ", nothing for another program.
+// cutTag returns the message after "slurmctld[123]: ". It returns nothing for another program.
 func cutTag(line []byte) []byte {
 	tag, msg, ok := bytes.Cut(line, []byte(": "))
 	if name, _, found := bytes.Cut(tag, []byte("[")); found {
@@ -88,8 +88,8 @@ func cutTag(line []byte) []byte {
 	return msg
 }
 
-// cutVersioned returns the message after "slurmctld 123 - - ", nothing for another program. slurmctld sends no
-// structured data. If a relay adds some, "[...]", it is skipped.
+// cutVersioned returns the message after "slurmctld 123 - - ". It returns nothing for another program. slurmctld
+// sends no structured data. If a relay adds some, "[...]", that is skipped.
 func cutVersioned(line []byte) []byte {
 	app, line, _ := bytes.Cut(line, []byte(" "))
 	if string(app) != daemon {
@@ -145,7 +145,7 @@ func (p *logParser) isoInstant(text []byte) (time.Time, error) {
 	return time.Unix(wall-offset, nanos).UTC(), nil
 }
 
-// fraction parses ".636" as nanoseconds; further digits are ignored.
+// fraction parses ".636" as nanoseconds. It ignores digits beyond those.
 func fraction(text []byte) (nanos int64, rest []byte) {
 	if len(text) < 2 || text[0] != '.' && text[0] != ',' || !isDigit(text[1]) {
 		return 0, text
@@ -183,8 +183,8 @@ func zoneOffset(text []byte) (int64, bool) {
 	return 0, false
 }
 
-// shortInstant reads "Nov 20 08:33:30" and what thread_id adds: microseconds, not a fraction (".636 " are 636),
-// process, thread. The year is the last one for which the result is at most one day after now.
+// shortInstant reads "Nov 20 08:33:30" and the text that thread_id adds: microseconds (not a fraction: ".636 " is
+// 636), process, thread. The year is the last one for which the result is at most one day after now.
 func (p *logParser) shortInstant(text []byte) (time.Time, error) {
 	month := monthOf(text[:3])
 	day, ok := logtext.Digits(bytes.TrimLeft(text[4:6], " "))

@@ -15,9 +15,9 @@ type resources struct {
 	gpuType      string // set if all GPUs have one type
 }
 
-// parseTRES reads "cpu=16,mem=62.50G,node=4,billing=16,gres/gpu=2,gres/gpu:a100=2" (slurm_make_tres_string_from_simple
-// in src/common/slurmdb_defs.c). GPUs are counted in total, by type, or both, depending on AccountingStorageTRES in
-// slurm.conf. Unknown resources are skipped.
+// parseTRES reads "cpu=16,mem=62.50G,node=4,billing=16,gres/gpu=2,gres/gpu:a100=2"
+// (slurm_make_tres_string_from_simple in src/common/slurmdb_defs.c). GPUs are counted in total, by type, or both,
+// depending on AccountingStorageTRES in slurm.conf. Unknown resources are skipped.
 func parseTRES(field string, text []byte) (r resources, err error) {
 	switch string(text) {
 	case "", "N/A", "(null)":
@@ -63,7 +63,7 @@ func parseTRES(field string, text []byte) (r resources, err error) {
 // gpuCount counts GPUs by type.
 type gpuCount struct {
 	all     int
-	gpuType string // of the first GPUs; "" for GPUs of any type
+	gpuType string // type of the first GPUs; "" for GPUs of any type
 	mixed   bool
 }
 
@@ -79,7 +79,7 @@ func (c *gpuCount) add(gpuType []byte, n int64) {
 	c.all = int(min(int64(c.all)+n, maxProcs))
 }
 
-// oneType returns the common type of all GPUs, "" if there are several.
+// oneType returns the type of all GPUs, "" if there are several types.
 func (c *gpuCount) oneType() string {
 	if c.mixed {
 		return ""
@@ -95,9 +95,9 @@ func (c gpuCount) times(n int64) (gpus int, gpuType string) {
 	return int(min(int64(c.all)*min(n, maxProcs), maxProcs)), c.oneType()
 }
 
-// gres counts the GPUs in a list of generic resources: a job's request ("gres:gpu:a100:2", since 23.02
-// "gres/gpu:a100:2") or a node's ("gpu:a100:2(S:0-1),gpu:v100:1"), as in gres.conf(5) and sbatch(1): name, type and
-// count. Type and count may be missing.
+// gres counts the GPUs in a list of generic resources (gres.conf(5), sbatch(1)). The list is a job's request
+// ("gres:gpu:a100:2", since 23.02 "gres/gpu:a100:2") or a node's resources ("gpu:a100:2(S:0-1),gpu:v100:1"). An item
+// has name, type and count. Type and count may be missing.
 func gres(text []byte) (c gpuCount) {
 	for len(text) > 0 {
 		var item []byte
@@ -153,13 +153,13 @@ func count(text []byte) (int64, bool) {
 // maxMemory is the largest accepted memory, 1 EiB.
 const maxMemory = 1 << 60
 
-// megabytes parses memory, "4000M" or "62.50G", and returns bytes; a number without a unit is in MiB.
+// megabytes parses memory, "4000M" or "62.50G", and returns bytes. A number without a unit is in MiB.
 func megabytes(text []byte) (int64, bool) {
 	n, ok := scaled(text, 1<<20)
 	return int64(min(n, maxMemory)), ok
 }
 
-// scaled parses a number with one of Slurm's units, each 1,024 times the one before (convert_num_unit2 in
+// scaled parses a number with one of Slurm's units, each 1,024 times the previous one (convert_num_unit2 in
 // src/common/slurm_protocol_defs.c). Without a unit the number is in units of bare.
 func scaled(text []byte, bare float64) (float64, bool) {
 	unit := bare

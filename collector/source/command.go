@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Reasons why a call failed: the values of the label "reason" of waitcast_snapshot_failures_total.
+// These are the reasons why a call failed: the values of the label "reason" of waitcast_snapshot_failures_total.
 const (
 	FailedStart   = "start"   // the command is missing or not executable
 	FailedTimeout = "timeout" // the command was killed because it took too long
@@ -21,7 +21,7 @@ const (
 	FailedOutput  = "output"  // the output cannot be used
 )
 
-// CallError reports why a call of a command failed.
+// CallError reports the reason why a call of a command failed.
 type CallError struct {
 	// Reason is one of the Failed constants.
 	Reason string
@@ -36,10 +36,10 @@ func (e *CallError) Unwrap() error { return e.Err }
 
 // Command is a program that queries a scheduler.
 type Command struct {
-	// Args are the program and its arguments; Env is added to the daemon's environment.
+	// Args are the program and its arguments. Env is added to the daemon's environment.
 	Args []string
 	Env  []string
-	// Timeout is how long the command may take before it is killed, with all processes that it started.
+	// Timeout is how long the command may take. After that it is killed, with all processes that it started.
 	Timeout time.Duration
 	// MaxOutput is the maximum size of the output in bytes; 0 means 64 MiB.
 	MaxOutput int
@@ -56,13 +56,13 @@ func AskCommand(c Command, read func(output []byte, asked time.Time) Answer) Ask
 	}
 }
 
-// maxOutput is the default of Command.MaxOutput: 300,000 jobs of 200 bytes.
+// maxOutput is the default of Command.MaxOutput. It is enough for 300,000 jobs of 200 bytes.
 const maxOutput = 64 << 20
 
-// maxComplaint is the maximum number of bytes that are kept of its standard error.
+// maxComplaint is the maximum number of bytes that are kept of a command's standard error.
 const maxComplaint = 4 << 10
 
-// killGrace is how long to wait for the end of a killed command's output: a child process may hold it open.
+// killGrace is how long to wait for the end of a killed command's output. A child process may hold it open.
 const killGrace = time.Second
 
 // Run runs the command and returns its standard output. Every error is a *CallError.
@@ -72,7 +72,8 @@ func Run(ctx context.Context, c Command) ([]byte, error) {
 	name := c.Args[0]
 	cmd := exec.CommandContext(ctx, name, c.Args[1:]...)
 	cmd.Env = append(os.Environ(), c.Env...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a process group, to kill its children too
+	// Makes a process group, so that its children can be killed too.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = killGrace
 	out, complaint := &bounded{limit: cmp.Or(c.MaxOutput, maxOutput), refuse: cancel}, &bounded{limit: maxComplaint}
@@ -108,9 +109,10 @@ func firstLine(text []byte) string {
 // errTooMuch ends the copying of a command's output.
 var errTooMuch = errors.New("too much output")
 
-// bounded keeps written bytes up to a limit. Further bytes are dropped, or refused if a function to call then is set.
+// bounded keeps written bytes up to a limit. Further bytes are dropped. If the function then is set, they are
+// refused, and it is called.
 type bounded struct {
-	kept    bytes.Buffer // not embedded: its ReadFrom would bypass the limit
+	kept    bytes.Buffer // not embedded, because its method ReadFrom would bypass the limit
 	limit   int
 	refuse  func()
 	refused bool

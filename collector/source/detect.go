@@ -9,15 +9,16 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// These bound the detection of a wrong format. They are our choice: a scheduler writes this many lines in minutes, and
-// trying them takes about a millisecond.
+// These bound the detection of a wrong format. They are a free choice: a scheduler writes this many lines in minutes,
+// and trying them takes about a millisecond.
 const (
-	// sampleLines is the number of lines kept for the trial, each of at most sampleBytes.
+	// sampleLines is the number of lines that are kept for the trial. Of each at most sampleBytes are kept.
 	sampleLines = 32
 	sampleBytes = 16 << 10
-	// After enoughLines lines without a job the first trial is made; the number of lines doubles for each further one.
+	// After enoughLines lines without a job the first trial is made. The number of lines doubles for each further
+	// trial.
 	enoughLines = 10
-	// hopelessLines is the number of consecutive refused lines that is reported even if no other format can read them.
+	// hopelessLines is a number of consecutive refused lines. It is reported even if no other format can read them.
 	hopelessLines = 100
 )
 
@@ -29,7 +30,7 @@ type detector struct {
 	refused    int      // number of consecutive lines that are not records of the format
 	tryAt      int      // the value of silent at which the sample is tried
 	recognized bool
-	// problem is set until a line is about a job.
+	// problem is set from a trial until a line is about a job.
 	problem *tail.Problem
 	counted bool // problem is counted in the metrics
 }
@@ -44,7 +45,7 @@ func (d *detector) good() {
 	d.recognized = true
 }
 
-// fruitless records a line that reported no job, with or without an error.
+// fruitless records a line that reported no job. The line may have had an error.
 func (d *detector) fruitless(line *tail.Line, reason string) {
 	text := bytes.TrimSpace(line.Text)
 	if len(text) == 0 {
@@ -81,7 +82,7 @@ func (d *detector) keep(text []byte) {
 	d.sample[sampleLines-1] = append(oldest[:0], text...)
 }
 
-// ended is called at the present end of the log: a log without any job is then judged by the lines read so far.
+// ended is called at the present end of the log. A log without any job is then judged by the lines read so far.
 func (d *detector) ended(path string) {
 	if !d.recognized && d.problem == nil && 0 < d.silent && d.silent < enoughLines {
 		d.try(path)
@@ -115,10 +116,11 @@ func (d *detector) stand(path string, err error) {
 	d.problem = &tail.Problem{Path: path, Reason: tail.WrongFormat, Err: err}
 }
 
-// readBy returns the number of events that a format finds in the sample, 0 if it refuses half of the lines or more.
+// readBy returns the number of events that a format finds in the sample. It returns 0 if the format refuses half of
+// the lines or more.
 func (d *detector) readBy(f collector.Format) int {
 	options := d.cfg.Options
-	options.MaxProcs = 0 // sizes do not matter here
+	options.MaxProcs = 0 // the size of the machine does not matter here
 	parser := f.New(options)
 	events, refused := 0, 0
 	for _, line := range d.sample {

@@ -11,21 +11,22 @@ import (
 
 // FactsReading is the parsed output of a command: facts about a machine and its rules.
 type FactsReading struct {
-	// Facts are nil if Err is set: then the output cannot be used.
+	// Facts are nil if Err is set, because the output cannot be used then.
 	Facts *job.Facts
 	Err   error
-	// Lines, Bad and Notes are as in Answer.
+	// Lines, Bad and Notes have the same meaning as in Answer.
 	Lines int
 	Bad   []BadLine
 	Notes []error
 }
 
-// FactsQuestion is a command that is polled for the facts of a machine, for schedulers that report all facts with one
-// command.
+// FactsQuestion is a command that is polled for the facts of a machine. It is for schedulers that report all facts
+// with one command.
 type FactsQuestion struct {
 	Cluster string
 	Command Command
-	// None is the error message with which the command fails if there are no facts; empty if it does not fail then.
+	// None is the error message with which the command fails if there are no facts. It is empty if the command does
+	// not fail then.
 	None string
 	// Read parses the output of the command.
 	Read func(output []byte) FactsReading

@@ -19,35 +19,36 @@ import (
 type PollConfig struct {
 	// Target is the polled program or socket, for messages.
 	Target string
-	// Interval is the time from the end of one call to the beginning of the next, plus or minus a tenth. Early calls
-	// may be sooner.
+	// Interval is the time from the end of one call to the beginning of the next, plus or minus a tenth. An early
+	// call may come sooner.
 	Interval time.Duration
 }
 
 // Answer is the result of one call.
 type Answer struct {
 	Events []job.Event
-	// Lines is the number of lines of the output. Bad are the lines that could not be parsed; one without a path
-	// belongs to the target.
+	// Lines is the number of lines of the output. Bad are the lines that could not be parsed. A bad line without a
+	// path belongs to the target.
 	Lines int
 	Bad   []BadLine
-	// Notes list facts that a usable answer has but that are not supported; each is logged when it is new.
+	// Notes list the facts in a usable answer that are not supported. Each is logged when it is new.
 	Notes []error
-	// Err is nil if the answer can be used. It is a *CallError if the call failed, else the error in its output.
+	// Err is nil if the answer can be used. If the call failed, it is a *CallError, otherwise the error in the
+	// output.
 	Err error
 }
 
 // Ask queries a scheduler once, at the given time.
 type Ask func(ctx context.Context, asked time.Time) Answer
 
-// PollOptions are the functions that a Poller needs. Ask is required, the others may be nil.
+// PollOptions are the functions that a Poller needs. Only Ask is required; the others may be nil.
 type PollOptions struct {
-	// Ask makes one call. It ends with its context, and after the source's timeout.
+	// Ask makes one call. The call ends with its context, or after the source's timeout.
 	Ask Ask
 	// Ready reports whether polling may begin.
 	Ready func() bool
-	// Wanted reports whether information is missing that the scheduler has. Then it is polled early. It is called
-	// often.
+	// Wanted reports whether information is missing that the scheduler has. The scheduler is then polled early.
+	// Wanted is called often.
 	Wanted func() bool
 	// Now is the wall clock.
 	Now     func() time.Time
@@ -61,16 +62,16 @@ type Poller struct {
 	poll  PollConfig
 	opts  PollOptions
 	asked bool // at least one call was made
-	// due is the time of the next call. From early on, a call that is wanted may come before due. That postpones the
-	// following calls by an interval: so there is never more than one call per interval on average, and never more than
-	// one ahead of its time.
+	// due is the time of the next call. From early on, a call that is wanted may come before due. Such a call
+	// postpones the following calls by an interval. So there is never more than one call per interval on average, and
+	// never more than one ahead of its time.
 	due, early time.Time
 	failed     int    // consecutive failures
 	reported   string // the last reported failure, "" if the last call succeeded
 	noted      map[string]bool
 }
 
-// NewPoller returns a Poller. It keeps no checkpoint: the next snapshot makes up for a missed one.
+// NewPoller returns a Poller. A Poller keeps no checkpoint, because the next snapshot makes up for a missed one.
 func NewPoller(cfg Config, poll PollConfig, opts PollOptions) *Poller {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -124,7 +125,7 @@ func (p *Poller) Next(ctx context.Context) (*Delivery, error) {
 	}
 }
 
-// Close does nothing; readers of sources have it.
+// Close does nothing. It exists because readers of sources have it.
 func (p *Poller) Close() error { return nil }
 
 // await waits until the next call is due, or may be made early and is wanted.
@@ -155,7 +156,7 @@ func (p *Poller) await(ctx context.Context) error {
 	}
 }
 
-// soon is how long an early call waits, so that further requests share it.
+// soon is how long an early call waits, so that further requests share the call.
 func (p *Poller) soon() time.Duration { return min(time.Second, p.poll.Interval/10) }
 
 // plan sets the time of the next call. begun is when the previous call began.
@@ -181,8 +182,8 @@ func later(t, u time.Time) time.Time {
 	return t
 }
 
-// delay returns the time to the next call after the given number of consecutive failures: it doubles with each from the
-// second on.
+// delay returns the time to the next call after the given number of consecutive failures. It doubles with each
+// failure from the second on.
 func delay(interval time.Duration, failed int) time.Duration {
 	d := interval
 	for ; failed > 1 && d < maxBackoff; failed-- {
@@ -223,7 +224,7 @@ func (p *Poller) call(ctx context.Context) (*Delivery, error) {
 		d.Lines, d.Events, d.CaughtUp, d.Answered = answer.Lines, answer.Events, true, true
 		p.note(answer.Notes)
 		p.date(d)
-	case !errors.As(err, &failed): // the output could not be used, which is a lasting problem
+	case !errors.As(err, &failed): // the output could not be used, which lasts until somebody changes something
 		err = &CallError{Reason: FailedOutput, Err: fmt.Errorf("%s: %w", p.poll.Target, err)}
 	}
 	if ctx.Err() == nil {

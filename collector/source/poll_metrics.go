@@ -15,7 +15,7 @@ type PollMetrics struct {
 	inARow   *prometheus.GaugeVec
 }
 
-// NewPollMetrics registers the metrics on reg; make one and share it.
+// NewPollMetrics registers the metrics on reg. Call it once, and share the result.
 func NewPollMetrics(reg prometheus.Registerer) *PollMetrics {
 	m := &PollMetrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{

@@ -1,5 +1,5 @@
-// Package source reads one log of a scheduler: it follows the files, parses their lines, and delivers events together
-// with the checkpoint after them.
+// Package source reads one log of a scheduler. It follows the files, parses their lines, and delivers the events
+// together with the checkpoint after them.
 package source
 
 import (
@@ -21,28 +21,30 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// futureTolerance is how far ahead of the wall clock an event may be in a log that is read once. A wrong time zone
-// causes errors of up to 26 hours, but only 13 hours are plausible. In a followed log the writer decides about events
-// that are ahead.
+// futureTolerance is the maximum time by which an event may be ahead of the wall clock in a log that is read once. A
+// wrong time zone causes errors of up to 26 hours, but only 13 hours are plausible. In a followed log the writer
+// decides about events that are ahead.
 const futureTolerance = 24 * time.Hour
 
-// AheadTolerance is how far ahead of the clock an event may be: the clocks of hosts differ.
+// AheadTolerance is the maximum time by which an event may be ahead of the clock. It is not 0, because the clocks of
+// hosts differ.
 const AheadTolerance = 5 * time.Minute
 
 // Config describes one source.
 type Config struct {
-	// Name is unique in the daemon; the checkpoint is kept under it.
+	// Name is unique in the daemon. The checkpoint is stored under it.
 	Name    string
 	Format  collector.Format
 	Options collector.Options
 	Files   tail.Config
-	// Polled is true if the source polls a scheduler: there are no files then. NewPoller sets it.
+	// Polled is true if the source polls a scheduler, so that there are no files. NewPoller sets it.
 	Polled bool
-	// Journal is set for a log in systemd's journal: Files defines then only how it is read.
+	// Journal is set for a log in systemd's journal. Files then only defines how the log is read.
 	Journal *journal.Config
 	// Others are the formats that are tried if the log cannot be read in Format, to name the right one.
 	Others []collector.Format
-	// ClockOffset is by how much the clock of the log's times is ahead of the daemon's; nil means that it is measured.
+	// ClockOffset is the time by which the clock of the log's times is ahead of the daemon's. nil means that it is
+	// measured.
 	ClockOffset *time.Duration
 }
 
@@ -70,15 +72,16 @@ type Delivery struct {
 	Checkpoint []byte
 	// Answered is true if a scheduler was polled and gave a useful answer.
 	Answered bool
-	// CaughtUp is true when there was nothing more to read.
+	// CaughtUp is true if there was nothing more to read.
 	CaughtUp bool
-	// Read is the time of reading, by the daemon's clock: no event can be later. It is zero in a log that is read once,
-	// where that clock does not matter.
+	// Read is the time of reading, by the daemon's clock. No event can be later. It is zero in a log that is read
+	// once, for which that clock does not matter.
 	Read time.Time
-	// Since is the last time at which the reader was at the end of the log before these lines: they were written after
-	// it. It is zero for lines that were written before the reader started, or while the log could not be read.
+	// Since is the last time before these lines at which the reader was at the end of the log, so they were written
+	// after it. It is zero for lines that were written before the reader started, or while the log could not be read.
 	Since time.Time
-	// Ahead has the line of each event that is ahead of Read by more than AheadTolerance, by the event's index.
+	// Ahead has the lines of the events that are ahead of Read by more than AheadTolerance, by the index of the
+	// event.
 	Ahead map[int]BadLine
 }
 
@@ -105,15 +108,15 @@ type Reader struct {
 	odd    []*collector.LineError // unreadable optional fields of the current line
 	// metrics may be nil.
 	metrics *tail.Metrics
-	// live is true once the end of the log has been reached: later lines are read as they are written.
+	// live is true once the end of the log has been reached. Later lines are read as they are written.
 	live bool
-	// The undelivered rest of a batch: its lines with their results, and the number of parsed lines. All of it was read
-	// at one instant.
+	// These are the rest of a batch that was not delivered yet: its lines with their results, and the number of
+	// parsed lines. All of it was read at one instant.
 	batch    tail.Batch
 	delivery *Delivery
 	parsed   int
 	readAt   time.Time
-	perLine  int // events per line in the last delivery, rounded up: determines the room in the next one
+	perLine  int // events per line in the last delivery, rounded up, by which room for the next one is allocated
 	// newest is the newest instant of all lines, by the clock of the log; only for parsers of local times.
 	newest time.Time
 	// atEnd is the last time at which the reader was at the end of the log; zero while the log cannot be read.
@@ -121,7 +124,7 @@ type Reader struct {
 	hidden bool
 }
 
-// Open starts reading after the checkpoint, or where the configuration sets it if there is none.
+// Open starts reading after the checkpoint. Without one it starts where the configuration defines.
 func Open(cfg Config, checkpoint []byte, now func() time.Time, opts tail.Options) (*Reader, error) {
 	r := &Reader{cfg: cfg, now: now, metrics: opts.Metrics, perLine: 1}
 	options := cfg.Options
@@ -181,8 +184,8 @@ func (r *Reader) header(path string, content io.Reader) error {
 // batch follow in the next deliveries. The last of these has the checkpoint.
 const maxEvents = 10_000
 
-// mostPerLine is the maximum number of events for which room is allocated for each line: the submission, start and end
-// of an ended job.
+// mostPerLine is the maximum number of events for which room is allocated for each line. An ended job has three:
+// submission, start and end.
 const mostPerLine = 3
 
 // Next waits for new lines and returns their events. In one-shot mode it returns io.EOF after the last.
@@ -251,7 +254,7 @@ func (r *Reader) date(d *Delivery) {
 	}
 }
 
-// hidden reports whether the log could not be read. When it appears, its lines are not live.
+// hidden reports whether the log could not be read. When the log can be read again, its lines are not live.
 func hidden(problems []tail.Problem) bool {
 	for _, p := range problems {
 		if p.Reason.Standing() {
@@ -309,7 +312,7 @@ func (r *Reader) TellsWhole() bool {
 	return ok
 }
 
-// NextWhole is Next for a log that is read once: it appends whole jobs to into, which it returns with a delivery
+// NextWhole is Next for a log that is read once. It appends whole jobs to into, and returns that with a delivery
 // without events.
 func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]collector.Whole, *Delivery, error) {
 	batch, d, err := r.next(ctx)
@@ -342,8 +345,8 @@ func (r *Reader) NextWhole(ctx context.Context, into []collector.Whole) ([]colle
 	return into, d, nil
 }
 
-// checkAhead returns an error for a time that is too far ahead to be used. A time that is slightly ahead is used, but
-// reported once, because forecasts suffer.
+// checkAhead returns an error for a time that is too far ahead to be used. A time that is slightly ahead is used. It
+// is reported once, because forecasts suffer.
 func (r *Reader) checkAhead(line *tail.Line, d *Delivery, at, now time.Time) error {
 	ahead := at.Sub(now)
 	if ahead <= AheadTolerance {

@@ -1,8 +1,8 @@
-// Package swflog reads Standard Workload Format files as accounting logs: it converts the one record of a job to its
-// events.
+// Package swflog reads Standard Workload Format files as accounting logs. It converts the one record of a job to the
+// job's events.
 //
-// The format itself is read by package swf. A workload file has every job in one line, in the order of submission, so
-// the later events of a line come after the first event of the next line; the format is declared collector.BySubmit.
+// Package swf reads the format itself. A workload file has every job in one line, in the order of submission. So the
+// later events of a line come after the first event of the next line, and the format is declared collector.BySubmit.
 // docs/formats/swf.md explains which fields are read, and why.
 package swflog
 
@@ -32,8 +32,8 @@ func newParser(o collector.Options) collector.Parser {
 
 type queueKey struct{ queue, partition int64 }
 
-// parser reads one file. Of earlier lines it keeps the header, which gives the instant of submit time 0 and the queues'
-// names.
+// parser reads one file. Of earlier lines it keeps the header, which has the instant of submit time 0 and the names
+// of the queues.
 type parser struct {
 	options collector.Options
 	header  swf.Header
@@ -49,8 +49,8 @@ var (
 	_ collector.WholeParser  = (*parser)(nil)
 )
 
-// Header implements collector.HeaderParser. Comments and blank lines are the header. A malformed comment belongs to it
-// too: Parse reported it when the file was first read.
+// Header implements collector.HeaderParser. The header consists of comments and blank lines. A malformed comment
+// belongs to it too: Parse reported it when the file was first read.
 func (p *parser) Header(line []byte) bool {
 	line = trim(line)
 	if len(line) == 0 {
@@ -63,8 +63,8 @@ func (p *parser) Header(line []byte) bool {
 	return true
 }
 
-// Parse implements collector.Parser. A job that ran emits Submit, Start and End; one that did not emits Submit and
-// Cancel.
+// Parse implements collector.Parser. It emits Submit, Start and End for a job that ran, and Submit and Cancel for one
+// that did not.
 func (p *parser) Parse(line []byte, emit func(job.Event)) error {
 	w, ok, err := p.ParseWhole(line)
 	if err != nil || !ok {
@@ -127,8 +127,8 @@ func (p *parser) mentionExtra(rest []byte) {
 		rest[:min(len(rest), 60)]))
 }
 
-// isPart reports whether a record is one burst of a job that was swapped out. By the archive's definition such records
-// follow one of the whole job, so they would count it twice.
+// isPart reports whether a record is one burst of a job that was swapped out. By the archive's definition such
+// records follow a record of the whole job, so they would count the job twice.
 func isPart(status int64) bool {
 	return status == swf.StatusPartial || status == swf.StatusLastCompleted || status == swf.StatusLastFailed
 }
@@ -154,7 +154,7 @@ func tell(ev *job.Event, kind job.Kind, t job.Times) {
 		ev.Time, ev.Times = t.Start, job.Times{Submit: t.Submit, Start: t.Start}
 	case job.End:
 		ev.Time, ev.Times = t.End, t
-	case job.Cancel: // it never started: Start is the time at which it left the queue
+	case job.Cancel: // the job never started: Start is the time at which it left the queue
 		ev.Time, ev.Times = t.Start, job.Times{Submit: t.Submit}
 	}
 }
@@ -186,10 +186,10 @@ func limitOf(seconds int64) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// The last second of the year 9999, the last that RFC 3339 can represent.
+// maxUnix is the last second of the year 9999, the last year that RFC 3339 can represent.
 const maxUnix = 253402300799
 
-// times sets the times of a record. An unknown wait is taken as 0. For a job that never ran Start is the time at which
+// times sets the times of a record. An unknown wait counts as 0. For a job that never ran, Start is the time at which
 // it left the queue. If the header has no positive start time, the log begins in 1970.
 func (p *parser) times(r *swf.Record, w *collector.Whole) error {
 	base, wait, runtime := max(p.header.UnixStartTime, 0), max(r.Wait, 0), max(r.Runtime, 0)
@@ -206,7 +206,7 @@ func (p *parser) times(r *swf.Record, w *collector.Whole) error {
 
 func instant(unix int64) time.Time { return time.Unix(unix, 0).UTC() }
 
-// maxNames bounds the tables of names: full tables are emptied.
+// maxNames is the maximum number of names in a table. A full table is emptied.
 const maxNames = 1 << 14
 
 // userName returns "u12" for user 12, "" if the user is missing.
@@ -250,7 +250,8 @@ func (p *parser) comment(line []byte) error {
 	return nil
 }
 
-// badRecord converts an error of package swf to a LineError. A line that does not begin with a number is not a record.
+// badRecord converts an error of package swf to a LineError. If a line does not begin with a number, it is not a
+// record.
 func badRecord(err error) error {
 	var bad *swf.FieldError
 	if errors.As(err, &bad) && bad.Field > 1 {

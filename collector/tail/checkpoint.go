@@ -14,12 +14,12 @@ import (
 
 const (
 	checkpointVersion = 1
-	// headMax and tailMax are the maximum numbers of bytes that are hashed to recognize a file. They are large enough
-	// to extend past a common header (SGE's has four short lines) to the first records, and small enough to be read at
-	// every start.
+	// headMax and tailMax are the maximum numbers of bytes that are hashed to recognize a file. They extend past a
+	// common header (SGE's has four short lines) to the first records. They are small enough to be read at every
+	// start.
 	headMax = 1024
 	tailMax = 256
-	// keepDone is the number of finished predecessors that are remembered one by one.
+	// keepDone is the number of finished predecessors that are remembered individually.
 	keepDone = 64
 )
 
@@ -30,13 +30,13 @@ var ErrCheckpoint = errors.New("unusable checkpoint")
 type checkpoint struct {
 	Version int  `json:"version"`
 	Dir     bool `json:"dir,omitempty"`
-	// Low: in a directory, all files whose names are at or before Low are finished.
+	// Low is a name. In a directory, all files whose names are not after Low are finished.
 	Low string `json:"low,omitempty"`
-	// Since: predecessors not in Files and not modified after this instant
-	// (Unix nanoseconds) are finished.
+	// Since is an instant (Unix nanoseconds). Predecessors that are not in Files and were not modified after it are
+	// finished.
 	Since int64 `json:"since,omitempty"`
-	// Behind lists exceptions to Low and Since: files that could not be read when later ones were finished, by name or
-	// by modification time.
+	// Behind lists exceptions to Low and Since: files that could not be read when later ones were finished. They are
+	// listed by name or by modification time.
 	Behind []string       `json:"behind,omitempty"`
 	Files  []filePosition `json:"files"`
 }
@@ -47,7 +47,7 @@ type filePosition struct {
 	Dev     uint64 `json:"dev"`
 	Ino     uint64 `json:"ino"`
 	Offset  int64  `json:"offset"`
-	Line    int64  `json:"line"` // lines before Offset
+	Line    int64  `json:"line"` // number of lines before Offset
 	HeadLen int    `json:"head_len"`
 	Head    string `json:"head,omitempty"` // hash of [0, HeadLen)
 	TailLen int    `json:"tail_len"`
@@ -87,8 +87,8 @@ func decodeCheckpoint(source string, data []byte) (*checkpoint, error) {
 	return &c, nil
 }
 
-// encode returns the current position. Files that were not begun are left out: a file that is in no checkpoint is read
-// from its beginning.
+// encode returns the current position. It leaves out files that were not begun, because a file that is in no
+// checkpoint is read from its beginning.
 func (t *Tailer) encode() ([]byte, error) {
 	c := checkpoint{Version: checkpointVersion, Dir: t.dir, Low: t.low, Since: t.since,
 		Behind: slices.Sorted(maps.Keys(t.stragglers())), Files: []filePosition{}}
@@ -109,7 +109,7 @@ func (t *Tailer) encode() ([]byte, error) {
 	return data, nil
 }
 
-// headHash and tailHash compute hashes lazily: once per batch, not once per read, and not again while the bytes are
+// headHash and tailHash compute hashes only when these are needed: once per batch, and not again while the bytes are
 // unchanged.
 func (f *file) headHash() string {
 	if f.Head == "" {
@@ -146,7 +146,7 @@ func (f *file) verify(src source) (bool, error) {
 
 // tailIn returns the bytes before f's offset in src, nil if src is shorter or has different bytes.
 func (f *file) tailIn(src source) ([]byte, error) {
-	n := max(f.TailLen, 1) // at least one byte, to check that the offset is within the file
+	n := max(f.TailLen, 1) // one byte more than nothing, to check that the offset is within the file
 	b, err := readFull(src, f.Offset-int64(n), n)
 	if err != nil || len(b) < n {
 		return nil, err
@@ -187,11 +187,12 @@ func (f *file) advance(b []byte, lines int) {
 	f.Line += int64(lines)
 }
 
-// frozen reports whether the head cannot grow any more: it is complete, or bytes that could not be hashed follow it.
+// frozen reports whether the head cannot grow any more, because it is complete or because bytes follow it that could
+// not be hashed.
 func (f *file) frozen() bool { return f.HeadLen >= headMax || int64(f.HeadLen) < f.Offset }
 
-// tailAt reads the bytes before off, which identify a position there. The bytes of a line with NULs may still change,
-// so they are never hashed.
+// tailAt reads the bytes before off, which identify a position there. It never hashes a line with NULs, because the
+// bytes of such a line may still change.
 func (f *file) tailAt(off int64, holed bool) ([]byte, error) {
 	if holed {
 		return nil, nil
@@ -200,7 +201,7 @@ func (f *file) tailAt(off int64, holed bool) ([]byte, error) {
 	return readFull(f.src, off-n, int(n))
 }
 
-// jump moves the position over one skipped line to off; tail are the bytes before off.
+// jump moves the position over one skipped line to off. tail has the bytes before off.
 func (f *file) jump(off int64, tail []byte) {
 	f.tail = append(f.tail[:0], tail...)
 	f.long = 0

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Defaults of Config. They were chosen freely; none is critical.
+// These are the defaults of Config. They are a free choice; none is critical.
 const (
 	DefaultPoll       = time.Second
 	DefaultGrace      = 10 * time.Second
@@ -26,36 +26,37 @@ type Config struct {
 	Source string
 	// Path is a file, or a directory of date-named files.
 	Path string
-	// Pattern makes Path a directory: a glob of the names in it, which are read in lexical order (PBS: 20261120). If
-	// Path is a directory and there is no checkpoint yet, the pattern is "*".
+	// Pattern makes Path a directory. It is a glob of the names in it, which are read in lexical order (PBS:
+	// 20261120). If Path is a directory and there is no checkpoint yet, the pattern is "*".
 	Pattern string
-	// Rotated are globs (in the last path element) of the rotated predecessors of a file; relative ones are taken from
-	// the directory of Path. Default: Path.* and Path-*. They are read oldest first by modification time, then by name.
-	// Names ending in .gz are decompressed. If Path is a symbolic link that is switched from file to file, Rotated must
-	// match the targets.
+	// Rotated are globs (in the last path element) of the rotated predecessors of a file. Relative ones are taken
+	// from the directory of Path. The default is Path.* and Path-*. The predecessors are read in the order of
+	// modification time, oldest first, then by name. Names ending in .gz are decompressed. If Path is a symbolic link
+	// that is switched from file to file, Rotated must match the targets.
 	Rotated []string
-	// FromEnd starts, when there is no checkpoint, at the end of the newest
-	// file instead of at the beginning of the oldest.
+	// FromEnd is for a start without a checkpoint. Reading then begins at the end of the newest file instead of at
+	// the beginning of the oldest.
 	FromEnd bool
-	// OneShot makes Next return io.EOF at the end of everything. A last line
-	// without newline then counts as a line; otherwise it is waited for.
+	// OneShot makes Next return io.EOF at the end of all files. A last line without a newline then counts as a line.
+	// Otherwise its newline is waited for.
 	OneShot bool
-	// NoInotify relies on the poll alone.
+	// If NoInotify is set, only the poll finds changes.
 	NoInotify bool
-	// Poll is the interval at which all files are examined. Default 1 s.
+	// Poll is the interval at which all files are examined. The default is 1 s.
 	Poll time.Duration
-	// Grace is how long a predecessor must be unchanged to count as finished, and how long a run of NUL bytes may wait
-	// for its data. Default 10 s.
+	// Grace is how long a predecessor must be unchanged to count as finished. It is also how long a run of NUL bytes
+	// may wait for its data. The default is 10 s.
 	Grace time.Duration
-	// MaxLine is the maximum length of a returned line, in bytes without its line end. Longer ones are skipped and
-	// reported. Default 1 MiB.
+	// MaxLine is the maximum length of a returned line, in bytes without its line end. Longer lines are skipped and
+	// reported. The default is 1 MiB.
 	MaxLine int
-	// BatchBytes and BatchLines bound a batch. Defaults 256 KiB and 8192.
+	// BatchBytes and BatchLines are the maximum numbers of bytes and lines of a batch. The defaults are 256 KiB and
+	// 8192.
 	BatchBytes int
 	BatchLines int
 }
 
-// Clock is the wall clock of a tailer, replaced in tests.
+// Clock is the wall clock of a tailer. Tests replace it.
 type Clock interface {
 	Now() time.Time
 	// Ticker returns a channel that receives the time every d, and a function that stops it.
@@ -67,10 +68,10 @@ type Options struct {
 	Clock   Clock
 	Log     *zap.Logger
 	Metrics *Metrics
-	// Header is called with the beginning of a file that is continued in its middle, for formats that need the header.
-	// Its error becomes a Problem, and reading continues.
+	// Header is called with the beginning of a file that is continued in its middle. It is for formats that need the
+	// header. Its error becomes a Problem, and reading continues.
 	Header func(path string, r io.Reader) error
-	// Idle is called each time the tailer has polled and found nothing new: all lines that it reads next were written
+	// Idle is called each time the tailer has polled and found nothing new. All lines that it reads next were written
 	// later.
 	Idle func()
 }
@@ -137,7 +138,7 @@ func (c *Config) checkPatterns() error {
 	return nil
 }
 
-// escape returns a glob that matches exactly name.
+// escape returns a glob that matches only the given name.
 func escape(name string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(name)
 }

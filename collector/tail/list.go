@@ -17,18 +17,18 @@ type candidate struct {
 	path    string
 	st      status
 	primary bool // Path leads to this file
-	last    bool // and Path is not a symbolic link: no other file is newer
+	last    bool // Path is also no symbolic link, so that no other file is newer
 	begun   bool // it was not empty in the previous listing
 }
 
 // key returns the name by which files of a directory are ordered.
 func key(path string) string { return strings.TrimSuffix(filepath.Base(path), gzipSuffix) }
 
-// listing is one listing of the files; bad are names that cannot be used.
+// listing is one listing of the files. bad are names that cannot be used.
 type listing struct {
 	files []candidate
 	bad   []Problem
-	torn  bool // a name disappeared during the listing, so its file may be missing here
+	torn  bool // a name disappeared during the listing, so that its file may be missing here
 }
 
 func (l *listing) same(o *listing) bool {
@@ -37,8 +37,8 @@ func (l *listing) same(o *listing) bool {
 	})
 }
 
-// scanListing lists until two listings agree: a listing in the middle of a chain of renames
-// can miss a file, or see it twice.
+// scanListing lists until two listings agree. A listing in the middle of a chain of renames can miss a file, or see
+// it twice.
 func (t *Tailer) scanListing() listing {
 	now := t.list()
 	if now.same(&t.listed) {
@@ -56,7 +56,7 @@ func (t *Tailer) scanListing() listing {
 	return now
 }
 
-// after copies what an earlier listing of the same names observed.
+// after copies the observations of an earlier listing of the same names.
 func (l *listing) after(former *listing) {
 	for i := range l.files {
 		l.files[i].begun = former.files[i].st.size > 0
@@ -119,7 +119,7 @@ func (t *Tailer) listFile() listing {
 	return l
 }
 
-// former adds a known file without a matching name: a symbolic link's former target may match no pattern.
+// former adds a known file without a matching name. A symbolic link's former target may match no pattern.
 func (t *Tailer) former(l *listing) {
 	have := make(map[string]bool, len(l.files))
 	for _, c := range l.files {
@@ -170,12 +170,12 @@ func (t *Tailer) add(l *listing, path string) {
 	st, err := t.stat(path)
 	if err == nil && st.mode.IsRegular() {
 		l.files = append(l.files, candidate{path: path, st: st})
-	} // otherwise it is not a log, or was renamed meanwhile
+	} // all other files are no logs, or were renamed meanwhile
 	l.torn = l.torn || errors.Is(err, fs.ErrNotExist) && !isLink(path)
 }
 
-// dropDuplicates orders the files, drops second names of one file, and compressed ones
-// whose original is still there (gzip is writing them).
+// dropDuplicates orders the files. It drops second names of one file, and compressed files whose original is still
+// there (gzip is writing them).
 func (l *listing) dropDuplicates(order func(a, b candidate) int) {
 	slices.SortStableFunc(l.files, order)
 	plain := make(map[string]bool, len(l.files))
@@ -214,14 +214,14 @@ func byLast(a, b candidate) int {
 	return -1
 }
 
-// byName orders rotated files of one instant: log.2 is older than log.1, and
-// log-20261119 older than log-20261120. Numbered ones come before all others.
+// byName orders rotated files of one instant: log.2 is older than log.1, and log-20261119 is older than log-20261120.
+// Numbered files come before all others.
 func byName(a, b string) int {
 	na, nb := number(a), number(b)
 	return cmp.Or(cmp.Compare(nb, na), cmp.Compare(key(a), key(b)), cmp.Compare(a, b))
 }
 
-// number returns the rotation number at the end of a name, -1 for none; longer numbers are dates.
+// number returns the rotation number at the end of a name, -1 if there is none. Longer numbers are dates.
 func number(path string) int {
 	ext := strings.TrimPrefix(filepath.Ext(key(path)), ".")
 	n, err := strconv.Atoi(ext)

@@ -12,8 +12,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// lostAfter is the number of consecutive listings that must miss a file before it counts as lost: a listing in the
-// middle of a rename may miss it.
+// lostAfter is the number of consecutive listings that must miss a file before it counts as lost. One is not enough,
+// because a listing in the middle of a rename may miss it.
 const lostAfter = 2
 
 // behindFor is how long to wait for a shorter copy of a known file to grow.
@@ -43,7 +43,7 @@ func (t *Tailer) scan() {
 	t.scanCost = t.scanned.Sub(began)
 }
 
-// paths reports why configured paths cannot be used.
+// paths reports the reasons why configured paths cannot be used.
 func (t *Tailer) paths(l *listing) {
 	before := t.barred
 	t.barred = make(map[string]Problem)
@@ -71,8 +71,8 @@ func (t *Tailer) paths(l *listing) {
 	t.forgive(l, bad)
 }
 
-// mayReturn reports whether a missing path may be in the middle of a rotation: the file existed, or has predecessors,
-// and its directory still exists.
+// mayReturn reports whether a missing path may be in the middle of a rotation. That is so if the file existed or has
+// predecessors, and its directory still exists.
 func (t *Tailer) mayReturn(path string, others bool) bool {
 	if t.cfg.OneShot || t.dir || !t.hadPrimary && !others {
 		return false
@@ -97,8 +97,8 @@ func (t *Tailer) forgive(l *listing, bad map[string]bool) {
 	}
 }
 
-// bind matches the known files with the listed ones by device and inode, and by content if the tailer did not hold the
-// file open all the time. It returns the listed files that match no known one.
+// bind matches the known files with the listed ones by device and inode. If the tailer did not hold the file open all
+// the time, the content must match too. bind returns the listed files that match no known one.
 func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 	byID := make(map[id]candidate, len(listed))
 	for _, c := range listed {
@@ -123,18 +123,19 @@ func (t *Tailer) bind(listed []candidate) (unknown []candidate) {
 	return unknown
 }
 
-// isSame reports whether c, which has f's device and inode, is f. Inodes are reused as soon as a file is deleted.
+// isSame reports whether c, which has f's device and inode, is f. It may not be, because inodes are reused as soon as
+// a file is deleted.
 func (t *Tailer) isSame(f *file, c candidate) bool {
 	same := c.st.size == f.Size && c.st.mtime == f.Mtime
 	switch {
 	case f.src != nil, f.Offset == 0 && !f.Done:
-		return true // it was held open, or nothing was read from it
+		return true // f was held open, or nothing was read from it
 	case f.Copy:
 		return same
 	case f.Done && same:
 		return true
 	case !f.broken.unchanged(status{}) && f.broken.unchanged(c.st):
-		return true // unreadable and unchanged
+		return true // c is unreadable and unchanged
 	}
 	src, err := t.openSource(c.path, c.st.id())
 	if errors.Is(err, errMoved) {
@@ -191,7 +192,7 @@ func (t *Tailer) discard(src source) {
 	}
 }
 
-// noteMove counts a rotation: the file that Path led to has another name now.
+// noteMove counts a rotation: the file that Path led to now has another name.
 func (t *Tailer) noteMove(f *file, c candidate) {
 	if f.cand.primary && !c.primary {
 		kind := kindRename
@@ -214,7 +215,8 @@ func (t *Tailer) matchRenamed(unknown []candidate) []candidate {
 			unknown = slices.Delete(unknown, i, i+1)
 			continue
 		}
-		k := slices.IndexFunc(t.files, func(k *file) bool { // a copy made before the original was truncated
+		// K is a copy that was made before the original was truncated.
+		k := slices.IndexFunc(t.files, func(k *file) bool {
 			return k.bound && (k.Copy || k.Offset == 0 && !k.Done) && t.rebind(f, k.cand)
 		})
 		if k >= 0 {
@@ -268,9 +270,9 @@ func (t *Tailer) rebind(f *file, c candidate) bool {
 	return true
 }
 
-// hasMore reports whether src continues after f's end. src is a copy of the open file f, which has lost its name. If it
-// does, a program that copies the log from another host replaced f, and the rest exists only in src. A compressed copy
-// is compared by its content.
+// hasMore reports whether src, a copy of the open file f, continues after f's end. f has lost its name. If src
+// continues, a program that copies the log from another host replaced f, and the rest exists only in src. A
+// compressed copy is compared by its content.
 func hasMore(src source, f *file) (bool, error) {
 	st, err := f.src.Stat()
 	if err != nil || isCompressed(f.src) {
@@ -288,7 +290,7 @@ func (t *Tailer) recordUnreadable(c candidate, err error) {
 	}
 }
 
-// readHead returns the head of a listed file; it is read once per scan.
+// readHead returns the head of a listed file. It reads the head once per scan.
 func (t *Tailer) readHead(c candidate) *fileHead {
 	p := t.heads[c.st.id()]
 	if p != nil {
@@ -320,7 +322,7 @@ func (t *Tailer) miss(unknown []candidate) []candidate {
 				f.cand.primary, f.cand.last = false, false
 				kind := kindRename
 				if st, err := t.stat(f.cand.path); err == nil && st.id() == f.id() {
-					kind = kindSymlink // still present under its own name
+					kind = kindSymlink // the file is still present under its own name
 				}
 				t.opts.Metrics.rotated(t.cfg.Source, kind)
 			}
@@ -356,9 +358,10 @@ func (t *Tailer) miss(unknown []candidate) []candidate {
 	return unknown
 }
 
-// shorterCopy returns the path of an unknown file that begins like f and ends before f's position. After a position was
-// taken over from another host, this host's copy of the log may not have reached it yet. The tailer waits for it,
-// because it would otherwise read lines twice. If the name of f still has its inode, f was truncated on its own host.
+// shorterCopy returns the path of an unknown file that begins like f and ends before f's position. This happens after
+// a position was taken over from another host, if this host's copy of the log has not reached it yet. The tailer
+// waits for that copy, because it would otherwise read lines twice. If the name of f still has f's inode, f was
+// truncated on its own host.
 func (t *Tailer) shorterCopy(f *file, unknown []candidate) string {
 	here := func(c candidate) bool { return c.st.id() == f.id() && key(c.path) == key(f.Path) }
 	if t.cfg.OneShot || f.HeadLen < headMax || slices.ContainsFunc(t.listed.files, here) {
@@ -423,14 +426,14 @@ func (t *Tailer) adopt(unknown []candidate) {
 		t.files = append(t.files, f)
 	}
 	if len(t.listed.files) > 0 && !t.blind {
-		t.behind = nil // these files are now in the table or do not exist any more
+		t.behind = nil // these files are in the table now, or no longer exist
 	}
 }
 
 // toEnd sets the position of a new file after its last complete line.
 func (t *Tailer) toEnd(f *file, newest bool) {
 	if t.dir && !newest {
-		f.Done = true // Low alone remembers it
+		f.Done = true // Low alone records it
 		return
 	}
 	src, err := t.openSource(f.cand.path, f.cand.st.id())

@@ -2,8 +2,7 @@ package tail
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics are the counters all tailers of a process share. A nil *Metrics counts
-// nothing.
+// Metrics are the counters that all tailers of a process share. A nil *Metrics counts nothing.
 type Metrics struct {
 	lines       *prometheus.CounterVec
 	bytes       *prometheus.CounterVec
@@ -14,8 +13,8 @@ type Metrics struct {
 	lag         *prometheus.GaugeVec
 }
 
-// NewMetrics registers the metrics on reg. It panics, like client_golang's MustRegister, if they are registered
-// already: make one and share it.
+// NewMetrics registers the metrics on reg. Like client_golang's MustRegister it panics if they are registered
+// already. So call it once, and share the result.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -41,7 +40,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// The kinds of rotation counted.
+// These are the kinds of rotation that are counted.
 const (
 	kindRename       = "rename"
 	kindSymlink      = "symlink"

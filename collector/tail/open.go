@@ -19,7 +19,7 @@ const (
 // open opens f for reading.
 func (t *Tailer) open(f *file) bool {
 	if f.Offset > 0 && !t.fromEnd(f) || !f.bound || f.broken.size > 0 && f.broken.unchanged(f.cand.st) {
-		return false // the next scan will find it, or it is still unreadable
+		return false // the next scan will find the file, or it is still unreadable
 	}
 	src, err := t.openSource(f.cand.path, f.id())
 	if errors.Is(err, errMoved) {
@@ -27,7 +27,7 @@ func (t *Tailer) open(f *file) bool {
 		return false
 	}
 	if err != nil {
-		f.bound = false // until the next scan
+		f.bound = false // true again after the next scan
 		t.reportStanding(Problem{Path: f.cand.path, Reason: Unreadable, Err: err})
 		return false
 	}
@@ -39,9 +39,9 @@ func (t *Tailer) open(f *file) bool {
 // fromEnd reports whether f was just positioned at its end and has not been opened yet.
 func (t *Tailer) fromEnd(f *file) bool { return f.head != nil && f.bound }
 
-// judge compares a file, before the first read from it, with the files that were read before. It may be a copy that
-// somebody made, perhaps before a truncation; then its lines are known. If the file is the one that Path leads to,
-// reading continues after the end of its copy. Any other copy is ignored.
+// judge compares a file, before the first read from it, with the files that were read before. The file may be a copy
+// that somebody made, perhaps before a truncation. Its lines are then known. If the file is the one that Path leads
+// to, reading continues after the end of the copied content. Any other copy is ignored.
 //
 // judge first handles a truncation that was not noticed yet. The lines that were read from the truncated file come
 // before those that were copied from it later.
@@ -63,7 +63,7 @@ func (t *Tailer) judge(f *file) {
 	k, how := t.original(f, &fileHead{head: head, err: err})
 	switch {
 	case k == nil:
-	case !f.bound: // compressed before anything was read, and then read as the compressed file
+	case !f.bound: // f was compressed before anything was read from it, and is now read as the compressed file
 		t.forget(f)
 		f.Done = true
 	case !f.cand.primary && !k.bound && how == allMatches: // the compressed form of k
@@ -82,24 +82,24 @@ func (t *Tailer) judge(f *file) {
 			t.leaveAlone(k, f)
 			t.header(f)
 		} else {
-			f.judged = false // truncated since its head was read
+			f.judged = false // f was truncated since its head was read
 		}
 	}
 }
 
-// tooLittle reports whether the beginning of a file is too short to identify it and has no complete line yet.
+// tooLittle reports whether the beginning of a file is too short to identify the file, and has no complete line yet.
 func (t *Tailer) tooLittle(head []byte) bool {
 	return len(head) < headMax && !bytes.Contains(head, []byte{'\n'}) && !t.cfg.OneShot
 }
 
-// mayBegin reports whether data, the first bytes read from f, belong to the file that was listed and judged. If not, f
-// must be listed and judged again.
+// mayBegin reports whether data, the first bytes read from f, belong to the file that was listed and judged. If not,
+// f must be listed and judged again.
 func (t *Tailer) mayBegin(f *file, data []byte) bool {
 	return (f.judged || t.tooLittle(data)) && t.unrotated(f)
 }
 
-// unrotated is called after the first read from f. It reports whether the names are still those of the last listing and
-// the files before f have nothing new. If not, Path may have been copied and truncated in between. Then the copy
+// unrotated is called after the first read from f. It reports whether the names are still those of the last listing,
+// and the files before f have nothing new. If not, Path may have been copied and truncated meanwhile. The copy then
 // contains lines that come before the bytes just read. Late lines of predecessors delay f for at most maxSpins calls.
 func (t *Tailer) unrotated(f *file) bool {
 	if !f.cand.primary {
@@ -162,7 +162,7 @@ func (t *Tailer) compare(q *file, p *fileHead, k *file) contentMatch {
 	if len(p.head) == 0 {
 		return noMatch
 	}
-	if len(p.head) < k.HeadLen { // shorter than the hashed head of k
+	if len(p.head) < k.HeadLen { // the file is shorter than the hashed head of k
 		if p.err == nil && k.head != nil && k.hasPrefix(p.head) {
 			return beginningMatches
 		}
@@ -176,7 +176,7 @@ func (t *Tailer) compare(q *file, p *fileHead, k *file) contentMatch {
 	}
 	size := q.cand.st.size
 	if isCompressed(src) || size >= k.Offset {
-		return noMatch // the same header, other records
+		return noMatch // the file has the same header, but other records
 	}
 	if k.src == nil || isCompressed(k.src) {
 		if k.HeadLen == headMax {
@@ -193,8 +193,9 @@ func (t *Tailer) compare(q *file, p *fileHead, k *file) contentMatch {
 	return noMatch
 }
 
-// truncated handles a file that no longer has the content that was read. If the copy made before (copytruncate) exists,
-// reading continues in the copy. So only the lines written between the copying and the truncation are lost.
+// truncated handles a file that no longer has the content that was read. If a copy from before the truncation exists
+// (copytruncate), reading continues in the copy. Only the lines that were written between the copying and the
+// truncation are lost then.
 func (t *Tailer) truncated(f *file) {
 	t.rescan = true
 	t.gather()
@@ -229,8 +230,8 @@ func (t *Tailer) continuation(f *file) (g *file, listed []candidate) {
 	return g, listed
 }
 
-// continuationIn searches a listing for a copy of f's past content. If there is none, moved reports whether a file lost
-// its name since the listing, as a copy does when it is compressed.
+// continuationIn searches a listing for a copy of f's past content. If there is none, moved reports whether a file
+// lost its name since the listing. A copy loses its name when it is compressed.
 func (t *Tailer) continuationIn(f *file, listed []candidate) (g *file, moved bool) {
 	known := make(map[id]*file, len(t.files))
 	for _, k := range t.files {
@@ -261,7 +262,7 @@ func (t *Tailer) continuationIn(f *file, listed []candidate) (g *file, moved boo
 }
 
 // leaveCopies marks and returns the files whose whole content is the beginning of the bytes read from f. Such copies
-// were made before f was truncated, and the lines after the copied part had been read already.
+// were made before f was truncated, when the lines after the copied part had been read already.
 func (t *Tailer) leaveCopies(f *file, listed []candidate) (copies []candidate) {
 	for _, c := range listed {
 		i := slices.IndexFunc(t.files, func(k *file) bool { return k.id() == c.st.id() })

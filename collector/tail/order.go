@@ -7,9 +7,9 @@ import (
 	"strconv"
 )
 
-// The table of known files is split: t.files has the files with a position and those being examined; t.queue has the
-// files after them, which were listed but never opened. The work for each batch and each finished file goes over
-// t.files only, so that the time to import many old files is proportional to their number.
+// The table of known files is split. t.files has the files with a position, and those being examined. t.queue has the
+// files after them, which were listed but never opened. The work for each batch and each finished file is only over
+// t.files. So the time to import many old files is proportional to their number.
 
 // gather joins both parts of the table for a scan.
 func (t *Tailer) gather() {
@@ -48,8 +48,8 @@ func (t *Tailer) next() *file {
 // untouched reports whether the file is known only from a listing.
 func (f *file) untouched() bool { return f.Offset == 0 && !f.Done && f.src == nil }
 
-// void marks the empty files that need not be examined again. They were still empty when a later file had content, so
-// that the scheduler no longer writes to them. If another process writes to one, the next listing shows it.
+// void marks the empty files that need not be examined again. They were still empty when a later file had content. So
+// the scheduler no longer writes to them. If another process writes to one, the next listing shows that.
 func (t *Tailer) void() {
 	begun := false
 	for _, files := range [][]*file{t.queue, t.files} {
@@ -115,8 +115,8 @@ func (f *file) refresh() {
 	}
 }
 
-// before reports whether f, whose place is fixed, comes before o, whose place is not. For equal times the names decide
-// if f still has a name; otherwise the former places decide, and a file without a former place is newer.
+// before reports whether f, whose place is fixed, comes before o, whose place is not. At equal times the names decide
+// if f still has a name. Otherwise the former places decide, and a file without a former place is newer.
 func (f *file) before(o *file) bool {
 	if f.nameless() && byLast(f.cand, o.cand) == 0 && f.cand.st.mtime == o.cand.st.mtime {
 		return o.place == 0 || f.place < o.place
@@ -124,8 +124,8 @@ func (f *file) before(o *file) bool {
 	return byAge(f.cand, o.cand) < 0
 }
 
-// pruneFinished limits the list of finished files. In a directory, Low is sufficient. Of rotated files, the newest are
-// remembered one by one.
+// pruneFinished limits the list of finished files. In a directory, Low is sufficient. Of rotated files, the newest
+// ones are remembered individually.
 func (t *Tailer) pruneFinished() {
 	if t.dir {
 		t.pruneDir()
@@ -143,8 +143,8 @@ func (t *Tailer) pruneFinished() {
 	if excess <= 0 {
 		return
 	}
-	// After a restart a file that is in no checkpoint would count as finished if it were not newer than t.since. The
-	// queue is in order of time.
+	// After a restart, a file that is in no checkpoint counts as finished unless it is newer than t.since. The queue
+	// is in order of time.
 	all := len(t.queue) == 0 || t.queue[0].cand.last
 	t.files = slices.DeleteFunc(t.files, func(f *file) bool {
 		drop := f.Done && excess > 0 && !unread[f.Mtime] && !t.behind[straggler(f.Mtime)] &&
@@ -179,7 +179,7 @@ func (f *file) unread() bool {
 }
 
 // stragglers returns the files that Low or Since counts as finished although they could not be read when later ones
-// were.
+// were read.
 func (t *Tailer) stragglers() map[string]bool {
 	m := maps.Clone(t.behind)
 	note := func(s string) {
@@ -198,7 +198,7 @@ func (t *Tailer) stragglers() map[string]bool {
 	return m
 }
 
-// straggler returns the entry of a rotated file in t.behind: its modification time, which stays the same when it is
+// straggler returns the entry of a rotated file in t.behind: its modification time, which does not change when it is
 // renamed or compressed. Finished files of the same time stay in t.files.
 func straggler(mtime int64) string { return strconv.FormatInt(mtime, 10) }
 

@@ -2,7 +2,7 @@ package tail
 
 import "fmt"
 
-// Reason is the kind of a problem; it is a metric label, so there are few.
+// Reason is the kind of a problem. It is a metric label, so there are few.
 type Reason string
 
 // The reasons of problems.
@@ -10,7 +10,7 @@ const (
 	LineTooLong    Reason = "line_too_long"   // a line longer than MaxLine was skipped
 	NulBytes       Reason = "nul_bytes"       // a line still had NUL bytes after the grace and was skipped
 	PartialLine    Reason = "partial_line"    // a finished file ends without newline; the rest is ignored
-	Truncated      Reason = "truncated"       // a file became shorter or was rewritten: read again from 0
+	Truncated      Reason = "truncated"       // a file became shorter or was rewritten, and is read again from offset 0
 	CheckpointLost Reason = "checkpoint_lost" // the file of the checkpoint cannot be found
 	Missing        Reason = "missing"         // the path does not exist (yet)
 	Unreadable     Reason = "unreadable"      // the file cannot be opened or read
@@ -21,7 +21,7 @@ const (
 	BadHeader      Reason = "header"          // Options.Header failed
 	Suppressed     Reason = "suppressed"      // journald dropped messages before storing them
 
-	// Reasons about the content of lines, for the tailer's consumer.
+	// These reasons are about the content of lines. The tailer's consumer reports them.
 	WrongFormat Reason = "wrong_format" // the log is written in another format than configured
 	Future      Reason = "future"       // records are dated later than now
 	OddField    Reason = "odd_field"    // an optional field of a good record cannot be parsed and is ignored

@@ -23,7 +23,7 @@ func (t *Tailer) read(f *file) {
 	}
 	data, eof, err := t.load(f, t.cfg.BatchBytes)
 	if err == nil && !eof && len(data) <= t.cfg.MaxLine+1 && bytes.IndexByte(data, '\n') < 0 {
-		data, eof, err = t.load(f, t.cfg.MaxLine+2) // one more than the longest line and its \r\n
+		data, eof, err = t.load(f, t.cfg.MaxLine+2) // enough for the longest line and its \r\n
 	}
 	switch {
 	case errors.Is(err, errRewritten):
@@ -56,8 +56,8 @@ func (t *Tailer) read(f *file) {
 	}
 }
 
-// load reads up to n bytes from f's offset on. It also reads the bytes just before the offset again: if they differ, it
-// is another file.
+// load reads up to n bytes from f's offset on. It also reads the bytes just before the offset again. If those differ,
+// it is another file.
 func (t *Tailer) load(f *file, n int) (data []byte, eof bool, err error) {
 	k := len(f.tail)
 	if len(t.buf) < k+n {
@@ -133,7 +133,7 @@ func (t *Tailer) unfinished(f *file, data []byte, eof bool) {
 	}
 }
 
-// long skips a line that is longer than MaxLine; data is its beginning.
+// long skips a line that is longer than MaxLine. data is the beginning of the line.
 func (t *Tailer) long(f *file, data []byte) {
 	end, found, err := newline(f.src, max(f.Offset+int64(len(data)), f.long))
 	if err != nil {
@@ -170,9 +170,9 @@ func (t *Tailer) jump(f *file, off int64, holed bool) bool {
 	return true
 }
 
-// handleNULs handles NUL bytes at pos, in the line that begins with data. After a crash a file system shows them in
-// place of data that appears later; NFS does so too. When the wait for one run of NULs has ended, the wait for the
-// other runs that existed when the first one was found has ended too.
+// handleNULs handles NUL bytes at pos, in the line that begins with data. After a crash a file system shows NUL bytes
+// in place of data that appears later; NFS does so too. When the wait for one run of NULs has ended, so has the wait
+// for all other runs that existed when the first one was found.
 func (t *Tailer) handleNULs(f *file, pos int64, data []byte) {
 	now := t.opts.Clock.Now()
 	if pos >= f.nulsAccepted && !t.cfg.OneShot && !isCompressed(f.src) {
@@ -224,9 +224,10 @@ func newline(src io.ReaderAt, from int64) (end int64, found bool, err error) {
 	}
 }
 
-// fail closes a file that cannot be read. It is tried again at the next scan, a compressed one when it changes.
+// fail closes a file that cannot be read. The file is tried again at the next scan. A compressed one is tried again
+// when it changes.
 func (t *Tailer) fail(f *file, st status, err error) {
-	f.rest, f.atEnd, f.bound = false, false, false // until the next scan
+	f.rest, f.atEnd, f.bound = false, false, false // bound is set again by the next scan
 	if isCompressed(f.src) {
 		f.broken = st // decompressing the same bytes again would not help
 	}

@@ -15,8 +15,8 @@ const gzipSuffix = ".gz"
 
 func isGzip(path string) bool { return strings.HasSuffix(path, gzipSuffix) }
 
-// source is an open log file, plain or compressed. ReadAt fills p up to the end of the content and returns io.EOF with
-// a short read.
+// source is an open log file, plain or compressed. ReadAt fills p up to the end of the content. It returns io.EOF
+// with a short read.
 type source interface {
 	io.ReaderAt
 	io.Closer
@@ -34,7 +34,7 @@ type status struct {
 // unchanged reports whether the attributes that every write changes are equal.
 func (s status) unchanged(o status) bool { return s.size == o.size && s.mtime == o.mtime }
 
-// id distinguishes two files as long as neither is deleted.
+// id distinguishes two files as long as neither of them is deleted.
 type id struct{ dev, ino uint64 }
 
 func (s status) id() id { return id{s.dev, s.ino} }
@@ -100,8 +100,8 @@ func (p *plainSource) Stat() (status, error) {
 	return statusOf(fi)
 }
 
-// gzipSource reads a compressed file at decompressed offsets. Going forward is one pass over the file; going back
-// within the last read bytes is free; going further back starts from the beginning.
+// gzipSource reads a compressed file at decompressed offsets. Going forward is one pass over the file. Going back
+// within the last read bytes costs nothing. Going further back starts from the beginning.
 type gzipSource struct {
 	*plainSource
 	z    *gzip.Reader

@@ -14,17 +14,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// windowSize is the maximum number of open files: the one that is written to, and predecessors that may still get late
-// lines. During an import of many old files, the oldest is finished without waiting for its grace.
+// windowSize is the maximum number of open files: the file that is written to, and predecessors that may still get
+// late lines. During an import of many old files, the oldest is finished without waiting for its grace.
 const windowSize = 4
 
-// maxSpins is the maximum number of immediate scans without a result. A file system may report another identity of a
-// file each time. After that the next poll continues.
+// maxSpins is the maximum number of immediate scans without a result. It is needed because a file system may report
+// another identity of a file each time. After that the next poll continues.
 const maxSpins = 100
 
-// scanShare limits the time spent on scans while there is much to read: after a scan, a poll makes no further one
-// before scanShare times the scan's duration has passed. Otherwise scans of thousands of files on a slow file system
-// would leave no time to read them. The value is our choice.
+// scanShare limits the time spent on scans while there is much to read. After a scan, a poll makes no further scan
+// until scanShare times the scan's duration has passed. Otherwise scans of thousands of files on a slow file system
+// would leave no time to read them. The value is a free choice.
 const scanShare = 10
 
 // textMax is the number of bytes of a skipped line that are reported.
@@ -33,7 +33,7 @@ const textMax = 256
 // Line is one complete line of a log.
 type Line struct {
 	Path   string
-	Number int64  // 1-based in its file
+	Number int64  // line number in its file, from 1
 	Text   []byte // without \n or \r\n; valid until the next call of Next
 }
 
@@ -41,17 +41,17 @@ type Line struct {
 type Batch struct {
 	Lines    []Line // all from one file
 	Problems []Problem
-	// Checkpoint is the position after these lines and problems, as opaque versioned JSON. Commit it together with the
-	// results of the lines.
+	// Checkpoint is the position after these lines and problems, as opaque versioned JSON. Commit it together with
+	// the results of the lines.
 	Checkpoint []byte
-	// CaughtUp: there was nothing more to read when this batch was made.
+	// CaughtUp is true if there was nothing more to read when this batch was made.
 	CaughtUp bool
-	// Standing has the problems, by path, that kept files of the source from being read when this batch was made. A
+	// Standing has, by path, the problems that kept files of the source from being read when this batch was made. A
 	// change of it causes a batch.
 	Standing []Problem
 }
 
-// file is one log the tailer knows.
+// file is one log that the tailer knows.
 type file struct {
 	filePosition
 	cand   candidate // name and attributes when last seen
@@ -63,7 +63,7 @@ type file struct {
 	missed time.Time // time of the first listing without it and without its inode
 	place  int       // place in the reading order, from 1; 0 for none yet
 
-	void         bool      // empty, and no longer written to, at the last listing
+	void         bool      // empty at the last listing, and no longer written to
 	judged       bool      // compared with the other files before its first read
 	waits        int       // number of times its first read was delayed because files changed
 	armed        bool      // it had content before its predecessors were last read
@@ -75,7 +75,7 @@ type file struct {
 	quiet        time.Time // time since which it has had no new lines; not before the time when hasNext was set
 	long         int64     // offset up to which the end of a line longer than MaxLine was searched
 	nuls         nulRun
-	nulsAccepted int64 // NUL bytes before this offset existed for the grace
+	nulsAccepted int64 // NUL bytes before this offset have existed for the grace
 }
 
 // nulRun is a run of NUL bytes that data may still replace.
@@ -100,25 +100,25 @@ type Tailer struct {
 	watcher *watcher
 
 	files  []*file // in reading order, without those in queue
-	queue  []*file // the files after them, never opened
+	queue  []*file // the files after those in files; they were never opened
 	queued int64   // bytes of queue
 	low    string
 	since  int64
 	behind map[string]bool // entries of files that low or since cover although they were not read
 
 	scanned  time.Time        // end of the last scan
-	scanCost time.Duration    // its duration
+	scanCost time.Duration    // duration of the last scan
 	heads    map[id]*fileHead // during a scan: heads of the unknown files
 	work     work
-	access   func(string) // called with the kind of each access to the file system before it; tests change files in it
+	access   func(string) // called before each access to the file system with its kind; tests change files in it
 
 	listed       listing
 	standing     map[string]Problem // files that cannot be read
 	barred       map[string]Problem // configured paths that cannot be used
 	stood        bool               // standing or barred changed since the last batch
-	fresh        bool               // there has been neither a checkpoint nor a listing yet
+	fresh        bool               // there has been neither a checkpoint nor a listing so far
 	rescan       bool
-	unsettled    bool // one listing lacked a known file: list again first
+	unsettled    bool // one listing lacked a known file, so that the next one must follow at once
 	blind        bool // the last scan found a path that it could not examine
 	hadPrimary   bool
 	missingSince time.Time
@@ -128,7 +128,7 @@ type Tailer struct {
 	reportedCaughtUp bool // CaughtUp was set in the last batch
 }
 
-// New opens a source at checkpoint; nil means that there is none. The files need not exist yet. The error wraps
+// New opens a source at a checkpoint; nil means that there is none. The files need not exist yet. The error wraps
 // ErrCheckpoint if the checkpoint is unusable.
 func New(cfg Config, checkpoint []byte, opts Options) (*Tailer, error) {
 	cfg, err := cfg.complete()
@@ -206,7 +206,7 @@ func (f *file) close() error {
 func (t *Tailer) Next(ctx context.Context) (Batch, error) {
 	t.batch = Batch{Lines: t.batch.Lines[:0]}
 	select {
-	case <-t.tick: // also while there is so much to read that Next never waits
+	case <-t.tick: // a case of its own, because with much to read Next never waits
 		t.rescan = t.rescan || t.opts.Clock.Now().Sub(t.scanned) >= scanShare*t.scanCost
 	default:
 	}
@@ -256,7 +256,7 @@ func (t *Tailer) step() (again bool) {
 			continue
 		}
 		if f.Offset == 0 && !f.judged && !scanned && !t.listedSince(f) {
-			t.rescan = true // before the first read of a file, check that no other file must be read first
+			t.rescan = true // before the first read of a file, check that no other file must be read before it
 			return true
 		}
 		if t.judge(f); f.src != nil && len(t.batch.Problems) == 0 {
@@ -308,7 +308,7 @@ func (t *Tailer) window() []*file {
 		if f.src != nil || t.open(f) {
 			w = append(w, f)
 		} else if t.rescan {
-			break // f was renamed: do not read newer files before it is found again
+			break // f was renamed, and newer files must not be read before it is found again
 		}
 	}
 	return w
@@ -327,7 +327,7 @@ func (t *Tailer) empty(f *file) bool {
 	return err == nil && st.id() == f.id() && st.size == 0
 }
 
-// listedSince reports whether the last listing was made after f had begun, and f did not change after it. Then
+// listedSince reports whether the last listing was made after f had begun, and f did not change after it. If so,
 // everything that was written before f was listed too.
 func (t *Tailer) listedSince(f *file) bool {
 	if f.cand.primary || !f.bound || !f.cand.begun {
@@ -338,7 +338,7 @@ func (t *Tailer) listedSince(f *file) bool {
 }
 
 // arm marks the files that have content, newest first. A file is read only if it had content before its predecessors
-// were read to their ends. Then the scheduler no longer wrote to the predecessors, so that lines stay in order. If
+// were read to their ends. By then the scheduler no longer wrote to the predecessors, so that lines stay in order. If
 // before is set, arm marks only files before one that is already marked.
 func (t *Tailer) arm(w []*file, before bool) (changed bool) {
 	for _, f := range slices.Backward(w) {
@@ -352,7 +352,7 @@ func (t *Tailer) arm(w []*file, before bool) (changed bool) {
 	return changed
 }
 
-// finish closes predecessors that have not changed for the grace. It remembers those that still exist, and they are
+// finish closes predecessors that have not changed for the grace. It remembers those that still exist. They are
 // opened again if they grow.
 func (t *Tailer) finish(w []*file) (finished bool) {
 	begun := false
@@ -390,7 +390,7 @@ func (t *Tailer) done(f *file) {
 	}
 }
 
-// caughtUp reports whether all files were read to their ends, and sets the lag.
+// caughtUp reports whether all files were read to their ends. It also sets the metric of the lag.
 func (t *Tailer) caughtUp() bool {
 	lag := t.queued
 	all := !t.unsettled && t.queued == 0

@@ -44,7 +44,7 @@ func (w *watcher) run() {
 			if !ev.Has(fsnotify.Write) {
 				w.renamed.Store(true)
 			}
-		case _, ok := <-w.fs.Errors: // the queue overflowed: anything may have changed
+		case _, ok := <-w.fs.Errors: // the queue overflowed, so that anything may have changed
 			if !ok {
 				return
 			}
@@ -57,11 +57,11 @@ func (w *watcher) run() {
 	}
 }
 
-// add watches dir. It is called at every poll, so that a directory that did not exist yet, or was replaced, is watched
-// from then on.
+// add watches dir. It is called at every poll, so that a directory that did not exist yet, or was replaced, is
+// watched from then on.
 func (w *watcher) add(dir string) {
 	if w != nil {
-		_ = w.fs.Add(dir) // does not exist yet, or no watches left: the poll finds it
+		_ = w.fs.Add(dir) // dir does not exist yet, or no watches are left; the poll finds all changes
 	}
 }
 
@@ -97,8 +97,8 @@ func (t *Tailer) watch() {
 	}
 }
 
-// relevant reports whether an event concerns the source; other logs in /var/log do not. It runs in the watcher's
-// goroutine and uses only the configuration.
+// relevant reports whether an event is about a file of the source. In /var/log most events are about other logs. It
+// runs in the watcher's goroutine, and uses only the configuration.
 func (t *Tailer) relevant(path string) bool {
 	name := filepath.Base(path)
 	if t.dir {

@@ -4,7 +4,8 @@
 // A law is a weighted mixture of the laws of five sets of jobs, each closer to the job than the previous one:
 //
 //   - all jobs, over a prior that is uniform in log time;
-//   - the jobs of its queue with one processor, or those with several (Downey's classes, UCB/CSD-96-906, 1996, section 3);
+//   - the jobs of its queue with one processor, or those with several (Downey's classes, UCB/CSD-96-906, 1996, section
+//     3);
 //   - the jobs of that class with a time limit, by the part of the limit that they ran;
 //   - the jobs of that class with the same time limit;
 //   - the same user's latest runs in that queue, spread by a kernel in log time. Later runs, and runs with the same
