@@ -188,7 +188,7 @@ func HistoryPaths(pattern string) ([]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	return nil, fmt.Errorf("there is no file %s: %w", pattern, fs.ErrNotExist)
+	return nil, fmt.Errorf("there is no file %s", pattern)
 }
 
 // findHistory returns the files that the configuration names, sorted and without duplicates.
