@@ -23,7 +23,8 @@ func TestNoRecordYet(t *testing.T) {
 		{wire.Wait{Cluster: "main", Queue: "short", Procs: 1}, []string{"wait", "-q", "short", "-n", "1", "-t", "1h"}},
 	} {
 		r := runWith(serve(t, 200, c.answer), c.args...)
-		if !strings.Contains(r.stdout, "no record has been read yet") || strings.Contains(r.stdout, "0001") || r.code != exitDone {
+		if !strings.Contains(r.stdout, "no record has been read yet") || strings.Contains(r.stdout, "0001") ||
+			r.code != exitDone {
 			t.Errorf("%q: exit %d, %s\n%s", c.args, r.code, r.stderr, r.stdout)
 		}
 	}

@@ -25,7 +25,8 @@ func cannedJobs() wire.Jobs {
 					Start: wire.Instants{P50: ptr(at.Add(30 * time.Minute))}, AheadJobs: 9,
 					Methods: []wire.Method{{Name: "qbets", MedianSeconds: ptr(300.)}, {Name: "limits"}},
 				}},
-			{ID: "4712\x1b[31m", Queue: "batch", Procs: 1, Held: true, HeldReason: "Dependency", NoForecast: "not_fitted"},
+			{ID: "4712\x1b[31m", Queue: "batch", Procs: 1, Held: true, HeldReason: "Dependency",
+				NoForecast: "not_fitted"},
 			{ID: "4713", DetailsPending: true, NoForecast: "unknown"},
 		},
 	}

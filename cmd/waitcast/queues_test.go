@@ -45,7 +45,8 @@ func TestQueuesText(t *testing.T) {
 		t.Errorf("stale: exit %d", r.code)
 	}
 	two.AsOf = time.Time{}
-	if r := runWith(serve(t, 200, two), "queues"); !strings.Contains(r.stdout, "As of           no record has been read yet\n") {
+	if r := runWith(serve(t, 200, two), "queues"); !strings.Contains(r.stdout,
+		"As of           no record has been read yet\n") {
 		t.Errorf("before anything is read:\n%s", r.stdout)
 	}
 	if r := runWith(serve(t, 200, cannedQueues()), "queues", "--json"); !strings.HasPrefix(r.stdout, `{"queues":[`) {

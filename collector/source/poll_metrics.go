@@ -19,8 +19,9 @@ type PollMetrics struct {
 func NewPollMetrics(reg prometheus.Registerer) *PollMetrics {
 	m := &PollMetrics{
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "waitcast_snapshot_seconds",
-			Help:    "Time that one query of the scheduler took, by a command or over slurmrestd, including failed queries.",
+			Name: "waitcast_snapshot_seconds",
+			Help: "Time that one query of the scheduler took, by a command or over slurmrestd, including failed " +
+				"queries.",
 			Buckets: prometheus.ExponentialBuckets(.005, 2, 13),
 		}, []string{"cluster", "source"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -50,9 +50,9 @@ func (o owner) give(file *os.File, name, path string) error {
 		return fmt.Errorf("%s is a link, or has a second name: it keeps its owner, user %d", path, now.uid)
 	}
 	if err := file.Chown(o.uid, o.gid); err != nil {
-		return fmt.Errorf("%s belongs to user %d and group %d, and cannot be given to user %d and group %d: %w; if the "+
-			"daemon runs as another user, run as root: chown %d:%d %s", name, now.uid, now.gid, o.uid, o.gid, err, o.uid,
-			o.gid, name)
+		return fmt.Errorf("%s belongs to user %d and group %d, and cannot be given to user %d and group %d: %w; if "+
+			"the daemon runs as another user, run as root: chown %d:%d %s", name, now.uid, now.gid, o.uid, o.gid, err,
+			o.uid, o.gid, name)
 	}
 	return nil
 }

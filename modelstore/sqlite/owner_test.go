@@ -65,7 +65,8 @@ func TestGive(t *testing.T) {
 	mine := owner{os.Getuid(), os.Getgid()}
 	must(t, mine.give(file, path, path))
 	if os.Getuid() != 0 { // root can give everything away
-		if err := stranger.give(file, path, path); err == nil || !strings.Contains(err.Error(), "chown 65534:65533 "+path) {
+		if err := stranger.give(file, path, path); err == nil ||
+			!strings.Contains(err.Error(), "chown 65534:65533 "+path) {
 			t.Errorf("given to a stranger: %v", err)
 		}
 	}

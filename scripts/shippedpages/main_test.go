@@ -42,14 +42,15 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestShippedLinks proves that each link of the pages in the packages leads to a page in the packages or to a file of the
-// public repository, and that build and nfpm.yaml ship these pages.
+// TestShippedLinks proves that each link of the pages in the packages leads to a page in the packages or to a file of
+// the public repository, and that build and nfpm.yaml ship these pages.
 func TestShippedLinks(t *testing.T) {
 	out := t.TempDir()
 	if err := run([]string{"-ref", "v1", out}, root); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(out, "LICENSE"), nil, 0o600); err != nil { // the tarball has it beside README.md
+	// The tarball has it beside README.md.
+	if err := os.WriteFile(filepath.Join(out, "LICENSE"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	pages, outside := 0, 0
