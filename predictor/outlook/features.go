@@ -48,7 +48,8 @@ func (p *player) shape() []float64 {
 		j := &p.state.Running[i]
 		age := now - j.Start
 		planned += float64(j.Procs) * max(0, p.f.plan(j, now)-age)
-		expected += float64(j.Procs) * p.laws[i].Residual(age, .5)
+		p.laws[i].Into(&p.scratch)
+		expected += float64(j.Procs) * p.scratch.Residual(age, .5)
 		people[p.groups[i]] = true
 	}
 	for i := range p.state.Waiting {

@@ -38,19 +38,20 @@ type player struct {
 	procs     float64 // processors of all pools
 	base      *simulator.Simulator
 	initial   []values // by scope
-	memo      map[residual.Job]*residual.Law
-	laws      []*residual.Law     // laws of remaining lifetimes, by ID of a job in the simulated machine
-	groups    []int64             // numbers of the users, by the same ID
-	counted   []bool              // by the same ID: true for a stuck job, which initial already contains
-	running   int                 // number of leading laws that belong to the running jobs
-	later     []simulator.Job     // jobs that are held now; Submit is the time at which they become eligible
-	stuck     []stuck             // jobs that wait although the policy would have started them
-	poolOf    map[string]int      // index of each queue's pool
-	names     []string            // names of the machine's pools
-	nameOf    []string            // name of the pool, by scope
-	standards []simulator.Job     // by pool and standard
-	horizons  []float64           // horizons to simulate, in seconds from now
-	past      map[float64][]total // arrivals in a number of seconds before now (the key), by scope
+	memo      map[residual.Job]*residual.CompactLaw
+	laws      []*residual.CompactLaw // laws of remaining lifetimes, by ID of a job in the simulated machine
+	groups    []int64                // numbers of the users, by the same ID
+	counted   []bool                 // by the same ID: true for a stuck job, which initial already contains
+	running   int                    // number of leading laws that belong to the running jobs
+	later     []simulator.Job        // jobs that are held now; Submit is the time at which they become eligible
+	stuck     []stuck                // jobs that wait although the policy would have started them
+	poolOf    map[string]int         // index of each queue's pool
+	names     []string               // names of the machine's pools
+	nameOf    []string               // name of the pool, by scope
+	standards []simulator.Job        // by pool and standard
+	horizons  []float64              // horizons to simulate, in seconds from now
+	past      map[float64][]total    // arrivals in a number of seconds before now (the key), by scope
+	scratch   residual.Law           // for the goroutine that prepares
 	seed      uint64
 }
 
@@ -165,7 +166,7 @@ func (p *player) load(cfg simulator.Config, state simulator.State) error {
 // each queue, and the standard jobs.
 func (p *player) machine() simulator.Config {
 	cfg := simulator.Config{Policy: new(simulator.EASY), Refused: func(simulator.Job, error) {}}
-	p.poolOf, p.memo = map[string]int{}, map[residual.Job]*residual.Law{}
+	p.poolOf, p.memo = map[string]int{}, map[residual.Job]*residual.CompactLaw{}
 	for i, pool := range p.state.Pools {
 		for _, q := range pool.Queues {
 			p.poolOf[q] = i
@@ -208,7 +209,8 @@ func (p *player) machine() simulator.Config {
 func (p *player) job(j *Job) simulator.Job {
 	k := j.law()
 	if p.memo[k] == nil {
-		p.memo[k] = p.f.laws.Law(k, p.state.Now)
+		p.f.laws.LawInto(&p.scratch, k, p.state.Now)
+		p.memo[k] = p.scratch.Compact()
 	}
 	p.laws, p.groups, p.counted = append(p.laws, p.memo[k]), append(p.groups, hashOf(j.User)), append(p.counted, false)
 	return simulator.Job{

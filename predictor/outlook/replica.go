@@ -19,6 +19,7 @@ type actor struct {
 	shaker   shaker
 	luck     *rand.Rand
 	copula   residual.Copula
+	law      residual.Law // of the job at hand
 	shared   map[int64]float64
 	scopes   []values
 	probes   int // number of replicas with standard jobs
@@ -175,7 +176,8 @@ func (a *actor) level(id int64) float64 {
 
 func (a *actor) remaining(j *simulator.Job) float64 {
 	a.yield()
-	return a.p.laws[j.ID].Residual(a.p.state.Now-j.Start, a.level(j.ID))
+	a.p.laws[j.ID].Into(&a.law)
+	return a.law.Residual(a.p.state.Now-j.Start, a.level(j.ID))
 }
 
 func (a *actor) runtime(j *simulator.Job) float64 {
@@ -183,7 +185,8 @@ func (a *actor) runtime(j *simulator.Job) float64 {
 	if j.ID < 0 {
 		return j.Runtime
 	}
-	return a.p.laws[j.ID].Residual(0, a.level(j.ID))
+	a.p.laws[j.ID].Into(&a.law)
+	return a.law.Residual(0, a.level(j.ID))
 }
 
 // observe updates the sums.
