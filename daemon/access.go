@@ -55,8 +55,8 @@ func trustedProxies(cfg *config.Config) ([]netip.Prefix, error) {
 	return proxies, nil
 }
 
-// policyOf returns the rules that define who may see what. Empty texts, as in a Config that was not loaded from a file,
-// stand for the defaults.
+// policyOf returns the rules that define who may see what. An empty text stands for its default. A Config that was
+// not loaded from a file has empty texts.
 func policyOf(c config.Access) (access.Policy, error) {
 	out := access.Default()
 	out.AnonymousAuto = c.Anonymous == "" || c.Anonymous == "auto"

@@ -12,7 +12,7 @@ import (
 // accuracy reads from the ledger how well the forecasts matched the waits.
 func (w *webAPI) accuracy(ctx context.Context, q api.AccuracyQuery) (*accuracy.Summary, error) {
 	out := accuracy.NewSummary(q.Bounds)
-	// Rows of waits that ended after Until are needed too: as of Until, those jobs were waiting.
+	// Jobs that ended after Until are needed too: at Until they were still waiting.
 	err := w.readLedger(ctx, modelstore.RowQuery{Cluster: q.Cluster, Queue: q.Queue, Since: q.Since}, out.Add)
 	return out, err
 }

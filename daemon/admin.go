@@ -13,8 +13,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// minToken is the minimum length of a token in bytes, so that nobody can guess it. A generated token has 26 letters and
-// digits, which are 130 random bits.
+// minToken is the minimum length of a token in bytes. A shorter token could be guessed. A generated token has 26
+// letters and digits, which are 130 random bits.
 const minToken = 16
 
 // adminToken returns the administrators' token from its file. It generates the token and the file if the file is

@@ -24,7 +24,7 @@ import (
 type collectingCore struct {
 	*coreParts
 	store     modelstore.Store
-	shared    *postgres.Store // the same store if the database is shared, else nil
+	shared    *postgres.Store // the same store if the database is shared, nil otherwise
 	stopLease context.CancelFunc
 	metrics   *pipeline.Metrics
 	pipeline  *pipeline.Pipeline
@@ -32,7 +32,7 @@ type collectingCore struct {
 	tailMetrics *tail.Metrics
 	pollMetrics *source.PollMetrics
 	unknown     *unknownLines
-	readers     *readerSet // of the configured sources; a reload replaces them
+	readers     *readerSet // readers read the configured sources; a reload replaces them
 	imports     imports
 	histories   histories
 
@@ -173,8 +173,8 @@ func (c *collectingCore) stopWriter() error {
 	return nil
 }
 
-// dropQueued removes the deliveries that wait for the writer when the daemon stops. The next start reads them again. To
-// process them now could take many seconds if their lines are about large arrays.
+// dropQueued removes the deliveries that wait for the writer when the daemon stops. The next start reads them again.
+// Processing them at the stop could take many seconds if their lines are about large arrays.
 func dropQueued(deliveries <-chan *source.Delivery) {
 	for {
 		select {
@@ -188,8 +188,8 @@ func dropQueued(deliveries <-chan *source.Delivery) {
 // errBusy is the error of a reload while the writer is busy for too long.
 var errBusy = errors.New("the writer is busy, or waits for the database: see /readyz, and reload again later")
 
-// reloadSources implements core. While the writer waits, it opens the new sources at the committed checkpoints and
-// stops the old readers. Requests are answered and imports continue meanwhile.
+// reloadSources implements core. While the writer waits, reloadSources opens the new sources at the committed
+// checkpoints and stops the old readers. Meanwhile requests are answered and imports continue.
 func (c *collectingCore) reloadSources(ctx context.Context, cfg *config.Config) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stopGrace, errBusy)
 	defer cancel()

@@ -18,25 +18,26 @@ import (
 	"github.com/waitcast/waitcast/pipeline"
 )
 
-// core is the part of a daemon that owns the database and the state in memory. There are two kinds: collectingCore
-// reads logs and writes; servingCore follows the journal of another daemon. A core works after start. After drain it
-// neither reads nor writes, and it answers requests from the last published view. It must not be used once its webAPI
-// is closed.
+// core is the part of a daemon that owns the database and the state in memory. There are two kinds. A collectingCore
+// reads logs and writes. A servingCore follows the journal of another daemon. A core works after start. After drain
+// it neither reads nor writes, and it answers requests from the last published view. A core must not be used once its
+// webAPI is closed.
 type core interface {
 	// start starts the core. On error it undoes everything; the error names the step that failed.
 	start(ctx context.Context) error
-	// web returns the part that answers requests about forecasts, health, metrics and imports. It is the same during
-	// the core's whole life.
+	// web returns the part that answers requests about forecasts, health, metrics and imports. The part stays the
+	// same as long as the core exists.
 	web() *webAPI
-	// reloadSources applies a configuration that differs from the present one only in keys of config.EffectSources and
-	// of effects that need less work. The state is kept. After an error nothing has changed.
+	// reloadSources applies a configuration. The configuration may differ from the present one only in keys of
+	// config.EffectSources and in keys whose effect needs less work. The state is kept. After an error nothing has
+	// changed.
 	reloadSources(ctx context.Context, cfg *config.Config) error
 	// failed returns the channel that receives an error if the core cannot continue.
 	failed() <-chan error
-	// idle returns how long the core has been stuck: for how long it has not done work that is due. It is 0 while the
-	// core waits for a database that fails.
+	// idle returns how long the core has not done work that is due. It returns 0 while the core waits for a database
+	// that fails.
 	idle() time.Duration
-	// drain stops reading, saves the state and closes the database. A second call does nothing.
+	// drain stops reading, saves the state and closes the database. A second call has no effect.
 	drain() error
 }
 
@@ -69,8 +70,8 @@ func newCoreParts(cfg *config.Config, opts Options, own []prometheus.Collector) 
 	return c
 }
 
-// makeDataFolder is a step that creates data_dir for the admin token. Opening an SQLite file creates the folder anyway;
-// opening a shared database does not.
+// makeDataFolder is a step that creates data_dir for the admin token. When an SQLite file is opened, its folder is
+// created anyway. A shared database has no folder.
 func (c *coreParts) makeDataFolder(context.Context) error {
 	if c.cfg.DataDir == "" {
 		return nil
@@ -112,7 +113,7 @@ func (c *coreParts) drain() error {
 	return c.steps.stop()
 }
 
-// openAPI creates the part that answers requests. take imports logs of the past.
+// openAPI creates the part that answers requests. The function take imports recorded logs.
 func (c *coreParts) openAPI(views api.Views, stores []modelstore.Store, take api.ImportFunc) error {
 	rules, err := accessOptions(c.cfg, c.opts)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package daemon wires waitcast together: database, pipeline, one reader per source, HTTP. Two daemons can run in one
-// process; nothing is global.
+// Package daemon connects the parts of waitcast: database, pipeline, one reader for each source, and HTTP. Two
+// daemons can run in one process, because the package has no global state.
 package daemon
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Daemon is one running waitcast. Make it with New, then Start, then Stop; Reload between them.
+// Daemon is one running waitcast. Call New, then Start, then Stop. Reload may be called between Start and Stop.
 type Daemon struct {
 	opts     Options
 	reloads  *reloadMetrics
@@ -33,14 +33,14 @@ type Daemon struct {
 	steps    lifecycle
 	cfg      *config.Config
 	bound    *access.Connections // counts the connections of all frontends
-	local    *localSocket        // nil if none is configured
+	local    *localSocket        // local is nil if no socket is configured
 
 	failure  chan error
 	watching sync.WaitGroup
-	unwatch  context.CancelFunc // stops watchCore's goroutine
+	unwatch  context.CancelFunc // unwatch stops the goroutine of watchCore
 }
 
-// New returns a daemon that is not started yet.
+// New returns a daemon that has not been started.
 func New(cfg *config.Config, opts Options) *Daemon {
 	if opts.Log == nil {
 		opts.Log = zap.NewNop()
@@ -53,8 +53,9 @@ func New(cfg *config.Config, opts Options) *Daemon {
 	return &Daemon{cfg: cfg, opts: opts, reloads: newReloadMetrics(), failure: make(chan error, 1), unwatch: func() {}}
 }
 
-// Start opens the database, restores the state, begins to read the logs and to answer requests. After an error, which
-// names the step that failed, everything is undone. A database that another process holds is a *sqlite.LockedError.
+// Start opens the database, restores the state, and begins to read the logs and to answer requests. After an error
+// everything is undone; the error names the step that failed. If another process has the database open, the error is
+// a *sqlite.LockedError.
 func (d *Daemon) Start(ctx context.Context) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -95,12 +96,12 @@ func (d *Daemon) startCore(ctx context.Context) error {
 
 func (d *Daemon) stopCore() error { return d.core().drain() }
 
-// newCore creates and starts a core, with the metrics that outlive it.
+// newCore creates and starts a core. It passes the core the metrics that outlive it.
 func (d *Daemon) newCore(ctx context.Context, cfg *config.Config) (core, error) {
 	return startCore(ctx, cfg, d.opts, append(d.reloads.collectors(), d.bound.Collectors()...)...)
 }
 
-// core returns the core that is in use, nil before the start.
+// core returns the core that is in use. It returns nil before the start.
 func (d *Daemon) core() core {
 	if c := d.inForce.Load(); c != nil {
 		return *c
@@ -132,7 +133,8 @@ func (d *Daemon) startServer(context.Context) error {
 
 func (d *Daemon) stopServer() error { return d.frontend.Load().stop() }
 
-// watchCore starts to watch the core that is in use. If the core fails, it is replaced, or the daemon fails.
+// watchCore starts to watch the core that is in use. If the core fails, watchCore replaces it if possible; otherwise
+// the daemon fails.
 func (d *Daemon) watchCore(context.Context) error {
 	c := d.core()
 	ctx, end := context.WithCancel(context.Background())
@@ -153,7 +155,7 @@ func (d *Daemon) stopWatching() error {
 	return nil
 }
 
-// swap puts a core into use in place of one that is drained, and watches the new one.
+// swap puts a core into use in place of a drained core, and watches the new one.
 func (d *Daemon) swap(c core) {
 	d.unwatch()
 	if old := d.inForce.Swap(&c); old != nil {
@@ -169,7 +171,7 @@ func (d *Daemon) fail(err error) {
 	}
 }
 
-// Failed delivers the error that keeps the daemon from going on, if one occurs.
+// Failed returns the channel that receives an error if the daemon cannot continue.
 func (d *Daemon) Failed() <-chan error { return d.failure }
 
 // Addr returns the address the daemon listens on.
@@ -180,10 +182,10 @@ func (d *Daemon) Addr() net.Addr {
 // Views returns the published views.
 func (d *Daemon) Views() []*readmodel.View { return d.core().web().views.Views() }
 
-// Registry returns the metrics. A reload that replaces the core begins new ones.
+// Registry returns the metrics. A reload that replaces the core replaces the registry too.
 func (d *Daemon) Registry() *prometheus.Registry { return d.core().web().registry }
 
-// Stop ends serving and reading, saves the state, and closes the database. A second call does nothing.
+// Stop stops serving and reading, saves the state, and closes the database. A second call has no effect.
 func (d *Daemon) Stop() error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
@@ -213,14 +215,15 @@ func (d *Daemon) warnOpen(cfg *config.Config) {
 // handler returns a handler that passes requests to the core that is in use.
 func (d *Daemon) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The server's own deadline cannot change while it runs.
+		// The deadline is set for each request, because the server's own deadline cannot change while the server
+		// runs.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Duration(d.patience.Load())))
 		d.core().web().ServeHTTP(w, r)
 	})
 }
 
-// newHTTPFrontend returns a frontend on a socket. It uses the current core at each request. It answers nothing before
-// serve.
+// newHTTPFrontend returns a frontend on a socket. At each request the frontend uses the core that is then in use. It
+// answers nothing before its method serve is called.
 func newHTTPFrontend(socket *net.TCPListener, d *Daemon) *httpFrontend {
 	guard := d.core().web().guard
 	f := &httpFrontend{socket: socket, bound: d.bound, scheme: "http",

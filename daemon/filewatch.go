@@ -8,8 +8,8 @@ import (
 // configPollInterval is the time between two checks of the configuration file.
 const configPollInterval = time.Second
 
-// fileWatch notices that a file was changed. It polls, for two reasons: editors, configuration management and mounted
-// volumes replace files and the folders above them, and network file systems send no events.
+// fileWatch notices that a file was changed. It polls for two reasons. Editors, configuration management and mounted
+// volumes replace files and their folders. And network file systems send no events.
 type fileWatch struct {
 	path string
 	used string // content that was loaded or refused
@@ -17,12 +17,12 @@ type fileWatch struct {
 }
 
 func newFileWatch(path string) *fileWatch {
-	content, _ := os.ReadFile(path) // if the file cannot be read now, it counts as changed as soon as it can
+	content, _ := os.ReadFile(path) // a file that cannot be read now counts as changed as soon as it can be read
 	return &fileWatch{path: path, used: string(content), seen: string(content)}
 }
 
-// changed reports whether the file has new content. The content must be the same at two checks in a row, so that its
-// author has finished writing. changed then remembers it as used.
+// changed reports whether the file has new content. The content must be the same at two checks in a row, because its
+// author may still be writing. changed then records the content as used.
 func (w *fileWatch) changed() bool {
 	if w.path == "" {
 		return false

@@ -13,13 +13,14 @@ import (
 	"github.com/waitcast/waitcast/api/access"
 )
 
-// httpFrontend receives the requests. It stays while the core behind it is replaced, unless keys of
-// config.EffectListener change. Even then the socket is kept if the address is the same.
+// httpFrontend receives the requests. It stays when the core is replaced, unless keys of config.EffectListener
+// change. If they change, the socket is still kept if the address is the same.
 type httpFrontend struct {
-	socket  *net.TCPListener
-	bound   *access.Connections
-	server  *http.Server
-	scheme  string // of its URLs; the server sets its own TLSConfig, so that field does not show TLS
+	socket *net.TCPListener
+	bound  *access.Connections
+	server *http.Server
+	// The scheme of the URLs; the server sets its own TLSConfig, so that field does not show whether TLS is used.
+	scheme  string
 	serving sync.WaitGroup
 }
 
@@ -50,7 +51,8 @@ func (f *httpFrontend) answer(l net.Listener) error {
 	return f.server.Serve(l)
 }
 
-// stop stops serving. Requests under way may take up to stopGrace. The socket stays open. A second call does nothing.
+// stop stops serving. Requests under way may take up to stopGrace. The socket stays open. A second call has no
+// effect.
 func (f *httpFrontend) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()

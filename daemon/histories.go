@@ -25,12 +25,12 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// historyFilesKey is the key under which the database stores a list of files: those from which a cluster's history was
+// historyFilesKey is the key under which the database stores the list of the files from which a cluster's history was
 // imported.
 func historyFilesKey(cluster string) string { return "history-files/" + cluster }
 
-// histories imports the files of the key history at the start. Meanwhile it delays the followed logs of a cluster where
-// they must come after the history.
+// histories imports the files of the key history at the start. If the followed logs of a cluster must come after its
+// history, histories delays them.
 type histories struct {
 	running sync.WaitGroup
 	stop    context.CancelFunc
@@ -49,7 +49,8 @@ func (h *histories) start(c *collectingCore) {
 		gate := make(chan struct{})
 		h.gates[machine.Name] = gate
 		open[machine.Name] = sync.OnceFunc(func() { close(gate) })
-		// The first history must be learnt before any log is followed. A later one is learnt beside the followed logs.
+		// The first history must be learnt before any log is followed. A later history is learnt while logs are
+		// followed.
 		if len(machine.History.Files) == 0 || c.pipeline.View(machine.Name).Seq > 0 {
 			open[machine.Name]()
 		}
@@ -66,7 +67,7 @@ func (h *histories) start(c *collectingCore) {
 	})
 }
 
-// end stops the imports under way.
+// end cancels the imports under way.
 func (h *histories) end() {
 	h.stop()
 	h.running.Wait()
@@ -82,7 +83,7 @@ func (h *histories) fails(c *collectingCore, cluster string, err error) {
 		Reason: "the files of history are not imported: " + terminal.Line(err.Error())}
 }
 
-// condition returns the condition of a cluster whose import delays other work, nil if nothing is delayed.
+// condition returns the condition of a cluster whose import delays other work. It returns nil if nothing is delayed.
 func (h *histories) condition(cluster string, importer *intake.Importer) *readmodel.Condition {
 	if p := importer.Progress(); p != nil && p.Stage != intake.Learning { // the view itself shows the stage Learning
 		c := &readmodel.Condition{Name: readmodel.HistoryReading, Cluster: cluster, Reason: "reading logs of the past",
@@ -166,8 +167,8 @@ func (c *collectingCore) takeHistoryFiles(ctx context.Context, machine config.Cl
 	return c.store.SetMeta(ctx, historyFilesKey(machine.Name), string(text))
 }
 
-// HistoryPaths returns the paths that match a pattern of history.files, sorted. If there are none, it returns an error,
-// which is that of the first folder of the pattern if that folder cannot be read: filepath.Glob ignores such errors.
+// HistoryPaths returns the paths that match a pattern of history.files, sorted. If no path matches, it returns an
+// error. If the first folder of the pattern cannot be read, the error says so: filepath.Glob ignores such errors.
 func HistoryPaths(pattern string) ([]string, error) {
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
@@ -220,7 +221,7 @@ func findHistory(h config.History, retention time.Duration) (*historyFiles, erro
 	return out, nil
 }
 
-// diskFiles are files on disk, as api.ImportFiles.
+// diskFiles are files on disk. They implement api.ImportFiles.
 type diskFiles struct {
 	paths   []string
 	total   int64
@@ -250,7 +251,8 @@ func (d *diskFiles) Next() (string, io.ReadCloser, error) {
 	return path, &diskFile{d, file}, nil
 }
 
-// Failed implements api.ImportFiles. It returns nil: for files on disk, an incomplete file is reported with its line.
+// Failed implements api.ImportFiles. It returns nil: an incomplete file on disk is reported with the line at which it
+// ends.
 func (d *diskFiles) Failed() error { return nil }
 
 // Read implements api.ImportFiles.

@@ -73,8 +73,7 @@ func (c *collectingCore) takeImport(ctx context.Context, req api.ImportRequest,
 	return report, err
 }
 
-// checkFormat returns an error for a format that is no format of recorded logs, and for columns that sacct does not
-// have.
+// checkFormat returns an error for a format that recorded logs do not have, and for columns that sacct does not have.
 func checkFormat(format, columns string) error {
 	refuse := func(err error) error {
 		return &api.Refused{Status: http.StatusUnprocessableEntity, Detail: err.Error(),

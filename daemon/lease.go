@@ -55,7 +55,7 @@ func (c *collectingCore) differs(ctx context.Context, held *postgres.HeldError) 
 	return &OtherConfigError{Space: held.Space, Holder: held.Holder}
 }
 
-// publishShape stores the fields of the configuration that daemons need which follow the journal.
+// publishShape stores the fields of the configuration that other daemons need to follow the journal.
 func (c *collectingCore) publishShape(ctx context.Context) error {
 	shape, err := c.cfg.MarshalShape()
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 
 // step is one named part of a start.
 type step struct {
-	// name names the step in its errors. It is empty if the step runs named steps itself.
+	// name is the name of the step in its errors. It is empty if the step runs steps that have names.
 	name string
-	// start does the work of the step; nil if there is none. If start fails, it leaves nothing to undo.
+	// start does the work of the step; nil if the step has none. If start fails, it leaves nothing to undo.
 	start func(ctx context.Context) error
-	// stop undoes start; nil if there is nothing to undo.
+	// stop undoes start; nil if nothing is to be undone.
 	stop func() error
 }
 
@@ -28,8 +28,8 @@ func (s *step) named(during string, err error) error {
 // lifecycle runs steps and can undo them in reverse order. Only one goroutine at a time may use it.
 type lifecycle struct{ done []step }
 
-// start runs steps in order. On error, which names the step, it undoes all steps, including those of earlier calls. A
-// step may start further steps.
+// start runs steps in order. On error it undoes all steps, including the steps of earlier calls; the error names the
+// step. A step may start further steps.
 func (l *lifecycle) start(ctx context.Context, steps ...step) error {
 	for _, s := range steps {
 		if s.start != nil {
@@ -43,7 +43,7 @@ func (l *lifecycle) start(ctx context.Context, steps ...step) error {
 }
 
 // stop undoes all steps that were done, even if some cannot be undone. It returns all errors with the names of their
-// steps. A second call does nothing.
+// steps. A second call has no effect.
 func (l *lifecycle) stop() error {
 	done := l.done
 	l.done = nil

@@ -12,13 +12,13 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// lineLogger logs problems of lines and files. It limits the rate of messages about bad lines, because the quarantine
-// keeps all of them.
+// lineLogger logs problems of lines and files. It limits the rate of messages about bad lines, because all of them
+// are kept in quarantine.
 type lineLogger struct {
 	log     *zap.Logger
 	limited *zap.Logger
 	dropped *atomic.Int64
-	newest  time.Time // in event time
+	newest  time.Time // newest is in event time
 	stood   []string  // the lasting problems of the previous delivery
 }
 
@@ -71,7 +71,8 @@ func (l *lineLogger) problems(d *source.Delivery) {
 	l.stood = standing
 }
 
-// backwards logs events whose time is more than clockTolerance before that of an earlier event of the same source.
+// backwards logs each event whose time is more than clockTolerance before the time of an earlier event of the same
+// source.
 func (l *lineLogger) backwards(d *source.Delivery) {
 	for i := range d.Events {
 		ev := &d.Events[i]
@@ -85,8 +86,8 @@ func (l *lineLogger) backwards(d *source.Delivery) {
 	}
 }
 
-// clockTolerance is how far back in time a record may be without a message. The clocks of hosts differ, and a scheduler
-// dates a record by the time at which it noticed the event.
+// clockTolerance is the maximum time by which a record may be older than a record before it without a message. The
+// clocks of hosts differ, and a scheduler dates a record by the time at which it noticed the event.
 const clockTolerance = time.Minute
 
 // For each source, at most badLineBurst messages of a kind are logged per badLineInterval.

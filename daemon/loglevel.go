@@ -14,23 +14,24 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// LogLevel is the level of a log: the configured one, or temporarily another one. It is safe for concurrent use.
+// LogLevel is the level of a log. An administrator can replace the configured level for some time. It is safe for
+// concurrent use.
 type LogLevel struct {
 	atomic zap.AtomicLevel
 	// log receives a message for each change of the level, at every level.
 	log *zap.Logger
 	now func() time.Time
-	// after calls a function once after a duration. The function that after returns cancels the call.
+	// after calls a function once after a duration. The returned function cancels that call.
 	after func(time.Duration, func()) (stop func() bool)
 
 	mu         sync.Mutex
 	configured zapcore.Level
-	until      time.Time // zero if the level does not fall back by itself
-	change     int       // number of the newest change
+	until      time.Time // until is zero if the level does not return to the configured one by itself
+	change     int       // the number of the newest change
 	stop       func() bool
 }
 
-// NewLeveledLogger is NewLogger with the level, which can be changed while the log is used.
+// NewLeveledLogger does the same as NewLogger. It also returns the level, which can be changed while the log is used.
 func NewLeveledLogger(cfg config.Log) (*zap.Logger, *LogLevel, error) {
 	level, err := parseLevel(cfg.Level)
 	if err != nil {
@@ -45,8 +46,8 @@ func NewLeveledLogger(cfg config.Log) (*zap.Logger, *LogLevel, error) {
 	return log, l, err
 }
 
-// buildLog builds a log on standard error. It escapes characters that cannot be printed, which may be in names and in
-// messages of a server.
+// buildLog builds a log on standard error. It escapes characters that cannot be printed; names and messages of a
+// server may have such characters.
 func buildLog(cfg zap.Config) (*zap.Logger, error) {
 	encode := zapcore.NewJSONEncoder
 	if cfg.Encoding == "console" {
@@ -90,8 +91,8 @@ func (l *LogLevel) state() wire.LogLevel {
 	return out
 }
 
-// Set changes the level. After the duration it falls back to the configured one; with 0 it stays until the next change,
-// or the next start.
+// Set changes the level. After the duration the level returns to the configured one. If the duration is 0, the level
+// stays until the next change or start.
 func (l *LogLevel) Set(text string, duration time.Duration) (wire.LogLevel, error) {
 	level, err := parseLevel(text)
 	if err != nil {
@@ -111,8 +112,8 @@ func (l *LogLevel) Set(text string, duration time.Duration) (wire.LogLevel, erro
 	return l.state(), nil
 }
 
-// Configure changes the configured level, and the level itself unless an administrator asked for another one for some
-// time. It is for a configuration that was read again.
+// Configure changes the configured level. It is called when the configuration was read again. It also changes the
+// level in force, unless an administrator has set another level for some time.
 func (l *LogLevel) Configure(text string) error {
 	level, err := parseLevel(text)
 	if err != nil {
@@ -127,7 +128,7 @@ func (l *LogLevel) Configure(text string) error {
 	return nil
 }
 
-// fallBack ends the change with a number, unless the level was changed again since.
+// fallBack ends the change that has a number, unless the level was changed again since.
 func (l *LogLevel) fallBack(change int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -136,7 +137,7 @@ func (l *LogLevel) fallBack(change int) {
 	}
 }
 
-// become sets the level and cancels a scheduled change. It logs the change, whatever the level.
+// become sets the level and cancels a scheduled change. It logs the change at every level.
 func (l *LogLevel) become(level zapcore.Level, why string) {
 	if l.stop != nil {
 		l.stop()

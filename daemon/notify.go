@@ -13,15 +13,15 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// service returns the functions through which systemd watches the daemon after its start.
+// service returns the functions that report the daemon's state to systemd.
 func (d *Daemon) service() systemd.Service {
 	return systemd.Service{Status: d.statusLine, Alive: d.alive}
 }
 
-// alive returns an error if the daemon does not work. That is so if the writer has not completed a round of its loop
-// within limit, unless it waits for a database that fails. It is also so if the HTTP interface does not answer. Any
-// answer counts. TLS refuses plain HTTP, and authentication refuses callers without a password, but both show that
-// connections are accepted and served.
+// alive returns an error if the daemon does not work, for one of two reasons. First, the writer has not completed a
+// round of its loop within limit, and does not wait for a database that fails. Second, the HTTP interface does not
+// answer. Any answer counts. TLS refuses plain HTTP, and authentication refuses callers without a password, but both
+// show that connections are accepted and served.
 func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 	if idle := d.core().idle(); idle > limit {
 		return fmt.Errorf("the writer has done nothing for %s", idle.Round(time.Second))
@@ -44,7 +44,7 @@ func (d *Daemon) alive(ctx context.Context, limit time.Duration) error {
 	return response.Body.Close()
 }
 
-// statusLine describes for systemctl status what the daemon is doing now.
+// statusLine describes what the daemon is doing now. "systemctl status" shows the line.
 func (d *Daemon) statusLine() string {
 	conditions := d.core().web().views.Conditions()
 	sources, unread := 0, 0

@@ -25,7 +25,7 @@ import (
 )
 
 // OneShot reads the configured logs to their end without a database and without forecasts, and returns the results by
-// cluster. Polled schedulers are left out, which is logged; it is an error if there is no log at all.
+// cluster. It logs that polled schedulers are left out. It returns an error if no log is configured.
 func OneShot(ctx context.Context, cfg *config.Config, log *zap.Logger) ([]Report, error) {
 	if log == nil {
 		log = zap.NewNop()
@@ -83,7 +83,7 @@ type oneShot struct {
 	log        *zap.Logger
 	lines      *lineLogger
 	count, bad int64
-	wrong      string // the first sign that the format of a source is not the configured one
+	wrong      string // the first sign that a source has another format than the configured one
 }
 
 // fruitless returns an error if the daemon learnt nothing because the configured format is wrong.
@@ -98,8 +98,8 @@ func (o *oneShot) fruitless(jobs int64) error {
 	return nil
 }
 
-// read chooses between two ways. Whole jobs are read in bulk if every source reports whole jobs and nothing is
-// forgotten, so that the order in which jobs end does not matter. Otherwise it folds events.
+// read chooses between two ways. It reads whole jobs in bulk if every source reports whole jobs and nothing is
+// forgotten: then the order in which jobs end does not matter. Otherwise it folds events.
 func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.View, error) {
 	bulk := cfg.Models.Forget == 0
 	for _, s := range o.sources {
@@ -114,8 +114,8 @@ func (o *oneShot) read(ctx context.Context, cfg pipeline.Config) (*readmodel.Vie
 	return o.fold(ctx, cfg)
 }
 
-// foldLines is the maximum number of lines in one delivery where events are folded. A job's events take a kilobyte, and
-// the channel holds up to queued deliveries.
+// foldLines is the maximum number of lines in one delivery if events are folded. The events of a job need a kilobyte,
+// and the channel can hold the number "queued" of deliveries.
 const foldLines = 1024
 
 // fold passes every event through the pipeline.
@@ -192,7 +192,7 @@ func (o *oneShot) readBulk(ctx context.Context, cfg livemodels.Config, maxQueues
 	return bulk.View(), <-failed
 }
 
-// each opens the sources in turn and calls step until step returns io.EOF.
+// each opens the sources in turn. For each source it calls step until step returns io.EOF.
 func (o *oneShot) each(step func(*source.Reader) error) error {
 	for _, s := range o.sources {
 		r, err := source.Open(s, nil, time.Now, tail.Options{Log: o.log})
@@ -212,7 +212,7 @@ func (o *oneShot) each(step func(*source.Reader) error) error {
 	return nil
 }
 
-// note counts and logs the problems of a delivery. A log that cannot be read is an error here, because a single run
+// note counts and logs the problems of a delivery. It returns an error if a log cannot be read, because a single run
 // does not wait for the log to appear.
 func (o *oneShot) note(d *source.Delivery) error {
 	o.lines.report(d)
@@ -220,7 +220,7 @@ func (o *oneShot) note(d *source.Delivery) error {
 	o.bad += int64(len(d.Bad))
 	for _, p := range d.Problems {
 		switch {
-		case p.Reason == tail.WrongFormat: // fruitless decides at the end: it is an error only if no job was found
+		case p.Reason == tail.WrongFormat: // an error only if no job was found, which fruitless decides at the end
 			o.wrong = cmp.Or(o.wrong, fmt.Sprintf("source %s: %v", d.Source.Name, p))
 		case p.Reason.Standing():
 			return p

@@ -14,8 +14,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// quarantine returns bad lines. It is the api.QuarantineFunc. It filters the lines itself, because the store keeps only
-// few.
+// quarantine returns bad lines. It is the api.QuarantineFunc. The store keeps only few bad lines, so quarantine reads
+// all of them and filters them itself.
 func (w *webAPI) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Quarantine, error) {
 	ever, all, err := w.badLines(ctx)
 	if errors.Is(err, modelstore.ErrClosed) {
@@ -39,7 +39,8 @@ func (w *webAPI) quarantine(ctx context.Context, q api.QuarantineQuery) (*wire.Q
 	return out, nil
 }
 
-// badLines returns the number of lines that were ever in quarantine, and the lines that still are, newest first.
+// badLines returns the number of lines that were ever put in quarantine, and the lines that are still there, newest
+// first.
 func (w *webAPI) badLines(ctx context.Context) (ever int64, all []modelstore.BadLine, err error) {
 	for _, store := range w.stores {
 		n, err := store.CountBadLines(ctx)
@@ -65,8 +66,8 @@ func badLine(b *modelstore.BadLine) wire.BadLine {
 	}
 }
 
-// escaped returns any bytes as printable text. A backslash is doubled; each byte of a rune that is not printable, or
-// not UTF-8, becomes \xNN.
+// escaped returns bytes as printable text. It doubles a backslash. It replaces each byte of a rune that is not
+// printable, and each byte that is not UTF-8, by \xNN.
 func escaped(b []byte) string {
 	var out strings.Builder
 	for len(b) > 0 {

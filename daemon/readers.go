@@ -13,7 +13,7 @@ import (
 
 // reader is an open source: a log that is followed, or a scheduler that is polled.
 type reader interface {
-	// Next waits for new records. It returns io.EOF if no more will come.
+	// Next waits for new records. It returns io.EOF if no record will ever follow.
 	Next(ctx context.Context) (*source.Delivery, error)
 	Close() error
 }
@@ -22,15 +22,15 @@ type reader interface {
 type openReader struct {
 	config source.Config
 	reader reader
-	// caughtUp is closed by setCaughtUp when the source has been read to its end for the first time. delivered counts
-	// its deliveries. after has the readers that must have caught up before this one begins.
+	// caughtUp is closed by setCaughtUp when the source has been read to its end for the first time. delivered is the
+	// number of deliveries of the source. after has the readers that must have caught up before this reader begins.
 	caughtUp    chan struct{}
 	setCaughtUp func()
 	delivered   *atomic.Int64
 	after       []openReader
 }
 
-// took notes that the writer has taken a delivery.
+// took records that the writer has taken a delivery.
 func (r *openReader) took(d *source.Delivery) {
 	r.delivered.Add(1)
 	if d.CaughtUp {
@@ -38,11 +38,11 @@ func (r *openReader) took(d *source.Delivery) {
 	}
 }
 
-// stalled is the time without a delivery after which no other source waits for a source any more: perhaps it cannot be
-// read.
+// stalled is a time without a delivery. After it, no other source waits for this source any more, because perhaps the
+// source cannot be read.
 const stalled = time.Minute
 
-// awaitOthers waits until the sources that this one comes after have caught up.
+// awaitOthers waits until the sources in r.after have caught up.
 func (r *openReader) awaitOthers(ctx context.Context) {
 	tick := time.NewTicker(stalled)
 	defer tick.Stop()
@@ -61,9 +61,9 @@ func (r *openReader) awaitOthers(ctx context.Context) {
 	}
 }
 
-// arrange orders the logs of each cluster: logs that describe a job once it has ended come after logs that record its
-// submission and its start as they happen. The first record of an event counts. So a job that is first seen in a record
-// of its end has no forecast, and nothing is learnt from its wait.
+// arrange orders the logs of each cluster. Some logs describe a job only when it has ended. Others record a job's
+// submission and start as they happen; these are read first, because the first record of an event counts. If a job
+// were first seen in a record of its end, it would have no forecast, and nothing would be learnt from its wait.
 func (s *readerSet) arrange() {
 	for i := range s.all {
 		r := &s.all[i]
@@ -105,7 +105,8 @@ func (s *readerSet) has(name string) bool {
 	return slices.ContainsFunc(s.all, func(r openReader) bool { return r.config.Name == name })
 }
 
-// start starts to read, with one goroutine for each source. Reading continues until ctx ends or close is called.
+// start starts one goroutine for each source, which reads the source. Reading continues until ctx ends or close is
+// called.
 func (s *readerSet) start(ctx context.Context, read func(context.Context, *openReader)) {
 	s.arrange()
 	ctx, s.stop = context.WithCancel(ctx)

@@ -18,8 +18,8 @@ import (
 
 // Reload puts another configuration into force, wholly or not at all. It changes only the parts that the changed keys
 // concern (config.PlanReload). If the core is replaced, requests are answered from the last published views until the
-// state is restored. If the configuration cannot be used, the error has the reason and the old one stays in force; if
-// that is impossible too, Failed delivers an error.
+// state is restored. If the configuration cannot be used, Reload returns the reason as an error and restores the old
+// configuration. If that is impossible too, the channel Failed receives an error.
 func (d *Daemon) Reload(ctx context.Context, cfg *config.Config) error {
 	err := d.reload(ctx, cfg)
 	if err != nil {
@@ -31,7 +31,7 @@ func (d *Daemon) Reload(ctx context.Context, cfg *config.Config) error {
 	return nil
 }
 
-// refused records that a reload could not use a configuration, in the metrics and as a condition, until a later reload
+// refused records that a reload could not use a configuration. Metrics and a condition show this until a later reload
 // succeeds.
 func (d *Daemon) refused(ctx context.Context, file string, err error) {
 	d.reloads.success.Set(0)
@@ -43,8 +43,8 @@ func (d *Daemon) refused(ctx context.Context, file string, err error) {
 	})
 }
 
-// refusal describes in one line why a configuration cannot be used. Of mistakes in the file it returns only the place
-// of the first: everybody may read conditions, and a wrong value may be a secret.
+// refusal describes in one line why a configuration cannot be used. If the file has mistakes, the line has only the
+// place of the first one: everybody may read conditions, and a wrong value may be a secret.
 func refusal(err error) string {
 	var wrong *config.Error
 	if !errors.As(err, &wrong) {
@@ -117,7 +117,7 @@ func (d *Daemon) finishReload(cfg *config.Config, plan config.ReloadPlan) {
 	if plan.Has(config.EffectNextStart) {
 		d.opts.Log.Warn("log.format, socket and socket_mode count from the next start on")
 	}
-	if d.opts.Level != nil { // even if the key is the same: a reload also ends an administrator's temporary change
+	if d.opts.Level != nil { // also if the key is the same: a reload ends an administrator's temporary change
 		if err := d.opts.Level.Configure(cfg.Log.Level); err != nil {
 			d.opts.Log.Warn("log.level is not changed", zap.Error(err))
 		}
@@ -126,7 +126,7 @@ func (d *Daemon) finishReload(cfg *config.Config, plan config.ReloadPlan) {
 		zap.String("database", databaseName(cfg)), zap.Strings("changed", plan.Keys))
 }
 
-// prepareSocket returns the socket for a configuration: the present one if the address is the same.
+// prepareSocket returns the socket for a configuration. It returns the present socket if the address is the same.
 func (d *Daemon) prepareSocket(ctx context.Context, cfg *config.Config) (*net.TCPListener, error) {
 	if cfg.Listen == d.cfg.Listen {
 		return d.frontend.Load().socket, nil
@@ -134,8 +134,8 @@ func (d *Daemon) prepareSocket(ctx context.Context, cfg *config.Config) (*net.TC
 	return newSocket(ctx, cfg.Listen)
 }
 
-// replaceFrontend serves on another frontend. If both share a socket, the old frontend must stop using it first;
-// connections that come meanwhile wait in the socket.
+// replaceFrontend starts to serve on another frontend. If both share a socket, the old frontend must stop using it
+// first. Connections that come meanwhile wait in the socket.
 func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	if next.socket != old.socket {
 		next.serve(d.fail)
@@ -151,8 +151,8 @@ func (d *Daemon) replaceFrontend(old, next *httpFrontend) {
 	}
 }
 
-// update changes parts of the core that is in use. It first reads the access rules and replaces the sources, which can
-// fail. It applies the rules last, when nothing can fail any more.
+// update changes parts of the core that is in use. It first reads the access rules and replaces the sources; both can
+// fail. It applies the rules last, because applying them cannot fail.
 func (d *Daemon) update(ctx context.Context, cfg *config.Config, plan config.ReloadPlan) error {
 	apply := func() {}
 	if plan.Has(config.EffectAccess, config.EffectListener) {
@@ -170,7 +170,7 @@ func (d *Daemon) update(ctx context.Context, cfg *config.Config, plan config.Rel
 	return nil
 }
 
-// replace starts a core with another configuration in place of the one in use. If that fails, it starts a core with the
+// replace stops the core in use and starts one with another configuration. If that fails, it starts a core with the
 // old configuration again.
 func (d *Daemon) replace(ctx context.Context, cfg *config.Config) error {
 	d.unwatch() // from here on a failure of the old core is ignored
@@ -197,7 +197,7 @@ func (d *Daemon) replace(ctx context.Context, cfg *config.Config) error {
 	return err
 }
 
-// configFile returns the file of the configuration in force; empty if there is none.
+// configFile returns the file of the configuration in force. It returns an empty text if there is no file.
 func (d *Daemon) configFile() string {
 	d.changing.Lock()
 	defer d.changing.Unlock()

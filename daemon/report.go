@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// Report is the output of --one-shot: the state at the end of the logs and the models fitted to them. With several
-// clusters there is one report per cluster.
+// Report is the output of --one-shot: the state at the end of the logs, and the models that were fitted to the logs.
+// There is one report for each cluster.
 type Report struct {
 	Cluster string `json:"cluster"`
 	// Jobs is the number of submissions.
@@ -38,7 +38,7 @@ type QueueReport struct {
 	Markov  MarkovReport  `json:"markov"`
 }
 
-// ClassReport is a uniform-log fit; the figures are null if there are too few lifetimes.
+// ClassReport is a uniform-log fit. The figures are null if there are too few lifetimes.
 type ClassReport struct {
 	Class       string   `json:"class"`
 	N           int      `json:"n"`
@@ -50,7 +50,7 @@ type ClassReport struct {
 	TMaxSeconds *float64 `json:"tmax_seconds"`
 }
 
-// MarkovReport gives the dimensions of Song's two chains and their correlations.
+// MarkovReport has the dimensions of the two Markov chains of Song's model, and their correlations.
 type MarkovReport struct {
 	RuntimeStates int     `json:"runtime_states"`
 	ProcsStates   int     `json:"procs_states"`
@@ -95,7 +95,7 @@ func finite(x float64) float64 {
 	return x
 }
 
-// PrintJSON writes the reports: one object for one cluster, a list for several.
+// PrintJSON writes the reports: one object for one cluster, a list for several clusters.
 func PrintJSON(w io.Writer, reports []Report) error {
 	enc := json.NewEncoder(terminal.NewJSONWriter(w))
 	enc.SetIndent("", "  ")
@@ -105,7 +105,7 @@ func PrintJSON(w io.Writer, reports []Report) error {
 	return enc.Encode(reports)
 }
 
-// PrintText writes the reports for people.
+// PrintText writes the reports as text.
 func PrintText(w io.Writer, reports []Report) error {
 	w = terminal.NewWriter(w)
 	for _, r := range reports {

@@ -18,11 +18,12 @@ import (
 	"github.com/waitcast/waitcast/history"
 )
 
-// Run starts a daemon and waits until ctx ends or the daemon cannot continue. It reloads on Options.Reload, and when
-// the configuration file has changed.
+// Run starts a daemon and waits until ctx ends or the daemon cannot continue. It reloads when Options.Reload receives
+// a value and when the configuration file has changed.
 func Run(ctx context.Context, cfg *config.Config, opts Options) error {
 	d := New(cfg, opts)
-	file := newFileWatch("") // created before the start, which may take long, so that a change meanwhile is noticed
+	// Created before the start, which may take long, so that a change during the start is noticed.
+	file := newFileWatch("")
 	if opts.Load != nil {
 		file = newFileWatch(cfg.File)
 	}
@@ -64,8 +65,9 @@ func (d *Daemon) work(ctx context.Context, manager *systemd.Manager, file *fileW
 	}
 }
 
-// OneShotConfig returns the configuration of --one-shot: the usual one, or the given files as the logs of one cluster,
-// in order. Unless a configuration file defines it otherwise, the models use the whole log and forget nothing.
+// OneShotConfig returns the configuration of --one-shot. Without files it is the usual configuration; otherwise the
+// files are the logs of one cluster, in the given order. Unless a configuration file says otherwise, the models use
+// the whole log and forget nothing.
 func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error) {
 	if len(files) > 0 {
 		if flags.Changed("path") {
@@ -88,7 +90,7 @@ func OneShotConfig(flags *pflag.FlagSet, files []string) (*config.Config, error)
 	for i := range files {
 		s := cfg.Clusters[0].Sources[0]
 		s.Name, s.Path = fmt.Sprintf("%s-%d", s.Format, i+1), files[i]
-		s.Rotated = []string{} // only the files that were named
+		s.Rotated = []string{} // read only the files that were named
 		if i == 0 {
 			cfg.Clusters[0].Sources[0] = s
 		} else {
@@ -103,8 +105,8 @@ func logFormats() []collector.Format {
 	return slices.DeleteFunc(history.Formats(time.Now), func(f collector.Format) bool { return f.Records != nil })
 }
 
-// chooseFormat sets the flag of the format by the name of a file or by its content, if the flag is not given. A given
-// format that is not that of a log is an error.
+// chooseFormat sets the flag of the format if it is not given. It guesses the format from the name of a file or from
+// its content. It returns an error if the given format is not a format of logs.
 func chooseFormat(flags *pflag.FlagSet, path string) error {
 	if given := flags.Lookup("format"); given.Changed {
 		if _, err := history.Named(logFormats(), given.Value.String()); err != nil {
@@ -127,7 +129,7 @@ func chooseFormat(flags *pflag.FlagSet, path string) error {
 	return flags.Set("format", format)
 }
 
-// guessFormat guesses a format from the name of a file. It returns "" if it cannot.
+// guessFormat guesses a format from the name of a file. It returns "" if the name does not tell.
 func guessFormat(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".gz")
 	if strings.HasSuffix(name, ".swf") {

@@ -18,17 +18,18 @@ import (
 
 // These are the deadlines and limits of one request.
 const (
-	headerTimeout = 5 * time.Second  // for sending its headers, and for a TLS handshake
-	readTimeout   = 30 * time.Second // for sending its body; an import sets its own deadline
-	idleTimeout   = 2 * time.Minute  // until the next request on the same connection
-	writeTimeout  = time.Minute      // for sending its answer, unless limits.write_timeout is set
-	maxWrite      = time.Hour        // the maximum of limits.write_timeout; the deadline of answers outside of handlers
-	headerBytes   = 64 << 10         // large, because the URL contains a watcher's question
-	complaints    = 5                // lines per second of the log that clients can cause
+	headerTimeout = 5 * time.Second  // for receiving the headers of a request, and for a TLS handshake
+	readTimeout   = 30 * time.Second // for receiving the body of a request; an import sets its own deadline
+	idleTimeout   = 2 * time.Minute  // for waiting for the next request on the same connection
+	writeTimeout  = time.Minute      // for sending an answer, unless limits.write_timeout is set
+	// The maximum of limits.write_timeout, and the deadline of answers that no handler sends.
+	maxWrite    = time.Hour
+	headerBytes = 64 << 10 // large, because the URL contains a watcher's question
+	complaints  = 5        // maximum number of lines per second in the log that clients can cause
 )
 
-// newServer returns the server of the HTTP interface. It speaks TLS if the guard does. The handler sets the write
-// deadline of each answer. A shutdown of the server cancels the contexts of its requests.
+// newServer returns the server of the HTTP interface. It uses TLS if the guard has a certificate. The handler sets
+// the write deadline of each answer. A shutdown of the server cancels the contexts of its requests.
 func newServer(handler http.Handler, guard *access.Guard, to *zap.Logger) *http.Server {
 	requests, end := context.WithCancelCause(context.Background())
 	s := &http.Server{
@@ -54,7 +55,7 @@ type rateLimitedWriter struct {
 // Write implements io.Writer.
 func (r *rateLimitedWriter) Write(line []byte) (int, error) {
 	switch text := strings.TrimSpace(string(line)); {
-	case strings.Contains(text, "panic serving"): // a bug of waitcast
+	case strings.Contains(text, "panic serving"): // a bug in waitcast
 		r.to.Error(text)
 	case r.limit.Allow():
 		r.to.Info(terminal.Line(text))

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// spacesPollInterval is the time between two searches for new spaces in a daemon that only serves.
+	// spacesPollInterval is the time between two searches for new spaces by a daemon that only serves.
 	spacesPollInterval = 10 * time.Second
-	// leasePollInterval is the time between two checks of the writer's lease in a daemon that follows a journal.
+	// leasePollInterval is the time between two checks of the writer's lease by a daemon that follows a journal.
 	leasePollInterval = 2 * time.Second
 )
 
 // errSpaces ends a serving core because the set of spaces to serve has changed.
 var errSpaces = errors.New("the spaces of the shared database have changed")
 
-// servedSpace is one space whose clusters the daemon answers for.
+// servedSpace is a space whose clusters this daemon answers requests about.
 type servedSpace struct {
 	name        string
 	store       *postgres.Store
@@ -38,10 +38,12 @@ type servedSpace struct {
 // servingCore answers requests from spaces that other daemons write in a shared database.
 type servingCore struct {
 	*coreParts
-	standsBy bool            // whether it takes over once the lease is free
-	own      *postgres.Store // of the space that it takes over; nil while there is no such space
+	standsBy bool            // standsBy is true if the daemon takes over once the lease is free
+	own      *postgres.Store // the store of the space that the daemon would take over; nil while there is no such space
 	spaces   []*servedSpace
-	found    map[string]bool // spaces that are served, or that would be if the name of a cluster were unique
+	// The spaces that are served, and those that are not served only because another space has a cluster with the
+	// same name.
+	found    map[string]bool
 	views    *manyViews
 	unfollow context.CancelFunc
 }
@@ -56,8 +58,8 @@ func (c *servingCore) start(ctx context.Context) error {
 	)
 }
 
-// reloadSources implements core. It does nothing: the daemon that collects reads the sources. New ones take effect when
-// this daemon takes over.
+// reloadSources implements core. It does nothing, because the daemon that collects reads the sources. New sources
+// take effect when this daemon takes over.
 func (c *servingCore) reloadSources(context.Context, *config.Config) error { return nil }
 
 // openSpaces opens the spaces to serve, each as its own step.
@@ -100,7 +102,7 @@ func (c *servingCore) openSpace(ctx context.Context, name string, metrics *pipel
 	if err != nil {
 		return nil, err
 	}
-	if c.standsBy { // also of a space whose holder was killed before it stored anything
+	if c.standsBy { // standing by is possible even if the holder was killed before it stored anything
 		c.own = store
 	}
 	s := &servedSpace{name: name, store: store}
@@ -135,8 +137,8 @@ func (c *servingCore) openSpace(ctx context.Context, name string, metrics *pipel
 	)
 }
 
-// unique reports whether no other space has a cluster with the same name as one of this space. Requests distinguish
-// clusters by name only.
+// unique reports whether no other space has a cluster with the same name as a cluster of this space. Requests
+// distinguish clusters by name only.
 func (c *servingCore) unique(s *servedSpace) bool {
 	for _, v := range s.pipeline.Views() {
 		for _, other := range c.spaces {
@@ -253,8 +255,8 @@ func refuseImport(context.Context, api.ImportRequest, func(wire.ImportProgress))
 	}
 }
 
-// standBy waits until the lease is free. Then it ends the core, so that a collecting core can start. Without a store
-// there is no space, and so no lease.
+// standBy waits until the lease is free. Then it ends the core, so that a collecting core can start. If store is nil,
+// the space does not exist yet, and it has no lease.
 func (c *servingCore) standBy(ctx context.Context, store *postgres.Store) {
 	if store == nil {
 		c.fail(errTakeOver)

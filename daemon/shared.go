@@ -10,9 +10,9 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// Several daemons share a PostgreSQL database. A daemon that collects holds the lease of its space. A daemon with the
-// same configuration that finds the lease taken stands by. It answers from the other daemon's journal, and it takes
-// over when the lease expires.
+// Several daemons can share a PostgreSQL database. A daemon that collects holds the lease of its space. A daemon with
+// the same configuration that finds the lease taken stands by. It answers requests from the other daemon's journal,
+// and takes over when the lease expires.
 
 // shapeKey is the key under which a collecting daemon stores fields of its configuration. Other daemons need them to
 // follow its journal. fingerprintKey is the key that package pipeline uses too.
@@ -27,7 +27,7 @@ const leasePolls = 4
 // errTakeOver ends a core that stands by because the lease is free.
 var errTakeOver = errors.New("nobody holds the lease any more")
 
-// OtherConfigError means that a space is collected by a daemon whose configuration shapes another state.
+// OtherConfigError means that the daemon that collects a space has a configuration that leads to a different state.
 type OtherConfigError struct {
 	Space, Holder string
 }

@@ -96,7 +96,8 @@ func FactsTarget(s config.Source) string {
 	return cmp.Or(s.Socket, s.URL, "Slurm's commands")
 }
 
-// snapshot returns the parser of a scheduler's listings. It compares them with the live jobs of the cluster.
+// snapshot returns the parser of a scheduler's listings. The parser compares a listing with the live jobs of the
+// cluster.
 func (c *collectingCore) snapshot(machine config.Cluster, options collector.Options) (*slurm.Snapshot, error) {
 	cfg := slurm.SnapshotConfig{
 		Options: options, Alone: true,
@@ -105,7 +106,7 @@ func (c *collectingCore) snapshot(machine config.Cluster, options collector.Opti
 	for _, s := range machine.Sources {
 		cfg.Alone = cfg.Alone && s.Format != slurm.LogName
 	}
-	if os.Geteuid() != 0 { // root can see every job
+	if os.Geteuid() != 0 { // only root can certainly see every job
 		me, err := user.Current()
 		if err != nil {
 			return nil, fmt.Errorf("cluster %s: who runs the daemon? %w", machine.Name, err)
@@ -116,7 +117,7 @@ func (c *collectingCore) snapshot(machine config.Cluster, options collector.Opti
 }
 
 // logsRead reports whether every log of the cluster has been read to its end or cannot be read. Only then is the
-// scheduler's answer newer than all records in the logs.
+// answer of the scheduler newer than all records of the logs that were read.
 func (c *collectingCore) logsRead(machine config.Cluster) bool {
 	asked := map[string]bool{}
 	for _, s := range machine.Sources {
@@ -144,15 +145,15 @@ func picture(v *readmodel.View) map[string]slurm.Live {
 	return jobs
 }
 
-// missingDetails notices jobs of a log without size or queue, which the scheduler may report. It notices every job
+// missingDetails finds jobs whose log gives no size or no queue. The scheduler may report these. Each job is reported
 // once: if the scheduler's answer lacks the details too, the daemon may not be allowed to see them.
 type missingDetails struct {
 	view         func() *readmodel.View
-	newestAtPoll uint64 // the newest submission at the last poll
-	seen         uint64 // the view that was checked last
+	newestAtPoll uint64 // the number of the newest submission at the last poll
+	seen         uint64 // the number of the view that was checked last
 }
 
-// recordPolls wraps ask. The result records the newest submission at each poll.
+// recordPolls wraps ask. The returned function also records the newest submission at each poll.
 func (m *missingDetails) recordPolls(ask source.Ask) source.Ask {
 	return func(ctx context.Context, asked time.Time) source.Answer {
 		m.newestAtPoll, m.seen = m.newest(), 0
@@ -170,8 +171,8 @@ func (m *missingDetails) newest() (seq uint64) {
 	return max(seq, m.newestAtPoll)
 }
 
-// wanted reports whether a job without details has come since the last poll. Jobs are in the order of their submissions
-// or starts, so that wanted needs to check only the newest.
+// wanted reports whether a job without details has come since the last poll. It checks only the newest jobs, because
+// jobs are in the order of their submissions or starts.
 func (m *missingDetails) wanted() bool {
 	v := m.view()
 	if uint64(v.Seq) == m.seen {

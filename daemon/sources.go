@@ -66,8 +66,8 @@ func (c *collectingCore) openLogs(set *readerSet, cfg *config.Config, checkpoint
 	return nil
 }
 
-// touchSources makes the counters of the sources appear with the value 0. It removes those of sources that were read
-// before and are not read any more.
+// touchSources creates the counters of the sources with the value 0. It removes the counters of sources that are not
+// read any more.
 func (c *collectingCore) touchSources(before *readerSet) {
 	for _, s := range c.readers.configs() {
 		c.metrics.Touch(s)
@@ -80,8 +80,8 @@ func (c *collectingCore) touchSources(before *readerSet) {
 	}
 }
 
-// read waits until the cluster's history allows its logs to be read. Then it sends the deliveries of one source to the
-// writer.
+// read waits until the cluster's logs may be read, which its history can delay. Then it sends the deliveries of one
+// source to the writer.
 func (c *collectingCore) read(ctx context.Context, from *openReader) {
 	if c.awaitHistory(ctx, from.config.Options.Cluster) != nil && ctx.Err() != nil {
 		return
@@ -112,8 +112,8 @@ func (c *collectingCore) askFacts(machine config.Cluster, s config.Source, optio
 	return AskFacts(s, options, func() *job.Facts { return c.pipeline.View(machine.Name).Facts })
 }
 
-// AskFacts returns a function that queries the facts of a source's machine, by the scheduler's commands or by
-// slurmrestd. The queries of one call run one after the other, each with the source's timeout. known returns the facts
+// AskFacts returns a function that queries the facts of a source's machine. It uses the scheduler's commands or
+// slurmrestd. The queries of one call run one after the other; each has the source's timeout. known returns the facts
 // in the picture.
 func AskFacts(s config.Source, options collector.Options, known func() *job.Facts) source.Ask {
 	q := source.FactsQuestion{Cluster: options.Cluster, Known: known, Command: source.Command{Timeout: s.Timeout}}

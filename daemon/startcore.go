@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// startCore starts the core that a configuration needs: one that collects, or one that serves the spaces of a shared
+// startCore starts the core that a configuration needs. That core either collects, or serves the spaces of a shared
 // database. own are metrics of the daemon that outlive a core.
 func startCore(ctx context.Context, cfg *config.Config, opts Options, own ...prometheus.Collector) (core, error) {
 	if cfg.ServeOnly {

@@ -20,27 +20,28 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Every database has a random id, which its backups and copies have too. The daemon also stores the id in data_dir. So
-// it notices if it starts with an empty or another database.
+// Every database has a random id. Backups and copies of a database have the same id. The daemon also stores the id in
+// data_dir, and so notices when it starts with an empty or another database.
 
 const (
 	// storeIDKey is the key of the id in the database.
 	storeIDKey = "store_id"
-	// storeIDName is the name of the file in data_dir with the id of the database that the last start used.
+	// storeIDName is the name of a file in data_dir. The file has the id of the database that the last start used.
 	storeIDName = "store-id"
 )
 
-// storeMarker is the content of that file, as JSON.
+// storeMarker is the content of the file storeIDName, as JSON.
 type storeMarker struct {
 	ID string `json:"id"`
-	// Place is the database's file or address. If the configuration now names another place, the marker is ignored.
+	// Place is the file or the address of the database. If the configuration names another place, the marker is
+	// ignored.
 	Place string `json:"place"`
 	// Since is the time at which the daemon first used the database.
 	Since time.Time `json:"since"`
 }
 
-// compareStore compares the database's id with the marker in data_dir and makes them equal. If the database was
-// exchanged, it records a condition.
+// compareStore compares the id of the database with the marker in data_dir, and then makes them equal. If the
+// database is another one, compareStore records a condition.
 func (c *collectingCore) compareStore(ctx context.Context, store modelstore.Store) error {
 	if c.cfg.DataDir == "" {
 		return nil
@@ -63,7 +64,7 @@ func (c *collectingCore) compareStore(ctx context.Context, store modelstore.Stor
 	switch {
 	case known && id == marker.ID:
 		return nil
-	case known && id == "" && last > 0: // a backup from a version in which databases had no ids
+	case known && id == "" && last > 0: // the database is a backup from a version in which databases had no ids
 		next = marker
 	case id == "":
 		next.ID = rand.Text()
@@ -80,7 +81,8 @@ func (c *collectingCore) compareStore(ctx context.Context, store modelstore.Stor
 	return nil
 }
 
-// setAside returns the name of the damaged file that the store set aside when it was opened, "" if there is none.
+// setAside returns the name of the damaged file that the store set aside when it was opened. It returns "" if there
+// is none.
 func setAside(store modelstore.Store) string {
 	if file, ok := store.(*sqlite.Store); ok && file.Recovered() != nil {
 		return file.Recovered().Path
@@ -88,7 +90,7 @@ func setAside(store modelstore.Store) string {
 	return ""
 }
 
-// exchanged returns the condition that says that the database is not the one of the marker.
+// exchanged returns the condition for a database that is not the one in the marker.
 func (c *collectingCore) exchanged(marker storeMarker, empty bool, aside string) readmodel.Condition {
 	since := marker.Since.Format(time.DateOnly)
 	out := readmodel.Condition{
@@ -110,7 +112,7 @@ func (c *collectingCore) exchanged(marker storeMarker, empty bool, aside string)
 	return out
 }
 
-// noticeStore logs a condition, and keeps it until the process ends.
+// noticeStore logs a condition and keeps it until the process ends.
 func (c *collectingCore) noticeStore(found readmodel.Condition) {
 	c.opts.Log.Warn("the database is not the one that was here before; "+
 		"it is used, and the logs are read as far as it does not have them",
@@ -128,7 +130,7 @@ func (c *collectingCore) noticed() []readmodel.Condition {
 	return nil
 }
 
-// storePlace returns the location of the database as the configuration has it, without a password.
+// storePlace returns the location of the database as the configuration states it, without a password.
 func storePlace(cfg *config.Config) string {
 	if cfg.Store.URL == "" {
 		return cfg.Store.Path
@@ -140,7 +142,7 @@ func storePlace(cfg *config.Config) string {
 	return "PostgreSQL " + place
 }
 
-// readMarker returns the marker, or the zero value if there is none.
+// readMarker returns the marker. It returns the zero value if there is none.
 func readMarker(path string, log *zap.Logger) storeMarker {
 	var marker storeMarker
 	content, err := os.ReadFile(path)
@@ -158,7 +160,7 @@ func readMarker(path string, log *zap.Logger) storeMarker {
 	return marker
 }
 
-// writeMarker writes the marker. After a crash the file has its old or its new content.
+// writeMarker writes the marker. After a crash the file has either its old or its new content.
 func writeMarker(path string, marker storeMarker) error {
 	content, err := json.Marshal(marker)
 	if err != nil {

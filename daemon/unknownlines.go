@@ -14,11 +14,11 @@ import (
 	"github.com/waitcast/waitcast/collector/source"
 )
 
-// unknownLines counts the lines of Slurm's logs that no parser recognizes, by the version of Slurm: a new release may
-// write new messages.
+// unknownLines counts the lines of Slurm's logs that no parser recognizes, by the version of Slurm. A new release of
+// Slurm may write new messages.
 type unknownLines struct {
 	lines *prometheus.CounterVec
-	// version returns the version that the scheduler itself reports, "" if it reports none.
+	// version returns the version that the scheduler itself reports. It returns "" if the scheduler reports none.
 	version func(cluster string) string
 
 	mu       sync.Mutex
@@ -43,14 +43,14 @@ func (u *unknownLines) count(d *source.Delivery) {
 	}
 }
 
-// release matches the part of a Slurm version that the label shows.
+// release matches the part of a Slurm version that the label has.
 var release = regexp.MustCompile(`^[0-9]{2}\.[0-9]{2}(\.[0-9]{1,3})?`)
 
 // maxVersions is the maximum number of values of the label.
 const maxVersions = 20
 
-// label returns the value of the label "version": for example "22.05.8", or "unknown". It is "other" for text that is
-// no version and for versions beyond maxVersions.
+// label returns the value of the label "version", for example "22.05.8", or "unknown". It returns "other" for a text
+// that is no version, and for further versions when there are maxVersions values.
 func (u *unknownLines) label(version string) string {
 	if version == "" {
 		return "unknown"

@@ -12,13 +12,13 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// published is api.Views. Its own name lets a struct that embeds it have the method Views.
+// published is another name of api.Views. A struct that embeds it can have the method Views.
 type published = api.Views
 
-// configuredViews are views whose conditions include that of the configuration.
+// configuredViews are views whose conditions include the condition of the configuration.
 type configuredViews struct {
 	published
-	refused *atomic.Pointer[readmodel.Condition] // holds nil while the configuration file is in force
+	refused *atomic.Pointer[readmodel.Condition] // refused holds nil while the configuration file is in force
 }
 
 // Conditions implements api.Views.

@@ -12,12 +12,12 @@ import (
 )
 
 // webAPI is the part of a core that answers requests: access rules, the HTTP interface and the metrics. It reads
-// published views and the databases, and never waits for the writer.
+// published views and the databases. It never waits for the writer.
 type webAPI struct {
 	opts     Options
 	registry *prometheus.Registry
 	views    api.Views
-	stores   []modelstore.Store // of the ledgers and quarantines
+	stores   []modelstore.Store // stores have the ledgers and quarantines
 	guard    *access.Guard
 	server   *api.Server
 }
@@ -44,7 +44,7 @@ func (w *webAPI) prepare(cfg *config.Config) (apply func(), err error) {
 	}, nil
 }
 
-// close ends the event streams. Their clients connect again.
+// close ends the event streams. Their clients then connect again.
 func (w *webAPI) close() { w.server.Close() }
 
 // errReloading answers a request for the ledger during a reload.

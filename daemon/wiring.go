@@ -39,8 +39,8 @@ func formats(now func() time.Time) map[string]collector.Format {
 	return all
 }
 
-// Sources returns the configured logs, without polled schedulers. now is the wall clock, because some logs have no
-// year.
+// Sources returns the configured logs, without polled schedulers. now returns the wall-clock time; it is needed
+// because the times in some logs have no year.
 func Sources(cfg *config.Config, now func() time.Time) ([]source.Config, error) {
 	known := formats(now)
 	others := slices.SortedFunc(maps.Values(known), func(a, b collector.Format) int {
@@ -92,7 +92,8 @@ func CollectorOptions(c config.Cluster) (collector.Options, error) {
 	return collector.Options{Cluster: c.Name, Location: location, MaxProcs: c.Procs, Queues: queueNames(c)}, err
 }
 
-// PipelineConfig returns the configuration of the pipeline of a collecting daemon, for programs that replay a journal.
+// PipelineConfig returns the configuration of the pipeline of a collecting daemon. Programs that replay a journal use
+// it.
 func PipelineConfig(cfg *config.Config) pipeline.Config { return pipelineConfig(cfg, true) }
 
 func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
@@ -111,7 +112,7 @@ func pipelineConfig(cfg *config.Config, forecasts bool) pipeline.Config {
 	}
 	for _, c := range cfg.Clusters {
 		pc := pipeline.ClusterConfig{Name: c.Name, Procs: c.Procs, Pools: pools(c.Pools), Policy: c.Policy}
-		pc.Location, _ = c.Location() // was validated; nil means UTC
+		pc.Location, _ = c.Location() // cannot fail, because the configuration was validated; nil means UTC
 		for _, q := range c.Queues {
 			pc.Queues = append(pc.Queues, q.Name)
 		}

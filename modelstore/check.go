@@ -11,15 +11,15 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// MinTime and MaxTime bound the instants that can be stored: those whose nanoseconds since 1970 fit 64 bits
+// MinTime is the earliest instant that can be stored. The nanoseconds since 1970 of an instant must fit in 64 bits
 // (time.Time.UnixNano).
 func MinTime() time.Time { return time.Unix(0, math.MinInt64).UTC() }
 
-// MaxTime is the latest instant that can be stored; see MinTime.
+// MaxTime is the latest instant that can be stored. See MinTime.
 func MaxTime() time.Time { return time.Unix(0, math.MaxInt64).UTC() }
 
-// Check returns an *InvalidError if the entry cannot be stored: its number is below 1, its kind is not one of package
-// job's, its cluster or id is empty or not text, its time is unknown, or an instant is out of range.
+// Check returns an *InvalidError if the entry cannot be stored. The causes are: its number is below 1; its kind is
+// not a kind of package job; its cluster or id is empty or not text; its time is unknown; an instant is out of range.
 func (e *Entry) Check() error {
 	switch ev := &e.Event; {
 	case e.Seq < 1:
@@ -53,7 +53,7 @@ func (e *Entry) invalid(field, problem string) error {
 	return &InvalidError{What: what, Field: field, Problem: problem}
 }
 
-// Check returns an *InvalidError if the row contradicts the rules that its fields state.
+// Check returns an *InvalidError if the row contradicts the rules in the comments of its fields.
 func (r *Row) Check() error {
 	switch {
 	case r.Seq < 1:
@@ -112,7 +112,7 @@ func (r *Row) checkParts() error {
 	return nil
 }
 
-// maxSeconds is the longest wait in seconds that can be stored: a little less than 292 years, the maximum of a
+// maxSeconds is the longest wait in seconds that can be stored. It is a little less than 292 years, the maximum of a
 // time.Duration.
 const maxSeconds = 9.2e9
 

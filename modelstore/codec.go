@@ -15,8 +15,8 @@ import (
 // eventVersion is the version of payload. Increase it for a change that an older program would misread.
 const eventVersion = 1
 
-// payload has the fields of an event that the journal stores beside its key and time, as JSON. Keys are short, unknown
-// fields are left out, and the order is fixed. Instants are nanoseconds since 1970 UTC.
+// payload has the fields of an event that the journal stores as JSON, besides the key and the time. Member names are
+// short, unknown fields are left out, and the order is fixed. Instants are nanoseconds since 1970 in UTC.
 type payload struct {
 	Version   int        `json:"v"`
 	Queue     string     `json:"q,omitempty"`
@@ -47,8 +47,9 @@ type payload struct {
 	Facts     *job.Facts `json:"f,omitempty"`
 	Live      bool       `json:"x,omitempty"`
 	Derived   bool       `json:"y,omitempty"`
-	// Raw replaces queue, user, account, QOS, name, GPU type, both reasons and group if one of them is not UTF-8 (some
-	// logs write Latin-1). JSON would change such texts, and a replay would give another state than the live fold.
+	// Raw replaces queue, user, account, QOS, name, GPU type, both reasons and group if one of them is not UTF-8.
+	// (Some logs contain Latin-1.) JSON would change such texts, and a replay would then give a different state than
+	// the live fold.
 	Raw [][]byte `json:"r,omitempty"`
 }
 
@@ -57,8 +58,8 @@ func (p *payload) texts() []*string {
 	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason, &p.Settled, &p.Group}
 }
 
-// EncodeEvent returns the event's payload: all of it but the columns Kind, Cluster, ID, Attempt and Time. The same
-// event gives the same bytes.
+// EncodeEvent returns the payload of the event. The payload has everything except the columns Kind, Cluster, ID,
+// Attempt and Time. Equal events give equal bytes.
 func EncodeEvent(ev *job.Event) ([]byte, error) {
 	p := payload{
 		Version: eventVersion, Queue: ev.Queue, User: ev.User, Account: ev.Account, QOS: ev.QOS, Name: ev.Name,
@@ -79,8 +80,8 @@ func EncodeEvent(ev *job.Event) ([]byte, error) {
 	return json.Marshal(&p)
 }
 
-// DecodeEvent fills ev, whose columns are set already, from its payload. An error means that the payload is damaged
-// (ErrCorrupt) or of a newer version.
+// DecodeEvent sets the fields of ev from its payload. The fields that are columns are set already. An error means
+// that the payload is damaged (ErrCorrupt) or that a newer version wrote it.
 func DecodeEvent(data []byte, ev *job.Event) error {
 	var p payload
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -92,7 +93,7 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 	}
 	if p.Raw != nil {
 		texts := p.texts()
-		if len(p.Raw) > len(texts) || len(p.Raw) < 5 { // older versions wrote the first five only
+		if len(p.Raw) > len(texts) || len(p.Raw) < 5 { // older versions wrote only the first five
 			return fmt.Errorf("event payload: %w: %d raw texts instead of %d", ErrCorrupt, len(p.Raw), len(texts))
 		}
 		for i := range p.Raw {
@@ -113,7 +114,7 @@ func DecodeEvent(data []byte, ev *job.Event) error {
 	return nil
 }
 
-// ParseKind returns the kind of that name, as job.Kind.String writes it.
+// ParseKind returns the kind with a name that job.Kind.String returns.
 func ParseKind(name string) (job.Kind, error) {
 	for k := job.Submit; k <= job.Machine; k++ {
 		if k.String() == name {
@@ -123,8 +124,8 @@ func ParseKind(name string) (job.Kind, error) {
 	return 0, fmt.Errorf("event kind %q is unknown: %w", name, ErrCorrupt)
 }
 
-// Sum returns the checksum of a snapshot: SHA-256 over its number, its time and its parts in the order of their names,
-// each text preceded by its length.
+// Sum returns the checksum of a snapshot. It is the SHA-256 of the snapshot's number, its time, and its parts in the
+// order of their names. Each text is preceded by its length.
 func (s *Snapshot) Sum() [sha256.Size]byte {
 	h := sha256.New()
 	var b []byte

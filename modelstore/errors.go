@@ -5,26 +5,28 @@ import (
 	"fmt"
 )
 
-// What can be wrong with a store, for errors.Is.
+// These are kinds of errors of a store, for errors.Is.
 var (
-	// ErrFull: there is no room. Nothing was stored; answers can still be served, and the Commit be tried again.
+	// ErrFull means that the disk is full. Nothing was stored. The daemon can still answer requests, and the Commit
+	// can be repeated.
 	ErrFull = errors.New("no room left")
-	// ErrCorrupt: the stored data are damaged. Close the store and open it again: it is then checked, set aside if
-	// necessary, and rebuilt from the logs.
+	// ErrCorrupt means that the stored data are damaged. Close the store and open it again. Opening checks the store,
+	// sets it aside if necessary, and creates a new one, which is filled from the logs.
 	ErrCorrupt = errors.New("stored data are damaged")
-	// ErrReadOnly: the store cannot be written.
+	// ErrReadOnly means that the store cannot be written.
 	ErrReadOnly = errors.New("not writable")
-	// ErrClosed: the store was closed.
+	// ErrClosed means that the store was closed.
 	ErrClosed = errors.New("store is closed")
-	// ErrLeaseLost: another process may write this store now, or this one never requested the lease. Nothing was
-	// stored, and a retry cannot help: the caller's memory differs from the store. Restart, and request the lease.
+	// ErrLeaseLost means that another process may write this store now, or that this process never acquired the
+	// lease. Nothing was stored. A retry cannot help, because the caller's memory differs from the store. Restart,
+	// and acquire the lease.
 	ErrLeaseLost = errors.New("the lease on the store is not held")
 )
 
-// SeqError reports that a Commit does not continue after the last one. It is an error of the caller: the batch before
-// failed and was not committed again, or a number was given twice.
+// SeqError reports that a Commit does not continue after the last one. It is a mistake of the caller: the batch
+// before failed and was not committed again, or a number was used twice.
 type SeqError struct {
-	// Got is the offending Seq, Want the one that was expected.
+	// Got is the wrong Seq. Want is the expected Seq.
 	Got, Want int64
 }
 
@@ -36,7 +38,7 @@ func (e *SeqError) Error() string {
 
 // InvalidError reports that a value cannot be stored.
 type InvalidError struct {
-	// What names the value ("entry 17 (kth/123.0 start)"), Field the part of it that is wrong.
+	// What names the value ("entry 17 (kth/123.0 start)"). Field names the part of it that is wrong.
 	What, Field string
 	// Problem describes the error.
 	Problem string
@@ -47,9 +49,9 @@ func (e *InvalidError) Error() string {
 	return fmt.Sprintf("cannot store %s: %s %s", e.What, e.Field, e.Problem)
 }
 
-// DamagedError reports that every snapshot failed its checksum.
+// DamagedError reports that every snapshot has a wrong checksum.
 type DamagedError struct {
-	// Seqs are their numbers, newest first.
+	// Seqs are the numbers of the snapshots, newest first.
 	Seqs []int64
 }
 
@@ -61,10 +63,10 @@ func (e *DamagedError) Error() string {
 // Unwrap returns ErrCorrupt.
 func (e *DamagedError) Unwrap() error { return ErrCorrupt }
 
-// NewerError reports that the store was written by a newer version of the program.
+// NewerError reports that a newer version of the program wrote the store.
 type NewerError struct {
 	Path string
-	// Have is the version of the store's schema, Known the newest that this program knows.
+	// Have is the version of the store's schema. Known is the newest version that this program knows.
 	Have, Known int
 }
 
@@ -78,25 +80,25 @@ func (e *NewerError) Error() string {
 // FileChange is a change of a store's file while it was open.
 type FileChange string
 
-// The kinds of changes.
+// These are the kinds of changes.
 const (
-	// Deleted: the file has no name any more.
+	// Deleted means that the file has no name any more.
 	Deleted FileChange = "was deleted while it was open"
-	// Moved: the file has another name now, or is in another folder.
+	// Moved means that the file has another name or is in another folder.
 	Moved FileChange = "was moved or renamed while it was open"
-	// Replaced: another file has its name now.
+	// Replaced means that another file has the name now.
 	Replaced FileChange = "was replaced by another file while it was open"
-	// Unreachable: unknown, because the name cannot be looked up.
+	// Unreachable means that the name cannot be looked up, so that the change is unknown.
 	Unreachable FileChange = "cannot be looked up any more"
 )
 
-// IdentityError reports that a file of the store is no longer the one that was opened. Nothing is stored until it is in
-// its place again, because nobody would find it.
+// IdentityError reports that a file of the store is no longer the file that was opened. Nothing is stored until the
+// opened file is in its place again, because nobody would find the data.
 type IdentityError struct {
 	// Path is the name by which the file was opened.
 	Path   string
 	Change FileChange
-	// Reason is why the name cannot be looked up, for Unreachable.
+	// Reason is the error of looking up the name; it is set for Unreachable.
 	Reason error
 	// Remedy is advice to the administrator.
 	Remedy string

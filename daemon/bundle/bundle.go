@@ -1,5 +1,5 @@
-// Package bundle collects data to diagnose a daemon for people outside the site: figures and settings without names of
-// users, accounts, jobs or hosts.
+// Package bundle collects data about a daemon for people outside the site, who diagnose a problem. A bundle has
+// figures and settings, but no names of users, accounts, jobs or hosts.
 package bundle
 
 import (
@@ -25,13 +25,13 @@ import (
 
 // Options define the contents of a bundle.
 type Options struct {
-	// Version is the program's.
+	// Version is the version of the program.
 	Version string
-	// URL is the address of the daemon; empty means that of the configuration.
+	// URL is the address of the daemon; empty means the address in the configuration.
 	URL string
 	// If Goroutines is true, the stacks of the daemon's goroutines are included.
 	Goroutines bool
-	// Now is the wall clock; nil means time.Now.
+	// Now returns the wall-clock time; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -40,8 +40,8 @@ type gatherer struct {
 	opts  Options
 	mask  *masker
 	files map[string][]byte
-	// notes list the parts that are missing. Of an error they name only the kind, because its text may contain names of
-	// hosts and people.
+	// notes list the parts that are missing. For an error a note has only the kind, because the error's text may
+	// contain names of hosts and people.
 	notes []string
 }
 
@@ -55,8 +55,8 @@ type Manifest struct {
 	Notes   []string          `json:"notes"`
 }
 
-// Write makes a bundle, a gzipped tar archive. A daemon that does not answer, or an unreadable configuration, is not an
-// error but becomes a note in the bundle. It returns the notes.
+// Write writes a bundle, which is a gzipped tar archive, and returns the notes of the bundle. If the daemon does not
+// answer or the configuration cannot be read, that is not an error but a note.
 func Write(ctx context.Context, to io.Writer, cfg *config.Config, cfgErr error, opts Options) ([]string, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -89,7 +89,7 @@ func (g *gatherer) put(name string, v any) {
 	g.files[name] = content
 }
 
-// broken records at which keys and lines a configuration is wrong, without the text there.
+// broken records the keys and lines at which a configuration is wrong, without the text there.
 func (g *gatherer) broken(err error) {
 	type place struct {
 		Line int    `json:"line"`
@@ -107,7 +107,7 @@ func (g *gatherer) broken(err error) {
 		}
 		key := listPosition(wrong.Key)
 		if !known[key] {
-			key = masked // an unknown key may be any text, so it is masked
+			key = masked // mask the key, because an unknown key may be any text
 		}
 		places = append(places, place{wrong.Line, key})
 	}
@@ -115,7 +115,7 @@ func (g *gatherer) broken(err error) {
 	g.put("configuration-errors.json", places)
 }
 
-// listPosition removes the numbers from a key: clusters[0].name becomes clusters[].name.
+// listPosition removes the numbers from a key: it returns clusters[].name for clusters[0].name.
 func listPosition(key string) string {
 	var b strings.Builder
 	inside := false

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// configuration returns every key, with its value if the value cannot identify a person or place. It masks unknown
-// keys, so that a new key cannot leak.
+// configuration returns every key. It also returns the value of a key if the value cannot identify a person or place.
+// It masks the values of keys that it does not know, so that a new key cannot leak.
 func (m *masker) configuration(cfg *config.Config) map[string]any {
 	return m.group("", reflect.ValueOf(*cfg))
 }
@@ -91,7 +91,7 @@ func (m *masker) configured(key string, words bool, text string) string {
 	return masked
 }
 
-// address keeps the port of an address, and a host name that every machine has. It masks other hosts.
+// address returns an address with its port. It keeps a host name that every machine has, and masks other hosts.
 func (m *masker) address(text string) string {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {

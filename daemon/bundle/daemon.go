@@ -25,17 +25,17 @@ import (
 	"github.com/waitcast/waitcast/daemon/check"
 )
 
-// These bound the requests to a daemon.
+// These limit the requests to a daemon.
 const (
 	patience  = 30 * time.Second
 	maxAnswer = 64 << 20
 	maxQueues = 200
 )
 
-// errStatus is the error for an answer that is not 200. It leaves out the answer's text.
+// errStatus is the error for an answer whose status is not 200. It does not contain the answer's text.
 var errStatus = errors.New("refused")
 
-// running is a running daemon that is queried.
+// running is a running daemon that receives requests.
 type running struct {
 	*gatherer
 	url, token string
@@ -77,7 +77,7 @@ func (g *gatherer) daemon(ctx context.Context, cfg *config.Config) {
 	}
 }
 
-// get requests a path. It returns the content also with errStatus.
+// get requests a path. If it returns errStatus, it returns the content too.
 func (d *running) get(ctx context.Context, path string) (content []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url+path, nil)
 	if err != nil {
@@ -162,8 +162,8 @@ func (d *running) quarantine(ctx context.Context) {
 	d.put("quarantine.json", map[string]any{"by_reason": rows, "kept": q.Kept, "dropped": q.Dropped})
 }
 
-// plainLabel reports whether the values of a metric's label are numbers or words that are fixed in the program, so
-// never names from the site.
+// plainLabel reports whether the values of a metric's label are numbers or fixed words of the program. Such a label
+// has no names from the site.
 func plainLabel(name string) bool {
 	return slices.Contains([]string{
 		"class", "law", "model", "stay", "size", "horizon", "method", "peer", "level", "verdict", "reason", "kind",
@@ -212,7 +212,7 @@ func (d *running) metrics(ctx context.Context) {
 func (d *running) label(metric string, l *dto.LabelPair) {
 	value := l.GetValue()
 	switch name := l.GetName(); {
-	case metric == "waitcast_health_condition" && name == "reason": // this reason is free text with paths
+	case metric == "waitcast_health_condition" && name == "reason": // the text of this reason may contain paths
 		value = masked
 	case name == "cluster":
 		value = d.mask.name("cluster", value)
@@ -249,11 +249,11 @@ func (g *gatherer) store(cfg *config.Config) {
 		Modified time.Time `json:"modified"`
 	}
 	files := []file{}
-	matches, _ := filepath.Glob(globEscape(cfg.Store.Path) + "*") // the pattern is always well formed
+	matches, _ := filepath.Glob(globEscape(cfg.Store.Path) + "*") // cannot fail, because the pattern is well formed
 	for _, path := range matches {
 		ending := strings.TrimPrefix(path, cfg.Store.Path)
 		if !storeEnding.MatchString(ending) {
-			continue // probably a copy that somebody made
+			continue // the file is probably a copy made by an administrator
 		}
 		if info, err := os.Stat(path); err == nil {
 			files = append(files, file{ending, info.Size(), info.ModTime().UTC()})
@@ -266,15 +266,16 @@ func (g *gatherer) store(cfg *config.Config) {
 	g.put("store.json", facts)
 }
 
-// storeEnding matches what follows the database's name in the names of its files; package sqlite lists them.
+// storeEnding matches the rest of a file name after the database's name, for each file of a database. Package sqlite
+// lists these files.
 var storeEnding = regexp.MustCompile(`^(?:|-wal|-shm|\.lock|\.corrupt-[0-9TZ]+(?:-wal|-shm)?)$`)
 
 func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// schemaVersion reads the user version from the header of an SQLite file. It is the four bytes at offset 60:
-// https://www.sqlite.org/fileformat2.html#database_header.
+// schemaVersion reads the user version from the header of an SQLite file. The user version is the four bytes at
+// offset 60: https://www.sqlite.org/fileformat2.html#database_header.
 func schemaVersion(path string) (uint32, bool) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// masked replaces text that may contain names.
+// masked replaces a text that may contain names.
 const masked = "***"
 
-// masker replaces names by pseudonyms. A name gets the same pseudonym in all files of a bundle. The mapping is not
-// stored.
+// masker replaces names by pseudonyms. A name has the same pseudonym in all files of a bundle. The pseudonyms are not
+// stored elsewhere.
 type masker struct {
-	given map[string]string // by kind and name
-	count map[string]int    // by kind
+	given map[string]string // the pseudonyms by kind and name
+	count map[string]int    // the number of pseudonyms by kind
 	// members are the JSON member names of the answers in a bundle. Any other member name is data and is masked.
 	members map[string]bool
 }
@@ -52,10 +52,11 @@ func (m *masker) learn(t reflect.Type) {
 	}
 }
 
-// level matches the name of a quantile's level. Some answers have members of such names.
+// level matches the level of a quantile as text. Some answers have members whose name is a level.
 var level = regexp.MustCompile(`^[0-9]*\.[0-9]+$`)
 
-// name returns the pseudonym of a name of a kind, for example queue-2. The empty name stays empty.
+// name returns the pseudonym of a name, for example queue-2 for a name of the kind queue. It returns the empty name
+// unchanged.
 func (m *masker) name(kind, name string) string {
 	if name == "" {
 		return ""
@@ -68,7 +69,7 @@ func (m *masker) name(kind, name string) string {
 	return m.given[key]
 }
 
-// source returns the pseudonym of a source, "cluster/name".
+// source returns the pseudonym of a source's full name, "cluster/name".
 func (m *masker) source(name string) string {
 	cluster, source, ok := strings.Cut(name, "/")
 	if !ok {
@@ -77,8 +78,8 @@ func (m *masker) source(name string) string {
 	return m.name("cluster", cluster) + "/" + m.sourceName(source)
 }
 
-// sourceName keeps the name of a source if it is a format, which is the default, or the name of imports. Otherwise it
-// returns a pseudonym.
+// sourceName returns the name of a source unchanged if it is a format, which is the default name, or the name of
+// imports. Otherwise it returns a pseudonym.
 func (m *masker) sourceName(name string) string {
 	switch name {
 	case "pbs", "swf", "slurm-jobcomp", "slurm-log", "slurm-sacct", "slurm-squeue", "slurm-facts", "sge-accounting",
@@ -88,8 +89,8 @@ func (m *masker) sourceName(name string) string {
 	return m.name("source", name)
 }
 
-// wellKnown matches elements of paths that every machine has, or every installation of a scheduler. The numbers and
-// endings of rotated files are included.
+// wellKnown matches elements of paths that every machine or every installation of a scheduler has. It includes the
+// numbers and endings of rotated files.
 var wellKnown = regexp.MustCompile(
 	`^(?:etc|var|log|logs|lib|spool|opt|srv|home|usr|bin|sbin|local|share|state|tmp|run|data|mnt|` +
 		`pbs|torque|server_priv|accounting|slurm|slurmctld|slurmctld\.log|slurm_jobcomp\.log|jobcomp|jobcomp\.log|` +
@@ -113,7 +114,7 @@ func (m *masker) path(path string) string {
 	return strings.Join(elements, "/")
 }
 
-// kept reports whether the text of an answer's member is one of a few words of the program, so that it is not masked.
+// kept reports whether an answer's member is not masked, because its text is one of a few words of the program.
 func kept(member string) bool {
 	switch member {
 	case "class", "law", "chosen", "made", "method", "size_class", "policy", "policy_source", "binds", "attribute",
@@ -123,11 +124,11 @@ func kept(member string) bool {
 	return false
 }
 
-// word matches text that kept members may have.
+// word matches texts that members for which kept returns true may have.
 var word = regexp.MustCompile(`^[a-z0-9_][a-z0-9_.+ -]{0,63}$`)
 
-// value masks an answer. Numbers, instants and truth values stay. Names become pseudonyms of the kind that their member
-// has. All other text is masked.
+// value masks an answer. It keeps numbers, instants and truth values. It replaces names by pseudonyms, whose kind
+// depends on the member. It masks all other text.
 func (m *masker) value(member string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -149,7 +150,7 @@ func (m *masker) value(member string, v any) any {
 	case string:
 		return m.text(member, v)
 	}
-	return v // numbers, true, false, null
+	return v // keep numbers, true, false and null
 }
 
 func (m *masker) text(member, text string) string {
@@ -160,7 +161,7 @@ func (m *masker) text(member, text string) string {
 	case "cluster":
 		return m.name("cluster", text)
 	case "queue", "queues", "name", "unseen_queues", "unconfigured_queues":
-		// A queue or a pool. No answer in a bundle has a job's name.
+		// The name is the name of a queue or a pool: no answer in a bundle has the name of a job.
 		return m.name("queue", text)
 	case "pool":
 		return m.name("queue", text)

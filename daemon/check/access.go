@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// account is a user whose permissions are checked by another process.
+// account is a user whose permissions this process checks for another process.
 type account struct {
 	name   string
 	uid    uint32
@@ -70,12 +70,12 @@ func lookup(name string) (*account, error) {
 	return a, nil
 }
 
-// refusedError reports the path at which an account is refused.
+// refusedError means that an account may not use a path.
 type refusedError struct {
 	path string
 	mode fs.FileMode
 	want fs.FileMode
-	// nfs is true if an NFSv4 list, which is not read, may allow more.
+	// nfs is true if the file also has an NFSv4 list, which is not read and may allow more.
 	nfs bool
 }
 
@@ -87,7 +87,7 @@ func (e *refusedError) Error() string {
 	return fmt.Sprintf("%s may not be %s (mode %#o)", e.path, verb, e.mode.Perm())
 }
 
-// reaches returns nil if the account has the wanted permission for a path and can pass every folder on the way. It
+// reaches returns nil if the account has the wanted permission for a path and can enter every folder of the path. It
 // evaluates mode bits and access control lists, and follows links.
 func (a *account) reaches(path string, want fs.FileMode) error {
 	real, err := filepath.EvalSymlinks(path)
@@ -120,18 +120,19 @@ func (a *account) allowed(path string, want fs.FileMode) error {
 	return &refusedError{path: path, mode: mode, want: want, nfs: err == nil}
 }
 
-// accessHinter returns advice on how to make a path readable for a user, given the error.
+// accessHinter returns advice on how to make a path readable for the user who. err is the error that occurred.
 type accessHinter func(path, who string, err error) string
 
-// readable reports whether a file or folder can be read by this process, which tries it, and by the other user.
+// readable adds a finding: whether this process and the other user can read a file or folder. This process tries to
+// open it.
 func (c *checker) readable(about, path string, folder bool, letRead accessHinter) bool {
 	f, readable := c.access(path, folder, letRead)
 	c.add("log.readable", f.Status, about, f.Hint, "%s", f.Text)
 	return readable
 }
 
-// access returns a finding without id and subject: whether a file or folder can be read by this process, which tries
-// it, and by the other user. readable is true if this process can read it.
+// access returns a finding without id and subject: whether this process and the other user can read a file or folder.
+// This process tries to open it. The result readable is true if this process can read it.
 func (c *checker) access(path string, folder bool, letRead accessHinter) (found Finding, readable bool) {
 	f, err := os.Open(path)
 	if err == nil && folder {
@@ -171,7 +172,7 @@ func (c *checker) access(path string, folder bool, letRead accessHinter) (found 
 	}
 }
 
-// accessHint returns advice on an error of opening.
+// accessHint returns advice on an error of opening a file.
 func accessHint(err error, path, who string, letRead accessHinter) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -183,14 +184,14 @@ func accessHint(err error, path, who string, letRead accessHinter) string {
 	return "look at the file system"
 }
 
-// letRead returns advice on how to make a path readable for a user, given the error. docs/install.md describes the ways
-// of each scheduler.
+// letRead returns advice on how to make a path readable for the user who. err is the error that occurred.
+// docs/install.md describes the ways for each scheduler.
 func letRead(path, who string, err error) string {
 	var refused *refusedError
 	folder := false
 	if errors.As(err, &refused) {
 		folder = refused.want&maySearch != 0
-		if refused.path != path && folder { // a folder on the way
+		if refused.path != path && folder { // a folder of the path refuses the user
 			return "let " + who + " enter it: setfacl -m u:" + who + ":x " + refused.path + ", or chmod o+x"
 		}
 	}

@@ -10,7 +10,8 @@ import (
 	"syscall"
 )
 
-// Extended attributes with a file's access control list, and with the list that new files in a folder get (acl(5)).
+// Names of two extended attributes (acl(5)): a file's access control list, and the list that new files in a folder
+// get.
 const (
 	accessList  = "system.posix_acl_access"
 	defaultList = "system.posix_acl_default"
@@ -30,7 +31,7 @@ func modeACL(mode fs.FileMode) acl {
 	return acl{owner: mode >> 6 & 7, group: mode >> 3 & 7, other: mode & 7}
 }
 
-// The header and the entries of a list in an extended attribute: linux/posix_acl_xattr.h.
+// Layout of a list in an extended attribute: its header and its entries (linux/posix_acl_xattr.h).
 const (
 	aclVersion    = 2
 	aclHeaderSize = 4
@@ -74,7 +75,8 @@ func parseACL(attribute []byte) (acl, error) {
 	return l, nil
 }
 
-// readACL reads one of the two lists of a file. there is false if the file or the file system has none.
+// readACL reads one of the two lists of a file. The result there is false if the file has no such list or the file
+// system has no lists.
 func readACL(path, name string) (l acl, there bool, err error) {
 	buffer := make([]byte, 4096)
 	n, err := syscall.Getxattr(path, name, buffer)
@@ -88,9 +90,9 @@ func readACL(path, name string) (l acl, there bool, err error) {
 	return l, err == nil, err
 }
 
-// allows reports whether the list of a file with this owner and group grants the account the wanted permission. The
-// first class that the account belongs to decides alone; root may do everything. Linux ignores named users and groups
-// if the mask is empty (acl_permission_check in fs/namei.c).
+// allows reports whether the list of a file with this owner and group grants the account the wanted permission. Only
+// the first class that the account belongs to counts. Root may do everything. Linux ignores named users and groups if
+// the mask is empty (acl_permission_check in fs/namei.c).
 func (l *acl) allows(a *account, uid, gid uint32, want fs.FileMode) bool {
 	mask := fs.FileMode(7)
 	if l.masked {

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// slow is the share of a source's timeout above which an answer counts as slow. It is our choice.
+// slow is the share of a source's timeout above which an answer counts as slow. The value is a free choice.
 const slow = .5
 
 // ask polls a scheduler once, as the daemon would.
@@ -23,7 +23,7 @@ func (c *checker) ask(ctx context.Context, configured *config.Cluster, s *config
 	about := "source " + name
 	location, err := configured.Location()
 	if err != nil {
-		return // reported for the cluster already
+		return // the error was reported for the cluster already
 	}
 	options := collector.Options{Cluster: configured.Name, Location: location, MaxProcs: configured.Procs}
 	target, ask := target(s, options)
@@ -88,7 +88,7 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 	if s.AskedForFacts() {
 		return daemon.FactsTarget(*s), daemon.AskFacts(*s, options, func() *job.Facts { return nil })
 	}
-	// No job is known before, so that the first snapshot reports every live job.
+	// The snapshot starts without known jobs, so that it reports every live job.
 	snapshot := slurm.NewSnapshot(slurm.SnapshotConfig{Options: options, Alone: true,
 		Picture: func() map[string]slurm.Live { return nil }})
 	if s.Rest() {
@@ -100,7 +100,7 @@ func target(s *config.Source, options collector.Options) (string, source.Ask) {
 
 // facts describes the facts that a scheduler reports about its machine.
 func facts(f *job.Facts, t *trial) string {
-	if len(f.Nodes) == 0 && f.Enforced.Limits { // of PBS and Grid Engine
+	if len(f.Nodes) == 0 && f.Enforced.Limits { // PBS and Grid Engine report facts without nodes
 		return plural(len(f.Queues), "queue") + ", " + plural(len(f.Limits), "limit")
 	}
 	procs, down, gpus := 0, 0, 0

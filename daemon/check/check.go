@@ -1,6 +1,6 @@
-// Package check examines whether a daemon with a configuration would work on this machine, and reports the results:
-// files and their permissions, polled schedulers, zones and clocks, the database, the address, the machine, and a trial
-// parsing of the logs.
+// Package check examines whether a daemon with a configuration would work on this machine, and reports the results.
+// It checks files and their permissions, polled schedulers, zones and clocks, the database, the address and the
+// machine. It also parses a part of the logs as a trial.
 package check
 
 import (
@@ -16,8 +16,8 @@ import (
 // Status is the result of a check.
 type Status string
 
-// What a finding can be. A report with something Failed means that the daemon would not start, or would know nothing of
-// a source.
+// These are the results of a check. If a report has a result Failed, the daemon would not start, or would receive
+// nothing from a source.
 const (
 	OK      Status = "ok"
 	Warning Status = "warning"
@@ -26,21 +26,21 @@ const (
 
 // Finding is the result of one check.
 type Finding struct {
-	// ID identifies the check, and does not change between releases: "log.readable".
+	// ID identifies the check, for example "log.readable". It does not change between releases.
 	ID     string `json:"id"`
 	Status Status `json:"status"`
 	// About is the subject: "configuration", "source main/pbs", "cluster main", "store", "address", "machine".
 	About string `json:"about"`
 	Text  string `json:"text"`
-	// Hint is advice to the administrator; empty if the check passed.
+	// Hint is advice to the administrator. It is empty if the check passed.
 	Hint string `json:"hint,omitempty"`
 }
 
-// Report is all that was found.
+// Report has the results of all checks.
 type Report struct {
 	Version string    `json:"version"`
 	At      time.Time `json:"at"`
-	// Config is the file; empty if there is none.
+	// Config is the path of the configuration file; empty if there is none.
 	Config   string    `json:"config,omitempty"`
 	User     string    `json:"user"`
 	Findings []Finding `json:"findings"`
@@ -50,7 +50,7 @@ type Report struct {
 	Failures int       `json:"failures"`
 }
 
-// OK reports whether nothing failed.
+// OK reports whether no check failed.
 func (r *Report) OK() bool { return r.Failures == 0 }
 
 func (r *Report) add(id string, status Status, about, hint, format string, args ...any) {
@@ -66,14 +66,15 @@ func (r *Report) add(id string, status Status, about, hint, format string, args 
 
 // Options configure the checks.
 type Options struct {
-	// Version is the program's.
+	// Version is the version of the program.
 	Version string
-	// As is a further user who must be able to read the files, besides the one who runs the check; may be empty.
+	// As is a second user who must be able to read the files, besides the user who runs the check. It may be empty.
 	As string
-	// Records is the number of newest lines of each log that the trial reads; 0 means none. It also ends after Limit.
+	// Records is the number of newest lines of each log that the trial reads; 0 means none. The trial also ends after
+	// the time Limit.
 	Records int
 	Limit   time.Duration
-	// Now is the wall clock; nil means time.Now.
+	// Now returns the wall-clock time; nil means time.Now.
 	Now func() time.Time
 	// Logrotate is the main configuration of logrotate; empty means /etc/logrotate.conf.
 	Logrotate string
@@ -90,7 +91,7 @@ type checker struct {
 	served int
 }
 
-// Unusable returns the report on a configuration that cannot be used: every error of config.Load.
+// Unusable returns the report about a configuration that cannot be used. It has every error of config.Load.
 func Unusable(err error, opts Options) *Report {
 	r := newReport(opts, time.Now())
 	for _, e := range flatten(err) {
@@ -121,7 +122,7 @@ func newReport(opts Options, now time.Time) *Report {
 	return r
 }
 
-// Run checks everything in a configuration. It changes nothing: it creates no files, and polls each scheduler at most
+// Run checks everything in a configuration. It changes nothing: it creates no files. It polls each scheduler at most
 // once.
 func Run(ctx context.Context, cfg *config.Config, opts Options) *Report {
 	if opts.Now == nil {

@@ -12,16 +12,16 @@ import (
 type Cluster struct {
 	Name string `json:"name"`
 	Jobs int    `json:"jobs"`
-	// Unseen are configured queues without jobs, Unconfigured are unconfigured queues with jobs.
+	// Unseen are configured queues without jobs. Unconfigured are queues with jobs that are not configured.
 	Unseen       []string `json:"unseen_queues"`
 	Unconfigured []string `json:"unconfigured_queues"`
-	// WithoutLimit is the share of the jobs that have no time limit, if known.
+	// WithoutLimit is the share of the jobs that have no time limit. It is present only if it is known.
 	WithoutLimit float64 `json:"without_limit"`
-	// Largest is the largest size of a job.
+	// Largest is the size of the largest job.
 	Largest int `json:"largest"`
-	// Missing are attributes that hardly any job has, with the effect on forecasts.
+	// Missing are attributes that hardly any job has, with the effect of their absence on forecasts.
 	Missing []Missing `json:"missing"`
-	// Suggestions would make forecasts better.
+	// Suggestions are changes that would improve forecasts.
 	Suggestions []string `json:"suggestions"`
 }
 
@@ -32,10 +32,10 @@ type Missing struct {
 	Loses     string  `json:"loses"`
 }
 
-// hardly is the share of jobs below which an attribute counts as missing. It is our choice.
+// hardly is the share of jobs below which an attribute counts as missing. The value is a free choice.
 const hardly = .5
 
-// cluster evaluates the readings of a cluster, if there are any.
+// cluster evaluates the trial readings of a cluster, if there are any.
 func (c *checker) cluster(of *clusterReadings) {
 	out := Cluster{Name: of.cluster.Name, Jobs: len(of.jobs), Unseen: []string{}, Unconfigured: []string{},
 		Missing: []Missing{}, Suggestions: []string{}}
@@ -119,7 +119,7 @@ func (o *Cluster) attributes(of *clusterReadings) {
 	}
 }
 
-// suggest recommends additional sources. docs/formats lists the formats that report jobs only at their end.
+// suggest recommends additional sources. docs/formats lists the formats that report a job only at its end.
 func (o *Cluster) suggest(of *clusterReadings) {
 	has := func(format string) bool {
 		return slices.ContainsFunc(of.cluster.Sources, func(s config.Source) bool { return s.Format == format })

@@ -29,8 +29,8 @@ type File struct {
 
 func (f *File) gzip() bool { return strings.HasSuffix(f.Path, ".gz") }
 
-// list returns the files of a log as package tail reads them, oldest first, and the names of similar files that tail
-// does not read.
+// list returns the files of a log that package tail would read, oldest first. It also returns the names of similar
+// files that tail would not read.
 func list(t *tail.Config) (files []File, others []string, err error) {
 	info, err := os.Stat(t.Path)
 	if err != nil {
@@ -91,8 +91,9 @@ func appendFile(files []File, path string) []File {
 	return append(files, File{Path: path, Bytes: info.Size(), Modified: info.ModTime().UTC()})
 }
 
-// related reports whether a name looks like that of a rotated file: the log's name with a digit in the rest, or with a
-// number before its extension (log-20260301.txt). lsb.events.1 is not related to lsb.acct.
+// related reports whether a name looks like the name of a rotated file. Such a name is the log's name followed by a
+// rest with a digit, or the log's name with a number before its extension (log-20260301.txt). lsb.events.1 is not
+// related to lsb.acct.
 func related(log, name string) bool {
 	if rest, ok := strings.CutPrefix(name, log); ok {
 		return strings.ContainsFunc(rest, unicode.IsDigit)
@@ -102,9 +103,9 @@ func related(log, name string) bool {
 	return ok && stem != "" && strings.IndexFunc(strings.TrimLeft(rest, "-._"), unicode.IsDigit) == 0
 }
 
-// These bound a reading.
+// These limit a reading.
 const (
-	longest   = 1 << 20 // in bytes of a line
+	longest   = 1 << 20 // the maximum number of bytes of a line
 	headLines = 64
 	blockSize = 64 << 10
 )
@@ -119,9 +120,9 @@ type part struct {
 	lines  int
 }
 
-// newestPart returns the parts of the files that have the newest lines, up to a number. The number of lines in a
-// compressed file is unknown before it is read. So a compressed file is the last one taken, and is read from its
-// beginning.
+// newestPart returns the parts of the files that have the newest lines, up to a number of lines. The number of lines
+// in a compressed file is unknown before the file is read. So a compressed file is the last file that newestPart
+// takes, and it is read from its beginning.
 func newestPart(files []File, lines int) ([]part, error) {
 	var parts []part
 	for _, f := range slices.Backward(files) {
@@ -141,8 +142,8 @@ func newestPart(files []File, lines int) ([]part, error) {
 	return parts, nil
 }
 
-// lastLines returns the offset of the last n lines of the file, and their number if there are fewer. It reads
-// backwards.
+// lastLines returns the offset of the last n lines of the file. It also returns their number, which is below n if the
+// file is short. It reads backwards.
 func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	file, err := os.Open(f.Path)
 	if err != nil {
@@ -172,8 +173,8 @@ func (f *File) lastLines(n int) (offset int64, lines int, err error) {
 	return 0, lines, nil
 }
 
-// eachLine passes each line to do until do returns an error. Of a line that is too long it passes the beginning. If the
-// part begins in the middle of a file, header receives the file's header, and line numbers are 0.
+// eachLine passes each line to do until do returns an error. If a line is too long, it passes the beginning. If the
+// part begins in the middle of a file, eachLine passes the file's header to header, and the line numbers are 0.
 func (p *part) eachLine(header func(line []byte) bool,
 	do func(number int64, line []byte, long bool) error) (err error) {
 	file, err := os.Open(p.Path)
@@ -212,8 +213,8 @@ func (p *part) eachLine(header func(line []byte) bool,
 	return nil
 }
 
-// nextLine returns a line without its end. The last line of the file need not have one. Of a line longer than the
-// reader's buffer it returns the beginning. The line is valid until the next call.
+// nextLine returns a line without its line end. The last line of the file may have no line end. If a line is longer
+// than the reader's buffer, nextLine returns the beginning. The line is valid until the next call.
 func nextLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	line, err = r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -228,7 +229,7 @@ func nextLine(r *bufio.Reader) (line []byte, long bool, err error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte{'\n'}), []byte{'\r'}), long, nil
 }
 
-// skipTo passes the header to a parser that needs it, and continues near an offset.
+// skipTo passes the file's header to header, because a parser may need it. Then it continues near an offset.
 func skipTo(file *os.File, offset int64, header func(line []byte) bool) error {
 	head := bufio.NewScanner(io.NewSectionReader(file, 0, 1<<16))
 	for head.Scan() && header(head.Bytes()) {

@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/history"
 )
 
-// maxNamed is the number of files with one kind of problem that are named separately.
+// maxNamed is the maximum number of files with one kind of problem that have a finding of their own.
 const maxNamed = 5
 
 // historyCheck checks the files that a cluster's key history.files names.
@@ -24,12 +24,12 @@ type historyCheck struct {
 	options collector.Options
 	known   []collector.Format
 	about   string
-	checked map[string]bool // paths: two patterns may match one file
-	formats map[string]int  // number of files by format
+	checked map[string]bool // the checked paths, because two patterns may match one file
+	formats map[string]int  // formats has the number of files by format
 	// readable is the number of files that can be read.
 	readable int
-	// problems counts the files by kind of problem; unnamed is the number of files that have no finding of their own
-	// because many have the same problem.
+	// problems has the number of files by kind of problem. unnamed is the number of files that have no finding of
+	// their own, because many files have the same problem.
 	problems map[string]int
 	unnamed  int
 }
@@ -42,7 +42,7 @@ func (c *checker) histories(configured *config.Cluster) {
 	}
 	options, err := daemon.CollectorOptions(*configured)
 	if err != nil {
-		return // an unknown time zone is a finding already
+		return // the unknown time zone has a finding already
 	}
 	h := &historyCheck{checker: c, of: configured, options: options, known: history.Formats(c.opts.Now),
 		about: "cluster " + configured.Name, checked: map[string]bool{}, formats: map[string]int{},
@@ -81,7 +81,7 @@ func (h *historyCheck) pattern(pattern string) {
 	}
 }
 
-// listed returns the names of files; of many the first and the last.
+// listed returns the names of files. If there are many, it returns the first and the last.
 func listed(paths []string) string {
 	names := make([]string, 0, len(paths))
 	for _, path := range paths {
@@ -96,7 +96,7 @@ func listed(paths []string) string {
 // file checks one file.
 func (h *historyCheck) file(path string) {
 	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist): // a link that leads nowhere
+	case errors.Is(err, fs.ErrNotExist): // the path is a link whose target does not exist
 		h.problem("history.files", Failed, "correct history.files", path, "history: %v", err)
 		return
 	case err == nil && info.IsDir():
@@ -142,7 +142,7 @@ func (h *historyCheck) format(path string) {
 	}
 }
 
-// problem adds a finding about one file. Of many files with the same problem it names the first ones.
+// problem adds a finding about one file. If many files have the same problem, only the first ones get a finding.
 func (h *historyCheck) problem(id string, status Status, hint, path, format string, args ...any) {
 	kind := id + strings.ReplaceAll(hint, path, "")
 	if h.problems[kind]++; h.problems[kind] > maxNamed {

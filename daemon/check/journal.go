@@ -10,7 +10,8 @@ import (
 	"github.com/waitcast/waitcast/collector/tail"
 )
 
-// journalLines is the maximum number of journal entries to try, journalTime the maximum time.
+// journalLines is the maximum number of journal entries that the check tries to parse. journalTime is the maximum
+// time.
 const (
 	journalLines = 10_000
 	journalTime  = 10 * time.Second

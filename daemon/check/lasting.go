@@ -13,26 +13,26 @@ import (
 // logrotateMain is the path of logrotate's configuration in all distributions.
 const logrotateMain = "/etc/logrotate.conf"
 
-// Modes of new files: the one that slurmctld uses (src/common/log.c), and the one of the documented rotation.
+// Modes of new files: the mode that slurmctld uses (src/common/log.c), and the mode of the documented rotation.
 const (
 	slurmctldMode  = 0o600
 	documentedMode = 0o640
 )
 
 // ctldLog is slurmctld's log, with the settings that determine who can read it after slurmctld or a rotation has
-// changed it. At SIGUSR2, at scontrol reconfigure and at its start slurmctld opens the file. It creates a missing file
-// with mode 0600, and gives the file to SlurmUser and that user's primary group (update_logging in
-// src/slurmctld/controller.c). It never changes the mode of an existing file. A change of the owner does not change the
-// access control list.
+// changed it. slurmctld opens the file at its start, at SIGUSR2 and at "scontrol reconfigure". It creates a missing
+// file with mode 0600. It gives the file to SlurmUser and to that user's primary group (update_logging in
+// src/slurmctld/controller.c). It never changes the mode of an existing file. A change of the owner does not change
+// the access control list.
 type ctldLog struct {
 	path     string
 	now      permissions
-	mode     fs.FileMode // mode of the file
-	owner    *user.User  // SlurmUser, the owner that slurmctld sets
-	gid      uint32      // that user's primary group
+	mode     fs.FileMode // the mode of the file
+	owner    *user.User  // owner is SlurmUser, whom slurmctld makes the owner
+	gid      uint32      // the primary group of SlurmUser
 	defaults acl         // the folder's list for new files
 	hasList  bool        // whether the folder has a default list
-	rotation *rotation   // nil if none was found
+	rotation *rotation   // rotation is nil if no rotation was found
 }
 
 // newCtldLog reads the settings of a log.
@@ -62,7 +62,7 @@ func newCtldLog(path, logrotate string) (*ctldLog, error) {
 	return l, nil
 }
 
-// given returns the permissions after slurmctld has given the file to its user and group.
+// given returns the permissions of the file after slurmctld has changed its owner and group.
 func (l *ctldLog) given(p permissions) permissions {
 	p.gid = l.gid
 	return p
@@ -77,7 +77,7 @@ func (l *ctldLog) rotated(s settings) permissions {
 	switch {
 	case s.creates && s.hasMode:
 		mode = s.mode
-	case s.creates: // logrotate copies the mode and list of the rotated file
+	case s.creates: // logrotate copies the mode and the list of the rotated file
 		return l.given(l.now)
 	}
 	list := modeACL(mode)
@@ -97,7 +97,7 @@ func (c *checker) stays(about, path string) {
 		who, _ = lookup(c.User)
 	}
 	if who == nil || who.uid == 0 || who.reaches(path, mayRead) != nil {
-		return // root can read everything; a log that cannot be read now was reported already
+		return // root can read everything; a log that cannot be read now has a finding already
 	}
 	l, err := newCtldLog(path, c.logrotate())
 	if err != nil {
@@ -168,8 +168,8 @@ func (l *ctldLog) group() string {
 	return l.owner.Gid
 }
 
-// grant returns the commands of docs/install.md that make the log readable permanently. In /var/log a default list
-// would open other logs too; there it uses the group, unless that is root's.
+// grant returns the commands of docs/install.md that make the log readable permanently. A default list for /var/log
+// would open other logs too. There grant uses the group, unless the group is root's.
 func (l *ctldLog) grant(who string) string {
 	dir := filepath.Dir(l.path)
 	switch {
@@ -210,8 +210,8 @@ func (r *rotation) says() string {
 	return "no create"
 }
 
-// letReadCtld returns the advice of letRead for slurmctld's log. Folders above the log's own are handled as for other
-// files.
+// letReadCtld returns the advice of letRead for slurmctld's log. For folders above the folder of the log it gives the
+// same advice as for other files.
 func (c *checker) letReadCtld(path, who string, err error) string {
 	var refused *refusedError
 	if errors.As(err, &refused) && refused.path != path && refused.path != filepath.Dir(path) {

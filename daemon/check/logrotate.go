@@ -16,7 +16,8 @@ type rotation struct {
 	// File is the configuration file that names the log, in the block that begins at line Block.
 	File  string
 	Block int
-	// Line is the line of the block's create or nocreate, Directive its text; 0 if the block has neither.
+	// Line is the line of the directive create or nocreate in the block, and Directive is its text. Line is 0 if the
+	// block has neither.
 	Line      int
 	Directive string
 	settings
@@ -24,14 +25,15 @@ type rotation struct {
 
 // settings are the directives that determine which file slurmctld writes to after a rotation.
 type settings struct {
-	copies  bool // copytruncate or copy: the file is kept
+	copies  bool // copies is true for copytruncate or copy: the file is kept
 	creates bool
-	mode    fs.FileMode // mode of the created file
-	hasMode bool        // otherwise the created file gets the mode and the access control list of the rotated one
+	mode    fs.FileMode // the mode of the created file
+	// If hasMode is false, the created file gets the mode and the access control list of the rotated file.
+	hasMode bool
 }
 
-// findRotation searches logrotate's configuration, including the files that it includes, for the log. It returns nil if
-// no file names the log.
+// findRotation searches logrotate's configuration and the files that it includes for the log. It returns nil if no
+// file names the log.
 func findRotation(main, log string) (*rotation, error) {
 	c := logrotateConfig{logs: []string{log}}
 	if real, err := filepath.EvalSymlinks(log); err == nil && real != log {
@@ -45,7 +47,7 @@ func findRotation(main, log string) (*rotation, error) {
 
 // logrotateConfig reads logrotate's configuration (logrotate(8), logrotate.conf(5)) in search of one log.
 type logrotateConfig struct {
-	logs  []string // all names of the log
+	logs  []string // logs are all names of the log
 	found *rotation
 }
 
@@ -62,8 +64,8 @@ func taboo(name string) bool {
 	return strings.HasPrefix(name, ".")
 }
 
-// read reads a file, or all files of a folder. Directives outside of blocks apply to the rest of the file and to the
-// files that it includes.
+// read reads a file, or all files of a folder. A directive outside of a block applies to the rest of the file and to
+// the files that the rest includes.
 func (c *logrotateConfig) read(path string, outer settings) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -94,7 +96,7 @@ func (c *logrotateConfig) readFile(path string, outer settings) error {
 		return err
 	}
 	var names []string
-	var block *rotation // nil outside of blocks
+	var block *rotation // block is nil outside of blocks
 	script := false
 	number := 0
 	for line := range strings.Lines(string(text)) {

@@ -13,30 +13,30 @@ import (
 	"github.com/waitcast/waitcast/config"
 )
 
-// These estimate the memory of a daemon from the data that it keeps. docs/operate.md has the figures.
+// These estimate the memory of a daemon from the data that it keeps. docs/operate.md documents the values.
 const (
-	// forCluster is the memory of a daemon with one cluster. Measured: at most 244 MiB while 20,000 jobs of
-	// KTH-SP2-1996-2.1 were forecast, including the training of trees; 183 MiB afterwards.
+	// forCluster is the memory of a daemon with one cluster. While 20,000 jobs of KTH-SP2-1996-2.1 were forecast,
+	// including the training of trees, the daemon used at most 244 MiB. After that it used 183 MiB.
 	forCluster   = 256 << 20
 	perHistory   = 40 // bytes per job of models.history_jobs, as its documentation says
-	perLifetime  = 24 // bytes per job of models.window_jobs: a lifetime, its start and its index
+	perLifetime  = 24 // bytes per job of models.window_jobs: for the lifetime, the start and the index
 	queueClasses = 2  // for sequential and for parallel jobs
-	unknownQueue = 4  // number of queues assumed if none is known
+	unknownQueue = 4  // number of queues that is assumed if no queue is known
 )
 
-// Number of inotify watches that must remain for other programs. It is our choice.
+// These are the inotify watches that must remain for other programs. The values are a free choice.
 const (
 	fewInstances = 16
 	fewWatches   = 1024
 )
 
-// machine checks what the host offers: clock, watches and memory.
+// machine checks the clock, the watches and the memory of the host.
 func (c *checker) machine() {
 	c.clock()
 	c.inotify()
 	need, bound := Memory(c.cfg, c.Sources), "about"
 	if c.cfg.ServeOnly {
-		// The content of a space is known only from its collector's configuration. This assumes one cluster with models
+		// Only the collector's configuration says what a space contains. The estimate assumes one cluster with models
 		// of the default size for each space.
 		each := *c.cfg
 		each.Clusters = make([]config.Cluster, max(1, c.served))
@@ -129,7 +129,7 @@ func limit(name string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(data)))
 }
 
-// memory returns the value of a line of /proc/meminfo in bytes; 0 if there is none.
+// memory returns the value of a line of /proc/meminfo in bytes. It returns 0 if the line is missing.
 func memory(name string) int64 {
 	data, err := os.ReadFile("/proc/meminfo")
 	if err != nil {
@@ -138,14 +138,14 @@ func memory(name string) int64 {
 	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
 		if len(fields) >= 2 && fields[0] == name+":" {
-			kib, _ := strconv.ParseInt(fields[1], 10, 64) // 0 if it is no number
+			kib, _ := strconv.ParseInt(fields[1], 10, 64) // kib is 0 if the text is no number
 			return kib << 10
 		}
 	}
 	return 0
 }
 
-// size formats a number of bytes for people.
+// size formats a number of bytes as text with a unit.
 func size(bytes int64) string {
 	const units = "KMGTPE"
 	if bytes < 1<<10 {
@@ -162,7 +162,7 @@ func size(bytes int64) string {
 	return fmt.Sprintf(format, value, units[unit])
 }
 
-// spell formats a duration for people, in its two largest units.
+// spell formats a duration as text in its two largest units.
 func spell(d time.Duration) string {
 	d = d.Round(time.Second)
 	switch days := int64(d / (24 * time.Hour)); {

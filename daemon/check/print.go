@@ -43,14 +43,14 @@ func (r *Report) Print(w io.Writer) error {
 	return err
 }
 
-// printer writes lines. Each stays one line even if names in it contain line ends.
+// printer writes lines. Each line stays one line even if names in it contain line ends.
 type printer struct{ strings.Builder }
 
 func (p *printer) line(format string, args ...any) {
 	p.WriteString(terminal.Line(fmt.Sprintf(format, args...)) + "\n")
 }
 
-// wrapped writes text after a label, and continues below the text.
+// wrapped writes text after a label. Further lines are indented to the beginning of the text.
 func (p *printer) wrapped(label, text string) {
 	const indent = 12
 	for i, row := range wrap(text, columns-indent) {

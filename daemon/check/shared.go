@@ -8,12 +8,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore/postgres"
 )
 
-// sharedLimit is the maximum time for the checks of a shared database, which count its rows.
+// sharedLimit is the maximum time for the checks of a shared database. The checks count its rows.
 const sharedLimit = 10 * time.Second
 
 // shared checks a shared database with the rights that the daemon would have. It writes nothing.
 func (c *checker) shared(ctx context.Context) {
-	if c.cfg.DataDir != "" { // the daemon creates the admin token there
+	if c.cfg.DataDir != "" { // the daemon creates the admin token in data_dir
 		c.folder(c.cfg.DataDir)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sharedLimit)

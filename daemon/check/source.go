@@ -73,7 +73,7 @@ func (c *checker) log(ctx context.Context, log *source.Config, of *clusterReadin
 	if err != nil {
 		status := Failed
 		if _, there := os.Stat(filepath.Dir(log.Files.Path)); errors.Is(err, fs.ErrNotExist) && there == nil {
-			status = Warning // it may appear later
+			status = Warning // a Warning suffices, because the log may appear later
 		}
 		c.add("log.there", status, about, accessHint(err, log.Files.Path, c.User, letRead), "%v", err)
 		return
@@ -135,7 +135,7 @@ func (c *checker) rotation(log *source.Config, about string, files []File, other
 }
 
 // format checks whether the first lines look like the configured format. It returns false if they look like another
-// one.
+// format.
 func (c *checker) format(log *source.Config, about string, files []File) bool {
 	var sample [][]byte
 	var err error
@@ -183,9 +183,9 @@ func accepts(f *collector.Format, o collector.Options, lines [][]byte) bool {
 	return !slices.ContainsFunc(lines, func(line []byte) bool { return parser.Parse(line, func(job.Event) {}) != nil })
 }
 
-// Bounds for the checks of times. A scheduler's clock may be some minutes wrong. Zones differ by multiples of 15
-// minutes (tz database). The last record of a live log was written at the time it states, plus the time for which the
-// scheduler may delay it.
+// These limit the checks of times. A scheduler's clock may be some minutes wrong. Zones differ by multiples of 15
+// minutes (tz database). The last record of a live log was written at its own time plus the maximum delay of the
+// scheduler.
 const (
 	ahead   = 5 * time.Minute
 	quarter = 15 * time.Minute
@@ -224,7 +224,8 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 		c.add("log.time", Warning, about, hint,
 			"the newest record is of %s, %s %s than the file was written (time_zone is %s)", at, spell(off.Abs()),
 			direction(off), zone)
-	case age > silent && log.Format.Order == collector.Live: // files of the workload archives are old
+	// Only for live logs: the files of the workload archives are old.
+	case age > silent && log.Format.Order == collector.Live:
 		c.add("log.time", Warning, about,
 			"nothing to do if the cluster was idle; else: is it still this file that the scheduler writes?",
 			"the newest record is of %s, %s ago", at, spell(age))
@@ -238,9 +239,9 @@ func (c *checker) newest(log *source.Config, about string, file *File, t *trial)
 }
 
 // written returns by how much the time of the last record is after the modification time of the file. It returns 0 if
-// the difference does not prove that the clocks disagree: if it is small; if it is larger than any zone explains (one
-// odd record, or a copied file); if the format does not write lines when things happen; or if lines that report no job
-// follow.
+// the difference does not prove that the clocks disagree. There are four such cases: the difference is small; no zone
+// explains it, so that it comes from one odd record or from a copied file; the format does not write lines when
+// things happen; lines that report no job follow the record.
 func (t *trial) written(log *source.Config, file *File) time.Duration {
 	off := t.last.Sub(file.Modified)
 	if !t.lastTells && !zoned(off) {
@@ -253,13 +254,13 @@ func (t *trial) written(log *source.Config, file *File) time.Duration {
 	return off
 }
 
-// zoned reports whether a wrong zone explains a difference.
+// zoned reports whether a difference can come from a wrong zone.
 func zoned(off time.Duration) bool {
 	zones := off.Round(quarter)
 	return zones != 0 && zones.Abs() <= farZone && (off-zones).Abs() <= near
 }
 
-// clockOffset returns the value of clock_offset that corrects a log whose times are wrong by off.
+// clockOffset returns the value of clock_offset that corrects a log whose times are wrong by the duration off.
 func clockOffset(log *source.Config, off time.Duration) string {
 	if log.ClockOffset != nil {
 		off += *log.ClockOffset

@@ -17,15 +17,15 @@ import (
 	"time"
 )
 
-// Free disk space that the database needs. It grows by some hundred bytes a job, and SQLite first writes copies of the
-// pages that it changes.
+// These are amounts of free disk space that the database needs. It grows by some hundred bytes for each job, and
+// SQLite first writes copies of the pages that it changes.
 const (
 	littleRoom = 1 << 30
 	noRoom     = 64 << 20
 )
 
-// folder checks a folder that the daemon writes to, or the nearest existing one above it. It returns that folder, "" if
-// there is none.
+// folder checks a folder that the daemon writes to. If the folder does not exist, it checks the nearest existing
+// folder above. It returns the checked folder, or "" if there is none.
 func (c *checker) folder(want string) string {
 	dir, err := existing(want)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *checker) storeFor(want, dir string) {
 	}
 	if err := c.as.reaches(dir, mayWrite|maySearch); err != nil {
 		hint := "chown " + c.as.name + " " + dir
-		if dir != want { // never advise to give away a folder above it, which may be /root
+		if dir != want { // give no advice to change the owner of a folder above, which may be /root
 			hint = "install -d -m 0750 -o " + c.as.name + " " + want +
 				", or set data_dir to the folder that the service has"
 		}
@@ -81,7 +81,7 @@ func (c *checker) storeFor(want, dir string) {
 	}
 }
 
-// existing returns the folder or the nearest existing one above it. The daemon creates the rest.
+// existing returns the folder, or the nearest existing folder above. The daemon creates the rest of the path.
 func existing(dir string) (string, error) {
 	for {
 		info, err := os.Stat(dir)
@@ -130,8 +130,8 @@ func (c *checker) database(path string) {
 	c.add("store.database", OK, "store", "", "%s", text)
 }
 
-// holder reports whether a process holds a lock file, and its PID. It reads the kernel's list, because trying the lock
-// could prevent a daemon from starting.
+// holder reports whether a process holds a lock file, and the PID of the process. It reads the kernel's list, because
+// an attempt to lock the file could prevent a daemon from starting.
 func holder(path string) (pid int, held bool) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -160,7 +160,8 @@ func holder(path string) (pid int, held bool) {
 	return who.PID, true
 }
 
-// address reports whether the daemon can listen on the address, or which program does already.
+// address reports whether the daemon can listen on the address. If another program does already, the finding says
+// which one.
 func (c *checker) address(ctx context.Context) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.cfg.Listen)
@@ -183,7 +184,7 @@ func (c *checker) address(ctx context.Context) {
 	c.add("listen.free", OK, "address", "", "%s is taken by a running waitcastd, which says: %s", c.cfg.Listen, ready)
 }
 
-// openTo says who can reach an address that is not loopback.
+// openTo describes who can reach an address that is not loopback.
 func openTo(address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); err == nil && (host == "localhost" || ip != nil && ip.IsLoopback()) {
@@ -192,7 +193,7 @@ func openTo(address string) string {
 	return "; other machines can reach it"
 }
 
-// URL returns that of a daemon on this machine that listens on an address.
+// URL returns the URL of a daemon on this machine that listens on an address.
 func URL(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
@@ -204,11 +205,11 @@ func URL(listen string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// patience is how long a running daemon may take to answer; it normally needs milliseconds.
+// patience is the maximum time that a running daemon may take to answer. It normally needs milliseconds.
 const patience = 3 * time.Second
 
-// Running requests a daemon's readiness and returns its status, or an error if another program listens there. A daemon
-// with TLS is recognized with any certificate, and receives no secret.
+// Running requests the readiness of a daemon and returns its status. It returns an error if another program listens
+// there. A daemon with TLS is recognized whatever its certificate, and it receives no secret.
 func Running(ctx context.Context, url string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -216,7 +217,7 @@ func Running(ctx context.Context, url string) (string, error) {
 	transport := &http.Transport{TLSClientConfig: anyone, DisableKeepAlives: true}
 	client := &http.Client{Transport: transport}
 	status, word, err := fetch(ctx, client, url+"/readyz")
-	// This is net/http's answer where TLS is expected.
+	// net/http answers a plain request like this if it expects TLS.
 	if rest, plain := strings.CutPrefix(url, "http://"); err == nil && plain && status == http.StatusBadRequest {
 		url = "https://" + rest
 		status, word, err = fetch(ctx, client, url+"/readyz")
@@ -234,7 +235,7 @@ func Running(ctx context.Context, url string) (string, error) {
 	return "", fmt.Errorf("%s/readyz: %s", url, http.StatusText(status))
 }
 
-// fetch returns the status and the beginning of an answer.
+// fetch returns the status of an answer and the beginning of its content.
 func fetch(ctx context.Context, client *http.Client, url string) (status int, text string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Source is the result of the trial reading of a log, or of one call of a scheduler. Counts are of the part that was
-// read.
+// Source is the result of the trial reading of a log, or of one call of a scheduler. All counts are about the part
+// that was read.
 type Source struct {
 	Name    string `json:"name"`
 	Cluster string `json:"cluster"`
 	Format  string `json:"format"`
 	Files   []File `json:"files"`
-	// Whole is true if all of the log was read, false if it was only its newest part.
+	// Whole is true if the whole log was read. It is false if only the newest part was read.
 	Whole    bool        `json:"whole"`
 	Seconds  float64     `json:"seconds"`
 	Lines    int         `json:"lines"`
@@ -30,7 +30,7 @@ type Source struct {
 	BadLines int         `json:"bad_lines"`
 	Bad      []BadReason `json:"bad"`
 	Jobs     int         `json:"jobs"`
-	// Running and Waiting are counts by a scheduler that was polled; of a log they are not derived.
+	// Running and Waiting are the numbers that a polled scheduler reported. For a log they are 0.
 	Running  int        `json:"running_jobs"`
 	Waiting  int        `json:"waiting_jobs"`
 	Nodes    int        `json:"nodes"`
@@ -40,7 +40,7 @@ type Source struct {
 	Sizes    *Sizes     `json:"sizes"`
 	Oldest   *time.Time `json:"oldest"`
 	Newest   *time.Time `json:"newest"`
-	// Tells is, for each attribute, the share of the jobs that have it.
+	// Tells has, for each attribute, the share of the jobs that have it.
 	Tells map[string]float64 `json:"tells"`
 }
 
@@ -58,7 +58,8 @@ type BadReason struct {
 	Examples []Example `json:"examples,omitempty"`
 }
 
-// Example is a line that could not be used. Its letters and digits are masked: a log's lines name people.
+// Example is a line that could not be used. Its letters and digits are masked, because the lines of a log name
+// people.
 type Example struct {
 	Path string `json:"path"`
 	// Line is 0 if only the end of a large file was read.
@@ -73,7 +74,7 @@ const (
 	maxShape    = 120
 )
 
-// seen records which details of a job were met.
+// seen records which details the jobs had.
 type seen struct {
 	job.Attributes
 	eligible bool
@@ -84,7 +85,7 @@ type clusterReadings struct {
 	cluster  config.Cluster
 	jobs     map[string]*seen
 	formats  []string
-	anything bool // at least one source was read or polled with success
+	anything bool // at least one source was read or polled without an error
 
 }
 
@@ -94,10 +95,10 @@ type trial struct {
 	now   time.Time
 	jobs  map[string]*seen
 	kinds map[job.Kind]int
-	// last is the time of the last record of a job. lastTells is true if that record was the last line that was read.
+	// last is the time of the last record of a job. lastTells is true if no line followed that record.
 	last      time.Time
 	lastTells bool
-	offset    time.Duration // clock_offset of the source
+	offset    time.Duration // the key clock_offset of the source
 }
 
 func newTrial(name, cluster, format string, now time.Time) *trial {
@@ -132,7 +133,7 @@ func (t *trial) event(ev *job.Event) {
 	}
 }
 
-// refuse counts a bad line.
+// refuse records a bad line.
 func (t *trial) refuse(b *source.BadLine) {
 	t.BadLines++
 	i := slices.IndexFunc(t.Bad, func(r BadReason) bool { return r.Reason == b.Reason })
@@ -152,7 +153,7 @@ func (t *trial) refuse(b *source.BadLine) {
 	}
 }
 
-// shape masks a line: letters become a, digits become 9, characters that cannot be printed become ?.
+// shape masks a line: a letter becomes a, a digit becomes 9, and a character that cannot be printed becomes ?.
 func shape(line []byte) string {
 	cut := len(line) > maxShape
 	if cut {
@@ -175,7 +176,7 @@ func shape(line []byte) string {
 	return out
 }
 
-// aFew is the number of lines that show the newest record if no trial is wanted.
+// aFew is the number of lines that are read for the time of the newest record if no trial is wanted.
 const aFew = 1000
 
 // try reads the newest lines of a log with its parser.
@@ -295,7 +296,8 @@ func names(set map[string]bool) []string {
 	return out
 }
 
-// Shares of bad lines: from one a warning follows, above the other the log is useless. They are our choice.
+// These are shares of bad lines. From the first on, there is a warning; above the second, the log is useless. The
+// values are a free choice.
 const (
 	manyBad    = .01
 	hopelessly = .5

@@ -1,5 +1,5 @@
-// Package demo runs waitcast without a scheduler: a simulated cluster writes a real PBS accounting log, and the very
-// same daemon that runs in production follows it.
+// Package demo runs waitcast without a scheduler. A simulated cluster writes a real PBS accounting log. The same
+// daemon as in production follows the log.
 package demo
 
 import (
@@ -19,7 +19,7 @@ const nodes = 128
 // queueSpec is a queue of the simulated cluster.
 type queueSpec struct {
 	name     string
-	limit    time.Duration // the longest time limit that the queue accepts
+	limit    time.Duration // the maximum time limit that the queue accepts
 	priority float64
 }
 
@@ -38,8 +38,8 @@ func queueOf(limit time.Duration) string {
 	return all[len(all)-1].name
 }
 
-// policy starts jobs in the order of their queues' priority, with EASY backfilling. The priority rises with the wait:
-// 12 hours outweigh the difference between queues.
+// policy starts jobs in the order of their queues' priority, with EASY backfilling. The priority of a job rises while
+// it waits: 12 hours of waiting count more than the difference between two queues.
 func policy() *simulator.Priority {
 	return &simulator.Priority{
 		WeightQueue: 1, WeightAge: 1, MaxAge: (18 * time.Hour).Seconds(), Every: 60, Backfill: simulator.BackfillEASY,
@@ -57,10 +57,10 @@ func facts() []byte {
 	return text
 }
 
-// cluster is a simulated machine that writes its accounting log.
+// cluster is a simulated machine that writes its own accounting log.
 type cluster struct {
 	dir     string
-	epoch   time.Time // midnight, instant 0 of the simulation
+	epoch   time.Time // midnight at the instant 0 of the simulation
 	from    float64   // in seconds after the epoch; jobs before this instant are not written
 	sim     *simulator.Simulator
 	rng     *rand.Rand
@@ -69,11 +69,11 @@ type cluster struct {
 	day     string
 	jobs    int64
 	events  int     // number of events written into the log
-	waiting float64 // processor seconds of the waiting jobs
+	waiting float64 // processor seconds that the waiting jobs need
 }
 
-// newCluster returns a machine whose first job is submitted at an instant or later. The machine writes date-named files
-// into dir.
+// newCluster returns a machine. Its first job is submitted at the instant from or later. The machine writes files
+// into dir that are named by date.
 func newCluster(dir string, from time.Time, seed uint64) (*cluster, error) {
 	c := &cluster{dir: dir, epoch: from.Truncate(24 * time.Hour), rng: rand.New(rand.NewPCG(seed, 1))}
 	c.from = from.Sub(c.epoch).Seconds()
@@ -92,7 +92,7 @@ func newCluster(dir string, from time.Time, seed uint64) (*cluster, error) {
 	return c, err
 }
 
-// advance simulates the machine up to an instant and writes the events into its log.
+// advance simulates the machine up to an instant and writes the events to its log.
 func (c *cluster) advance(until time.Time) error {
 	var failed error
 	err := c.sim.Advance(until.Sub(c.epoch).Seconds(), func(e simulator.Event) {
@@ -109,14 +109,14 @@ func (c *cluster) advance(until time.Time) error {
 	return c.flush()
 }
 
-// backlog returns the work of the waiting jobs, in hours of the whole machine.
+// backlog returns the work of the waiting jobs, in hours for which the whole machine would be busy.
 func (c *cluster) backlog() float64 { return c.waiting / nodes / 3600 }
 
 func (c *cluster) at(seconds float64) time.Time {
 	return c.epoch.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// write appends the record of one event. The file is named after the record's date, as PBS does.
+// write appends the record of one event. The name of the file is the date of the record, as in PBS.
 func (c *cluster) write(e simulator.Event) error {
 	at := c.at(e.Time)
 	if day := at.Format("20060102"); day != c.day {
@@ -148,7 +148,7 @@ func (c *cluster) write(e simulator.Event) error {
 	return nil
 }
 
-// open closes the present file and opens the next day's.
+// open closes the present file and opens the file of the next day.
 func (c *cluster) open(day string) error {
 	if err := c.close(); err != nil {
 		return err

@@ -23,42 +23,43 @@ const ClusterName = "demo"
 
 // Options define how the demonstration runs.
 type Options struct {
-	// Listen is the address to serve on.
+	// Listen is the address at which the demonstration answers requests.
 	Listen string
-	// Speed is how much faster than the wall clock simulated time passes.
+	// Speed is the speed of simulated time relative to the wall clock.
 	Speed float64
-	// For is how long to run, by the wall clock, once the daemon can answer; 0 means until ctx ends.
+	// For is the time for which the demonstration runs once the daemon can answer, by the wall clock; 0 means until
+	// ctx ends.
 	For time.Duration
-	// History is how much simulated time lies before the simulated clock begins to run; 0 means 50 hours.
+	// History is the simulated time before the simulated clock begins to run; 0 means 50 hours.
 	History time.Duration
-	// Incidents befall the cluster as they come; nil for none.
+	// Incidents sends incidents that happen in the cluster at once; nil for none.
 	Incidents <-chan Incident
 	// Seed is the seed of the simulated workload.
 	Seed uint64
-	// Version is the program's.
+	// Version is the version of the program.
 	Version string
 	Log     *zap.Logger
-	// Out receives the URL and the live line; Terminal is true if the line may be overwritten.
+	// Out receives the URL and a status line. Terminal is true if the status line may be overwritten.
 	Out      io.Writer
 	Terminal bool
-	// Open shows the page in a browser, where there is a desktop.
+	// Open shows the page in a browser if there is a desktop.
 	Open bool
 }
 
 const (
-	// history is the simulated time that is written before the daemon starts. It has enough jobs to train the forecasts
-	// several times, and few enough to learn and forecast all of them within a minute on two processors. The load
-	// forecast needs submissions that are two days apart (predictor/outlook), hence 50 hours.
+	// history is the simulated time that is written before the daemon starts. It has enough jobs to train the
+	// forecasts several times. It has few enough to learn and forecast all of them within a minute on two processors.
+	// The load forecast needs submissions that are two days apart (predictor/outlook), hence 50 hours.
 	history = 50 * time.Hour
-	// waiting (jobs) and backlog (hours of the whole machine) are the minimum length of the queue at the end of the
-	// history, so that the first answers are not 0. The history continues for at most a day to reach both.
+	// waiting and backlog are the minimum length of the queue at the end of the history, in jobs and in hours of the
+	// whole machine. With them, the first answers are not 0. The history continues for at most a day to reach both.
 	waiting       = 10
 	backlog       = 1.0
 	writeInterval = 50 * time.Millisecond // between writes to the log, in wall-clock time
 )
 
 // morning returns 11 o'clock UTC of the last Tuesday, Wednesday, Thursday or Friday on which that time is over. The
-// simulated clock starts then: on a working day, when people submit jobs.
+// simulated clock starts then, because users submit most jobs on working days.
 func morning(now time.Time) time.Time {
 	const begins = 11 * time.Hour
 	now = now.UTC()
@@ -69,7 +70,8 @@ func morning(now time.Time) time.Time {
 	return at
 }
 
-// Run writes the history, starts the daemon on it, waits until it is learnt, and then runs the simulated cluster.
+// Run writes the history, starts the daemon on it, waits until the daemon has learnt it, and then runs the simulated
+// cluster.
 func Run(ctx context.Context, o Options) (err error) {
 	dir, err := os.MkdirTemp("", "waitcast-demo-")
 	if err != nil {
@@ -109,7 +111,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	return follow(ctx, o, c, d, clock)
 }
 
-// writeHistory runs the simulated cluster up to an instant, and then on to a moment at which jobs wait.
+// writeHistory runs the simulated cluster up to an instant, and then on to an instant at which jobs wait.
 func writeHistory(ctx context.Context, c *cluster, until time.Time) (time.Time, error) {
 	now := until
 	for end := now.Add(24 * time.Hour); ; now = now.Add(time.Minute) {
@@ -122,8 +124,8 @@ func writeHistory(ctx context.Context, c *cluster, until time.Time) (time.Time, 
 	}
 }
 
-// simulatedClock stands at start until its run begins. Then it runs speed times as fast as the wall clock. It is safe
-// for concurrent use.
+// simulatedClock shows the time start until its method run is called. Then it runs at the given speed relative to the
+// wall clock. It is safe for concurrent use.
 type simulatedClock struct {
 	start time.Time
 	speed float64
@@ -199,7 +201,8 @@ clusters:
 	return d, nil
 }
 
-// follow runs the cluster by the simulated clock and reports the state, until ctx ends or the time is over.
+// follow runs the cluster at the pace of the simulated clock and reports the state. It ends when ctx ends or the time
+// is over.
 func follow(ctx context.Context, o Options, c *cluster, d *daemon.Daemon, clock *simulatedClock) error {
 	if o.For > 0 {
 		var cancel context.CancelFunc

@@ -8,18 +8,18 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Incident is an event in the simulated cluster that shows the reaction of the daemon and its alerts: a Flurry, a
-// Silence, or the end of one, Talk.
+// Incident is an event in the simulated cluster. It shows how the daemon and its alerts react. The incidents are
+// Flurry, Silence, and Talk, which ends a silence.
 type Incident func(*scenario) error
 
-// scenario is a cluster with an incident, which may be none.
+// scenario is a cluster together with the incidents that happened.
 type scenario struct {
 	*cluster
-	hush, silent bool // hush: the log falls silent as soon as jobs run; silent: it has fallen silent
+	hush, silent bool // hush: the log becomes silent as soon as jobs run; silent: the log is silent
 }
 
-// These describe the jobs of a flurry. A new user submits them; each uses one processor for a minute and requests far
-// too much time.
+// These describe the jobs of a flurry. A new user submits them. Each uses one processor for a minute and requests a
+// far longer time.
 const (
 	flurryUser    = users
 	flurryRuntime = 60 // in seconds
@@ -27,7 +27,8 @@ const (
 	flurryTakes   = 4 * time.Hour // time from its first to its last submission
 )
 
-// Flurry makes one user submit the given number of small jobs to the queue long within four hours of simulated time.
+// Flurry returns an incident in which one user submits the given number of small jobs to the queue "long" within four
+// hours of simulated time.
 func Flurry(jobs int) Incident {
 	return func(s *scenario) error {
 		begins := math.Ceil(s.sim.Now())
@@ -45,8 +46,8 @@ func Flurry(jobs int) Incident {
 	}
 }
 
-// Silence stops the cluster from writing its log, from the next moment at which jobs run, while its clock and the
-// daemon's continue.
+// Silence returns an incident in which the cluster stops writing its log, from the next instant at which jobs run.
+// The clocks of the cluster and of the daemon continue.
 func Silence() Incident {
 	return func(s *scenario) error {
 		s.hush = true
@@ -54,7 +55,7 @@ func Silence() Incident {
 	}
 }
 
-// Talk ends a Silence: the missed records are written at once.
+// Talk returns an incident that ends a Silence: the missed records are written at once.
 func Talk() Incident {
 	return func(s *scenario) error {
 		s.hush, s.silent = false, false

@@ -10,11 +10,12 @@ import (
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// learnInterval is the time between two checks of the daemon's progress. A check costs as much as a scrape.
+// learnInterval is the time between two checks of the daemon's progress. A check costs as much as one scrape of the
+// metrics.
 const learnInterval = 500 * time.Millisecond
 
-// learn waits until the daemon has learnt the events of its history and has forecast the load. It reports the progress
-// meanwhile. It returns false if the daemon or ctx ends before; an end of ctx is no error.
+// learn waits until the daemon has learnt the events of its history and has forecast the load. Meanwhile it reports
+// the progress. It returns false if the daemon fails or ctx ends before. An end of ctx is no error.
 func learn(ctx context.Context, o Options, d *daemon.Daemon, events int) (bool, error) {
 	tick := time.NewTicker(learnInterval)
 	defer tick.Stop()

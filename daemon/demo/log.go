@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Log is an accounting log that a simulated cluster has written, without a daemon on it, for tests.
+// Log is an accounting log for tests that a simulated cluster has written without a daemon.
 type Log struct {
 	// End is the end of the logged time.
 	End time.Time
@@ -14,8 +14,8 @@ type Log struct {
 	Jobs int64
 }
 
-// WriteLog runs the simulated cluster from an instant on for some time, and further to a moment at which jobs wait, and
-// writes its PBS accounting log into dir. The same seed writes the same log.
+// WriteLog runs the simulated cluster for some time, and then on to an instant at which jobs wait. It writes the
+// cluster's PBS accounting log into dir. The same seed gives the same log.
 func WriteLog(ctx context.Context, dir string, from time.Time, history time.Duration, seed uint64) (l Log, err error) {
 	c, err := newCluster(dir, from, seed)
 	if err != nil {

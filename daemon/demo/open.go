@@ -6,7 +6,7 @@ import (
 	"runtime"
 )
 
-// opener returns the program that shows a URL on this machine's desktop, "" if there is no desktop.
+// opener returns the program that shows a URL on this machine's desktop. It returns "" if there is no desktop.
 func opener(env func(string) string, look func(string) (string, error)) string {
 	name := "xdg-open"
 	switch {

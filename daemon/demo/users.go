@@ -10,27 +10,29 @@ import (
 	"github.com/waitcast/waitcast/workload/hypergamma"
 )
 
-// These define the jobs of the simulated users. Sizes and runtimes are drawn from the model, with shorter runtimes. A
-// job that is too large for this machine is drawn again. All numbers are our choice.
+// These define the jobs of the simulated users. Sizes and runtimes are drawn from the model; the runtimes are
+// shortened. If a job is too large for this machine, another one is drawn. All numbers are a free choice.
 const (
 	maxSize      = 64               // in processors of a job
 	maxWork      = 3 * nodes * 3600 // in processor seconds of a job
 	runtimeScale = 0.2              // factor on the model's runtimes
-	load         = 1.3              // processor time that users request, as a share of the machine's
-	users        = 24
-	sampleJobs   = 20_000 // number of jobs from which the mean work is estimated
+	// Processor time that users request, as a share of the processor time of the machine.
+	load       = 1.3
+	users      = 24
+	sampleJobs = 20_000 // number of jobs from which the mean work is estimated
 )
 
-// Users hold jobs back while much work waits, as people do. Without that, a busy week would leave a queue that nights
-// cannot empty. The waiting work is measured in hours of the whole machine. Users hold back some jobs above heldFrom
-// hours, and the share maxHeld of the jobs from heldMost hours on.
+// Users hold jobs back while much work waits, as people do. If they did not, a busy week would leave a queue that
+// lasts over the nights. The waiting work is measured in hours of the whole machine. Users hold back some jobs above
+// heldFrom hours, and the share maxHeld of the jobs above heldMost hours.
 const (
 	heldFrom = 5.0
 	heldMost = 11.0
 	maxHeld  = 0.9
 )
 
-// limits returns the time limits that users of the simulated cluster request. The limit determines the queue.
+// limits returns the time limits that users of the simulated cluster request. The time limit determines the queue of
+// a job.
 func limits() []time.Duration {
 	return []time.Duration{
 		10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
@@ -38,8 +40,8 @@ func limits() []time.Duration {
 	}
 }
 
-// job gives a generated job a user and a time limit. The limit is a round number well above the runtime, as people
-// request.
+// job gives a generated job a user and a time limit. The limit is a round number well above the runtime, as users
+// often request.
 func (c *cluster) job(j hypergamma.Job) simulator.Job {
 	c.jobs++
 	wish := time.Duration(j.Runtime*(1.05+3*c.rng.Float64())) * time.Second
@@ -57,10 +59,10 @@ func (c *cluster) job(j hypergamma.Job) simulator.Job {
 	}
 }
 
-// userName is the name of a user in the log; user 0 submits the most.
+// userName is the name of a user in the log. User 0 submits the most jobs.
 func userName(number int64) string { return fmt.Sprintf("user%02d", number) }
 
-// program returns the job name for a time limit in seconds: people often give one name to similar jobs.
+// program returns the job name for a time limit in seconds, because people often give one name to similar jobs.
 func program(limit float64) string {
 	switch {
 	case limit <= time.Hour.Seconds():
@@ -82,7 +84,7 @@ func (c *cluster) wanted(arrivals *stream) hypergamma.Job {
 	}
 }
 
-// stream draws jobs of the all-jobs model at the load of the simulated machine.
+// stream draws jobs of the all-jobs model. Their load is the load of the simulated machine.
 type stream struct {
 	gen  *hypergamma.Generator
 	rng  *rand.Rand
@@ -90,8 +92,8 @@ type stream struct {
 	set  hypergamma.Params
 }
 
-// newStream combines as many copies of the model's arrivals as the load needs, and then drops some arrivals at random
-// to match it exactly. So the daily cycle is preserved; scaling the time between arrivals would stretch it.
+// newStream combines as many copies of the model's arrivals as the load needs. It then drops random arrivals until
+// the load matches. This keeps the daily cycle, which a changed time between arrivals would stretch.
 func newStream(seed uint64) (*stream, error) {
 	s := &stream{rng: rand.New(rand.NewPCG(seed, 2)), set: hypergamma.ProgramAll(nodes)}
 	one, err := hypergamma.New(s.rng, s.set)

@@ -1,9 +1,9 @@
-// Package intake imports recorded logs of a cluster into its history: it reads files of any format, sorts their events
-// together with those of the history in force, compares them with the followed log, stores them in chunks and passes
-// them to the pipeline for learning.
+// Package intake imports recorded logs of a cluster into its history. It reads files of any format, and sorts their
+// events together with the events of the history in force. It compares them with the followed log, stores them in
+// chunks, and passes them to the pipeline for learning.
 //
-// Nothing is stored before all files have been read and judged. A refused or interrupted import leaves nothing behind:
-// chunks that were stored without being put in force are dropped, after a crash by the pipeline at its start.
+// Nothing is stored before all files have been read and judged. A refused or interrupted import leaves no data:
+// chunks that were stored but not put in force are deleted. After a crash the pipeline deletes them at its start.
 package intake
 
 import (
@@ -24,13 +24,14 @@ import (
 	"github.com/waitcast/waitcast/pipeline/readmodel"
 )
 
-// Learner learns histories: the pipeline.
+// Learner learns histories. The pipeline implements it.
 type Learner interface {
 	// View returns the newest view of a cluster.
 	View(cluster string) *readmodel.View
-	// HistoryOf returns the description of the history of a cluster that is in force, nil if there is none.
+	// HistoryOf returns the description of the history of a cluster that is in force. It returns nil if there is
+	// none.
 	HistoryOf(ctx context.Context, cluster string) (*past.History, error)
-	// Teach puts a history in force whose chunks are stored.
+	// Teach puts a history in force. The chunks of the history must be stored.
 	Teach(ctx context.Context, cluster string, h past.History) error
 	// AwaitTaught returns once the history that is in force is learnt.
 	AwaitTaught(ctx context.Context, cluster string) error
@@ -47,7 +48,7 @@ type Store interface {
 type Config struct {
 	Cluster string
 	Options collector.Options
-	// Zone is the configured time zone, for messages.
+	// Zone is the name of the configured time zone, for messages.
 	Zone string
 	// TempDir is the folder of temporary files.
 	TempDir string
@@ -59,7 +60,7 @@ type Config struct {
 	Log       *zap.Logger
 }
 
-// Importer takes logs into the history of one cluster, one import at a time.
+// Importer imports logs into the history of one cluster, one import at a time.
 type Importer struct {
 	cfg      Config
 	busy     sync.Mutex
@@ -75,7 +76,7 @@ func New(cfg Config) *Importer {
 	return i
 }
 
-// Close ends the import that is under way with an error, and waits until it is over. No other begins.
+// Close cancels the import that is under way, and waits until it has ended. After Close no import begins.
 func (i *Importer) Close(why error) {
 	i.close(why)
 	i.busy.Lock()
@@ -87,10 +88,10 @@ func Source(cluster string) string { return cluster + "/" + pipeline.ImportName 
 
 // Request is one import.
 type Request struct {
-	// Format is the format of all files; empty means that each is recognized by its content. Columns are those of a
-	// dump of sacct without a header.
+	// Format is the format of all files. If it is empty, the format of each file is recognized by its content.
+	// Columns are the columns of a dump of sacct without a header.
 	Format, Columns string
-	// Mode is how the history is replayed; empty means that the number of jobs decides.
+	// Mode is the way in which the history is replayed. If it is empty, the number of jobs decides.
 	Mode past.Mode
 	// Files are the logs.
 	Files api.ImportFiles
@@ -100,18 +101,18 @@ type Request struct {
 	InForce func()
 }
 
-// Progress returns how far the import is that is under way, nil if there is none.
+// Progress returns the progress of the import that is under way. It returns nil if there is none.
 func (i *Importer) Progress() *wire.ImportProgress { return i.progress.Load() }
 
-// Import imports files into the history and returns once it is learnt. The error is an *api.Refused, an error of the
-// store, or the cause of ctx or Close. Nothing is left behind then, unless the history was already in force: then it is
-// learnt in the background.
+// Import imports files into the history and returns once the history is learnt. The error is an *api.Refused, an
+// error of the store, or the cause of the end of ctx or of Close. After an error no data are left, with one
+// exception: if the history is already in force, it stays and is learnt in the background.
 func (i *Importer) Import(ctx context.Context, req Request) (*wire.ImportReport, error) {
 	if !i.busy.TryLock() {
 		return nil, i.underWay()
 	}
 	defer i.busy.Unlock()
-	if i.open.Err() != nil { // a short import could be over before the function below is called
+	if i.open.Err() != nil { // a short import could end before the function below is called
 		return nil, context.Cause(i.open)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

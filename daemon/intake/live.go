@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// sameInstant is the maximum difference in seconds between two logs' times of one instant.
+	// sameInstant is the maximum difference in seconds between the times that two logs give for one instant.
 	sameInstant = 60
-	// zoneStep is the number of seconds of which the offsets of time zones are multiples. zoneMost is the greatest
+	// zoneStep is a number of seconds; the offsets of time zones are multiples of it. zoneMost is the greatest
 	// difference between two zones.
 	zoneStep = 15 * 60
 	zoneMost = 26 * 3600
-	// fewJobs is the number of jobs that must contradict the followed log before the import is taken for another
-	// cluster's log. Single contradictions happen, because a scheduler may use a number again.
+	// fewJobs is the number of jobs that must contradict the followed log before the import is refused as the log of
+	// another cluster. Single contradictions happen, because a scheduler may use a number again.
 	fewJobs = 3
 )
 
@@ -111,7 +111,7 @@ func (c *comparison) compare(ev *history.Event, files []history.File) {
 	}
 }
 
-// isZone reports whether two time zones may differ by an offset in seconds.
+// isZone reports whether an offset in seconds can be the difference between two time zones.
 func isZone(off int64) bool {
 	off = abs(off)
 	rest := off % zoneStep
@@ -120,7 +120,7 @@ func isZone(off int64) bool {
 
 func abs(n int64) int64 { return max(n, -n) }
 
-// judge returns a refusal if most records that the import shares with the followed log contradict it. Single
+// judge returns a refusal if most of the records that are also in the followed log contradict it. Single
 // contradictions are allowed: a requeued job has other instants, and a scheduler may use a number again.
 func (c *comparison) judge(cfg *Config) error {
 	all := c.agree + c.shifted + c.contrary

@@ -6,7 +6,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// begins publishes that a stage begins, with the number of bytes or events that the stage will process.
+// begins publishes the beginning of a stage, with the number of bytes or events that the stage will process.
 func (r *run) begins(stage string, total int64) {
 	r.began = time.Now()
 	r.shown = wire.ImportProgress{Stage: stage, Total: total}

@@ -22,16 +22,16 @@ import (
 const (
 	// chunkEvents is the number of events in a chunk.
 	chunkEvents = 4096
-	// quarantined is the maximum number of bad lines of one import that go to quarantine, so that they cannot push out
-	// all others.
+	// quarantined is the maximum number of bad lines of one import that are put in quarantine. Without it, one import
+	// could displace all other bad lines.
 	quarantined = 1000
-	// shownBad is the number of messages that the report shows for each reason.
+	// shownBad is the maximum number of messages that the report shows for each reason.
 	shownBad = 3
 	// progressEvents is the number of events that are sorted or stored between two reports of progress.
 	progressEvents = 10_000
 )
 
-// Stages of an import, as wire.ImportProgress names them.
+// These are the stages of an import, with their names in wire.ImportProgress.
 const (
 	Reading  = "reading"
 	Sorting  = "sorting"
@@ -124,8 +124,8 @@ func (r *run) all(ctx context.Context) error {
 	return nil
 }
 
-// known reports whether the history in force can be learnt and already has all events. Events that have become too old
-// since it was put in force do not count: they are no reason to learn it again.
+// known reports whether the history in force can be learnt and already has all events. It ignores events that have
+// become too old since the history was put in force: they are no reason to learn the history again.
 func (r *run) known(s *survey, h *past.History) bool {
 	t := r.cfg.Learner.View(r.cfg.Cluster).Teaching
 	return r.inForce != nil && (t == nil || t.Failure == "") &&
@@ -142,7 +142,8 @@ func (r *run) addStored(ctx context.Context) error {
 		return history.DecodeChunk(b, func(ev *history.Event) error {
 			err := r.history.Add(*ev)
 			var refused *collector.LineError
-			if errors.As(err, &refused) { // two events within a minute contradict each other: the fold will decide
+			// Two events within a minute contradict each other, and the fold will decide between them.
+			if errors.As(err, &refused) {
 				return nil
 			}
 			r.advance(1)
@@ -152,7 +153,7 @@ func (r *run) addStored(ctx context.Context) error {
 	if errors.Is(err, modelstore.ErrCorrupt) || errors.Is(err, history.ErrDamaged) {
 		r.cfg.Log.Error("the history that was imported before is damaged: import its files again",
 			zap.String("cluster", r.cfg.Cluster), zap.Error(err))
-		r.inForce = nil // also if the files contain only the events that could be read
+		r.inForce = nil // nil also if the files contain only the events that could be read
 		return nil
 	}
 	return err
@@ -175,7 +176,7 @@ func (r *run) readFiles(ctx context.Context) error {
 	}
 }
 
-// sent returns an error if the sender of the files has gone.
+// sent returns an error if the sender of the files has disconnected.
 func (r *run) sent() error {
 	r.report.Bytes = r.request.Files.Read()
 	if err := r.request.Files.Failed(); err != nil {
@@ -185,7 +186,7 @@ func (r *run) sent() error {
 	return nil
 }
 
-// readFile reads one file and decides whether it is a log at all.
+// readFile reads one file. It decides whether the file is a log at all.
 func (r *run) readFile(ctx context.Context, name string, from io.ReadCloser) error {
 	r.open, r.note = &watchedFile{from, func() { r.advanceTo(r.request.Files.Read()) }}, ""
 	err := r.history.Read(ctx, name)
@@ -222,7 +223,7 @@ func (r *run) firstOf(name string) string {
 	return "see the first lines"
 }
 
-// watchedFile is a file that calls read after each Read, to publish the progress.
+// watchedFile is a file that calls its function read after each Read, to publish the progress.
 type watchedFile struct {
 	io.ReadCloser
 	read func()

@@ -16,10 +16,10 @@ import (
 	"github.com/waitcast/waitcast/predictor/coverage"
 )
 
-// learningPoll is the time between two checks of the learning's progress.
+// learningPoll is the time between two checks of the progress of learning.
 const learningPoll = 200 * time.Millisecond
 
-// store stores the chunks of a history and puts the history in force. On error it deletes the chunks again.
+// store stores the chunks of a history and puts the history in force. On error it deletes the chunks.
 func (r *run) store(ctx context.Context, s *survey, h *past.History) (err error) {
 	before, err := r.stored(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *run) stored(ctx context.Context) ([]string, error) {
 }
 
 // drop deletes the stored chunks of histories that are not in force. If the store returns an error, the next start
-// tries again.
+// tries to delete them again.
 func (r *run) drop(ctx context.Context, keep []string) {
 	if err := r.cfg.Store.DropHistories(context.WithoutCancel(ctx), r.cfg.Cluster, keep...); err != nil {
 		r.cfg.Log.Warn("the chunks of an import that failed are still in the database: the next start drops them",
@@ -93,7 +93,7 @@ func (r *run) putChunks(ctx context.Context, s *survey, h *past.History) error {
 	return put()
 }
 
-// await waits until the history is learnt. If ctx ends before, the learning continues.
+// await waits until the history is learnt. If ctx ends before, learning continues in the background.
 func (r *run) await(ctx context.Context) error {
 	r.begins(Learning, 0)
 	done := make(chan error, 1)

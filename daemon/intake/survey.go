@@ -10,12 +10,12 @@ import (
 	"github.com/waitcast/waitcast/pipeline/past"
 )
 
-// survey summarizes the events of an import, read in their order.
+// survey summarizes the events of an import, which it reads in their order.
 type survey struct {
 	hash                    string
 	oldest                  time.Time // older events are left out
 	events, submissions     int64
-	fresh, freshSubmissions int64 // events and submissions that no stored history has
+	fresh, freshSubmissions int64 // numbers of events and submissions that no stored history has
 	tooOld                  int64 // number of submissions that are left out
 	from, to                time.Time
 	live                    *comparison

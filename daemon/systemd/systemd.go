@@ -1,5 +1,6 @@
-// Package systemd reports the state of the daemon to the service manager: starting, ready or stopping, a status line,
-// and the watchdog's sign of life. The messages are those of sd_notify(3); without $NOTIFY_SOCKET nothing is sent.
+// Package systemd sends the state of the daemon to the service manager: starting, ready or stopping, a status line,
+// and signs of life for the watchdog. The messages are defined in sd_notify(3). If $NOTIFY_SOCKET is not set, nothing
+// is sent.
 package systemd
 
 import (
@@ -14,11 +15,11 @@ import (
 )
 
 const (
-	// While a start takes long, a message every extendEvery asks systemd for extendBy more. So systemd does not take
-	// the start for one that hangs.
+	// While a start takes long, a message after every extendEvery asks systemd for the further time extendBy. Without
+	// it, systemd would kill a start that takes long.
 	extendEvery = 10 * time.Second
 	extendBy    = time.Minute
-	// statusEvery is the time between two checks of the status line. It is sent if it has changed.
+	// statusEvery is the time between two checks of the status line. A changed status line is sent.
 	statusEvery = time.Second
 	// checks is the number of checks of the service in one interval of the watchdog. sd_watchdog_enabled(3) recommends
 	// 2. With 4, a single check that fails by accident does not cause a restart.
@@ -29,15 +30,15 @@ const (
 type Service struct {
 	// Status returns a one-line description of the present work.
 	Status func() string
-	// Alive returns what keeps the service from its work, nil if nothing does. limit is the watchdog's interval: a part
-	// that has been silent for longer counts as dead.
+	// Alive returns an error if the service does not work. limit is the interval of the watchdog: a part that has
+	// been silent for longer counts as dead.
 	Alive func(ctx context.Context, limit time.Duration) error
 }
 
-// Manager is the service manager that started this process, if one did.
+// Manager is the service manager that started this process, if a service manager did.
 type Manager struct {
 	log      *zap.Logger
-	watchdog time.Duration // 0: off
+	watchdog time.Duration // 0 if the watchdog is off
 	extend   time.Duration
 	status   time.Duration
 }
@@ -56,7 +57,7 @@ func New(log *zap.Logger) *Manager {
 	return m
 }
 
-// Start calls start and, until it returns, reports the status doing and extends the start timeout.
+// Start calls start. Until start returns, it reports the status doing and extends the start timeout.
 func (m *Manager) Start(doing string, start func() error) error {
 	message := fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d\nSTATUS=%s", extendBy.Microseconds(), doing)
 	m.send(message)
@@ -69,7 +70,7 @@ func (m *Manager) Start(doing string, start func() error) error {
 	return err
 }
 
-// Serve reports that the service is ready, and then its status until stop is called; stop reports that the service
+// Serve reports that the service is ready, and then its status until stop is called. stop reports that the service
 // stops.
 func (m *Manager) Serve(s Service) (stop func()) {
 	told := s.Status()
@@ -91,14 +92,15 @@ func (m *Manager) Serve(s Service) (stop func()) {
 	}
 }
 
-// Reload calls reload, and reports meanwhile that the service reloads.
+// Reload calls reload. Meanwhile it reports that the service reloads.
 func (m *Manager) Reload(reload func()) {
 	m.send(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, monotonic().Microseconds()))
 	reload()
 	m.send(daemon.SdNotifyReady)
 }
 
-// monotonic returns the time of CLOCK_MONOTONIC, which systemd expects in messages; 0 if the system has no such clock.
+// monotonic returns the time of CLOCK_MONOTONIC, which systemd expects in messages. It returns 0 if the system has no
+// such clock.
 func monotonic() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
@@ -119,14 +121,14 @@ func (m *Manager) check(ctx context.Context, s Service) {
 	}
 }
 
-// send sends messages that nothing depends on except the output of systemctl status. It logs failures.
+// send sends messages on which only the output of "systemctl status" depends. It logs failures.
 func (m *Manager) send(message string) {
 	if _, err := daemon.SdNotify(false, message); err != nil {
 		m.log.Warn("systemd cannot be told", zap.Error(err))
 	}
 }
 
-// every calls do after each period until end is called. end waits for the call under way.
+// every calls do after each period until end is called. end waits until a running call returns.
 func every(period time.Duration, do func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -10,8 +10,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Version returns the number of changes ever made to the space: every writing transaction (entries, rows, checkpoints,
-// a snapshot, a value, a pruning) increases it.
+// Version returns the number of changes that were ever made to the space. Every transaction that writes (entries,
+// rows, checkpoints, a snapshot, a value, a pruning) increases it.
 func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	err = s.read(ctx, "version", func(ctx context.Context) error {
 		return s.pool.QueryRow(ctx, "SELECT version FROM waitcast.space WHERE id = $1", s.space).Scan(&version)
@@ -19,9 +19,10 @@ func (s *Store) Version(ctx context.Context) (version int64, err error) {
 	return version, err
 }
 
-// Changed waits until the space has a higher Version than after, and returns it. It is notified by the server, and
-// polls every Options.Poll. It takes one of the store's connections while it waits. It ends with ctx's error, with
-// modelstore.ErrClosed, or with a failure to reach the server; the caller should retry later.
+// Changed waits until the Version of the space is greater than after, and returns it. The server notifies it; it also
+// polls after every Options.Poll. While it waits, it uses one of the store's connections. It returns the error of
+// ctx, modelstore.ErrClosed, or an error if the server cannot be reached; after that one the caller should retry
+// later.
 func (s *Store) Changed(ctx context.Context, after int64) (int64, error) {
 	if err := s.begin(); err != nil {
 		return 0, err
@@ -55,7 +56,7 @@ func (s *Store) await(ctx context.Context, after int64) (int64, error) {
 	if _, err := conn.Exec(ctx, "LISTEN "+s.channel()); err != nil {
 		if _, refused := errors.AsType[*pgconn.PgError](err); !refused {
 			return 0, err
-		} // a standby server cannot listen; occasional checks suffice
+		} // a standby server cannot notify; polling suffices
 	}
 	for {
 		version, err := s.readVersion(ctx, conn)

@@ -12,15 +12,16 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/pack"
 )
 
-// entryColumns has entries as arrays, one for each column. So a statement for thousands of rows has only ten arguments.
+// entryColumns has entries as arrays, one for each column. With it, a statement for thousands of rows has only ten
+// arguments.
 type entryColumns struct {
 	seq, attempt, turn, time            []int64
 	submit                              []pgtype.Int8
 	cluster, jobID, kind, source, event []string
 }
 
-// packEntries checks entries and returns their columns. Their numbers must be consecutive, or only rising if gaps is
-// set.
+// packEntries checks entries and returns their columns. The numbers of the entries must be consecutive. If gaps is
+// true, they need only rise.
 func packEntries(ctx context.Context, entries []modelstore.Entry, gaps bool) (*entryColumns, error) {
 	n := len(entries)
 	c := &entryColumns{seq: make([]int64, n), attempt: make([]int64, n), turn: make([]int64, n), time: make([]int64, n),
@@ -64,7 +65,7 @@ func (c *entryColumns) set(i int, e *modelstore.Entry) error {
 	return nil
 }
 
-// slice returns the columns of the entries with indexes from to to-1.
+// slice returns the columns of the entries with indexes from `from` to to-1.
 func (c *entryColumns) slice(from, to int) *entryColumns {
 	return &entryColumns{seq: c.seq[from:to], attempt: c.attempt[from:to], turn: c.turn[from:to], time: c.time[from:to],
 		submit:  c.submit[from:to],
@@ -91,7 +92,7 @@ type rowKey struct {
 	attempt        int
 }
 
-// packRows checks rows and returns their columns. Of several rows with the same key it takes the first.
+// packRows checks rows and returns their columns. If several rows have the same key, it takes the first.
 func packRows(ctx context.Context, rows []modelstore.Row) (*rowColumns, error) {
 	c := &rowColumns{}
 	seen := make(map[rowKey]bool, len(rows))
@@ -137,8 +138,9 @@ func (c *rowColumns) addParts(p *modelstore.Parts) {
 	c.settled = append(c.settled, pgtype.Text{String: toText(p.Settled), Valid: known})
 }
 
-// insert inserts the rows with indexes from to to-1 in order, except those whose key is stored already. A subquery for
-// each row looks up the key; the planner cannot turn it into a join that reads the whole ledger.
+// insert inserts the rows with indexes from `from` to to-1 in order, except rows whose key is stored already. A
+// subquery for each row looks up the key. The planner cannot turn such a subquery into a join that reads the whole
+// ledger.
 func (c *rowColumns) insert(w *change, from, to int) error {
 	if err := makePartitions(w.ctx, w.tx, w.s.space, c.closed[from:to]); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// cancelCheckEvery is the number of values after which a Commit checks whether its context was canceled.
+// cancelCheckEvery is the number of values after which a Commit checks whether its context was cancelled.
 const cancelCheckEvery = 256
 
 // chunk is the number of entries or rows in one statement.
@@ -24,11 +24,11 @@ const chunk = 2000
 
 // unsure has the batches for which Commit returned an error without knowing whether the server committed the
 // transaction. The key is the checksum of their bad lines. The writer sends such a batch again, perhaps after imports
-// and rebuilds have written other data. Entries and rows have keys that show whether they are stored. Bad lines have
-// none, and must not be counted twice.
+// and rebuilds have written other data. The keys of entries and rows show whether these are stored. Bad lines have no
+// keys, and must not be counted twice.
 type unsure map[[sha256.Size]byte]*outcome
 
-// outcome is the knowledge about one such batch.
+// outcome is the knowledge about one batch in unsure.
 type outcome struct {
 	// tokens are random names, one for each transaction that tried to store the batch and whose result is unknown.
 	tokens []string
@@ -36,8 +36,8 @@ type outcome struct {
 	final bool
 }
 
-// resolve finds out which transactions were committed. last is the token in the row of the space: that of the last
-// committed transaction that stored bad lines. The caller has locked the row, so that no earlier transaction is open.
+// resolve finds out which transactions were committed. last is the token in the row of the space, which the last
+// committed transaction with bad lines wrote. The caller has locked the row, so no earlier transaction is open.
 func (u unsure) resolve(last string) {
 	for _, o := range u {
 		o.final = o.final || slices.Contains(o.tokens, last)
@@ -51,18 +51,19 @@ func (u unsure) final(lines [sha256.Size]byte) bool { return u[lines] != nil && 
 // change is one writing transaction.
 type change struct {
 	ctx           context.Context // limits the duration of the statements
-	checkCanceled func() error    // returns an error if the caller canceled
+	checkCanceled func() error    // returns an error if the caller cancelled
 	tx            pgx.Tx
 	s             *Store
-	// lastSeq, badLines and lastRow are columns of the space's row: first the stored values, later the new ones.
+	// lastSeq, badLines and lastRow are columns of the space's row. At first they have the stored values, later the
+	// new ones.
 	lastSeq, badLines, lastRow int64
-	// token is that of the last committed transaction that stored bad lines.
+	// token is the token of the last committed transaction that stored bad lines.
 	token string
-	// later has the statements that are sent together at the end.
+	// later collects the statements that are sent together at the end.
 	later pgx.Batch
 }
 
-// Commit implements modelstore.Store. It also wraps modelstore.ErrLeaseLost.
+// Commit implements modelstore.Store. Its errors may also wrap modelstore.ErrLeaseLost.
 func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 	if b.Empty() {
 		return ctx.Err()
@@ -104,22 +105,22 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 func sumBadLines(lines []modelstore.BadLine) [sha256.Size]byte {
 	h := sha256.New()
 	for _, b := range lines {
-		// writing to a hash never fails
+		// Writing to a hash never fails.
 		_, _ = fmt.Fprintf(h, "%d %q %q %d %q %q %x\n", timeOrEpoch(b.At), b.Source, b.Path, b.Line, b.Reason,
 			b.Message, b.Text)
 	}
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// change runs fn in a transaction that locks the space's row. First it checks that this process holds the lease of the
-// space. fn may run several times.
+// change runs fn in a transaction that locks the row of the space. Before fn it checks that this process holds the
+// lease of the space. fn may run several times.
 func (s *Store) change(ctx context.Context, doing string, fn func(*change) error) error {
 	return s.transact(ctx, doing, nil, fn)
 }
 
-// transact does the same as change for batches with bad lines, whose checksum is lines. It names the transaction, so
-// that a batch that is sent again can be recognized. If lines is nil, the space keeps the name of the transaction
-// before.
+// transact does the same as change, also for batches with bad lines. lines is the checksum of the bad lines. transact
+// gives the transaction a name, by which a batch that is sent again is recognized. If lines is nil, the space keeps
+// the name of the earlier transaction.
 func (s *Store) transact(ctx context.Context, doing string, lines *[sha256.Size]byte, fn func(*change) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -185,8 +186,9 @@ func (s *Store) noteOutcome(lines [sha256.Size]byte, token string, known bool) {
 	o.tokens = append(o.tokens, token)
 }
 
-// run locks the space, runs fn, and writes the changes into the space's row. If the change has no token of its own, the
-// row keeps the given one. This is the last statement, so that the lease is counted from the end of the transaction.
+// run locks the space, runs fn, and writes the changes into the space's row. If the change has no token of its own,
+// the row keeps the given token. The row is written last, so that the time of the lease begins at the end of the
+// transaction.
 func (w *change) run(fn func(*change) error, token string) error {
 	var nonce *string
 	var epoch int64
@@ -263,7 +265,7 @@ func (w *change) insert(c *entryColumns, from int) error {
 	return nil
 }
 
-// mustHave returns an error unless entries that are written again are equal to the stored ones.
+// mustHave returns an error unless entries that are committed again are equal to the stored ones.
 func (w *change) mustHave(entries []modelstore.Entry, c *entryColumns) error {
 	for from := 0; from < len(entries); from += chunk {
 		part := c.slice(from, min(len(entries), from+chunk))
@@ -320,7 +322,7 @@ func (w *change) models(models []modelstore.SavedModel) {
 	}
 }
 
-// putBadLines adds bad lines and keeps only the newest.
+// putBadLines adds bad lines and deletes the oldest ones if there are too many.
 func (w *change) putBadLines(lines []modelstore.BadLine, keep int) {
 	if len(lines) == 0 {
 		return
@@ -387,13 +389,14 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 // DropSnapshots implements modelstore.Store.
 func (s *Store) DropSnapshots(ctx context.Context) error {
 	return s.change(ctx, "drop snapshots", func(w *change) error {
-		// the snapshots' parts are deleted too: ON DELETE CASCADE
+		// ON DELETE CASCADE also deletes the parts of the snapshots.
 		w.later.Queue("DELETE FROM waitcast.snapshot WHERE space = $1", s.space)
 		return nil
 	})
 }
 
-// pruneWindow is the range of numbers that one transaction of Prune covers, so that commits can run in between.
+// pruneWindow is the range of numbers that one transaction of Prune covers. Commits can run between two of these
+// transactions.
 const pruneWindow = 10_000
 
 // Prune implements modelstore.Store.
@@ -417,8 +420,8 @@ func (s *Store) Prune(ctx context.Context, before time.Time, upTo int64) (int64,
 	}
 }
 
-// prune deletes entries from one range of numbers, which begins at from, and advances from. A negative from begins at
-// the smallest number. done is true if no entries follow.
+// prune deletes entries in one range of numbers, which begins at from. It advances from. If from is negative, the
+// range begins at the smallest number. done is true if no entries follow.
 func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done bool, err error) {
 	var least, oldest *int64
 	err = w.tx.QueryRow(w.ctx, `SELECT (SELECT min(seq) FROM waitcast.journal WHERE space = $1), (SELECT min(seq) `+
@@ -440,7 +443,8 @@ func (w *change) prune(before int64, from *int64, upTo int64) (n int64, done boo
 	return tag.RowsAffected(), to == last, err
 }
 
-// PruneRows implements modelstore.Store: months that are over are dropped as tables, of the others rows are deleted.
+// PruneRows implements modelstore.Store. It drops the tables of months that ended before the instant, and deletes
+// rows of other tables.
 func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) {
 	var total int64
 	for {
@@ -462,8 +466,8 @@ func (s *Store) PruneRows(ctx context.Context, before time.Time) (int64, error) 
 	}
 }
 
-// deleteRows deletes the oldest pruneWindow rows that were closed before an instant, and all rows with the same closing
-// time as the last of them.
+// deleteRows deletes the oldest rows that were closed before an instant. It deletes pruneWindow rows, and all rows
+// with the same closing time as the last of these.
 func (w *change) deleteRows(before int64) (int64, error) {
 	tag, err := w.tx.Exec(w.ctx, fmt.Sprintf(`DELETE FROM waitcast.ledger WHERE space = %d AND closed <=
 		(SELECT max(closed) FROM (SELECT closed FROM waitcast.ledger WHERE space = %[1]d AND closed < $1

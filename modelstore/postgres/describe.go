@@ -9,8 +9,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Describe describes the database at url and its spaces; daemons may be running on it. It counts the contents, which
-// takes a while in a large store.
+// Describe describes the database at url and its spaces. Daemons may use the database meanwhile. Describe counts the
+// contents, which takes long in a large store.
 func Describe(ctx context.Context, url string) (*modelstore.Info, error) {
 	opts := Options{ReadOnly: true}.withDefaults()
 	pool, err := connect(ctx, url, opts)

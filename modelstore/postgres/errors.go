@@ -13,10 +13,10 @@ import (
 // HeldError reports that another daemon holds the lease on a space.
 type HeldError struct {
 	Space string
-	// Holder is the name that it acquired the lease by.
+	// Holder is the name under which the other daemon acquired the lease.
 	Holder string
-	// Until is when the lease ends unless it is renewed, by the database's clock; Left is the remaining time when the
-	// error was created.
+	// Until is the end of the lease unless it is renewed, by the database's clock. Left is the time that remained
+	// when the error was created.
 	Until time.Time
 	Left  time.Duration
 }
@@ -28,11 +28,11 @@ func (e *HeldError) Error() string {
 		e.Space, e.Holder, max(0, e.Left).Round(100*time.Millisecond), e.Until.UTC().Format(time.RFC3339))
 }
 
-// NoSpaceError reports that a store opened for reading is not there (yet).
+// NoSpaceError reports that a space to be read does not exist, perhaps not yet.
 type NoSpaceError struct {
 	// Place is the database, without a password.
 	Place string
-	// Space is the name; "" if not even the tables are there.
+	// Space is the name of the space; "" if even the tables do not exist.
 	Space string
 }
 
@@ -45,7 +45,7 @@ func (e *NoSpaceError) Error() string {
 		e.Place, e.Space)
 }
 
-// explain wraps an error of the driver. The result says what to do, and wraps the cause for errors.Is.
+// explain wraps an error of the driver. The result has advice, and wraps the cause for errors.Is.
 func explain(place, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -60,8 +60,8 @@ func explain(place, doing string, err error) error {
 	return fmt.Errorf("store %s: %s: %w: %w (%s)", place, doing, cause, err, hint)
 }
 
-// diagnose classifies an error and returns advice. It returns nil as cause if no caller decides by it. Codes:
-// https://www.postgresql.org/docs/current/errcodes-appendix.html
+// diagnose classifies an error and returns advice. The result cause is nil if no caller needs to distinguish the
+// error. The codes are listed at https://www.postgresql.org/docs/current/errcodes-appendix.html
 func diagnose(err error) (hint string, cause error) {
 	e, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok {
@@ -84,7 +84,7 @@ func diagnose(err error) (hint string, cause error) {
 	return "", nil
 }
 
-// damaged returns an ErrCorrupt that names the damaged value.
+// damaged returns an error that wraps ErrCorrupt and names the damaged value.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", modelstore.ErrCorrupt, fmt.Sprintf(format, args...))
 }

@@ -11,7 +11,8 @@ import (
 // historySchema is the first version of the schema that has the table of histories.
 const historySchema = 3
 
-// dropWindow is the number of chunks that one transaction of DropHistories deletes, so that commits can run in between.
+// dropWindow is the number of chunks that one transaction of DropHistories deletes. Commits can run between two of
+// these transactions.
 const dropWindow = 64
 
 // PutHistory implements modelstore.HistoryStore.
@@ -28,7 +29,7 @@ func (s *Store) PutHistory(ctx context.Context, c modelstore.HistoryChunk) error
 	})
 }
 
-// HistoryChunks implements modelstore.HistoryStore. Between two chunks no connection is taken.
+// HistoryChunks implements modelstore.HistoryStore. Between two chunks it uses no connection.
 func (s *Store) HistoryChunks(ctx context.Context, cluster, id, part string,
 	fn func(n int, data []byte) error) error {
 	if err := s.begin(); err != nil {
@@ -66,7 +67,7 @@ func (s *Store) HistoryChunk(ctx context.Context, cluster, id, part string, n in
 	return found.Data, nil
 }
 
-// chunk returns the chunk of a part that a condition on its number selects, nil if there is none.
+// chunk returns the chunk of a part that a condition on its number selects. It returns nil if there is none.
 func (s *Store) chunk(ctx context.Context, doing, condition string,
 	key modelstore.HistoryChunk) (found *modelstore.HistoryChunk, err error) {
 	err = s.readPage(ctx, doing, func(ctx context.Context) error {
@@ -91,7 +92,7 @@ func (s *Store) chunk(ctx context.Context, doing, condition string,
 
 // DropHistories implements modelstore.HistoryStore.
 func (s *Store) DropHistories(ctx context.Context, cluster string, keep ...string) error {
-	kept := make([]string, 0, len(keep)) // an empty array, because nil would be NULL
+	kept := make([]string, 0, len(keep)) // an empty array, because nil would become NULL
 	for _, id := range keep {
 		kept = append(kept, toText(id))
 	}

@@ -7,10 +7,10 @@ import (
 
 // Holding describes the lease on a space.
 type Holding struct {
-	// Holder is the name of the lease's holder; "" if there is none.
+	// Holder is the name of the holder of the lease; "" if there is none.
 	Holder string
-	// Left is the remaining time unless it is renewed, by the database's clock: 0 or less if it has run out and can be
-	// acquired.
+	// Left is the time until the lease ends unless it is renewed, by the database's clock. If it is 0 or less, the
+	// lease can be acquired.
 	Left time.Duration
 }
 

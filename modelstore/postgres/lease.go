@@ -14,14 +14,14 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// MinTTL is the shortest time that a lease may be acquired for. It must span a renewal that the server answers late.
+// MinTTL is the shortest duration of a lease. A renewal that the server answers late must fit into it.
 const MinTTL = 100 * time.Millisecond
 
-// releaseTimeout is how long Close tries to release a lease.
+// releaseTimeout is the maximum time for which Close tries to release a lease.
 const releaseTimeout = 3 * time.Second
 
-// Lease is the right to write a space. It expires some time after its last renewal (a Commit renews it, too), and then
-// any daemon may acquire the next one. It is safe for concurrent use.
+// Lease is the right to write a space. It expires some time after its last renewal; a Commit renews it, too. Then any
+// daemon may acquire the next lease. It is safe for concurrent use.
 type Lease struct {
 	store  *Store
 	holder string
@@ -30,18 +30,18 @@ type Lease struct {
 	ttl    time.Duration
 }
 
-// Holder returns the name that the lease was acquired by.
+// Holder returns the name under which the lease was acquired.
 func (l *Lease) Holder() string { return l.holder }
 
-// Epoch returns the number of the lease: every lease on the space has a greater one than those before.
+// Epoch returns the number of the lease. It is greater than the numbers of all earlier leases on the space.
 func (l *Lease) Epoch() int64 { return l.epoch }
 
-// TTL returns how long the lease lasts after a renewal.
+// TTL returns the time for which the lease lasts after a renewal.
 func (l *Lease) TTL() time.Duration { return l.ttl }
 
-// Acquire takes the lease on the store's space for ttl, at least MinTTL, if it is free or has run out by the database's
-// clock; else it returns *HeldError. holder is the name of the caller for messages ("host pid 17"). A store that holds
-// the lease already gets a new one.
+// Acquire acquires the lease on the store's space for the duration ttl, at least MinTTL. This is possible if the
+// lease is free or has expired by the database's clock. Otherwise Acquire returns a *HeldError. holder is the name of
+// the caller for messages ("host pid 17"). A store that already holds the lease gets a new one.
 func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (*Lease, error) {
 	switch {
 	case s.opts.ReadOnly:
@@ -65,8 +65,8 @@ func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (
 		own = s.lease.epoch
 	}
 	l := &Lease{store: s, holder: holder, nonce: rand.Text(), ttl: ttl}
-	// If a commit of the holder is under way, this statement waits for it and then reads the row again. clock_timestamp
-	// returns the time of that reading.
+	// If the holder is in the middle of a commit, this statement waits for the commit and then reads the row again.
+	// clock_timestamp returns the time of that reading.
 	err := s.pool.QueryRow(ctx,
 		`UPDATE waitcast.space SET holder = $2, nonce = $5, epoch = epoch + 1, expires = clock_timestamp() + $3
 		WHERE id = $1 AND (holder IS NULL OR expires <= clock_timestamp() OR epoch = $4) RETURNING epoch`,
@@ -75,7 +75,7 @@ func (s *Store) Acquire(ctx context.Context, holder string, ttl time.Duration) (
 		s.lease, s.unsure = l, unsure{}
 		return l, nil
 	}
-	// lock_not_available
+	// The code is lock_not_available.
 	if locked, ok := errors.AsType[*pgconn.PgError](err); errors.Is(err, pgx.ErrNoRows) ||
 		ok && locked.Code == "55P03" {
 		err = s.held(ctx)
@@ -94,14 +94,14 @@ func (s *Store) held(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if holder != nil && until != nil && left != nil { // otherwise it was released just now
+	if holder != nil && until != nil && left != nil { // otherwise the lease was released meanwhile
 		e.Holder, e.Until, e.Left = fromText(*holder), until.UTC(), *left
 	}
 	return e
 }
 
-// Renew makes the lease last for its time from now. It returns an error that wraps modelstore.ErrLeaseLost if another
-// daemon acquired it or it was released; an expired lease that no one acquired is renewed.
+// Renew extends the lease to its full duration from now. It returns an error that wraps modelstore.ErrLeaseLost if
+// another daemon acquired the lease or if it was released. It also renews an expired lease that nobody has acquired.
 func (l *Lease) Renew(ctx context.Context) error {
 	s := l.store
 	if err := s.begin(); err != nil {
@@ -119,9 +119,9 @@ func (l *Lease) Renew(ctx context.Context) error {
 	return s.fail("renew the lease", err)
 }
 
-// Keep renews the lease three times in each of its times, until ctx ends (nil) or the lease is lost or the store closed
-// (an error that wraps modelstore.ErrLeaseLost or ErrClosed). It retries after other failures: while the server is
-// unreachable no other daemon can take the lease either.
+// Keep renews the lease three times within its duration, again and again. It returns nil when ctx ends. It returns an
+// error that wraps modelstore.ErrLeaseLost if the lease is lost, or ErrClosed if the store is closed. It retries
+// after other failures: while the server cannot be reached, no other daemon can acquire the lease either.
 func (l *Lease) Keep(ctx context.Context) error {
 	ticker := time.NewTicker(l.ttl / 3)
 	defer ticker.Stop()
@@ -145,8 +145,8 @@ func (l *Lease) Keep(ctx context.Context) error {
 	}
 }
 
-// Release ends the lease, so that the next holder need not wait for its end. It does nothing if the lease is lost
-// already.
+// Release ends the lease, so that the next holder need not wait until it expires. It does nothing if the lease is
+// already lost.
 func (l *Lease) Release(ctx context.Context) error {
 	s := l.store
 	if err := s.begin(); err != nil {
@@ -171,7 +171,7 @@ func (s *Store) release(ctx context.Context, l *Lease) error {
 	return err
 }
 
-// lost returns an error that names the process that now holds the lease instead of l.
+// lost returns an error that names the process that now holds the lease l held before.
 func (s *Store) lost(ctx context.Context, l *Lease) error {
 	var e *HeldError
 	if err := s.held(ctx); !errors.As(err, &e) {

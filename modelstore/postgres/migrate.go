@@ -19,12 +19,12 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrationLock is the key of the advisory lock under which migrations run ("wcst" in ASCII).
+// migrationLock is the key of the advisory lock that is held during migrations ("wcst" in ASCII).
 const migrationLock = 0x77637374
 
-// migrate brings the schema up to date. The folder has files named <version>_<what>.sql, numbered from 1 without a gap.
-// All run in one transaction, in one daemon at a time. A reader does not migrate, and returns an error for another
-// schema version.
+// migrate updates the schema. The folder has files with names <version>_<what>.sql, numbered from 1 without a gap.
+// All of them run in one transaction, and in only one daemon at a time. A reader does not migrate. It returns an
+// error if the schema has another version.
 func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly bool) error {
 	texts, err := migrationTexts()
 	if err != nil {
@@ -45,7 +45,8 @@ func migrate(ctx context.Context, pool *pgxpool.Pool, place string, readOnly boo
 			"this version first", have, len(texts))
 	}
 	return pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
-		// A migration of a large store, or the wait for one, may take longer than any other statement.
+		// A migration of a large store may take longer than any other statement. So may the wait for the migration of
+		// another daemon.
 		for _, statement := range []string{
 			"SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0",
 			fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", migrationLock),
@@ -91,7 +92,7 @@ func runMigration(ctx context.Context, tx pgx.Tx, text string, version int) erro
 	return err
 }
 
-// checkEncoding returns an error for a database whose encoding cannot hold every text.
+// checkEncoding returns an error if the encoding of the database cannot store every text.
 func checkEncoding(ctx context.Context, tx pgx.Tx) error {
 	var encoding string
 	if err := tx.QueryRow(ctx, "SHOW server_encoding").Scan(&encoding); err != nil {
@@ -104,8 +105,9 @@ func checkEncoding(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// schemaVersion returns the number of the newest migration that was run, 0 if none was. It reads the catalog as a
-// table: to_regclass may return an old value that the session cached before it waited for the advisory lock.
+// schemaVersion returns the number of the newest migration that was run, or 0 if there is none. It reads the catalog
+// as a table, because to_regclass may return an old value that the session cached before it waited for the advisory
+// lock.
 func schemaVersion(ctx context.Context, query func(context.Context, string, ...any) pgx.Row) (int, error) {
 	var there bool
 	err := query(ctx,

@@ -13,16 +13,17 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// The ledger is a partitioned table. Each space has a partition (ledger_7). That has partitions by the month in which
-// rows were closed (ledger_7_2024_03), and one for the rest (ledger_7_rest). They are created when rows come. The rest
-// holds rows that a role without the right to create tables wrote, and the months beyond maxMonths. A month that has
-// rows in the rest stays there. Spaces without a partition are in ledger_rest.
+// The ledger is a partitioned table. Each space has a partition (ledger_7). This partition has partitions for the
+// months in which rows were closed (ledger_7_2024_03), and one for all other rows (ledger_7_rest). They are created
+// when the first rows are stored. ledger_7_rest has the rows that were written by a role without the right to create
+// tables, and the rows of the months beyond maxMonths. If ledger_7_rest has rows of a month, that month gets no
+// partition. The rows of spaces without a partition are in ledger_rest.
 
 const (
-	// splitLedger is the first version of the schema with a partitioned ledger.
+	// splitLedger is the first version of the schema in which the ledger is partitioned.
 	splitLedger = 5
-	// maxMonths is the maximum number of months of a space that get their own table. A query without instants opens all
-	// tables of its space, and the server has locks for some thousand.
+	// maxMonths is the maximum number of months of a space that get their own table. A query without instants opens
+	// all tables of its space, and the server has locks for only some thousand tables.
 	maxMonths = 120
 )
 
@@ -61,8 +62,8 @@ func parseMonth(space int32, table string) (month, bool) {
 	return month(12*t.Year() + int(t.Month()) - 1), err == nil
 }
 
-// makePartitions creates the missing tables for rows that were closed at these instants. The caller holds a lock on the
-// row of the space, or on the whole ledger.
+// makePartitions creates the missing tables for rows that were closed at the instants closed. The caller holds a lock
+// on the row of the space, or on the whole ledger.
 func makePartitions(ctx context.Context, tx pgx.Tx, space int32, closed []int64) error {
 	wanted := make(map[month]bool)
 	for _, at := range closed {
@@ -130,14 +131,14 @@ func mayMakeTables(ctx context.Context, tx pgx.Tx) (may bool, err error) {
 	return may, err
 }
 
-// makeSpaceTable creates the table of a space, and reports whether the table exists afterwards. It does not create it
-// if rows of the space are in the ledger's rest.
+// makeSpaceTable creates the table of a space. It does not create it if rows of the space are in ledger_rest. It
+// reports whether the table exists afterwards.
 func makeSpaceTable(ctx context.Context, tx pgx.Tx, space int32) (there bool, err error) {
 	err = tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", "waitcast."+spaceTable(space)).Scan(&there)
 	if err != nil || there {
 		return there, err
 	}
-	// Creating a partition locks the ledger, and then its rest. Queries lock both in the same order. With another
+	// Creating a partition locks the ledger, and then ledger_rest. Queries lock both in the same order. With another
 	// order, or with a weaker lock first, a collector could deadlock with a query or with another collector.
 	_, err = tx.Exec(ctx, "LOCK TABLE ONLY waitcast.ledger, ONLY waitcast.ledger_rest IN ACCESS EXCLUSIVE MODE")
 	if err != nil {
@@ -160,7 +161,7 @@ func makeSpaceTable(ctx context.Context, tx pgx.Tx, space int32) (there bool, er
 	return true, nil
 }
 
-// makeMonth creates the table of a month, unless rows of the month are in the space's rest.
+// makeMonth creates the table of a month, unless ledger_N_rest of the space has rows of the month.
 func makeMonth(ctx context.Context, tx pgx.Tx, space int32, m month) (made bool, err error) {
 	begin, end := m.begin(), (m + 1).begin()
 	if end == modelstore.MaxTime().UnixNano() { // no half-open range contains the last instant
@@ -199,8 +200,8 @@ func months(ctx context.Context, tx pgx.Tx, space int32) ([]month, error) {
 	return all, nil
 }
 
-// dropMonth drops the table of the oldest month that ended before an instant, and returns its number of rows. ok is
-// false if there is no such month.
+// dropMonth drops the table of the oldest month that ended before an instant. It returns the number of the table's
+// rows. ok is false if there is no such month.
 func (w *change) dropMonth(before int64) (n int64, ok bool, err error) {
 	all, err := months(w.ctx, w.tx, w.s.space)
 	if err != nil || len(all) == 0 || (all[0]+1).begin() > before {
@@ -214,7 +215,8 @@ func (w *change) dropMonth(before int64) (n int64, ok bool, err error) {
 	return n, err == nil, err
 }
 
-// splitRows moves the rows of the unpartitioned ledger, from before splitLedger, into partitions.
+// splitRows moves the rows of the ledger that was not partitioned, from a version before splitLedger, into
+// partitions.
 func splitRows(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, "SELECT id FROM waitcast.space ORDER BY id")
 	if err != nil {
@@ -244,7 +246,8 @@ func splitRows(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// closedByDay returns one instant of each day on which rows of a space were closed, from the unpartitioned ledger.
+// closedByDay reads the ledger that was not partitioned. It returns one instant for each day on which rows of a space
+// were closed.
 func closedByDay(ctx context.Context, tx pgx.Tx, space int32) ([]int64, error) {
 	rows, err := tx.Query(ctx, "SELECT min(closed) FROM waitcast.ledger_before WHERE space = $1 GROUP BY closed / $2",
 		space, int64(24*time.Hour))

@@ -1,26 +1,26 @@
 // Package postgres keeps waitcast's stores in a PostgreSQL database that several daemons share.
 //
-// One database holds many spaces. A space is the store of one collecting daemon: it has its own journal, ledger,
-// checkpoints, snapshots, histories and values. Any number of daemons may read a space (Options.ReadOnly); one writes
-// it, the holder of its lease (Store.Acquire).
+// One database has many spaces. A space is the store of one daemon that collects: it has its own journal, ledger,
+// checkpoints, snapshots, histories and values. Any number of daemons may read a space (Options.ReadOnly). Only the
+// holder of its lease writes it (Store.Acquire).
 //
 // # Leases
 //
-// A lease has a holder, an epoch and an end by the database's clock. Every transaction that writes locks the space's
-// row and looks whether the epoch is still its own, so that a writer which was paused while another took over stores
-// nothing any more (modelstore.ErrLeaseLost). A lease that ran out but that nobody took stays its holder's: nobody else
-// wrote since.
+// A lease has a holder, a number (the epoch) and an end by the database's clock. Every transaction that writes locks
+// the row of the space and checks that the epoch has not changed. So a writer that was paused while another daemon
+// acquired the lease cannot store anything any more (modelstore.ErrLeaseLost). The holder of an expired lease keeps
+// the lease until another daemon acquires the next one, because until then nobody else has written.
 //
 // # Durability
 //
-// A Commit is one transaction, as durable as the server's synchronous_commit makes it. Where the server dies during
-// COMMIT, the outcome is unknown and Commit returns an error; the same batch committed again is taken as done if it
-// was.
+// A Commit is one transaction. It is as durable as the server's synchronous_commit makes it. If the server dies
+// during COMMIT, the outcome is unknown and Commit returns an error. If the same batch is then committed again, it is
+// recognized if it was stored.
 //
 // # Damage
 //
-// Snapshots and the chunks of histories carry a checksum. For everything else the server's own data checksums are
-// relied on (initdb --data-checksums).
+// Snapshots and the chunks of histories have checksums. For all other data the package relies on the server's own
+// checksums (initdb --data-checksums).
 package postgres
 
 import (
@@ -43,30 +43,31 @@ import (
 const (
 	// DefaultSpace is the space of a database if none is given.
 	DefaultSpace = "main"
-	// DefaultTimeout bounds each transaction that writes and each page that is read.
+	// DefaultTimeout is the default of Options.Timeout.
 	DefaultTimeout = time.Minute
-	// DefaultPoll is the polling interval of Changed, in case a notification was lost.
+	// DefaultPoll is the polling interval of Changed. Polling is needed in case a notification is lost.
 	DefaultPoll = 2 * time.Second
-	// DefaultConnections is the greatest number of connections of one Store: the writer, one that waits in Changed, and
-	// readers.
+	// DefaultConnections is the maximum number of connections of one Store: for the writer, for one call of Changed
+	// that waits, and for readers.
 	DefaultConnections = 8
 )
 
-// idleTimeout is how long the server lets an open transaction wait for its client. A writer that is stopped in the
-// middle of a commit locks the space's row for that long, and prevents others from taking over.
+// idleTimeout is the maximum time for which the server lets an open transaction wait for its client. A writer that is
+// stopped in the middle of a commit locks the space's row for that long. Meanwhile no other daemon can take over.
 const idleTimeout = 10 * time.Second
 
 // Options configure Open; the zero value is ready to use.
 type Options struct {
-	// Space is the name of the space, [a-z0-9._-]{1,64}; "" means DefaultSpace.
+	// Space is the name of the space: [a-z0-9._-]{1,64}. Empty means DefaultSpace.
 	Space string
-	// ReadOnly opens an existing space for reading; nothing is written, created or migrated.
+	// ReadOnly opens an existing space for reading. Nothing is written, created or migrated.
 	ReadOnly bool
-	// Log gets warnings about damage; nil means none.
+	// Log receives warnings about damage; nil means no log.
 	Log *zap.Logger
 	// BadLines is the number of bad lines that are kept; 0 means modelstore.DefaultBadLines.
 	BadLines int
-	// Timeout bounds each transaction that writes and each page that is read; 0 means DefaultTimeout.
+	// Timeout is the maximum time for each transaction that writes and for each page that is read; 0 means
+	// DefaultTimeout.
 	Timeout time.Duration
 	// Poll is the polling interval of Changed; 0 means DefaultPoll.
 	Poll time.Duration
@@ -103,13 +104,13 @@ type Store struct {
 	pool  *pgxpool.Pool
 	space int32
 
-	// writing is held by the writer; there is only one. It guards lease and unsure.
+	// writing is locked by the one writer. It guards lease and unsure.
 	writing sync.Mutex
 	lease   *Lease
 	unsure  unsure
 
-	// closing guards closed and the beginning of each use, so that Close can wait for the uses under way. done ends
-	// uses that wait for something.
+	// closing guards closed. It is also held when a use begins, so that Close can wait for the uses under way. done
+	// ends uses that wait for something.
 	closing sync.Mutex
 	closed  bool
 	done    chan struct{}
@@ -126,10 +127,10 @@ func CheckSpace(name string) error {
 	return nil
 }
 
-// Open opens a space of the database at url (postgres://user@host:port/database?..., or key=value pairs, as libpq has
-// them; a password may stand in the file that PGPASSFILE names), and makes tables and space where they are missing. To
-// write, Acquire its lease. The errors a caller decides on are *modelstore.NewerError, *NoSpaceError, and those that
-// wrap modelstore.ErrReadOnly or ErrFull.
+// Open opens a space of the database at url. It creates the tables and the space if they are missing. url is a URL
+// (postgres://user@host:port/database?...) or key=value pairs, as in libpq. The password may be in the file that
+// PGPASSFILE names. Call Acquire before writing. Callers can distinguish *modelstore.NewerError, *NoSpaceError, and
+// errors that wrap modelstore.ErrReadOnly or ErrFull.
 func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	opts = opts.withDefaults()
 	if err := CheckSpace(opts.Space); err != nil {
@@ -148,7 +149,7 @@ func Open(ctx context.Context, url string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// connect returns a pool of connections. It does not connect yet.
+// connect returns a pool of connections. It opens no connection yet.
 func connect(ctx context.Context, url string, opts Options) (*pgxpool.Pool, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil { // the error contains no password
@@ -164,7 +165,7 @@ func connect(ctx context.Context, url string, opts Options) (*pgxpool.Pool, erro
 		"statement_timeout":                   milliseconds(opts.Timeout),
 		"lock_timeout":                        milliseconds(opts.Timeout / 2),
 		"idle_in_transaction_session_timeout": milliseconds(min(idleTimeout, opts.Timeout)),
-		// By default a client whose machine is gone would keep its locks for two hours.
+		// By default the server would keep the locks of a client whose machine has failed for two hours.
 		"tcp_keepalives_idle": "15", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
 	} {
 		if _, set := config.ConnConfig.RuntimeParams[key]; !set {
@@ -179,12 +180,12 @@ func connect(ctx context.Context, url string, opts Options) (*pgxpool.Pool, erro
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// placeOf returns the place of a database without its password.
+// placeOf returns the location of a database without its password.
 func placeOf(c *pgx.ConnConfig) string {
 	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))) + "/" + c.Database
 }
 
-// prepare brings the schema up to date and finds the row of the space.
+// prepare updates the schema and finds the row of the space.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := migrate(ctx, s.pool, s.place, s.opts.ReadOnly); err != nil {
 		return err
@@ -206,8 +207,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	return s.pool.QueryRow(ctx, find, s.opts.Space).Scan(&s.space)
 }
 
-// Spaces returns the names of the spaces of the database at url, in order. A database without waitcast's tables has
-// none.
+// Spaces returns the names of the spaces of the database at url, sorted. It returns none if the database does not
+// have waitcast's tables.
 func Spaces(ctx context.Context, url string) ([]string, error) {
 	opts := Options{ReadOnly: true}.withDefaults()
 	pool, err := connect(ctx, url, opts)
@@ -235,7 +236,7 @@ func Spaces(ctx context.Context, url string) ([]string, error) {
 // Space returns the name of the store's space.
 func (s *Store) Space() string { return s.opts.Space }
 
-// begin registers a use of the store, for which Close waits. end ends the use.
+// begin registers a use of the store. Close waits for it. end ends the use.
 func (s *Store) begin() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -265,8 +266,8 @@ func (s *Store) bounded(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, s.opts.Timeout, fmt.Errorf("no answer within %v", s.opts.Timeout))
 }
 
-// Close implements modelstore.Store: it waits for running operations (a Replay, Rows or Changed ends with ErrClosed),
-// and releases the lease.
+// Close implements modelstore.Store. It waits for running operations, and releases the lease. A running Replay, Rows
+// or Changed ends with ErrClosed.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	if s.closed {

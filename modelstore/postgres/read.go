@@ -15,8 +15,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
-// page is the number of entries or rows that are read at once. Between pages no transaction is open and no connection
-// is used.
+// page is the number of entries or rows that are read at once. Between two pages no transaction is open and no
+// connection is used.
 const page = 2000
 
 // read runs fn, which is one reading transaction or page.
@@ -121,7 +121,7 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) (keys []models
 	return keys, err
 }
 
-// known returns the events that journal and ledger have of a job. Rows of the ledger have an outcome.
+// known returns the known events of a job from the journal and the ledger. An event from the ledger has an outcome.
 func (s *Store) known(ctx context.Context, cluster, jobID string) ([]modelstore.Key, error) {
 	rows, err := s.pool.Query(ctx,
 		fmt.Sprintf(`SELECT attempt, kind, time, submit, '' FROM waitcast.journal
@@ -262,8 +262,8 @@ func (s *Store) snapshot(ctx context.Context, tx pgx.Tx, seq int64) (*modelstore
 	return snap, nil
 }
 
-// where returns the SQL condition of a query and its arguments. The space is written into the text instead of being an
-// argument: so no plan of the server opens the tables of other spaces, and no locks on them are taken.
+// where returns the SQL condition of a query and its arguments. The number of the space is part of the text and not
+// an argument. So no plan of the server opens or locks the tables of other spaces.
 func (s *Store) where(q modelstore.RowQuery) (string, []any) {
 	conditions, args := []string{fmt.Sprintf("space = %d", s.space)}, []any{}
 	and := func(on bool, condition string, arg any) {
@@ -282,8 +282,8 @@ func (s *Store) where(q modelstore.RowQuery) (string, []any) {
 	return " WHERE " + strings.Join(conditions, " AND "), args
 }
 
-// Rows implements modelstore.Store. It gives the rows as of the moment of the call, less those that are pruned
-// meanwhile.
+// Rows implements modelstore.Store. It returns the rows that are stored when it is called, without rows that are
+// pruned meanwhile.
 func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelstore.Row) error) error {
 	if err := s.begin(); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package keys combines the keys of a job's events in a store: those in the journal, and those of pruned events that
-// the ledger still has.
+// Package keys combines the keys of a job's events from two parts of a store: from the journal, and from the ledger,
+// which still has keys of pruned events.
 package keys
 
 import (
@@ -9,7 +9,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Closed returns the events that a row of the ledger stands for; k has the time at which it was closed.
+// Closed returns the keys of the events that a row of the ledger stands for. k has the time at which the row was
+// closed.
 func Closed(k modelstore.Key, outcome string) []modelstore.Key {
 	submit, end := k, k
 	submit.Kind, submit.Time = job.Submit, k.Submit
@@ -20,8 +21,8 @@ func Closed(k modelstore.Key, outcome string) []modelstore.Key {
 	return []modelstore.Key{submit, end}
 }
 
-// Join returns the keys of the journal, and those of the ledger that it lacks, by attempt and then in the order of
-// kinds.
+// Join returns the keys of the journal, and the keys of the ledger that the journal does not have. They are ordered
+// by attempt and then by kind.
 func Join(journal, ledger []modelstore.Key) []modelstore.Key {
 	n := len(journal)
 	for _, l := range ledger {

@@ -1,4 +1,5 @@
-// Package pack turns the lists of a ledger's row into bytes that come back bit by bit, NaN and infinities included.
+// Package pack encodes the lists of a ledger's row as bytes. Decoding gives the same bits, also for NaN and
+// infinities.
 package pack
 
 import (
@@ -8,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Floats returns the bits of v, little-endian; nil for none.
+// Floats returns the bits of the numbers in v, little-endian. It returns nil for an empty list.
 func Floats(v []float64) []byte {
 	if len(v) == 0 {
 		return nil
@@ -20,7 +21,7 @@ func Floats(v []float64) []byte {
 	return b
 }
 
-// UnpackFloats undoes Floats; bytes at the end that do not fill a number are ignored.
+// UnpackFloats decodes the result of Floats. It ignores bytes at the end that are too few for a number.
 func UnpackFloats(b []byte) []float64 {
 	if len(b) < 8 {
 		return nil
@@ -32,8 +33,8 @@ func UnpackFloats(b []byte) []float64 {
 	return v
 }
 
-// Peers returns the bytes of other methods' answers, nil for none: for each its name's length (4 bytes, little-endian),
-// its name, and its quantiles.
+// Peers encodes the answers of other methods. It returns nil if there are none. An answer has the length of the
+// method's name (4 bytes, little-endian), the name, and the quantiles.
 func Peers(peers []modelstore.Peer) []byte {
 	var b []byte
 	for _, p := range peers {
@@ -44,7 +45,8 @@ func Peers(peers []modelstore.Peer) []byte {
 	return b
 }
 
-// UnpackPeers undoes Peers for a row of so many levels; it stops where the bytes are no answer.
+// UnpackPeers decodes the result of Peers for a row with the given number of levels. It stops at bytes that are no
+// answer.
 func UnpackPeers(b []byte, levels int) []modelstore.Peer {
 	var peers []modelstore.Peer
 	for len(b) >= 4 {
