@@ -31,7 +31,8 @@ func New(views Views, opts Options) *Server {
 	}
 	watchers := cmp.Or(opts.Watchers, defaultWatchers)
 	s := &Server{
-		views: views, opts: opts, seed: maphash.MakeSeed(), guard: guardOf(&opts), metrics: newMetrics(opts.Registry),
+		views: views, opts: opts, seed: maphash.MakeSeed(), guard: guardOf(&opts),
+		metrics: newHTTPMetrics(opts.Registry),
 		ask:     ask.New(views, ask.Options{StaleAfter: opts.StaleAfter, Now: opts.Now, Log: opts.Log}),
 		drawing: make(chan struct{}, mostWorkloads), counting: make(chan struct{}, 1),
 		listening: make(chan struct{}, watchers), closed: make(chan struct{}),

@@ -8,16 +8,17 @@ import (
 	"github.com/waitcast/waitcast/api/ask"
 )
 
-// metrics are the metrics of requests and of watching clients.
-type metrics struct {
+// httpMetrics are the metrics that requests and watching clients change. Those of clusters are read from views at a
+// scrape (viewCollector), those of refused requests and of connections are in package access.
+type httpMetrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	watch    ask.WatchMetrics
 	dropped  prometheus.Counter
 }
 
-func newMetrics(reg prometheus.Registerer) *metrics {
-	m := &metrics{
+func newHTTPMetrics(reg prometheus.Registerer) *httpMetrics {
+	m := &httpMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "waitcast_http_requests_total", Help: "HTTP requests by status code and method.",
 		}, []string{"code", "method"}),
@@ -46,7 +47,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 }
 
 // touch creates the counters of the usual requests with the value zero.
-func (m *metrics) touch() {
+func (m *httpMetrics) touch() {
 	for _, method := range [...]string{"get", "post"} {
 		for _, code := range [...]string{"200", "404", "422", "500", "503"} {
 			m.requests.WithLabelValues(code, method)
@@ -54,7 +55,9 @@ func (m *metrics) touch() {
 		m.duration.WithLabelValues(method)
 	}
 }
-func (m *metrics) instrument(next http.Handler) http.Handler {
+
+// instrument counts the requests of a handler, and measures how long it takes.
+func (m *httpMetrics) instrument(next http.Handler) http.Handler {
 	timed := promhttp.InstrumentHandlerDuration(m.duration, next)
 	return promhttp.InstrumentHandlerCounter(m.requests, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// Not measured: the client decides how long a stream lasts.

@@ -17,7 +17,7 @@ type Server struct {
 	opts      Options
 	handler   http.Handler
 	guard     *access.Guard
-	metrics   *metrics
+	metrics   *httpMetrics
 	patterns  []string
 	body      *atomic.Int64 // maximum bytes of a request's body
 	ask       *ask.Service

@@ -1,6 +1,8 @@
 package daemon_test
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"regexp"
 	"slices"
@@ -8,27 +10,45 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/waitcast/waitcast/daemon"
 )
 
-// series is a metric in docs/metrics.md.
-type series struct{ kind, labels string }
+// series is a metric of a daemon, or one in docs/metrics.md. Its labels are sorted and separated by commas.
+type series struct{ kind, labels, help string }
+
+// row returns the row of docs/metrics.md for the metric.
+func (s series) row(name string) string {
+	labels := "none"
+	if s.labels != "" {
+		labels = "`" + strings.ReplaceAll(s.labels, ",", "`, `") + "`"
+	}
+	return fmt.Sprintf("| `%s` | %s | %s | %s |", name, cmp.Or(s.kind, "TYPE"), labels, s.help)
+}
 
 // TestMetricsDocumentation proves that docs/metrics.md lists every metric of a daemon with its type and labels, and no
-// other.
+// other, and that names and help texts follow Prometheus' recommendations.
 func TestMetricsDocumentation(t *testing.T) {
 	s := newSite(t, "accounting", "")
 	s.add(t, text(workload(t, 4, 100)))
 	d := s.start(t)
 	d.caughtUp()
 	documented := documentedMetrics(t)
-	exposed := exposedMetrics(t, daemon.Registry(d.Daemon))
+	registry := daemon.Registry(d.Daemon)
+	problems, err := testutil.GatherAndLint(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	exposed := exposedMetrics(t, registry)
 	for name, e := range exposed {
 		doc, ok := documented[name]
 		switch {
 		case !ok:
-			t.Errorf("%s{%s} is not in docs/metrics.md", name, e.labels)
+			t.Errorf("docs/metrics.md lacks the row\n%s", e.row(name))
 		case doc.labels != e.labels:
 			t.Errorf("%s has the labels %q, docs/metrics.md says %q", name, e.labels, doc.labels)
 		case e.kind != "" && doc.kind != e.kind:
@@ -37,12 +57,12 @@ func TestMetricsDocumentation(t *testing.T) {
 	}
 	for name := range documented {
 		if _, ok := exposed[name]; !ok {
-			t.Errorf("docs/metrics.md lists %s, which there is not", name)
+			t.Errorf("docs/metrics.md lists %s, but the daemon has no such metric", name)
 		}
 	}
 }
 
-// documentedMetrics reads the table: name, type, labels, meaning.
+// documentedMetrics reads the tables of metrics: name, type, labels or none, meaning.
 func documentedMetrics(t *testing.T) map[string]series {
 	t.Helper()
 	data, err := os.ReadFile("../docs/metrics.md")
@@ -50,12 +70,21 @@ func documentedMetrics(t *testing.T) map[string]series {
 		t.Fatal(err)
 	}
 	found := map[string]series{}
-	row := regexp.MustCompile("(?m)^\\| `(waitcast_[a-z0-9_]+)` \\| (\\w+) \\| ([^|]*) \\| [^|]+ \\|$")
-	for _, m := range row.FindAllStringSubmatch(string(data), -1) {
+	row := regexp.MustCompile("^\\| `(waitcast_[a-z0-9_]+)` \\| (\\w+) \\| (none|`[^|]*`) \\| ([^|]+) \\|$")
+	for i, line := range strings.Split(string(data), "\n") {
+		if !strings.HasPrefix(line, "| `waitcast_") {
+			continue
+		}
+		m := row.FindStringSubmatch(line)
+		if m == nil {
+			t.Errorf("docs/metrics.md:%d: the row is not of the form | `NAME` | TYPE | `LABEL`, ... or none | MEANING |",
+				i+1)
+			continue
+		}
 		if _, twice := found[m[1]]; twice {
 			t.Errorf("docs/metrics.md lists %s twice", m[1])
 		}
-		found[m[1]] = series{m[2], strings.NewReplacer("`", "", " ", "", "none", "").Replace(m[3])}
+		found[m[1]] = series{kind: m[2], labels: strings.NewReplacer("`", "", " ", "", "none", "").Replace(m[3])}
 	}
 	if len(found) == 0 {
 		t.Fatal("docs/metrics.md has no table of metrics")
@@ -71,7 +100,7 @@ func exposedMetrics(t *testing.T, registry *prometheus.Registry) map[string]seri
 		defer close(descs)
 		registry.Describe(descs)
 	}()
-	described := regexp.MustCompile(`fqName: "(\w+)".*variableLabels: \{([^}]*)\}`)
+	described := regexp.MustCompile(`fqName: "(\w+)", help: "(.*?)", (?:unit|const).*variableLabels: \{([^}]*)\}`)
 	found := map[string]series{}
 	for d := range descs {
 		m := described.FindStringSubmatch(d.String())
@@ -79,9 +108,9 @@ func exposedMetrics(t *testing.T, registry *prometheus.Registry) map[string]seri
 			t.Fatalf("cannot read %s", d)
 		}
 		if strings.HasPrefix(m[1], "waitcast_") {
-			labels := strings.Split(m[2], ",")
+			labels := strings.Split(m[3], ",")
 			slices.Sort(labels)
-			found[m[1]] = series{labels: strings.Join(labels, ",")}
+			found[m[1]] = series{labels: strings.Join(labels, ","), help: m[2]}
 		}
 	}
 	families, err := registry.Gather()
