@@ -476,34 +476,9 @@ func (f fold) update(ev job.Event) Verdict {
 
 // keepNew removes from an event the attributes that are known of its job, right or wrong.
 func keepNew(ev *job.Event, j *Job) {
-	drop(&ev.Queue, j.Queue)
-	drop(&ev.User, j.User)
-	drop(&ev.Account, j.Account)
-	drop(&ev.QOS, j.QOS)
-	drop(&ev.Name, j.Name)
-	drop(&ev.Procs, j.Procs)
-	drop(&ev.Nodes, j.Nodes)
-	drop(&ev.NodeNames, j.NodeNames)
-	drop(&ev.Memory, j.Memory)
-	drop(&ev.GPUs, j.GPUs)
-	drop(&ev.GPUType, j.GPUType)
-	drop(&ev.Whole, j.Whole)
-	drop(&ev.Tasks, j.Tasks)
-	drop(&ev.Priority, j.Priority)
-	drop(&ev.Reason, j.Reason)
-	drop(&ev.Group, j.Group)
-	drop(&ev.After, j.After)
-	drop(&ev.Throttle, j.Throttle)
-	drop(&ev.Nice, j.Nice)
-	drop(&ev.Settled, j.Settled)
-	drop(&ev.TimeLimit, j.TimeLimit)
-	drop(&ev.Times.Eligible, j.Eligible)
-}
-
-func drop[T comparable](value *T, known T) {
-	var zero T
-	if known != zero {
-		*value = zero
+	ev.Attributes = ev.Without(j.Attributes)
+	if !j.Eligible.IsZero() {
+		ev.Times.Eligible = time.Time{}
 	}
 }
 

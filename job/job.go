@@ -163,6 +163,39 @@ func pick[T comparable](to *T, from T) {
 	}
 }
 
+// Without returns a without the fields that are nonzero in known, whether they are the same or not.
+func (a Attributes) Without(known Attributes) Attributes {
+	drop(&a.Queue, known.Queue)
+	drop(&a.User, known.User)
+	drop(&a.Account, known.Account)
+	drop(&a.QOS, known.QOS)
+	drop(&a.Name, known.Name)
+	drop(&a.Procs, known.Procs)
+	drop(&a.Nodes, known.Nodes)
+	drop(&a.NodeNames, known.NodeNames)
+	drop(&a.Memory, known.Memory)
+	drop(&a.GPUs, known.GPUs)
+	drop(&a.GPUType, known.GPUType)
+	drop(&a.Whole, known.Whole)
+	drop(&a.TimeLimit, known.TimeLimit)
+	drop(&a.Tasks, known.Tasks)
+	drop(&a.Priority, known.Priority)
+	drop(&a.Reason, known.Reason)
+	drop(&a.Group, known.Group)
+	drop(&a.After, known.After)
+	drop(&a.Throttle, known.Throttle)
+	drop(&a.Nice, known.Nice)
+	drop(&a.Settled, known.Settled)
+	return a
+}
+
+func drop[T comparable](value *T, known T) {
+	var zero T
+	if known != zero {
+		*value = zero
+	}
+}
+
 // Times are the four instants of a job in one record; the zero time means that the record lacks it. A log often repeats
 // earlier instants in a later record, so that a job can be reconstructed even if its first records were missed.
 type Times struct {

@@ -47,15 +47,15 @@ type payload struct {
 	Facts     *job.Facts `json:"f,omitempty"`
 	Live      bool       `json:"x,omitempty"`
 	Derived   bool       `json:"y,omitempty"`
-	// Raw replaces queue, user, account, QOS, name, GPU type, both reasons and group if one of them is not UTF-8.
-	// (Some logs contain Latin-1.) JSON would change such texts, and a replay would then give a different state than
-	// the live fold.
+	// Raw replaces all texts of a log (texts) if one of them is not UTF-8. (Some logs contain Latin-1.) JSON would
+	// change such texts, and a replay would then give a different state than the live fold.
 	Raw [][]byte `json:"r,omitempty"`
 }
 
-// texts returns pointers to the payload's texts that come from a log.
+// texts returns pointers to the payload's texts that come from a log. Their order is that of Raw: add at the end.
 func (p *payload) texts() []*string {
-	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason, &p.Settled, &p.Group}
+	return []*string{&p.Queue, &p.User, &p.Account, &p.QOS, &p.Name, &p.GPUType, &p.Reason, &p.Settled, &p.Group,
+		&p.NodeNames, &p.After}
 }
 
 // EncodeEvent returns the payload of the event. The payload has everything except the columns Kind, Cluster, ID,

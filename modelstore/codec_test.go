@@ -3,6 +3,7 @@ package modelstore_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -27,16 +28,30 @@ func drawText(t *rapid.T, name string) string {
 	return rapid.String().Draw(t, name)
 }
 
+// drawAttributes draws a value for every field, so that a new one cannot be forgotten.
+func drawAttributes(t *rapid.T) job.Attributes {
+	var a job.Attributes
+	fields := reflect.ValueOf(&a).Elem()
+	for i := range fields.NumField() {
+		switch v, name := fields.Field(i), fields.Type().Field(i).Name; v.Kind() {
+		case reflect.String:
+			v.SetString(drawText(t, name))
+		case reflect.Int, reflect.Int64:
+			v.SetInt(rapid.Int64().Draw(t, name))
+		case reflect.Bool:
+			v.SetBool(rapid.Bool().Draw(t, name))
+		default:
+			t.Fatalf("the field %s is a %s: teach this test to draw it", name, v.Kind())
+		}
+	}
+	return a
+}
+
 // TestEventRoundTrip proves that any event can be read back from its payload, and that its bytes are always the same.
 func TestEventRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ev := job.Event{Kind: job.Start, Cluster: "c", ID: "1", Attempt: 2, Time: time.Unix(1, 2).UTC()}
-		ev.Attributes = job.Attributes{
-			Queue: drawText(t, "queue"), User: drawText(t, "user"), Account: drawText(t, "account"),
-			QOS: drawText(t, "qos"), Name: drawText(t, "name"),
-			Procs: rapid.Int().Draw(t, "procs"), Nodes: rapid.Int().Draw(t, "nodes"),
-			TimeLimit: time.Duration(rapid.Int64().Draw(t, "limit")),
-		}
+		ev.Attributes = drawAttributes(t)
 		ev.Times = job.Times{Submit: drawTime(t, "submit"), Eligible: drawTime(t, "eligible"),
 			Start: drawTime(t, "start"), End: drawTime(t, "end")}
 		ev.Live = rapid.Bool().Draw(t, "live")
