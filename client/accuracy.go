@@ -8,13 +8,13 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// AccuracyQuery selects the forecasts to score; the daemon has a default for each empty field.
+// AccuracyQuery selects the forecasts to score. The daemon has a default for each empty field.
 type AccuracyQuery struct {
-	// Cluster may be empty if the daemon has only one.
+	// Cluster may be empty if the daemon has only one cluster.
 	Cluster string
-	// Queue and SizeClass select; empty means any.
+	// Queue and SizeClass select forecasts; empty means any.
 	Queue, SizeClass string
-	// Made is live or replayed; empty means both.
+	// Made is "live" or "replayed"; empty means both.
 	Made string
 	// Since and Until are instants, or times before the newest record.
 	Since, Until string
@@ -42,7 +42,7 @@ func (c *Client) Accuracy(ctx context.Context, q AccuracyQuery) (*wire.Accuracy,
 // JobsQuery selects waiting jobs. Empty and zero fields mean the daemon's defaults.
 type JobsQuery struct {
 	Cluster, Queue string
-	// At most Limit jobs are listed, after the first Offset.
+	// Limit is the maximum number of listed jobs. Offset is the number of jobs that are left out before them.
 	Limit, Offset int
 }
 
@@ -60,7 +60,7 @@ func (c *Client) Jobs(ctx context.Context, q JobsQuery) (*wire.Jobs, json.RawMes
 	return &answer, raw, nil
 }
 
-// Job requests one waiting job. It also returns the answer's JSON. keep is as in WaitOptions.
+// Job requests one waiting job. It also returns the answer's JSON. keep has the meaning of WaitOptions.Keep.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Job(ctx context.Context, cluster, id string, keep float64) (*wire.JobAnswer, json.RawMessage, error) {

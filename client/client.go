@@ -21,27 +21,27 @@ import (
 // DefaultURL is the address of a daemon with the default configuration.
 const DefaultURL = "http://127.0.0.1:9817"
 
-// maxAnswer bounds the bytes of an answer that are read; a forecast has about 2 kB.
+// maxAnswer is the maximum number of bytes of an answer that are read. A forecast has about 2 kB.
 const maxAnswer = 8 << 20
 
 // Client is a client of one daemon. It is safe for concurrent use.
 type Client struct {
 	base *url.URL
-	// shown is the address without a password, for messages.
+	// shown is the address without a password. Messages show it.
 	shown string
 	http  *http.Client
 }
 
-// New returns a client for the daemon at address, such as http://127.0.0.1:9817 or unix:///run/waitcast/api.sock.
-// Without a scheme http is meant. A user and password in the address are sent by basic authentication. Deadlines come
-// from the contexts and the http.Client; nil means http.DefaultClient.
+// New returns a client for the daemon at address, such as http://127.0.0.1:9817 or unix:///run/waitcast/api.sock. An
+// address without a scheme means http. A user and a password in the address are sent by basic authentication.
+// Deadlines come from the contexts and from httpClient; nil means http.DefaultClient.
 func New(address string, httpClient *http.Client) (*Client, error) {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
 	}
 	base, err := url.Parse(address)
 	if err != nil {
-		var detail *url.Error // the text of this error includes the password
+		var detail *url.Error // the text of this error has the password
 		if errors.As(err, &detail) {
 			err = detail.Err
 		}
@@ -75,21 +75,22 @@ func newOverSocket(at *url.URL, like *http.Client) (*Client, error) {
 // URL returns the daemon's address without a password, for messages.
 func (c *Client) URL() string { return c.shown }
 
-// WaitOptions are options of a request for a wait; the zero value means the daemon's defaults.
+// WaitOptions are options of a request for a wait. The zero value means the daemon's defaults.
 type WaitOptions struct {
-	// Keep is the minimum part, up to 1, of the processors and of the time limit that options which would start sooner
-	// keep; 0 means the daemon's default.
+	// Keep is the minimum share of the requested processors and of the time limit, up to 1, that suggested options
+	// keep. 0 means the daemon's default.
 	Keep float64
-	// By is an instant (RFC 3339), or how long from now (2h): the answer has the probability of a start by then. Empty
-	// for none.
+	// By is an instant (RFC 3339) or a duration from now (2h). The answer then has the probability of a start before
+	// that instant. Empty means that the answer has no such probability.
 	By string
 }
 
-// WaitJSON requests the forecast of a job's wait. It also returns the answer's JSON as received, which may have members
-// that this client does not know. Cluster may be empty if the daemon has only one.
+// WaitJSON requests the forecast of a job's wait. It also returns the answer's JSON as received, which may have
+// members that this client does not know. cluster may be empty if the daemon has only one cluster.
 //
-// Errors: *ProblemError if the daemon refused the request; *UnreachableError if it did not answer (it wraps the
-// context's errors); *AnswerError if the answer is not from a waitcast daemon.
+// The error is a *ProblemError if the daemon refused the request. It is an *UnreachableError if the daemon did not
+// answer; that error wraps the errors of the context. It is an *AnswerError if the answer is not from a waitcast
+// daemon.
 func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Request, o WaitOptions) (*wire.Wait,
 	json.RawMessage, error) {
 	var wait wire.Wait
@@ -105,7 +106,7 @@ func (c *Client) WaitJSON(ctx context.Context, cluster string, request job.Reque
 	return &wait, raw, nil
 }
 
-// waitQuery writes a request as the query of GET /v1/wait; empty fields are left out.
+// waitQuery encodes a request as the query of GET /v1/wait. It leaves out empty fields.
 func waitQuery(cluster string, r job.Request) url.Values {
 	query := queryOf(map[string]string{
 		"cluster": cluster, "queue": r.Queue, "user": r.User, "account": r.Account, "qos": r.QOS, "gpu_type": r.GPUType,
@@ -120,7 +121,7 @@ func waitQuery(cluster string, r job.Request) url.Values {
 	return query
 }
 
-// queryOf encodes the given parameters: texts that are not empty, numbers above 0.
+// queryOf encodes the given parameters. It leaves out empty texts and numbers below 1.
 func queryOf(texts map[string]string, numbers map[string]int) url.Values {
 	query := url.Values{}
 	for name, text := range texts {
@@ -147,7 +148,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, answer 
 	return c.getAs(ctx, "", path, query, answer)
 }
 
-// getAs does the same as get with the admin token, unless the token is empty.
+// getAs does the same as get, and sends the admin token unless the token is empty.
 func (c *Client) getAs(ctx context.Context, token, path string, query url.Values, answer any) (json.RawMessage, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()

@@ -9,22 +9,23 @@ import (
 	"os"
 )
 
-// Credentials are the credentials of a client, and the certificates that it trusts. All may be empty.
+// Credentials are the credentials of a client, and the certificates that it trusts. All of them may be empty.
 type Credentials struct {
-	// Token is sent with every request that has no other credential ("Authorization: Bearer").
+	// Token is sent ("Authorization: Bearer") with every request that has no other credential.
 	Token string
-	// CA is a file of certificates (PEM): the daemon's certificate must be signed by one of them; the system's
-	// certificates are not used.
+	// CA is a file of certificates (PEM). The daemon's certificate must be signed by one of them. The system's
+	// certificates are then not used.
 	CA string
 	// Cert and Key are the files of a client certificate and its key (PEM).
 	Cert, Key string
-	// Munge allows credentials of the program munge. If the daemon asks for one because the other credentials were not
-	// enough, the client makes one and sends it, over TLS or on this host only. Without that program it sends none.
+	// Munge allows credentials of the program munge. If the daemon requests one because the other credentials do not
+	// suffice, the client creates and sends one. It does so only over TLS or on this host, and only if the program is
+	// installed.
 	Munge bool
 }
 
-// HTTPClient returns an HTTP client with the credentials. It follows no redirections, because they could send the token
-// to other servers; a daemon does not redirect.
+// HTTPClient returns an HTTP client with the credentials. It follows no redirections: they could send the token to
+// other servers, and a daemon does not redirect.
 func (c Credentials) HTTPClient() (*http.Client, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true,

@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// ProblemError is a daemon's refusal of a request (RFC 9457).
+// ProblemError means that the daemon refused a request (RFC 9457).
 type ProblemError struct {
 	wire.Problem
 	// JSON is the problem as received.
@@ -31,8 +31,8 @@ func (e *ProblemError) Error() string {
 	return fmt.Sprintf("%s (status %d)", text, e.Status)
 }
 
-// NoForecast is true if the request is valid but the daemon cannot make a forecast. Reason is the cause, Hint what
-// would help.
+// NoForecast is true if the request is valid but the daemon cannot make a forecast. Then Reason is the cause, and
+// Hint describes what would help.
 func (e *ProblemError) NoForecast() bool { return e.Type == wire.ProblemNoForecast }
 
 // UnreachableError means that the daemon did not answer.
@@ -51,7 +51,7 @@ func (e *UnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// unreachable leaves out the URL that net/http repeats in its errors.
+// unreachable returns an *UnreachableError. It leaves out the URL, which net/http repeats in its errors.
 func unreachable(address string, err error) error {
 	var detail *url.Error
 	if errors.As(err, &detail) {
@@ -66,7 +66,7 @@ type AnswerError struct {
 	URL string
 	// Status is the HTTP status of the answer.
 	Status int
-	// Err is the fault of the answer.
+	// Err describes what is wrong with the answer.
 	Err error
 }
 
@@ -75,5 +75,5 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("the answer of %s (status %d) is not one of a waitcast daemon: %v", e.URL, e.Status, e.Err)
 }
 
-// Unwrap returns the fault of the answer.
+// Unwrap returns Err.
 func (e *AnswerError) Unwrap() error { return e.Err }

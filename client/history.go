@@ -7,11 +7,11 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// HistoryQuery selects the waits to report; the daemon has a default for each empty field.
+// HistoryQuery selects the waits to report. The daemon has a default for each empty field.
 type HistoryQuery struct {
-	// Cluster may be empty where the daemon watches only one. An empty Queue means any.
+	// Cluster may be empty if the daemon has only one cluster. An empty Queue means any queue.
 	Cluster, Queue string
-	// Since and Until are instants, or times before the newest record, and bound the starts of the jobs.
+	// Since and Until limit the starts of the jobs. They are instants, or times before the newest record.
 	Since, Until string
 	// Limit and Offset select a page of the days: at most Limit days after the first Offset. A limit of 0 means the
 	// daemon's default.

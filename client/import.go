@@ -19,21 +19,22 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Import describes logs of the past to send to the daemon.
+// Import describes recorded logs that are sent to the daemon.
 type Import struct {
-	// Cluster may be empty where the daemon watches only one.
+	// Cluster may be empty if the daemon has only one cluster.
 	Cluster string
-	// Format is the format of all files, by its name in the daemon's configuration; empty means that it is recognized
-	// by content. Columns are those of a dump of sacct without a header, separated by commas.
+	// Format is the format of all files, with its name in the daemon's configuration. If it is empty, the format of
+	// each file is recognized by its content. Columns are the columns of a dump of sacct without a header, separated
+	// by commas.
 	Format, Columns string
-	// Mode is how the history is replayed: exact or fast; empty means the daemon's choice.
+	// Mode is the way in which the history is replayed: exact or fast. If it is empty, the daemon decides.
 	Mode string
 	// Files are the logs. All of them form one import.
 	Files []ImportFile
-	// Progress, if it is not nil, is called about twice a second, from Import's goroutine.
+	// Progress is called about twice a second by Import's goroutine. It may be nil.
 	Progress func(wire.ImportProgress)
-	// Silence is the maximum time without any byte from the daemon, which reports its progress twice a second; 0 means
-	// no limit.
+	// Silence is the maximum time without any byte from the daemon; 0 means no limit. The daemon reports its progress
+	// twice a second.
 	Silence time.Duration
 }
 
@@ -41,12 +42,12 @@ type Import struct {
 type ImportFile struct {
 	// Name is the name of the file in the daemon's messages.
 	Name string
-	// Open returns the log. Import closes it. A blocked read of it may outlast Import, so that an error of the daemon
-	// is returned at once.
+	// Open returns the log. Import closes it. A read of the log that blocks may continue after Import has returned,
+	// so that an error of the daemon is returned at once.
 	Open func() (io.ReadCloser, error)
 }
 
-// FileError is the error of a file that could not be read here.
+// FileError means that a file could not be read on this host.
 type FileError struct {
 	Name string
 	Err  error
@@ -58,9 +59,9 @@ func (e *FileError) Error() string { return fmt.Sprintf("%s: %v", e.Name, e.Err)
 // Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Import sends logs to the daemon and returns the report, also as JSON, once they are learnt. It needs the admin token.
-// After an error no part of them is kept, unless the daemon had begun to learn, which it then continues. A log that is
-// imported twice counts once.
+// Import sends logs to the daemon. It returns the report, also as JSON, once the logs are learnt. It needs the admin
+// token. After an error the daemon keeps no part of the logs, with one exception: if it had already begun to learn,
+// it continues. A log that is imported twice counts once.
 //
 // Errors are those of WaitJSON, and a *FileError.
 func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.ImportReport, json.RawMessage, error) {
@@ -72,14 +73,14 @@ func (c *Client) Import(ctx context.Context, token string, in Import) (*wire.Imp
 	return report, raw, err
 }
 
-// sendImport does the work of Import. failed stores the error of reading a file, because the error of the request only
-// follows from it.
+// sendImport does the work of Import. failed stores the error of reading a file, because the error of the request is
+// only its consequence.
 func (c *Client) sendImport(ctx context.Context, token string, in Import,
 	failed *atomic.Pointer[FileError]) (*wire.ImportReport, json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	body, to := io.Pipe()
-	// net/http waits for a body that it has begun to send.
+	// net/http waits until a body whose sending has begun is sent or fails.
 	context.AfterFunc(ctx, func() { body.CloseWithError(ctx.Err()) }) //nolint:errcheck // always nil
 	form := multipart.NewWriter(to)
 	request, err := c.importRequest(ctx, token, in, body, form.FormDataContentType())
@@ -152,7 +153,7 @@ func sendFile(to io.Writer, f ImportFile) error {
 	return err
 }
 
-// readsFile wraps the errors of reading a file.
+// readsFile wraps the errors of reading a file in a *FileError.
 type readsFile struct {
 	from io.Reader
 	name string
@@ -167,7 +168,7 @@ func (r readsFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// orCause returns the cause of the context's end if it has ended, else the error.
+// orCause returns the cause of the context's end if the context has ended. Otherwise it returns err.
 func orCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -196,13 +197,13 @@ func (c *Client) importRequest(ctx context.Context, token string, in Import,
 	}
 	request.Header.Set("Content-Type", contentType)
 	request.Header.Set("Accept", "application/x-ndjson, application/problem+json")
-	request.Header.Set("Expect", "100-continue") // a refusal comes before the log is sent
+	request.Header.Set("Expect", "100-continue") // so that a refusal is received before the log is sent
 	return request, nil
 }
 
 var errNoJSON = errors.New("a line of it is not JSON of an import")
 
-// readImport reads the answer's lines up to the last.
+// readImport reads all lines of the answer.
 func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()) (*wire.ImportReport,
 	json.RawMessage, error) {
 	lines := bufio.NewScanner(io.LimitReader(from, 64*maxAnswer)) // enough for the progress of a week
@@ -240,8 +241,8 @@ func readImport(from io.Reader, progress func(wire.ImportProgress), awake func()
 	return nil, nil, io.ErrUnexpectedEOF
 }
 
-// Quarantine requests bad lines of the logs, newest last. It also returns the answer's JSON. It needs the admin token.
-// Cluster and reason select lines if they are not empty; limit 0 means the daemon's default.
+// Quarantine requests bad lines of the logs, newest last. It also returns the answer's JSON. It needs the admin
+// token. If cluster or reason is not empty, it selects lines. A limit of 0 means the daemon's default.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Quarantine(ctx context.Context, token, cluster, reason string, limit int) (*wire.Quarantine,

@@ -24,8 +24,8 @@ func (c *Client) LogLevel(ctx context.Context, token string) (*wire.LogLevel, js
 	return &answer, raw, nil
 }
 
-// SetLogLevel changes the level of the daemon's log, for a duration or, with 0, until the next change. It needs the
-// admin token.
+// SetLogLevel changes the level of the daemon's log for a duration. If the duration is 0, the level stays until the
+// next change. SetLogLevel needs the admin token.
 //
 // Errors are those of WaitJSON.
 func (c *Client) SetLogLevel(ctx context.Context, token, level string, duration time.Duration) (*wire.LogLevel,

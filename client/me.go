@@ -7,19 +7,19 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// MeQuery selects data of one user. Empty and zero fields mean the daemon's defaults.
+// MeQuery selects the data of one user. Empty and zero fields mean the daemon's defaults.
 type MeQuery struct {
 	Cluster string
-	// User selects the user, for administrators; for others the credential decides.
+	// User selects the user if the caller is an administrator. For other callers the credential decides.
 	User string
-	// Name is a job name whose habit is included in addition to those of the waiting and running jobs.
+	// Name is a job name. The answer includes the habit of this name, besides those of the waiting and running jobs.
 	Name string
-	// At most Limit waiting jobs are listed, after the first Offset.
+	// Limit is the maximum number of listed jobs. Offset is the number of jobs that are left out before them.
 	Limit, Offset int
 }
 
-// Me requests the waiting jobs and the habits of the caller, whom the daemon identifies by its Unix socket or by a
-// token. It also returns the answer's JSON.
+// Me requests the waiting jobs and the habits of the caller. The daemon identifies the caller by its Unix socket or
+// by a token. Me also returns the answer's JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Me(ctx context.Context, q MeQuery) (*wire.Me, json.RawMessage, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// Models requests the models of a queue. It also returns the answer's JSON. Cluster may be empty if the daemon has only
-// one.
+// Models requests the models of a queue. It also returns the answer's JSON. cluster may be empty if the daemon has
+// only one cluster.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Models(ctx context.Context, cluster, queue string) (*wire.Models, json.RawMessage, error) {
@@ -30,7 +30,8 @@ func (c *Client) Models(ctx context.Context, cluster, queue string) (*wire.Model
 	return &answer, raw, nil
 }
 
-// Queues requests the queues of one cluster, or of all if cluster is empty. It also returns the answer's JSON.
+// Queues requests the queues of one cluster. If cluster is empty, it requests the queues of all clusters. It also
+// returns the answer's JSON.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Queues(ctx context.Context, cluster string) (*wire.Queues, json.RawMessage, error) {
@@ -46,24 +47,25 @@ func (c *Client) Queues(ctx context.Context, cluster string) (*wire.Queues, json
 	return &answer, raw, nil
 }
 
-// Workload selects the jobs that the daemon draws from its live models; it has a default for each empty or zero field.
+// Workload selects the jobs that the daemon draws from its live models. The daemon has a default for each empty or
+// zero field.
 type Workload struct {
 	Cluster string
 	// Queue is the queue; empty means all queues together.
 	Queue string
-	// Model is lublin, markov, uniform_log or users.
+	// Model is "lublin", "markov", "uniform_log" or "users".
 	Model string
-	// Jobs and Hours bound the workload.
+	// Jobs and Hours limit the size of the workload.
 	Jobs  int64
 	Hours float64
-	// Format is swf or jsonl.
+	// Format is "swf" or "jsonl".
 	Format string
-	// Seed is the seed of the random numbers: the same seed and models give the same jobs. nil means a random seed.
+	// Seed is the seed of the random numbers. The same seed and models give the same jobs. nil means a random seed.
 	Seed *uint64
 }
 
-// Workload requests jobs drawn from the live models and returns them as a stream, which the caller reads and closes.
-// The end of the context ends the stream. The number is the seed that was used.
+// Workload requests jobs that the daemon draws from the live models. It returns them as a stream, which the caller
+// reads and closes. The end of the context ends the stream. The returned number is the seed that was used.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Workload(ctx context.Context, w Workload) (io.ReadCloser, uint64, error) {

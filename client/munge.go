@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// mungeProgram creates a credential of the user who runs it, see munge(1).
+	// mungeProgram creates a credential of the user who runs it (munge(1)).
 	mungeProgram = "munge"
-	// mungeTTL is the lifetime of a credential in seconds. It is sent at once, but the clocks of hosts differ.
+	// mungeTTL is the lifetime of a credential in seconds. The credential is sent at once, but the clocks of hosts
+	// may differ.
 	mungeTTL = "60"
-	// mungePatience is the maximum time of munge.
+	// mungePatience is the maximum time that munge may take.
 	mungePatience = 5 * time.Second
 )
 
-// munged adds a munge credential to a request that the daemon refused because it lacked one, and sends it again. It
+// munged sends a request again with a munge credential if the daemon refused the request because it lacked one. It
 // does so only over TLS and to this host: on any other connection others could read and use the credential.
 type munged struct{ next http.RoundTripper }
 
@@ -75,8 +76,8 @@ func wantsMunge(response *http.Response) bool {
 	return false
 }
 
-// mayMunge reports whether a credential may be sent with a request: nobody else can read it on the connection, and the
-// request can be sent again.
+// mayMunge reports whether a credential may be sent with a request. Nobody else may be able to read it on the
+// connection, and it must be possible to send the request again.
 func mayMunge(r *http.Request) bool {
 	if r.Body != nil && r.Body != http.NoBody && r.GetBody == nil {
 		return false
@@ -85,7 +86,7 @@ func mayMunge(r *http.Request) bool {
 	return r.URL.Scheme == "https" || host == "localhost" || net.ParseIP(host).IsLoopback()
 }
 
-// mungeFor returns a new credential of this user for the daemon at a host.
+// mungeFor returns a new credential of this user for the daemon on a host.
 func mungeFor(ctx context.Context, host string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, mungePatience)
 	defer cancel()

@@ -8,8 +8,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Now requests the jobs that would start at once, in one queue or, if it is empty, in all. It also returns the answer's
-// JSON. Only queue, user, account and quality of service of the request are used; an empty cluster means all.
+// Now requests the jobs that would start at once, in one queue. If the queue is empty, it requests them for all
+// queues. It also returns the answer's JSON. Only queue, user, account and quality of service of the request are
+// used. An empty cluster means all clusters.
 //
 // Errors are those of WaitJSON.
 func (c *Client) Now(ctx context.Context, cluster string, request job.Request) (*wire.Now, json.RawMessage, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// DefaultSocket is the Unix socket of a daemon that runs under systemd: callers on it need no token.
+// DefaultSocket is the Unix socket of a daemon that runs under systemd. Callers on it need no token.
 const DefaultSocket = "/run/waitcast/api.sock"
 
 // SocketAnswers reports whether a program listens on a Unix socket.
@@ -26,7 +26,8 @@ func SocketAnswers(path string) bool {
 	return true
 }
 
-// overSocket returns a client like another one that connects to a Unix socket, whatever the address.
+// overSocket returns a client with the settings of another client. The returned client connects to a Unix socket,
+// whatever the address.
 func overSocket(like *http.Client, path string) (*http.Client, error) {
 	change := func(t *http.Transport) *http.Transport {
 		t = t.Clone()
@@ -43,7 +44,7 @@ func overSocket(like *http.Client, path string) (*http.Client, error) {
 		out.Transport = change(&http.Transport{})
 	case *http.Transport:
 		out.Transport = change(t)
-	case *munged: // on a socket the kernel reports the user
+	case *munged: // no credential is needed, because the kernel reports the user of a socket
 		return overSocket(&http.Client{
 			Transport: t.next, CheckRedirect: like.CheckRedirect, Jar: like.Jar, Timeout: like.Timeout,
 		}, path)

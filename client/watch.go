@@ -17,9 +17,9 @@ import (
 	"github.com/waitcast/waitcast/api/wire"
 )
 
-// WatchEvent is one event of GET /v1/watch: advice, or the reason why there is none any more.
+// WatchEvent is one event of GET /v1/watch: advice, or the reason why there is no advice any more.
 type WatchEvent struct {
-	// ID is the id for reconnecting, empty for a problem.
+	// ID is the id that is sent when reconnecting. It is empty for a problem.
 	ID      string
 	Advice  *wire.SizeEvent
 	Problem *wire.Problem
@@ -28,10 +28,11 @@ type WatchEvent struct {
 }
 
 const (
-	// watchRetry is the default delay before reconnecting; the daemon may set another. mostRetry is the maximum.
+	// watchRetry is the default delay before reconnecting. The daemon may set another delay; mostRetry is its
+	// maximum.
 	watchRetry = 3 * time.Second
 	mostRetry  = time.Minute
-	// watchSilence is the time without data after which a connection counts as lost: the daemon sends at least a
+	// watchSilence is the time without data after which a connection counts as lost. The daemon sends at least a
 	// comment every 15 s.
 	watchSilence = 45 * time.Second
 	// maxEvent is the maximum length in bytes of a line of an event.
@@ -41,12 +42,12 @@ const (
 // errSilent is the cause of closing a silent connection.
 var errSilent = errors.New("nothing came for longer than the daemon is silent")
 
-// Watch subscribes to a request and calls hear for each event, until the context ends or hear returns an error, which
-// Watch returns. It reconnects after a lost connection with the id of the newest event, so that unchanged advice is not
-// sent again. lastID is the id from an earlier Watch, or empty.
+// Watch subscribes to a request and calls hear for each event, until the context ends or hear returns an error. After
+// a lost connection it reconnects with the id of the newest event, so that unchanged advice is not sent again. lastID
+// is the id from an earlier Watch, or empty.
 //
-// Errors are those of hear, the context's, and those of WaitJSON by which the daemon refuses the request. On a status
-// of 5xx, or without an answer, Watch keeps retrying.
+// Watch returns the error of hear, the error of the context, or the error of WaitJSON if the daemon refuses the
+// request. If the status is 5xx or there is no answer, Watch tries again.
 func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID string,
 	hear func(WatchEvent) error) error {
 	body, err := json.Marshal(question)
@@ -84,7 +85,7 @@ func (c *Client) Watch(ctx context.Context, question *wire.SizeRequest, lastID s
 	}
 }
 
-// stream is a subscription across reconnections.
+// stream is a subscription that lasts over reconnections.
 type stream struct {
 	client         *Client
 	target, lastID string
@@ -92,7 +93,7 @@ type stream struct {
 	handle         func(WatchEvent) error
 }
 
-// stopError is the listener's own error.
+// stopError is the error that the caller's function hear returned.
 type stopError struct{ err error }
 
 func (e *stopError) Error() string { return e.err.Error() }
@@ -128,7 +129,7 @@ func (s *stream) follow(ctx context.Context) (heard bool, err error) {
 	return true, s.read(response.Body, func() { silence.Reset(watchSilence) })
 }
 
-// read parses server-sent events, as far as the daemon uses the standard.
+// read parses those parts of server-sent events that the daemon uses.
 func (s *stream) read(from io.Reader, awake func()) error {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxEvent)
@@ -160,7 +161,7 @@ func (s *stream) read(from io.Reader, awake func()) error {
 	return lines.Err()
 }
 
-// dispatch passes an event to the handler; events of an unknown kind are ignored.
+// dispatch passes an event to the handler. It ignores events of an unknown kind.
 func (s *stream) dispatch(id, name, data string) error {
 	event := WatchEvent{ID: id, JSON: json.RawMessage(data)}
 	var err error

@@ -9,8 +9,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// When requests the wait of a job by the hour of its submission, for the given number of full hours (0: the daemon's
-// default). It also returns the answer's JSON. Only queue, processors, nodes and time limit of the request are used.
+// When requests the waits of a job by the hour of its submission, for the given number of full hours; 0 means the
+// daemon's default. It also returns the answer's JSON. Only queue, processors, nodes and time limit of the request
+// are used.
 //
 // Errors are those of WaitJSON.
 func (c *Client) When(ctx context.Context, cluster string, r job.Request, hours int) (*wire.When, json.RawMessage,

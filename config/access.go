@@ -23,8 +23,8 @@ type Access struct {
 	Admins          []string `key:"admins" allowed:"a list of names" reload:"access" doc:"users of web_config_file, of munge and of the socket, and common names of client certificates, that are administrators"`
 }
 
-// Limits bounds the requests of clients. The defaults are far above the needs of a scrape, or of a thousand watchers
-// behind one address.
+// Limits limits the requests of clients. The defaults are far above the needs of a scrape of the metrics, and of a
+// thousand watchers behind one address.
 type Limits struct {
 	RequestsPerSecond    float64       `key:"requests_per_second" default:"200" allowed:"0 to 1000000; 0 is no limit" reload:"access" doc:"requests that one client may send on average: a credential, else an address (of IPv6 its first 64 bits). Clients on this host without a credential are not limited. /metrics and /readyz are counted separately"`
 	Burst                int           `key:"burst" default:"4000" allowed:"1 to 1000000" reload:"access" doc:"requests that one client may send at once"`
@@ -37,7 +37,7 @@ type Limits struct {
 	TrustedProxies       []string      `key:"trusted_proxies" allowed:"a list of addresses and networks, such as 10.0.0.7 or 10.1.0.0/16" reload:"access" doc:"proxies whose X-Forwarded-For is trusted"`
 }
 
-// most is the maximum value of a limit on requests or connections: no limit in practice.
+// most is the maximum value of a limit on requests or connections. It has the same effect as no limit.
 const most = 1_000_000
 
 // access checks the access rules.
@@ -68,8 +68,8 @@ func (k checker) limits(l Limits) {
 	}
 }
 
-// checkOrigin returns an error if a text is not the origin of a site as browsers send it (RFC 6454, section 6.1): http
-// or https, a host in lower case, and a port unless it is the default of the scheme.
+// checkOrigin returns an error if a text is not the origin of a site in the form that browsers send (RFC 6454,
+// section 6.1). The form is http or https, a host in lower case, and a port unless it is the default of the scheme.
 func checkOrigin(site string) error {
 	u, err := url.Parse(site)
 	if err != nil {

@@ -1,18 +1,18 @@
-// Package config reads the daemon's configuration into one struct: defaults, a YAML file, WAITCAST_* environment
-// variables and flags, the later over the earlier. It is strict: every unknown key, wrong type and impossible value is
-// reported, with its place and the allowed values.
+// Package config reads the daemon's configuration into one struct. Values come from defaults, a YAML file, WAITCAST_*
+// environment variables and flags. Of several values for a key the last in this order counts. Every unknown key,
+// wrong type and impossible value is reported as an error, with its place and the allowed values.
 //
-// Each key is described once, by the tags of the struct's fields, and everything else follows from them (the defaults,
-// the names of environment variables and flags, the checks of types, Reference, Fingerprint):
+// The tags of the struct's fields describe each key. The defaults, the names of environment variables and flags, the
+// checks of types, Reference and Fingerprint are derived from these tags:
 //
-//	key      its name in the file; "-" for a field that is not a key
-//	default  the default, written as in the file; a key without one starts empty. default-FORMAT is that of a source
-//	         of this format
+//	key      the key's name in the file; "-" for a field that is not a key
+//	default  the default, written as in the file; a key without one is empty by default. default-FORMAT is the
+//	         default for a source with this format
 //	enum     the allowed values of a string
-//	allowed  what is allowed, in words, where the type does not say it
-//	flag     the flag that sets it
-//	reload   what a reload does when it has changed (Effect); "rebuild" if it shapes the folded state or the models
-//	doc      what it is
+//	allowed  a description of the allowed values, if the type does not tell them
+//	flag     the flag that sets the key
+//	reload   the effect of a change at a reload (Effect); "rebuild" if the state or the models depend on the key
+//	doc      an explanation of the key
 package config
 
 import (
@@ -23,9 +23,9 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// Config is the whole configuration. Load fills in every default; the doc tags explain each key.
+// Config is the whole configuration. Load sets every default. The doc tags explain each key.
 type Config struct {
-	// File is the file it was read from; empty if there was none.
+	// File is the file that was read; empty if there was none.
 	File string `key:"-"`
 
 	Listen         string        `key:"listen" default:"127.0.0.1:9817" allowed:"host:port, port 0 to 65535" flag:"listen" reload:"listener" doc:"address of the HTTP interface; an empty host means every interface"`
@@ -48,13 +48,13 @@ type Config struct {
 	Store            Store         `key:"store"`
 }
 
-// Log configures the daemon's log, on standard error.
+// Log configures the daemon's log on standard error.
 type Log struct {
 	Level  string `key:"level" default:"info" enum:"debug,info,warn,error" flag:"log-level" reload:"log-level" doc:"minimum severity that is logged"`
 	Format string `key:"format" default:"console" enum:"console,json" flag:"log-format" reload:"start" doc:"lines for people or JSON for machines"`
 }
 
-// Cluster is one machine under one scheduler.
+// Cluster is one machine with one scheduler.
 type Cluster struct {
 	Name     string   `key:"name" allowed:"letters, digits, '.', '_' and '-', starting with a letter or digit, at most 64" reload:"rebuild" doc:"name in answers and metrics; default main if there is only one cluster"`
 	Procs    int      `key:"procs" default:"0" allowed:"0 to 100000000" reload:"rebuild" doc:"processors of the machine; 0 means the highest use seen so far"`
@@ -66,20 +66,20 @@ type Cluster struct {
 	Sources  []Source `key:"sources"`
 }
 
-// History configures logs of the past that a cluster learns from at the start of the daemon, before it follows its
-// sources.
+// History configures recorded logs. At the start of the daemon a cluster learns from them before the daemon follows
+// the sources.
 type History struct {
 	Files  []string `key:"files" allowed:"a list of files, with * ? [...]" reload:"restore" doc:"logs of the past that are imported at the start, before the first record of the followed logs, and again when one has changed. Plain, gzip or zstd, in any order; jobs that are also in the followed logs count once"`
 	Format string   `key:"format" default:"auto" enum:"auto,pbs,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-sacct-json,sge-accounting,sge-reporting,lsf-events,lsf-acct" reload:"restore" doc:"format of the files of the history; auto recognizes it for each file by its content"`
 	Mode   string   `key:"mode" default:"auto" enum:"auto,exact,fast" reload:"restore" doc:"how the history is replayed: exact forecasts every job as if it had been followed live, fast only a sample; auto is fast above 100,000 jobs"`
 }
 
-// Queue is a configured queue, known before its first job.
+// Queue is a configured queue. It is known before its first job.
 type Queue struct {
 	Name string `key:"name" allowed:"not empty, each once" reload:"rebuild" doc:"a queue that is known before its first job"`
 }
 
-// The formats of polled sources: they have a command, or a socket, and no path.
+// These are the formats of polled sources. Such a source has a command or a socket, but no path.
 const (
 	FormatSqueue          = "slurm-squeue"
 	FormatFacts           = "slurm-facts"
@@ -101,7 +101,7 @@ func (s Source) AskedForFacts() bool {
 	return s.Format == FormatFacts || s.Format == FormatPBSFacts || s.Format == FormatGridEngineFacts
 }
 
-// Pool is a set of nodes that only the jobs of some queues compete for.
+// Pool is a set of nodes. Only the jobs of some queues compete for these nodes.
 type Pool struct {
 	Name   string   `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"rebuild" doc:"name of a set of nodes that only the jobs of some queues compete for; if no pool is configured, slurm-facts reports the pools, else the cluster is one pool"`
 	Queues []string `key:"queues" allowed:"a list of queues, each in one pool" reload:"rebuild" doc:"the queues whose jobs compete for the pool; queues without a pool use the first"`
@@ -113,7 +113,7 @@ type Pool struct {
 	Binds  string   `key:"binds" default:"auto" enum:"auto,procs,nodes,gpus,memory" reload:"rebuild" doc:"the resource that jobs of the pool run short of first; auto chooses among the given ones of procs, gpus and memory"`
 }
 
-// Source is one place that events come from: a file, the files of a folder, or a command.
+// Source is an origin of events: a file, the files of a folder, or a command.
 type Source struct {
 	Name    string        `key:"name" allowed:"as a cluster's name, each once in its cluster" reload:"sources" doc:"name in metrics, messages and checkpoints; default the format. After renaming the files are read again, but records still count once"`
 	Format  string        `key:"format" enum:"pbs,pbs-facts,swf,slurm-jobcomp,slurm-log,slurm-sacct,slurm-squeue,slurm-facts,sge-accounting,sge-reporting,gridengine-facts,lsf-events,lsf-acct" reload:"rebuild" doc:"format of the log, see docs/formats"`
@@ -127,12 +127,12 @@ type Source struct {
 	Socket  string        `key:"socket" allowed:"a Unix socket, instead of command; for slurm-squeue and slurm-facts" reload:"sources" doc:"socket of slurmrestd, which is used instead of Slurm's commands"`
 	URL     string        `key:"url" allowed:"http://HOST:PORT or https://HOST:PORT, instead of command and socket; for slurm-squeue and slurm-facts" reload:"sources" doc:"address of slurmrestd, if not a Unix socket"`
 	User    string        `key:"user" allowed:"a user of Slurm; with token_file" reload:"sources" doc:"user of the requests to slurmrestd; empty means the user of the token"`
-	// TokenFile is a file, so that the token is not in the configuration and can be renewed.
+	// TokenFile is the path of a file with the token. So the token is not in the configuration and can be renewed.
 	TokenFile string        `key:"token_file" allowed:"a file; needed with url" reload:"sources" doc:"file with the JSON web token for slurmrestd, as scontrol token writes it; read at each call, so that a new one is used at once"`
 	Interval  time.Duration `key:"interval" default:"15s" default-slurm-facts:"60s" default-pbs-facts:"60s" default-gridengine-facts:"60s" allowed:"1s to 1h" reload:"sources" doc:"how often the scheduler is polled, plus or minus a tenth; less often after failures. The default of slurm-facts, pbs-facts and gridengine-facts is 60s"`
 	Timeout   time.Duration `key:"timeout" default:"10s" allowed:"100ms to 10m" reload:"sources" doc:"maximum time for an answer of the scheduler, after which a command is killed"`
 	Inotify   bool          `key:"inotify" default:"true" reload:"sources" doc:"wake up when a file changes, before the next poll; off helps where inotify watches are scarce"`
-	// ClockOffset is text because a duration of the configuration has no sign.
+	// ClockOffset is text because durations in the configuration have no sign.
 	ClockOffset string `key:"clock_offset" default:"auto" allowed:"auto, or a duration with or without a minus of at most 366 days, such as 0s, 1h or -30m" reload:"sources" doc:"by how much the clock of the log is ahead of this host's; times are corrected by it when they are read. auto measures it while the log is followed and corrects offsets above 5 minutes, see docs/tailing.md. Not for slurm-squeue and facts"`
 }
 
@@ -167,13 +167,13 @@ type Store struct {
 // Auto is the value of keys that are determined automatically.
 const Auto = "auto"
 
-// clockAuto is the clock_offset that is measured.
+// clockAuto is the value of clock_offset that makes the daemon measure the offset.
 const clockAuto = Auto
 
-// maxClockOffset bounds clock_offset.
+// maxClockOffset is the maximum absolute value of clock_offset.
 const maxClockOffset = 366 * 24 * time.Hour
 
-// Offset returns the source's clock_offset, nil if it is measured.
+// Offset returns the clock_offset of the source. It returns nil if the offset is measured.
 func (s Source) Offset() (*time.Duration, error) {
 	if s.ClockOffset == clockAuto || s.ClockOffset == "" {
 		return nil, nil //nolint:nilnil // documented
@@ -192,7 +192,7 @@ func (s Source) Offset() (*time.Duration, error) {
 	return &d, nil
 }
 
-// Location returns the zone of the cluster's log times.
+// Location returns the time zone of the times in the cluster's logs.
 func (c Cluster) Location() (*time.Location, error) {
 	loc, err := time.LoadLocation(c.TimeZone)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 )
 
 // document checks one YAML file against the structs, node by node, because only nodes have line numbers. Wrong nodes
-// are reported and removed from the tree, so that the rest can still be decoded and checked.
+// are reported and removed from the tree. So the rest can still be decoded and checked.
 type document struct {
 	file string
 	*problems
-	// merging holds the nodes that are being merged: an anchor can hold itself.
+	// merging has the nodes that are being merged. It is needed because an anchor can contain itself.
 	merging map[*yaml.Node]bool
 }
 
@@ -49,12 +49,12 @@ func readFile(file string, p *problems) map[string]any {
 	return settings
 }
 
-// parse returns the mapping that the file holds; nil if it holds none.
+// parse returns the mapping in the file. It returns nil if the file has no mapping.
 func (d *document) parse(content []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var doc, second yaml.Node
 	if err := decoder.Decode(&doc); err != nil {
-		if !errors.Is(err, io.EOF) { // an empty file is a file without settings
+		if !errors.Is(err, io.EOF) { // an empty file has no settings
 			d.syntax(err, content)
 		}
 		return nil
@@ -75,8 +75,8 @@ func (d *document) parse(content []byte) *yaml.Node {
 	return root
 }
 
-// YAML's errors have no fields, only texts. The parser's (as opposed to the scanner's) count lines from 0, and leave
-// out line 0.
+// The errors of the YAML library have no fields, only texts. The errors of the parser, unlike those of the scanner,
+// count lines from 0 and leave out line 0.
 var (
 	yamlLine   = regexp.MustCompile(`^line (\d+): `)
 	yamlParser = regexp.MustCompile(
@@ -88,7 +88,7 @@ var (
 func (d *document) syntax(err error, content []byte) {
 	text, line := strings.TrimPrefix(err.Error(), "yaml: "), 0
 	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		line, _ = strconv.Atoi(m[1]) // digits; a number too large for a line leaves 0
+		line, _ = strconv.Atoi(m[1]) // the text consists of digits; if the number is too large, line stays 0
 		text = text[len(m[0]):]
 	}
 	if yamlParser.MatchString(text) {
@@ -107,7 +107,7 @@ func (d *document) wrong(key string, at *yaml.Node, problem, allowed string) {
 	d.add(&Error{File: d.file, Line: at.Line, Key: key, Problem: problem, Allowed: allowed})
 }
 
-// resolve follows an alias.
+// resolve returns the node that an alias refers to.
 func resolve(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -146,8 +146,8 @@ func (d *document) group(n *yaml.Node, prefix string, t reflect.Type) {
 	n.Content = kept
 }
 
-// merge checks the mappings of a merge key against the struct into which they are merged. One that merges itself is
-// left to the decoder, which refuses it.
+// merge checks the mappings of a merge key against the struct into which they are merged. A mapping that merges
+// itself is not checked here, because the decoder refuses it.
 func (d *document) merge(n *yaml.Node, prefix string, t reflect.Type) {
 	if d.merging[n] {
 		return
@@ -173,7 +173,7 @@ func lookup(fields []field, name string) (field, bool) {
 	return field{}, false
 }
 
-// unknown reports an unknown key, with the nearest existing one.
+// unknown reports an unknown key, with the most similar known key.
 func (d *document) unknown(at *yaml.Node, key string, fields []field) {
 	names := make([]string, len(fields))
 	for i, f := range fields {
@@ -219,7 +219,7 @@ func (d *document) value(n *yaml.Node, key string, f field) bool {
 	return false
 }
 
-// list checks a list of mappings. A wrong element stays as an empty one, so that the others keep their positions.
+// list checks a list of mappings. It replaces a wrong element by an empty one, so that the others keep their positions.
 func (d *document) list(n *yaml.Node, key string, t reflect.Type) bool {
 	for i, item := range n.Content {
 		item = resolve(item)
@@ -235,7 +235,8 @@ func (d *document) list(n *yaml.Node, key string, t reflect.Type) bool {
 	return true
 }
 
-// scalar checks a single value. If the text has more than YAML's type (0700 seconds), it is passed on as text.
+// scalar checks a single value. If YAML's type would lose a part of the text (0700 seconds), the value is passed on
+// as text.
 func (d *document) scalar(n *yaml.Node, key string, t reflect.Type, allowed string) bool {
 	problem := ""
 	switch {
@@ -261,7 +262,7 @@ func (d *document) scalar(n *yaml.Node, key string, t reflect.Type, allowed stri
 	return problem == ""
 }
 
-// describe names a node's kind in words.
+// describe returns the kind of a node in words.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -272,10 +273,10 @@ func describe(n *yaml.Node) string {
 	return strconv.Quote(n.Value)
 }
 
-// isSwitch reports whether a text is one of the words for yes and no that YAML itself reads as text.
+// isSwitch reports whether a text is one of the words for yes and no that YAML reads as text.
 func isSwitch(text string) bool { return text == "on" || text == "off" }
 
-// errNotText is returned for a type that has no text form.
+// errNotText means that a type has no text form.
 var errNotText = errors.New("has no text form")
 
 // parseText parses a value of type t from the text of an environment variable or a default.
@@ -301,7 +302,7 @@ func parseText(t reflect.Type, text string) (any, error) {
 	return nil, errNotText
 }
 
-// textProblem returns the message that a text is not of type t.
+// textProblem returns the message for a text that is not a value of type t.
 func textProblem(text string, t reflect.Type) string {
 	what := map[reflect.Kind]string{
 		reflect.Int: "a whole number", reflect.Float64: "a number", reflect.Bool: "on or off",

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Error is one error in the configuration. Load and Validate join all errors (errors.Join).
+// Error is one error in the configuration. Load and Validate return all errors together (errors.Join).
 type Error struct {
-	// File is where the value was written: a file, "flag --listen" or "environment variable WAITCAST_LISTEN". It is
-	// empty for a value that was not written.
+	// File is the place where the value was written: a file, "flag --listen" or "environment variable
+	// WAITCAST_LISTEN". It is empty for a value that was not written.
 	File string
-	// Line counts from 1; 0 where there is no line.
+	// Line is counted from 1; 0 if the place has no lines.
 	Line int
-	// Key names the key as the reference does, with list positions from 0: clusters[0].sources[1].path. It is empty if
-	// the error concerns the whole file.
+	// Key is the key in the form of the reference, with list positions from 0: clusters[0].sources[1].path. It is
+	// empty if the error is about the whole file.
 	Key string
 	// Problem describes the error.
 	Problem string
@@ -59,7 +59,7 @@ type place struct {
 type problems struct {
 	list   []*Error
 	places map[string]place
-	// bad has the keys with an error, whose consequences are not reported again.
+	// bad has the keys with an error. Consequences of such an error are not reported.
 	bad map[string]bool
 }
 
@@ -73,7 +73,7 @@ func (p *problems) add(e *Error) {
 	p.bad[e.Key] = true
 }
 
-// found reports a wrong value of a key, unless the key or one above it has an error already.
+// found reports a wrong value of a key, unless the key or a key above it already has an error.
 func (p *problems) found(key, problem, allowed string, cause error) {
 	for k := key; k != ""; k = parent(k) {
 		if p.bad[k] {
@@ -84,7 +84,8 @@ func (p *problems) found(key, problem, allowed string, cause error) {
 	p.add(&Error{File: at.file, Line: at.line, Key: key, Problem: problem, Allowed: allowed, Err: cause})
 }
 
-// locate returns where key was written, or else the nearest key above it.
+// locate returns the place where a key was written. If the key was not written, it returns the place of the nearest
+// key above.
 func (p *problems) locate(key string) place {
 	for k := key; ; k = parent(k) {
 		if at, ok := p.places[k]; ok || k == "" {
@@ -93,12 +94,12 @@ func (p *problems) locate(key string) place {
 	}
 }
 
-// parent returns the key above key: of a[0].b it is a[0], of a[0] it is a, of a it is "".
+// parent returns the key above key: a[0] for a[0].b, a for a[0], and "" for a.
 func parent(key string) string {
 	return key[:max(strings.LastIndexAny(key, ".["), 0)]
 }
 
-// err joins the errors in the order of files and lines.
+// err joins the errors, sorted by files and lines.
 func (p *problems) err() error {
 	slices.SortStableFunc(p.list, func(a, b *Error) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Key, b.Key))
@@ -110,8 +111,8 @@ func (p *problems) err() error {
 	return errors.Join(all...)
 }
 
-// nearest returns the candidate that name was most likely meant to be, or "": the least edit distance, at most a third
-// of the name's length and at least 2.
+// nearest returns the candidate that was most likely meant by name: the one with the smallest edit distance. It
+// returns "" if that distance is more than a third of the name's length and more than 2.
 func nearest(name string, candidates []string) string {
 	best, limit := "", max(2, len(name)/3)+1
 	for _, c := range candidates {
@@ -122,7 +123,8 @@ func nearest(name string, candidates []string) string {
 	return best
 }
 
-// distance is the edit distance of Levenshtein 1966: the least number of bytes inserted, deleted or replaced.
+// distance returns the edit distance of Levenshtein 1966: the minimum number of bytes that are inserted, deleted or
+// replaced.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

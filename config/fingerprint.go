@@ -13,13 +13,13 @@ import (
 // fingerprintVersion changes when the construction of the text below changes.
 const fingerprintVersion = "waitcast-config-1"
 
-// Fingerprint returns a hash of every key that shapes the folded state or the models (EffectRebuild). The store keeps
-// it; if it changes, state and models are rebuilt.
+// Fingerprint returns a hash of all keys on which the folded state or the models depend (EffectRebuild). The store
+// keeps the hash. If it changes, state and models are rebuilt.
 //
-// The order of clusters and queues does not matter, and equal durations are equal however written. Of a source only the
-// format matters, because records are identified by cluster and job, not by file. The order of sources matters, because
-// it may decide between contradicting records. The zone Local is represented by its offsets, so that a move of the
-// machine to another zone is noticed.
+// The order of clusters and queues does not matter. Equal durations are equal however they are written. Of a source
+// only the format matters, because records are identified by cluster and job, not by file. The order of sources
+// matters, because it may decide between contradicting records. The zone Local is represented by its offsets, so that
+// a move of the machine to another zone is noticed.
 func (c *Config) Fingerprint() string {
 	var lines []string
 	lines = appendShape(lines, "", reflect.ValueOf(*c))
@@ -27,7 +27,7 @@ func (c *Config) Fingerprint() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// appendShape appends a line for each key below prefix that shapes state.
+// appendShape appends a line for each key below prefix on which the state depends.
 func appendShape(lines []string, prefix string, v reflect.Value) []string {
 	for _, f := range fieldsOf(v.Type()) {
 		key, value := prefix+f.name, v.FieldByIndex(f.Index)
@@ -43,7 +43,7 @@ func appendShape(lines []string, prefix string, v reflect.Value) []string {
 	return lines
 }
 
-// elements returns one line for each element of a list; sorted, unless it is a list of sources.
+// elements returns one line for each element of a list. It sorts the lines, unless the list is a list of sources.
 func elements(key string, list reflect.Value) []string {
 	var lines []string
 	for i := range list.Len() {
@@ -68,9 +68,9 @@ func shapeText(name string, v reflect.Value) string {
 	return fmt.Sprint(v.Interface())
 }
 
-// offsets returns a zone as its offsets from UTC at the beginning of each quarter of the years 2000 to 2024: the
-// meaning of a log's times does not depend on the name of the zone. All these years are past, so that a new zone
-// database does not change it.
+// offsets describes a zone by its offsets from UTC at the beginning of each quarter of the years 2000 to 2024,
+// because the meaning of a log's times does not depend on the name of the zone. All these years are past, so that a
+// new zone database does not change the offsets.
 func offsets(loc *time.Location) string {
 	var b strings.Builder
 	for quarter := range 25 * 4 {

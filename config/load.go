@@ -15,16 +15,16 @@ import (
 	"github.com/spf13/viper"
 )
 
-// The names of files in the data folder.
+// These are the names of files in the data folder.
 const (
-	// DatabaseName is that of the database.
+	// DatabaseName is the name of the database.
 	DatabaseName = "waitcast.db"
-	// TokenName is that of the file of the administrators' token.
+	// TokenName is the name of the file with the administrators' token.
 	TokenName = "admin-token"
 )
 
-// oneSource are the settings of a cluster with one source that needs no file. They are flags and environment variables
-// only: --path and WAITCAST_PATH, and so on.
+// oneSource are the settings of a cluster with one source. They need no configuration file, and are set only by flags
+// and environment variables: --path and WAITCAST_PATH, and so on.
 type oneSource struct {
 	Format  string `key:"format" flag:"format" doc:"format of the one log to read, with --path: pbs, swf, slurm-jobcomp, slurm-log, slurm-sacct, sge-accounting, sge-reporting, lsf-events, lsf-acct"`
 	Path    string `key:"path" flag:"path" doc:"the one log to read, a file or a folder (instead of clusters in a file)"`
@@ -32,7 +32,7 @@ type oneSource struct {
 	Procs   int    `key:"procs" default:"0" flag:"procs" doc:"processors of the cluster of --path; 0 means the highest use seen so far"`
 }
 
-// oneSourceTarget reports which key of the file a setting of oneSource stands for.
+// oneSourceTarget returns the key of the file that a setting of oneSource stands for.
 func oneSourceTarget(name string) string {
 	return map[string]string{
 		"format":  "clusters[0].sources[0].format",
@@ -42,7 +42,7 @@ func oneSourceTarget(name string) string {
 	}[name]
 }
 
-// AddFlags defines the flags that Load looks at.
+// AddFlags defines the flags that Load reads.
 func AddFlags(flags *pflag.FlagSet) {
 	flags.String("config", "",
 		"configuration file, YAML (WAITCAST_CONFIG); that of the packages is /etc/waitcast/waitcastd.yaml")
@@ -62,11 +62,11 @@ func AddFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// Load reads the configuration: defaults, then the file, then environment variables, then the flags that AddFlags
-// defined and the user set. The file is the given one, else --config, else WAITCAST_CONFIG, else none. Flags may be
-// nil. An empty environment variable counts as not set.
+// Load reads the configuration: the defaults, then the file, then environment variables, and then the flags that
+// AddFlags defined and the user set. The file is the given one. If file is empty, it is the one of --config, or else
+// the one of WAITCAST_CONFIG, or none. flags may be nil. An empty environment variable counts as not set.
 //
-// The returned configuration is valid and complete. The error joins an *Error for each fault.
+// The returned configuration is valid and complete. The error joins an *Error for each mistake.
 func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 	p := newProblems()
 	c := &Config{File: configFile(file, flags)}
@@ -76,7 +76,7 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 			return nil, fmt.Errorf("%s: %w", c.File, err)
 		}
 		if p.bad[""] {
-			return nil, p.err() // unreadable: what follows from it would only confuse
+			return nil, p.err() // the file is unreadable, and errors that follow from that would only confuse
 		}
 	}
 	bind(v, flags, "", reflect.TypeFor[Config](), p)
@@ -103,7 +103,7 @@ func Load(file string, flags *pflag.FlagSet) (*Config, error) {
 	return c, nil
 }
 
-// decoding configures viper's decoder to be strict: the types must fit, and only text is converted.
+// decoding makes viper's decoder strict: types must be right, and only text is converted.
 func decoding(d *mapstructure.DecoderConfig) {
 	d.TagName = "key"
 	d.WeaklyTypedInput = false
@@ -132,20 +132,21 @@ func configFile(file string, flags *pflag.FlagSet) string {
 	return file
 }
 
-// bind gives viper the default, the environment variable and the flag of every key below prefix that is not in a list.
+// bind passes the default, the environment variable and the flag of every key below prefix to viper, except for keys
+// in lists.
 func bind(v *viper.Viper, flags *pflag.FlagSet, prefix string, t reflect.Type, p *problems) {
 	for _, f := range fieldsOf(t) {
 		key := prefix + f.name
 		switch {
 		case f.isGroup():
 			bind(v, flags, key+".", f.Type, p)
-		case !f.isList() && f.Type.Kind() != reflect.Slice: // lists are in the file only
+		case !f.isList() && f.Type.Kind() != reflect.Slice: // lists can be only in the file
 			bindValue(v, flags, key, key, f, p)
 		}
 	}
 }
 
-// bindValue binds one key. A wrong value is reported and not bound; target is the key that the report names.
+// bindValue binds one key. It reports a wrong value and does not bind it. target is the key in the report.
 func bindValue(v *viper.Viper, flags *pflag.FlagSet, key, target string, f field, p *problems) {
 	if text, ok := f.Tag.Lookup("default"); ok {
 		v.SetDefault(viperKey(key), text)
@@ -157,7 +158,7 @@ func bindValue(v *viper.Viper, flags *pflag.FlagSet, key, target string, f field
 		if _, err := parseText(f.Type, text); err != nil {
 			p.add(&Error{File: from, Key: target, Problem: textProblem(text, f.Type), Allowed: f.allowed(), Err: err})
 		} else {
-			_ = v.BindEnv(viperKey(key), env) // fails without arguments only
+			_ = v.BindEnv(viperKey(key), env) // fails only without arguments
 		}
 	}
 	if flags == nil {
@@ -165,12 +166,12 @@ func bindValue(v *viper.Viper, flags *pflag.FlagSet, key, target string, f field
 	}
 	if flag := flags.Lookup(f.Tag.Get("flag")); flag != nil && flag.Changed {
 		p.places[target] = place{file: "flag --" + flag.Name}
-		_ = v.BindPFlag(viperKey(key), flag) // fails for a nil flag only
+		_ = v.BindPFlag(viperKey(key), flag) // fails only for a nil flag
 	}
 }
 
-// fromOneSource makes the cluster that the flags or environment variables for one source describe; nil if there are
-// none of them. They cannot be mixed with clusters in the file.
+// fromOneSource returns the cluster that the flags or environment variables for one source describe. It returns nil
+// if none of them is set. It is an error if the file has clusters too.
 func fromOneSource(flags *pflag.FlagSet, inFile bool, p *problems) (map[string]any, error) {
 	found := newProblems()
 	v := viper.NewWithOptions(viper.KeyDelimiter(delimiter))
@@ -204,8 +205,8 @@ func fromOneSource(flags *pflag.FlagSet, inFile bool, p *problems) (map[string]a
 	}, nil
 }
 
-// fillDefaults sets missing fields of list elements to their defaults, because viper's own defaults do not apply inside
-// lists.
+// fillDefaults sets missing fields of list elements to their defaults. It is needed because viper's defaults do not
+// apply inside lists.
 func fillDefaults(element any, t reflect.Type) {
 	settings, ok := element.(map[string]any)
 	if !ok {
@@ -257,14 +258,14 @@ func (c *Config) fillComputed() {
 	}
 }
 
-// defaultDataDir returns the state folder that systemd.exec(5), StateDirectory=, made (the first, if it made several),
-// else the one of the XDG base directory specification; "" if neither is known.
+// defaultDataDir returns the folder for the state. It is the first folder that systemd made for StateDirectory=
+// (systemd.exec(5)), or else the folder of the XDG base directory specification. It is "" if neither is known.
 func defaultDataDir() string {
 	first, _, _ := strings.Cut(os.Getenv("STATE_DIRECTORY"), ":")
 	if first != "" {
 		return first
 	}
-	// The specification requires that a relative path is ignored.
+	// The specification says that a relative path must be ignored.
 	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "waitcast")
 	}

@@ -8,31 +8,32 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// envPrefix begins the name of every environment variable that is read.
+// envPrefix is the beginning of the name of every environment variable that is read.
 const envPrefix = "WAITCAST_"
 
-// delimiter separates the parts of a key inside viper; its default "." could occur in a name.
+// delimiter separates the parts of a key inside viper. Viper's default "." may be part of a name.
 const delimiter = "::"
 
-// Key describes one key of the configuration, as the table of docs/configure.md does.
+// Key describes one key of the configuration. docs/configure.md has a table of all keys.
 type Key struct {
-	// Key is its name, with [] for a list: clusters[].sources[].path.
+	// Key is the name of the key, with [] for a list: clusters[].sources[].path.
 	Key string
-	// Type is its type in words.
+	// Type describes the key's type in words.
 	Type string
-	// Default is written as in the file; empty means that there is none, or that Doc describes it.
+	// Default is the default, written as in the file. Empty means that there is none, or that Doc describes it.
 	Default string
 	// Allowed describes the allowed values.
 	Allowed string
-	// Env and Flag are the environment variable and the flag that set it; empty inside lists, and if there is none.
+	// Env and Flag are the environment variable and the flag that set the key. They are empty inside lists, and if
+	// there is none.
 	Env, Flag string
 	// Doc describes the key.
 	Doc string
-	// Effect is the work of a reload when the key has changed. Keys of EffectRebuild are part of Fingerprint.
+	// Effect is the work of a reload after the key has changed. Keys with EffectRebuild are part of Fingerprint.
 	Effect Effect
 }
 
-// Reference returns every key, in the order of the file.
+// Reference returns all keys, in the order of the file.
 func Reference() []Key {
 	return appendKeys(nil, "", reflect.TypeFor[Config]())
 }
@@ -59,7 +60,7 @@ func appendKeys(keys []Key, prefix string, t reflect.Type) []Key {
 	return keys
 }
 
-// envName returns the environment variable of a key outside lists: of store.path it is WAITCAST_STORE_PATH.
+// envName returns the environment variable of a key outside of lists: WAITCAST_STORE_PATH for store.path.
 func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
@@ -85,7 +86,8 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// isGroup reports whether a type is a struct of keys, isList whether it is a list of them; everything else is a value.
+// isGroup reports whether a key is a struct of keys. isList reports whether it is a list of such structs. Any other
+// key has a value.
 func (f field) isGroup() bool { return f.Type.Kind() == reflect.Struct }
 
 func (f field) isList() bool {
@@ -97,7 +99,7 @@ func (f field) effect() Effect { return Effect(f.Tag.Get("reload")) }
 // shapesState reports whether the folded state or the models depend on the key.
 func (f field) shapesState() bool { return f.effect() == EffectRebuild }
 
-// allowed returns the allowed values of the key: the text of its tag, or else those of its type.
+// allowed returns a description of the allowed values of the key: the text of its tag, or else a text for its type.
 func (f field) allowed() string {
 	if enum := f.Tag.Get("enum"); enum != "" {
 		return strings.ReplaceAll(enum, ",", ", ")
@@ -108,7 +110,7 @@ func (f field) allowed() string {
 	return typeAllows(f.Type)
 }
 
-// typeAllows reports how a value of the type is written.
+// typeAllows describes how a value of the type is written.
 func typeAllows(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():

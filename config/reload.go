@@ -5,24 +5,26 @@ import (
 	"slices"
 )
 
-// Effect is the work of a reload when a key has changed: the value of the key's tag reload.
+// Effect is the work of a reload after a key has changed. It is the value of the key's tag reload.
 type Effect string
 
-// The effects, from the cheapest to the most expensive.
+// These are the effects, from the cheapest to the most expensive.
 const (
-	// EffectNextStart: the running process keeps the old value.
+	// EffectNextStart means that the running process keeps the old value.
 	EffectNextStart Effect = "start"
-	// EffectLogLevel: the log's level changes at once.
+	// EffectLogLevel means that the level of the log changes at once.
 	EffectLogLevel Effect = "log-level"
-	// EffectAccess: rules, limits and texts of answers change at once. Connections and streams stay open.
+	// EffectAccess means that rules, limits and texts of answers change at once. Connections and streams stay open.
 	EffectAccess Effect = "access"
-	// EffectListener: the HTTP server is replaced. Clients connect again; state and sources stay.
+	// EffectListener means that the HTTP server is replaced. Clients connect again. State and sources stay.
 	EffectListener Effect = "listener"
-	// EffectSources: the sources are closed and reopened at their checkpoints. The state stays in memory.
+	// EffectSources means that the sources are closed and reopened at their checkpoints. The state stays in memory.
 	EffectSources Effect = "sources"
-	// EffectRestore: the state is saved, the database closed, opened again and the state restored from it.
+	// EffectRestore means that the state is saved and the database is closed. Then the database is opened again, and
+	// the state is restored from it.
 	EffectRestore Effect = "restore"
-	// EffectRebuild: state and models are built again from the journal, since they depend on the key (Fingerprint).
+	// EffectRebuild means that state and models are rebuilt from the journal, because they depend on the key
+	// (Fingerprint).
 	EffectRebuild Effect = "rebuild"
 )
 
@@ -35,20 +37,20 @@ func Effects() []Effect {
 
 // ReloadPlan is the work of a reload. The zero value is a reload that changes nothing.
 type ReloadPlan struct {
-	// Keys are the keys that have changed, as Key.Key, in the order of the file and each once. A list that has become
-	// longer or shorter is one key, without the keys of its elements: clusters[].sources.
+	// Keys are the keys that have changed, in the form of Key.Key and in the order of the file, each once. If a list
+	// has become longer or shorter, Keys has only the list (clusters[].sources), not the keys of its elements.
 	Keys []string
-	// Effects are the effects of these keys, each once, from the cheapest to the most expensive. A list that has become
-	// longer or shorter has the effects of all keys of its elements.
+	// Effects are the effects of these keys, each once, from the cheapest to the most expensive. If a list has become
+	// longer or shorter, Effects has the effects of all keys of its elements.
 	Effects []Effect
 }
 
-// Has reports whether the plan has any of some effects.
+// Has reports whether the plan has at least one of the given effects.
 func (p ReloadPlan) Has(any ...Effect) bool {
 	return slices.ContainsFunc(any, func(e Effect) bool { return slices.Contains(p.Effects, e) })
 }
 
-// PlanReload compares two configurations key by key. The path of the file is not compared. A reordered list counts as
+// PlanReload compares two configurations key by key, but not the paths of their files. A reordered list counts as
 // changed, although Fingerprint may be the same.
 func PlanReload(old, next *Config) ReloadPlan {
 	changed := map[string]string{}
@@ -68,8 +70,8 @@ func PlanReload(old, next *Config) ReloadPlan {
 	return plan
 }
 
-// compareKeys marks the keys below prefix whose values differ. changed maps each of them to the name by which it is
-// reported: the key itself, or the list around it that has become longer or shorter.
+// compareKeys adds the keys below prefix whose values differ to changed. changed maps each key to the name by which
+// it is reported. That is the key itself, or the list around it if the list has become longer or shorter.
 func compareKeys(prefix string, old, next reflect.Value, changed map[string]string) {
 	for _, f := range fieldsOf(old.Type()) {
 		key, was, is := prefix+f.name, old.FieldByIndex(f.Index), next.FieldByIndex(f.Index)
@@ -90,7 +92,7 @@ func compareKeys(prefix string, old, next reflect.Value, changed map[string]stri
 	}
 }
 
-// sameValue compares two values of one key. An empty list equals a missing one.
+// sameValue compares two values of one key. An empty list equals a missing list.
 func sameValue(a, b reflect.Value) bool {
 	if a.Kind() == reflect.Slice && a.Len() == 0 && b.Len() == 0 {
 		return true

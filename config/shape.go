@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// shapeVersion is the version of MarshalShape's output.
+// shapeVersion is the version of the result of MarshalShape.
 const shapeVersion = 1
 
-// shape has the parts of a configuration that shape the folded state and the models.
+// shape has the parts of a configuration on which the folded state and the models depend.
 type shape struct {
 	Version  int
 	Clusters []Cluster
 	Models   Models
 }
 
-// MarshalShape encodes only the keys that shape the state, without sources or private data. The journal and this
-// encoding together determine the state.
+// MarshalShape encodes only the keys on which the state depends, without sources and private data. The journal and
+// this encoding together determine the state.
 func (c *Config) MarshalShape() ([]byte, error) {
 	s := shape{Version: shapeVersion, Models: c.Models}
 	for _, cluster := range c.Clusters {
@@ -32,7 +32,7 @@ func (c *Config) MarshalShape() ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// WithShape returns the configuration with clusters and models as MarshalShape wrote them.
+// WithShape returns the configuration with the clusters and models that MarshalShape encoded.
 func (c *Config) WithShape(data []byte) (*Config, error) {
 	var s shape
 	if err := json.Unmarshal(data, &s); err != nil {
@@ -47,8 +47,8 @@ func (c *Config) WithShape(data []byte) (*Config, error) {
 	return &shaped, nil
 }
 
-// localName returns the name of the machine's zone in the zone database, for use on another machine; if unknown, its
-// local name.
+// localName returns the name of the machine's zone in the zone database, for use on another machine. If that name is
+// unknown, it returns the local name of the zone.
 func localName(here string) string {
 	name := os.Getenv("TZ")
 	if name == "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/waitcast/waitcast/internal/memsize"
 )
 
-// Validate checks the values. It returns an *Error for each invalid value, joined. Load calls it already, with files
-// and lines; Validate is for a Config from another origin.
+// Validate checks the values. It returns an *Error for each invalid value, joined. Load checks the values too, and
+// adds files and lines to the errors. Validate is for a Config that Load did not return.
 func (c *Config) Validate() error {
 	p := newProblems()
 	c.check(p)
@@ -55,7 +55,7 @@ func (c *Config) check(p *problems) {
 // checker reports invalid values, with the values that the key's tags allow.
 type checker struct{ *problems }
 
-// that reports a problem with key unless ok.
+// that reports a problem with key unless ok is true.
 func (k checker) that(key string, ok bool, format string, args ...any) {
 	if !ok {
 		k.found(key, fmt.Sprintf(format, args...), allowedFor(key), nil)
@@ -67,10 +67,10 @@ func (k checker) between(key string, value, low, high int) {
 	k.that(key, low <= value && value <= high, "%d is out of range", value)
 }
 
-// listPosition matches the list positions in a key, which its name in the reference lacks.
+// listPosition matches the list positions in a key. The name of a key in the reference has no positions.
 var listPosition = regexp.MustCompile(`\[\d+\]`)
 
-// allowedFor returns the values that the reference allows for a key; "" for an unknown key.
+// allowedFor returns the text of the reference about the allowed values of a key. It returns "" for an unknown key.
 func allowedFor(key string) string {
 	name := listPosition.ReplaceAllString(key, "[]")
 	for _, r := range Reference() {
@@ -81,7 +81,7 @@ func allowedFor(key string) string {
 	return ""
 }
 
-// enums checks every string with a fixed set of values.
+// enums checks every string that has a fixed set of values.
 func (k checker) enums(prefix string, v reflect.Value) {
 	for _, f := range fieldsOf(v.Type()) {
 		key, value := prefix+f.name, v.FieldByIndex(f.Index)
@@ -115,13 +115,14 @@ func isAddress(address string) bool {
 	return err == nil
 }
 
-// nameShape matches valid names of clusters and sources, which occur in addresses, metrics and file names.
+// nameShape matches valid names of clusters and sources. These names are part of addresses, metrics and file names.
 var nameShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // spaceShape matches valid names of spaces.
 var spaceShape = regexp.MustCompile(`^[a-z0-9._-]{1,64}$`)
 
-// maxProcs is far above the largest machine, and far below where sums of sizes could overflow.
+// maxProcs is the maximum number of processors. It is far above the largest machine, and so small that sums of sizes
+// cannot overflow.
 const maxProcs = 100_000_000
 
 func (k checker) clusters(clusters []Cluster) {
@@ -176,7 +177,7 @@ func (k checker) pools(key string, pools []Pool) {
 	}
 }
 
-// name checks a name that must be unique; taken maps the names so far to their positions.
+// name checks a name that must be unique. taken maps the earlier names to their positions.
 func (k checker) name(key, name string, taken map[string]int, position int) {
 	if name == "" {
 		k.that(key, false, "is not set")
@@ -188,7 +189,7 @@ func (k checker) name(key, name string, taken map[string]int, position int) {
 	taken[name] = position
 }
 
-// reservedSource is the name under which imported logs are kept.
+// reservedSource is the name of the source of imported logs.
 const reservedSource = "import"
 
 func (k checker) sources(key string, sources []Source) {
@@ -198,7 +199,7 @@ func (k checker) sources(key string, sources []Source) {
 	names, files, asked := map[string]int{}, map[[2]string]bool{}, map[string]bool{}
 	for i, s := range sources {
 		at := fmt.Sprintf("%s[%d]", key, i)
-		if s.Name != "" || s.Format != "" { // a missing format is reported once, not as a missing name too
+		if s.Name != "" || s.Format != "" { // a missing format is reported once, and not as a missing name too
 			k.name(at+".name", s.Name, names, i)
 		}
 		k.that(at+".name", s.Name != reservedSource, "%q is the name of imported logs", s.Name)
@@ -233,7 +234,7 @@ func (k checker) sources(key string, sources []Source) {
 	}
 }
 
-// asked checks a polled source; twice is set if the cluster has another source of its format.
+// asked checks a polled source. twice is true if the cluster has another source with the same format.
 func (k checker) asked(at string, s Source, twice bool) {
 	k.that(at+".format", !twice, "%s is there twice: the scheduler of a cluster is asked by one source", s.Format)
 	k.that(at+".path", s.Path == "", "is set, but %s reads no file", s.Format)
@@ -308,7 +309,8 @@ func (k checker) models(m Models) {
 	k.that("models.markov_forget", 0 <= m.MarkovForget && m.MarkovForget < 1, "%v is out of range", m.MarkovForget)
 }
 
-// store checks the store. Its path is unknown if the data folder is unknown, which is reported there.
+// store checks the store. If the data folder is unknown, the path of the store is unknown too; this is reported for
+// the data folder.
 func (k checker) store(s Store, m Models, haveDir bool) {
 	k.that("store.path", s.Path != "" || !haveDir, "is not set")
 	k.that("store.space", s.Space == "" || s.URL != "", "is set, but store.url is not: a database file is one daemon's")

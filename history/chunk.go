@@ -8,24 +8,25 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// ErrDamaged is the error of a chunk that is not what EncodeChunk returned.
+// ErrDamaged means that a chunk is not a result of EncodeChunk.
 var ErrDamaged = errors.New("a chunk of stored history is damaged")
 
 const (
 	// chunkVersion is the first byte of a chunk.
 	chunkVersion = 2
-	// withoutGroups is the version of older chunks, whose events have no groups.
+	// withoutGroups is the version of older chunks, in which events have no groups.
 	withoutGroups = 1
-	// maxChunk is the maximum memory in bytes that the decoding of a chunk may allocate.
+	// maxChunk is the maximum memory in bytes that decoding a chunk may allocate.
 	maxChunk = 256 << 20
 )
 
-// EncodeChunk returns events as bytes for a store, compressed by zstd. It leaves out the positions of the events in
-// their files. Events that are close to each other in time take the least room: about 10 bytes each.
+// EncodeChunk encodes events as bytes for a store, compressed with zstd. It leaves out the positions of the events in
+// their files. Events that are close to each other in time need the least room: about 10 bytes each.
 //
-// The bytes hold the events column by column. A column of numbers consists of varints. In the column of times each is
-// the difference from the one before. A column of texts has a number for each event, followed by the new texts. The
-// number is 0 for a new text, and otherwise 1 more than the place of the text among the column's texts.
+// The bytes have the events column by column. A column of numbers consists of varints. The column of times has the
+// differences between consecutive times. A column of texts has a number for each event, followed by the new texts.
+// The number is 0 for a new text. For a repeated text it is 1 more than the index of the text among the column's
+// texts.
 func EncodeChunk(events []Event) ([]byte, error) {
 	var w codec.Writer
 	w.Uint(uint64(len(events)))
@@ -72,8 +73,8 @@ func writeTexts(w *codec.Writer, events []Event, column int) {
 	}
 }
 
-// DecodeChunk calls do with the events of a chunk, in their order; each is valid until do returns. Errors are
-// ErrDamaged, that of a chunk of a newer program, and what do returns.
+// DecodeChunk calls do with the events of a chunk, in their order. Each event is valid until do returns. DecodeChunk
+// returns ErrDamaged, an error for a chunk of a newer program, or the error of do.
 func DecodeChunk(chunk []byte, do func(*Event) error) error {
 	events, err := decodeChunk(chunk)
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// errSpill is the error for a temporary file whose content is not what was written.
+// errSpill means that the content of a temporary file is not what was written.
 var errSpill = errors.New("the temporary file of sorted events is damaged")
 
-// appendEvent appends the encoding of an event to b: its place in the logs, and its content.
+// appendEvent appends the encoding of an event to b. The encoding has the event's place in the logs and its content.
 func appendEvent(b []byte, ev *Event) []byte {
 	w := codec.Writer(b)
 	w.Flag(ev.inferred)
@@ -21,8 +21,8 @@ func appendEvent(b []byte, ev *Event) []byte {
 	return appendContent(w, ev)
 }
 
-// appendContent appends the encoding of an event's content without its place: its numbers as varints, then its texts,
-// each after its length. Events with equal content have equal bytes; Digest depends on that.
+// appendContent appends the encoding of an event's content, without its place. It writes the numbers as varints, and
+// then each text after its length. Events with equal content have equal bytes; Digest depends on that.
 func appendContent(b []byte, ev *Event) []byte {
 	w := codec.Writer(b)
 	for _, n := range numbersOf(ev) {
@@ -34,8 +34,9 @@ func appendContent(b []byte, ev *Event) []byte {
 	return w
 }
 
-// These index the numbers of an event. An instant has two numbers: seconds and nanoseconds. The seconds of Time count
-// from 1970, those of the other instants count from Time. The flag bits say which instants are known.
+// These are the indexes of an event's numbers. An instant has two numbers: seconds and nanoseconds. The seconds of
+// Time are counted from 1970. The seconds of the other instants are counted from Time. The flags tell which instants
+// are known.
 const (
 	numKind = iota
 	numFlags
@@ -54,14 +55,14 @@ const (
 	texts    = 10
 )
 
-// These are the flags of an event. The bits above them belong to the instants.
+// These are the flags of an event. The higher bits belong to the instants.
 const (
 	flagAll = 1 << iota
 	flagWhole
 	flagInstants
 )
 
-// instantsOf returns pointers to the instants of an event; Time comes first.
+// instantsOf returns pointers to the instants of an event. The first is Time.
 func instantsOf(ev *Event) [instants]*time.Time {
 	return [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End}
 }
@@ -121,19 +122,19 @@ func setNumbers(ev *Event, n *[numbers]int64) {
 	}
 }
 
-// decoder decodes the bytes of appendEvent. After an error it returns zeros.
+// decoder decodes the bytes of appendEvent. After an error its methods return zeros.
 type decoder struct {
 	codec.Reader
-	names  map[string]string // texts that were decoded before; there are few queues and users
-	reason error             // the error to return if the bytes cannot be decoded
+	names  map[string]string // texts that were decoded before, which are shared because there are few queues and users
+	reason error             // the error that is returned if the bytes cannot be decoded
 }
 
-// maxNames is the maximum number of texts that events share.
+// maxNames is the maximum number of texts that a decoder shares between events.
 const maxNames = 1 << 14
 
 func newDecoder(reason error) *decoder { return &decoder{names: map[string]string{}, reason: reason} }
 
-// event decodes one event. The encoding must fill all of b.
+// event decodes one event. b must have no other bytes.
 func (d *decoder) event(b []byte) (ev Event, err error) {
 	d.Reader = codec.Reader{Rest: b}
 	ev.inferred = d.Flag()
@@ -149,7 +150,7 @@ func (d *decoder) event(b []byte) (ev Event, err error) {
 	return ev, d.end()
 }
 
-// end returns an error if bytes could not be decoded or are left over.
+// end returns an error if bytes could not be decoded or if bytes remain.
 func (d *decoder) end() error {
 	if d.Bad || len(d.Rest) > 0 {
 		return d.reason

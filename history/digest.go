@@ -12,14 +12,14 @@ import (
 // digestVersion is the first part of the bytes that Digest hashes. It must change when the encoding changes.
 const digestVersion = "waitcast-history-1"
 
-// Digest is the SHA-256 hash of events in the order of History.Each. It depends on their content, not on their files
-// and lines.
+// Digest is the SHA-256 hash of events in the order of History.Each. It depends on the content of the events, but not
+// on their files and lines.
 type Digest struct {
 	sum    hash.Hash
 	buffer []byte
 }
 
-// NewDigest returns the digest of no events.
+// NewDigest returns the digest of an empty history.
 func NewDigest() *Digest {
 	d := &Digest{sum: sha256.New()}
 	d.sum.Write([]byte(digestVersion))
@@ -34,10 +34,10 @@ func (d *Digest) Add(ev *Event) {
 	d.sum.Write(d.buffer)
 }
 
-// String returns the hash of what was added, in hexadecimal.
+// String returns the hash of the added events in hexadecimal.
 func (d *Digest) String() string { return hex.EncodeToString(d.sum.Sum(nil)) }
 
-// repeats finds events with the same content as another event of their instant.
+// repeats finds events whose content equals the content of an earlier event at the same instant.
 type repeats struct {
 	at     time.Time
 	buffer []byte
@@ -45,7 +45,7 @@ type repeats struct {
 	more   map[string]struct{} // the other events of the instant
 }
 
-// again reports whether an event with the same content was passed before. Events must come in order of time.
+// again reports whether an event with the same content was passed before. The events must be passed in order of time.
 func (r *repeats) again(ev *Event) bool {
 	if !ev.Time.Equal(r.at) || len(r.first) == 0 {
 		r.at, r.first = ev.Time, appendContent(r.first[:0], ev)

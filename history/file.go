@@ -14,15 +14,15 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// futureTolerance is how far a record's time may be ahead of the clock. Records that are further ahead are refused.
-// Local times that are read in a wrong zone are up to 26 hours off.
+// futureTolerance is the maximum time by which a record may be ahead of the clock. Records that are further ahead are
+// refused. Local times that are read with a wrong zone are wrong by up to 26 hours.
 const futureTolerance = 24 * time.Hour
 
 // File is the result of reading one file.
 type File struct {
-	// Path is the name under which the file was opened, Format that of its format.
+	// Path is the name by which the file was opened. Format is the name of its format.
 	Path, Format string
-	// Records is the number of lines, or of records of a document, and Bad how many of them were refused.
+	// Records is the number of lines, or of records of a document. Bad is the number of records that were refused.
 	Records, Bad int64
 	// Events is the number of events in the records.
 	Events int64
@@ -52,7 +52,7 @@ func readPath(ctx context.Context, path string, cfg *Config, emit func(job.Event
 	return r.file, err
 }
 
-// read reads the whole file. It returns errors about the file only. It refuses each bad record separately.
+// read reads the whole file. It returns only errors about the file. It refuses each bad record separately.
 func (r *reader) read(ctx context.Context, from io.Reader) error {
 	text, closeText, err := Decompressed(from)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *reader) lines(ctx context.Context, lines *Lines) error {
 	return nil
 }
 
-// whole parses a complete line. open says that the line end is missing.
+// whole parses a complete line. open is true if the line end is missing.
 func (r *reader) whole(line []byte, open bool) {
 	r.file.Records++
 	err := r.parse(line)
@@ -147,8 +147,8 @@ func (r *reader) records(ctx context.Context, records collector.RecordReader) er
 	return nil
 }
 
-// inRecord adds the number of a record to an error. A document may be a single line, so that a line number would not
-// help.
+// inRecord adds the number of a record to an error. A line number would not help, because a document may be a single
+// line.
 func inRecord(number int64, err error) error {
 	var bad *collector.LineError
 	if !errors.As(err, &bad) {
@@ -157,7 +157,8 @@ func inRecord(number int64, err error) error {
 	return &collector.LineError{Reason: bad.Reason, Field: bad.Field, Err: fmt.Errorf("record %d: %w", number, bad.Err)}
 }
 
-// parse parses one record. If an event is too far in the future, which a wrong time zone causes, it refuses the record.
+// parse parses one record. It refuses the record if an event is too far in the future, which a wrong time zone
+// causes.
 func (r *reader) parse(record []byte) error {
 	if p, ok := r.parser.(collector.Dated); ok {
 		p.After(r.newest)
@@ -206,7 +207,7 @@ func (r *reader) broken(err error) {
 		Err: fmt.Errorf("cannot be read further: %w; %s", err, advice)})
 }
 
-// cutOff adds to the error of a last line without a line end that the file seems to be truncated.
+// cutOff adds to the error of the last line that the file seems to be truncated. The line has no line end.
 func cutOff(err error) error {
 	var bad *collector.LineError
 	const advice = "the file ends in the middle of a record: copy it again, or wait until it is written"

@@ -20,7 +20,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// Formats returns the formats that recorded logs may have. now is the wall clock: some logs have no year.
+// Formats returns the formats that recorded logs may have. now returns the wall-clock time; it is needed because the
+// times in some logs have no year.
 func Formats(now func() time.Time) []collector.Format {
 	return []collector.Format{
 		slurm.Sacct(), slurm.SacctJSON(), slurm.Jobcomp(), slurm.Log(now), pbs.Format(), sge.Accounting(),
@@ -38,7 +39,7 @@ func Names(formats []collector.Format) []string {
 	return names
 }
 
-// Named returns the format of a name.
+// Named returns the format with a name.
 func Named(formats []collector.Format, name string) (collector.Format, error) {
 	at := slices.IndexFunc(formats, func(f collector.Format) bool { return f.Name == name })
 	if at < 0 {
@@ -48,19 +49,20 @@ func Named(formats []collector.Format, name string) (collector.Format, error) {
 	return formats[at], nil
 }
 
-// These bound how much of a file is read to recognize its format. Headers of workload files have up to about 100 lines.
+// These limit how much of a file is read to recognize its format. The header of a workload file has up to about 100
+// lines.
 const (
 	headBytes = 256 << 10
 	headLines = 400
 )
 
-// ErrUnrecognized is the error of a file whose format could not be recognized.
+// ErrUnrecognized means that the format of a file could not be recognized.
 var ErrUnrecognized = errors.New("no known format finds jobs in its first lines")
 
-// ErrEmpty is the error of a file of an unnamed format that has no byte, or whose content once decompressed has none.
+// ErrEmpty means that a file whose format was not named is empty, or empty after decompression.
 var ErrEmpty = errors.New("the file is empty: is it the right one?")
 
-// Recognize returns the format of a text by its beginning, and a reader of the whole text.
+// Recognize recognizes the format of a text by its beginning. It returns the format and a reader of the whole text.
 func Recognize(text io.Reader, o collector.Options, formats []collector.Format) (collector.Format, io.Reader, error) {
 	buffered := bufio.NewReaderSize(text, headBytes)
 	head, err := buffered.Peek(headBytes)
@@ -70,7 +72,7 @@ func Recognize(text io.Reader, o collector.Options, formats []collector.Format) 
 	if len(head) == 0 {
 		return collector.Format{}, buffered, ErrEmpty
 	}
-	o.Notice, o.Only, o.Recorded = nil, "", false // the options about single jobs do not matter here
+	o.Notice, o.Only, o.Recorded = nil, "", false // options about single jobs do not matter here
 	f, ok := recognize(head, o, formats)
 	if !ok {
 		return f, buffered, fmt.Errorf("%w; name it: %s", ErrUnrecognized, strings.Join(Names(formats), ", "))
@@ -78,7 +80,7 @@ func Recognize(text io.Reader, o collector.Options, formats []collector.Format) 
 	return f, buffered, nil
 }
 
-// recognize returns the format of the beginning of a text. It ignores the last line, which may be cut off.
+// recognize returns the format of a text, given its beginning. It ignores the last line, which may be incomplete.
 func recognize(head []byte, o collector.Options, formats []collector.Format) (collector.Format, bool) {
 	var byLine []collector.Format
 	for _, f := range formats {
@@ -91,7 +93,7 @@ func recognize(head []byte, o collector.Options, formats []collector.Format) (co
 		}
 	}
 	lines := bytes.Split(head, []byte("\n"))
-	if len(lines) > 1 { // the last line is empty or cut off
+	if len(lines) > 1 { // the last line is empty or incomplete
 		lines = lines[:len(lines)-1]
 	}
 	names := source.Recognize(lines[:min(len(lines), headLines)], o, byLine)
@@ -102,8 +104,8 @@ func recognize(head []byte, o collector.Options, formats []collector.Format) (co
 	return f, err == nil
 }
 
-// isDocumentOf reports whether the head of a text is a document whose first record has the given format. A document
-// without records counts if it is complete.
+// isDocumentOf reports whether head is the beginning of a document whose first record has the given format. A
+// complete document without records counts too.
 func isDocumentOf(f collector.Format, head []byte, o collector.Options) bool {
 	trimmed := bytes.TrimLeft(head, " \t\r\n")
 	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '[' {
@@ -119,7 +121,8 @@ func isDocumentOf(f collector.Format, head []byte, o collector.Options) bool {
 	return !errors.As(err, &bad) || bad.Reason != collector.ReasonFormat
 }
 
-// FormatOf returns the format of the file at a path, the one that the configuration names or that its beginning shows.
+// FormatOf returns the format of the file at a path. That is the format in cfg, or else the format that the beginning
+// of the file shows.
 func FormatOf(path string, cfg *Config) (collector.Format, error) {
 	if cfg.Format != "" {
 		return Named(cfg.Formats, cfg.Format)

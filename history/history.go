@@ -1,11 +1,12 @@
-// Package history reads whole recorded logs: files of any format that the daemon follows, plain, gzip or zstd, several
-// of them, with records in any order. It is the only reader of the past: waitcast backtest and convert use it.
+// Package history reads whole recorded logs. It reads files of any format that the daemon follows, plain, gzip or
+// zstd, several of them, with records in any order. Every command that needs past events uses this package, such as
+// waitcast backtest and convert.
 //
-// A recorded log is not in the order in which things happened. Accounting is in the order of ends, sacct in that of its
-// database, and an ended job may have a single record with all of its instants. Read makes events of all records,
-// including those that a later record implies (such as the start that an end implies). Events returns them in the order
-// of their times. What does not fit in memory is sorted on disk. Repeated records are left to the fold of the cluster
-// (package cluster), which recognizes them.
+// A recorded log is not in the order in which things happened. Accounting is in the order of ends, and the output of
+// sacct is in the order of its database. An ended job may have a single record with all of its instants. Read makes
+// events of all records, including events that a later record implies (an end implies a start). Each passes them on
+// in the order of their times. Events that do not fit in memory are sorted on disk. Repeated records are not removed
+// here, because the fold of the cluster (package cluster) recognizes them.
 package history
 
 import (
@@ -22,27 +23,29 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// memoryEvents is the default number of events that are sorted in memory; they take about 20 MB.
+// memoryEvents is the default number of events that are sorted in memory. They need about 20 MB.
 const memoryEvents = 100_000
 
 // Config defines how logs are read.
 type Config struct {
-	// Formats are the formats that a file may have, see Formats.
+	// Formats are the formats that a file may have. See the function Formats.
 	Formats []collector.Format
-	// Format names that of all files; empty recognizes it for each file by its content.
+	// Format is the name of the format of all files. If it is empty, the format of each file is recognized by its
+	// content.
 	Format string
 	// Options are the options of the parsers.
 	Options collector.Options
-	// Now is the wall clock: records that are ahead of it by more than a day are refused.
+	// Now is the wall-clock time. Records that are more than a day later are refused.
 	Now time.Time
-	// OnBad receives each line, or record of a document, that could not be used. OnNotice receives problems of records
-	// that are used nevertheless. nil ignores them. Their texts are copies.
+	// OnBad receives each line, or record of a document, that could not be used. OnNotice receives problems of
+	// records that are used nevertheless. If a function is nil, it is not called. The texts are copies.
 	OnBad, OnNotice func(source.BadLine)
-	// TempDir is the folder of temporary files; if it is empty, that of the system is used. MemoryEvents is the number
-	// of events that are kept in memory; 0 means the default.
+	// TempDir is the folder of temporary files; empty means the system's folder. MemoryEvents is the number of events
+	// that are kept in memory; 0 means the default.
 	TempDir      string
 	MemoryEvents int
-	// Check may change an event, and returns an error if it cannot be kept, which refuses its record; nil takes all.
+	// Check may change an event. It returns an error if the event cannot be kept; then its record is refused. If
+	// Check is nil, all events are kept.
 	Check func(*job.Event) error
 	// Open opens a file by its path; nil opens files on disk.
 	Open func(path string) (io.ReadCloser, error)
@@ -66,8 +69,8 @@ func (c *Config) zone() string {
 // Event is an event of a recorded log.
 type Event struct {
 	job.Event
-	// File is the position of its file among those that were read, Stored for an event of a stored history; Line is the
-	// number of its line there.
+	// File is the position of the event's file among the files that were read, or Stored for an event of a stored
+	// history. Line is the number of the line in the file.
 	File int
 	Line int64
 
@@ -75,34 +78,35 @@ type Event struct {
 	inferred bool   // the event was derived from another one
 }
 
-// Stored is the position of the file of an event that was not read from a file, but from a stored history.
+// Stored is the value of Event.File for an event of a stored history, which was not read from a file.
 const Stored = -1
 
 // History has the events of some files. Close must be called.
 type History struct {
-	// Files are the results of reading each file, in the given order.
+	// Files are the results of reading the files, in the given order.
 	Files []File
 
 	cfg    Config
 	sorted sorter
 	seed   maphash.Seed
-	known  table[struct{}] // hashes of the submissions and starts for which a record was read, see submission and start
-	ends   table[end]      // by hash of the start: the newest record of the end of each attempt
-	count  uint64
+	// Hashes of the submissions and starts for which a record was read; see the methods submission and start.
+	known table[struct{}]
+	ends  table[end] // the newest record of the end of each attempt, by the hash of the attempt's start
+	count uint64
 }
 
-// end is the record of the end of an attempt, and the record's place.
+// end is a record of the end of an attempt, with the place of the record.
 type end struct {
-	after int32 // in seconds after the start
+	after int32 // seconds after the start
 	file  int32
 	line  uint32
 }
 
-// sameEnd is the maximum difference in seconds between two records of one end. Two sources of one cluster may note it
-// one after the other.
+// sameEnd is the maximum difference in seconds between two records of one end. Two sources of one cluster may record
+// the end at different times.
 const sameEnd = 60
 
-// New returns a history of no files.
+// New returns a history without files.
 func New(cfg Config) *History {
 	if cfg.MemoryEvents <= 0 {
 		cfg.MemoryEvents = memoryEvents
@@ -112,7 +116,7 @@ func New(cfg Config) *History {
 	}
 }
 
-// Read returns the history of some files. Its errors are those of History.Read.
+// Read returns the history of some files. It returns the same errors as History.Read.
 func Read(ctx context.Context, paths []string, cfg Config) (*History, error) {
 	h := New(cfg)
 	for _, path := range paths {
@@ -123,8 +127,8 @@ func Read(ctx context.Context, paths []string, cfg Config) (*History, error) {
 	return h, nil
 }
 
-// Read reads a file to the history. An error is that of a file that cannot be read at all, or whose format is not
-// recognized; records that cannot be used are reported to the configuration's OnBad.
+// Read adds a file to the history. It returns an error if the file cannot be read at all or if its format is not
+// recognized. Records that cannot be used are reported to OnBad of the configuration.
 func (h *History) Read(ctx context.Context, path string) error {
 	at := len(h.Files)
 	h.Files = append(h.Files, File{Path: path})
@@ -143,8 +147,9 @@ func (h *History) Read(ctx context.Context, path string) error {
 	return err
 }
 
-// Add takes an event of a stored history, in the order in which they are stored. It is called before files are read:
-// what they have again counts once, and what contradicts the stored history is refused.
+// Add adds an event of a stored history. Events are added in the order in which they are stored, and before files are
+// read. An event of a file that the stored history has too counts once. A record of a file that contradicts the
+// stored history is refused.
 func (h *History) Add(ev Event) error {
 	ev.File, ev.Line = Stored, 0
 	h.count++
@@ -157,10 +162,11 @@ func (h *History) Add(ev Event) error {
 	return h.sorted.add(&ev)
 }
 
-// Newest returns the time of the newest event; zero if there is none.
+// Newest returns the time of the newest event. It returns the zero time if there is none.
 func (h *History) Newest() time.Time { return h.sorted.newest }
 
-// Len returns the number of events that were sorted so far: those that Each returns, and those that repeat others.
+// Len returns the number of events that were sorted so far. It includes events that repeat others, which Each leaves
+// out.
 func (h *History) Len() int64 { return h.sorted.added }
 
 // Close removes temporary files and frees memory. It may be called again.
@@ -169,9 +175,9 @@ func (h *History) Close() error {
 	return h.sorted.close()
 }
 
-// Each calls do with all events in the order in which they happened: of one instant ends come first, then submissions
-// in the order of the records, then starts and what else happens to waiting and running jobs. Of events that say the
-// same it has one. An event is valid until do returns.
+// Each calls do with all events in the order in which they happened. At one instant, ends come first, then
+// submissions in the order of the records, and then starts and other events of waiting and running jobs. Of several
+// events with the same content, Each passes one. An event is valid until do returns.
 func (h *History) Each(do func(*Event) error) error {
 	var seen repeats
 	return h.sorted.each(func(e *Event) error {
@@ -182,8 +188,8 @@ func (h *History) Each(do func(*Event) error) error {
 	})
 }
 
-// recorded reports whether a record was read for an implied submission or start. For a task of an array, the record of
-// the array's submission counts.
+// recorded reports whether a record was read for an implied submission or start. For a task of an array, a record of
+// the array's submission counts too.
 func (h *History) recorded(e *Event) bool {
 	if e.Kind == job.Start {
 		return h.knows(h.start(e.ID, e.Time))
@@ -203,19 +209,19 @@ func (h *History) knows(key uint64) bool {
 // submission returns the hash key of the submission of a job.
 func (h *History) submission(id string) uint64 { return maphash.String(h.seed, id) }
 
-// start returns the hash key of the start of a job at an instant, which is cut to whole seconds.
+// start returns the hash key of the start of a job at an instant. The instant is cut to whole seconds.
 func (h *History) start(id string, at time.Time) uint64 {
 	return maphash.Comparable(h.seed, tryOf{id, at.Unix()})
 }
 
-// tryOf identifies an attempt of a job by its start, in Unix seconds.
+// tryOf identifies an attempt of a job by the job and the start in Unix seconds.
 type tryOf struct {
 	id    string
 	start int64
 }
 
-// take adds the event of a record, and the events that it implies. It returns a *collector.LineError to refuse the
-// record.
+// take adds the event of a record and the events that it implies. If it returns a *collector.LineError, the record is
+// refused.
 func (h *History) take(e *Event) error {
 	h.count++
 	e.order = h.count
@@ -228,7 +234,7 @@ func (h *History) take(e *Event) error {
 	return h.sorted.add(e)
 }
 
-// note stores what later events are compared with.
+// note stores the data with which later events are compared.
 func (h *History) note(e *Event) error {
 	switch e.Kind {
 	case job.Submit:
@@ -241,7 +247,7 @@ func (h *History) note(e *Event) error {
 	return nil
 }
 
-// contradicts returns an error if the same attempt of a job has a second end at another time.
+// contradicts returns an error if the same attempt of a job already has an end at another time.
 func (h *History) contradicts(e *Event) error {
 	if e.All || e.Times.Start.IsZero() {
 		return nil
@@ -267,8 +273,9 @@ func (h *History) place(e end) string {
 	return fmt.Sprintf("%s:%d", h.Files[e.file].Path, e.line)
 }
 
-// imply adds the submission and the start of a job if a later event contains their instants. It adds no submission if
-// another record reports one: that record shows what was known at the submission, and a record of the end does not.
+// imply adds the submission and the start of a job if a later event has their instants. It does not add a submission
+// if another record reports the submission. That record shows what was known at the submission; a record of the end
+// does not.
 func (h *History) imply(e *Event) error {
 	submit, start := e.Times.Submit, e.Times.Start
 	if e.All || submit.IsZero() || submit.After(e.Time) {
@@ -293,8 +300,8 @@ func (h *History) imply(e *Event) error {
 	return h.addImplied(&implied)
 }
 
-// addImplied adds an event unless a record reported it already. If the record comes later, Each leaves out the implied
-// event.
+// addImplied adds an implied event unless a record reported the event already. If such a record comes later, Each
+// leaves out the implied event.
 func (h *History) addImplied(e *Event) error {
 	if h.recorded(e) {
 		return nil

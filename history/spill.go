@@ -17,27 +17,27 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// ErrSorting is the error of temporary files that cannot be written or read.
+// ErrSorting means that temporary files cannot be written or read.
 var ErrSorting = errors.New("sorting on disk")
 
-// spillWindow is the size in bytes of the zstd window for temporary files. When the files are merged, each file takes
-// several times that memory.
+// spillWindow is the size in bytes of the zstd window for temporary files. While the files are merged, each file
+// needs several times that memory.
 const spillWindow = 128 << 10
 
-// sorter sorts events by the order in which they happened. It keeps them encoded. If they do not fit in memory, it
-// writes them to temporary files.
+// sorter sorts events by the order in which they happened. It stores encoded events. Events that do not fit in memory
+// are written to temporary files.
 type sorter struct {
 	dir   string
 	limit int     // maximum number of events in memory
 	bytes []byte  // the encodings of the events in memory
-	keys  []place // places in bytes, with sort keys
-	// added counts all events, including those on disk. newest is the latest time among them.
+	keys  []place // the places of the events in bytes, with sort keys
+	// added is the number of all events, including those on disk. newest is the latest time among them.
 	added  int64
 	newest time.Time
 	runs   []*os.File
 }
 
-// place locates an event in memory and has its sort key.
+// place is the place of an event in memory, with its sort key.
 type place struct {
 	seconds    int64
 	order      uint64
@@ -51,9 +51,9 @@ func (p place) compare(q place) int {
 		cmp.Compare(p.order, q.order))
 }
 
-// phase returns the order of an event within its instant: ends come first, then submissions, then starts and other
-// events. If a job ends at the instant of its own start, or is cancelled at the instant of its submission, that event
-// comes last.
+// phase returns the order of an event within its instant. Ends come first, then submissions, then starts and other
+// events. There is one exception: if a job ends at the instant of its own start, or is cancelled at the instant of
+// its submission, that end or cancellation comes last.
 func phase(ev *job.Event) int32 {
 	switch ev.Kind {
 	case job.Submit:
@@ -104,7 +104,7 @@ func (s *sorter) spill() (err error) {
 		return fmt.Errorf("%w: %w", ErrSorting, err)
 	}
 	s.runs = append(s.runs, file)
-	_ = os.Remove(file.Name()) // the open file stays readable; if the system refuses, close removes it
+	_ = os.Remove(file.Name()) // the open file stays readable; if the system refuses to remove it now, close removes it
 	z, err := zstd.NewWriter(file, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
 		zstd.WithWindowSize(spillWindow))
 	if err != nil {
@@ -127,7 +127,8 @@ func (s *sorter) spill() (err error) {
 	return nil
 }
 
-// inMemory sorts the events in memory. next returns them one by one, encoded, and io.EOF after the last.
+// inMemory sorts the events in memory. The function next returns them one by one, encoded. After the last it returns
+// io.EOF.
 func (s *sorter) inMemory() (next func() ([]byte, error)) {
 	slices.SortFunc(s.keys, place.compare)
 	at := 0

@@ -1,6 +1,6 @@
 package history
 
-// table maps hashes to values. It takes half the memory of a Go map, which matters because a history has millions of
+// table maps hashes to values. It needs half the memory of a Go map. That matters because a history has millions of
 // entries. The zero value is an empty table.
 type table[V any] struct {
 	keys   []uint64 // 0 marks a free slot
@@ -8,7 +8,8 @@ type table[V any] struct {
 	used   int
 }
 
-// slot returns the index of a key, or of the free slot where the key would be stored.
+// slot returns the index of a key. If the key is missing, it returns the index of the free slot where the key would
+// be stored.
 func (t *table[V]) slot(key uint64) int {
 	mask := len(t.keys) - 1 // the number of slots is a power of two
 	at := int(key) & mask   //nolint:gosec // any bits of a hash will do

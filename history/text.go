@@ -11,11 +11,11 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// zstdWindow is the maximum window of a zstd log, and so limits its memory. `zstd --long` uses 128 MiB.
+// zstdWindow is the maximum window of a zstd log. It limits the memory for decompression. `zstd --long` uses 128 MiB.
 const zstdWindow = 128 << 20
 
-// Decompressed returns the text of a log. Its first bytes decide whether it is gzip (RFC 1952), zstd (RFC 8878) or
-// plain. closeText releases the memory of the decoder.
+// Decompressed returns a reader of the text of a log. The first bytes of the log show whether it is gzip (RFC 1952),
+// zstd (RFC 8878) or plain. closeText releases the memory of the decoder.
 func Decompressed(from io.Reader) (text io.Reader, closeText func(), err error) {
 	buffered := bufio.NewReaderSize(from, 256<<10)
 	magic, err := buffered.Peek(4)
@@ -28,7 +28,7 @@ func Decompressed(from io.Reader) (text io.Reader, closeText func(), err error) 
 		if err != nil {
 			return nil, nil, fmt.Errorf("gzip: %w", err)
 		}
-		return z, func() { _ = z.Close() }, nil // z holds no other resource
+		return z, func() { _ = z.Close() }, nil // z has no other resource
 	case bytes.HasPrefix(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
 		z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(zstdWindow))
 		if err != nil {
@@ -39,13 +39,13 @@ func Decompressed(from io.Reader) (text io.Reader, closeText func(), err error) 
 	return buffered, func() {}, nil
 }
 
-// LongLineError is the error of a line that was too long to be read.
+// LongLineError means that a line was too long to be read.
 type LongLineError struct{ Limit int }
 
 // Error implements error.
 func (e *LongLineError) Error() string { return fmt.Sprintf("longer than %d bytes", e.Limit) }
 
-// Lines reads lines of bounded length.
+// Lines reads lines of limited length.
 type Lines struct {
 	from   *bufio.Reader
 	limit  int
@@ -54,19 +54,19 @@ type Lines struct {
 	open   bool
 }
 
-// NewLines returns the lines of a text. Those of more than limit bytes are cut.
+// NewLines returns the lines of a text. Lines of more than limit bytes are cut.
 func NewLines(from io.Reader, limit int) *Lines {
 	return &Lines{from: bufio.NewReaderSize(from, 64<<10), limit: limit}
 }
 
-// Number returns the number of the newest line, from 1.
+// Number returns the number of the newest line, counted from 1.
 func (l *Lines) Number() int64 { return l.number }
 
 // Open reports whether the newest line was the last of the text and had no line end.
 func (l *Lines) Open() bool { return l.open }
 
-// Next returns the next line without its line end; it is valid until the next call. After the last it returns io.EOF. A
-// line that is too long is cut and comes with a *LongLineError.
+// Next returns the next line without its line end. The line is valid until the next call. After the last line Next
+// returns io.EOF. If a line is too long, Next returns its beginning and a *LongLineError.
 func (l *Lines) Next() ([]byte, error) {
 	line, err := l.from.ReadSlice('\n')
 	l.number++

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Facts are a scheduler's report of the machine and its rules. They are complete: an entry that is missing no longer
-// exists. Every list is sorted by name, so that equal facts compare equal.
+// Facts are a scheduler's report about the machine and its rules. They are complete: an entry that is missing no
+// longer exists. Every list is sorted by name, so that equal facts are equal values.
 type Facts struct {
 	// Nodes are the nodes of the machine, with one entry for each group of equal nodes.
 	Nodes []NodeGroup `json:"nodes,omitempty"`
-	// Outages take nodes away from jobs, now or at a known time: reservations, maintenance.
+	// Outages are times at which nodes are not available, now or later: reservations and maintenance.
 	Outages []Outage     `json:"outages,omitempty"`
 	Queues  []QueueFacts `json:"queues,omitempty"`
-	// Limits are the caps of QOSs and associations on running jobs.
+	// Limits are the limits of QOSs and associations on running jobs.
 	Limits []Limit `json:"limits,omitempty"`
-	// QOSRules are the other rules of QOSs. Associations are those of accounts, and of users if they differ from their
-	// account's.
+	// QOSRules are the other rules of QOSs. Associations are the rules of accounts. A user has an entry if the user's
+	// rules differ from the account's.
 	QOSRules     []QOSRules    `json:"qos_rules,omitempty"`
 	Associations []Association `json:"associations,omitempty"`
 	// Preemption has the rules of preemption; nil if running jobs are not preempted, or if the scheduler does not
@@ -26,12 +26,12 @@ type Facts struct {
 	// Weights are the weights of the factors of a job's priority; nil if the scheduler does not report them.
 	Weights *Weights `json:"weights,omitempty"`
 	Shares  []Share  `json:"shares,omitempty"`
-	// AccountShares are the shares of whole accounts: they have no user and no factor.
+	// AccountShares are the shares of whole accounts. They have no user and no factor.
 	AccountShares []Share `json:"account_shares,omitempty"`
 	// SharesAt is the time at which the scheduler reported the shares, which change all the time.
 	SharesAt time.Time `json:"shares_at,omitzero"`
-	// Accounts are all accounts, sorted by name, and QOSs the names of all qualities of service; empty if the scheduler
-	// does not list them.
+	// Accounts are all accounts, sorted by name. QOSs are the names of all qualities of service. Both are empty if
+	// the scheduler does not list them.
 	Accounts []Account `json:"accounts,omitempty"`
 	QOSs     []string  `json:"qoss,omitempty"`
 	// Enforced has the rules of accounts and QOSs that the scheduler enforces.
@@ -40,7 +40,7 @@ type Facts struct {
 	Version string `json:"version,omitempty"`
 }
 
-// Equal reports whether g has the same facts, by comparing their encodings.
+// Equal reports whether g has the same facts. It compares their encodings.
 func (f *Facts) Equal(g *Facts) bool {
 	a, errA := json.Marshal(f)
 	b, errB := json.Marshal(g)
@@ -51,13 +51,14 @@ func (f *Facts) Equal(g *Facts) bool {
 type NodeGroup struct {
 	// Queues are the queues that can use the nodes, sorted.
 	Queues []string `json:"queues"`
-	// Count is the number of nodes. Down is the number of them that cannot run jobs now: down, drained, failing, not
-	// responding.
+	// Count is the number of nodes. Down is the number of these nodes that cannot run jobs now, because they are
+	// down, drained, failing or not responding.
 	Count int `json:"count"`
 	Down  int `json:"down,omitempty"`
-	// Names are the names of the nodes that can run jobs, sorted; empty for machines of more than MostNamed nodes.
+	// Names are the names of the nodes that can run jobs, sorted. Names is empty for machines with more than
+	// MostNamed nodes.
 	Names []string `json:"names,omitempty"`
-	// Node has the resources of each of them.
+	// Node has the resources of each node.
 	Node NodeResources `json:"node"`
 }
 
@@ -66,20 +67,20 @@ type NodeResources struct {
 	Procs int `json:"procs"`
 	// Threads is the number of processors per core; 0 means unknown.
 	Threads int `json:"threads,omitempty"`
-	// Memory is in bytes; 0 means unknown.
+	// Memory is the memory in bytes; 0 means unknown.
 	Memory  int64  `json:"memory_bytes,omitempty"`
 	GPUs    int    `json:"gpus,omitempty"`
 	GPUType string `json:"gpu_type,omitempty"`
-	// Features are the scheduler's names for features of these nodes, sorted and separated by commas.
+	// Features are the scheduler's names for features of the node, sorted and separated by commas.
 	Features string `json:"features,omitempty"`
 }
 
-// Outage is a time during which some nodes are not available to everybody: a reservation, or maintenance. A job whose
-// time limit reaches into it cannot start on them.
+// Outage is a time during which some nodes are not available to everybody: a reservation or maintenance. A job cannot
+// start on these nodes if its time limit reaches into the outage.
 type Outage struct {
 	Name        string `json:"name"`
 	Maintenance bool   `json:"maintenance,omitempty"`
-	// From is when it begins, Until when it ends; a zero Until means that the end is unknown.
+	// From is the beginning. Until is the end; a zero Until means that the end is unknown.
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until,omitzero"`
 	// Queues are the queues that can use the reserved nodes, sorted.
@@ -87,20 +88,21 @@ type Outage struct {
 	// Nodes and Procs are the reserved numbers of nodes and processors.
 	Nodes int `json:"nodes,omitempty"`
 	Procs int `json:"procs"`
-	// Memory is in bytes.
+	// Memory is the reserved memory in bytes.
 	Memory int64 `json:"memory_bytes,omitempty"`
 	GPUs   int   `json:"gpus,omitempty"`
-	// Users and Accounts may use the reserved nodes; sorted, empty if nobody may.
+	// Users and Accounts are the users and accounts that may use the reserved nodes, sorted. They are empty if nobody
+	// may.
 	Users    []string `json:"users,omitempty"`
 	Accounts []string `json:"accounts,omitempty"`
-	// DeniedUsers and DeniedAccounts are the only ones that may not; sorted.
+	// DeniedUsers and DeniedAccounts may not use the reserved nodes; all others may. They are sorted.
 	DeniedUsers    []string `json:"denied_users,omitempty"`
 	DeniedAccounts []string `json:"denied_accounts,omitempty"`
-	// NodeList names the nodes as the scheduler writes them ("n[01-04]"), Queue is the queue in which the reservation
-	// was made.
+	// NodeList has the names of the nodes in the scheduler's notation ("n[01-04]"). Queue is the queue in which the
+	// reservation was made.
 	NodeList string `json:"node_list,omitempty"`
 	Queue    string `json:"queue,omitempty"`
-	// Names are the names of the reserved nodes, sorted; empty for machines of more than MostNamed nodes.
+	// Names are the names of the reserved nodes, sorted. Names is empty for machines with more than MostNamed nodes.
 	Names []string `json:"names,omitempty"`
 	// Flags are the scheduler's flags of the reservation (Slurm's MAINT, FLEX, DAILY), sorted.
 	Flags []string `json:"flags,omitempty"`
@@ -109,120 +111,124 @@ type Outage struct {
 // QueueFacts are the rules of one queue.
 type QueueFacts struct {
 	Name string `json:"name"`
-	// Tier orders queues: a job of a higher tier goes before every job of a lower one (Slurm's PriorityTier).
+	// Tier orders queues: a job of a queue with a higher tier starts before all jobs of queues with a lower tier
+	// (Slurm's PriorityTier).
 	Tier int `json:"tier,omitempty"`
 	// Factor is the queue's contribution to a job's priority (Slurm's PriorityJobFactor).
 	Factor int `json:"factor,omitempty"`
-	// Down is true while the queue starts no jobs, Closed while it accepts none.
+	// Down is true while the queue starts no jobs. Closed is true while it accepts none.
 	Down   bool `json:"down,omitempty"`
 	Closed bool `json:"closed,omitempty"`
-	// MaxTime is the longest time limit, DefaultTime the limit of a job that requests none; 0 means no bound.
+	// MaxTime is the longest time limit. DefaultTime is the time limit of a job that requests none. 0 means that
+	// there is no such limit.
 	MaxTime     time.Duration `json:"max_time,omitempty"`
 	DefaultTime time.Duration `json:"default_time,omitempty"`
-	// MaxNodes and MinNodes bound the nodes of one job; 0 means no bound.
+	// MaxNodes and MinNodes are the maximum and minimum number of nodes of one job; 0 means no limit.
 	MaxNodes int `json:"max_nodes,omitempty"`
 	MinNodes int `json:"min_nodes,omitempty"`
 	// Whole is true if every job gets whole nodes.
 	Whole bool `json:"whole,omitempty"`
 	// QOS is the quality of service whose limits apply to all jobs of the queue.
 	QOS string `json:"qos,omitempty"`
-	// Accounts and QOSs are those that may use the queue, DeniedAccounts and DeniedQOSs those that may not; sorted. An
-	// empty list restricts nothing.
+	// Accounts and QOSs may use the queue. DeniedAccounts and DeniedQOSs may not. The lists are sorted. An empty list
+	// has no effect.
 	Accounts       []string `json:"accounts,omitempty"`
 	DeniedAccounts []string `json:"denied_accounts,omitempty"`
 	QOSs           []string `json:"qoss,omitempty"`
 	DeniedQOSs     []string `json:"denied_qoss,omitempty"`
-	// Oversubscribe is how many jobs may share one processor; 0 means that none do. Forced is true if jobs cannot opt
-	// out.
+	// Oversubscribe is the number of jobs that may share one processor; 0 means that no jobs share one. Forced is
+	// true if a job cannot request not to share.
 	Oversubscribe int  `json:"oversubscribe,omitempty"`
 	Forced        bool `json:"forced,omitempty"`
 	// ExclusiveUser is true if a node runs jobs of only one user at a time. Reserved is true if only jobs in a
 	// reservation are accepted.
 	ExclusiveUser bool `json:"exclusive_user,omitempty"`
 	Reserved      bool `json:"reserved,omitempty"`
-	// MaxNodeProcs bounds a job's processors on each node; 0 means no bound.
+	// MaxNodeProcs is the maximum number of processors of a job on each node; 0 means no limit.
 	MaxNodeProcs int `json:"max_node_procs,omitempty"`
-	// ProcMemory and NodeMemory are the default memory of a job, in bytes per processor or node. MaxProcMemory and
-	// MaxNodeMemory are the maximum. 0 means that the queue has no value of its own.
+	// ProcMemory and NodeMemory are the default memory of a job, in bytes per processor and per node. MaxProcMemory
+	// and MaxNodeMemory are the maximum. 0 means that the queue has no value of its own.
 	ProcMemory    int64 `json:"proc_memory_bytes,omitempty"`
 	NodeMemory    int64 `json:"node_memory_bytes,omitempty"`
 	MaxProcMemory int64 `json:"max_proc_memory_bytes,omitempty"`
 	MaxNodeMemory int64 `json:"max_node_memory_bytes,omitempty"`
-	// PreemptMode is what happens to preempted jobs of the queue (Slurm's CANCEL, REQUEUE, SUSPEND,GANG); "" means the
-	// machine's mode. GraceTime is the time that they have left then.
+	// PreemptMode says what happens to preempted jobs of the queue (Slurm's CANCEL, REQUEUE, SUSPEND,GANG); "" means
+	// the machine's mode. GraceTime is the time that a job may still run when it is preempted.
 	PreemptMode string        `json:"preempt_mode,omitempty"`
 	GraceTime   time.Duration `json:"grace_time,omitempty"`
 }
 
-// NoneAllowed is the value of a bound that allows nothing, because 0 means no bound.
+// NoneAllowed is the value of a limit that allows nothing, because 0 means no limit.
 const NoneAllowed = -1
 
-// Limit is a cap on running or waiting jobs, of a QOS or of an association (account, and perhaps user and queue). 0
-// means no bound, NoneAllowed means that nothing is allowed. The bounds of an account on all its jobs together include
-// the jobs of the accounts below it: see Account.Parent.
+// Limit is a limit on running or waiting jobs. It belongs to a QOS or to an association (an account, and perhaps a
+// user and a queue). 0 means no limit, NoneAllowed means that nothing is allowed. A limit of an account on all its
+// jobs together includes the jobs of the accounts below it: see Account.Parent.
 type Limit struct {
 	QOS     string `json:"qos,omitempty"`
 	Account string `json:"account,omitempty"`
 	User    string `json:"user,omitempty"`
 	Queue   string `json:"queue,omitempty"`
-	// PerUser is true for a bound on each user of the QOS or account, PerAccount for a bound on each account of the
-	// QOS. Both are false for a bound on all jobs together.
+	// PerUser is true for a limit on each user of the QOS or account. PerAccount is true for a limit on each account
+	// of the QOS. Both are false for a limit on all jobs together.
 	PerUser    bool `json:"per_user,omitempty"`
 	PerAccount bool `json:"per_account,omitempty"`
 	Jobs       int  `json:"jobs,omitempty"`
-	// Submitted bounds the number of running and waiting jobs.
+	// Submitted is the maximum number of running and waiting jobs.
 	Submitted int   `json:"submitted,omitempty"`
 	Procs     int   `json:"procs,omitempty"`
 	Nodes     int   `json:"nodes,omitempty"`
 	GPUs      int   `json:"gpus,omitempty"`
 	Memory    int64 `json:"memory_bytes,omitempty"`
-	// If GPUType is set, the entry bounds only GPUs of this type. Empty means GPUs of any type.
+	// If GPUType is set, the entry limits only GPUs of this type. If it is empty, the entry limits GPUs of any type.
 	GPUType string `json:"gpu_type,omitempty"`
-	// MaxTime bounds one job's time limit; JobProcs, JobNodes, JobGPUs and JobMemory (bytes) its size.
+	// MaxTime is the maximum time limit of one job. JobProcs, JobNodes, JobGPUs and JobMemory (bytes) are the maximum
+	// size of one job.
 	MaxTime   time.Duration `json:"max_time,omitempty"`
 	JobProcs  int           `json:"job_procs,omitempty"`
 	JobNodes  int           `json:"job_nodes,omitempty"`
 	JobGPUs   int           `json:"job_gpus,omitempty"`
 	JobMemory int64         `json:"job_memory_bytes,omitempty"`
-	// JobMin is the minimum request of a job, PerNode the maximum on each of its nodes.
+	// JobMin is the minimum request of a job. PerNode is the maximum request on each node of a job.
 	JobMin  Amounts `json:"job_min,omitzero"`
 	PerNode Amounts `json:"per_node,omitzero"`
-	// RunMinutes bounds the resources of running jobs times the minutes left to their time limits (Slurm's
-	// GrpTRESRunMins). TotalMinutes bounds past usage, with the decay of fair share, plus that of running jobs
-	// (GrpTRESMins). JobMinutes bounds the request of one job times its time limit (MaxTRESMins).
+	// RunMinutes limits the sum over running jobs of resources times the minutes left to the time limit (Slurm's
+	// GrpTRESRunMins). TotalMinutes limits past usage, which decays as for fair share, plus the usage of running jobs
+	// (GrpTRESMins). JobMinutes limits the request of one job times its time limit (MaxTRESMins).
 	RunMinutes   Amounts `json:"run_minutes,omitzero"`
 	TotalMinutes Amounts `json:"total_minutes,omitzero"`
 	JobMinutes   Amounts `json:"job_minutes,omitzero"`
-	// TotalTime bounds the run time of all jobs, added up (Slurm's GrpWall).
+	// TotalTime limits the sum of the run times of all jobs (Slurm's GrpWall).
 	TotalTime time.Duration `json:"total_time,omitempty"`
 	// Priority is the QOS's contribution to a job's priority.
 	Priority int `json:"priority,omitempty"`
-	// Scope selects the bounded jobs if the limit is not of a QOS or an association; else it is nil.
+	// Scope selects the limited jobs if the limit does not belong to a QOS or an association; otherwise it is nil.
 	Scope *Scope `json:"scope,omitempty"`
 }
 
-// Scope selects the jobs that a limit of PBS or Grid Engine bounds: those that match all filters. A filter is a list of
-// names; "*" matches any name, and a name after "!" is excluded. An empty filter matches all jobs, even those without a
-// name.
+// Scope selects the jobs that a limit of PBS or Grid Engine applies to: the jobs that match all filters. A filter is
+// a list of names. "*" matches any name, and a name after "!" is excluded. An empty filter matches all jobs, even
+// jobs without a name.
 type Scope struct {
-	// Where is the place at which the limit is set: "server", "queue workq", "resource quota max_slots".
+	// Where is the object in which the limit is set: "server", "queue workq", "resource quota max_slots".
 	Where string `json:"where"`
-	// Set is the name of a set of limits, of which only the first that applies to a job counts; empty for a limit that
-	// counts by itself.
+	// Set is the name of a set of limits. Of the limits in a set, only the first that applies to a job counts. Set is
+	// empty for a limit that counts by itself.
 	Set      string   `json:"set,omitempty"`
 	Users    []string `json:"users,omitempty"`
 	Accounts []string `json:"accounts,omitempty"`
 	Groups   []string `json:"groups,omitempty"`
 	Queues   []string `json:"queues,omitempty"`
-	// EachUser is true if the bound applies to each user separately; EachAccount and so on likewise. If several are
-	// true, it applies to each combination.
+	// EachUser is true if the limit applies to each user separately. The other fields have the same meaning for
+	// accounts and so on. If several are true, the limit applies to each combination.
 	EachUser    bool `json:"each_user,omitempty"`
 	EachAccount bool `json:"each_account,omitempty"`
 	EachGroup   bool `json:"each_group,omitempty"`
 	EachQueue   bool `json:"each_queue,omitempty"`
 }
 
-// Amounts are bounds on resources, or on resources times minutes; memory is in bytes. As in a Limit, 0 means no bound.
+// Amounts are limits on resources, or on resources times minutes. Memory is in bytes. As in a Limit, 0 means no
+// limit.
 type Amounts struct {
 	Procs  int64 `json:"procs,omitempty"`
 	Nodes  int64 `json:"nodes,omitempty"`
@@ -230,15 +236,15 @@ type Amounts struct {
 	Memory int64 `json:"memory_bytes,omitempty"`
 }
 
-// QOSRules are the rules of a quality of service other than its limits.
+// QOSRules are the rules of a quality of service, without its limits.
 type QOSRules struct {
 	Name     string `json:"name"`
 	Priority int    `json:"priority,omitempty"`
-	// UsageFactor multiplies the usage of its jobs for fair share and for limits on minutes.
+	// UsageFactor multiplies the usage of the QOS's jobs for fair share and for limits on minutes.
 	UsageFactor float64 `json:"usage_factor"`
-	// Preempts are the QOSs whose jobs its jobs may preempt, sorted. PreemptMode is what happens to its own jobs when
-	// preempted; "" means the machine's mode. GraceTime is the time that they have left then, PreemptExempt the time
-	// that they run before they can be preempted.
+	// Preempts are the QOSs whose jobs may be preempted by jobs of this QOS, sorted. PreemptMode says what happens to
+	// jobs of this QOS when they are preempted; "" means the machine's mode. GraceTime is the time that such a job
+	// may still run then. PreemptExempt is the time that a job runs before it can be preempted.
 	Preempts      []string      `json:"preempts,omitempty"`
 	PreemptMode   string        `json:"preempt_mode,omitempty"`
 	PreemptExempt time.Duration `json:"preempt_exempt,omitempty"`
@@ -247,14 +253,15 @@ type QOSRules struct {
 	Flags []string `json:"flags,omitempty"`
 }
 
-// Association has the rules, other than limits, of an account or of a user in an account (and perhaps in one queue).
+// Association has the rules of an account, or of a user in an account and perhaps in one queue. It does not have the
+// limits.
 type Association struct {
 	Account string `json:"account"`
 	User    string `json:"user,omitempty"`
 	Queue   string `json:"queue,omitempty"`
-	// Priority is its contribution to a job's priority.
+	// Priority is the association's contribution to a job's priority.
 	Priority int `json:"priority,omitempty"`
-	// DefaultQOS is the QOS of a job that names none. QOSs are those that a job may name, sorted.
+	// DefaultQOS is the QOS of a job that does not request one. QOSs are the QOSs that a job may request, sorted.
 	DefaultQOS string   `json:"default_qos,omitempty"`
 	QOSs       []string `json:"qoss,omitempty"`
 }
@@ -262,9 +269,9 @@ type Association struct {
 // Account is an account and its users.
 type Account struct {
 	Name string `json:"name"`
-	// Parent is the account above it, "" for the root.
+	// Parent is the account above this one; "" for the root.
 	Parent string `json:"parent,omitempty"`
-	// Users may use the account; sorted.
+	// Users are the users who may use the account, sorted.
 	Users []string `json:"users,omitempty"`
 }
 
@@ -272,26 +279,26 @@ type Account struct {
 type Preemption struct {
 	// By is the criterion that decides which jobs may be preempted: "qos" or "partition_prio".
 	By string `json:"by"`
-	// Modes are what happens to preempted jobs: CANCEL, REQUEUE, SUSPEND, GANG, WITHIN; sorted.
+	// Modes say what happens to preempted jobs: CANCEL, REQUEUE, SUSPEND, GANG, WITHIN. They are sorted.
 	Modes []string `json:"modes,omitempty"`
-	// Exempt is how long a job runs before it can be preempted.
+	// Exempt is the time that a job runs before it can be preempted.
 	Exempt time.Duration `json:"exempt,omitempty"`
 }
 
-// Enforced reports which rules of accounting a job must obey to be accepted (Slurm's AccountingStorageEnforce).
+// Enforced says which rules of accounting a job must obey to be accepted (Slurm's AccountingStorageEnforce).
 type Enforced struct {
 	// Associations is true if a job's account must exist and contain the user.
 	Associations bool `json:"associations,omitempty"`
 	// QOS is true if a job's quality of service must exist.
 	QOS bool `json:"qos,omitempty"`
 	// Limits is true if the limits of QOSs and associations are enforced. Safe is true if a job starts only if it can
-	// run to its time limit within them.
+	// run to its time limit without exceeding them.
 	Limits bool `json:"limits,omitempty"`
 	Safe   bool `json:"safe,omitempty"`
 }
 
-// Weights are the weights of a job's priority, which is the sum of each weight times a factor between 0 and 1 (Slurm's
-// multifactor plugin).
+// Weights are the weights of a job's priority. The priority is the sum of each weight times a factor between 0 and 1
+// (Slurm's multifactor plugin).
 type Weights struct {
 	Age       int `json:"age,omitempty"`
 	FairShare int `json:"fair_share,omitempty"`
@@ -303,33 +310,34 @@ type Weights struct {
 	MaxAge time.Duration `json:"max_age,omitempty"`
 	// SmallFirst is true if small jobs get the higher size factor.
 	SmallFirst bool `json:"small_first,omitempty"`
-	// HalfLife is the time after which usage counts half for fair share, 0 if it does not decay. Period is the interval
-	// at which usage and priorities are computed. UsageReset is the interval at which usage is reset ("MONTHLY"), ""
-	// for never.
+	// HalfLife is the time after which usage counts half for fair share; 0 if usage does not decay. Period is the
+	// interval at which usage and priorities are computed. UsageReset is the interval at which usage is reset
+	// ("MONTHLY"); "" if it is never reset.
 	HalfLife   time.Duration `json:"half_life,omitempty"`
 	Period     time.Duration `json:"period,omitempty"`
 	UsageReset string        `json:"usage_reset,omitempty"`
-	// Flags are the scheduler's flags (Slurm's PriorityFlags), sorted. TRES are the weights of resources as the
-	// scheduler writes them ("CPU=1000,GRES/gpu=3000").
+	// Flags are the scheduler's flags (Slurm's PriorityFlags), sorted. TRES are the weights of resources in the
+	// scheduler's notation ("CPU=1000,GRES/gpu=3000").
 	Flags []string `json:"flags,omitempty"`
 	TRES  string   `json:"tres,omitempty"`
-	// Dampening divides the effect of usage on the fair-share factor; it is not used by the Fair Tree.
+	// Dampening divides the effect of usage on the fair-share factor. The Fair Tree algorithm does not use it.
 	Dampening int `json:"dampening,omitempty"`
 }
 
-// Share is the fair-share factor of one user in one account, between 0 (used far more than the share) and 1.
+// Share is the fair-share factor of one user in one account. It is between 0 and 1; 0 means that far more than the
+// share was used.
 type Share struct {
 	Account string `json:"account"`
 	User    string `json:"user,omitempty"`
 	// Factor is rounded to hundredths, because it changes all the time.
 	Factor float64 `json:"factor"`
-	// Raw is the number of shares relative to others in the same account. AsParent is true for a user who is treated
+	// Raw is the number of shares, relative to others in the same account. AsParent is true for a user who is treated
 	// like the account itself.
 	Raw      int  `json:"raw,omitempty"`
 	AsParent bool `json:"as_parent,omitempty"`
 	// Usage is the decayed usage, in seconds times billed resources.
 	Usage float64 `json:"usage,omitempty"`
-	// Level is the share among the siblings divided by their part of the usage (Slurm's LevelFS of the Fair Tree); 0 if
-	// there was no usage.
+	// Level is the share among the siblings divided by the part of the siblings' usage (Slurm's LevelFS of the Fair
+	// Tree); 0 if there was no usage.
 	Level float64 `json:"level,omitempty"`
 }

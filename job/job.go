@@ -1,5 +1,5 @@
-// Package job defines the basic types of waitcast: an Event of a job in a scheduler's log, and a Request, a job that
-// somebody may submit. It does not depend on log formats, models or predictions.
+// Package job defines the basic types of waitcast. An Event is an event of a job in a scheduler's log. A Request is a
+// job that a user may submit. The package does not depend on log formats, models or predictions.
 package job
 
 import (
@@ -8,31 +8,33 @@ import (
 	"time"
 )
 
-// Kind is what happened to a job.
+// Kind is the kind of an event: what happened to a job.
 type Kind uint8
 
-// The kinds of events, in the order of a job's life.
+// These are the kinds of events, in the order of a job's life.
 const (
-	// Submit: the job entered a queue.
+	// Submit means that the job entered a queue.
 	Submit Kind = iota + 1
-	// Update: an attribute of a waiting or running job changed, or became known late.
+	// Update means that an attribute of a waiting or running job changed, or became known late.
 	Update
-	// Hold: the job waits for something other than processors (held, dependency, begin time).
+	// Hold means that the job waits for something other than processors (it is held, or waits for another job or its
+	// begin time).
 	Hold
-	// Release: the job competes for processors again.
+	// Release means that the job competes for processors again.
 	Release
-	// Start: the job got its processors.
+	// Start means that the job got its processors.
 	Start
-	// End: a job that had started gave its processors back for good.
+	// End means that a job that had started released its processors for good.
 	End
-	// Cancel: the job left the queue without a start. Its wait is a lower bound, never an observation.
+	// Cancel means that the job left the queue without a start. Its wait is a lower bound, never an observation.
 	Cancel
-	// Requeue: a job that had started gave its processors back and waits again, as its next attempt.
+	// Requeue means that a job that had started released its processors and waits again, as its next attempt.
 	Requeue
-	// Suspend: a running job gave its processors back for a while; Resume: it has them again.
+	// Suspend means that a running job released its processors for a while. Resume means that it has them again.
 	Suspend
 	Resume
-	// Machine: the scheduler reported facts about the machine itself (Event.Facts); the event does not belong to a job.
+	// Machine means that the scheduler reported facts about the machine itself (Event.Facts). Such an event does not
+	// belong to a job.
 	Machine
 )
 
@@ -42,7 +44,7 @@ var kindNames = [...]string{
 	Suspend: "suspend", Resume: "resume", Machine: "machine",
 }
 
-// String returns the kind's name as metrics, logs and the journal write it.
+// String returns the kind's name, which metrics, logs and the journal use.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) && kindNames[k] != "" {
 		return kindNames[k]
@@ -50,8 +52,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// Repeats reports whether events of this kind may happen several times in one attempt of a job, so that (cluster, id,
-// attempt, kind) does not identify them. A duplicate is recognized because it changes nothing.
+// Repeats reports whether events of this kind may happen several times in one attempt of a job. If so, (cluster, id,
+// attempt, kind) does not identify them. Such an event is recognized as a duplicate if it changes nothing.
 func (k Kind) Repeats() bool {
 	switch k {
 	case Update, Hold, Release, Suspend, Resume, Machine:
@@ -60,65 +62,68 @@ func (k Kind) Repeats() bool {
 	return false
 }
 
-// MachineID replaces a job's id in a Machine event.
+// MachineID is the id in a Machine event, which has no job.
 const MachineID = "machine"
 
-// Attributes are the attributes of a job in a record. A zero field means that the record lacks it.
+// Attributes are the attributes of a job in a record. A zero field means that the record does not have it.
 type Attributes struct {
 	Queue   string
 	User    string
 	Account string
 	QOS     string
 	Name    string
-	// Procs is the size: the number of requested processors, or of allocated ones once the job has started.
+	// Procs is the size: the number of requested processors, or of allocated processors once the job has started.
 	Procs int
-	// Nodes is the number of nodes, if the log has it.
+	// Nodes is the number of nodes, if the log reports it.
 	Nodes int
 	// NodeNames are the nodes on which the job runs, separated by commas; empty if there are more than MostNamed.
 	NodeNames string
 	// Memory is the memory of the whole job in bytes.
 	Memory int64
-	// GPUs is the number of accelerators of the whole job, GPUType their type if the job requests a single type.
+	// GPUs is the number of accelerators of the whole job. GPUType is their type if the job requests a single type.
 	GPUs    int
 	GPUType string
 	// Whole is true if the job gets whole nodes.
 	Whole bool
 	// TimeLimit is the requested wall-clock time.
 	TimeLimit time.Duration
-	// Tasks is the number of waiting tasks that the record of an array represents, each with the size given here; 0 for
-	// a single job.
+	// Tasks is the number of waiting tasks that the record of an array represents. Each task has the size in these
+	// attributes. Tasks is 0 for a single job.
 	Tasks int
-	// Priority is the scheduler's priority; higher starts sooner. It is reported again only after a large change.
+	// Priority is the scheduler's priority. A job with a higher priority starts sooner. The priority is reported
+	// again only after a large change.
 	Priority int64
-	// Reason is why the job is held, in the scheduler's word; it is not kept for jobs that compete.
+	// Reason is the reason why the job is held, in the scheduler's word. It is not kept for jobs that compete.
 	Reason string
-	// Group is the user's group, if the log has it: PBS may limit the jobs of a group.
+	// Group is the user's group, if the log reports it. PBS may limit the jobs of a group.
 	Group string
-	// After names the jobs that must have ended before this one may start: ids, and "9_*" for all tasks of array 9,
-	// separated by commas; UnknownAfter if it waits for other jobs in another way.
+	// After names the jobs that must end before this one may start: ids, and "9_*" for all tasks of array 9,
+	// separated by commas. It is UnknownAfter if the job waits for other jobs in another way.
 	After string
 	// Throttle is the maximum number of running tasks of the job's array; NoThrottle if there is no maximum.
 	Throttle int
-	// Nice is by how much the priority was lowered for the user or by an administrator, negative if it was raised;
-	// NoNice if that was taken back. 0 means that the record has no such information, or that nothing was changed.
+	// Nice is the amount by which a user or an administrator lowered the priority; it is negative if the priority was
+	// raised. NoNice means that the change was undone. 0 means that the record does not have it, or that nothing was
+	// changed.
 	Nice int64 `json:",omitempty"`
-	// Settled is the first reason for the wait, in the scheduler's word, on which two consecutive listings agreed,
-	// whether the job competes or not; empty if there was none. Neither a later reason nor the start changes it.
+	// Settled is the first reason for the wait on which two consecutive listings agreed, in the scheduler's word,
+	// whether the job competes or not. It is empty if there was none. Neither a later reason nor the start changes
+	// it.
 	Settled string `json:",omitempty"`
 }
 
 // MostNamed is the largest number of nodes, of a job or a machine, whose names are kept. On larger machines forecasts
-// do not place jobs on individual nodes.
+// do not assign jobs to individual nodes.
 const MostNamed = 512
 
 // UnknownAfter is the value of After for a job that waits for other jobs in an unknown way. The empty text means that
-// the record has no such information.
+// the record does not say it.
 const UnknownAfter = "?"
 
-// NoNice is the value of Nice for a job whose priority is not lowered or raised any more.
+// NoNice is the value of Nice for a job whose priority is no longer lowered or raised.
 const NoNice = math.MinInt64
 
-// Lowered returns by how much the priority of the job was lowered, negative if it was raised.
+// Lowered returns the amount by which the priority of the job was lowered. It is negative if the priority was raised.
 func (a *Attributes) Lowered() int64 {
 	if a.Nice == NoNice {
 		return 0
@@ -126,11 +131,11 @@ func (a *Attributes) Lowered() int64 {
 	return a.Nice
 }
 
-// NoThrottle is the value of Throttle for an array whose tasks may all run at once; 0 means that the record has no such
-// information.
+// NoThrottle is the value of Throttle for an array whose tasks may all run at once. 0 means that the record does not
+// say it.
 const NoThrottle = -1
 
-// Merge returns a with every nonzero field of b: the later record wins.
+// Merge returns a, with every nonzero field of b in place of a's field: the later record counts.
 func (a Attributes) Merge(b Attributes) Attributes {
 	pick(&a.Queue, b.Queue)
 	pick(&a.User, b.User)
@@ -196,8 +201,9 @@ func drop[T comparable](value *T, known T) {
 	}
 }
 
-// Times are the four instants of a job in one record; the zero time means that the record lacks it. A log often repeats
-// earlier instants in a later record, so that a job can be reconstructed even if its first records were missed.
+// Times are the four instants of a job in one record. The zero time means that the record does not have the instant.
+// A log often repeats earlier instants in a later record, so that a job can be reconstructed even if its first
+// records were missed.
 type Times struct {
 	Submit   time.Time
 	Eligible time.Time
@@ -205,7 +211,7 @@ type Times struct {
 	End      time.Time
 }
 
-// Merge returns t with every nonzero instant of u.
+// Merge returns t, with every nonzero instant of u in place of t's instant.
 func (t Times) Merge(u Times) Times {
 	pick(&t.Submit, u.Submit)
 	pick(&t.Eligible, u.Eligible)
@@ -214,37 +220,38 @@ func (t Times) Merge(u Times) Times {
 	return t
 }
 
-// Event is one thing that happened to one job.
+// Event is one event of one job.
 //
-// The key of an event is (Cluster, ID, Attempt, Kind), except for kinds that repeat: the same event read twice, or in
-// two sources, counts once. Its time is not part of the key, because two sources may differ by a second.
+// The key of an event is (Cluster, ID, Attempt, Kind), except for kinds that repeat. An event that is read twice, or
+// from two sources, counts once. Its time is not part of the key, because the times of two sources may differ by a
+// second.
 type Event struct {
 	Kind    Kind
 	Cluster string
-	// ID is the job's id as the scheduler writes it, array index included; MachineID in a Machine event.
+	// ID is the job's id in the scheduler's notation, including the array index. It is MachineID in a Machine event.
 	ID string
-	// Attempt numbers the attempts of the job from 0: a requeue or a reused id begins the next one. A collector leaves
-	// it 0; the cluster's fold derives it.
+	// Attempt is the number of the job's attempt, counted from 0. A requeue or a reused id begins the next attempt. A
+	// collector leaves it 0, and the cluster's fold derives it.
 	Attempt int
-	// Time is when it happened, in event time.
+	// Time is the time of the event, in event time.
 	Time time.Time
 	Attributes
 	Times Times
-	// Derived is true if the event has no record of its own but follows from a later record of the job, as a start does
-	// if the log has only the end. A derived submission gets no forecast.
+	// Derived is true if the event has no record of its own but follows from a later record of the job. A start is
+	// derived if the log has only the end. A derived submission gets no forecast.
 	Derived bool
 	// All extends an End to all live parts of the job: the tasks of the array ID ("ID_1") and the components of the
 	// heterogeneous job ID ("ID+1"). Such an End is a request to kill, not the end of an attempt. The cluster's fold
-	// replaces it by one event for each part; its own events never have All.
+	// replaces it by one event for each part. The events of the fold never have All.
 	All bool
-	// Facts are set in Machine events only.
+	// Facts are set only in Machine events.
 	Facts *Facts
-	// Live is true if the event was read as it happened, false if it was read from history. A forecast made from
-	// history is marked as replayed.
+	// Live is true if the event was read as it happened. It is false if it was read from history. A forecast that was
+	// made from history is marked as replayed.
 	Live bool
 }
 
-// Request is a job that somebody may submit.
+// Request is a job that a user may submit.
 type Request struct {
 	Queue     string
 	User      string
@@ -258,14 +265,14 @@ type Request struct {
 	TimeLimit time.Duration
 }
 
-// Classes of jobs whose lifetimes are modelled separately: Downey 1996, section 4.1, found different distributions for
-// sequential and parallel jobs.
+// These are the classes of jobs whose lifetimes are modelled separately. Downey 1996, section 4.1, found different
+// distributions for sequential and parallel jobs.
 const (
 	Sequential = "sequential"
 	Parallel   = "parallel"
 )
 
-// Class returns the lifetime class of a job of procs processors.
+// Class returns the lifetime class of a job with procs processors.
 func Class(procs int) string {
 	if procs <= 1 {
 		return Sequential
@@ -274,7 +281,7 @@ func Class(procs int) string {
 }
 
 // Latest returns the latest past instant in the event: its own time, or the job's submission, start or end. The
-// eligible time may lie in the future and does not count.
+// eligible time does not count, because it may be in the future.
 func (ev *Event) Latest() time.Time {
 	latest := ev.Time
 	for _, t := range [...]time.Time{ev.Times.Submit, ev.Times.Start, ev.Times.End} {
@@ -285,7 +292,7 @@ func (ev *Event) Latest() time.Time {
 	return latest
 }
 
-// Shift moves all instants of the event by d; unknown ones stay unknown.
+// Shift moves all instants of the event by d. Unknown instants stay unknown.
 func (ev *Event) Shift(d time.Duration) {
 	for _, t := range [...]*time.Time{&ev.Time, &ev.Times.Submit, &ev.Times.Eligible, &ev.Times.Start, &ev.Times.End} {
 		if !t.IsZero() {

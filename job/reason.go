@@ -2,33 +2,34 @@ package job
 
 import "strings"
 
-// Cause is a class of reasons why a job waits. Each suggests another action to the user.
+// Cause is a class of reasons why a job waits. For each cause a different action helps the user.
 type Cause uint8
 
-// The causes.
+// These are the causes.
 const (
-	// NoCause: the cause is unknown.
+	// NoCause means that the cause is unknown.
 	NoCause Cause = iota
-	// Resources: too little is free for the first job in line. A smaller or shorter job may start sooner.
+	// Resources means that too few resources are free for the first job in line. A smaller or shorter job may start
+	// sooner.
 	Resources
-	// Priority: other jobs go first.
+	// Priority means that other jobs start first.
 	Priority
-	// LimitReached: the user, account, quality of service, queue or array has reached a limit. Own jobs must end, or
-	// the limit must be raised.
+	// LimitReached means that the user, account, quality of service, queue or array has reached a limit. Jobs of the
+	// user or account must end, or the limit must be raised.
 	LimitReached
-	// OnHold: the job was held, waits for another job, or has a later begin time. Somebody can release it.
+	// OnHold means that the job is held, waits for another job, or has a later begin time. Somebody can release it.
 	OnHold
-	// Unavailable: the requested resources are not available: nodes that are down or reserved, licenses, a closed
-	// queue, a request that cannot be met.
+	// Unavailable means that the requested resources are not available: nodes are down or reserved, licenses are
+	// missing, the queue is closed, or the request cannot be met.
 	Unavailable
 )
 
-// String returns the cause as answers write it; "" for NoCause.
+// String returns the cause's name, which answers use. It returns "" for NoCause.
 func (c Cause) String() string {
 	return [...]string{"", "resources", "priority", "limit", "hold", "unavailable"}[c]
 }
 
-// ParseCause returns the cause of that name, as String writes it; NoCause for another text.
+// ParseCause returns the cause with a name that String returns. It returns NoCause for another text.
 func ParseCause(name string) Cause {
 	for c := Resources; c <= Unavailable; c++ {
 		if c.String() == name {
@@ -63,8 +64,9 @@ func CauseOf(reason string) Cause {
 		strings.HasPrefix(reason, "launch failed"):
 		return OnHold
 	case strings.HasPrefix(reason, "Nodes required for job"):
-		// "... are DOWN, DRAINED or reserved for jobs in higher priority partitions": usually the last, since slurmctld
-		// reserves the nodes of a partition whose first job waits from the jobs of lower partitions.
+		// The reason is "... are DOWN, DRAINED or reserved for jobs in higher priority partitions". Usually the nodes
+		// are reserved: slurmctld reserves the nodes of a partition whose first job waits, so that jobs of lower
+		// partitions cannot use them.
 		return Priority
 	case strings.HasPrefix(reason, "ReqNodeNotAvail"), strings.HasPrefix(reason, "BurstBuffer"),
 		strings.HasPrefix(reason, "Partition"):

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// dash parses options with one dash and a whole word, like qsub of Grid Engine and bsub of LSF.
+// dash parses options that have one dash and a whole word, as in qsub of Grid Engine and bsub of LSF.
 type dash struct {
 	p      *parser
 	values map[string]int // number of values of each option
@@ -14,7 +14,8 @@ type dash struct {
 	all    []setting
 }
 
-// optionTable makes a table of options from their names, by number of values.
+// optionTable returns a table of options by name. Its arguments are the names of the options with no value, with one
+// value, and so on.
 func optionTable(byValues ...string) map[string]int {
 	table := map[string]int{}
 	for n, names := range byValues {
@@ -25,7 +26,7 @@ func optionTable(byValues ...string) map[string]int {
 	return table
 }
 
-// parse appends the options among the words to all.
+// parse parses the options among the words and appends them to all.
 func (d *dash) parse(words []word) error {
 	for i := 0; i < len(words); {
 		used, err := d.one(words[i], words[i+1:])
@@ -37,7 +38,7 @@ func (d *dash) parse(words []word) error {
 	return nil
 }
 
-// one parses an option and returns the number of following words that it used. Two values are joined by a blank.
+// one parses an option and returns the number of following words that it used. Two values are joined with a blank.
 func (d *dash) one(w word, rest []word) (int, error) {
 	name, isOption := strings.CutPrefix(w.text, "-")
 	if !isOption || name == "" {
@@ -45,7 +46,7 @@ func (d *dash) one(w word, rest []word) (int, error) {
 	}
 	n, known := d.values[name]
 	if name == "binding" && len(rest) > 0 && (rest[0].text == "env" || rest[0].text == "pe" || rest[0].text == "set") {
-		n = 2 // of Grid Engine: the first value is optional
+		n = 2 // Grid Engine: the first value is optional
 	}
 	if !known && d.glued {
 		if of, ok := d.values[name[:1]]; ok && of == 1 {
@@ -73,5 +74,5 @@ func (d *dash) one(w word, rest []word) (int, error) {
 	return n, nil
 }
 
-// dashWritten shows an option of one dash.
+// dashWritten formats an option with one dash for messages.
 func dashWritten(s setting) string { return strings.TrimRight("-"+s.name+" "+s.value, " ") }

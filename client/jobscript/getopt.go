@@ -11,10 +11,10 @@ type wants uint8
 const (
 	none wants = iota
 	needed
-	maybe // only after =
+	maybe // a value can follow only after =
 )
 
-// option is one that getopt_long(3) knows: a letter, a name, or both.
+// option is an option of getopt_long(3): a letter, a name, or both.
 type option struct {
 	letter byte
 	name   string
@@ -29,16 +29,16 @@ func (o option) key() string {
 	return o.name
 }
 
-// gnu parses options as getopt_long(3) does: -n4, -n 4, --ntasks=4, --ntasks 4, letters together, and abbreviated names
-// that are unique.
+// gnu parses options in the same way as getopt_long(3): -n4, -n 4, --ntasks=4, --ntasks 4, several letters together,
+// and unique abbreviations of names.
 type gnu struct {
 	p       *parser
 	options []option
 	all     []setting
 }
 
-// parse appends the options among the words to all. It refuses a word that is neither an option nor the value of one,
-// as every directive does.
+// parse parses the options among the words and appends them to all. It refuses a word that is neither an option nor
+// the value of an option. The commands of all schedulers do the same for directives.
 func (g *gnu) parse(words []word) error {
 	for i := 0; i < len(words); {
 		w, rest := words[i], words[i+1:]
@@ -107,8 +107,8 @@ func (g *gnu) letter(c byte) (option, bool) {
 	return option{}, false
 }
 
-// long parses a word with two dashes, and returns the number of following words that it used. An unknown name may
-// belong to another version, so it only causes a warning.
+// long parses a word with two dashes, and returns the number of following words that it used. An unknown name causes
+// only a warning, because it may belong to another version.
 func (g *gnu) long(w word, rest []word) (int, error) {
 	name, value, with := strings.Cut(w.text[2:], "=")
 	o, ok, others := g.named(name)
@@ -133,7 +133,8 @@ func (g *gnu) long(w word, rest []word) (int, error) {
 	return 1, nil
 }
 
-// named finds an option by its name or a prefix. If the prefix is ambiguous, it returns all matching names.
+// named finds an option by its name or by a prefix of its name. If the prefix is ambiguous, it returns all matching
+// names.
 func (g *gnu) named(name string) (found option, ok bool, several []string) {
 	var names []string
 	for _, o := range g.options {

@@ -18,8 +18,8 @@ func geOptions() map[string]int {
 	)
 }
 
-// gridEngine reads the script as qsub of Grid Engine does: first the directives of the whole file, then the command
-// line.
+// gridEngine reads the script in the same way as qsub of Grid Engine: first the directives of the whole file, then
+// the command line.
 func (p *parser) gridEngine() (Request, error) {
 	args := &dash{p: p, values: geOptions(), strict: true}
 	if err := args.parse(p.args()); err != nil {
@@ -38,9 +38,9 @@ func (p *parser) gridEngine() (Request, error) {
 			continue
 		}
 		p.directive(i + 1)
-		text, _, _ = strings.Cut(text, "#") // even inside quotes
+		text, _, _ = strings.Cut(text, "#") // a # ends the line even inside quotes
 		at := origin{line: i + 1}
-		script.all = append(script.all, setting{name: "hard", at: at}) // -soft ends with its line
+		script.all = append(script.all, setting{name: "hard", at: at}) // the effect of -soft ends with its line
 		words, err := p.words(text, at, quoting{open: true})
 		if err == nil {
 			err = script.parse(words)
@@ -63,13 +63,13 @@ func (p *parser) gridEngine() (Request, error) {
 // geLayer has the requests of the script or of the command line.
 type geLayer struct {
 	options   settings
-	resources settings  // the hard ones of -l
-	queues    []setting // the hard ones of -q
-	anyQueue  bool      // whether there is a -q, even if it is a soft one
+	resources settings  // hard resources of -l
+	queues    []setting // hard queues of -q
+	anyQueue  bool      // true if -q is given, even as a soft request
 }
 
-// geLayer sorts options. -soft and -hard apply to the -l and -q after them. Soft requests are ignored, because they are
-// only preferences.
+// geLayer sorts the options. -soft and -hard apply to the following -l and -q. Soft requests are ignored, because
+// they are only preferences.
 func (p *parser) geLayer(all []setting) (geLayer, error) {
 	var l geLayer
 	var resources, others []setting
@@ -108,7 +108,7 @@ func (p *parser) geLayer(all []setting) (geLayer, error) {
 // geWritten formats a resource for messages.
 func geWritten(s setting) string { return "-l " + s.name + "=" + s.value }
 
-// geRequest creates the request. The command line overrides the script.
+// geRequest creates the request. The command line (above) overrides the script (below).
 func (p *parser) geRequest(below, above geLayer) (Request, error) {
 	for name, s := range above.options {
 		below.options[name] = s
@@ -148,8 +148,8 @@ func (p *parser) geRequest(below, above geLayer) (Request, error) {
 	return r, p.fit(&r)
 }
 
-// geSlots parses -pe name range[,range...]. A range is n, n-m, n- or -m; ranges may be in any order: sge_types(5),
-// parallel_env.
+// geSlots parses -pe name range[,range...]. A range is n, n-m, n- or -m. The ranges may be in any order
+// (sge_types(5), parallel_env).
 func (p *parser) geSlots(r *Request, options settings) error {
 	s, ok := options["pe"]
 	if !ok {
@@ -218,10 +218,11 @@ func (p *parser) geArray(r *Request, options settings) error {
 	return nil
 }
 
-// geMemory are the usual resources for memory, the most specific one first. Sites make them consumables of each slot.
+// geMemory are the usual resources for memory, the most specific one first. Sites usually make them consumables of
+// each slot.
 var geMemory = [...]string{"h_vmem", "mem_free", "virtual_free", "h_rss", "ram_free", "memory", "mem"}
 
-// geResources reads time, memory, GPUs and sharing from -l.
+// geResources reads the time limit, memory, GPUs and sharing from -l.
 func (p *parser) geResources(r *Request, resources settings) error {
 	r.Procs = max(r.Procs, 1)
 	for _, name := range [...]string{"h_rt", "s_rt"} {
@@ -278,8 +279,8 @@ func (p *parser) geResources(r *Request, resources settings) error {
 	return nil
 }
 
-// geTime parses a time: seconds, in C's decimal, octal or hexadecimal notation, or h:m:s in which each part may be
-// empty; sge_types(5), time_specifier.
+// geTime parses a time (sge_types(5), time_specifier). It is a number of seconds in C's decimal, octal or hexadecimal
+// notation, or h:m:s, in which each part may be empty.
 func geTime(text string) (limit time.Duration, unlimited bool, err error) {
 	if strings.EqualFold(text, "infinity") {
 		return 0, true, nil
@@ -300,8 +301,8 @@ func geTime(text string) (limit time.Duration, unlimited bool, err error) {
 	return limit, false, err
 }
 
-// geBytes parses an amount of memory in bytes. It may have k, m, g or t for powers of 1000, or K, M, G or T for powers
-// of 1024; sge_types(5), memory_specifier.
+// geBytes parses an amount of memory in bytes (sge_types(5), memory_specifier). It may end with k, m, g or t for
+// powers of 1000, or with K, M, G or T for powers of 1024.
 func geBytes(text string) (int64, error) {
 	factor := int64(1)
 	if n := len(text); n > 0 {

@@ -1,10 +1,10 @@
-// Package jobscript parses the request of a batch script like the scheduler's own command: first the #SBATCH, #PBS, #$
-// or #BSUB lines, then the environment if the scheduler uses it, then the options of the command line, which override
-// the others.
+// Package jobscript parses the request of a batch script in the same way as the scheduler's own command. First it
+// reads the #SBATCH, #PBS, #$ or #BSUB lines, then the environment if the scheduler uses it, and then the options of
+// the command line. Later options override earlier ones.
 //
-// What each scheduler does was taken from sbatch(1) of Slurm 22.05 and trials of that sbatch; from qsub of OpenPBS (its
-// manual and src/cmds/qsub.c) and the Torque manual; from submit(1) and sge_types(5) of Grid Engine 8.1.9 and trials of
-// its qsub; and from the bsub pages of IBM Spectrum LSF 10.1. In short:
+// The rules come from the following sources. Slurm: sbatch(1) of Slurm 22.05 and trials of that sbatch. PBS: qsub of
+// OpenPBS (its manual and src/cmds/qsub.c), and the Torque manual. Grid Engine: submit(1) and sge_types(5) of Grid
+// Engine 8.1.9, and trials of its qsub. LSF: the bsub pages of IBM Spectrum LSF 10.1. In short:
 //
 //	            directives                      ends at          given twice            command line
 //	Slurm       #SBATCH at the start of a line  first command    the last               overrides; SBATCH_* between
@@ -14,8 +14,8 @@
 //	                                                             -l by resource
 //	LSF         #BSUB at the start of a line    end of the file  the last, -R add up    overrides
 //
-// Settings of the site are unknown here: default queues, limits and sizes, submit filters, default request files, the
-// size of a node.
+// The package does not know the settings of the site: default queues, limits and sizes, submit filters, default
+// request files, and the size of a node.
 package jobscript
 
 import (
@@ -24,10 +24,10 @@ import (
 	"time"
 )
 
-// Scheduler names the family of schedulers that a script is for.
+// Scheduler is the kind of scheduler that a script is written for.
 type Scheduler string
 
-// The schedulers.
+// These are the supported schedulers.
 const (
 	Slurm      Scheduler = "slurm"
 	PBS        Scheduler = "pbs" // OpenPBS, PBS Professional, Torque
@@ -45,30 +45,32 @@ const MaxCount = 1<<31 - 1
 type Options struct {
 	// Scheduler is the scheduler that the script is for. If it is empty, the directives decide.
 	Scheduler Scheduler
-	// Args are the options before the script on the command line of sbatch, qsub or bsub. They override the directives.
+	// Args are the options before the script on the command line of sbatch, qsub or bsub. They override the
+	// directives.
 	Args []string
-	// Env is the environment of that command, of which SBATCH_* (Slurm) and PBS_DPREFIX (PBS) are used. nil means none.
+	// Env is the environment of that command; nil means none. Only SBATCH_* (Slurm) and PBS_DPREFIX (PBS) are used.
 	Env map[string]string
 	// Name is the name of the script in errors, usually its path. Empty means "script".
 	Name string
 }
 
-// Request is the request of a script. A zero field means that the script leaves it open, unless its comment differs.
+// Request is the request of a script. A zero field means that the script does not set it, unless the field's comment
+// says otherwise.
 type Request struct {
 	Scheduler Scheduler
-	// Queues are the acceptable queues or partitions, in the order given.
+	// Queues are the acceptable queues or partitions, in the given order.
 	Queues []string
-	// Procs is the number of processors as the scheduler counts it, at least 1; for a range, the minimum. ProcsMax is
-	// the maximum: equal to Procs without a range, MaxCount for an open range.
+	// Procs is the number of processors as the scheduler counts them, at least 1. For a range it is the minimum.
+	// ProcsMax is the maximum. Without a range it equals Procs; for a range without an end it is MaxCount.
 	Procs, ProcsMax int
-	// Nodes is the number of nodes, for a range the minimum; 0 if the scheduler may choose. NodesMax is the maximum.
-	// For chunks of PBS (select) it is the number of chunks, which PBS calls nodect.
+	// Nodes is the number of nodes; 0 if the scheduler may choose. For a range it is the minimum. NodesMax is the
+	// maximum. For chunks of PBS (select), Nodes is the number of chunks, which PBS calls nodect.
 	Nodes, NodesMax int
-	// TimeLimit is the requested wall-clock time, for Slurm and LSF in whole minutes. Unlimited is set if the script
-	// asks for no limit.
+	// TimeLimit is the requested wall-clock time. For Slurm and LSF it is in whole minutes. Unlimited is true if the
+	// script requests no limit.
 	TimeLimit time.Duration
 	Unlimited bool
-	// Tasks is the number of tasks of an array, 0 for a single job. AtOnce is the maximum number of running tasks, 0
+	// Tasks is the number of tasks of an array; 0 for a single job. AtOnce is the maximum number of running tasks; 0
 	// for no maximum.
 	Tasks, AtOnce int
 	// Memory is the memory in bytes on all nodes together, for the minimum number of processors.
@@ -76,17 +78,18 @@ type Request struct {
 	// GPUs is the number of GPUs on all nodes together.
 	GPUs    int
 	GPUType string
-	// Name is the job's name, Account the charged account or project, QOS the quality of service.
+	// Name is the job's name. Account is the charged account or project. QOS is the quality of service.
 	Name, Account, QOS string
-	// Hold: the job is submitted held. Dependent: it waits for other jobs. Begin is the time before which it may not
-	// start, as written in the script.
+	// Hold is true if the job is submitted held. Dependent is true if it waits for other jobs. Begin is the earliest
+	// time of its start, as written in the script.
 	Hold, Dependent bool
 	Begin           string
-	// Exclusive: its nodes are not shared with other jobs, or users, so that it takes more processors than Procs if the
-	// nodes are larger.
+	// Exclusive is true if the job does not share its nodes with other jobs or users. Then it uses more processors
+	// than Procs if the nodes are larger.
 	Exclusive bool
-	// Components are the parts of a heterogeneous job of Slurm, which start together. Then Procs, Nodes, Memory and
-	// GPUs are sums, TimeLimit is the longest, and the other fields are those of the first component.
+	// Components are the parts of a heterogeneous job of Slurm, which start together. If there are any, Procs, Nodes,
+	// Memory and GPUs of the whole request are sums, TimeLimit is the longest one, and the other fields are those of
+	// the first component.
 	Components []Request
 	// Warnings list ignored, overridden and guessed options. Directives are the directives that were read.
 	Warnings   []Warning
@@ -95,12 +98,12 @@ type Request struct {
 
 // Warning is a message to the user who submits the script.
 type Warning struct {
-	// Line counts from 1; 0 means the command line, the environment or the whole script.
+	// Line is counted from 1; 0 means the command line, the environment or the whole script.
 	Line int
 	Text string
 }
 
-// String puts the line before the text.
+// String returns the line and the text.
 func (w Warning) String() string {
 	if w.Line == 0 {
 		return w.Text
@@ -114,8 +117,8 @@ type Directive struct {
 	Text string
 }
 
-// Parse parses a script. It fails if the scheduler would refuse the script; every such error is an *Error with the
-// script, the line and the option. errors.Is distinguishes ErrNoDirectives and ErrSchedulers. Unknown options cause
+// Parse parses a script. It returns an error if the scheduler would refuse the script. Every such error is an *Error
+// with the script, the line and the option; it may wrap ErrNoDirectives or ErrSchedulers. Unknown options cause only
 // warnings.
 func Parse(r io.Reader, opts Options) (Request, error) {
 	p := &parser{name: opts.Name, opts: opts}

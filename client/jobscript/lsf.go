@@ -19,8 +19,8 @@ func lsfOptions() map[string]int {
 	)
 }
 
-// lsf reads the script as bsub does when the script is its standard input: first the directives of the whole file, then
-// the command line. The manual does not state which of two directives counts. lsf uses the last, with a warning.
+// lsf reads the script in the same way as bsub reads its standard input: first the directives of the whole file, then
+// the command line. The manual does not say which of two equal directives counts. lsf uses the last, with a warning.
 func (p *parser) lsf() (Request, error) {
 	d := &dash{p: p, values: lsfOptions(), glued: true}
 	for i, line := range p.lines {
@@ -44,8 +44,8 @@ func (p *parser) lsf() (Request, error) {
 	return p.lsfRequest(d.all, needs(d.all[:script], d.all[script:]))
 }
 
-// needs returns the resource requirements (-R) that apply. Several are combined. Those of the command line replace the
-// script's.
+// needs returns the resource requirements (-R) that apply. Several are combined. The requirements of the command line
+// replace those of the script.
 func needs(script, above []setting) []setting {
 	isNeed := func(s setting) bool { return s.name == "R" }
 	if slices.ContainsFunc(above, isNeed) {

@@ -49,7 +49,8 @@ func (p *parser) lsfNeeds(r *Request, requirements []setting) error {
 	return nil
 }
 
-// spanHosts returns the number of hosts on which the section lets the job run, 0 if it does not determine that.
+// spanHosts returns the number of hosts on which the section lets the job run. It returns 0 if the section does not
+// say it.
 func spanHosts(body string, procs int) (int, error) {
 	name, value, _ := strings.Cut(strings.TrimSpace(body), "=")
 	switch strings.TrimSpace(name) {
@@ -58,7 +59,7 @@ func spanHosts(body string, procs int) (int, error) {
 			return positive(v)
 		}
 	case "ptile", "block":
-		first, _, _ := strings.Cut(value, ",") // the rest applies to models of hosts
+		first, _, _ := strings.Cut(value, ",") // the rest is about models of hosts
 		if first = strings.TrimSpace(first); strings.HasPrefix(first, "!") || strings.HasPrefix(first, "'!'") {
 			return 0, nil
 		}
@@ -74,7 +75,7 @@ func spanHosts(body string, procs int) (int, error) {
 // lsfMemory is the memory that rusage reserves.
 type lsfMemory struct {
 	bytes int64
-	each  string // job, host or task
+	each  string // "job", "host" or "task"
 	from  setting
 }
 
@@ -118,8 +119,8 @@ func (m lsfMemory) how() string {
 	return "for each " + m.each
 }
 
-// lsfMemory parses -M, which applies if nothing is reserved. It is a limit of each process, in kilobytes if it has no
-// unit (LSF_UNIT_FOR_LIMITS).
+// lsfMemory parses -M, which applies if no memory is reserved. It is a limit for each process. Without a unit it is
+// in kilobytes (LSF_UNIT_FOR_LIMITS).
 func (p *parser) lsfMemory(r *Request, kept settings) error {
 	s, ok := kept["M"]
 	if !ok {
@@ -138,8 +139,8 @@ func (p *parser) lsfMemory(r *Request, kept settings) error {
 	return nil
 }
 
-// lsfGPUs parses -gpu "num=2:...". The number is per host, or per task with /task. A dash alone is the default, one
-// GPU.
+// lsfGPUs parses -gpu "num=2:...". The number is per host, or per task with /task. A single dash means the default,
+// which is one GPU.
 func (p *parser) lsfGPUs(r *Request, kept settings) error {
 	s, ok := kept["gpu"]
 	if !ok {

@@ -11,7 +11,7 @@ import (
 	"github.com/waitcast/waitcast/internal/memsize"
 )
 
-// count parses an integer from 0 to MaxCount, which must consist of decimal digits.
+// count parses an integer from 0 to MaxCount. It must consist of decimal digits.
 func count(text string) (int, error) {
 	n, ok := digits(text)
 	switch {
@@ -44,7 +44,7 @@ func digits(text string) (int64, bool) {
 	return n, true
 }
 
-// times multiplies numbers from 0 to MaxCount+1; a result above MaxCount becomes MaxCount+1, which fit refuses.
+// times multiplies numbers from 0 to MaxCount+1. A result above MaxCount becomes MaxCount+1, which fit refuses.
 func times(a, b int) int {
 	if a > 0 && b > MaxCount/a {
 		return MaxCount + 1
@@ -52,7 +52,7 @@ func times(a, b int) int {
 	return a * b
 }
 
-// plus adds two such numbers.
+// plus adds two numbers from 0 to MaxCount+1. A result above MaxCount becomes MaxCount+1.
 func plus(a, b int) int { return min(a+b, MaxCount+1) }
 
 // bytesTimes multiplies an amount of memory by a number. A result that is too large becomes math.MaxInt64.
@@ -63,7 +63,7 @@ func bytesTimes(size int64, n int) int64 {
 	return size * int64(n)
 }
 
-// bytesPlus adds amounts of memory in the same way.
+// bytesPlus adds two amounts of memory. A result that is too large becomes math.MaxInt64.
 func bytesPlus(a, b int64) int64 {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
@@ -71,7 +71,7 @@ func bytesPlus(a, b int64) int64 {
 	return a + b
 }
 
-// fit returns an error if a sum or product of the request exceeded its bound.
+// fit returns an error if a sum or product in the request is above its maximum.
 func (p *parser) fit(r *Request) error {
 	for _, n := range [...]struct {
 		n    int
@@ -89,8 +89,8 @@ func (p *parser) fit(r *Request) error {
 
 var errLong = errors.New("longer than 292 years")
 
-// addUp adds the fields of a clock, which are integers in their units. An empty field is allowed if blank is set; it
-// counts as 0.
+// addUp adds the fields of a clock time. A field is an integer in its unit. If blank is true, a field may be empty
+// and counts as 0.
 func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, error) {
 	var sum time.Duration
 	for i, f := range fields {
@@ -111,8 +111,8 @@ func addUp(fields []string, blank bool, units ...time.Duration) (time.Duration, 
 
 const day = 24 * time.Hour
 
-// size parses digits with one of the letters as unit, and b after it if that is allowed. It returns the number of
-// bytes. A number without a letter is in units of alone.
+// size parses an amount of memory and returns the number of bytes. The text has digits and one of the letters as
+// unit. A b may follow the letter if b is true. A number without a letter is in units of alone.
 func size(text, letters string, b bool, alone int64) (int64, error) {
 	s := strings.ToUpper(text)
 	if b && len(s) > 1 && strings.IndexByte(letters, s[len(s)-2]) >= 0 {

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// ErrNoDirectives is the error for a script without a directive of any scheduler.
+// ErrNoDirectives means that a script has no directive of any scheduler.
 var ErrNoDirectives = errors.New("no directives")
 
-// ErrSchedulers is the error for a script with directives of several schedulers.
+// ErrSchedulers means that a script has directives of several schedulers.
 var ErrSchedulers = errors.New("directives of several schedulers")
 
 // Error is an error in a script or its options, with its place and a hint.
@@ -19,9 +19,9 @@ type Error struct {
 	Place string
 	// Option is the option with its value, if the error concerns one.
 	Option string
-	// Problem describes the error, Hint what to write instead; Hint may be empty.
+	// Problem describes the error. Hint describes what to write instead; it may be empty.
 	Problem, Hint string
-	// Cause is ErrNoDirectives or ErrSchedulers, or nil.
+	// Cause is ErrNoDirectives, ErrSchedulers or nil.
 	Cause error
 }
 
@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// layer is a source of options; a later layer overrides an earlier one.
+// layer is a source of options. A later layer overrides an earlier one.
 type layer int
 
 const (
@@ -51,7 +51,7 @@ const (
 	onCommandLine
 )
 
-// origin is the place of an option. The zero value is the script as a whole.
+// origin is the place of an option. The zero value means the whole script.
 type origin struct {
 	layer    layer
 	line     int    // line in the script
@@ -67,7 +67,7 @@ type parser struct {
 	directives []Directive
 }
 
-// split cuts the script into lines. It refuses a NUL byte: sbatch does so too, and a shell stops there.
+// split cuts the script into lines. It refuses a NUL byte, as sbatch does; a shell would stop there.
 func (p *parser) split(text []byte) error {
 	if len(text) > MaxScript {
 		return p.fail(origin{}, "", fmt.Sprintf("longer than %d bytes", MaxScript), "schedulers take no such script")
@@ -100,7 +100,7 @@ func (p *parser) warn(at origin, format string, args ...any) {
 	p.warnings = append(p.warnings, Warning{Line: at.line, Text: fmt.Sprintf(format, args...)})
 }
 
-// clip shortens text of the script for errors and warnings.
+// clip shortens a part of the script for errors and warnings.
 func clip(s string) string {
 	const most = 80
 	if len(s) > most {
@@ -109,13 +109,13 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s, "?")
 }
 
-// directive records the line as a directive.
+// directive records that a line is a directive.
 func (p *parser) directive(line int) {
 	p.directives = append(p.directives, Directive{Line: line, Text: strings.TrimRight(p.lines[line-1], "\r")})
 }
 
-// command returns the number of the first line that is a command, or one past the last line. Blank lines and comments
-// are no commands, as for sbatch.
+// command returns the number of the first line that is a command. If there is none, it returns one more than the
+// number of lines. As for sbatch, blank lines and comments are not commands.
 func (p *parser) command() int {
 	for i, line := range p.lines {
 		if s := strings.TrimLeft(line, blanks); s != "" && s[0] != '#' {
@@ -128,15 +128,15 @@ func (p *parser) command() int {
 // blanks are the characters that isspace(3) accepts.
 const blanks = " \t\n\v\f\r"
 
-// sighting has the directives of one scheduler in a script.
+// sighting has the directives of one scheduler that were found in a script.
 type sighting struct {
 	scheduler   Scheduler
 	prefix      string
-	line        int // line of the first that the scheduler obeys, 0 for none
-	ignoredLine int // line of the first that it ignores
+	line        int // first line that the scheduler obeys; 0 for none
+	ignoredLine int // first line that the scheduler ignores
 }
 
-// sightings looks for the directives of every scheduler.
+// sightings finds the directives of every scheduler.
 func (p *parser) sightings() []sighting {
 	seen := []sighting{
 		{scheduler: Slurm, prefix: "#SBATCH"}, {scheduler: PBS, prefix: "#PBS"},
@@ -159,8 +159,8 @@ func (p *parser) sightings() []sighting {
 	return seen
 }
 
-// obeys reports whether the line is a directive for the scheduler, given whether it comes before the first command.
-// looks reports whether the line may have been meant as a directive.
+// obeys reports whether the scheduler treats the line as a directive. before tells whether the line is before the
+// first command. looks is true if the line may have been meant as a directive.
 func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
 	trimmed := strings.TrimLeft(line, blanks)
 	switch s.scheduler {
@@ -168,7 +168,7 @@ func (s *sighting) obeys(line string, before bool) (obeyed, looks bool) {
 		obeyed = before && strings.HasPrefix(trimmed, s.prefix)
 	case Slurm:
 		obeyed = before && strings.HasPrefix(line, s.prefix)
-	case GridEngine: // #$Id$ and similar lines are not meant for Grid Engine
+	case GridEngine: // a line such as #$Id$ is not meant for Grid Engine
 		rest, found := strings.CutPrefix(line, s.prefix)
 		return found && strings.HasPrefix(strings.TrimLeft(rest, blanks), "-"), false
 	default:
@@ -218,7 +218,8 @@ func (p *parser) detect() (Scheduler, error) {
 	return "", e
 }
 
-// strangers warns about lines that look like directives but are ignored, and about directives of other schedulers.
+// strangers adds warnings about lines that look like directives but are ignored, and about directives of other
+// schedulers.
 func (p *parser) strangers(mine Scheduler) {
 	for _, s := range p.sightings() {
 		switch {

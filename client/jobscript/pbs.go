@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pbsOptions are the options of qsub of OpenPBS 20 (src/cmds/qsub_sup.c) and of Torque, qsub(1B). Those that are used
-// here have a name.
+// pbsOptions are the options of qsub of OpenPBS 20 (src/cmds/qsub_sup.c) and of Torque, qsub(1B). The options that
+// this package uses have a name.
 var pbsOptions = [...]option{
 	{'a', "begin", needed}, {'A', "account", needed}, {'b', "", needed}, {'c', "", needed}, {'C', "prefix", needed},
 	{'d', "", needed},
@@ -36,7 +36,7 @@ func pbsWritten(s setting) string {
 	return "-l " + strings.TrimPrefix(s.name, "l:") + "=" + s.value
 }
 
-// pbs reads the script as qsub of PBS does: first each directive separately, then the command line.
+// pbs reads the script in the same way as qsub of PBS: first each directive separately, then the command line.
 func (p *parser) pbs() (Request, error) {
 	args := &gnu{p: p, options: pbsOptions[:]}
 	if err := args.parse(p.args()); err != nil {
@@ -62,7 +62,7 @@ func (p *parser) pbs() (Request, error) {
 	return p.pbsRequest(p.pbsKeep(script, above))
 }
 
-// pbsScript reads the directives up to the first command. A directive may follow blanks, and a backslash at its end
+// pbsScript reads the directives before the first command. Blanks may precede a directive. A backslash at its end
 // joins the next line to it.
 func (p *parser) pbsScript(prefix string) ([]setting, error) {
 	var all []setting
@@ -101,7 +101,7 @@ func (p *parser) pbsScript(prefix string) ([]setting, error) {
 	return all, nil
 }
 
-// executable reports whether PBS considers the line a command.
+// executable reports whether PBS treats the line as a command.
 func executable(line, trimmed string) bool {
 	return trimmed != "" && line[0] != ':' && trimmed[0] != '#'
 }
@@ -149,8 +149,8 @@ func unquotedCommas(text string) []string {
 	return append(items, text[from:])
 }
 
-// pbsKeep selects the settings that apply. For resources in a script this is the first one, for all other options the
-// last one. Those of the command line override those of the script.
+// pbsKeep selects the settings that apply. Of several equal resources in a script the first applies; of other options
+// the last applies. Settings of the command line override those of the script.
 func (p *parser) pbsKeep(script, above []setting) settings {
 	kept := settings{}
 	for _, s := range script {
@@ -204,7 +204,7 @@ func (p *parser) pbsRequest(kept settings) (Request, error) {
 	return r, p.fit(&r)
 }
 
-// pbsArray parses -J (OpenPBS) and -t (Torque), which may have several ranges.
+// pbsArray parses -J (OpenPBS) and -t (Torque). Both may have several ranges.
 func (p *parser) pbsArray(r *Request, kept settings) error {
 	s, ok := kept["array"]
 	if !ok {
@@ -237,7 +237,7 @@ func (p *parser) pbsArray(r *Request, kept settings) error {
 	return nil
 }
 
-// maxTasks is the maximum number of tasks of an array for schedulers that have no other bound.
+// maxTasks is the maximum number of tasks of an array for schedulers that have no maximum of their own.
 const maxTasks = 10_000_000
 
 // pbsTime parses [[hours:]minutes:]seconds[.fraction], pbs_resources(7B). Torque also accepts days before the hours.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pbsSize determines the size of a PBS job: by chunks (-l select), by nodes (-l nodes), or by processors (-l procs, -l
-// ncpus).
+// pbsSize determines the size of a PBS job. The job requests chunks (-l select), nodes (-l nodes) or processors (-l
+// procs, -l ncpus).
 type pbsSize struct {
 	p       *parser
 	kept    settings
@@ -15,7 +15,7 @@ type pbsSize struct {
 	memory  int64 // memory of the chunks
 }
 
-// pbsKnown are usual resources that do not affect the size of the job; read handles the others.
+// pbsKnown are usual resources that do not change the size of the job. read handles the others.
 var pbsKnown = [...]string{
 	"arch", "cput", "epilogue", "feature", "file", "flags", "host", "mpiprocs", "nice", "ompthreads", "opsys", "other",
 	"partition", "pcput", "prologue", "pvmem", "software", "vmem", "walltime", "qos", "nodect", "max_walltime",
@@ -65,7 +65,7 @@ func (s *pbsSize) fail(given setting, err error, hint string) error {
 	return s.p.fail(given.at, pbsWritten(given), err.Error(), hint)
 }
 
-// counted returns the value of the first given resource.
+// counted returns the value of the first of the named resources that is given.
 func (s *pbsSize) counted(names ...string) (int, error) {
 	for _, name := range names {
 		given, ok := s.kept["l:"+name]
@@ -81,11 +81,11 @@ func (s *pbsSize) counted(names ...string) (int, error) {
 	return 0, nil
 }
 
-// parts parses chunks, [N:]ncpus=8[:mem=4gb...][+...], or nodes, N or a name[:ppn=8][:property...][+...]. Each requests
-// one processor by default.
+// parts parses chunks or nodes. Chunks have the form [N:]ncpus=8[:mem=4gb...][+...]. Nodes have the form N or a
+// name[:ppn=8][:property...][+...]. Each requests one processor by default.
 func (s *pbsSize) parts(given setting, procs string) error {
 	r := s.request
-	spec, suffix, _ := strings.Cut(given.value, "#") // a suffix of Torque that applies to all nodes
+	spec, suffix, _ := strings.Cut(given.value, "#") // in Torque the suffix applies to all nodes
 	if suffix == "excl" {
 		r.Exclusive = true
 	}
@@ -110,7 +110,7 @@ type pbsPart struct {
 	memory      int64
 }
 
-// part parses one kind of chunk or node. It returns their number and the request of each.
+// part parses one kind of chunk or node. It returns the number of such chunks or nodes, and the request of each.
 func (s *pbsSize) part(text, procs string) (int, pbsPart, error) {
 	each, n := pbsPart{procs: 1}, 1
 	if text == "" {
@@ -148,7 +148,7 @@ func (s *pbsSize) part(text, procs string) (int, pbsPart, error) {
 	return n, each, nil
 }
 
-// sharing parses -l place, [arrangement][:sharing][:grouping], and Moab's equivalent.
+// sharing parses -l place, [arrangement][:sharing][:grouping], and the equivalent option of Moab.
 func (s *pbsSize) sharing() {
 	for _, item := range strings.Split(s.kept.value("l:place"), ":") {
 		if item == "excl" || item == "exclhost" {
@@ -164,7 +164,7 @@ func (s *pbsSize) sharing() {
 	}
 }
 
-// unknown warns about resources that are not counted.
+// unknown adds warnings about resources that are not counted.
 func (s *pbsSize) unknown() {
 	read := []string{"select", "nodes", "ncpus", "procs", "mppwidth", "size", "mem", "pmem", "ngpus", "gpus",
 		"gpu_type", "gpu_model", "place", "naccesspolicy"}
@@ -184,7 +184,8 @@ func (s *pbsSize) unknown() {
 	}
 }
 
-// readMemory reads the memory of the chunks, else of the job (mem), else of each process (pmem).
+// readMemory reads the memory of the chunks. If there is none, it reads the memory of the job (mem), or else of each
+// process (pmem).
 func (s *pbsSize) readMemory() error {
 	s.request.Memory = s.memory
 	for _, name := range [...]string{"pmem", "mem"} {
@@ -204,8 +205,8 @@ func (s *pbsSize) readMemory() error {
 	return nil
 }
 
-// pbsBytes parses an amount of memory in bytes. It may have k, m, g, t or p, followed by b for bytes or w for words of
-// 8 bytes; pbs_resources(7B).
+// pbsBytes parses an amount of memory in bytes (pbs_resources(7B)). It may end with k, m, g, t or p, followed by b
+// for bytes or w for words of 8 bytes.
 func pbsBytes(text string) (int64, error) {
 	if s := strings.ToLower(text); strings.HasSuffix(s, "w") {
 		words, err := size(strings.TrimSuffix(s, "w"), "KMGTP", false, 1)

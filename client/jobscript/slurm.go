@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// slurm reads the script as sbatch does: first the directives, then SBATCH_* of the environment, then the command line.
+// slurm reads the script in the same way as sbatch: first the directives, then SBATCH_* of the environment, then the
+// command line.
 func (p *parser) slurm() (Request, error) {
 	if !strings.HasPrefix(p.lines[0], "#!") {
 		return Request{}, p.fail(origin{line: 1}, "", "a script for sbatch must begin with #! and the path of a shell",
@@ -48,7 +49,7 @@ func (p *parser) slurmScript() ([][]setting, error) {
 				return nil, p.fail(w.at, w.text, "components are not separated so in a script",
 					"write #SBATCH hetjob on a line of its own")
 			}
-			// The rest of the line is ignored. It begins a component only as the first word.
+			// The rest of the line is ignored. Only as the first word, hetjob begins a component.
 			if w.text == "hetjob" || w.text == "packjob" {
 				if k == 0 {
 					parts = append(parts, nil)
@@ -65,7 +66,7 @@ func (p *parser) slurmScript() ([][]setting, error) {
 	return p.slurmParts(parts)
 }
 
-// slurmArgs reads the command line, in which a single colon separates components.
+// slurmArgs reads the command line. In it, a single colon separates components.
 func (p *parser) slurmArgs() ([][]setting, error) {
 	parts := [][]word{nil}
 	for _, w := range p.args() {
@@ -93,10 +94,10 @@ func (p *parser) slurmParts(parts [][]word) ([][]setting, error) {
 	return lists, nil
 }
 
-// shares is the value of "exclusive" for --oversubscribe.
+// shares is the value of "exclusive" that stands for --oversubscribe.
 const shares = "-s"
 
-// slurmSynonym gives the same name to options that replace each other.
+// slurmSynonym changes the names of options that replace each other to one name.
 func slurmSynonym(s *setting) {
 	switch s.name {
 	case "tasks-per-node":
@@ -106,7 +107,7 @@ func slurmSynonym(s *setting) {
 	}
 }
 
-// slurmEnvironment reads SBATCH_*. An option without a value is set if the variable is empty, yes or a number other
+// slurmEnvironment reads SBATCH_*. An option without a value is set if its variable is empty, "yes" or a number other
 // than 0.
 func (p *parser) slurmEnvironment() []setting {
 	var all []setting
@@ -185,15 +186,16 @@ func (p *parser) slurmWhole(components []Request) (Request, error) {
 	return whole, p.fit(&whole)
 }
 
-// slurmInherited are the options that later components inherit from the first one by default; tested with sbatch 22.05.
+// slurmInherited are the options that later components inherit from the first one by default. This was tested with
+// sbatch 22.05.
 var slurmInherited = [...]string{"account", "begin", "dependency", "hold", "job-name", "time"}
 
-// slurmComponent reads the options of a job or a component, lowest layer first.
+// slurmComponent reads the options of a job or a component. The options of lower layers come first.
 func (p *parser) slurmComponent(all []setting, first settings) (Request, error) {
 	before := len(p.warnings)
 	kept := p.last(all, slurmWritten)
 	if first != nil {
-		p.warnings = p.warnings[:before] // these were reported already
+		p.warnings = p.warnings[:before] // these warnings were added already
 		for _, name := range slurmInherited {
 			if s, ok := first[name]; ok && !kept.has(name) {
 				kept[name] = s

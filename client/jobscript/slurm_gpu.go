@@ -45,7 +45,7 @@ func (s *slurmSize) readGPUs() error {
 		}
 		s.gpusNode = max(s.gpusNode, times(s.gpusSocket, sockets))
 	}
-	if s.gpus > 0 && s.gpusNode > 0 && s.nodes == 0 { // at least this number of nodes has them
+	if s.gpus > 0 && s.gpusNode > 0 && s.nodes == 0 { // this number of nodes or more has the GPUs
 		s.nodes = (s.gpus-1)/s.gpusNode + 1
 		s.nodesMax, s.least = s.nodes, max(s.least, s.nodes)
 	}
@@ -57,13 +57,13 @@ func (s *slurmSize) readGPUs() error {
 		tasks = times(max(s.perNode, 1), max(s.nodes, 1))
 	}
 	s.request.GPUs = s.allGPUs(tasks)
-	if s.request.GPUs == 0 && s.eachG > 0 && s.tasks > 0 { // as many as the tasks need
+	if s.request.GPUs == 0 && s.eachG > 0 && s.tasks > 0 { // the number that the tasks need
 		s.request.GPUs = (s.tasks-1)/s.eachG + 1
 	}
 	return nil
 }
 
-// allGPUs returns the number of GPUs of the job.
+// allGPUs returns the total number of GPUs of the job.
 func (s *slurmSize) allGPUs(tasks int) int {
 	switch {
 	case s.gpus > 0:
@@ -74,7 +74,7 @@ func (s *slurmSize) allGPUs(tasks int) int {
 	return times(s.gpusTask, tasks)
 }
 
-// gpuList parses 2, volta:2 and volta:2,kepler:1. The type is that of the first part, if it has one.
+// gpuList parses 2, volta:2 and volta:2,kepler:1. The returned type is the type of the first part, if it has one.
 func gpuList(text string) (int, string, error) {
 	total, kind := 0, ""
 	for i, item := range strings.Split(text, ",") {

@@ -1,6 +1,6 @@
 package jobscript
 
-// slurmOptions are the options of sbatch 22.05 and some of later versions; sbatch(1).
+// slurmOptions are the options of sbatch 22.05 (sbatch(1)), and some options of later versions.
 var slurmOptions = [...]option{
 	{'a', "array", needed}, {'A', "account", needed}, {'b', "begin", needed}, {'B', "extra-node-info", needed},
 	{'c', "cpus-per-task", needed}, {'C', "constraint", needed}, {'d', "dependency", needed}, {'D', "chdir", needed},
@@ -29,10 +29,11 @@ var slurmOptions = [...]option{
 	{0, "switches", needed}, {0, "tasks-per-node", needed}, {0, "test-only", none}, {0, "thread-spec", needed},
 	{0, "threads-per-core", needed}, {0, "time-min", needed}, {0, "tmp", needed}, {0, "uid", needed},
 	{0, "usage", none}, {0, "use-min-nodes", none}, {0, "wait-all-nodes", needed}, {0, "wckey", needed},
-	{0, "wrap", needed}, {0, "tres-per-task", needed}, {0, "segment", needed}, // since 23.11 and 24.05
+	{0, "wrap", needed}, {0, "tres-per-task", needed}, {0, "segment", needed}, // since Slurm 23.11 and 24.05
 }
 
-// slurmVariables are the environment variables for options that are used here; sbatch(1), INPUT ENVIRONMENT VARIABLES.
+// slurmVariables are the environment variables for options that this package uses (sbatch(1), INPUT ENVIRONMENT
+// VARIABLES).
 var slurmVariables = [...]struct{ variable, option string }{
 	{"SBATCH_ACCOUNT", "account"}, {"SBATCH_ARRAY_INX", "array"}, {"SBATCH_CPUS_PER_GPU", "cpus-per-gpu"},
 	{"SBATCH_EXCLUSIVE", "exclusive"}, {"SBATCH_GPUS", "gpus"}, {"SBATCH_GPUS_PER_NODE", "gpus-per-node"},

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// slurmSize determines the size of a Slurm job. Processors are counted like NumCPUs of a waiting job in scontrol
-// (tested with Slurm 22.05), except for three requests for which scontrol shows less than the job finally gets: a range
-// of nodes without a number of tasks, --mincpus, and --overcommit with --cpus-per-task.
+// slurmSize determines the size of a Slurm job. It counts processors in the same way as NumCPUs of a waiting job in
+// scontrol (tested with Slurm 22.05). There are three exceptions, for which scontrol shows less than the job finally
+// gets: a range of nodes without a number of tasks, --mincpus, and --overcommit with --cpus-per-task.
 type slurmSize struct {
 	p       *parser
 	kept    settings
@@ -18,8 +18,8 @@ type slurmSize struct {
 	tasks, perNode, perTask   int // 0 if not given
 	nodes, nodesMax           int // as requested
 	least                     int // minimum number of nodes that the job needs
-	gpus, gpusNode, gpusTask  int // as requested: in total, on each node, for each task
-	gpusSocket, perGPU, eachG int // on each socket; processors and tasks for each GPU
+	gpus, gpusNode, gpusTask  int // requested in total, on each node, for each task
+	gpusSocket, perGPU, eachG int // requested on each socket; processors and tasks for each GPU
 }
 
 // read sets the fields of the request.
@@ -91,7 +91,8 @@ func (s *slurmSize) readNodes() error {
 		s.nodesMax = min(s.nodesMax, max(s.nodes, s.tasks))
 	}
 	s.least = max(s.nodes, 1)
-	if s.nodes == 0 && s.perNode > 0 && s.tasks > 0 { // with a number of tasks, it is the maximum on a node
+	// With a number of tasks, --ntasks-per-node is the maximum on a node.
+	if s.nodes == 0 && s.perNode > 0 && s.tasks > 0 {
 		s.least = (s.tasks-1)/s.perNode + 1
 	}
 	return nil
@@ -171,9 +172,9 @@ func countHosts(text string) (int, error) {
 	return total, nil
 }
 
-// countTasks derives the number of tasks if it is not given. If there are tasks per GPU, it follows from the GPUs. Else
-// it is --ntasks-per-node on each node, else one on each node, times the requested sockets, cores and threads per node
-// (sbatch(1): "may implicitly set the number of tasks").
+// countTasks derives the number of tasks if it is not given. If tasks per GPU are given, the number follows from the
+// GPUs. Otherwise each node has --ntasks-per-node tasks, or else one task for each of the requested sockets, cores
+// and threads of a node (sbatch(1): "may implicitly set the number of tasks").
 func (s *slurmSize) countTasks() error {
 	nodes := max(s.nodes, 1)
 	gpus := s.allGPUs(0)
@@ -195,8 +196,8 @@ func (s *slurmSize) countTasks() error {
 	return nil
 }
 
-// layout returns the number of threads on each node that the options for sockets, cores and threads request, 1 if they
-// do not apply.
+// layout returns the number of threads on each node that the options for sockets, cores and threads request. It
+// returns 1 if these options do not apply.
 func (s *slurmSize) layout() (int, error) {
 	extra, isExtra := s.kept["extra-node-info"]
 	if s.nodes != s.nodesMax || s.nodes == 0 && !isExtra {
@@ -231,7 +232,7 @@ func (s *slurmSize) layout() (int, error) {
 	return n, nil
 }
 
-// leastOf parses 2, 2-4 or *, which means any number.
+// leastOf parses 2, 2-4 or *. The * means any number.
 func leastOf(text string) (int, error) {
 	least, _, _ := strings.Cut(text, "-")
 	if least == "*" {
@@ -240,7 +241,7 @@ func leastOf(text string) (int, error) {
 	return positive(least)
 }
 
-// countProcs sets the nodes and processors.
+// countProcs sets the numbers of nodes and processors.
 func (s *slurmSize) countProcs() error {
 	r := &s.request
 	r.Nodes, r.NodesMax = s.nodes, s.nodesMax
@@ -271,8 +272,8 @@ func (s *slurmSize) countProcs() error {
 	return nil
 }
 
-// readMemory reads the amount of memory. Only one kind of option for memory may be given, but one in the environment is
-// overridden by another kind elsewhere.
+// readMemory reads the amount of memory. Only one kind of option for memory may be given. But an option in the
+// environment is overridden by an option of another kind elsewhere.
 func (s *slurmSize) readMemory() error {
 	var given []setting
 	for _, name := range [...]string{"mem", "mem-per-cpu", "mem-per-gpu"} {
@@ -301,7 +302,7 @@ func (s *slurmSize) readMemory() error {
 		if err != nil {
 			return s.fail(g, err, "write a whole number of megabytes, or with K, M, G or T")
 		}
-		bytes = (bytes + 1<<20 - 1) >> 20 << 20 // rounded up to megabytes, as sbatch does
+		bytes = (bytes + 1<<20 - 1) >> 20 << 20 // round up to megabytes, as sbatch does
 		of := s.least
 		switch g.name {
 		case "mem":

@@ -26,8 +26,8 @@ func (p *parser) slurmTimes(r *Request, kept settings) error {
 	return nil
 }
 
-// slurmTime parses a time limit as sbatch does, 0 for none: sbatch(1), --time. No field has an upper bound, and seconds
-// are rounded up to a minute.
+// slurmTime parses a time limit in the same way as sbatch (sbatch(1), --time); 0 means none. No field has an upper
+// limit, and seconds are rounded up to a minute.
 func slurmTime(text string) (time.Duration, error) {
 	switch {
 	case text == "-1", strings.EqualFold(text, "infinite"), strings.EqualFold(text, "unlimited"):
@@ -60,11 +60,12 @@ func slurmTime(text string) (time.Duration, error) {
 	return (sum + time.Minute - 1).Truncate(time.Minute), nil
 }
 
-// slurmMaxIndex is Slurm's maximum index of an array, slurm.conf(5), MaxArraySize. Sites set a lower one.
+// slurmMaxIndex is the maximum index of an array that Slurm allows (slurm.conf(5), MaxArraySize). Sites usually set a
+// lower maximum.
 const slurmMaxIndex = 4_000_000
 
-// slurmArray parses the indices of an array and the number of tasks that may run at once. An index that is given twice
-// is one task; tested with sbatch 22.05.
+// slurmArray parses the indices of an array and the number of tasks that may run at once. An index that is given
+// twice is one task; this was tested with sbatch 22.05.
 func slurmArray(text string) (tasks, atOnce int, err error) {
 	if _, limit, limited := strings.Cut(text, "%"); limited {
 		end := strings.IndexFunc(limit, func(r rune) bool { return r < '0' || r > '9' })
@@ -120,7 +121,7 @@ func indexRange(text string) (from, to, step int, err error) {
 	return from, to, step, nil
 }
 
-// indexSet counts different indices. For a single range it need not store them.
+// indexSet counts different indices. It does not store them if there is a single range.
 type indexSet struct {
 	size, named int
 	several     bool
@@ -129,8 +130,8 @@ type indexSet struct {
 
 func newIndexSet(several bool) *indexSet { return &indexSet{several: several} }
 
-// add counts the indices of a range. It returns an error for more than most indices, counting repeated ones, and, in
-// several ranges, for an index above most.
+// add counts the indices of a range. It returns an error for more than most indices, including repeated ones. With
+// several ranges it also returns an error for an index above most.
 func (s *indexSet) add(from, to, step, most int) error {
 	n := (to-from)/step + 1
 	if s.named += n; s.named > most {

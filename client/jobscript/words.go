@@ -13,15 +13,15 @@ type word struct {
 	at   origin
 }
 
-// quoting is how a scheduler splits a directive into words. All schedulers know both kinds of quotes, also within a
-// word.
+// quoting defines how a scheduler splits a directive into words. All schedulers recognize both kinds of quotes, also
+// within a word.
 type quoting struct {
 	escape  bool // a backslash outside quotes removes the special meaning of the next character
-	within  bool // it does so inside quotes too
-	split   bool // but a blank after it outside quotes still separates words
-	drop    bool // empty words are dropped
+	within  bool // a backslash has this effect inside quotes too
+	split   bool // a blank after a backslash outside quotes still separates words
+	drop    bool // empty words are removed
 	comment bool // a # outside quotes, at the beginning of a word, ends the line
-	hash    bool // it does so within a word too
+	hash    bool // a # has this effect within a word too
 	open    bool // a quote need not be closed
 }
 
@@ -87,7 +87,7 @@ func (p *parser) args() []word {
 
 // setting is one given option.
 type setting struct {
-	name  string // as in the tables of options
+	name  string // name as in the tables of options
 	value string
 	at    origin
 }
@@ -103,8 +103,8 @@ func (s settings) has(name string) bool {
 	return ok
 }
 
-// last keeps the last setting of each name. It warns if a script contradicts itself or the environment overrides it.
-// written formats a setting for messages.
+// last keeps the last setting of each name. It adds a warning if a script contradicts itself or if the environment
+// overrides it. written formats a setting for messages.
 func (p *parser) last(all []setting, written func(setting) string) settings {
 	kept := settings{}
 	for _, s := range all {
@@ -126,5 +126,5 @@ func (p *parser) overridden(old, by setting, written func(setting) string) {
 	p.warn(old.at, "%s is overridden by %s %s", clip(written(old)), clip(written(by)), where)
 }
 
-// sorted returns the names in order, so that the order of warnings is fixed.
+// sorted returns the names in order. So the order of warnings is always the same.
 func sorted(s settings) []string { return slices.Sorted(maps.Keys(s)) }

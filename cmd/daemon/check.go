@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/internal/version"
 )
 
-// These bound the trial reading of each log by default.
+// These are the default limits of the trial reading of each log.
 const (
 	trialRecords = 20_000
 	trialLimit   = 5 * time.Second

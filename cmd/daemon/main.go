@@ -1,5 +1,5 @@
-// Command waitcastd is the waitcast daemon: it follows the accounting logs of a batch scheduler and answers how long a
-// job would wait. This package only maps flags and signals; package daemon does the work.
+// Command waitcastd is the waitcast daemon. It follows the accounting logs of a batch scheduler and forecasts how
+// long a job would wait. This package only handles flags and signals. Package daemon does the work.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strings"
-	_ "time/tzdata" // time zones for logs on systems without zone files
+	_ "time/tzdata" // time zones for logs, on systems without zone files
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,7 +25,7 @@ import (
 	"github.com/waitcast/waitcast/internal/version"
 )
 
-// These are the exit codes. The waitcast command has the same.
+// These are the exit codes. The command waitcast has the same.
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -56,7 +56,8 @@ func run(args []string) int {
 	}
 }
 
-// readable formats an error for a terminal: one line for each mistake in the configuration, else one line.
+// readable formats an error for a terminal. An error of the configuration has one line for each mistake; any other
+// error has one line.
 func readable(err error) string {
 	var list interface{ Unwrap() []error }
 	if !errors.As(err, &list) {
@@ -114,16 +115,17 @@ func rootCommand() *cobra.Command {
 	return cmd
 }
 
-// daemonGC lets the daemon's heap grow to 1.5 times the live data before a collection, instead of twice. The live data
-// is mostly numbers, so that a collection costs little.
+// daemonGC lets the daemon's heap grow to 1.5 times the live data before a collection. Go's default is twice. The
+// live data are mostly numbers, so a collection is cheap.
 const daemonGC = 50
 
-// softLimit is the soft limit of Go's memory; Go exceeds it if the live data needs more. Together with some 60 MiB for
-// the program's pages and SQLite, it gives the 256 MiB that a cluster's daemon may need.
+// softLimit is the soft limit of Go's memory. Go exceeds it if the live data need more. The program's pages and
+// SQLite need some 60 MiB more. The sum is the 256 MiB that the daemon of a cluster may need.
 const softLimit = 192 << 20
 
-// spareThread sets GOMAXPROCS to one more than the number of processors and returns that number. So one thread can poll
-// the network while all others compute. Otherwise Go polls only every 10 ms, and requests wait for that.
+// spareThread sets GOMAXPROCS to one more than the number of processors, and returns the number of processors. So one
+// thread can poll the network while all others compute. Otherwise Go would poll only every 10 ms, and requests would
+// wait for that.
 func spareThread() (cores int) {
 	cores = runtime.GOMAXPROCS(0)
 	if os.Getenv("GOMAXPROCS") == "" {
@@ -157,8 +159,8 @@ func runDaemon(cmd *cobra.Command) error {
 	})
 }
 
-// hangups returns a channel that receives a value for each SIGHUP, until stop is called. Several signals in a row may
-// count once.
+// hangups returns a channel that receives a value for each SIGHUP, until stop is called. Several signals in a short
+// time may give one value.
 func hangups() (told <-chan struct{}, stop func()) {
 	out, done := make(chan struct{}, 1), make(chan struct{})
 	go func() {
@@ -174,7 +176,7 @@ func hangups() (told <-chan struct{}, stop func()) {
 			}
 		}
 	}()
-	return out, func() { close(done) } // a SIGHUP during the stop changes nothing
+	return out, func() { close(done) } // a SIGHUP during the stop has no effect
 }
 
 // oneShotGC lets the heap of a short-lived process grow to five times the live data before a collection. With Go's
@@ -244,7 +246,7 @@ func demoFlags(f *pflag.FlagSet, o *demo.Options, logLevel *string) {
 	f.StringVar(logLevel, "log-level", "warn", "debug, info, warn or error")
 }
 
-// isTerminal reports whether the file is a terminal, where a line can be overwritten.
+// isTerminal reports whether the file is a terminal, on which a line can be overwritten.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -102,8 +102,8 @@ func accuracyText(answer *wire.Accuracy, zone *time.Location) []byte {
 	return out.Bytes()
 }
 
-// accuracySummary writes in sentences what the first row of the table says, and how much more other methods lose on the
-// same jobs. It writes nothing where nothing was decided yet.
+// accuracySummary describes in sentences the first row of the table, and how much larger the loss of other methods is
+// on the same jobs. It writes nothing if no job was decided yet.
 func accuracySummary(w io.Writer, g *wire.AccuracyGroup) {
 	if len(g.Methods) == 0 || g.Methods[0].Outcomes["0.95"].Decided == 0 {
 		return
@@ -149,11 +149,11 @@ func accuracyTable(w io.Writer, groups []wire.AccuracyGroup) {
 				shares(m.Unweighted, "0.95"), high.Censored, past, m.N, lossOf(m, "0.5"), lossOf(m, "0.95"), share(m))
 		}
 	}
-	_ = t.Flush() // writes to memory
+	_ = t.Flush() // cannot fail, because it writes to memory
 }
 
-// newestTable writes the coverage of the submissions of each queue that were decided last. It writes nothing if there
-// are none.
+// newestTable writes the coverage of the submissions of each queue whose waits were decided last. It writes nothing
+// if there are none.
 func newestTable(w io.Writer, groups []wire.AccuracyGroup) {
 	groups = slices.DeleteFunc(slices.Clone(groups), func(g wire.AccuracyGroup) bool { return len(g.Newest) == 0 })
 	if len(groups) == 0 {
@@ -175,8 +175,8 @@ func newestTable(w io.Writer, groups []wire.AccuracyGroup) {
 	_ = t.Flush() // writes to memory
 }
 
-// partsTable writes the accuracy of the forecasts of the parts of waits. It covers the groups in which jobs were
-// blocked or have reasons, and writes nothing if there are none.
+// partsTable writes the accuracy of the forecasts of the parts of waits. It has the groups with jobs that were
+// blocked or that have reasons. It writes nothing if there are no such groups.
 func partsTable(w io.Writer, groups []wire.AccuracyGroup) {
 	groups = slices.DeleteFunc(slices.Clone(groups), func(g wire.AccuracyGroup) bool {
 		return (g.Parts == nil || g.Parts.Blocked.Nonzero == 0) && g.Reasons == nil
@@ -227,8 +227,8 @@ func shares(coverage map[string][2]float64, level string) string {
 	return fmt.Sprintf("%.3f-%.3f", c[0], c[1])
 }
 
-// lossOf formats the loss of a level. For another method than the served one it adds the loss of the served forecast on
-// the same jobs.
+// lossOf formats the loss of a level. For a method that was not served it adds the loss of the served forecast on the
+// same jobs.
 func lossOf(m *wire.MethodAccuracy, level string) string {
 	loss, ok := m.LogPinball[level]
 	if !ok {

@@ -15,9 +15,9 @@ const tokenName = "admin-token"
 // systemToken is the path of the token file of a daemon that runs as a service.
 const systemToken = "/var/lib/waitcast/" + tokenName
 
-// token returns the daemon's admin token. A token that the user gives comes first. If the user gives a password
-// instead, token returns nothing. Otherwise it returns the content of the first existing file in the state folders, in
-// the order in which the daemon chooses its folder.
+// token returns the daemon's admin token. If the user gives a token, it returns that one. If the user gives a
+// password, it returns an empty text. Otherwise it returns the content of the first existing token file in the state
+// folders, in the order in which the daemon chooses its folder.
 func (a *app) token() (string, error) {
 	given, err := a.givenToken()
 	if given != "" {
@@ -37,7 +37,7 @@ func (a *app) token() (string, error) {
 			}
 		}
 		if a.shows.cert != "" || a.env("WAITCAST_CERT") != "" {
-			return "", nil // the password may be an administrator's; if it is not, the daemon refuses the request
+			return "", nil // the password may be an administrator's; if not, the daemon refuses the request
 		}
 	}
 	return "", fmt.Errorf("no admin token: %w\n"+
@@ -58,7 +58,7 @@ func (a *app) tokenFiles() (files []string) {
 	return append(files, systemToken)
 }
 
-// password reports whether the user gives a password, instead of a token, in the address of the daemon.
+// password reports whether the address of the daemon contains a password, which replaces a token.
 func (a *app) password() bool {
 	address := a.url
 	if address == "" {

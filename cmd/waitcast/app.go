@@ -22,15 +22,17 @@ type app struct {
 	url     string
 	timeout duration.Value
 	shows   credentials
-	// socket is the path of the socket where the command first looks for a daemon of this host; empty for none.
+	// socket is the path of the socket at which the command first looks for a daemon on this host. It is empty if no
+	// socket is used.
 	socket string
 
-	// tokenFrom is the path of the admin token's file if the token was found in one of the default places.
+	// tokenFrom is the path of the file with the admin token if the token was found in one of the default places.
 	tokenFrom string
-	// asked is the client of the daemon, nil before the first request; health is the daemon's last report.
+	// asked is the client of the daemon; nil before the first request. health is the last health report of the
+	// daemon.
 	asked  *client.Client
 	health *wire.Health
-	// urlFrom names the origin of the daemon's address: a flag, the environment or the default.
+	// urlFrom tells where the daemon's address comes from: a flag, the environment or the default.
 	urlFrom string
 	// started is true once the code of a subcommand runs. Errors before that are errors of usage.
 	started bool
@@ -61,7 +63,7 @@ func (a *app) client() (*client.Client, error) {
 	return c, nil
 }
 
-// below returns the command's subcommands and theirs.
+// below returns all direct and indirect subcommands of a command.
 func below(c *cobra.Command) []*cobra.Command {
 	all := c.Commands()
 	for _, sub := range c.Commands() {
@@ -70,7 +72,7 @@ func below(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// staleError is the error after an answer was printed that is based on old data.
+// staleError is returned after an answer that is based on old data was printed.
 type staleError struct{ age time.Duration }
 
 func (e *staleError) Error() string {

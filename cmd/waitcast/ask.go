@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// ask sends a request to the daemon, which must answer within the timeout. With --json it prints a refusal as JSON too.
+// ask sends a request to the daemon, which must answer within the timeout. With --json, ask also prints a refusal as
+// JSON.
 func (a *app) ask(ctx context.Context, question func(context.Context, *client.Client) error) error {
 	return a.refusedAs(a.quietly(ctx, question))
 }
@@ -36,7 +37,7 @@ func (a *app) daemon() (*client.Client, error) {
 	return a.client()
 }
 
-// refusedAs prints the daemon's refusal as JSON too if --json is set.
+// refusedAs also prints the daemon's refusal as JSON if --json is set.
 func (a *app) refusedAs(err error) error {
 	var problem *client.ProblemError
 	if a.JSON && errors.As(err, &problem) {
@@ -59,10 +60,10 @@ func (a *app) printAnswer(raw json.RawMessage, text []byte, stale bool, age floa
 	return err
 }
 
-// noRecord replaces the instant of the newest record while there is none.
+// noRecord is printed in place of the instant of the newest record while there is none.
 const noRecord = "no record has been read yet"
 
-// asOf writes the instant of the newest record that an answer is based on, and its age in seconds.
+// asOf writes the instant of the newest record on which an answer is based, and its age in seconds.
 func (p *page) asOf(at time.Time, age float64, zone *time.Location) {
 	if at.IsZero() {
 		p.Line("As of", noRecord)

@@ -15,7 +15,8 @@ import (
 const byAllowed = "a time of the day (09:00, its next occurrence in this computer's zone), an instant " +
 	"(2026-03-02T09:00, or with Z or +01:00 in that zone) or a time from now (2h)"
 
-// byValue is the flag of an instant by which the job should start. Unlike in a time limit, 9:30 is a time of day.
+// byValue is the flag of an instant by which the job should start. In this flag 9:30 is a time of day. In a time
+// limit it is a duration.
 type byValue struct {
 	text string
 	// local is the time as written, if it has no zone. clock is true if it has no date either.
@@ -58,7 +59,8 @@ func (b *byValue) String() string { return b.text }
 // Type implements pflag.Value.
 func (*byValue) Type() string { return "instant" }
 
-// instant returns the instant in the form that the daemon reads, in the zone of now; empty if none was given.
+// instant returns the instant in the form that the daemon reads, in the zone of now. It returns an empty text if none
+// was given.
 func (b *byValue) instant(now time.Time) string {
 	if b.local.IsZero() {
 		return b.text
@@ -77,8 +79,8 @@ func (b *byValue) instant(now time.Time) string {
 	return at.Format(time.RFC3339)
 }
 
-// chanceBy formats the probability of a start by an instant. Beyond the outermost levels the probability is only
-// bounded.
+// chanceBy formats the probability of a start before an instant. Beyond the outermost levels only a bound of the
+// probability is known.
 func chanceBy(b *wire.StartBy) string {
 	levels := waittime.Levels()
 	switch {

@@ -26,7 +26,7 @@ func (a *app) credentials() (*http.Client, error) {
 	token, err := a.givenToken()
 	if err != nil && a.shows.tokenFile != "" {
 		return nil, fmt.Errorf("no token: %w", err)
-	} // a file that the environment names may be for administrators only: others can still ask much without a token
+	} // the file that the environment names may be readable only for administrators; many requests need no token
 	given := client.Credentials{Token: token, CA: a.shows.ca, Cert: a.shows.cert, Key: a.shows.key, Munge: true}
 	for _, f := range []struct {
 		into *string
@@ -39,7 +39,7 @@ func (a *app) credentials() (*http.Client, error) {
 	return given.HTTPClient()
 }
 
-// givenToken returns the token that the user gives by flag or environment, empty if there is none.
+// givenToken returns the token that the user gives by flag or environment. It returns an empty text if there is none.
 func (a *app) givenToken() (string, error) {
 	if file := a.shows.tokenFile; file != "" {
 		return readToken(file, "as --token-file says")
@@ -53,7 +53,7 @@ func (a *app) givenToken() (string, error) {
 	return "", nil
 }
 
-// readToken reads the token in a file. how says in errors why this file is read.
+// readToken reads the token in a file. how tells in errors why this file is read.
 func readToken(file, how string) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -50,14 +50,15 @@ func gainText(o *wire.Sooner) string {
 	return text + ", in 9 of 10 cases after " + roughly(*o.WaitSeconds.P90) + " at most"
 }
 
-// keepFlag adds the flag that limits how much smaller the suggested requests may be.
+// keepFlag adds the flag --keep, which limits how much smaller the suggested requests may be.
 func keepFlag(flags *pflag.FlagSet, keep *float64) {
 	flags.Float64Var(keep, "keep", 0.25,
 		"options that would start sooner keep at least this part of the processors and of the time limit; "+
 			"above 0, at most 1")
 }
 
-// keepOf returns the value of that flag. It returns 0 if the flag was not given: then the daemon uses its default.
+// keepOf returns the value of the flag --keep. It returns 0 if the flag was not given; then the daemon uses its
+// default.
 func keepOf(c *cobra.Command, keep float64) (float64, error) {
 	switch {
 	case !(keep > 0 && keep <= 1):
@@ -68,7 +69,7 @@ func keepOf(c *cobra.Command, keep float64) (float64, error) {
 	return keep, nil
 }
 
-// remaining describes how much longer a job runs.
+// remaining describes how long a job will still run.
 func remaining(v *wire.Pivot) string {
 	if v.RemainingP50 == nil {
 		return "nobody knows how much longer it runs"
@@ -80,7 +81,7 @@ func remaining(v *wire.Pivot) string {
 	return text
 }
 
-// roughly formats seconds for a sentence, rounded as people say durations.
+// roughly formats seconds for a sentence, rounded as in everyday speech.
 func roughly(seconds float64) string { return duration.Roughly(fromSeconds(seconds)) }
 
 func processors(n int) string {

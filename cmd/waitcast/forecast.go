@@ -91,10 +91,10 @@ func forecastText(f *wire.LoadForecast, zone *time.Location, terminal bool) []by
 	return p.Bytes()
 }
 
-// ahead describes a horizon.
+// ahead describes a horizon: the time from now.
 func ahead(seconds float64) string { return "in " + duration.Format(fromSeconds(seconds)) }
 
-// loadTable writes medians and ranges by horizon.
+// loadTable writes a table of medians and ranges by horizon.
 func loadTable(out *bytes.Buffer, load *wire.LoadAhead, zone *time.Location) {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { fmt.Fprintln(t, strings.Join(cells, "\t")) } //nolint:errcheck // a buffer
@@ -107,7 +107,7 @@ func loadTable(out *bytes.Buffer, load *wire.LoadAhead, zone *time.Location) {
 		row(ahead(h.HorizonSeconds), h.At.In(zone).Format("Mon 15:04"), scaled(h.QueuedWork, 1./3600),
 			scaled(h.QueuedJobs, 1), scaled(h.Utilization, 100), scaled(h.JobsPerHour, 1))
 	}
-	_ = t.Flush() // writes to memory
+	_ = t.Flush() // cannot fail, because it writes to memory
 }
 
 // scaled formats a median and its range in another unit.
@@ -129,8 +129,8 @@ func amount(x float64) string {
 // barWidth is the width of a bar in characters.
 const barWidth = 50
 
-// drawLoad draws a bar of the waiting work for each horizon. The bar is full up to the median, and light up to the
-// upper end of the range.
+// drawLoad draws a bar of the waiting work for each horizon. The bar is dark up to the median, and light from there
+// to the upper end of the range.
 func drawLoad(out *bytes.Buffer, load *wire.LoadAhead, terminal bool) {
 	most := load.Now.QueuedWork
 	for i := range load.Horizons {
@@ -182,11 +182,11 @@ func standardTable(p *page, f *wire.LoadForecast) {
 		h := f.Loads[0].Horizons[i].HorizonSeconds
 		fmt.Fprintln(t, ahead(h)+"\t"+strings.Join(byHorizon[h], "\t")) //nolint:errcheck // a buffer
 	}
-	_ = t.Flush() // writes to memory
+	_ = t.Flush() // cannot fail, because it writes to memory
 }
 
-// leastWeeks is the number of weekly counts below which the growth of the queue is not shown. The daemon does not call
-// a cluster saturated with fewer.
+// leastWeeks is the minimum number of weekly counts for which the growth of the queue is shown. With fewer counts the
+// daemon never reports that a cluster is saturated.
 const leastWeeks = 5
 
 // saturationText describes the saturation of a queue or the cluster. Every command uses the same words.
@@ -211,7 +211,7 @@ func saturationText(s *wire.Saturation) string {
 		percent(*s.Probability), amount(s.JobsPerWeek.P50), s.Weeks)
 }
 
-// scoreHorizon is the horizon whose scores are printed if there are any, in seconds: six hours.
+// scoreHorizon is the horizon in seconds, six hours, whose scores are printed if there are any.
 const scoreHorizon = 6 * 3600
 
 // scoreText describes how accurate the forecasts of the waiting work were.

@@ -15,7 +15,7 @@ func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command)
 	root.AddCommand(commands...)
 }
 
-// addCommands adds all subcommands, grouped by their users.
+// addCommands adds all subcommands. They are grouped by the kind of user.
 func addCommands(root *cobra.Command, a *app) {
 	addGroup(root, "ask", "Ask the daemon:", newWait(a), newWhere(a), newWhen(a), newSize(a), newNow(a), newQueues(a),
 		newForecast(a), newMe(a), newJobs(a), newWatch(a), newAccuracy(a), newHistory(a), newModels(a))

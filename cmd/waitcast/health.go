@@ -9,11 +9,12 @@ import (
 	"github.com/waitcast/waitcast/internal/terminal"
 )
 
-// healthTimeout is how long the daemon may take to report its faults after it has answered a request.
+// healthTimeout is the maximum time for the daemon's health report after it has answered a request.
 const healthTimeout = 3 * time.Second
 
-// warn prints the conditions of the daemon that was asked, in the words of /readyz. It also prints if the daemon's
-// clock is simulated. It prints nothing if no request was sent, or if the daemon is too old to report conditions.
+// warn prints the conditions of the daemon that was used, in the words of /readyz. It also prints whether the
+// daemon's clock is simulated. It prints nothing if no request was sent, or if the daemon is too old to report
+// conditions.
 func (a *app) warn() {
 	if a.asked == nil {
 		return
@@ -37,7 +38,7 @@ func (a *app) warn() {
 	}
 }
 
-// whyStale returns the daemon's reason for marking answers as stale, "" if it gives none.
+// whyStale returns the daemon's reason for marking answers as stale. It returns "" if the daemon gives none.
 func (a *app) whyStale() string {
 	if a.health == nil {
 		return ""

@@ -61,7 +61,7 @@ func historyText(h *wire.History, zone *time.Location) []byte {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\n", d.Day, console.Printable(d.Queue), d.Started,
 				duration.Format(fromSeconds(d.Median)), duration.Format(fromSeconds(d.P90)))
 		}
-		_ = w.Flush() // writes to memory
+		_ = w.Flush() // cannot fail, because it writes to memory
 		p.Write(table.Bytes())
 	}
 	p.Line("", "")

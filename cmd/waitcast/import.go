@@ -51,7 +51,7 @@ func newImport(a *app) *cobra.Command {
 	return command
 }
 
-// importFiles imports all files at once and prints the result.
+// importFiles imports all files in one import and prints the result.
 func (a *app) importFiles(ctx context.Context, f importFlags, files []string) error {
 	if a.timeout <= 0 {
 		return console.NewUsageError("--timeout must be more than 0")
@@ -90,8 +90,8 @@ func (a *app) importFiles(ctx context.Context, f importFlags, files []string) er
 	return a.printImport(report, raw)
 }
 
-// addFiles adds the files, and returns their total size in bytes, 0 if it is unknown. If one cannot be opened, it
-// returns an error before anything is sent.
+// addFiles adds the files and returns their total size in bytes; 0 if it is unknown. If a file cannot be opened,
+// addFiles returns an error before anything is sent.
 func (a *app) addFiles(in *client.Import, files []string) (total int64, err error) {
 	known := true
 	for _, file := range files {

@@ -113,7 +113,7 @@ func jobsTable(out *bytes.Buffer, jobs []wire.Job, zone *time.Location) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\n", console.Printable(j.ID), queue, procs,
 			duration.Format(fromSeconds(j.WaitedSeconds)), forecast, console.Printable(still), start, j.AheadJobs, held)
 	}
-	_ = t.Flush() // writes to memory
+	_ = t.Flush() // cannot fail, because it writes to memory
 }
 
 // withoutForecast describes in words why a job has no forecast. reason is the code in the daemon's answer.
@@ -142,14 +142,14 @@ func withoutForecast(reason string) string {
 	return text
 }
 
-// moreJobs writes how many jobs are missing in the table, and how to show them.
+// moreJobs writes how many jobs are not in the table, and how to show them.
 func moreJobs(out *bytes.Buffer, waiting, shown int, next *int) {
 	if next != nil {
 		fmt.Fprintf(out, "%d of %d jobs are shown: --offset %d shows the next ones\n", shown, waiting, *next)
 	}
 }
 
-// detailsPending replaces a value that is missing in the log of a job's submission.
+// detailsPending is printed in place of a value that is missing in the log of a job's submission.
 const detailsPending = "details pending"
 
 // detailsOf returns a job's queue and size for a table.

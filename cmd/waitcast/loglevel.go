@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// longestLevel is the longest time for which a level can be set; the daemon has the same limit.
+// longestLevel is the longest time for which a level can be set. The daemon has the same limit.
 const longestLevel = 7 * 24 * time.Hour
 
 func newLogLevel(a *app) *cobra.Command {

@@ -1,4 +1,5 @@
-// Command waitcast asks a waitcast daemon how long a job would wait.
+// Command waitcast requests forecasts from a waitcast daemon: how long a job would wait. It also has commands that
+// work on files.
 package main
 
 import (
@@ -83,7 +84,7 @@ func isUsage(status int) bool {
 	return status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
 }
 
-// explain returns a message for the user about an error: its meaning, and what to do.
+// explain returns a message for the user about an error. The message says what the error means and what to do.
 func (a *app) explain(err error) string {
 	var problem *client.ProblemError
 	var unreachable *client.UnreachableError
@@ -92,13 +93,14 @@ func (a *app) explain(err error) string {
 	switch {
 	case errors.As(err, &stale):
 		why := a.whyStale()
-		if why == "" { // an older daemon does not give the reason
+		if why == "" { // an older daemon gives no reason
 			why = stale.Error()
 		}
 		return "the data is stale, the forecast may be far off: " + why
 	case errors.As(err, &problem):
 		text := explainProblem(problem)
-		if problem.Status == http.StatusUnauthorized && a.tokenFrom != "" { // often of an older daemon
+		// The token is often that of an older daemon.
+		if problem.Status == http.StatusUnauthorized && a.tokenFrom != "" {
 			text += "\nThe token was that of " + a.tokenFrom +
 				"; --token-file names another file, such as " + systemToken
 		}
@@ -115,7 +117,7 @@ func (a *app) explain(err error) string {
 	case errors.As(err, &answer):
 		return console.Printable(err.Error()) + "\n" + a.whereLooked(answer.URL)
 	}
-	if !a.started && strings.HasPrefix(err.Error(), "unknown command ") { // cobra adds a list
+	if !a.started && strings.HasPrefix(err.Error(), "unknown command ") { // cobra adds a list of similar commands
 		return err.Error()
 	}
 	return console.Printable(err.Error())

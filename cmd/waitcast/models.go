@@ -122,7 +122,7 @@ func lawsTable(w io.Writer, laws []wire.LifetimeLaws) {
 			fmt.Fprintf(t, "%s %s\t%s\t%d\t%s\n", mark, console.Printable(s.Law), score, s.Scored,
 				console.Printable(s.Reason))
 		}
-		_ = t.Flush() // writes to memory
+		_ = t.Flush() // cannot fail, because it writes to memory
 		if q := l.Law; q != nil {
 			fmt.Fprintf(w, "  by the law with *: half of the jobs take %s, 9 of 10 %s\n",
 				band(q.P25, q.P75), upTo(q.P90))
@@ -168,7 +168,7 @@ func markovText(out *bytes.Buffer, m *wire.Markov) {
 		}
 		fmt.Fprintln(t, strings.Join(row, "\t")+"\t") //nolint:errcheck // a buffer
 	}
-	_ = t.Flush() // writes to memory
+	_ = t.Flush() // cannot fail, because it writes to memory
 }
 
 func usersText(out *bytes.Buffer, u *wire.Users) {

@@ -50,7 +50,7 @@ func (a *app) now(ctx context.Context, cluster string, request job.Request) erro
 	})
 }
 
-// nowText writes the jobs that would start at once, one line for each opening.
+// nowText writes the jobs that would start at once. Each opening has one line.
 func nowText(n *wire.Now, zone *time.Location) []byte {
 	var p page
 	var table bytes.Buffer
@@ -82,7 +82,7 @@ func nowText(n *wire.Now, zone *time.Location) []byte {
 				percent(o.Probability), o.LikelyProcs)
 		}
 	}
-	_ = w.Flush() // writes to memory
+	_ = w.Flush() // cannot fail, because it writes to memory
 	p.Write(table.Bytes())
 	p.Line("", "")
 	for i := range n.Queues {

@@ -58,8 +58,8 @@ func waitText(w *wire.Wait, zone *time.Location) []byte {
 	return p.Bytes()
 }
 
-// asked describes how the daemon understood the request. The time limit matters most, because users write it in many
-// ways.
+// asked describes how the daemon understood the request. The time limit matters most, because users write time limits
+// in many ways.
 func asked(w *wire.Wait) string {
 	text := fmt.Sprintf("queue %s of cluster %s, %d processors", w.Queue, w.Cluster, w.Procs)
 	if w.Procs == 1 {
@@ -104,7 +104,7 @@ func upTo(high *float64) string {
 	return "at most " + quantile(high)
 }
 
-// percent formats a probability. Only the values 0 and 1 are shown as 0 % and 100 %.
+// percent formats a probability. It shows 0 % and 100 % only for the values 0 and 1.
 func percent(p float64) string {
 	switch {
 	case 0 < p && p < 0.01:
@@ -115,7 +115,7 @@ func percent(p float64) string {
 	return fmt.Sprintf("%.0f %%", 100*p)
 }
 
-// fromSeconds converts seconds to a duration. Larger values give the longest duration.
+// fromSeconds converts seconds to a duration. Values that are too large give the longest duration.
 func fromSeconds(s float64) time.Duration {
 	ns := s * float64(time.Second)
 	switch {

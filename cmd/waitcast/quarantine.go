@@ -71,7 +71,7 @@ func (a *app) quarantine(ctx context.Context, f quarantineFlags) error {
 	return err
 }
 
-// quarantineText writes for each line its place and reason, below it the error, and then the line itself.
+// quarantineText writes each bad line: its place and reason, below them the error, and then the text of the line.
 func (a *app) quarantineText(q *wire.Quarantine) []byte {
 	var out strings.Builder
 	for _, b := range q.BadLines {

@@ -53,7 +53,7 @@ func queuesText(all *wire.Queues, zone *time.Location) []byte {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", console.Printable(name), q.QueuedJobs, q.QueuedProcs, q.HeldJobs,
 			q.RunningJobs, q.RunningProcs, inUse(all, q))
 	}
-	_ = w.Flush() // writes to memory
+	_ = w.Flush() // cannot fail, because it writes to memory
 	p.Write(table.Bytes())
 	p.Line("", "")
 	p.asOf(all.AsOf, all.AgeSeconds, zone)

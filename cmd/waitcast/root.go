@@ -60,8 +60,8 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
-// checkNumbers returns an error for flags whose number is NaN, infinite or absurdly large: such values pass comparisons
-// with a bound. Each command checks the other rules of its flags.
+// checkNumbers returns an error for flags whose number is NaN, infinite or absurdly large, because comparisons with a
+// limit accept such values. Each command checks the other rules of its flags.
 func checkNumbers(flags *pflag.FlagSet) error {
 	var problems []error
 	flags.Visit(func(f *pflag.Flag) {

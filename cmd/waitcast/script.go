@@ -57,7 +57,8 @@ func missing(c *cobra.Command, names ...string) error {
 	return nil
 }
 
-// read reads the script as the scheduler's command would, with these options and this environment.
+// read parses the script in the same way as the scheduler's command, with the options and the environment of the
+// user.
 func (b *batch) read(stdin io.Reader) (*jobscript.Request, error) {
 	in, name := stdin, "standard input"
 	if b.path != "-" {

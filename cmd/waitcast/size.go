@@ -162,14 +162,14 @@ func sizeText(s *wire.Size, all bool, zone *time.Location) []byte {
 	for i := range shown {
 		fmt.Fprintln(w, sizeRow(s, &shown[i]))
 	}
-	_ = w.Flush() // writes to memory
+	_ = w.Flush() // cannot fail, because it writes to memory
 	p.Write(table.Bytes())
 	p.below(len(s.Candidates)-len(shown), s.LeftOut)
 	p.asOf(s.AsOf, s.AgeSeconds, zone)
 	return p.Bytes()
 }
 
-// sizeHead returns the names of the columns. Columns that the answer lacks are left out.
+// sizeHead returns the names of the columns. It leaves out columns for which the answer has no values.
 func sizeHead(s *wire.Size) string {
 	columns := []string{"procs", "queue", "limit", "median wait", "mean wait", "mean run", "mean finish"}
 	if s.Candidates[0].MeanBefore != nil {
@@ -216,7 +216,7 @@ func sizeRow(s *wire.Size, c *wire.SizeCandidate) string {
 	return strings.Join(columns, "\t")
 }
 
-// gained describes how much sooner a candidate ends than the request.
+// gained describes how much sooner a candidate ends than the requested job.
 func gained(c *wire.SizeCandidate) string {
 	switch m := c.Gain.MeanFinish; {
 	case c.Requested:

@@ -70,7 +70,7 @@ func (f *sizeFlags) question() (*wire.SizeRequest, error) {
 	return q, nil
 }
 
-// running parses the flags about a running job.
+// running parses the flags that describe a running job.
 func (f *sizeFlags) running(q *wire.SizeRequest) error {
 	remaining, overhead := time.Duration(f.remaining).Seconds(), time.Duration(f.overhead).Seconds()
 	if f.job == "" && f.holds == 0 {
@@ -91,7 +91,7 @@ func (f *sizeFlags) running(q *wire.SizeRequest) error {
 	return nil
 }
 
-// places parses queues, each as QUEUE or CLUSTER:QUEUE.
+// places parses queues. Each has the form QUEUE or CLUSTER:QUEUE.
 func places(text, cluster string) ([]wire.Place, error) {
 	if text == "" {
 		if cluster == "" {

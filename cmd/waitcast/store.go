@@ -17,10 +17,10 @@ import (
 	"github.com/waitcast/waitcast/modelstore/sqlite"
 )
 
-// defaultStore is the path of the database that the daemon's packages use.
+// defaultStore is the path of the database for a daemon that was installed from a package.
 const defaultStore = "/var/lib/waitcast/waitcast.db"
 
-// newStore returns waitcast store, the only command that opens the daemon's database itself.
+// newStore returns the command "waitcast store". It is the only command that opens the daemon's database itself.
 func newStore(a *app) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "store",
@@ -210,7 +210,7 @@ func canRead(backup string) error {
 	return f.Close()
 }
 
-// orElsewhere adds advice to the error of a missing database: where else to look.
+// orElsewhere adds advice to the error of a missing database: other places where it may be.
 func orElsewhere(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; --from names the database, waitcast.db in the daemon's data_dir", err)

@@ -17,7 +17,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/transfer"
 )
 
-// copyLease is how long a lease lasts after its last renewal during a copy.
+// copyLease is the duration of a lease after its last renewal during a copy.
 const copyLease = time.Minute
 
 // storeCopyFlags are the flags of waitcast store copy.
@@ -98,7 +98,7 @@ func (a *app) storeCopy(ctx context.Context, f storeCopyFlags) (err error) {
 	return err
 }
 
-// openToCopy opens one side of a copy, and prevents others from writing it meanwhile.
+// openToCopy opens one side of a copy. Until it is closed, no other process can write to it.
 func openToCopy(ctx context.Context, place, space string, mustExist bool,
 	stop context.CancelCauseFunc) (modelstore.Portable, error) {
 	if isDatabase(place) {
@@ -118,10 +118,10 @@ func openToCopy(ctx context.Context, place, space string, mustExist bool,
 	return s, nil
 }
 
-// openSpace opens a space and holds its lease until the space is closed. If the lease is lost, it stops the copy.
+// openSpace opens a space and holds its lease until the space is closed. If the lease is lost, the copy stops.
 func openSpace(ctx context.Context, url, space string, mustExist bool,
 	stop context.CancelCauseFunc) (modelstore.Portable, error) {
-	if mustExist { // opening a space for writing would create it
+	if mustExist { // opening a space for writing would create the space
 		s, err := postgres.Open(ctx, url, postgres.Options{Space: space, ReadOnly: true})
 		if err != nil {
 			return nil, err
@@ -163,7 +163,7 @@ func (h *heldSpace) Close() error {
 	return h.Store.Close()
 }
 
-// mustJSON returns a value as JSON. It ignores errors, which a plain struct cannot cause.
+// mustJSON returns a value as JSON. It ignores errors, because encoding a plain struct cannot fail.
 func mustJSON(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {

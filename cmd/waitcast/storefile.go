@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// isDatabase reports whether a store is a PostgreSQL database, and not a file.
+// isDatabase reports whether a store is a PostgreSQL database. Otherwise the store is a file.
 func isDatabase(place string) bool {
 	return strings.HasPrefix(place, "postgres://") || strings.HasPrefix(place, "postgresql://")
 }
 
-// storeHolder returns the name with which this process acquires leases.
+// storeHolder returns the name under which this process acquires leases.
 func storeHolder() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -80,7 +80,7 @@ func newWait(a *app) *cobra.Command {
 	flags.Var(&by, "by", "show the probability of a start by then: "+byAllowed)
 	flags.StringVar(&cluster, "cluster", "", "cluster, if the daemon has several")
 	keepFlag(flags, &keep)
-	flags.Lookup("time").DefValue = "" // there is no default to show
+	flags.Lookup("time").DefValue = "" // the flag has no default value to show
 	flags.StringVar(&script.scheduler, "scheduler", "",
 		"scheduler that the script is for: slurm, pbs, sge or lsf; default the one whose directives it has")
 	return command

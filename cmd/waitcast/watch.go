@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	// movedShare is the share of the remaining wait by which the forecast must change before another line is written.
+	// movedShare is a share of the remaining wait. The forecast must change by at least this share before another
+	// line is written.
 	movedShare = .2
 	// leastMove is the minimum of that change.
 	leastMove = time.Minute

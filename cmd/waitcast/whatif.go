@@ -19,7 +19,8 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// whatIf holds the values that waitcast wait compares. It requests every combination of queues, sizes and time limits.
+// whatIf has the values that "waitcast wait" compares. It requests a forecast for every combination of queues, sizes
+// and time limits.
 type whatIf struct {
 	procs                            procsList
 	limits                           limitList
@@ -46,7 +47,7 @@ func (l *procsList) String() string { return strings.Trim(fmt.Sprint([]int(*l)),
 // Type implements pflag.Value.
 func (*procsList) Type() string { return "procs" }
 
-// limitList is a flag with a list of time limits. Its function env returns variables of the environment.
+// limitList is a flag with a list of time limits. Its function env returns an environment variable.
 type limitList struct {
 	all []time.Duration
 	env func(string) string
@@ -65,7 +66,7 @@ func (l *limitList) Set(text string) error {
 	return nil
 }
 
-// unitVariable is the environment variable that names the unit of time limits that have none.
+// unitVariable is the environment variable with the unit of time limits that are written without a unit.
 const unitVariable = "WAITCAST_TIME_UNIT"
 
 // unitless reports whether a time limit is a number without a unit.
@@ -74,9 +75,9 @@ func unitless(text string) bool {
 	return errors.Is(err, duration.ErrNoUnit)
 }
 
-// parseLimit parses the time limit of a flag. A number without a unit has the unit that the environment names. Without
-// that variable it is an error: users of Slurm, LSF or PBS read 120 as two hours, and the daemon reads it as two
-// minutes.
+// parseLimit parses the time limit of a flag. A number without a unit has the unit in the environment variable. If
+// the variable is not set, such a number is an error: users of Slurm, LSF or PBS understand 120 as two hours, and the
+// daemon understands it as two minutes.
 func parseLimit(text string, env func(string) string) (time.Duration, error) {
 	var unit time.Duration
 	if name := env(unitVariable); name != "" {
@@ -110,7 +111,7 @@ func (l *limitList) String() string {
 // Type implements pflag.Value.
 func (*limitList) Type() string { return "duration" }
 
-// flags defines the flags that only a comparison has.
+// flags defines the flags that apply only to a comparison.
 func (w *whatIf) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&w.runtime, "runtime", "",
 		"known runtimes: 1:10h,2:5.5h; the combination that finishes soonest then comes first")
@@ -128,7 +129,7 @@ func (w *whatIf) several(queues string) bool {
 		w.runtime+w.amdahl+w.downey+w.history != ""
 }
 
-// whatIf requests all combinations, and prints them with their gains.
+// whatIf requests all combinations, and prints them with the time that each would save.
 func (a *app) whatIf(ctx context.Context, cluster string, r job.Request, w *whatIf, by string) error {
 	for _, limit := range w.limits.all {
 		r.Procs, r.TimeLimit = w.procs[0], limit
@@ -187,7 +188,7 @@ func waitsText(w *wire.Waits, all bool, zone *time.Location) []byte {
 	for i := range shown {
 		fmt.Fprintln(t, waitsRow(w, &shown[i], zone))
 	}
-	_ = t.Flush() // writes to memory
+	_ = t.Flush() // cannot fail, because it writes to memory
 	p.Write(table.Bytes())
 	p.below(len(w.Candidates)-len(shown), w.LeftOut)
 	p.asOf(w.AsOf, w.AgeSeconds, zone)

@@ -50,7 +50,7 @@ func newWhen(a *app) *cobra.Command {
 	flags.IntVarP(&request.Nodes, "nodes", "N", 0, "number of nodes")
 	flags.IntVar(&hours, "hours", 48, "number of full hours to evaluate, up to 168")
 	flags.StringVar(&cluster, "cluster", "", "cluster, if the daemon has several")
-	flags.Lookup("time").DefValue = "" // there is no default to show
+	flags.Lookup("time").DefValue = "" // the flag has no default value to show
 	return command
 }
 
@@ -83,7 +83,7 @@ func whenText(w *wire.When, zone *time.Location) []byte {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", mark, h.At.In(zone).Format("Mon 15:04"), quantile(q.P50),
 			band(q.P25, q.P75), upTo(q.P95))
 	}
-	_ = t.Flush() // writes to memory
+	_ = t.Flush() // cannot fail, because it writes to memory
 	p.Write(table.Bytes())
 	p.Line("", "")
 	if none {

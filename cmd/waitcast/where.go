@@ -67,7 +67,7 @@ func newWhere(a *app) *cobra.Command {
 	flags.StringVar(&f.qos, "qos", "", "quality of service")
 	flags.StringVarP(&f.user, "user", "u", "", "user who would submit the job")
 	flags.StringVar(&f.cluster, "cluster", "", "only this cluster")
-	flags.Lookup("time").DefValue = "" // there is no default to show
+	flags.Lookup("time").DefValue = "" // the flag has no default value to show
 	return command
 }
 
@@ -130,7 +130,7 @@ func (a *app) where(ctx context.Context, f *whereFlags) error {
 	return a.printAnswer(raw, whereText(&out, a.zone), stale, age)
 }
 
-// never returns the value of a quantile; +Inf if it is never reached.
+// never returns the value of a quantile. It returns +Inf if the quantile is never reached.
 func never(q *float64) float64 {
 	if q == nil {
 		return math.Inf(1)
@@ -183,7 +183,7 @@ func whereText(w *whereAnswer, zone *time.Location) []byte {
 				quantile(c.WaitSeconds.P50), band(c.WaitSeconds.P10, c.WaitSeconds.P90),
 				percent(c.StartWithin.TenMinutes), instant(c.Start.P50, zone))
 		}
-		_ = t.Flush() // writes to memory
+		_ = t.Flush() // cannot fail, because it writes to memory
 		p.Write(table.Bytes())
 		p.Line("", "")
 	}

@@ -68,7 +68,7 @@ type Example struct {
 	Shape string `json:"shape"`
 }
 
-// maxExamples is the number of bad lines that are shown for each reason, maxShape their maximum length in bytes.
+// maxExamples is the number of bad lines that are shown for each reason. maxShape is their maximum length in bytes.
 const (
 	maxExamples = 3
 	maxShape    = 120

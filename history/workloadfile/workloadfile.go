@@ -1,8 +1,9 @@
-// Package workloadfile writes the lives of a log's jobs as a file in the Standard Workload Format, version 2.2, with
-// numbers in the place of names, so that a site can share it.
+// Package workloadfile writes the lives of a log's jobs as a file in the Standard Workload Format, version 2.2. The
+// file has numbers instead of names, so that a site can share it.
 //
-// The format is defined by the Parallel Workloads Archive (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html).
-// Users, groups, applications and queues are numbered from 1 in the order in which they occur, as the archive asks for.
+// The format is defined by the Parallel Workloads Archive
+// (https://www.cs.huji.ac.il/labs/parallel/workload/swf.html). Users, groups, applications and queues are numbered
+// from 1 in the order in which they occur, as the archive requests.
 package workloadfile
 
 import (
@@ -17,19 +18,19 @@ import (
 	"github.com/waitcast/waitcast/swf"
 )
 
-// Options define what stands in the header.
+// Options define the contents of the header.
 type Options struct {
-	// Procs is the number of processors of the machine; 0 takes the highest number that was in use at once.
+	// Procs is the number of processors of the machine; 0 means the highest number that was in use at once.
 	Procs int
-	// Location is the zone of the cluster, which the header names; nil leaves it out.
+	// Location is the time zone of the cluster in the header; nil leaves it out.
 	Location *time.Location
-	// QueueNames writes the names of the queues into the header. Those of users, accounts and jobs are never written.
+	// QueueNames writes the names of the queues into the header. Names of users, accounts and jobs are never written.
 	QueueNames bool
 	// Program is the name and version of the program that converts.
 	Program string
 }
 
-// Write writes the lives to a file: a record for each try of a job, in order of submission.
+// Write writes the lives to a file. It writes a record for each attempt of a job, in order of submission.
 func Write(to io.Writer, l *lives.Lives, o Options) error {
 	w := swf.NewWriter(to)
 	c := converter{queues: numbers{}, users: numbers{}, groups: numbers{}, applications: numbers{}}
@@ -55,13 +56,14 @@ func Write(to io.Writer, l *lives.Lives, o Options) error {
 	return w.Flush()
 }
 
-// week is the length of a week in seconds. Time 0 of the file is the beginning of the week of its first submission,
-// counted from 1970. So a replay that ignores UnixStartTime still has the original times of day and days of the week.
+// week is the length of a week in seconds. Weeks are counted from 1970. Time 0 of the file is the beginning of the
+// week of the first submission. So the times of day and the days of the week are right even in a replay that ignores
+// UnixStartTime.
 const week = 7 * 24 * 60 * 60
 
 // converter replaces names by numbers.
 type converter struct {
-	base                                int64 // the instant of submit time 0, in Unix seconds
+	base                                int64 // the instant of the submit time 0, in Unix seconds
 	queues, users, groups, applications numbers
 	newest                              int64
 }
@@ -69,7 +71,7 @@ type converter struct {
 // numbers maps names to numbers from 1.
 type numbers map[string]int64
 
-// of returns the number of a name, and assigns one if the name is new. The empty name gives swf.Unknown.
+// of returns the number of a name. A new name gets the next number. The empty name has the number swf.Unknown.
 func (n numbers) of(name string) int64 {
 	if name == "" {
 		return swf.Unknown
@@ -82,8 +84,8 @@ func (n numbers) of(name string) int64 {
 	return number
 }
 
-// record converts a job's life to a record. It first cuts instants to whole seconds and then takes differences, so that
-// the differences add up.
+// record converts a job's life to a record. It first cuts instants to whole seconds and then computes differences, so
+// that the differences add up.
 func (c *converter) record(l *lives.Life) swf.Record {
 	r := swf.Record{
 		Submit: l.Submit.Unix() - c.base, Wait: swf.Unknown, Runtime: swf.Unknown, Allocated: swf.Unknown,

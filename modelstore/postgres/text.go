@@ -14,7 +14,7 @@ import (
 // escape is the prefix of a text that is written as hexadecimal digits.
 const escape = `\x`
 
-// toText converts s to a form that PostgreSQL can hold. The text of a log may have any encoding.
+// toText converts s to a form that PostgreSQL can store. The text of a log may have any encoding.
 func toText(s string) string {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 && !strings.HasPrefix(s, escape) {
 		return s
@@ -22,20 +22,20 @@ func toText(s string) string {
 	return escape + hex.EncodeToString([]byte(s))
 }
 
-// fromText reverses toText.
+// fromText undoes toText.
 func fromText(s string) string {
 	digits, escaped := strings.CutPrefix(s, escape)
 	if !escaped {
 		return s
 	}
 	b, err := hex.DecodeString(digits)
-	if err != nil { // somebody wrote the text by hand
+	if err != nil { // an administrator wrote the text by hand
 		return s
 	}
 	return string(b)
 }
 
-// nanos returns an instant as the database stores it: NULL for the zero time.
+// nanos returns an instant in the form that the database stores, which is NULL for the zero time.
 func nanos(t time.Time) pgtype.Int8 {
 	if t.IsZero() {
 		return pgtype.Int8{}
@@ -50,7 +50,8 @@ func instant(n pgtype.Int8) time.Time {
 	return time.Unix(0, n.Int64).UTC()
 }
 
-// timeOrEpoch replaces a time that cannot be stored by 1970, so that no bad line is refused because of its time.
+// timeOrEpoch replaces a time that cannot be stored by the beginning of 1970. So no bad line is refused because of
+// its time.
 func timeOrEpoch(t time.Time) int64 {
 	if t.Before(modelstore.MinTime()) || t.After(modelstore.MaxTime()) {
 		return 0
@@ -58,7 +59,7 @@ func timeOrEpoch(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// clampTime returns a bound in nanoseconds. Bounds that are too far away give the nearest value.
+// clampTime returns a limit in nanoseconds. A limit that cannot be represented becomes the nearest value.
 func clampTime(t time.Time) int64 {
 	switch {
 	case t.Before(modelstore.MinTime()):

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pruneWindow is the range of numbers that one transaction of Prune covers. It takes about 20 ms, so that commits can
-// run in between.
+// pruneWindow is the range of numbers that one transaction of Prune covers. A transaction takes about 20 ms. Commits
+// can run between two of these transactions.
 const pruneWindow = 10_000
 
 // Meta implements modelstore.Store.
@@ -70,7 +70,7 @@ func (s *Store) SetMeta(ctx context.Context, key, value string) error {
 // DropSnapshots implements modelstore.Store.
 func (s *Store) DropSnapshots(ctx context.Context) error {
 	return s.change(ctx, "drop snapshots", func(w *batch) error {
-		return w.exec("DELETE FROM snapshot") // the snapshots' parts are deleted too: ON DELETE CASCADE
+		return w.exec("DELETE FROM snapshot") // ON DELETE CASCADE also deletes the parts of the snapshots
 	})
 }
 

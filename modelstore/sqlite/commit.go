@@ -14,7 +14,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/pack"
 )
 
-// cancelCheckEvery is the number of statements after which a Commit checks whether its context was canceled.
+// cancelCheckEvery is the number of statements after which a Commit checks whether its context was cancelled.
 const cancelCheckEvery = 256
 
 // inserts are the writer's prepared statements.
@@ -48,7 +48,7 @@ func (p *inserts) prepare(ctx context.Context, db *sql.DB) error {
 
 // batch is one Commit under way.
 type batch struct {
-	ctx context.Context // the caller's context: it is checked, but not passed to statements
+	ctx context.Context // the caller's context, which is checked but not passed to statements
 	tx  *sql.Tx
 	p   *inserts
 	sum *summer
@@ -80,9 +80,9 @@ func (s *Store) Commit(ctx context.Context, b modelstore.Batch) error {
 	})
 }
 
-// change runs fn in a transaction; only one can write at a time. The statements do not get ctx for two reasons: the
-// driver would start a goroutine for each statement, and after an interrupted COMMIT it would be unknown whether the
-// data is stored.
+// change runs fn in a transaction. Only one transaction can write at a time. The statements do not get ctx for two
+// reasons: the driver would start a goroutine for each statement, and after an interrupted COMMIT it would be unknown
+// whether the data are stored.
 func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error)
 	if err := ctx.Err(); err != nil {
 		return s.fail(doing, err)
 	}
-	if err := s.lock.check(); err != nil { // nobody would find the data again: the file has no name any more
+	if err := s.lock.check(); err != nil { // if the file has no name any more, nobody would find the data again
 		return err
 	}
 	tx, err := s.write.BeginTx(context.WithoutCancel(ctx), nil)
@@ -113,7 +113,7 @@ func (s *Store) change(ctx context.Context, doing string, fn func(*batch) error)
 	return s.fail(doing, tx.Commit())
 }
 
-// uncanceled returns the context for statements.
+// uncanceled returns the context for statements. It cannot be cancelled.
 func (w *batch) uncanceled() context.Context { return context.WithoutCancel(w.ctx) }
 
 func (w *batch) exec(query string, args ...any) error {
@@ -178,7 +178,7 @@ func (w *batch) entry(ctx context.Context, insert *sql.Stmt, e *modelstore.Entry
 	return err
 }
 
-// mustHave returns an error unless an entry that is written again is equal to the stored one.
+// mustHave returns an error unless an entry that is committed again is equal to the stored one.
 func mustHave(ctx context.Context, has *sql.Stmt, e *modelstore.Entry, last int64) error {
 	var one int
 	err := has.QueryRowContext(ctx, e.Event.Cluster, e.Event.ID, e.Event.Attempt, e.Event.Kind.String()).Scan(&one)
@@ -221,7 +221,7 @@ func (w *batch) rows(rows []modelstore.Row) error {
 	return nil
 }
 
-// levelsID returns the id of a list of levels, nil if the list is empty. Nearly all rows share one list.
+// levelsID returns the id of a list of levels. It returns nil if the list is empty. Nearly all rows share one list.
 func (w *batch) levelsID(ids map[string]int64, levels []byte) (any, error) {
 	if len(levels) == 0 {
 		return nil, nil
@@ -277,7 +277,8 @@ func (w *batch) badLines(lines []modelstore.BadLine, keep int) error {
 	return w.exec("DELETE FROM bad_line WHERE id <= (SELECT max(id) FROM bad_line) - ?", keep)
 }
 
-// timeOrEpoch replaces a time that cannot be stored by 1970, so that no bad line is refused because of its time.
+// timeOrEpoch replaces a time that cannot be stored by the beginning of 1970. So no bad line is refused because of
+// its time.
 func timeOrEpoch(t time.Time) int64 {
 	if t.Before(modelstore.MinTime()) || t.After(modelstore.MaxTime()) {
 		return 0
@@ -331,7 +332,7 @@ func (w *batch) models(models []modelstore.SavedModel) error {
 }
 
 // pieceBytes is the maximum size of a piece in which a part or a model is written. SQLite copies a value that is
-// written, and keeps that memory.
+// written, and does not release the memory of the copy.
 const pieceBytes = 256 << 10
 
 // part writes a part of a snapshot in pieces. An empty part is one empty piece.

@@ -13,10 +13,10 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// ForeignError reports that the file is a database, but not one of waitcast's.
+// ForeignError reports that the file is a database of another program.
 type ForeignError struct {
 	Path string
-	// ApplicationID is the file's own (PRAGMA application_id).
+	// ApplicationID is the application id in the file (PRAGMA application_id).
 	ApplicationID int64
 }
 
@@ -26,7 +26,7 @@ func (e *ForeignError) Error() string {
 		e.Path, e.ApplicationID)
 }
 
-// explain wraps an error of the driver. The result says what to do, and wraps the cause for errors.Is.
+// explain wraps an error of the driver. The result has advice, and wraps the cause for errors.Is.
 func explain(path, doing string, err error) error {
 	if err == nil {
 		return nil
@@ -38,8 +38,8 @@ func explain(path, doing string, err error) error {
 	return fmt.Errorf("store %s: %s: %w: %w (%s)", path, doing, cause, err, hint)
 }
 
-// diagnose classifies an error. It returns nil as cause if no caller decides by it. Codes:
-// https://www.sqlite.org/rescode.html
+// diagnose classifies an error and returns advice. The result cause is nil if no caller needs to distinguish the
+// error. The codes are listed at https://www.sqlite.org/rescode.html
 func diagnose(err error) (hint string, cause error) {
 	var e *driver.Error
 	if !errors.As(err, &e) {
@@ -57,7 +57,7 @@ func diagnose(err error) (hint string, cause error) {
 	return "", nil
 }
 
-// readOnlyHint returns an error that marks a file system error as "not writable".
+// readOnlyHint wraps a file system error so that it means "not writable".
 func readOnlyHint(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
@@ -70,7 +70,7 @@ func readOnlyHint(err error) error {
 	return err
 }
 
-// scanError returns the error for a row that cannot be read. The data is damaged, unless ctx was canceled, because that
+// scanError returns the error for a row that cannot be read. The data are damaged, unless ctx was cancelled: that
 // closes the rows during the reading.
 func scanError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
@@ -79,7 +79,7 @@ func scanError(ctx context.Context, what string, err error) error {
 	return damaged("%s: %v", what, err)
 }
 
-// damaged returns an ErrCorrupt that names the value whose checksum is wrong.
+// damaged returns an error that wraps ErrCorrupt and names the value whose checksum is wrong.
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", modelstore.ErrCorrupt, fmt.Sprintf(format, args...))
 }

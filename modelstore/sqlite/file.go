@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// openBeside opens a database for reading, without its lock: a daemon may have it open.
+// openBeside opens a database for reading without locking it, because a daemon may have it open.
 func openBeside(path string) (*sql.DB, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -28,8 +28,8 @@ func openBeside(path string) (*sql.DB, error) {
 	return openDB(path, url.Values{"mode": {"ro"}})
 }
 
-// Backup writes a copy of the database at path, as of one moment, to the new file to; a daemon may keep writing to it.
-// The copy is compact, fully checked, and created atomically.
+// Backup writes a copy of the database at path to the new file to. The copy has the state of one moment, while a
+// daemon may continue to write the database. The copy is compact, fully checked, and created atomically.
 func Backup(ctx context.Context, path, to string) error {
 	switch _, err := os.Lstat(to); {
 	case err == nil:
@@ -55,7 +55,7 @@ func Backup(ctx context.Context, path, to string) error {
 		return fmt.Errorf("backup: %w", readOnlyHint(err))
 	}
 	part := file.Name()
-	defer func() { _ = os.Remove(part) }() // after success the file has been renamed
+	defer func() { _ = os.Remove(part) }() // has no effect after success, because the file was renamed
 	if _, err := db.ExecContext(ctx, "VACUUM INTO ?", part); err != nil {
 		return explain(path, "backup", err)
 	}
@@ -88,7 +88,7 @@ func publish(part, to string) error {
 	}
 	err = os.Link(part, to) // os.Link never replaces a file
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		err = os.Rename(part, to) // for a file system without hard links
+		err = os.Rename(part, to) // renames on a file system without hard links
 	}
 	if err != nil {
 		return err
@@ -141,15 +141,16 @@ func checkCopy(ctx context.Context, path string) error {
 
 // Restored is the result of Restore.
 type Restored struct {
-	// Aside is the new name of the previous store; empty if there was none.
+	// Aside is the new name of the previous store; empty if there was no previous store.
 	Aside string
-	// Owner is the error of giving the store to its owner; nil if it has the right one.
+	// Owner is the error of changing the owner of the store; nil if the store has the right owner.
 	Owner error
 }
 
-// Restore makes the backup at from the store at path, which no process may have open (*LockedError). An existing store
-// is an error unless replace is set: then it is renamed, never deleted. The backup is fully checked first, and is kept.
-// The new store gets the owner and group of the one that it replaces, or of the folder.
+// Restore makes the backup at from the store at path. If a process has the store open, Restore returns a
+// *LockedError. If a store exists at path, Restore returns an error unless replace is true; then it renames the store
+// and never deletes it. Restore first checks the whole backup, and keeps it. The new store gets the owner and group
+// of the previous store, or else of the folder.
 func Restore(ctx context.Context, from, path string, replace bool, now time.Time) (out Restored, err error) {
 	if err := checkCopy(ctx, from); err != nil {
 		return out, fmt.Errorf("restore: %w", err)
@@ -177,7 +178,7 @@ func Restore(ctx context.Context, from, path string, replace bool, now time.Time
 		return out, fmt.Errorf("restore: %w", readOnlyHint(err))
 	}
 	defer func() { err = errors.Join(err, part.Close()) }()
-	defer func() { _ = os.Remove(part.Name()) }() // after success the file has been renamed
+	defer func() { _ = os.Remove(part.Name()) }() // has no effect after success, because the file was renamed
 	if out.Owner = owned.give(part, path, part.Name()); out.Owner == nil {
 		out.Owner = owned.give(l.own.file, l.own.path, l.own.path)
 	}
@@ -187,7 +188,7 @@ func Restore(ctx context.Context, from, path string, replace bool, now time.Time
 	return out, publish(part.Name(), path)
 }
 
-// makeWay renames the store at path if it exists.
+// makeWay renames the store at path if one exists.
 func makeWay(path string, replace bool, now time.Time) (string, error) {
 	_, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -213,7 +214,7 @@ func makeWay(path string, replace bool, now time.Time) (string, error) {
 	return aside, nil
 }
 
-// copyFile copies a file to a new file in the folder of to, which it returns open.
+// copyFile copies a file to a new file in the folder of to. It returns the new file, which is open.
 func copyFile(from, to string) (*os.File, error) {
 	in, err := os.Open(from)
 	if err != nil {
@@ -230,7 +231,7 @@ func copyFile(from, to string) (*os.File, error) {
 	return part, nil
 }
 
-// Describe describes the database at path, which a daemon may have open.
+// Describe describes the database at path. A daemon may have the database open.
 func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
 	db, err := openBeside(path)
 	if err != nil {
@@ -272,7 +273,7 @@ func Describe(ctx context.Context, path string) (*modelstore.Info, error) {
 	return info, nil
 }
 
-// heldBy names the process that has the database open, "" if no process has.
+// heldBy returns a text that names the process that has the database open. It returns "" if no process has.
 func heldBy(path string) string {
 	file, err := os.Open(path + ".lock")
 	if err != nil {

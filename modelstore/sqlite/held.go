@@ -14,18 +14,19 @@ import (
 var errHeld = errors.New("locked by another process")
 
 // heldFile is a file that is kept open and locked with flock. The lock belongs to the file, even if the file is
-// renamed. The open descriptor shows later whether the name still leads to that file.
+// renamed. The open descriptor allows a later check whether the name still leads to that file.
 //
-// Closing any descriptor of a file drops all POSIX locks that the process has on it, and SQLite uses POSIX locks. So
-// open a heldFile of a database before SQLite opens the database, and release it after SQLite has closed it.
+// If a process closes any descriptor of a file, all POSIX locks of the process on that file are released, and SQLite
+// uses POSIX locks. So open the heldFile of a database before SQLite opens the database, and release the heldFile
+// after SQLite has closed the database.
 type heldFile struct {
 	path string
 	file *os.File
-	info os.FileInfo // device and inode
+	info os.FileInfo // has the device and the inode
 }
 
-// holdTries is the maximum number of attempts of holdFile. It repeats if the file was replaced between opening and
-// locking.
+// holdTries is the maximum number of attempts of holdFile. holdFile repeats an attempt if the file was replaced
+// between opening and locking.
 const holdTries = 100
 
 // holdFile opens and locks a file. flags are added to os.O_RDWR. It returns errHeld if another holder has the lock.
@@ -68,8 +69,8 @@ func lockFile(path string, file *os.File) (*heldFile, error) {
 	return &heldFile{path: path, file: file, info: info}, nil
 }
 
-// release unlocks and closes the file. It unlocks explicitly because a child process between fork and exec still has
-// the file open; closing alone would keep the lock for that long.
+// release unlocks and closes the file. Closing alone would not suffice: a child process between fork and exec still
+// has the file open and would keep the lock for that long.
 func (h *heldFile) release() error {
 	return errors.Join(syscall.Flock(int(h.file.Fd()), syscall.LOCK_UN), h.file.Close())
 }
@@ -95,7 +96,7 @@ func (h *heldFile) check() error {
 	return lost
 }
 
-// remedy is the advice if the opened file cannot come back.
+// remedy is the advice for the case that the opened file cannot be put back.
 const remedy = "stop the daemon, put the right file there or restore a backup (waitcast store restore), " +
 	"and start it again"
 

@@ -11,7 +11,8 @@ import (
 // historySchema is the first version of the schema that has the table of histories.
 const historySchema = 7
 
-// dropWindow is the number of chunks that one transaction of DropHistories deletes, so that commits can run in between.
+// dropWindow is the number of chunks that one transaction of DropHistories deletes. Commits can run between two of
+// these transactions.
 const dropWindow = 64
 
 // PutHistory implements modelstore.HistoryStore.
@@ -26,8 +27,8 @@ func (s *Store) PutHistory(ctx context.Context, c modelstore.HistoryChunk) error
 	})
 }
 
-// HistoryChunks implements modelstore.HistoryStore. Between two chunks no read transaction is open, so that a long
-// reading does not keep the WAL from being reused.
+// HistoryChunks implements modelstore.HistoryStore. Between two chunks no read transaction is open. So SQLite can
+// reuse the WAL during a long reading.
 func (s *Store) HistoryChunks(ctx context.Context, cluster, id, part string,
 	fn func(n int, data []byte) error) error {
 	if err := s.begin(); err != nil {
@@ -70,7 +71,7 @@ func (s *Store) HistoryChunk(ctx context.Context, cluster, id, part string, n in
 	return found.Data, nil
 }
 
-// chunk returns the chunk of a part that a condition on its number selects, nil if there is none.
+// chunk returns the chunk of a part that a condition on its number selects. It returns nil if there is none.
 func (s *Store) chunk(ctx context.Context, condition string,
 	key modelstore.HistoryChunk) (found *modelstore.HistoryChunk, err error) {
 	err = scanHistory(ctx, s.read, "WHERE cluster = ? AND id = ? AND part = ? AND "+condition,
@@ -142,7 +143,8 @@ func (s *Store) Histories(ctx context.Context) ([]modelstore.HistoryPart, error)
 }
 
 func readParts(ctx context.Context, db *sql.DB) ([]modelstore.HistoryPart, error) {
-	// A row's head has the length of its values, so that SQLite does not read the data for it.
+	// SQLite stores the lengths of a row's values at the beginning of the row, and so it does not read the data for
+	// their length.
 	rows, err := db.QueryContext(ctx, `SELECT cluster, id, part, count(*), sum(length(data)) FROM history
 		GROUP BY cluster, id, part ORDER BY cluster, id, part`)
 	if err != nil {

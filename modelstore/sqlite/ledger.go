@@ -73,7 +73,7 @@ func where(q modelstore.RowQuery) (string, []any) {
 	return " WHERE " + strings.Join(conditions, " AND "), args
 }
 
-// clampTime returns a bound in nanoseconds. Bounds that are too far away give the nearest value.
+// clampTime returns a limit in nanoseconds. A limit that cannot be represented becomes the nearest value.
 func clampTime(t time.Time) int64 {
 	switch {
 	case t.Before(modelstore.MinTime()):
@@ -104,8 +104,8 @@ func (s *Store) Rows(ctx context.Context, q modelstore.RowQuery, fn func(modelst
 	return s.fail("ledger", err)
 }
 
-// selectRows returns the statement of a query and its arguments. It sorts only row numbers, because SQLite keeps all
-// sorted data in memory: whole rows of a year took hundreds of megabytes.
+// selectRows returns the statement of a query and its arguments. The statement sorts only the numbers of rows,
+// because SQLite keeps all sorted data in memory. Sorting the whole rows of a year took hundreds of megabytes.
 func selectRows(q modelstore.RowQuery) (string, []any) {
 	condition, args := where(q)
 	order := " ORDER BY l.seq, l.id LIMIT ?"
@@ -193,7 +193,7 @@ func (s *Store) BadLines(ctx context.Context, limit int) ([]modelstore.BadLine, 
 	return lines, s.fail("bad lines", err)
 }
 
-// CountBadLines implements modelstore.Store. The numbers of the lines are given once and in order.
+// CountBadLines implements modelstore.Store. Every bad line has a new number, and numbers have no gaps.
 func (s *Store) CountBadLines(ctx context.Context) (int64, error) {
 	if err := s.begin(); err != nil {
 		return 0, err

@@ -17,12 +17,12 @@ import (
 
 // LockedError reports that another process has the store open.
 type LockedError struct {
-	// Path is the database.
+	// Path is the path of the database.
 	Path string
-	// PID and Command name the process; 0 and "" if it has not written them yet.
+	// PID and Command identify the process; 0 and "" if the process has not written them yet.
 	PID     int
 	Command string
-	// Unnamed reports that the lock file, which would name the process, was removed: the database itself is locked.
+	// Unnamed is true if the database itself is locked, but the lock file, which would name the process, was removed.
 	Unnamed bool
 }
 
@@ -44,26 +44,27 @@ func (e *LockedError) Error() string {
 type holder struct {
 	PID     int    `json:"pid,omitempty"`
 	Command string `json:"command,omitempty"`
-	// Boot is the kernel's boot id. If it differs from the present one, the process may have died in a power cut.
+	// Boot is the id of the kernel's boot. If it differs from the present id, the process may have died in a power
+	// cut.
 	Boot string `json:"boot,omitempty"`
-	// Suspect means that damage was found, so that the next Open must check everything.
+	// Suspect is true if damage was found, so that the next Open must check everything.
 	Suspect bool `json:"suspect,omitempty"`
 }
 
-// lock is the advisory lock on the store. The kernel drops it when the process ends in any way. It locks three files:
-// PATH.lock, the database and its WAL. PATH.lock names the holder and exists before the database does. The other two
-// stay locked if somebody removes PATH.lock. The store itself never removes PATH.lock.
+// lock is the advisory lock on the store. The kernel releases it when the process ends in any way. It locks three
+// files: PATH.lock, the database and its WAL. PATH.lock names the holder, and is created before the database. The
+// other two stay locked even if PATH.lock is removed. The store itself never removes PATH.lock.
 type lock struct {
 	path string // path of the database
 	// last is the content that the previous holder left in PATH.lock; empty after an orderly Close.
 	last holder
 
 	mu   sync.Mutex // guards the fields below
-	own  *heldFile  // holds PATH.lock
+	own  *heldFile  // own holds the lock on PATH.lock
 	mine holder
 	// database and wal are nil until they are locked.
 	database, wal *heldFile
-	watched       bool // the database is open, so that its files must not be moved
+	watched       bool // watched is true if the database is open, so that its files must not be moved
 }
 
 // takeLock locks PATH.lock. holdFiles locks the files of the database.
@@ -89,15 +90,15 @@ func lockedBy(dbPath string) *LockedError {
 		return locked
 	}
 	defer func() { _ = file.Close() }() // nothing was written
-	// Otherwise a dead process left the content, and the new holder has not written its own yet.
+	// If the process is dead, it left the content, and the new holder has not written its own content yet.
 	if h := readHolder(file); h.PID != 0 && alive(h.PID) {
 		locked.PID, locked.Command = h.PID, h.Command
 	}
 	return locked
 }
 
-// holdFiles locks the files of the database that exist and are not locked yet. SQLite must not have them open. It
-// returns a *LockedError if another process holds one of them.
+// holdFiles locks the files of the database that exist and are not locked yet. SQLite must not have these files open.
+// holdFiles returns a *LockedError if another process has locked one of them.
 func (l *lock) holdFiles() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,8 +132,8 @@ func (l *lock) hold(to **heldFile, path string) error {
 	return nil
 }
 
-// watch starts to compare the files with their names. SQLite has the database open by now and has created the WAL.
-// SQLite has no POSIX locks on a WAL, so that this descriptor may be opened and closed at any time.
+// watch starts to compare the files with their names. At this time SQLite has the database open and has created the
+// WAL. SQLite has no POSIX locks on a WAL, so a descriptor of the WAL may be opened and closed at any time.
 func (l *lock) watch() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -163,8 +164,8 @@ func (l *lock) check() error {
 	return err
 }
 
-// renew creates the lock file again if it was removed, and reports whether it did. The lock file names the holder to
-// other processes. After a crash it shows that there was a holder.
+// renew creates the lock file again if it was removed, and reports whether it did. The lock file tells other
+// processes who the holder is. After a crash it shows that there was a holder.
 func (l *lock) renew() (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -172,7 +173,8 @@ func (l *lock) renew() (bool, error) {
 		return false, nil
 	}
 	own, err := holdFile(l.own.path, os.O_CREATE)
-	if errors.Is(err, errHeld) { // another process holds it for a moment, until it finds the database locked
+	// Another process has locked the file for a moment, until it finds that the database is locked.
+	if errors.Is(err, errHeld) {
 		return false, nil
 	}
 	if err != nil {
@@ -183,7 +185,7 @@ func (l *lock) renew() (bool, error) {
 	return true, errors.Join(old.release(), l.write(l.mine))
 }
 
-// dropFiles unlocks the files of the database. SQLite must not have them open.
+// dropFiles unlocks the files of the database. SQLite must not have these files open.
 func (l *lock) dropFiles() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -198,8 +200,9 @@ func (l *lock) dropFiles() error {
 	return errors.Join(errs...)
 }
 
-// claim writes the holder into the lock file. It is called after the checks of the store: until then the file has the
-// last holder's content, so that a process that dies during the checks does not hide that they are needed.
+// claim writes the holder into the lock file. It is called after the checks of the store. Until then the file has the
+// content of the last holder: if this process dies during the checks, the next process sees that the checks are still
+// needed.
 func (l *lock) claim() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +224,7 @@ func (l *lock) isSuspect() bool {
 	return l.mine.Suspect
 }
 
-// release releases the lock. clean means that the store was closed in order. A suspect store stays suspect.
+// release releases the lock. clean is true if the store was closed in order. A suspect store stays suspect.
 func (l *lock) release(clean bool) error {
 	err := l.dropFiles()
 	l.mu.Lock()
@@ -249,8 +252,8 @@ func (l *lock) write(h holder) error {
 	return nil
 }
 
-// readHolder returns the holder that the lock file names. If the file cannot be parsed, a crash left it, and the result
-// counts as unclean.
+// readHolder returns the holder that the lock file names. If the file cannot be parsed, a crash left it, and the
+// returned holder counts as one that did not close the store.
 func readHolder(file *os.File) holder {
 	data, err := io.ReadAll(io.NewSectionReader(file, 0, 1<<16))
 	if err != nil {
@@ -271,7 +274,8 @@ func alive(pid int) bool {
 	return err == nil || errors.Is(err, syscall.EPERM)
 }
 
-// bootID returns the id of the kernel's present boot. If it returns "", every death of a process counts as a power cut.
+// bootID returns the id of the kernel's present boot. If it returns "", every death of a process is treated like a
+// power cut.
 func bootID() string {
 	data, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

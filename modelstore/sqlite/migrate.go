@@ -16,12 +16,12 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// applicationID marks the file as waitcast's ("wcst" in ASCII), so that waitcast never writes to another program's
-// database. https://www.sqlite.org/pragma.html#pragma_application_id
+// applicationID marks a file as a database of waitcast ("wcst" in ASCII). So waitcast never writes to another
+// program's database. https://www.sqlite.org/pragma.html#pragma_application_id
 const applicationID = 0x77637374
 
-// migrate brings the schema up to date. The folder has files named <version>_<what>.sql, numbered from 1 without a gap.
-// Each file runs in its own transaction, which also stores its number (PRAGMA user_version).
+// migrate updates the schema. The folder has files with names <version>_<what>.sql, numbered from 1 without a gap.
+// Each file runs in its own transaction, which also stores the file's number (PRAGMA user_version).
 func migrate(ctx context.Context, db *sql.DB, dbPath string, folder fs.FS) error {
 	names, err := fs.Glob(folder, "*.sql") // sorted by name
 	if err != nil {
@@ -56,7 +56,8 @@ func migrate(ctx context.Context, db *sql.DB, dbPath string, folder fs.FS) error
 	return nil
 }
 
-// identify returns the schema's version, 0 for a new file. It returns an error for another program's database.
+// identify returns the version of the schema, or 0 for a new file. It returns an error for another program's
+// database.
 func identify(ctx context.Context, db *sql.DB, dbPath string) (int, error) {
 	var version, tables int
 	var app int64
@@ -91,8 +92,8 @@ func runMigration(ctx context.Context, db *sql.DB, text string, version int) err
 	return tx.Commit()
 }
 
-// madeBefore reports whether a migration failed because its tables exist already. Then the version in the file's header
-// is wrong.
+// madeBefore reports whether a migration failed because its tables exist already. In that case the version in the
+// file's header is wrong.
 func madeBefore(err error) bool {
 	return strings.Contains(err.Error(), "duplicate column name") || strings.Contains(err.Error(), "already exists")
 }

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// owner is the user and the group to whom a file belongs.
+// owner is the user and the group that own a file.
 type owner struct{ uid, gid int }
 
-// ownerFor returns the owner that a new database at path must have so that the daemon can open it: the owner of the
-// present one, else of the folder.
+// ownerFor returns the owner that a new database at path must have so that the daemon can open it. That is the owner
+// of the present database, or else of the folder.
 func ownerFor(path string) (owner, error) {
 	for _, place := range []string{path, path + "-wal", filepath.Dir(path)} {
 		if info, err := os.Stat(place); err == nil {
@@ -29,9 +29,9 @@ func ownerOf(info os.FileInfo) (owner, error) {
 	return owner{int(stat.Uid), int(stat.Gid)}, nil
 }
 
-// give gives an open file, which is at path, to the owner. name is the file's name in messages. Somebody who may write
-// the folder could have exchanged the file for a link to another one: so give uses the descriptor, and leaves a file
-// alone that has a second name or is no longer at path.
+// give changes the owner of an open file, which is at path, to o. name is the name of the file for messages. A user
+// who may write to the folder could have replaced the file by a link to another file. Therefore give uses the
+// descriptor, and does not change a file that has a second name or is no longer at path.
 func (o owner) give(file *os.File, name, path string) error {
 	info, err := file.Stat()
 	if err != nil {

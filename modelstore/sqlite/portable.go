@@ -69,7 +69,8 @@ func (s *Store) Load(ctx context.Context, b modelstore.Batch, to modelstore.Posi
 	})
 }
 
-// load appends entries with rising numbers to the journal. The journal's last number is then at least upTo.
+// load appends entries with rising numbers to the journal. Afterwards the last number of the journal is at least
+// upTo.
 func (w *batch) load(entries []modelstore.Entry, upTo int64) (int64, error) {
 	ctx := w.uncanceled()
 	last, err := lastSeq(ctx, w.tx.QueryRowContext)
@@ -102,7 +103,7 @@ func (w *batch) load(entries []modelstore.Entry, upTo int64) (int64, error) {
 	return newest, err
 }
 
-// replaceBadLines replaces all bad lines by these. ever is the number of bad lines that ever were.
+// replaceBadLines replaces all bad lines by the given ones. ever is the number of bad lines that were ever committed.
 func (w *batch) replaceBadLines(lines []modelstore.BadLine, ever int64) error {
 	if len(lines) == 0 {
 		return nil
@@ -112,7 +113,7 @@ func (w *batch) replaceBadLines(lines []modelstore.BadLine, ever int64) error {
 			return err
 		}
 	}
-	// The next id is this number plus 1: https://www.sqlite.org/autoinc.html
+	// SQLite assigns this number plus 1 as the next id: https://www.sqlite.org/autoinc.html
 	if err := w.exec("INSERT INTO sqlite_sequence (name, seq) VALUES ('bad_line', ?)",
 		ever-int64(len(lines))); err != nil {
 		return err

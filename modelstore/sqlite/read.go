@@ -15,11 +15,12 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/keys"
 )
 
-// replayChunk is the number of entries that are read at once. Between chunks no read transaction is open, so that
+// replayChunk is the number of entries that are read at once. Between two chunks no read transaction is open. So
 // SQLite can reuse the WAL during a long replay.
 const replayChunk = 1000
 
-// knownSQL selects the events that journal and ledger have of a job. Rows of the ledger have an outcome.
+// knownSQL selects the known events of a job from the journal and the ledger. An event from the ledger has an
+// outcome.
 const knownSQL = `SELECT attempt, kind, time, submit, '' FROM journal WHERE cluster = ?1 AND job_id = ?2
 	UNION ALL SELECT attempt, '', closed, submit, outcome FROM ledger WHERE cluster = ?1 AND job_id = ?2`
 
@@ -121,8 +122,8 @@ func (c *entryColumns) entry() (modelstore.Entry, error) {
 	return e, nil
 }
 
-// scanEntries reads entries in order of Seq: those after `after`. upTo is the last number and limit the maximum count,
-// unless they are negative.
+// scanEntries reads the entries whose Seq is greater than `after`, in order of Seq. upTo is the last number and limit
+// the maximum count; a negative value means no limit.
 func scanEntries(ctx context.Context, db *sql.DB, after, upTo, limit int64, fn func(modelstore.Entry) error) error {
 	if upTo < 0 {
 		upTo = 1<<63 - 1
@@ -164,7 +165,8 @@ func (s *Store) Known(ctx context.Context, cluster, jobID string) ([]modelstore.
 	if err := ctx.Err(); err != nil {
 		return nil, s.fail("known events", err)
 	}
-	// The query does not get ctx: the driver would start a goroutine for it, which takes longer than the query.
+	// The query does not get ctx, because the driver would start a goroutine for it. Starting the goroutine takes
+	// longer than the query.
 	rows, err := s.known.QueryContext(context.WithoutCancel(ctx), cluster, jobID)
 	if err != nil {
 		return nil, s.fail("known events", err)
@@ -289,7 +291,7 @@ func (s *Store) Latest(ctx context.Context) (*modelstore.Snapshot, error) {
 		if err = explain(s.path, "latest snapshot", err); errors.Is(err, modelstore.ErrCorrupt) {
 			s.opts.Log.Error("a snapshot is damaged, passed over", zap.String("path", s.path), zap.Int64("event", seq),
 				zap.Error(err))
-			if _, pages := errors.AsType[*driver.Error](err); pages { // pages are damaged, not only rows
+			if _, pages := errors.AsType[*driver.Error](err); pages { // whole pages are damaged, not only rows
 				s.noteDamage(err)
 			}
 			bad = append(bad, seq)

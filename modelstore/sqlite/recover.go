@@ -16,23 +16,23 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// Recovered reports that Open found a damaged file, set it aside and began a new one: everything must be rebuilt from
-// the logs.
+// Recovered reports that Open found a damaged file, renamed it and created a new one. All data must be read again
+// from the logs.
 type Recovered struct {
-	// Path is the present path of the damaged file; its -wal and -shm files, if any, have the same path with these
-	// suffixes.
+	// Path is the present path of the damaged file. If its -wal and -shm files exist, they have the same path with
+	// these suffixes.
 	Path string
-	// At is the wall-clock time.
+	// At is the wall-clock time at which the file was renamed.
 	At time.Time
-	// Reason is the damage; it wraps modelstore.ErrCorrupt.
+	// Reason describes the damage. It wraps modelstore.ErrCorrupt.
 	Reason error
 }
 
-// Recovered describes the damaged file that Open set aside, nil if the file was undamaged or new.
+// Recovered describes the damaged file that Open renamed. It returns nil if the file was undamaged or new.
 func (s *Store) Recovered() *Recovered { return s.recovered }
 
-// setAside renames the database and its other files. It renames the database first: if the process dies in between, a
-// WAL without a database can be recognized, but a database without its WAL cannot.
+// setAside renames the database and its other files. It renames the database first. If the process dies after that, a
+// WAL without a database remains, which can be recognized. A database without its WAL could not be recognized.
 func (s *Store) setAside(reason error) error {
 	now := s.opts.Now().UTC()
 	aside, err := freeName(s.path + ".corrupt-" + now.Format("20060102T150405Z"))
@@ -45,7 +45,8 @@ func (s *Store) setAside(reason error) error {
 			return errors.Join(reason, fmt.Errorf("set the damaged store aside: %w", readOnlyHint(err)))
 		}
 	}
-	if err := s.lock.dropFiles(); err != nil { // last, so that no process takes them for a database
+	// Release the locks last, so that no other process opens these files as a database.
+	if err := s.lock.dropFiles(); err != nil {
 		return errors.Join(reason, err)
 	}
 	s.recovered = &Recovered{Path: aside, At: now, Reason: reason}
@@ -55,7 +56,8 @@ func (s *Store) setAside(reason error) error {
 	return nil
 }
 
-// freeName returns name if no such file exists, otherwise the first free name of name-2, name-3, ...
+// freeName returns name if no file has this name. Otherwise it returns the first unused name of name-2, name-3 and so
+// on.
 func freeName(name string) (string, error) {
 	for try, n := name, 2; ; n++ {
 		found := false
@@ -73,9 +75,9 @@ func freeName(name string) (string, error) {
 	}
 }
 
-// checkHeader checks the fields of the file's header that are the same in every database of waitcast. Damage to some of
-// them makes SQLite take the file for read-only, or for one of a newer SQLite version. An empty file counts as new.
-// Layout: https://www.sqlite.org/fileformat2.html#the_database_header
+// checkHeader checks the fields of the file's header that are the same in every database of waitcast. If some of them
+// are damaged, SQLite treats the file as read-only or as a file of a newer SQLite version. An empty file counts as
+// new. The layout is defined in https://www.sqlite.org/fileformat2.html#the_database_header
 func checkHeader(path string, size int64) error {
 	if size == 0 {
 		return nil
@@ -100,7 +102,7 @@ func checkHeader(path string, size int64) error {
 		return damaged("%s has a damaged header", path)
 	}
 	if binary.BigEndian.Uint32(h[68:]) != applicationID {
-		return nil // another program's file, or a damaged one: identify decides
+		return nil // a file of another program, or a damaged file; identify decides
 	}
 	const pageSize, utf8 = 4096, 1
 	switch {
@@ -114,7 +116,7 @@ func checkHeader(path string, size int64) error {
 	return nil
 }
 
-// checkAndMigrate writes the WAL of a dead process into the file, checks the file, and brings the schema up to date.
+// checkAndMigrate writes the WAL that a dead process left into the file, checks the file, and updates the schema.
 func (s *Store) checkAndMigrate(ctx context.Context) error {
 	var busy, frames, moved int64
 	if err := s.write.QueryRowContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved); err != nil {
@@ -138,8 +140,9 @@ func (s *Store) checkAndMigrate(ctx context.Context) error {
 	return err
 }
 
-// checkSize returns the size in bytes that the database should have. If whole is set, all of the WAL is in the file,
-// and it compares the sizes. whole is false while another process reads the database (the sqlite3 shell, a backup).
+// checkSize returns the size in bytes that the database should have. If whole is true, it also compares that size
+// with the size of the file. whole is false while another process reads the database (the sqlite3 shell, a backup):
+// then a part of the WAL is not yet in the file.
 func (s *Store) checkSize(ctx context.Context, whole bool) (int64, error) {
 	var want int64
 	err := s.write.QueryRowContext(ctx,
@@ -157,7 +160,7 @@ func (s *Store) checkSize(ctx context.Context, whole bool) (int64, error) {
 	return want, nil
 }
 
-// mustCheck decides whether the whole file is checked; the package comment gives the reasons.
+// mustCheck decides whether the whole file is checked. The package comment gives the reasons.
 func (s *Store) mustCheck(size int64) bool {
 	last := s.lock.last
 	torn := last.PID != 0 && (last.Boot == "" || last.Boot != s.lock.mine.Boot)
@@ -169,14 +172,14 @@ func (s *Store) mustCheck(size int64) bool {
 	return torn || last.Suspect || small
 }
 
-// checkAll checks every page, and the checksum of every row. It does not check bad lines, nor the checksums of
-// snapshots, which Latest verifies.
+// checkAll checks every page, and the checksum of every row. It does not check bad lines. It does not check the
+// checksums of snapshots either, because Latest verifies them.
 func checkAll(ctx context.Context, db *sql.DB) error {
 	var verdict string
 	if err := db.QueryRowContext(ctx, "PRAGMA integrity_check(1)").Scan(&verdict); err != nil {
 		return err
 	}
-	if ctx.Err() != nil { // the result of an interrupted check is meaningless
+	if ctx.Err() != nil { // the result of an interrupted check means nothing
 		return ctx.Err()
 	}
 	if verdict != "ok" {

@@ -10,10 +10,10 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// checkSchema compares the tables, columns and indexes of a database with those of a new one in memory that the same
-// migrations created. It is needed because SQLite does not protect the text of the schema: a flipped bit renames a
-// column. Additional tables are allowed. It does not compare the texts of the schema, because SQLite rewrites them when
-// tables are altered.
+// checkSchema compares the tables, columns and indexes of a database with those of a new database in memory, which
+// the same migrations created. The comparison is needed because SQLite has no checksum of the schema's text: a
+// flipped bit renames a column. Additional tables are allowed. checkSchema does not compare the texts of the schema,
+// because SQLite changes them when tables are altered.
 func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 	if len(migrations) == 0 {
 		return nil
@@ -23,8 +23,8 @@ func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 		return fmt.Errorf("database in memory: %w", err)
 	}
 	fresh := sql.OpenDB(connector)
-	defer func() { _ = fresh.Close() }() // the database in memory is discarded
-	fresh.SetMaxOpenConns(1)             // each connection would have a database of its own
+	defer func() { _ = fresh.Close() }() // the database in memory is not needed any more
+	fresh.SetMaxOpenConns(1)             // without this, each connection would have a database of its own
 	for i, text := range migrations {
 		if err := runMigration(ctx, fresh, text, i+1); err != nil {
 			return inMemory(ctx, fmt.Sprintf("migration %d", i+1), err)
@@ -46,8 +46,8 @@ func checkSchema(ctx context.Context, db *sql.DB, migrations []string) error {
 	return nil
 }
 
-// inMemory returns an error of the database in memory. The error is not wrapped, so that it does not count as damage of
-// the file, unless the caller canceled.
+// inMemory returns an error of the database in memory. The error is not wrapped, so that it does not count as damage
+// of the file. If the caller cancelled, the error is that of the context.
 func inMemory(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -83,8 +83,8 @@ func schemaOf(ctx context.Context, db *sql.DB) (map[string]string, error) {
 	return parts, nil
 }
 
-// brokenSchema wraps an error of the opening that cannot occur with an intact schema: SQLite refuses one of the
-// prepared statements.
+// brokenSchema wraps an error of a prepared statement that SQLite refuses. This cannot happen if the schema is
+// intact.
 func brokenSchema(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && e.Code()&0xff == lib.SQLITE_ERROR {
 		return damaged("the schema: %v", err)

@@ -2,31 +2,37 @@
 //
 // # Durability
 //
-// The database runs in WAL mode with synchronous=NORMAL. What was committed survives the death of the process (kill -9)
-// at any instant. After a power cut the last commits may be gone, but always whole ones and the newest first: events,
-// rows and checkpoints go together, so that the logs are read again from where the surviving checkpoint stands. Only
-// what cannot be read again, the scheduler snapshots of those last moments, is lost.
+// The database uses WAL mode with synchronous=NORMAL. Committed data survive the death of the process (kill -9) at
+// any instant. After a power cut the last commits may be missing. A commit is missing as a whole or not at all, and
+// only the newest are missing. Because events, rows and checkpoints are committed together, the logs are then read
+// again from the newest remaining checkpoint. Only data that cannot be read again are lost: the scheduler snapshots
+// of the last moments.
 //
 // # Damage
 //
-// SQLite has no checksums on the pages of the database file, so every row carries one, and so does every snapshot. Open
-// looks at everything (PRAGMA integrity_check and the checksum of every row) where the file is small enough for that to
-// take a moment (Options.CheckBytes), where the last process died under another boot of the machine (only a power cut
-// or a crash of the kernel can tear a file that SQLite wrote; kill -9 cannot), or where damage was met before. Of a
-// large file closed in order it looks only at the header, the size and the schema; damage deeper down is met when a row
-// is read: that fails with modelstore.ErrCorrupt, and the next Open looks at everything. A damaged file is renamed,
-// never deleted, and a new one begun; Store.Recovered says so.
+// SQLite has no checksums on the pages of the database file. Therefore every row and every snapshot has a checksum.
+// Open checks everything (PRAGMA integrity_check and the checksum of every row) in three cases:
+//
+//   - The file is so small that the check takes only a moment (Options.CheckBytes).
+//   - The last process died before the present boot of the machine. Only a power cut or a crash of the kernel can
+//     leave a partly written file; kill -9 cannot.
+//   - Damage was found before.
+//
+// If a large file was closed in order, Open checks only the header, the size and the schema. Other damage is found
+// when a row is read. Reading then fails with modelstore.ErrCorrupt, and the next Open checks everything. A damaged
+// file is renamed, never deleted, and a new file is created; Store.Recovered reports this.
 //
 // # Files
 //
-// Beside PATH there are PATH-wal and PATH-shm while it is open, PATH.lock (an advisory lock that names the holder; it
-// stays when the store is closed), and PATH.corrupt-<UTC stamp>[-wal|-shm] for what was set aside. The file system must
-// be local: neither the lock nor WAL works between machines.
+// While the store is open, there are PATH-wal and PATH-shm besides PATH. PATH.lock is an advisory lock that names the
+// holder; the file stays when the store is closed. Damaged files get the names PATH.corrupt-<UTC stamp>[-wal|-shm].
+// The file system must be local: neither the lock nor WAL works between machines.
 //
-// PATH and PATH-wal are locked too, so that a removed PATH.lock lets nobody in; Verify makes it again. Before each
-// transaction, before each new connection, and at Close, device and inode of both are compared with those of their
-// names: a file that was deleted, moved or replaced is a *modelstore.IdentityError, and nothing more is written. What
-// the WAL holds is moved into the file at Close even so: a file that was moved is complete then.
+// PATH and PATH-wal are locked too, so that no other process can open the store even if PATH.lock was removed. Verify
+// creates PATH.lock again. Before each transaction, before each new connection and at Close, the device and the inode
+// of PATH and PATH-wal are compared with those of the files that now have these names. If a file was deleted, moved
+// or replaced, the error is a *modelstore.IdentityError, and nothing more is written. Even then Close moves the
+// content of the WAL into the file, so that a file that was moved is complete.
 package sqlite
 
 import (
@@ -49,20 +55,20 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// DefaultCheckBytes is the size up to which Open looks at all of a file every time: about a second, at the 25 MB/s and
-// more that BenchmarkCheck measures.
+// DefaultCheckBytes is the size of the largest file that every Open checks as a whole. A check takes about a second,
+// at the 25 MB/s or more that BenchmarkCheck measures.
 const DefaultCheckBytes = 32 << 20
 
 // Options configure Open; the zero value is ready to use.
 type Options struct {
-	// Log gets warnings about damage; nil means none.
+	// Log receives warnings about damage; nil means no log.
 	Log *zap.Logger
-	// Now is the wall clock, for the name of a file that is set aside; nil means time.Now.
+	// Now returns the wall-clock time for the name of a damaged file; nil means time.Now.
 	Now func() time.Time
 	// BadLines is the number of bad lines that are kept; 0 means modelstore.DefaultBadLines.
 	BadLines int
-	// CheckBytes is the size in bytes up to which every Open checks the whole file; 0 means DefaultCheckBytes, below 0
-	// never.
+	// CheckBytes is the size in bytes of the largest file that every Open checks as a whole. 0 means
+	// DefaultCheckBytes. A negative value means that size alone never causes a check.
 	CheckBytes int64
 }
 
@@ -88,16 +94,16 @@ type Store struct {
 	opts      Options
 	lock      *lock
 	recovered *Recovered
-	// complained is set after the log reported that the lock file cannot be created again.
+	// complained is true once the log has reported that the lock file cannot be created again.
 	complained atomic.Bool
 
-	// writing is held by the writer; there is only one. write has one connection, read has several.
+	// writing is locked by the one writer. write has one connection, read has several.
 	writing     sync.Mutex
 	write, read *sql.DB
 	insert      inserts
 	known       *sql.Stmt
 
-	// closing guards closed and the beginning of each use, so that Close can wait for the uses under way.
+	// closing guards closed. It is also held when a use begins, so that Close can wait for the uses under way.
 	closing sync.Mutex
 	closed  bool
 	uses    sync.WaitGroup
@@ -108,9 +114,9 @@ var (
 	_ modelstore.Verifier = (*Store)(nil)
 )
 
-// Open opens the store in the file path, and creates it and its folder if they are missing. A damaged file is set aside
-// (see Recovered). The errors a caller decides on are *LockedError, *modelstore.NewerError, *ForeignError, and those
-// that wrap modelstore.ErrReadOnly or ErrFull.
+// Open opens the store in the file path. It creates the file and its folder if they are missing. It renames a damaged
+// file (see Recovered). Callers can distinguish *LockedError, *modelstore.NewerError, *ForeignError, and errors that
+// wrap modelstore.ErrReadOnly or ErrFull.
 func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -130,7 +136,7 @@ func Open(ctx context.Context, path string, opts Options) (*Store, error) {
 	return s, nil
 }
 
-// openOrRecover opens the file. If the file is damaged, it sets it aside and opens a new one.
+// openOrRecover opens the file. If the file is damaged, openOrRecover renames it and opens a new one.
 func (s *Store) openOrRecover(ctx context.Context) error {
 	err := s.openFile(ctx)
 	if errors.Is(err, modelstore.ErrCorrupt) && ctx.Err() == nil {
@@ -177,8 +183,8 @@ func (s *Store) openFile(ctx context.Context) (err error) {
 	return s.lock.watch()
 }
 
-// openPool returns a pool that opens connections only while the database is in its place, and that never creates a
-// file.
+// openPool returns a pool of connections. The pool opens a connection only while the database is in its place, and it
+// never creates a file.
 func (s *Store) openPool(query url.Values) (*sql.DB, error) {
 	query.Set("mode", "rw")
 	connector, err := newConnector(s.path, query)
@@ -188,7 +194,8 @@ func (s *Store) openPool(query url.Values) (*sql.DB, error) {
 	return sql.OpenDB(&checkedConnector{Connector: connector, check: s.lock.check}), nil
 }
 
-// checkedConnector opens a connection by the file's name, after a check that the name leads to the right file.
+// checkedConnector opens connections by the name of the file. Each time it first checks that the name leads to the
+// right file.
 type checkedConnector struct {
 	sqldriver.Connector
 	check func() error
@@ -203,14 +210,14 @@ func (c *checkedConnector) Connect(ctx context.Context) (sqldriver.Conn, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(); err != nil { // the file was replaced just now
+	if err := c.check(); err != nil { // the file was replaced between the check and the opening
 		return nil, errors.Join(err, conn.Close())
 	}
 	return conn, nil
 }
 
-// openDB returns a pool of connections. mmap_size must never be set: if a mapped file is truncated, the process is
-// killed.
+// openDB returns a pool of connections. mmap_size must never be set: the kernel would kill the process if a mapped
+// file were truncated.
 func openDB(path string, query url.Values) (*sql.DB, error) {
 	connector, err := newConnector(path, query)
 	if err != nil {
@@ -225,7 +232,7 @@ func newConnector(path string, query url.Values) (sqldriver.Connector, error) {
 		"temp_store(MEMORY)"}, query["_pragma"]...)
 	query.Set("_dqs", "0")
 	query.Set("_error_rc", "1")
-	path, err := filepath.Abs(path) // SQLite would take a relative path for the name of a host
+	path, err := filepath.Abs(path) // SQLite would read the beginning of a relative path as the name of a host
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
@@ -237,8 +244,9 @@ func newConnector(path string, query url.Values) (sqldriver.Connector, error) {
 	return connector, nil
 }
 
-// prepareFile locks and checks the file before SQLite opens it, or creates one with the right mode. SQLite must not
-// have it open, because closing a file drops the process's POSIX locks on it.
+// prepareFile locks and checks the file before SQLite opens it. If the file does not exist, prepareFile creates it
+// with the right mode. SQLite must not have the file open, because closing it would release the process's POSIX
+// locks.
 func (s *Store) prepareFile() error {
 	info, err := os.Stat(s.path)
 	switch {
@@ -255,8 +263,8 @@ func (s *Store) prepareFile() error {
 	return checkHeader(s.path, info.Size())
 }
 
-// makeFile creates and locks a new database. If only a WAL exists, it may belong to a process whose database was
-// deleted.
+// makeFile creates and locks a new database. If only a WAL exists, it may belong to a running process whose database
+// was deleted.
 func (s *Store) makeFile() error {
 	if err := s.lock.holdFiles(); err != nil {
 		return err
@@ -281,7 +289,7 @@ func (s *Store) prepare(ctx context.Context) (err error) {
 	return s.insert.prepare(ctx, s.write)
 }
 
-// begin registers a use of the store, for which Close waits. end ends the use.
+// begin registers a use of the store. Close waits for it. end ends the use.
 func (s *Store) begin() error {
 	s.closing.Lock()
 	defer s.closing.Unlock()
@@ -301,7 +309,7 @@ func (s *Store) isClosed() bool {
 	return s.closed
 }
 
-// fail explains an error. If the error means damage, it marks the store as suspect, so that the next Open checks
+// fail explains an error. If the error means damage, fail marks the store as suspect, so that the next Open checks
 // everything.
 func (s *Store) fail(doing string, err error) error {
 	err = explain(s.path, doing, err)
@@ -342,9 +350,9 @@ func (s *Store) Verify() error {
 	return nil
 }
 
-// Close implements modelstore.Store: it waits for running operations (a Replay or Rows ends with ErrClosed), moves the
-// WAL into the database and releases the lock. It returns an *modelstore.IdentityError if a file of the database is not
-// in its place.
+// Close implements modelstore.Store. It waits for running operations, moves the WAL into the database and releases
+// the lock. A running Replay or Rows ends with ErrClosed. Close returns a *modelstore.IdentityError if a file of the
+// database is not in its place.
 func (s *Store) Close() error {
 	s.closing.Lock()
 	if s.closed {
@@ -356,11 +364,11 @@ func (s *Store) Close() error {
 	s.uses.Wait()
 
 	lost := s.lock.check()
-	err := s.read.Close() // readers first: the WAL can be truncated only without them
+	err := s.read.Close() // close the readers first, because the WAL cannot be truncated while they are open
 	_, checkpointErr := s.write.ExecContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)")
 	err = errors.Join(err, checkpointErr, s.closeDB())
 	err = explain(s.path, "close", err)
-	if lost != nil { // the next Open must check everything that it finds
+	if lost != nil { // the next Open must check the whole file that it finds
 		err = errors.Join(err, s.lock.suspect())
 	}
 	return errors.Join(lost, err, s.lock.release(err == nil))

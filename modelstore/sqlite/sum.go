@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// summer computes the checksum of a row: CRC-32C (Castagnoli) over its columns, little-endian. An integer takes 8
-// bytes; a text or blob is preceded by its length. The zero value is ready to use. Only one goroutine may use it.
+// summer computes the checksum of a row: the CRC-32C (Castagnoli) of its columns, little-endian. An integer has 8
+// bytes. A text or blob is preceded by its length. The zero value is ready to use. A summer must not be used by two
+// goroutines at once.
 type summer struct {
 	table *crc32.Table
 	buf   []byte
@@ -45,7 +46,7 @@ func (s *summer) bytes(v []byte) *summer {
 	return s
 }
 
-// sum returns the checksum of the added values, and resets it.
+// sum returns the checksum of the added values, and starts a new one.
 func (s *summer) sum() int64 {
 	c := crc32.Checksum(s.buf, s.table)
 	s.buf = s.buf[:0]
@@ -57,7 +58,7 @@ func sumModel(s *summer, name string, piece, seq int64, data []byte) int64 {
 	return s.text(name).int(piece).int(seq).bytes(data).sum()
 }
 
-// nanos returns an instant as the database stores it: nil for the zero time.
+// nanos returns an instant in the form that the database stores, which is nil for the zero time.
 func nanos(t time.Time) any {
 	if t.IsZero() {
 		return nil

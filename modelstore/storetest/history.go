@@ -12,7 +12,8 @@ import (
 	"github.com/waitcast/waitcast/modelstore"
 )
 
-// MakeChunk returns the chunk n of a part of a history, of that many bytes, which differ from those of any other.
+// MakeChunk returns chunk n of a part of a history. The chunk has size bytes, which differ from the bytes of every
+// other chunk.
 func MakeChunk(cluster, id, part string, n, size int) modelstore.HistoryChunk {
 	data := fmt.Appendf(nil, "%s/%s/%s/%d ", cluster, id, part, n)
 	for i := len(data); i < size; i++ {
@@ -21,8 +22,8 @@ func MakeChunk(cluster, id, part string, n, size int) modelstore.HistoryChunk {
 	return modelstore.HistoryChunk{Cluster: cluster, ID: id, Part: part, N: n, Data: data}
 }
 
-// Histories returns every chunk of every history, by cluster, ID, part and number, and fails unless the list of the
-// histories has as many chunks and bytes.
+// Histories returns every chunk of every history, by cluster, ID, part and number. The test fails unless the list of
+// the histories gives the same numbers of chunks and bytes.
 func Histories(t testing.TB, s modelstore.Store) []modelstore.HistoryChunk {
 	t.Helper()
 	parts, err := s.Histories(background())
@@ -51,7 +52,8 @@ func chunksOf(t testing.TB, s modelstore.Store, cluster, id, part string) []mode
 	return chunks
 }
 
-// equalChunks fails the test unless both lists of chunks are equal. cmp would take a minute for some megabytes.
+// equalChunks fails the test unless both lists of chunks are equal. It does not use cmp, which would take a minute
+// for some megabytes.
 func equalChunks(t testing.TB, what string, got, want []modelstore.HistoryChunk) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
@@ -75,9 +77,9 @@ func put(t testing.TB, s modelstore.Store, chunks ...modelstore.HistoryChunk) {
 	}
 }
 
-// histories proves that chunks are returned unchanged. They come in order of their numbers, whatever the order of
-// writing, and only from the requested part, history and cluster. A later chunk with the same key replaces an earlier
-// one. All of this also holds after the store is reopened. An empty history returns no chunks.
+// histories proves that chunks are returned unchanged. They are returned in order of their numbers, whatever the
+// order of writing, and only from the requested part, history and cluster. A later chunk replaces an earlier one with
+// the same key. An empty history returns no chunks. All of this also holds after the store is reopened.
 func histories(t *testing.T, p Place) {
 	s := p.Open(t)
 	equalChunks(t, "chunks of an empty store", Histories(t, s), nil)
@@ -127,7 +129,7 @@ func histories(t *testing.T, p Place) {
 	check()
 }
 
-// historiesRefused proves that a chunk that no store can hold is refused, and that the stored chunks stay.
+// historiesRefused proves that a chunk that no store can keep is refused, and that the stored chunks stay.
 func historiesRefused(t *testing.T, p Place) {
 	s := open(t, p)
 	sound := MakeChunk("c", "h", "events", 0, 100)
@@ -156,8 +158,8 @@ func historiesRefused(t *testing.T, p Place) {
 	equalChunks(t, "chunks", Histories(t, s), []modelstore.HistoryChunk{sound})
 }
 
-// historiesStop proves that an error of the caller's function or a canceled context ends a reading of chunks and is
-// returned unchanged, and that the function may call the store.
+// historiesStop proves that an error of the caller's function or a cancelled context ends a reading of chunks, and
+// that the error is returned unchanged. It also proves that the function may call the store.
 func historiesStop(t *testing.T, p Place) {
 	s := open(t, p)
 	for n := range 5 {
@@ -186,8 +188,8 @@ func historiesStop(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 5))
 }
 
-// dropHistories proves that all histories of a cluster are deleted except the named ones, however many chunks they
-// have. Histories of other clusters and all other data stay.
+// dropHistories proves that all histories of a cluster are deleted except the named ones, whatever their number of
+// chunks. Histories of other clusters and all other data stay.
 func dropHistories(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, everything())
@@ -225,8 +227,8 @@ func dropHistories(t *testing.T, p Place) {
 	equalChunks(t, "after storing again", chunksOf(t, s, "c", "keep", "events"), keep[:1])
 }
 
-// damagedChunk proves that a changed byte of a chunk is detected, that the error names the chunk, that the chunks
-// before it are still read, and that writing the chunk again repairs it.
+// damagedChunk proves that a changed byte of a chunk is detected and that the error names the chunk. The chunks
+// before the damaged one are still read. Writing the chunk again repairs it.
 func damagedChunk(t *testing.T, p Place) {
 	s := open(t, p)
 	var want []modelstore.HistoryChunk
@@ -264,13 +266,13 @@ func damagedChunk(t *testing.T, p Place) {
 	equalChunks(t, "chunks once it is stored again", Histories(t, s), want)
 }
 
-// historiesBesideCommits proves, under the race detector, that chunks and commits are not lost while chunks are
-// written, replaced and dropped beside commits and readers. A reader sees each chunk whole, in its old or its new
-// version.
+// historiesBesideCommits proves, with the race detector, that no chunk and no commit is lost while chunks are
+// written, replaced and dropped, and commits and readers run at the same time. A reader sees each chunk as a whole,
+// in its old or its new version.
 func historiesBesideCommits(t *testing.T, p Place) {
 	s := open(t, p)
 	const rounds, chunks = 12, 6
-	// The size of a chunk identifies the round; each round replaces all chunks.
+	// All chunks are replaced in each round, and the size of a chunk identifies the round.
 	chunk := func(id string, n, round int) modelstore.HistoryChunk {
 		return MakeChunk("c", id, "events", n, 5000+round)
 	}

@@ -25,8 +25,8 @@ func emptyStore(t *testing.T, p Place) {
 	equal(t, "known", keys, []modelstore.Key(nil))
 }
 
-// journalRoundTrip proves that every field of an event is returned unchanged: all fields set, no field set, texts that
-// are not UTF-8, and the earliest and latest instants.
+// journalRoundTrip proves that every field of an event is returned unchanged. It uses an event with all fields, an
+// event with no optional field, texts that are not UTF-8, and the earliest and latest instants.
 func journalRoundTrip(t *testing.T, p Place) {
 	full := MakeEntry(1)
 	full.Event.Attempt, full.Event.Live, full.Event.Derived = 3, true, true
@@ -61,8 +61,8 @@ func replayInOrder(t *testing.T, p Place) {
 	}
 }
 
-// replayLong proves that a replay of many thousand entries loses and repeats none, and ends with the last entry at its
-// start.
+// replayLong proves that a replay of many thousand entries loses no entry, repeats none, and ends with the entry that
+// was the last when it started.
 func replayLong(t *testing.T, p Place) {
 	s := open(t, p)
 	const n = 5000
@@ -78,8 +78,8 @@ func replayLong(t *testing.T, p Place) {
 	equal(t, "next entry", next, int64(n+1))
 }
 
-// replayStops proves that an error of the caller's function or a canceled context ends a replay and is returned
-// unchanged.
+// replayStops proves that an error of the caller's function or a cancelled context ends a replay, and that the error
+// is returned unchanged.
 func replayStops(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 10), Rows: []modelstore.Row{MakeRow(1), MakeRow(2)}})
@@ -101,7 +101,7 @@ func replayStops(t *testing.T, p Place) {
 	}
 }
 
-// entriesOnce proves that an event that is read twice or from two sources is stored once, as it came first.
+// entriesOnce proves that an event that is read twice or from two sources is stored once, in its first version.
 func entriesOnce(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 3)})
@@ -121,7 +121,8 @@ func entriesOnce(t *testing.T, p Place) {
 	equal(t, "last number", last, int64(10))
 }
 
-// seqMustGoOn proves that a gap in the numbers, a repeated number and a wrong order are refused and leave nothing.
+// seqMustGoOn proves that a gap in the numbers, a repeated number and a wrong order are refused, and that nothing is
+// stored then.
 func seqMustGoOn(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 6)})
@@ -178,7 +179,7 @@ func known(t *testing.T, p Place) {
 	equal(t, "known after pruning", keys, []modelstore.Key{want[0], want[1], want[5], want[6]})
 }
 
-// modelAgainstStore compares the store with a plain list after random commits, some of which fail.
+// modelAgainstStore makes random commits, some of which fail, and compares the store with a plain list.
 func modelAgainstStore(t *testing.T, p Place) {
 	s := open(t, p)
 	var last int64
@@ -223,7 +224,7 @@ func modelAgainstStore(t *testing.T, p Place) {
 }
 
 // repeatingKinds proves that events that can happen many times in one life of a job are stored every time, and all
-// others once. A batch that is written again adds nothing.
+// other events once. A batch that is committed again adds nothing.
 func repeatingKinds(t *testing.T, p Place) {
 	var all, want []modelstore.Entry
 	for round := range 2 {

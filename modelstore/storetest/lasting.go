@@ -25,7 +25,7 @@ func checkpoints(t *testing.T, p Place) {
 	equal(t, "checkpoints", got, map[string][]byte{"a": {0, 255}, "b": []byte("new")})
 }
 
-// MakeModel returns a saved model of that many bytes, which no other name or number has.
+// MakeModel returns a saved model with size bytes. The bytes differ for every name and number.
 func MakeModel(name string, seq int64, size int) modelstore.SavedModel {
 	data := make([]byte, size)
 	for i := range data {
@@ -34,8 +34,8 @@ func MakeModel(name string, seq int64, size int) modelstore.SavedModel {
 	return modelstore.SavedModel{Name: name, Seq: seq, Data: data}
 }
 
-// savedModels proves that the last model of a name is stored whole with its number, whatever its size. A model without
-// data deletes it. Models depend neither on checkpoints nor on snapshots.
+// savedModels proves that the last model of a name is stored whole and with its number, whatever its size. A model
+// without data deletes the model of that name. Models depend neither on checkpoints nor on snapshots.
 func savedModels(t *testing.T, p Place) {
 	s := p.Open(t)
 	large, small := MakeModel("c/load", 7, 1_000_001), MakeModel("d/load", 0, 1)
@@ -78,8 +78,8 @@ func meta(t *testing.T, p Place) {
 	}
 }
 
-// snapshotsNewestTwo proves that the newest snapshot is returned whole, that one with an equal number replaces it, and
-// that only the newest two are kept.
+// snapshotsNewestTwo proves that the newest snapshot is returned whole, that a snapshot replaces an earlier one with
+// the same number, and that only the newest two are kept.
 func snapshotsNewestTwo(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 50)})
@@ -103,8 +103,8 @@ func snapshotsNewestTwo(t *testing.T, p Place) {
 	equal(t, "kept snapshots", wantError[*modelstore.DamagedError](t, err).Seqs, []int64{40, 30})
 }
 
-// snapshotFallback proves that a damaged newest snapshot is skipped and reported, and that earlier pruning kept the
-// entries that the older snapshot needs.
+// snapshotFallback proves that a damaged newest snapshot is ignored and reported. It also proves that an earlier
+// pruning kept the entries that the older snapshot needs.
 func snapshotFallback(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 50), Snapshot: MakeSnapshot(20)})
@@ -126,8 +126,8 @@ func snapshotFallback(t *testing.T, p Place) {
 	equal(t, "snapshot", snap, MakeSnapshot(40))
 }
 
-// snapshotsAllDamaged proves that no state is returned if all snapshots are damaged, and that deleting them repairs the
-// store.
+// snapshotsAllDamaged proves that no state is returned if all snapshots are damaged. Deleting the snapshots repairs
+// the store.
 func snapshotsAllDamaged(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 5), Snapshot: MakeSnapshot(5)})
@@ -162,7 +162,7 @@ func dropSnapshots(t *testing.T, p Place) {
 	equal(t, "saved models", len(models), 1)
 }
 
-// pruneBounds proves each of the three bounds of pruning: the time, the number and the oldest snapshot.
+// pruneBounds proves each of the three limits of pruning: the time, the number and the oldest snapshot.
 func pruneBounds(t *testing.T, p Place) {
 	s := open(t, p)
 	commit(t, s, modelstore.Batch{Entries: MakeEntries(1, 100), Rows: []modelstore.Row{MakeRow(1)}})
@@ -174,19 +174,19 @@ func pruneBounds(t *testing.T, p Place) {
 		equal(t, "journal", Entries(t, s), MakeEntries(wantFirst, 100))
 	}
 	at := func(seq int64) time.Time { return MakeEntry(seq).Event.Time }
-	prune(modelstore.MaxTime(), 100, 0, 1) // no snapshot
+	prune(modelstore.MaxTime(), 100, 0, 1) // there is no snapshot
 	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(60)})
 	commit(t, s, modelstore.Batch{Snapshot: MakeSnapshot(90)})
-	prune(at(11), 60, 10, 11)                // entries before the instant, not at it
+	prune(at(11), 60, 10, 11)                // deletes entries before the instant, but not at it
 	prune(time.Unix(-1e15, 0), 60, 0, 11)    // an instant before all entries
 	prune(at(60), 20, 10, 21)                // up to and including the number
 	prune(at(60), 20, 0, 21)                 // repeated
-	prune(modelstore.MaxTime(), 999, 40, 61) // limited by the oldest snapshot that is kept
+	prune(modelstore.MaxTime(), 999, 40, 61) // limited by the oldest snapshot in the store
 	equal(t, "rows", len(Rows(t, s, modelstore.RowQuery{})), 1)
 }
 
-// pruneKeepsNumbers proves that an empty journal still has its last number, and that pruning works over many
-// transactions.
+// pruneKeepsNumbers proves that a journal that is empty after pruning still has its last number. It also proves that
+// pruning works over many transactions.
 func pruneKeepsNumbers(t *testing.T, p Place) {
 	if testing.Short() {
 		t.Skip("25,000 entries are long under the race detector")
@@ -205,8 +205,8 @@ func pruneKeepsNumbers(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(n+1, n+2))
 }
 
-// pruneRows proves that rows that were closed before an instant are deleted, over many transactions, and that other
-// rows and the journal stay.
+// pruneRows proves that the rows that were closed before an instant are deleted, over many transactions. Other rows
+// and the journal stay.
 func pruneRows(t *testing.T, p Place) {
 	if testing.Short() {
 		t.Skip("25,000 entries are long under the race detector")
@@ -236,7 +236,7 @@ func pruneRows(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 3))
 }
 
-// reopen proves that all data is there after an orderly close and a new opening.
+// reopen proves that all data are still stored after the store was closed in order and opened again.
 func reopen(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, everything())
@@ -266,7 +266,7 @@ func reopen(t *testing.T, p Place) {
 	equal(t, "last number", last, int64(700))
 }
 
-// closed proves that each method of a closed store returns ErrClosed, and that a store can be closed twice.
+// closed proves that every method of a closed store returns ErrClosed, and that a store can be closed twice.
 func closed(t *testing.T, p Place) {
 	s := p.Open(t)
 	must(t, s.Close())
@@ -300,7 +300,7 @@ func closed(t *testing.T, p Place) {
 	}
 }
 
-// concurrent proves, under the race detector, that readers beside a busy writer see whole commits only. Each commit
+// concurrent proves, with the race detector, that readers see only whole commits while a writer is busy. Each commit
 // changes journal and checkpoint together.
 func concurrent(t *testing.T, p Place) {
 	s := open(t, p)
@@ -337,7 +337,7 @@ func concurrent(t *testing.T, p Place) {
 	readers.Wait()
 }
 
-// readAll reads everything once and checks that commits are whole.
+// readAll reads all data once and checks that every commit is whole.
 func readAll(s modelstore.Store, each int64) error {
 	last, err := s.LastSeq(background())
 	if err != nil {
@@ -372,7 +372,7 @@ func readAll(s modelstore.Store, each int64) error {
 	return s.Replay(background(), last, func(modelstore.Entry) error { return nil })
 }
 
-// closeDuringReplay proves that Close waits for a reading under way, which ends with ErrClosed.
+// closeDuringReplay proves that Close waits for a running replay, which ends with ErrClosed.
 func closeDuringReplay(t *testing.T, p Place) {
 	s := p.Open(t)
 	commit(t, s, everything())

@@ -55,7 +55,7 @@ func rowRoundTrip(t *testing.T, p Place) {
 	}
 }
 
-// rowQueries compares the result of each condition of a query with the same selection in Go.
+// rowQueries compares the result of each condition of a query with the same selection, computed in Go.
 func rowQueries(t *testing.T, p Place) {
 	s := open(t, p)
 	var all []modelstore.Row
@@ -65,7 +65,7 @@ func rowQueries(t *testing.T, p Place) {
 		r.Seq = (seq + 1) / 2 * 2 // two rows share a number
 		all = append(all, r)
 	}
-	for _, r := range all[20:] { // not in order
+	for _, r := range all[20:] { // the rows are not in order
 		commit(t, s, modelstore.Batch{Rows: []modelstore.Row{r}})
 	}
 	commit(t, s, modelstore.Batch{Rows: all[:20]})
@@ -110,7 +110,7 @@ func rowQueries(t *testing.T, p Place) {
 	}
 }
 
-// rowClosed returns the row of the entry seq, closed at an instant.
+// rowClosed returns the row that the entry seq closed at an instant.
 func rowClosed(seq int64, at time.Time) modelstore.Row {
 	r := MakeRow(seq)
 	r.Submit, r.Start, r.Outcome, r.WaitSeconds, r.Parts = at.Add(-time.Second), at, modelstore.Started, 1, nil
@@ -118,7 +118,7 @@ func rowClosed(seq int64, at time.Time) modelstore.Row {
 }
 
 // rowsOfManyMonths uses a ledger of thirty years, with rows at the first and last instants that can be stored and at
-// the turns of months. It proves that one row of each key is kept whatever its month, that a query for a span of
+// the ends of months. It proves that one row of each key is kept whatever its month, that a query for a range of
 // closing times finds the right rows, and that pruning is exact to the instant.
 func rowsOfManyMonths(t *testing.T, p Place) {
 	s := open(t, p)
@@ -133,7 +133,7 @@ func rowsOfManyMonths(t *testing.T, p Place) {
 		all = append(all, rowClosed(int64(i+1), at))
 	}
 	commit(t, s, modelstore.Batch{Rows: all[100:]})
-	again := rowClosed(300, turn.AddDate(1, 0, 0)) // a job that has a row in another month
+	again := rowClosed(300, turn.AddDate(1, 0, 0)) // the job has a row in another month
 	commit(t, s, modelstore.Batch{Rows: append([]modelstore.Row{again}, all[:100]...)})
 	equal(t, "rows", Rows(t, s, modelstore.RowQuery{}), all)
 	since, until := turn, turn.AddDate(0, 0, 17)
@@ -171,8 +171,8 @@ func everything() modelstore.Batch {
 	}
 }
 
-// failureLeavesNothing proves that one value of any kind that cannot be stored undoes the whole batch, even if it is
-// the last.
+// failureLeavesNothing proves that one value that cannot be stored makes the whole batch fail, whatever its kind and
+// even if it is the last.
 func failureLeavesNothing(t *testing.T, p Place) {
 	s := open(t, p)
 	entry := func(change func(*modelstore.Entry)) func(*modelstore.Batch) {
@@ -235,7 +235,7 @@ func failureLeavesNothing(t *testing.T, p Place) {
 	equal(t, "journal", Entries(t, s), MakeEntries(1, 700))
 }
 
-// countdown is a context that is canceled when it is checked for the n-th time. So a Commit is canceled at the same
+// countdown is a context that is cancelled when it is checked for the n-th time. So a Commit is cancelled at the same
 // place in every run.
 type countdown struct {
 	context.Context
@@ -249,7 +249,7 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// cancelLeavesNothing proves that a Commit leaves nothing if it is canceled at any of the places where it checks its
+// cancelLeavesNothing proves that a Commit stores nothing if it is cancelled at any place where it checks its
 // context. It also proves that Commit checks its context while it works.
 func cancelLeavesNothing(t *testing.T, p Place) {
 	s := open(t, p)

@@ -1,5 +1,5 @@
-// Package storetest proves that a modelstore.Store keeps its promises: one conformance suite, run against every
-// implementation.
+// Package storetest proves that a modelstore.Store gives all guarantees of its package. One suite of tests runs
+// against every implementation.
 package storetest
 
 import (
@@ -21,18 +21,18 @@ import (
 
 // Place is the location of one test's stores.
 type Place interface {
-	// Open opens the store at this place; the test closes it before it opens it again.
+	// Open opens the store at this place. The test closes the store before it opens it again.
 	Open(t testing.TB) modelstore.Store
-	// DamageSnapshot changes bytes of the stored parts of the snapshot, behind the back of the store, which is closed.
+	// DamageSnapshot changes bytes of the stored parts of the snapshot without using the store, which is closed.
 	DamageSnapshot(t testing.TB, seq int64)
-	// DamageHistory changes a byte of the stored data of a chunk, behind the back of the store, which is open.
+	// DamageHistory changes a byte of the stored data of a chunk without using the store, which is open.
 	DamageHistory(t testing.TB, c modelstore.HistoryChunk)
 }
 
-// BadLineLimit is the number of bad lines that the places under test must be set to keep.
+// BadLineLimit is the number of bad lines that the tested stores must be configured to keep.
 const BadLineLimit = 50
 
-// Run runs the suite; newPlace returns a new empty place.
+// Run runs the suite. newPlace returns a new empty place.
 func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 	for name, test := range map[string]func(*testing.T, Place){
 		"EmptyStore": emptyStore, "JournalRoundTrip": journalRoundTrip, "ReplayInOrder": replayInOrder,
@@ -56,10 +56,11 @@ func Run(t *testing.T, newPlace func(t testing.TB) Place) {
 	}
 }
 
-// Epoch is the instant at which the suite's jobs begin: a Tuesday, with nanoseconds.
+// Epoch is the instant at which the jobs of the suite begin: a Tuesday, with nanoseconds.
 func Epoch() time.Time { return time.Date(2024, 3, 5, 13, 14, 15, 123456789, time.UTC) }
 
-// MakeEntry returns the entry seq: job seq/3 of the cluster "c", submitted, started or ended at Epoch + seq seconds.
+// MakeEntry returns the entry seq. It belongs to the job seq/3 of the cluster "c", which was submitted, started or
+// ended at Epoch + seq seconds.
 func MakeEntry(seq int64) modelstore.Entry {
 	n := seq - 1
 	at := Epoch().Add(time.Duration(seq) * time.Second)
@@ -72,7 +73,7 @@ func MakeEntry(seq int64) modelstore.Entry {
 	return modelstore.Entry{Seq: seq, Source: "pbs:/var/spool/pbs/server_priv/accounting", Event: ev}
 }
 
-// MakeEntries returns the entries from, ..., to.
+// MakeEntries returns the entries with the numbers from `from` to `to`.
 func MakeEntries(from, to int64) []modelstore.Entry {
 	var entries []modelstore.Entry
 	for seq := from; seq <= to; seq++ {
@@ -81,7 +82,8 @@ func MakeEntries(from, to int64) []modelstore.Entry {
 	return entries
 }
 
-// MakeRow returns a row that the entry seq closed, one of four started after seq seconds in the queue "batch".
+// MakeRow returns a row that the entry seq closed. The queue is "batch". If seq is a multiple of 4, the job was
+// cancelled; otherwise it started. In both cases it waited for seq seconds.
 func MakeRow(seq int64) modelstore.Row {
 	r := modelstore.Row{
 		Seq: seq, Cluster: "c", JobID: fmt.Sprint(1000 + seq), Queue: "batch", Procs: 8, TimeLimit: time.Hour,
@@ -108,7 +110,7 @@ func MakeRow(seq int64) modelstore.Row {
 	return r
 }
 
-// MakeSnapshot returns a snapshot after the entry seq that differs from any other.
+// MakeSnapshot returns a snapshot after the entry seq. Every snapshot is different.
 func MakeSnapshot(seq int64) *modelstore.Snapshot {
 	state := binary.BigEndian.AppendUint64(nil, uint64(seq))
 	model := make([]byte, 20_000)
@@ -170,7 +172,7 @@ func Rows(t testing.TB, s modelstore.Store, q modelstore.RowQuery) []modelstore.
 func equal(t testing.TB, what string, got, want any) {
 	t.Helper()
 	if reflect.DeepEqual(want, got) {
-		return // cmp takes a hundred times as long, too long for thousands of rows
+		return // cmp takes a hundred times as long, which is too long for thousands of rows
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateNaNs(), cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("%s differs (-want +got):\n%s", what, diff)

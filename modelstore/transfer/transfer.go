@@ -1,4 +1,4 @@
-// Package transfer copies a store into another one of any kind, and compares the two.
+// Package transfer copies a store into another store of any kind, and compares the two.
 package transfer
 
 import (
@@ -16,16 +16,17 @@ import (
 	"github.com/waitcast/waitcast/modelstore/internal/pack"
 )
 
-// UnfinishedKey is the key of the value that a store has while it is copied into, and still has where that was
-// interrupted: a checksum of the source's position and values. A daemon must not collect into such a store.
+// UnfinishedKey is the key of a value that marks a store as incomplete. The store has the value while data are copied
+// into it, and after an interrupted copy. The value is a checksum of the source's position and values. A daemon must
+// not collect into such a store.
 const UnfinishedKey = "transfer.unfinished"
 
 // batchSize is the number of entries or rows that are copied in one transaction.
 const batchSize = 1000
 
-// NotEmptyError reports that the target of a copy holds something already.
+// NotEmptyError reports that the target of a copy is not empty.
 type NotEmptyError struct {
-	// LastSeq is the number of its last event, Meta the number of its values.
+	// LastSeq is the number of the last event in the target. Meta is the number of its values.
 	LastSeq int64
 	Meta    int
 }
@@ -47,15 +48,16 @@ func (e *MismatchError) Error() string {
 
 // Progress is the progress of a copy.
 type Progress struct {
-	// Stage is "journal", "ledger", "histories", "rest" or "compare"; Done counts its entries, rows or chunks, of Total
-	// (0 if unknown).
+	// Stage is "journal", "ledger", "histories", "rest" or "compare". Done is the number of processed entries, rows
+	// or chunks. Total is their total number, or 0 if unknown.
 	Stage       string
 	Done, Total int64
 }
 
-// Copy copies everything that source holds into target, which must be empty or hold what an interrupted copy of the
-// same source left (else *NotEmptyError), and compares the two at the end (*MismatchError). Neither may be written
-// meanwhile. progress may be nil. An interrupted copy can be repeated and continues where it stopped.
+// Copy copies the whole content of source into target, and then compares the two (*MismatchError). target must be
+// empty, or have a part of the content from an interrupted copy of the same source; otherwise Copy returns a
+// *NotEmptyError. No process may write either store meanwhile. progress may be nil. An interrupted copy can be
+// repeated and continues where it stopped.
 func Copy(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) (*Summary, error) {
 	if progress == nil {
 		progress = func(Progress) {}
@@ -98,7 +100,7 @@ func Copy(ctx context.Context, target, source modelstore.Portable, progress func
 	return got, target.SetMeta(ctx, UnfinishedKey, "")
 }
 
-// begin checks that the target is empty or holds a part of the same copy, and marks it as incomplete.
+// begin checks that the target is empty or has a part of the same copy, and marks it as incomplete.
 func begin(ctx context.Context, target, source modelstore.Portable, last int64) (string, error) {
 	rows, err := source.CountRows(ctx, modelstore.RowQuery{})
 	if err != nil {
@@ -117,7 +119,7 @@ func begin(ctx context.Context, target, source modelstore.Portable, last int64) 
 	if err != nil {
 		return "", err
 	}
-	if len(histories) > 0 { // otherwise the mark equals that of versions without histories
+	if len(histories) > 0 { // otherwise the mark stays equal to the mark of versions without histories
 		h.put(fmt.Sprint(histories))
 	}
 	mark := h.sum()
@@ -134,7 +136,8 @@ func begin(ctx context.Context, target, source modelstore.Portable, last int64) 
 	return mark, target.SetMeta(ctx, UnfinishedKey, mark)
 }
 
-// mustBeEmpty returns a *NotEmptyError if the target, which has a number of values, is not empty.
+// mustBeEmpty returns a *NotEmptyError if the target is not empty. values is the number of values that the target
+// has.
 func mustBeEmpty(ctx context.Context, target modelstore.Portable, values int) error {
 	last, err := target.LastSeq(ctx)
 	if err != nil {
@@ -166,7 +169,7 @@ func mustBeEmpty(ctx context.Context, target modelstore.Portable, values int) er
 	return nil
 }
 
-// copyJournal copies the entries that the target lacks.
+// copyJournal copies the entries that are missing in the target.
 func copyJournal(ctx context.Context, target, source modelstore.Portable, last int64, progress func(Progress)) error {
 	have, err := target.LastSeq(ctx)
 	if err != nil {
@@ -228,7 +231,7 @@ func copyRows(ctx context.Context, target, source modelstore.Portable, progress 
 	return flush()
 }
 
-// copyHistories copies the chunks that the target lacks. It copies the chunks of a part in order, so that an
+// copyHistories copies the chunks that are missing in the target. It copies the chunks of a part in order, so that an
 // interrupted copy has the first ones.
 func copyHistories(ctx context.Context, target, source modelstore.Portable, progress func(Progress)) error {
 	parts, err := source.Histories(ctx)
@@ -239,7 +242,7 @@ func copyHistories(ctx context.Context, target, source modelstore.Portable, prog
 	if err != nil {
 		return err
 	}
-	have := map[modelstore.HistoryPart]int64{} // number of chunks that the target has of each part
+	have := map[modelstore.HistoryPart]int64{} // the number of chunks of each part in the target
 	for _, p := range there {
 		have[modelstore.HistoryPart{Cluster: p.Cluster, ID: p.ID, Part: p.Part}] = p.Chunks
 	}
@@ -334,7 +337,7 @@ type Summary struct {
 	Rows       int64  `json:"rows"`
 	RowsSum    string `json:"rows_sha256"`
 	Histories  int64  `json:"histories"`
-	// HistoryChunks is the number of chunks of all histories, HistoryBytes the length of their data.
+	// HistoryChunks is the number of chunks of all histories. HistoryBytes is the length of their data.
 	HistoryChunks int64  `json:"history_chunks"`
 	HistoryBytes  int64  `json:"history_bytes"`
 	HistoriesSum  string `json:"histories_sha256"`
@@ -429,7 +432,7 @@ func (s *Summary) histories(ctx context.Context, store modelstore.Portable, h di
 	return nil
 }
 
-// rest adds the data outside of journal and ledger to the summary.
+// rest adds all data except the journal and the ledger to the summary.
 func (s *Summary) rest(ctx context.Context, store modelstore.Portable, h digest) error {
 	checkpoints, err := store.Checkpoints(ctx)
 	if err != nil {
@@ -485,7 +488,7 @@ type digest struct{ hash.Hash }
 
 func newDigest() digest { return digest{sha256.New()} }
 
-// put adds values. Each has an encoding that differs from that of all other values.
+// put adds values. Different values have different encodings.
 func (d digest) put(values ...any) {
 	for _, v := range values {
 		switch v := v.(type) {
@@ -499,14 +502,14 @@ func (d digest) put(values ...any) {
 	}
 }
 
-// sum returns the checksum of the added values, and resets it.
+// sum returns the checksum of the added values, and starts a new one.
 func (d digest) sum() string {
 	text := hex.EncodeToString(d.Sum(nil))
 	d.Reset()
 	return text
 }
 
-// nanos formats an instant; an unknown instant differs from all others.
+// nanos formats an instant. An unknown instant has a text that no other instant has.
 func nanos(t time.Time) string {
 	if t.IsZero() {
 		return "unknown"

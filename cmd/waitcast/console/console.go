@@ -1,5 +1,5 @@
-// Package console is where the command waitcast reads from and writes to: lines for people, JSON for programs,
-// progress.
+// Package console has the inputs and outputs of the command waitcast: text for people, JSON for programs, and
+// progress bars.
 package console
 
 import (
@@ -18,27 +18,27 @@ import (
 )
 
 const (
-	// Columns is the width of a terminal that nobody has to make wider.
+	// Columns is the width of a usual terminal in characters.
 	Columns = 80
 	// Labels is the width of the column of labels.
 	Labels = 16
 )
 
-// Console is where a command reads from and writes to.
+// Console has the inputs and outputs of a command.
 type Console struct {
 	Stdin io.Reader
-	// stdout and stderr take lines for people: run makes them replace what cannot be printed. JSON goes to jsonTo,
-	// records to data.
+	// Stdout and Stderr receive text for people. Before a command runs, they are replaced by writers that replace
+	// characters that cannot be printed. JSON is written to JSONTo, and records are written to Data.
 	Stdout, Stderr io.Writer
-	// Plain are stdout and stderr as they were given, nil before run.
+	// Plain are standard output and standard error without these replacements. They are nil before a command runs.
 	Plain [2]io.Writer
-	// Terminal is true where stderr is one, on which a line may be written over.
+	// Terminal is true if standard error is a terminal, on which a line may be overwritten.
 	Terminal bool
-	// JSON is true where the answer is for a program.
+	// JSON is true if the answer is for a program.
 	JSON bool
 }
 
-// IsTerminal reports whether what is written can be written over.
+// IsTerminal reports whether w is a terminal, on which lines can be overwritten.
 func IsTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	if !ok {
@@ -48,17 +48,17 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// RawOut returns standard output as it was given.
+// RawOut returns standard output, which does not replace any characters.
 func (c *Console) RawOut() io.Writer {
-	if c.Plain[0] == nil { // nil before run
+	if c.Plain[0] == nil { // nil before a command runs
 		return c.Stdout
 	}
 	return c.Plain[0]
 }
 
-// RawErr returns standard error as it was given.
+// RawErr returns standard error, which does not replace any characters.
 func (c *Console) RawErr() io.Writer {
-	if c.Plain[1] == nil { // nil before run
+	if c.Plain[1] == nil { // nil before a command runs
 		return c.Stderr
 	}
 	return c.Plain[1]
@@ -67,10 +67,10 @@ func (c *Console) RawErr() io.Writer {
 // JSONTo returns the writer of answers for programs.
 func (c *Console) JSONTo() io.Writer { return c.JSONOn(c.RawOut()) }
 
-// JSONOn returns a writer of JSON on another writer.
+// JSONOn returns a writer of JSON that writes to another writer.
 func (c *Console) JSONOn(to io.Writer) io.Writer { return terminal.NewJSONWriter(to) }
 
-// Data returns the writer of records: every byte of theirs counts, unless a terminal shows them.
+// Data returns the writer of records. It writes every byte unchanged, except to a terminal.
 func (c *Console) Data() io.Writer {
 	if IsTerminal(c.RawOut()) {
 		return c.Stdout
@@ -78,22 +78,22 @@ func (c *Console) Data() io.Writer {
 	return c.RawOut()
 }
 
-// UsageError is a wrong use of the command that shows only once it runs.
+// UsageError is an error of usage that is found only after the command has started.
 type UsageError struct{ problem string }
 
-// NewUsageError returns the error of a wrong use of the command that shows only once it runs.
+// NewUsageError returns an error of usage that was found after the command has started.
 func NewUsageError(problem string) error { return &UsageError{problem} }
 
 func (e *UsageError) Error() string { return e.problem }
 
-// Open opens a file, or standard input. The size is 0 where it is not known.
+// Open opens a file or standard input. The returned size is 0 if it is not known.
 func (c *Console) Open(file string) (io.ReadCloser, int64, error) {
 	if file == "-" {
 		return io.NopCloser(c.Stdin), 0, nil
 	}
 	log, err := os.Open(file)
 	if err != nil {
-		return nil, 0, errors.Unwrap(err) // without the file name
+		return nil, 0, errors.Unwrap(err) // the error without the file name
 	}
 	info, err := log.Stat()
 	switch {
@@ -112,8 +112,8 @@ func (c *Console) Note(format string, args ...any) {
 	fmt.Fprintln(c.Stderr, "waitcast: "+Printable(fmt.Sprintf(format, args...)))
 }
 
-// Progress returns a bar of the given number of bytes on a terminal, or a spinner if size is not known (0). It returns
-// an invisible one if there is no terminal or the answer is for a program.
+// Progress returns a progress bar for the given number of bytes. If size is 0, which means unknown, it returns a
+// spinner. Without a terminal, or if the answer is for a program, the bar is invisible.
 func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	if size == 0 {
 		size = -1
@@ -121,13 +121,14 @@ func (c *Console) Progress(size int64) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(size,
 		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionShowBytes(true),
 		progressbar.OptionSetWidth(20), progressbar.OptionClearOnFinish(),
-		// otherwise progressbar starts a goroutine that turns the spinner, and Clear does not wait for it
+		// Without this, progressbar starts a goroutine that turns the spinner, and Clear does not wait for that
+		// goroutine.
 		progressbar.OptionSetSpinnerChangeInterval(0),
 	)
 }
 
-// StageBar is a progress bar of one stage of some work, whose description says how long the rest takes; a spinner where
-// the total is not known (0), invisible where progress is not shown.
+// StageBar returns a progress bar for one stage of some work. The bar's text says how long the rest takes. If the
+// total is 0, which means unknown, StageBar returns a spinner. If progress is not shown, the bar is invisible.
 func (c *Console) StageBar(total int64) *progressbar.ProgressBar {
 	if total == 0 {
 		total = -1
@@ -139,7 +140,7 @@ func (c *Console) StageBar(total int64) *progressbar.ProgressBar {
 	)
 }
 
-// CountBar is a progress bar that counts jobs or other units; it is invisible where progress is not shown.
+// CountBar returns a progress bar that counts jobs or other units. If progress is not shown, the bar is invisible.
 func (c *Console) CountBar(n int, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions(max(1, n),
 		progressbar.OptionSetWriter(c.progressTo()), progressbar.OptionSetWidth(20), progressbar.OptionShowCount(),
@@ -155,10 +156,10 @@ func (c *Console) progressTo() io.Writer {
 	return c.RawErr()
 }
 
-// MostNumber bounds the numbers of flags: none means anything beyond.
+// MostNumber is the maximum absolute value of a number in a flag. No flag needs larger numbers.
 const MostNumber = 1e12
 
-// ParseNumber reads a number that stands in the text of a flag.
+// ParseNumber parses a number that is a part of a flag's text.
 func ParseNumber(text string) (float64, error) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	if err == nil && !(math.Abs(x) <= MostNumber) {
@@ -167,11 +168,11 @@ func ParseNumber(text string) (float64, error) {
 	return x, err
 }
 
-// TextPage is text with a column of labels on the left.
+// TextPage is a text with a column of labels on the left.
 type TextPage struct{ bytes.Buffer }
 
-// Line appends a label and its text, wrapped to the columns of the terminal. Spaces inside the text are kept unless it
-// must be wrapped.
+// Line appends a label and a text, wrapped to the width of the terminal. Spaces inside the text are kept unless the
+// text must be wrapped.
 func (p *TextPage) Line(label, text string) {
 	label = Printable(label)
 	rows := []string{Printable(text)}
@@ -184,7 +185,7 @@ func (p *TextPage) Line(label, text string) {
 	}
 }
 
-// Wrap breaks text between words into rows of at most width characters; a longer word is cut.
+// Wrap breaks text between words into rows of at most width characters. It cuts words that are longer.
 func Wrap(text string, width int) []string {
 	var rows []string
 	var row []rune
@@ -203,5 +204,5 @@ func Wrap(text string, width int) []string {
 	return append(rows, string(row))
 }
 
-// Printable returns text of a log, a file or a server for a part of one line.
+// Printable returns a text of a log, a file or a server as a printable part of one line.
 func Printable(text string) string { return terminal.Line(text) }

@@ -39,7 +39,7 @@ type backtestFlags struct {
 	fastGiven   bool
 }
 
-// exactJobs is the number of jobs from which on a replay is fast unless the user chooses otherwise.
+// exactJobs is the number of jobs from which on a replay is fast, unless the user chooses the mode.
 const exactJobs = 100_000
 
 func newBacktest(a *Commands) *cobra.Command {
@@ -106,7 +106,7 @@ func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags
 		defer func() { err = errors.Join(err, rows.close()) }()
 	}
 	page := io.WriteCloser(nil)
-	if f.report != "" { // opened before the replay, which takes long
+	if f.report != "" { // opened before the replay, because the replay takes long
 		if page, err = os.Create(f.report); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (a *Commands) backtest(ctx context.Context, paths []string, f backtestFlags
 }
 
 // traces reads logs and calls do with each trace. Each workload file is one trace. All other files together are one
-// log.
+// trace.
 func (a *Commands) traces(ctx context.Context, paths []string, f backtestFlags,
 	do func(*backtest.Trace, []backtest.File) error) error {
 	cfg, err := f.config()
@@ -176,7 +176,7 @@ func (a *Commands) traces(ctx context.Context, paths []string, f backtestFlags,
 	return do(trace, filesOf(files))
 }
 
-// openTrace reads a workload file. It reports records that could not be used on standard error.
+// openTrace reads a workload file. On standard error it reports records that could not be used.
 func (a *Commands) openTrace(path string) (*backtest.Trace, backtest.File, error) {
 	file := backtest.File{Path: path, Format: swflog.Name}
 	text, closeText, err := openText(path)
@@ -254,7 +254,7 @@ func traceName(path string) string {
 	return name
 }
 
-// predictionRows writes forecasts as CSV. The columns are job, submit, method, p50, p75, p90 and p95, with times in
+// predictionRows writes forecasts as CSV. The columns are job, submit, method, p50, p75, p90 and p95. Times are in
 // seconds.
 type predictionRows struct {
 	file *os.File

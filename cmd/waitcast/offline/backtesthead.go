@@ -20,7 +20,7 @@ type headTrace struct {
 	*headtest.Result
 }
 
-// backtestHead repeats Downey's own test.
+// backtestHead repeats the test of Downey's paper.
 func (a *Commands) backtestHead(paths []string, f backtestFlags) (err error) {
 	if f.report != "" {
 		return console.NewUsageError("--report draws whole waits; leave it out, or --mode head")

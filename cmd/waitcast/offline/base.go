@@ -9,8 +9,8 @@ import (
 // Commands are the commands that work on files, without a daemon.
 type Commands struct {
 	*console.Console
-	// daemon returns the client for waitcast generate --live. timeout is the time in which the daemon must start to
-	// answer.
+	// daemon returns the client for "waitcast generate --live". timeout is the time within which the daemon must
+	// begin to answer.
 	daemon  func() (*client.Client, error)
 	timeout *duration.Value
 }

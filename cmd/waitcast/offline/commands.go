@@ -1,4 +1,4 @@
-// Package offline holds the commands of waitcast that work on files, without a daemon.
+// Package offline has the commands of waitcast that work on files, without a daemon.
 package offline
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/waitcast/waitcast/internal/duration"
 )
 
-// New returns the commands that work on files. daemon and timeout are for those that may ask a daemon.
+// New returns the commands that work on files. daemon and timeout are for the commands that can use a daemon.
 func New(c *console.Console, daemon func() (*client.Client, error), timeout *duration.Value) []*cobra.Command {
 	a := &Commands{Console: c, daemon: daemon, timeout: timeout}
 	return []*cobra.Command{

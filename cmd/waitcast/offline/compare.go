@@ -42,7 +42,7 @@ func newCompare(a *Commands) *cobra.Command {
 	return command
 }
 
-// Compared is what --json prints.
+// Compared is the output of --json.
 type Compared struct {
 	Files [2]comparedFile `json:"files"`
 	compare.Report

@@ -16,7 +16,7 @@ import (
 	"github.com/waitcast/waitcast/workload/markov"
 )
 
-// The models, by the names that --model takes.
+// These are the models, with their names in --model.
 const (
 	ModelLublin     = "lublin"
 	ModelMarkov     = "markov"
@@ -72,7 +72,7 @@ func newFit(a *Commands) *cobra.Command {
 	return command
 }
 
-// Fitted is what waitcast fit --json prints, and what --params of waitcast generate reads.
+// Fitted is the output of "waitcast fit --json". The flag --params of "waitcast generate" reads it.
 type Fitted struct {
 	Trace      string            `json:"trace"`
 	Jobs       int               `json:"jobs"`
@@ -80,34 +80,36 @@ type Fitted struct {
 	BadLines   int64             `json:"bad_lines"`
 	MaxProcs   int64             `json:"max_procs,omitempty"`
 	Seed       uint64            `json:"seed"`
-	Load       offered           `json:"load"` // of the jobs that were fitted, on the machine of the header
+	Load       offered           `json:"load"` // load of the jobs that were fitted, on the machine of the header
 	Lublin     *LublinFit        `json:"lublin,omitempty"`
 	Markov     *markovFit        `json:"markov,omitempty"`
 	UniformLog []queueFit        `json:"uniformlog,omitempty"`
 	Lifetimes  []lifetimeFit     `json:"lifetime,omitempty"`
-	Missing    map[string]string `json:"missing,omitempty"` // why a model could not be fitted, by its name
+	Missing    map[string]string `json:"missing,omitempty"` // for each model that could not be fitted, the reason
 }
 
 // LublinFit is a fit of the model of Lublin and Feitelson, with its goodness.
 type LublinFit struct {
-	Params     hypergamma.Params     `json:"params"` // what generate draws from
+	Params     hypergamma.Params     `json:"params"` // the parameters from which generate draws
 	Fit        hypergamma.ModelFit   `json:"fit"`
-	Runtime    goodness              `json:"runtime_goodness"`    // of ln runtime
-	Work       goodness              `json:"work_goodness"`       // of ln (processors * runtime)
-	Subsamples hypergamma.Subsamples `json:"runtime_subsamples"`  // of subsampleSize runtimes
-	ShortGaps  int                   `json:"short_gaps_left_out"` // interarrivals of at most 1 s
-	TooLarge   int                   `json:"too_large_left_out"`  // jobs of more processors than the machine has
-	Drawn      offered               `json:"drawn"`               // what as many jobs offer that are drawn from it
-	DrawnKS    distances             `json:"drawn_ks"`            // how far they are from the recorded ones
+	Runtime    goodness              `json:"runtime_goodness"`    // goodness of the fit of ln runtime
+	Work       goodness              `json:"work_goodness"`       // goodness of the fit of ln (processors * runtime)
+	Subsamples hypergamma.Subsamples `json:"runtime_subsamples"`  // results for subsamples of subsampleSize runtimes
+	ShortGaps  int                   `json:"short_gaps_left_out"` // number of interarrivals of at most 1 s
+	// Number of jobs with more processors than the machine has.
+	TooLarge int `json:"too_large_left_out"`
+	// Load of as many jobs as were fitted, drawn from the model.
+	Drawn   offered   `json:"drawn"`
+	DrawnKS distances `json:"drawn_ks"` // distances between the drawn and the recorded jobs
 }
 
 type markovFit struct {
 	Chains *markov.Chains `json:"chains"`
-	// The distances compare the recorded jobs with an equal number of drawn jobs (Song, Table 4).
+	// These distances compare the recorded jobs with an equal number of drawn jobs (Song, Table 4).
 	ProcsKS        float64 `json:"procs_ks"`
 	RuntimeKS      float64 `json:"runtime_ks"`
-	AreaDifference float64 `json:"area_difference"` // between the squashed areas, as a share
-	// Drawn describes the work of the drawn jobs. Chains have no arrivals.
+	AreaDifference float64 `json:"area_difference"` // difference between the squashed areas, as a share
+	// Drawn describes the work of the drawn jobs. The Markov chains have no arrivals.
 	Drawn offered `json:"drawn"`
 }
 
@@ -162,7 +164,7 @@ func (a *Commands) fit(file string, f fitFlags) error {
 }
 
 // fitLublin fits the model of Lublin and Feitelson for a machine with a number of processors. If machine is 0, the
-// machine is as large as the largest job.
+// size of the largest job is used.
 func fitLublin(r *recording, machine int, form string, rng *rand.Rand) (*LublinFit, error) {
 	c := r.columns()
 	tooLarge := 0
@@ -225,7 +227,7 @@ func (l *LublinFit) draw(r *recording, machine int, rng *rand.Rand) error {
 	return err
 }
 
-// withinMachine returns the jobs that fit into the machine, and the number of the other jobs.
+// withinMachine returns the jobs that fit into the machine, and the number of jobs that do not.
 func withinMachine(c hypergamma.Jobs, machine int) (out hypergamma.Jobs, tooLarge int) {
 	for i, procs := range c.Procs {
 		if procs > machine {
@@ -246,7 +248,7 @@ func (a *Commands) noteTooLarge(r *recording, fit *LublinFit, machine int) {
 	}
 }
 
-// noteCut warns of recorded jobs that are larger than the machine of the generated workload.
+// noteCut prints a warning if recorded jobs are larger than the machine of the generated workload.
 func (a *Commands) noteCut(r *recording, machine int) {
 	tooLarge := 0
 	for i := range r.records {
@@ -260,7 +262,7 @@ func (a *Commands) noteCut(r *recording, machine int) {
 	}
 }
 
-// learn passes the jobs to a Markov model in their order.
+// learn passes the jobs to a Markov model in the order of their submissions.
 func learn(r *recording) (*markov.Chains, error) {
 	m, err := markov.New(0)
 	if err != nil {
@@ -274,8 +276,8 @@ func learn(r *recording) (*markov.Chains, error) {
 	return m.Chains(), nil
 }
 
-// fitMarkov fits the chains. Then it draws as many jobs from them as were recorded, to measure their distances from the
-// recorded ones.
+// fitMarkov fits the Markov chains. Then it draws as many jobs from them as were recorded, and measures the distances
+// between drawn and recorded jobs.
 func fitMarkov(r *recording, form string, rng *rand.Rand) (*markovFit, error) {
 	chains, err := learn(r)
 	if err != nil {

@@ -62,7 +62,7 @@ func (f *Fitted) print(to io.Writer) error {
 	return t.Flush()
 }
 
-// writeLoad writes the load of the drawn jobs beside that of the recorded jobs, and warnings.
+// writeLoad writes the load of the drawn jobs next to the load of the recorded jobs, and warnings.
 func writeLoad(row func(label, format string, args ...any), drawn, recorded *offered, ks distances) {
 	text, differ := drawn.beside(recorded)
 	row("  drawn load", "%s", text)

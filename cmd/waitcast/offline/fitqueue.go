@@ -16,15 +16,15 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// sequentialClass is the name of the class of jobs on one processor, if these form their own class.
+// sequentialClass is the name of the class of jobs with one processor, if these jobs form a class of their own.
 const sequentialClass = "sequential"
 
-// Grouping defines which jobs have a law in common. By default that is each queue by itself; Downey (1996, section 4.1)
-// took queues together by the last letter of their names, and sequential jobs apart.
+// Grouping defines which jobs have a common law. By default each queue has its own law. Downey (1996, section 4.1)
+// joined queues by the last letter of their names, and separated sequential jobs.
 type Grouping struct {
-	Groups     []string // NAME=PATTERN as they were given
+	Groups     []string // the given NAME=PATTERN
 	Sequential bool
-	Keep       []string // queues whose sequential jobs stay
+	Keep       []string // queues whose sequential jobs are not separated
 
 	names, patterns []string
 }
@@ -61,7 +61,7 @@ func (g *Grouping) Parse() error {
 func (g *Grouping) Class(queue string, procs int64) string {
 	class := queue
 	for i, pattern := range g.patterns {
-		if ok, _ := path.Match(pattern, queue); ok { // parse has checked the pattern
+		if ok, _ := path.Match(pattern, queue); ok { // the pattern is valid, because Parse has checked it
 			class = g.names[i]
 			break
 		}
@@ -72,7 +72,7 @@ func (g *Grouping) Class(queue string, procs int64) string {
 	return class
 }
 
-// queueFit is Downey's law of a queue, or the reason why there is none.
+// queueFit has Downey's law of a queue, or the reason why there is none.
 type queueFit struct {
 	Queue   string    `json:"queue"`
 	Jobs    int       `json:"jobs"` // number of jobs with a positive runtime
@@ -140,7 +140,7 @@ func fitQueues(r *recording, g *Grouping) ([]queueFit, error) {
 	return out, nil
 }
 
-// lifetimeFit has the scores of the laws of lifetimes on a class, or the reason why there are none.
+// lifetimeFit has the scores of the laws of lifetimes for a class, or the reason why there are none.
 type lifetimeFit struct {
 	Queue  string  `json:"queue"`
 	Jobs   int     `json:"jobs"`                    // number of jobs with a positive runtime
@@ -150,16 +150,16 @@ type lifetimeFit struct {
 	Median  float64 `json:"median_seconds,omitempty"`
 	P95     float64 `json:"p95_seconds,omitempty"`
 	Missing string  `json:"missing,omitempty"`
-	// Laws lists the laws that competed, the best first. They are scored by their mean log score on jobs to which they
-	// were not yet fitted.
+	// Laws lists the laws that were compared, the best first. A law's score is its mean log score on jobs to which
+	// the law was not yet fitted.
 	Laws []lifetime.Standing `json:"laws,omitempty"`
 }
 
-// firstFit is the number of jobs after which a lifetime.Selector first fits.
+// firstFit is the number of jobs after which a lifetime.Selector fits for the first time.
 const firstFit = 64
 
 // compareLifetimes scores the laws of lifetimes on the jobs of each class, in the order of their ends. Each job is
-// scored before the laws learn from it. It returns an error if no class has a law.
+// scored before the laws learn from it. If no class has a law, it returns an error.
 func compareLifetimes(r *recording, g *Grouping) ([]lifetimeFit, error) {
 	names, of := byQueue(r, g)
 	out := make([]lifetimeFit, 0, len(names))

@@ -19,7 +19,7 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Where arrivals come from, and bounds of machines.
+// These are values of flags, and limits of machines.
 const (
 	ArrivalsLublin   = "lublin"
 	arrivalsRecorded = "recorded"
@@ -33,7 +33,8 @@ const (
 	programProcs = 128
 	// mostSetProcs is the largest machine of a parameter set. hypergamma limits the log2 of sizes to 30.
 	mostSetProcs = 1 << 30
-	// FirstMonday is the instant at which generated workloads begin: Monday, 5 January 1970, 0 h UTC.
+	// FirstMonday is the instant at which generated workloads begin, in Unix seconds: Monday, 5 January 1970, 0 h
+	// UTC.
 	FirstMonday = 4 * 86400
 )
 
@@ -149,18 +150,18 @@ func (f *GenerateFlags) check() error {
 type draw struct {
 	submit, runtime float64 // in seconds
 	procs           int
-	queue           int64 // swf.Unknown if there is none
+	queue           int64 // swf.Unknown if the job has no queue
 }
 
-// synthetic is a stream of generated jobs with the workload's header.
+// synthetic is a stream of generated jobs, with the header of the workload.
 type synthetic struct {
 	header *swf.Header
 	next   func() (draw, bool)
-	// like is the load of the jobs to which the model was fitted, nil if unknown.
+	// like is the load of the jobs to which the model was fitted; nil if unknown.
 	like *offered
-	// trace is the recorded workload to which the model was fitted, nil if there is none.
+	// trace is the recorded workload to which the model was fitted; nil if there is none.
 	trace *recording
-	// cut means that runtimes are cut to whole seconds, as in the authors' program. Otherwise they are rounded.
+	// cut is true if runtimes are cut to whole seconds, as in the authors' program. Otherwise they are rounded.
 	cut bool
 }
 
@@ -238,7 +239,7 @@ func (s *synthetic) seconds(j *draw) float64 {
 	return max(1, min(runtime, math.MaxInt64/2))
 }
 
-// noteOffered reports the load of a generated workload beside that of the original. It warns if they differ.
+// noteOffered reports the load of a generated workload next to the load of the original. It warns if they differ.
 func (a *Commands) noteOffered(o offered, like *offered, scaled bool) {
 	text, differ := o.beside(like)
 	a.Note("%s", text)
@@ -284,8 +285,8 @@ func (s *synthetic) scale(f *GenerateFlags) error {
 }
 
 // target returns the requested load and the number of processors of the machine that this load refers to. If the size
-// of the trace's machine is unknown, both refer to one processor, which gives the same stream of jobs as any other
-// size.
+// of the trace's machine is unknown, both refer to one processor. The stream of jobs is then the same as with any
+// other size.
 func (s *synthetic) target(f *GenerateFlags) (load float64, procs int, err error) {
 	load, procs = f.load.load, int(s.header.MaxProcs)
 	switch {
@@ -328,7 +329,7 @@ func (a *Commands) source(f *GenerateFlags) (*synthetic, string, error) {
 			return nil, "", err
 		}
 		s.cut = sets[0].Arrival.WholeSeconds
-		if len(sets) > 1 { // the program's queues: 0 has interactive jobs, 1 has batch jobs
+		if len(sets) > 1 { // the queues of the authors' program: queue 0 has interactive jobs, queue 1 has batch jobs
 			s.header.Queues = map[int64]string{0: "interactive", 1: "batch"}
 		}
 		return s, fmt.Sprintf("set %s, %d processors", f.Set, procs), nil
@@ -352,7 +353,7 @@ func newHeader(procs int) *swf.Header {
 	return &swf.Header{UnixStartTime: FirstMonday, MaxProcs: int64(procs)}
 }
 
-// drawLublin prepares drawing from sets of parameters.
+// drawLublin prepares drawing from parameter sets.
 func drawLublin(rng *rand.Rand, h *swf.Header, sets ...hypergamma.Params) (*synthetic, error) {
 	g, err := hypergamma.New(rng, sets...)
 	if err != nil {
@@ -368,8 +369,8 @@ func drawLublin(rng *rand.Rand, h *swf.Header, sets ...hypergamma.Params) (*synt
 	}}, nil
 }
 
-// readParams reads the output of waitcast fit --json, or a file with only the parameters. like is the load of the jobs
-// to which they were fitted, nil if the file does not have it. procs is the size of the machine.
+// readParams reads the output of "waitcast fit --json", or a file with only the parameters. like is the load of the
+// jobs to which the parameters were fitted; nil if the file does not have it. procs is the size of the machine.
 func (a *Commands) readParams(file string) (p *hypergamma.Params, like *offered, procs int, err error) {
 	in, _, err := a.Open(file)
 	if err != nil {
@@ -386,7 +387,8 @@ func (a *Commands) readParams(file string) (p *hypergamma.Params, like *offered,
 		} `json:"lublin"`
 		Size *hypergamma.SizeParams `json:"size"`
 		Load *offered               `json:"load"`
-		// The machine's processors. If the file has only sizes, those of its largest job.
+		// These are the processors of the machine. If the file has only the sizes of jobs, they are the processors of
+		// the largest job.
 		MaxProcs int64 `json:"max_procs"`
 	}
 	if err := json.Unmarshal(text, &report); err != nil {
@@ -470,7 +472,7 @@ func (a *Commands) fitSource(f *GenerateFlags) (*synthetic, error) {
 	return s, nil
 }
 
-// advise adds advice to the error of a fit: what to do if the log has too little data for the model.
+// advise adds advice to the error of a fit: what the user can do if the log has too little data for the model.
 func advise(model string, err error) error {
 	advice := "its own arrivals, with --arrivals recorded"
 	switch {
@@ -486,7 +488,7 @@ func advise(model string, err error) error {
 	return fmt.Errorf("%s: %w; take a longer log, or %s", model, err, advice)
 }
 
-// submits returns the arrivals for models that have none of their own, and the header of a workload with these
+// submits returns the arrivals for models that have no arrivals of their own, and the header of a workload with these
 // arrivals.
 func submits(r *recording, f *GenerateFlags, procs int) (func() (float64, bool), *swf.Header, error) {
 	if f.Arrivals == arrivalsRecorded {
@@ -507,7 +509,7 @@ func submits(r *recording, f *GenerateFlags, procs int) (func() (float64, bool),
 	return func() (float64, bool) { return arrivals.Next(rng), true }, newHeader(procs), nil
 }
 
-// fits limits a size to the size of the machine; machine 0 means no limit.
+// fits limits a size to the size of the machine. If machine is 0, there is no limit.
 func fits(size, machine int) int {
 	if machine > 0 {
 		return min(size, machine)

@@ -1,6 +1,6 @@
 package offline
 
-// GenerateFlags are those of waitcast generate.
+// GenerateFlags are the flags of "waitcast generate".
 type GenerateFlags struct {
 	Model, Set, params, From, Arrivals string
 	form, rules, limits                string
@@ -13,7 +13,7 @@ type GenerateFlags struct {
 	live                               liveFlags
 }
 
-// liveFlags are the flags of waitcast generate that require --live.
+// liveFlags are the flags of "waitcast generate" that require --live.
 type liveFlags struct {
 	on                     bool
 	queue, cluster, format string

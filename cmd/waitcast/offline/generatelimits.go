@@ -12,29 +12,31 @@ import (
 )
 
 // customs gives generated jobs the users and time limits of a trace. Each generated job copies both from one recorded
-// job of nearly the same runtime and, if possible, of the same size class. So limits keep their round values and their
-// distance from the runtimes, and users keep their typical runtimes and limits. As often as in the trace, a job gets
-// the user of the job before, if that user has a similar recorded job.
+// job. The recorded job has nearly the same runtime and, if possible, the same size class. So limits keep their round
+// values and their distance from the runtimes, and users keep their typical runtimes and limits. In the trace, some
+// jobs have the same user as the job before; in the generated workload the same share of jobs does, if that user has
+// a similar recorded job.
 //
-// Recorded runtimes accumulate at the limits that ended the jobs; generated runtimes do not. So customs first draws
-// which share of its limit a generated job uses, with the frequencies of recorded jobs of similar runtime. Then the job
-// gets the user and the limit of one of the recorded jobs with that share.
+// Many recorded runtimes are equal to the limits that ended the jobs; generated runtimes are not. So customs first
+// draws which share of its limit a generated job uses, with the frequencies of recorded jobs of similar runtime. Then
+// the job gets the user and the limit of one of the recorded jobs with that share.
 type customs struct {
 	rng     *rand.Rand
 	byQueue bool
-	sorted  map[int64]*customJobs // by queue, or all jobs under swf.Unknown
+	sorted  map[int64]*customJobs // by queue; all jobs are under swf.Unknown if queues do not matter
 	repeat  float64               // probability that a job copies the user of the job before
 	last    int64                 // user of the job before
 }
 
-// customJobs are recorded jobs by usage of their limits, in ascending order of runtime.
+// customJobs are recorded jobs by the usage of their limits. Each list is in ascending order of runtime.
 type customJobs [usages][]*swf.Record
 
 // usage is a class of the share of its time limit that a job uses.
 type usage int
 
-// The classes of usage are: jobs that their limits ended, some up to a minute early and some late by a grace time; jobs
-// that came near their limits; and all other jobs, including those without a limit.
+// These are the classes of usage. The first has jobs that their limits ended: some up to a minute early, and some
+// late by a grace time. The second has jobs that ended near their limits. The third has all other jobs, including
+// jobs without a limit.
 const (
 	usageFull usage = iota
 	usageMost
@@ -55,7 +57,8 @@ func usageOf(rec *swf.Record) usage {
 	return usageFull
 }
 
-// newCustoms returns the customs of the jobs of a trace. With byQueue, a job copies only from jobs of its own queue.
+// newCustoms returns the customs of the jobs of a trace. If byQueue is true, a job copies only from jobs of its own
+// queue.
 func newCustoms(r *recording, byQueue bool, rng *rand.Rand) *customs {
 	h := &customs{rng: rng, byQueue: byQueue, sorted: map[int64]*customJobs{}, last: swf.Unknown}
 	for i := range r.records {
@@ -79,7 +82,7 @@ func newCustoms(r *recording, byQueue bool, rng *rand.Rand) *customs {
 }
 
 // drawUsage draws a usage and returns the recorded jobs of that usage. The probabilities are the frequencies among
-// recorded jobs of 2/3 to 3/2 of the runtime.
+// recorded jobs whose runtime is 2/3 to 3/2 of the given one.
 func (j *customJobs) drawUsage(runtime int64, rng *rand.Rand) []*swf.Record {
 	const about = 1.5
 	var count [usages]int
@@ -109,8 +112,8 @@ func compareRuntime(rec *swf.Record, runtime float64) int {
 	return cmp.Compare(float64(rec.Runtime), runtime)
 }
 
-// customsFor returns the customs of the trace to which a workload is fitted, or of the trace of --limits; nil without
-// either.
+// customsFor returns the customs of the trace of --limits, or else of the trace to which a workload is fitted. It
+// returns nil if there is neither.
 func (a *Commands) customsFor(s *synthetic, f *GenerateFlags) (*customs, error) {
 	switch {
 	case f.limits != "":
@@ -128,8 +131,8 @@ func (a *Commands) customsFor(s *synthetic, f *GenerateFlags) (*customs, error) 
 	return nil, nil //nolint:nilnil // there are none
 }
 
-// repeats returns how much more often than by chance a job has the user of the job before. The result is a share of the
-// jobs that would have another user by chance.
+// repeats returns how much more often than by chance a job has the user of the job before. The result is a share of
+// the jobs that would have another user by chance.
 func repeats(records []swf.Record) float64 {
 	same, chance, jobs := 0.0, 0.0, map[int64]float64{}
 	n := float64(len(records))
@@ -154,13 +157,13 @@ func (h *customs) queue(rec *swf.Record) int64 {
 	return swf.Unknown
 }
 
-// These bound the search for similar jobs: the minimum number of recorded jobs on either side that count as similar in
-// runtime, and the number of draws of which the best is used.
+// These limit the search for similar jobs. They are the minimum number of recorded jobs on either side that count as
+// similar in runtime, and the number of draws, of which the best is used.
 const (
 	nearJobs, nearShare = 10, 500
 	customDraws         = 48
-	againDraws          = 200 // number of draws if the job is to have the user of the job before
-	nearPart            = 100 // 1/nearPart of the runtime is the allowed difference
+	againDraws          = 200 // number of draws if the job should have the user of the job before
+	nearPart            = 100 // the allowed difference is 1/nearPart of the runtime
 )
 
 // give sets the user, the group and the time limit of a generated job.
@@ -177,9 +180,10 @@ func (h *customs) give(job *swf.Record) {
 	h.last = job.User
 }
 
-// choose draws a recorded job that resembles a generated one. The candidates have nearly the same runtime. The chosen
-// job is within its limit if the generated job would be, and near its limit if the candidate was. If possible it
-// belongs to the user of the job before, if that is wanted, and it has the same size class.
+// choose draws a recorded job that resembles a generated one. The candidates have nearly the same runtime. The
+// generated job should be within the limit of the chosen job if the recorded job was, and near the limit if the
+// recorded job was. If possible the chosen job has the same size class, and belongs to the user of the job before if
+// that is wanted.
 func (h *customs) choose(jobs []*swf.Record, job *swf.Record) (best *swf.Record) {
 	from, _ := slices.BinarySearchFunc(jobs, float64(job.Runtime), compareRuntime)
 	to, _ := slices.BinarySearchFunc(jobs, float64(job.Runtime+1), compareRuntime)
@@ -226,12 +230,12 @@ func (h *customs) choose(jobs []*swf.Record, job *swf.Record) (best *swf.Record)
 	return best
 }
 
-// inLimit reports whether a runtime is within a job's time limit. It returns true if the job has none.
+// inLimit reports whether a runtime is within a job's time limit. It returns true if the job has no limit.
 func inLimit(runtime int64, rec *swf.Record) bool {
 	return rec.TimeLimit <= 0 || runtime <= rec.TimeLimit
 }
 
-// sizeClass returns the class of a size; class k holds the sizes from 2^(k-1) to 2^k - 1.
+// sizeClass returns the class of a size. Class k has the sizes from 2^(k-1) to 2^k - 1.
 func sizeClass(rec *swf.Record) int { return bits.Len64(uint64(max(rec.Procs(), 0))) }
 
 // drawnSample has the sizes and runtimes of the first generated jobs.
@@ -252,7 +256,7 @@ type distances struct {
 	RuntimeKS float64 `json:"runtime_ks"`
 }
 
-// badFit is the KS distance above which a fit causes a warning. For models that they accept, the papers print no
+// badFit is the KS distance above which a fit causes a warning. For models that the papers accept, they print no
 // distance above 0.09 (Lublin and Feitelson, Tables 1, 2, 5 and 6; Song, Table 4).
 const badFit = .1
 
@@ -271,7 +275,7 @@ func (s *drawnSample) from(r *recording) (d distances, err error) {
 	return d, err
 }
 
-// bad describes which attributes are fitted badly; it is empty if there is none.
+// bad describes which attributes have a bad fit. It returns an empty text if there is none.
 func (d *distances) bad() string {
 	text := ""
 	for _, x := range []struct {
@@ -293,7 +297,7 @@ func (d *distances) bad() string {
 		"are within 0.09", text)
 }
 
-// noteDistance reports the distances between generated jobs and those of the trace, and warns of a bad fit.
+// noteDistance reports the distances between generated jobs and the jobs of the trace, and warns of a bad fit.
 func (a *Commands) noteDistance(s *drawnSample, r *recording) error {
 	if r == nil || len(s.procs) == 0 || len(r.records) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/waitcast/waitcast/cmd/waitcast/console"
 )
 
-// modelUsers is the name of a model that only the daemon offers; for a trace, waitcast resample does the same.
+// modelUsers is the name of a model that only the daemon offers. For a trace, "waitcast resample" does the same.
 const modelUsers = "users"
 
 func (f *liveFlags) flags(command *cobra.Command) {
@@ -54,7 +54,7 @@ func (a *Commands) generateLive(c *cobra.Command, f *GenerateFlags) error {
 	if c.Flags().Changed("seed") {
 		request.Seed = &f.seed.value
 	}
-	// The timeout covers only the start of the answer. A whole workload may take longer.
+	// The timeout applies only to the beginning of the answer, because a whole workload may take longer.
 	ctx, cancel := context.WithCancelCause(c.Context())
 	defer cancel(nil)
 	timer := time.AfterFunc(time.Duration(*a.timeout), func() { cancel(context.DeadlineExceeded) })

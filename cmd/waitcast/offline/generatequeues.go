@@ -14,14 +14,14 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// formFlag defines the flag for a model's form.
+// formFlag defines the flag for the form of a model.
 func formFlag(flags *pflag.FlagSet, form *string) {
 	flags.StringVar(form, "form", formLog,
 		"form of the models: log, which keeps the mean work of the trace's jobs, or paper, as published")
 }
 
-// rulesOf returns the rules by which the Markov chains derive sizes from runtimes. If rules is empty, the form
-// determines them.
+// rulesOf returns the rules by which the Markov chains derive sizes from runtimes. If rules is empty, the rules
+// follow from the form.
 func rulesOf(rules, form string) []markov.Option {
 	if rules == "" {
 		rules = rulesJoint
@@ -40,14 +40,14 @@ func rulesOf(rules, form string) []markov.Option {
 	return nil
 }
 
-// lawClass is a class of jobs with its law of runtimes, and with the recorded jobs from which sizes are drawn.
+// lawClass is a class of jobs. It has the law of their runtimes, and the recorded jobs from which sizes are drawn.
 type lawClass struct {
 	uniformlog.Class
 	recorded []*swf.Record
 }
 
-// drawQueues prepares drawing from laws of runtimes. It draws a class by its share of the jobs, a runtime from the
-// class's law, and a size from the recorded jobs of the class.
+// drawQueues prepares drawing from laws of runtimes. For each job it draws three things: a class, with the class's
+// share of the jobs as probability; a runtime from the class's law; and a size from the recorded jobs of the class.
 func drawQueues(r *recording, f *GenerateFlags, procs int) (*synthetic, error) {
 	laws := stagedLaws
 	if f.form == formPaper {
@@ -86,8 +86,8 @@ func drawQueues(r *recording, f *GenerateFlags, procs int) (*synthetic, error) {
 	}}, nil
 }
 
-// queueLaws returns Downey's law of each queue, with the queue's longest recorded runtime as its limit. A queue that
-// cannot be fitted gets the law of all jobs together.
+// queueLaws returns Downey's law of each queue. The limit of the law is the queue's longest recorded runtime. A queue
+// that cannot be fitted gets the law of all jobs together.
 func queueLaws(r *recording) ([]lawClass, error) {
 	names, of := byQueue(r, new(Grouping))
 	var all []*swf.Record
@@ -112,12 +112,12 @@ func queueLaws(r *recording) ([]lawClass, error) {
 	return classes, nil
 }
 
-// leastStaged is the minimum number of jobs for which a class of a queue and a size has its own law.
+// leastStaged is the minimum number of jobs in a class of a queue and a size for which the class has its own law.
 const leastStaged = 50
 
-// stagedLaws returns laws in stages for the jobs of each queue and size class. The classes end at powers of two,
-// similar to Downey's separation of sequential jobs. A class with few jobs gets the law of its queue, or that of all
-// jobs together.
+// stagedLaws returns laws in stages for the jobs of each queue and size class. The size classes end at powers of two;
+// this extends Downey's separation of sequential jobs. A class with few jobs gets the law of its queue, or else the
+// law of all jobs together.
 func stagedLaws(r *recording) ([]lawClass, error) {
 	type key struct {
 		queue string

@@ -7,11 +7,12 @@ type goodness struct {
 	KS             float64 `json:"ks"`
 	KSSignificance float64 `json:"ks_significance"` // too optimistic, because the law was fitted to the same values
 	Chi2           float64 `json:"chi2"`
-	ChiClasses     int     `json:"chi2_classes"` // classes of equal probability
+	ChiClasses     int     `json:"chi2_classes"` // number of classes of equal probability
 	Chi2Signif     float64 `json:"chi2_significance"`
 }
 
-// judge tests a law on values with two tests: KS, and chi2 on classes of equal probability under the law.
+// judge tests a law on values. It uses the KS test, and the chi2 test with classes that have equal probability under
+// the law.
 func judge(values []float64, cdf func(float64) float64) (goodness, error) {
 	g := goodness{KS: hypergamma.KS(values, cdf)}
 	g.KSSignificance = hypergamma.KSSignificance(g.KS, len(values))
@@ -32,9 +33,9 @@ func judge(values []float64, cdf func(float64) float64) (goodness, error) {
 	return g, err
 }
 
-// How goodness of fit is measured.
+// These define how goodness of fit is measured.
 const (
-	ChiClasses       = 20  // at most; of equal probability
+	ChiClasses       = 20  // maximum number of classes of equal probability
 	chiExpected      = 5   // minimum expected count of a class; hypergamma.ChiSquared joins smaller classes
 	subsampleSize    = 500 // the paper of Lublin and Feitelson uses 500 to 1,000 (section 5.1)
 	subsampleRepeats = 100

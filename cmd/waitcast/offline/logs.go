@@ -37,7 +37,7 @@ func (f *logFlags) add(flags *pflag.FlagSet) {
 		"zone of local times in the logs, such as Europe/Berlin; by default that of this host")
 }
 
-// location returns the zone of the logs, nil if none is given.
+// location returns the time zone of the logs. It returns nil if none is given.
 func (f *logFlags) location() (*time.Location, error) {
 	if f.zone == "" {
 		return nil, nil
@@ -78,7 +78,7 @@ func (f *logFlags) config() (history.Config, error) {
 	return cfg, nil
 }
 
-// areWorkloads separates files in the Standard Workload Format from others.
+// areWorkloads separates files in the Standard Workload Format from other files.
 func areWorkloads(paths []string, cfg *history.Config) (workloads, others []string, err error) {
 	for _, path := range paths {
 		f, err := history.FormatOf(path, cfg)
@@ -94,14 +94,15 @@ func areWorkloads(paths []string, cfg *history.Config) (workloads, others []stri
 	return workloads, others, nil
 }
 
-// readFile is a file that was read, with its notices, and with the number of records left out for each reason.
+// readFile is a file that was read. It has the notices about the file, and the number of records that were left out
+// for each reason.
 type readFile struct {
 	history.File
 	reasons map[string]int64
 	notices int64
 }
 
-// readLives reads the files of one log, in any order. It reports on standard error which records could not be used.
+// readLives reads the files of one log, in any order. On standard error it reports which records could not be used.
 func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Config) (l *lives.Lives,
 	files []readFile, err error) {
 	bad := lineReport{to: a.Console, files: map[string]*readFile{}}
@@ -118,7 +119,7 @@ func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Co
 	for _, f := range h.Files {
 		files = append(files, *bad.of(f.Path))
 		files[len(files)-1].File = f
-		delete(bad.files, f.Path) // a file that is named twice is counted once
+		delete(bad.files, f.Path) // a file that is named twice counts once
 	}
 	return l, files, err
 }
@@ -126,7 +127,7 @@ func (a *Commands) readLives(ctx context.Context, paths []string, cfg history.Co
 // shownBad is the maximum number of lines that are reported one by one for each reason.
 const shownBad = 3
 
-// lineReport reports bad lines on standard error: the first of each reason, and the total.
+// lineReport reports bad lines on standard error: the first ones of each reason, and the total.
 type lineReport struct {
 	to      *console.Console
 	counts  map[string]int
@@ -169,7 +170,7 @@ func (b *lineReport) notice(line source.BadLine) {
 	}
 }
 
-// summarize reports the total number of lines that were left out, if not all were shown.
+// summarize reports the total number of lines that were left out, unless all of them were shown.
 func (b *lineReport) summarize() {
 	for _, reason := range b.reasons {
 		if n := b.counts[reason]; n > shownBad {

@@ -11,17 +11,18 @@ import (
 // offered describes the load of a workload.
 type offered struct {
 	Jobs int `json:"jobs"`
-	// Load is the work of the jobs divided by the capacity of the machine from the first submission to the last, as
-	// simulator.OfferedLoad computes it; 0 if the machine's size is unknown.
+	// Load is the work of the jobs divided by the capacity of the machine from the first submission to the last.
+	// simulator.OfferedLoad computes it. It is 0 if the size of the machine is unknown.
 	Load float64 `json:"offered_load"`
-	// JobsPerDay counts the jobs between the first submission and the last. MeanWork is in processor seconds per job.
+	// JobsPerDay is the number of jobs per day between the first submission and the last. MeanWork is in processor
+	// seconds per job.
 	JobsPerDay float64 `json:"jobs_per_day"`
 	MeanWork   float64 `json:"mean_work_procsec"`
 }
 
 // loadMeter measures the load of a workload job by job.
 type loadMeter struct {
-	procs             int // of the machine; 0 if unknown
+	procs             int // processors of the machine; 0 if unknown
 	jobs              int
 	first, last, work float64
 }
@@ -60,11 +61,12 @@ func offeredBy(r *recording, procs int) offered {
 	return m.result()
 }
 
-// otherLoad is the relative difference in load above which the commands warn that a workload differs from its original.
+// otherLoad is a relative difference in load. If the loads of a workload and its original differ by more, the
+// commands warn.
 const otherLoad = .15
 
-// beside describes the load of a workload beside that of its original, which may be nil. differ reports whether they
-// differ by more than otherLoad.
+// beside describes the load of a workload next to the load of its original, which may be nil. differ is true if the
+// two loads differ by more than otherLoad.
 func (o *offered) beside(like *offered) (text string, differ bool) {
 	item := func(what string, value float64, of func(*offered) float64) {
 		if text != "" {
@@ -98,7 +100,7 @@ func three(x float64) string {
 	return strconv.FormatFloat(math.Round(x*scale)/scale, 'f', max(0, digits), 64)
 }
 
-// loadFlag is the load that a generated workload should have: no value, that of its original, or a number.
+// loadFlag is the load that a generated workload should have. It is unset, the load of the original, or a number.
 type loadFlag struct {
 	same bool
 	load float64

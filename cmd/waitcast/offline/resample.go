@@ -143,13 +143,13 @@ func (a *Commands) resample(files []string, f resampleFlags) error {
 	}
 	target := f.load
 	if len(files) > 1 || f.bias.any() || f.feedback.policy != "" {
-		target = 0 // the target no longer holds: other traces add load, and other users or feedback change it
+		target = 0 // the target does not apply any more: other traces add load, and other users or feedback change it
 	}
 	a.describeLoad(m.traces[0], pools, work/cfg.Length, target)
 	return nil
 }
 
-// add reads another trace and splits it into its users' sessions.
+// add reads another trace and splits it into the sessions of its users.
 func (m *mix) add(a *Commands, file string, f *resampleFlags) error {
 	r, err := a.record(file)
 	if err != nil {
@@ -186,7 +186,7 @@ func (m *mix) add(a *Commands, file string, f *resampleFlags) error {
 	return nil
 }
 
-// header returns the header of the first trace, with the names of all traces' queues.
+// header returns the header of the first trace, with the names of the queues of all traces.
 func (m *mix) header(files []string, f *resampleFlags) *swf.Header {
 	length := "as the first"
 	if f.length > 0 {
@@ -219,9 +219,9 @@ func (m *mix) header(files []string, f *resampleFlags) *swf.Header {
 	return h
 }
 
-// copied returns the record of a resampled job: the original record with another number, submit time and user. Fields
-// that refer to other jobs of the original are set to unknown. For a trace that was mixed in, fields whose numbers have
-// another meaning in the first trace are set to unknown too.
+// copied returns the record of a resampled job. It is the original record with another number, submit time and user.
+// Fields that refer to other jobs of the original are set to unknown. For a trace that was mixed in, fields whose
+// numbers have another meaning in the first trace are set to unknown too.
 func (m *mix) copied(arrival *users.Arrival) swf.Record {
 	rec := m.traces[arrival.Source].records[arrival.Index]
 	before := rec.Procs()
@@ -240,8 +240,8 @@ func (m *mix) copied(arrival *users.Arrival) swf.Record {
 	return rec
 }
 
-// describeLoad describes the load of the workload on the first trace's machine, beside the recorded load and, if factor
-// is not 0, the target. It warns if the load is more than the machine can process.
+// describeLoad describes the load of the workload on the first trace's machine, next to the recorded load. If factor
+// is not 0, it also shows the target. It warns if the load is more than the machine can process.
 func (a *Commands) describeLoad(r *recording, p *users.Pools, power, factor float64) {
 	machine := float64(r.header.MaxProcs)
 	if machine <= 0 {

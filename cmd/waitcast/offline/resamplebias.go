@@ -13,10 +13,10 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// bias defines which users a resampled workload has more of (Zakay and Feitelson 2013, section 6.5.4: selective
-// manipulation).
+// bias defines which users are more frequent in a resampled workload (Zakay and Feitelson 2013, section 6.5.4:
+// selective manipulation).
 type bias struct {
-	favor               []string // CLASS=WEIGHT as given
+	favor               []string // the given CLASS=WEIGHT
 	longTerm, temporary float64  // factors on the numbers of users
 
 	classes []string
@@ -31,8 +31,8 @@ func (b *bias) flags(c *cobra.Command) {
 	c.Flags().Float64Var(&b.temporary, "temporary", 1, "factor on the number of temporary users, beside --load")
 }
 
-// habits are functions by which users are classified. Each has two names, for values below and above that of the median
-// user.
+// habits are functions by which users are classified. Each has two names: one for values below the value of the
+// median user, and one for values above.
 func habits() map[string]func(*users.User) float64 {
 	median := func(of func(*users.Job) float64) func(*users.User) float64 {
 		return func(u *users.User) float64 {
@@ -53,7 +53,7 @@ func habits() map[string]func(*users.User) float64 {
 	}
 }
 
-// habit returns the function of a class, and whether the class is above the median user.
+// habit returns the function of a class. above is true if the class has the users above the median user.
 func habit(class string) (of func(*users.User) float64, above, ok bool) {
 	for pair, of := range habits() {
 		low, high, _ := strings.Cut(pair, ",")
@@ -84,10 +84,10 @@ func (b *bias) parse() error {
 	return nil
 }
 
-// any reports whether any users are favored.
+// any reports whether the numbers of any users are changed.
 func (b *bias) any() bool { return len(b.classes) > 0 || b.longTerm != 1 || b.temporary != 1 }
 
-// String describes the bias for the header of the workload; "" for none.
+// String describes the bias for the header of the workload. It returns "" if there is none.
 func (b *bias) String() string {
 	if !b.any() {
 		return ""
@@ -95,7 +95,7 @@ func (b *bias) String() string {
 	return fmt.Sprintf(", favored %q, long-term x %v, temporary x %v", b.favor, b.longTerm, b.temporary)
 }
 
-// factors changes the numbers of users.
+// factors multiplies the numbers of users.
 func (b *bias) factors(sources []users.Source) {
 	factor := func(f float64) float64 {
 		if f == 0 {
@@ -108,8 +108,8 @@ func (b *bias) factors(sources []users.Source) {
 	}
 }
 
-// weight returns the relative frequency with which a user is drawn: the product of the weights of the user's classes.
-// The function is nil if no class is favored.
+// weight returns the relative frequency with which a user is drawn. It is the product of the weights of the user's
+// classes. The function is nil if no class is favored.
 func (b *bias) weight(sources []users.Source) func(*users.User) float64 {
 	if len(b.classes) == 0 {
 		return nil

@@ -18,7 +18,7 @@ import (
 
 // feedbackFlags define how the users of a resampled workload wait for their jobs.
 type feedbackFlags struct {
-	policy        string // "" for no feedback
+	policy        string // "" if there is no feedback
 	procs         int
 	patience, gap duration.Value
 }
@@ -70,7 +70,7 @@ func (f *feedbackFlags) config() *users.Feedback {
 	return &users.Feedback{Gap: time.Duration(f.gap).Seconds(), Patience: time.Duration(f.patience).Seconds()}
 }
 
-// String describes the feedback for the header of the workload; "" for none.
+// String describes the feedback for the header of the workload. It returns "" if there is none.
 func (f *feedbackFlags) String() string {
 	if f.policy == "" {
 		return ""
@@ -78,8 +78,8 @@ func (f *feedbackFlags) String() string {
 	return fmt.Sprintf(", feedback of %s, patience %s", f.policy, f.patience.String())
 }
 
-// throttled runs the workload on a simulated machine. It returns the jobs with their waits in seconds, and a report on
-// the machine.
+// throttled runs the workload on a simulated machine. It returns the jobs with their waits in seconds, and a report
+// about the machine.
 func (a *Commands) throttled(g *users.Generator, first *recording,
 	f *feedbackFlags) (iter.Seq2[users.Arrival, float64], error) {
 	procs := f.procs

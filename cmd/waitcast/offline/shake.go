@@ -121,7 +121,7 @@ func (a *Commands) shake(file string, f shakeFlags, cfg shake.Config) error {
 	return out.Flush()
 }
 
-// change writes the shaken attribute of a job into its record. All other fields stay as they are.
+// change writes the changed attribute of a job into its record. All other fields stay as they are.
 func change(rec *swf.Record, attribute shake.Attribute, j *users.Job) {
 	put := func(field *int64, shaken float64) {
 		if float64(*field) != shaken {

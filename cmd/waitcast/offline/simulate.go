@@ -100,8 +100,8 @@ func (a *Commands) simulate(path string, f simulateFlags) error {
 	return a.measures(trace, bad, result, &f)
 }
 
-// writeScheduled writes the trace as it was scheduled. The records get the simulated waits, and the simulated runtimes
-// if jobs were killed.
+// writeScheduled writes the trace with the simulated waits. If jobs were killed, it also writes the simulated
+// runtimes.
 func writeScheduled(to io.Writer, header *swf.Header, trace *swfload.Trace, r *study.Result, f *simulateFlags) error {
 	out := swf.NewWriter(to)
 	h := *header
@@ -140,7 +140,7 @@ func plotTo(path, title string, series []simulator.Point) error {
 	return errors.Join(study.Plot(file, title, series), file.Close())
 }
 
-// Simulated is what --json prints.
+// Simulated is the output of --json.
 type Simulated struct {
 	Policy    string           `json:"policy"`
 	Estimates string           `json:"estimates"`
@@ -153,7 +153,7 @@ type Simulated struct {
 	Measures  simulator.Report `json:"measures"`
 }
 
-// measures prints the measures to standard error, because standard output has the workload.
+// measures prints the measures to standard error, because the workload is printed to standard output.
 func (a *Commands) measures(trace *swfload.Trace, bad badLines, r *study.Result, f *simulateFlags) error {
 	if a.JSON {
 		return json.NewEncoder(a.JSONOn(a.RawErr())).Encode(Simulated{

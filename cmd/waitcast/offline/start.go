@@ -15,8 +15,8 @@ const (
 	startHeader = "header"
 )
 
-// start is the flag --start. It matters to commands for which the time without jobs counts too. The UnixStartTime of a
-// header is only the origin of the log's clock: a cleaned log may begin a year later.
+// start is the flag --start. It is for commands whose results depend on the time without jobs too. They cannot use
+// UnixStartTime of the header, which is only the origin of the log's clock: a cleaned log may begin a year later.
 type start struct{ text string }
 
 func (s *start) flag(c *cobra.Command) {
@@ -34,7 +34,7 @@ func (s *start) check() error {
 	return err
 }
 
-// at parses a time. A time without a zone is in the zone of the log's clock.
+// at parses a time. If the time has no zone, the zone of the log's clock is used.
 func (s *start) at(zone *time.Location) (time.Time, error) {
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.ParseInLocation(form, s.text, zone); err == nil {
@@ -47,8 +47,8 @@ func (s *start) at(zone *time.Location) (time.Time, error) {
 				s.text))
 }
 
-// of returns the start of a log, in seconds of its clock. A start after the first submission is an error, because jobs
-// would lie before it.
+// of returns the start of a log, in seconds of its clock. A start after the first submission is an error, because
+// jobs would be before it.
 func (s *start) of(r *recording) (float64, error) {
 	first := r.first()
 	switch s.text {

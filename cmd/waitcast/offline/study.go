@@ -89,7 +89,7 @@ func newStudy(a *Commands) *cobra.Command {
 	return command
 }
 
-// study runs a grid.
+// study runs a grid of simulations.
 func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *pflag.FlagSet) error {
 	part, err := f.parse()
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 	if err != nil {
 		return err
 	}
-	if part.Index == 0 { // of several parts, only the first reports
+	if part.Index == 0 { // if there are several parts, only the first reports
 		a.describeTrace(trace, bad)
 	}
 	plan, err := study.NewPlan(f.grid, trace)
@@ -122,7 +122,7 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // from then on, a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // after that a second signal ends the process at once
 	bar, began, before, ran := a.CountBar(plan.Cells(), "runs"), time.Now(), -1, 0
 	done := func(done, of int) {
 		bar.ChangeMax(max(1, of))
@@ -147,7 +147,7 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 		return err
 	}
 	if part.Of > 0 {
-		return nil // no summary: this part has only some of the results
+		return nil // no summary, because this part has only some of the results
 	}
 	if seconds := time.Since(began).Seconds(); ran > 0 && !f.slurm {
 		fmt.Fprintf(a.Stderr, "%d runs in %.1f s: %.3g jobs a second\n", ran, seconds,
@@ -160,7 +160,7 @@ func (a *Commands) study(ctx context.Context, path string, f studyFlags, given *
 	return a.printGroups(groups)
 }
 
-// curves writes the files that present a whole study.
+// curves writes the files that show the results of a whole study.
 func (f *studyFlags) curves(trace string, groups []study.Group) error {
 	for _, c := range []struct {
 		path  string
@@ -192,7 +192,7 @@ func (a *Commands) describeTrace(trace *swfload.Trace, bad badLines) {
 	}
 }
 
-// studySlurm writes a plan as a job array. Its tasks run this command with the flags that were given.
+// studySlurm writes a plan as a job array. The array's tasks run this command with the given flags.
 func (a *Commands) studySlurm(
 	ctx context.Context, plan *study.Plan, trace string, f *studyFlags, given *pflag.FlagSet, done func(int, int),
 ) ([]study.Row, error) {
@@ -225,7 +225,7 @@ func (a *Commands) studySlurm(
 	return array.Run(ctx, plan, out)
 }
 
-// parse parses the flags that consist of more than a word.
+// parse parses the flags that consist of more than one word.
 func (f *studyFlags) parse() (part study.Part, err error) {
 	g := &f.grid
 	g.Policies, g.Estimates = strings.Split(f.policies, ","), strings.Split(f.estimates, ",")
@@ -277,7 +277,7 @@ func parsePart(text string) (study.Part, error) {
 // maxValues is the maximum number of values in a range.
 const maxValues = study.MaxCells
 
-// ParseLoads reads numbers and ranges FROM:TO:STEP, which have both ends.
+// ParseLoads parses numbers and ranges FROM:TO:STEP. A range includes both ends.
 func ParseLoads(text string) ([]float64, error) {
 	var out []float64
 	for field := range strings.SplitSeq(text, ",") {
@@ -297,13 +297,14 @@ func ParseLoads(text string) ([]float64, error) {
 			return nil, fmt.Errorf("%q is not a range; want FROM:TO:STEP, as 0.5:0.95:0.01", field)
 		}
 		for i := range int((at[1]-at[0])/at[2]+1e-9) + 1 {
-			out = append(out, math.Round((at[0]+float64(i)*at[2])*1e9)/1e9) // to get .57 instead of .5700000000000001
+			// Rounding gives 0.57 instead of 0.5700000000000001.
+			out = append(out, math.Round((at[0]+float64(i)*at[2])*1e9)/1e9)
 		}
 	}
 	return out, nil
 }
 
-// ParseSeeds reads numbers and ranges FROM:TO, which have both ends.
+// ParseSeeds parses numbers and ranges FROM:TO. A range includes both ends.
 func ParseSeeds(text string) ([]uint64, error) {
 	var out []uint64
 	for field := range strings.SplitSeq(text, ",") {

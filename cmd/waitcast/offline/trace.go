@@ -24,18 +24,18 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Bounds of a job, and units.
+// These are limits of a job, and units.
 const (
 	// shownBadLines is the maximum number of bad lines of a file that are printed one by one.
 	shownBadLines = 3
-	// mostSeconds and mostProcs bound the times and sizes of a job: 136 years, two billion processors. A larger value
-	// is an error of the log, and would overflow dates.
+	// mostSeconds and mostProcs are the maximum times and sizes of a job: 136 years and two billion processors. A
+	// larger value is an error of the log, and would overflow dates.
 	mostSeconds = 1 << 32
 	mostProcs   = 1 << 31
 	WeekSeconds = 7 * 86400
 )
 
-// recording is a workload file in memory. Its records are in order of submission.
+// recording is a workload file in memory. Its records are in the order of their submissions.
 type recording struct {
 	name    string
 	header  *swf.Header
@@ -60,8 +60,8 @@ func called(file string) string {
 	return file
 }
 
-// readSWF opens a workload file, plain or gzip, and passes its reader to use. "-" is standard input. The reader skips
-// bad lines. All commands read such files with it. Errors name the file.
+// readSWF opens a workload file, plain or gzip, and passes a reader of the file to use. "-" means standard input. The
+// reader skips bad lines. All commands read workload files with readSWF. Its errors name the file.
 func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLines, err error) {
 	name := called(file)
 	in, size, err := a.Open(file)
@@ -97,7 +97,8 @@ func (a *Commands) readSWF(file string, use func(*swf.Reader) error) (bad badLin
 	return bad, nil
 }
 
-// record reads a whole workload file. It prints bad lines on standard error. A file without jobs is an error.
+// record reads a whole workload file. It prints bad lines on standard error. It returns an error if the file has no
+// jobs.
 func (a *Commands) record(file string) (*recording, error) {
 	r := &recording{name: called(file)}
 	bad, err := a.readSWF(file, r.read)
@@ -132,7 +133,8 @@ func (r *recording) read(reader *swf.Reader) error {
 	return nil
 }
 
-// readTrace reads a workload file for a simulation. A file without jobs that can be simulated is an error.
+// readTrace reads a workload file for a simulation. It returns an error if the file has no jobs that can be
+// simulated.
 func (a *Commands) readTrace(file string, o swfload.Options) (trace *swfload.Trace, header *swf.Header,
 	bad badLines, err error) {
 	bad, err = a.readSWF(file, func(reader *swf.Reader) error {
@@ -168,7 +170,7 @@ func firstBad(b badLines) error {
 	return fmt.Errorf("%d bad lines, first %s", b.N, b.First[0])
 }
 
-// job converts a record to a job of the workload packages. The job has the index of the record.
+// job converts a record to a job of the workload packages. The job's Index is the index of the record.
 func (r *recording) job(i int) users.Job {
 	rec := &r.records[i]
 	return users.Job{
@@ -193,7 +195,7 @@ func (r *recording) monday() float64 {
 	return float64(((r.header.UnixStartTime+int64(offset)-first)%WeekSeconds + WeekSeconds) % WeekSeconds)
 }
 
-// skippedRecords counts the records that were not used, by reason.
+// skippedRecords has the numbers of records that were not used, by reason.
 type skippedRecords map[string]int
 
 // String lists the reasons, the most frequent first.
@@ -212,7 +214,7 @@ func (l skippedRecords) String() string {
 	return strings.Join(reasons, ", ")
 }
 
-// unusable returns the reason why a record cannot be used as a sample of a workload, "" if it can.
+// unusable returns the reason why a record cannot be used as a sample of a workload. It returns "" if it can be used.
 func unusable(rec *swf.Record) string {
 	switch {
 	case !rec.Ran():
@@ -240,7 +242,7 @@ func (s *selection) flags(c *cobra.Command) {
 	c.Flags().BoolVar(&s.clean, "clean", false, "leave out flurries and daily robots")
 }
 
-// choose keeps the records that ran, had processors and match the selection. It counts the others by reason.
+// choose keeps the records that ran, had processors and match the selection. It counts the other records by reason.
 func (s *selection) choose(r *recording) (skippedRecords, error) {
 	out := skippedRecords{}
 	r.leave(out, unusable)
@@ -263,7 +265,7 @@ func (s *selection) choose(r *recording) (skippedRecords, error) {
 	return out, nil
 }
 
-// leave removes the records for which why returns a reason, and counts them.
+// leave removes the records for which why returns a reason. It counts the removed records by reason.
 func (r *recording) leave(out skippedRecords, why func(*swf.Record) string) {
 	r.records = slices.DeleteFunc(r.records, func(rec swf.Record) bool {
 		reason := why(&rec)
@@ -296,7 +298,7 @@ func (r *recording) clean(out skippedRecords) error {
 	return nil
 }
 
-// columns returns the columns of a recording that the fits read. Its records must be usable.
+// columns returns the columns of a recording that the fits use. All records must be usable.
 func (r *recording) columns() hypergamma.Jobs {
 	n := len(r.records)
 	c := hypergamma.Jobs{Procs: make([]int, n), Seconds: make([]float64, n), Local: make([]float64, n)}
@@ -354,8 +356,8 @@ func (s *seed) drawIfUnset(a *Commands, c *cobra.Command) {
 // rng returns a stream of random numbers. Commands with different purposes get different streams for the same seed.
 func (s *seed) rng(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(s.value, purpose)) }
 
-// madeBy returns a copy of a header whose first line says how the file was made. It leaves out lines with counts and
-// times of the original if they no longer hold.
+// madeBy returns a copy of a header whose first line says how the file was made. If recount is true, it leaves out
+// the lines with counts and times of the original, because they are no longer right.
 func madeBy(h *swf.Header, how string, recount bool) *swf.Header {
 	made := *h
 	made.Lines = append([]string{"; Note: made by waitcast " + console.Printable(how)}, h.Lines...)
@@ -372,7 +374,7 @@ func madeBy(h *swf.Header, how string, recount bool) *swf.Header {
 	return &made
 }
 
-// noJSON returns an error if --json is used with a command that writes a workload.
+// noJSON returns an error if --json is used. It is for commands that write a workload.
 func (a *Commands) noJSON(command string) error {
 	if a.JSON {
 		return console.NewUsageError("waitcast " + command + " writes a workload file, not JSON")
@@ -383,7 +385,8 @@ func (a *Commands) noJSON(command string) error {
 // sortedKeys returns the numbers of a header's names in ascending order.
 func sortedKeys(names map[int64]string) []int64 { return slices.Sorted(maps.Keys(names)) }
 
-// describeRepairs describes in one line what the reader changed or left out; "nothing" if there was nothing.
+// describeRepairs describes in one line what the reader changed or left out. It returns "nothing" if there was
+// nothing.
 func describeRepairs(r *swfload.Report) string {
 	var out []string
 	for _, t := range []struct {
