@@ -29,7 +29,7 @@ var list []byte
 // ban is an entry of names.yaml.
 type ban struct {
 	Word    string   `yaml:"word"`
-	Rooms   []string `yaml:"rooms"`
+	Folders []string `yaml:"folders"`
 	Except  []string `yaml:"except"`
 	Part    bool     `yaml:"part"`
 	Kind    string   `yaml:"kind"`
@@ -124,8 +124,8 @@ func (p *policy) ban(n declared) *ban {
 		if b.Kind == "type" && !n.isType {
 			continue
 		}
-		inRoom := func(room string) bool { return n.folder == room || strings.HasPrefix(n.folder, room+"/") }
-		if len(b.Rooms) > 0 && !slices.ContainsFunc(b.Rooms, inRoom) || slices.ContainsFunc(b.Except, inRoom) {
+		below := func(folder string) bool { return n.folder == folder || strings.HasPrefix(n.folder, folder+"/") }
+		if len(b.Folders) > 0 && !slices.ContainsFunc(b.Folders, below) || slices.ContainsFunc(b.Except, below) {
 			continue
 		}
 		if strings.EqualFold(n.name, b.Word) || b.Part && slices.Contains(words, strings.ToLower(b.Word)) {

@@ -12,8 +12,8 @@ func TestCheck(t *testing.T) {
 	p, err := readPolicy([]byte(`
 banned:
   - {word: crowd, part: true, instead: jobIndex, reason: an index}
-  - {word: open, rooms: [room], kind: type, instead: openForecast, reason: a verb}
-  - {word: rest, rooms: [room], except: [room/wire], instead: drain, reason: a verb}
+  - {word: open, folders: [room], kind: type, instead: openForecast, reason: a verb}
+  - {word: rest, folders: [room], except: [room/wire], instead: drain, reason: a verb}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ var Rest int
 		"room/sub": {"crowdSize", "crowdSize.rest", "crowdSize.Crowd", "open", "asker.newCrowd", "open.theCrowd",
 			"HTTPCrowd", "Rest"},
 		"room/wire": {"crowdSize", "crowdSize.Crowd", "open", "asker.newCrowd", "open.theCrowd", "HTTPCrowd"},
-		"rooms":     {"crowdSize", "crowdSize.Crowd", "asker.newCrowd", "open.theCrowd", "HTTPCrowd"},
+		"folders":   {"crowdSize", "crowdSize.Crowd", "asker.newCrowd", "open.theCrowd", "HTTPCrowd"},
 	} {
 		names, err := fileDeclarations("x.go", folder, source)
 		if err != nil {
