@@ -77,7 +77,7 @@ func documentedMetrics(t *testing.T) map[string]series {
 		}
 		m := row.FindStringSubmatch(line)
 		if m == nil {
-			t.Errorf("docs/metrics.md:%d: the row is not of the form | `NAME` | TYPE | `LABEL`, ... or none | MEANING |",
+			t.Errorf("docs/metrics.md:%d: want a row | `NAME` | TYPE | `LABEL`, ... or none | MEANING |",
 				i+1)
 			continue
 		}

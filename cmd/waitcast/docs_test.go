@@ -90,7 +90,8 @@ func TestDocsHaveEveryFlag(t *testing.T) {
 		slices.Sort(want)
 		want = slices.Compact(want)
 		if got := flagsIn(text); !slices.Equal(got, want) {
-			t.Errorf("%s: the docs have %v, the command has %v", c.CommandPath(), got, want)
+			t.Errorf("the table under \"## %s\" in %s has the flags %v, the command has %v", c.CommandPath(), docs, got,
+				want)
 		}
 	}
 	for name := range in {

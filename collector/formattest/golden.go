@@ -14,8 +14,9 @@ import (
 	"github.com/waitcast/waitcast/job"
 )
 
-// GoldenEvent is one event, or one refused line, in the form of golden files: JSON without the unknown fields, times
-// in RFC 3339, the time limit in seconds.
+// GoldenEvent is one event, or one refused line, as golden files write it: JSON without the unknown fields, times in
+// RFC 3339, the time limit in seconds. Other attributes (QOS, group, memory, GPUs and so on) are compared only in the
+// cases of Suite.Good.
 type GoldenEvent struct {
 	Line      int       `json:"line"`          // counted from 1
 	Bad       string    `json:"bad,omitempty"` // reason of a refused line; no other member is set then
@@ -52,7 +53,7 @@ func Golden(t *testing.T, s Suite, logFile, jsonFile string) {
 	decoder := json.NewDecoder(bytes.NewReader(wanted))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&want); err != nil {
-		t.Fatalf("%s: %v", jsonFile, err)
+		t.Fatalf("%s is no list of formattest.GoldenEvent: %v", jsonFile, err)
 	}
 	var got []GoldenEvent
 	p := s.Format.New(s.Options)

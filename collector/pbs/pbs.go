@@ -247,7 +247,7 @@ func (p *parser) event(kind job.Kind, rec record, f *fields) (job.Event, error) 
 		p.options.Notice(f.odd)
 	}
 	ev.Procs = int(procs)
-	f.resources.tell(&ev.Attributes)
+	f.resources.copyTo(&ev.Attributes)
 	at, err := f.times(&ev, rec)
 	if err != nil {
 		return ev, err

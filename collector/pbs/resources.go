@@ -64,8 +64,8 @@ func (r *resources) chunks(spec []byte) {
 	}
 }
 
-// tell copies the resources into the attributes of a job.
-func (r *resources) tell(a *job.Attributes) {
+// copyTo sets the attributes of a job that the resources have. The size must be set already.
+func (r *resources) copyTo(a *job.Attributes) {
 	a.Memory, a.Whole = r.memory, r.whole
 	if a.Memory == 0 && r.perProc > 0 && int64(a.Procs) < math.MaxInt64/r.perProc {
 		a.Memory = r.perProc * int64(a.Procs)
