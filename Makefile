@@ -10,7 +10,7 @@ BESIDE    ?= 4
 # The packages whose tests take longest begin first, so that none of them is tested alone at the end.
 LONGEST   := ./daemon ./pipeline ./research/liveload ./predictor/engine ./deploy/prometheus ./predictor/backtest ./modelstore/sqlite ./research/soak ./research/papers
 
-.PHONY: all build test test-busy test-loopback test-long claims papers generators accuracy prior study-size soak bench-http bench-guard golden scale clusters growth test-deps race lint vulncheck fmt generate check-generated bench demo fuzz cross packages
+.PHONY: all build test check test-busy test-loopback test-long claims papers generators accuracy prior study-size soak bench-http bench-guard golden scale clusters growth test-deps race lint vulncheck fmt generate check-generated bench demo fuzz cross packages
 
 all: build test lint
 
@@ -25,8 +25,16 @@ QUICK := -vet=off -ldflags=-s
 test:
 	$(GO) test $(QUICK) -p $(PACKAGES) -parallel $(BESIDE) $(LONGEST) ./...
 
+# Before a commit, on the packages that it changes: make check SUBJECT="./collector/pbs ./api". Tests, lint, and whether pages for
+# developers and users still fit the code.
+check:
+	$(GO) test $(QUICK) $(SUBJECT)
+	$(TOOLS) golangci-lint run $(SUBJECT)
+	$(GO) run ./scripts/names
+	$(GO) test $(QUICK) ./scripts/claims
+
 # Proofs that no test depends on the speed of the machine, and none on a network: beside four busy processes, and with loopback
-# alone. SUBJECT takes some of the packages.
+# alone. SUBJECT takes some of the packages, here and in check.
 SUBJECT ?= ./...
 test-busy:
 	GO=$(GO) PACKAGES=$(PACKAGES) ./scripts/test-busy $(SUBJECT)
