@@ -77,13 +77,14 @@ func (s *Study) Page() (string, error) {
 const introduction = `# What each part of the engine is worth
 
 ` + "`go run ./research/cmd/ablation`" + ` replays the first half of each log: once with nothing left out, once without
-each group of features, rule or expert, with trees trained again, and once by an oracle. The loss is the mean pinball
-loss of ln(wait + 60 s), the first tenth of the jobs not scored. The change in brackets is in percent of the loss with
-nothing left out, with its standard error over weeks (the ratio of two sums): above 0 the part that is left out pays.
+each group of features, rule or expert, and once with an oracle. Trees are trained again each time. The loss is the mean
+pinball loss of ln(wait + 60 s); the first tenth of the jobs is not scored. The number in brackets is the change in
+percent of the loss with nothing left out, with its standard error over weeks (the ratio of two sums). If it is above 0,
+the part that is left out lowers the loss.
 
-` + "`gates` and `priority`" + ` are what simulations know of the scheduler's rules, and *expert* begins the names of
-experts; all others are groups of features. *oracle runtimes* is research, which nobody can have: features of the waits
-that follow from the true runtimes of the jobs that run. Logs and parts that are not in the tables were not measured.
+` + "`gates` and `priority`" + ` are rules of the scheduler that simulations use. The names of experts begin with *expert*.
+All other parts are groups of features. *oracle runtimes* adds features that no real forecast can have: the waits that
+follow from the true runtimes of the running jobs. Logs and parts that are not in the tables were not measured.
 `
 
 // variants writes the table of the variants.
@@ -110,7 +111,7 @@ func (s *Study) variants(b *strings.Builder, results map[string]*Result, nothing
 
 // experts writes the table of each expert's loss alone, sorted by the loss at the first level.
 func experts(b *strings.Builder, r *Result) {
-	b.WriteString("\nThe experts alone, on the jobs that they have a forecast for, and their mean weight:\n\n" +
+	b.WriteString("\nThe table shows each expert alone, on the jobs for which it has a forecast, and its mean weight:\n\n" +
 		"| expert | jobs | loss .5 | .9 | .95 | weight .5 | .9 | .95 |\n|---|---|---|---|---|---|---|---|\n")
 	names := slices.DeleteFunc(ensemble.Names(), func(name string) bool { return r.Experts[name] == nil })
 	slices.SortStableFunc(names, func(x, y string) int {

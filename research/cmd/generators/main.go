@@ -89,17 +89,18 @@ const introduction = `# Generated workloads beside their logs
 
 Made by ` + "`make generators`: `waitcast generate --from LOG --model M --form F --seed S`" + `, with as many jobs as
 the log has, without and with ` + "`--load same`" + `, seeds %s. The program reads the files that the command wrote
-and measures them by itself. Other logs and seeds:
+and measures them by itself. This command measures other logs and seeds:
 ` + "`go run ./research/cmd/generators -seeds 7,8 LOG.swf...`" + `.
 
-- Mean work: that of a job, over that of the recorded jobs; the mean of the seeds, the least and the greatest.
-- KS: the distance from the recorded sizes and runtimes; the greatest of the seeds.
-- Load: with ` + "`--load same`" + `, over the recorded; the one furthest from 1.
-- Change: of a KS distance by ` + "`--load same`" + `; the greatest.
+- Mean work: the mean work of a job, divided by that of the recorded jobs. The cell has the mean over the seeds, the
+  minimum and the maximum.
+- KS: the Kolmogorov-Smirnov distance from the recorded sizes and runtimes. The cell has the maximum over the seeds.
+- Load: the load with ` + "`--load same`" + `, divided by the recorded load. The cell has the value furthest from 1.
+- Change: the change of a KS distance by ` + "`--load same`" + `. The cell has the maximum.
 
-Promised of form ` + "`log`" + ` are mean work within %.0f %% of the recorded in every run, load within %.0f %% and a
-change of at most %.2f, without exceptions. Nothing is promised of form ` + "`paper`" + `, the models as published,
-but that its KS distances are not shorter than those of form ` + "`log`" + ` by more than %.2f.
+Form ` + "`log`" + ` has promises for every run: the mean work is within %.0f %% of the recorded one, the load is within
+%.0f %%, and the change is at most %.2f. Form ` + "`paper`" + ` is the models as published. It has one promise: its KS
+distances are at most %.2f shorter than those of form ` + "`log`" + `.
 `
 
 // study defines what is run for each log, model and form.

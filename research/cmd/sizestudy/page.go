@@ -104,8 +104,8 @@ func label(c sizestudy.Choice) string {
 }
 
 func (s *results) everybody(printf printer) {
-	printf("## Everybody asks\n\nMean turnaround, in hours by the requests, and its change by the other rules in %%, " +
-		"with the interval that holds the mean in 95 of 100 studies.\n\n")
+	printf("## Everybody asks\n\nThe tables show the mean turnaround in hours by the requests, and its change by the " +
+		"other rules in %%,\nwith the interval that holds the mean in 95 of 100 studies.\n\n")
 	all := append(everybody(), sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1, Alone: true})
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
@@ -115,7 +115,7 @@ func (s *results) everybody(printf printer) {
 			return percent(c.Mean(change))
 		})
 	}
-	printf("The 95th percentile of turnaround, in hours and its change in %%:\n\n")
+	printf("The next tables show the 95th percentile of turnaround, in hours by the requests, and its change in %%:\n\n")
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
 			if c.Choice.Rule == sizestudy.Request {
@@ -128,8 +128,8 @@ func (s *results) everybody(printf printer) {
 }
 
 func (s *results) system(printf printer) {
-	printf("## The machine\n\nUtilization in %%, " +
-		"and beside it the processor-hours of all jobs over those of the requests.\n\n")
+	printf("## The machine\n\nThe tables show utilization in %%, and in brackets the processor-hours of all jobs, " +
+		"divided by those of\nthe requests.\n\n")
 	all := append(everybody(), sizestudy.Choice{Rule: sizestudy.AtHead, Share: 1, Alone: true})
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, all, func(c *sizestudy.Cell) string {
@@ -140,8 +140,9 @@ func (s *results) system(printf printer) {
 }
 
 func (s *results) fairness(printf printer) {
-	printf("## Who gains\n\nChange in %% of the mean turnaround against the same jobs by the requests: of the jobs " +
-		"that ask / of all others. Jobs of one size are among the others always.\n\n")
+	printf("## Who gains\n\nThe tables show the change in %% of the mean turnaround against the same jobs by the " +
+		"requests: for the jobs\nthat ask / for all others. Jobs that can run on one size only always count among the " +
+		"others.\n\n")
 	var some []sizestudy.Choice
 	for _, c := range choices() {
 		if c.Rule.Advised() {
@@ -153,8 +154,8 @@ func (s *results) fairness(printf printer) {
 			return percent(c.Mean(askers)) + " / " + percent(c.Mean(others))
 		})
 	}
-	printf("Users, of ten jobs or more, whose mean turnaround is more than 5 %% longer than by the requests, " +
-		"in %%:\n\n")
+	printf("The next tables show the share in %% of users with ten jobs or more whose mean turnaround is more " +
+		"than 5 %%\nlonger than by the requests:\n\n")
 	for _, t := range s.Traces {
 		table(printf, s.Main, t, s.Loads, some, func(c *sizestudy.Cell) string {
 			return fmt.Sprintf("%.0f", 100*c.Mean(usersWorse).Mean)
@@ -181,9 +182,9 @@ func (s *results) hindsightTable(printf printer) {
 	}
 	cost := meanOf(s.Regrets[0].All, func(r *sizestudy.Regretted) float64 { return r.CostMean })
 	median := meanOf(s.Regrets[0].All, func(r *sizestudy.Regretted) float64 { return r.CostMedian })
-	printf("\nIn what it minimizes, its own time and the price of what it takes, the served advice could have been "+
-		"better by %.1f %% in the median and %.1f %% in the mean. "+
-		"The rest of its regret is what it leaves to others on purpose.\n\n", 100*median.Mean, 100*cost.Mean)
+	printf("\nThe served advice minimizes the job's own time plus the price of the processors that it takes. This sum "+
+		"could have\nbeen better by %.1f %% in the median and %.1f %% in the mean. The rest of the regret comes from "+
+		"processors\nthat the advice leaves to others on purpose.\n\n", 100*median.Mean, 100*cost.Mean)
 }
 
 func (s *results) assumptions(printf printer) {
@@ -196,7 +197,8 @@ func (s *results) assumptions(printf printer) {
 		}
 		for _, rule := range []sizestudy.Rule{sizestudy.AtHead, sizestudy.AtSubmit} {
 			w := s.worst(v.Cells, rule)
-			printf("%s, against the fixed rule that is worst for it: %+.1f %% (%.1f to %.1f), %s on %s at load %v.\n\n",
+			printf("%s, compared with the fixed rule against which it gains least:\n%+.1f %% (%.1f to %.1f), %s on %s "+
+				"at load %v.\n\n",
 				rule, 100*(w.Mean-1), 100*(w.Low-1), 100*(w.High-1), w.rule, w.trace, w.load)
 		}
 	}
