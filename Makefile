@@ -25,13 +25,14 @@ QUICK := -vet=off -ldflags=-s
 test:
 	$(GO) test $(QUICK) -p $(PACKAGES) -parallel $(BESIDE) $(LONGEST) ./...
 
-# Before a commit, on the packages that it changes: make check SUBJECT="./collector/pbs ./api". Tests, lint, and whether pages for
-# developers and users still fit the code.
+# Before a commit, on the packages that it changes: make check SUBJECT="./collector/pbs ./api". Tests, lint, and the tests that read
+# the whole repository: names, figures and links in pages, configuration keys in messages.
 check:
 	$(GO) test $(QUICK) $(SUBJECT)
 	$(TOOLS) golangci-lint run $(SUBJECT)
 	$(GO) run ./scripts/names
 	$(GO) test $(QUICK) ./scripts/claims
+	$(GO) test $(QUICK) -run 'Messages|Docs' ./config
 
 # Proofs that no test depends on the speed of the machine, and none on a network: beside four busy processes, and with loopback
 # alone. SUBJECT takes some of the packages, here and in check.

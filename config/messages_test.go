@@ -116,7 +116,8 @@ func TestMessagesNameKeys(t *testing.T) {
 					case keys[name]:
 						found++
 					case !others[name]:
-						t.Errorf("%s: %q names %q, which is no configuration key (docs/configure.md)", at, text, name)
+						t.Errorf("%s: %q names %q, which is no configuration key (docs/configure.md): correct it, or "+
+							"add it to others in config/messages_test.go if it names something else", at, text, name)
 					}
 				}
 			}
