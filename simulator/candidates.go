@@ -7,25 +7,25 @@ import (
 
 // candidates finds the first waiting job, in order of submission, that is small and short enough to be backfilled.
 //
-// Jobs are grouped by queue, if the queue has a limit of processors, else all together, and by size class, which are
-// powers of two. Each group is a lane: jobs in order of submission, under a tree of minima of size and estimate. A
-// condition on the size holds for all jobs or for no job of a lane, except in the one class that contains the limit. So
-// the tree answers in O(log n), except in that lane, where the search may descend in vain and in the worst case visits
-// all jobs.
+// The jobs of a queue with a limit of processors form a group. All other jobs form one group. Each group is divided
+// by size class; size classes are powers of two. Each such part is a lane: jobs in order of submission, with a tree
+// of minima of size and estimate. A condition on the size is true for all jobs or for no job of a lane, except in the
+// one size class that contains the limit. Therefore the tree answers in O(log n). Only in the lane with the limit the
+// search may be in vain and visit all jobs in the worst case.
 type candidates struct {
 	lanes  []lane  // by group and class
-	groups []int   // queue of each group of lanes; -1 for the group of queues without a limit
+	groups []int   // queue of each group of lanes; -1 for the group of all queues without a limit
 	places []place // by Ref
 }
 
-// classes is the number of size classes: sizes fit into 31 bits.
+// classes is the number of size classes. A size has at most 31 bits.
 const classes = 32
 
 // place is the lane and slot of a job.
 type place struct{ lane, slot int32 }
 
-// wanted is the condition for a backfilled job: it has at most small processors, or at most large processors and a
-// short estimate.
+// wanted is the condition for a backfilled job. The job has at most small processors, or it has at most large
+// processors and a short estimate.
 type wanted struct {
 	small, large int32
 	short        float64 // in seconds
@@ -151,9 +151,9 @@ func (c *candidates) remove(r Ref) {
 	}
 }
 
-// first returns the first waiting job after head that may overtake it. Such a job has at most extra processors, or has
-// at most the free processors and is short. Limits of queues are respected: a job of head's own queue leaves enough of
-// the limit for head.
+// first returns the first waiting job after head that may overtake head. Such a job has at most extra processors, or
+// it is short and has at most the free processors. Limits of queues are respected: a job of head's own queue must
+// leave enough of the limit for head.
 func (c *candidates) first(p *Pool, head Ref, short float64, extra int) Ref {
 	best, bestSeq := None, int64(math.MaxInt64)
 	skip := c.places[head]

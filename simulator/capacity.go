@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Outage is a time during which processors are unavailable: maintenance, a reservation, a node that is drained. No
-// policy starts a job that would, by its estimate, need them during that time. A job that holds them nevertheless keeps
-// them to its end: nothing is killed.
+// Outage is a time during which processors are unavailable: maintenance, a reservation, or a drained node. No policy
+// starts a job that would need these processors during that time, by its estimate. A job that nevertheless uses them
+// keeps them to its end: no job is killed.
 type Outage struct {
 	From, Until float64 // seconds; Until may be +Inf
 	Procs       int
@@ -43,10 +43,10 @@ func (p *Pool) setOutages(outages []Outage) error {
 	return nil
 }
 
-// Outages returns the outages of the pool, including past ones.
+// Outages returns all outages of the pool, including past ones.
 func (p *Pool) Outages() []Outage { return p.outages }
 
-// nextChange returns the instant of the next change of capacity, +Inf if there is none.
+// nextChange returns the instant of the next change of capacity. It returns +Inf if there is none.
 func (p *Pool) nextChange() float64 {
 	if p.upcoming == len(p.changes) {
 		return math.Inf(1)
@@ -65,8 +65,8 @@ func (p *Pool) advanceCapacity() {
 // Steady reports whether the capacity never changes from now on, so that only starts reduce the free processors.
 func (p *Pool) Steady() bool { return p.upcoming == len(p.changes) }
 
-// Fits reports whether a waiting job could start now: enough processors are free, its queue has room, and no outage
-// that begins before its expected end takes processors that it would still need.
+// Fits reports whether a waiting job could start now. Enough processors must be free, and its queue must have room.
+// No outage that begins before the job's expected end may need processors that the job would then use.
 func (p *Pool) Fits(r Ref) bool {
 	n := &p.s.nodes[r]
 	held := int(n.held)
@@ -93,7 +93,7 @@ func (p *Pool) Fits(r Ref) bool {
 	return true
 }
 
-// freedBy returns the number of processors whose jobs are expected to end by t.
+// freedBy returns the number of processors of the jobs that are expected to end by t.
 func (p *Pool) freedBy(t float64) int {
 	sum := 0
 	for r := range p.Running() {

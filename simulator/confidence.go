@@ -16,8 +16,9 @@ type Interval struct {
 	N    int     `json:"n"` // number of values
 }
 
-// Confidence returns the mean of independent values, as the replicas of a simulation give them, with its confidence
-// interval by Student's t; level is a number as .95. A single value has an interval without bounds, no value an error.
+// Confidence returns the mean of independent values with its confidence interval by Student's t. Such values come
+// from the replicas of a simulation. level is a number such as 0.95. A single value gives an infinite interval, no
+// value gives an error.
 func Confidence(values []float64, level float64) (Interval, error) {
 	n := len(values)
 	if n == 0 || !(level > 0 && level < 1) {

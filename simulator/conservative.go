@@ -6,23 +6,24 @@ import (
 	"slices"
 )
 
-// Conservative is backfilling in which every job has a reservation: at its submission it gets the earliest one that all
-// others leave. Whenever jobs end, those that wait are taken in order of submission, and each is given the earliest
-// reservation that all the others leave it, never a later one (compression).
+// Conservative is backfilling in which every job has a reservation. At its submission a job gets the earliest
+// reservation that is possible beside all other reservations. After jobs have ended, the waiting jobs are taken in
+// order of submission. Each gets the earliest reservation that is possible beside the others, but never a later one
+// than before (compression).
 //
-// With estimates that are upper bounds, no job starts after the instant it was promised first. Where a job runs for
-// longer than estimated, all jobs that wait are given new reservations, which may be later; [Conservative.Broken]
-// counts these. A compression looks at every waiting job and at every step of the plan before its reservation.
+// If estimates are upper bounds, no job starts after its first reservation. If a job runs for longer than estimated,
+// all waiting jobs get new reservations, which may be later; [Conservative.Broken] counts these. A compression visits
+// every waiting job and every step of the plan before the job's reservation.
 type Conservative struct {
-	plan    Profile   // free processors after running jobs, reservations and outages
-	limits  []Profile // by queue: the same for queues with a limit of processors
-	promise []float64 // by Ref: start of the reservation, NaN if the job has none
-	number  []int64   // by Ref: numbers the reservations in the order in which they were made
+	plan    Profile   // free processors, given the running jobs, the reservations and the outages
+	limits  []Profile // by queue: the same for each queue with a limit of processors
+	promise []float64 // by Ref: start of the reservation; NaN if the job has none
+	number  []int64   // by Ref: number of the reservation, in the order in which reservations were made
 	made    int64
 	next    float64 // start of the earliest reservation
-	freed   bool    // a job ended early, and there was no compression since
-	settled bool    // another compression would move nothing
-	overran bool    // a job runs for longer than planned, so that all must be planned again
+	freed   bool    // true if a job ended early and there was no compression since
+	settled bool    // true if another compression would change nothing
+	overran bool    // true if a job runs for longer than planned, so that everything must be planned again
 	broken  int64
 	due     []Ref // scratch memory
 }
@@ -64,11 +65,11 @@ func (c *Conservative) CopyFrom(src Policy) {
 	c.due = old.due[:0]
 }
 
-// Broken returns how often a job was given a later reservation than it had, because another one ran for longer than
+// Broken returns how often a job got a later reservation than before, because another job ran for longer than
 // estimated.
 func (c *Conservative) Broken() int64 { return c.broken }
 
-// Promise returns the instant at which a waiting job will start at the latest, by the estimates; +Inf if never.
+// Promise returns the latest start of a waiting job, by the estimates. It returns +Inf if the job will never start.
 func (c *Conservative) Promise(r Ref) float64 { return c.promise[r] }
 
 // Submitted implements Policy.
@@ -78,7 +79,7 @@ func (c *Conservative) Submitted(p *Pool, r Ref) {
 		c.number = append(c.number, 0)
 	}
 	c.promise[r] = math.NaN()
-	if c.freed { // freed processors go to waiting jobs first
+	if c.freed { // waiting jobs get the freed processors first
 		c.compress(p)
 	}
 	c.plan.Forget(p.Now())
@@ -116,7 +117,7 @@ func (c *Conservative) Overran(p *Pool, r Ref, was float64) {
 	c.overran = true
 }
 
-// Head implements Policy: the job with the earliest reservation.
+// Head implements Policy. It returns the job with the earliest reservation.
 func (c *Conservative) Head(p *Pool) Ref {
 	head := p.First()
 	for r := head; r != None; r = p.After(r) {
@@ -147,9 +148,9 @@ func (c *Conservative) Schedule(p *Pool, why Cause) {
 	}
 }
 
-// startDue starts the jobs whose reservations are due, in the order in which the reservations were made. stuck reports
-// that one could not start: a job ran longer than planned and its end falls on this instant, or processors return later
-// than planned. Then the plan must be rebuilt.
+// startDue starts the jobs whose reservations are due, in the order in which the reservations were made. stuck is
+// true if a job could not start. In that case a job ran longer than planned and ends at this instant, or processors
+// return later than planned. Then the plan must be rebuilt.
 func (c *Conservative) startDue(p *Pool) (stuck bool) {
 	c.due = c.due[:0]
 	for r := p.First(); r != None; r = p.After(r) {
@@ -176,7 +177,7 @@ func (c *Conservative) findNext(p *Pool) {
 	}
 }
 
-// compress moves every future reservation to the earliest instant that all other reservations leave free.
+// compress moves every future reservation to the earliest instant that is possible beside all other reservations.
 func (c *Conservative) compress(p *Pool) {
 	c.freed = false
 	if c.settled {
@@ -185,7 +186,7 @@ func (c *Conservative) compress(p *Pool) {
 	c.settled = true
 	for r := p.First(); r != None; r = p.After(r) {
 		was := c.promise[r]
-		if !(was > p.Now()) { // about to start, or without a reservation
+		if !(was > p.Now()) { // true if the job is about to start or has no reservation
 			continue
 		}
 		if at := c.earliest(p, r, was); at < was {
@@ -197,7 +198,7 @@ func (c *Conservative) compress(p *Pool) {
 	c.findNext(p)
 }
 
-// planAnew cancels all reservations and makes them again in order of submission.
+// planAnew cancels all reservations and makes new ones in order of submission.
 func (c *Conservative) planAnew(p *Pool) {
 	c.overran, c.freed, c.settled = false, false, true
 	c.plan.Reset(p.Now(), p.Free())
@@ -220,8 +221,8 @@ func (c *Conservative) planAnew(p *Pool) {
 	c.findNext(p)
 }
 
-// earliest returns the earliest possible start of a waiting job. until is an upper bound: the job's reservation holds
-// its processors from there on.
+// earliest returns the earliest possible start of a waiting job. until is an upper bound, because the job's
+// reservation begins there.
 func (c *Conservative) earliest(p *Pool, r Ref, until float64) float64 {
 	held, estimate, q := p.Held(r), p.Estimate(r), p.Queue(r)
 	t := c.plan.earlier(p.Now(), until, held, estimate)

@@ -6,18 +6,19 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// EASY is aggressive backfilling (D. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995): the first job of the queue
-// starts as soon as it fits. While it does not, it has a reservation at the first instant at which, by their estimates,
-// enough of the running jobs will have ended; another job may overtake it, in order of submission, if it fits now and
-// is either expected to end by that instant or takes only processors that the first one leaves over.
+// EASY is aggressive backfilling (D. Lifka, "The ANL/IBM SP Scheduling System", JSSPP 1995). The first job of the
+// queue starts as soon as enough processors are free. While it waits, it has a reservation at the first instant at
+// which enough running jobs will have ended, by their estimates. Another job may overtake it, in order of submission,
+// if it fits now and meets one of two conditions: it is expected to end by that instant, or it uses only processors
+// that the first job leaves free.
 //
-// With estimates that are upper bounds, no start delays the first job past its reservation. A pass costs O(log n) a
-// start and about as much for finding that there is nothing to start; while outages are to come, it looks at every
-// waiting job.
+// If estimates are upper bounds, no start delays the first job beyond its reservation. A call of Schedule costs O(log
+// n) for each start, and about as much to find that no job can start. While there are outages in the future, it
+// visits every waiting job.
 type EASY struct {
 	ends byend.List
 	candidates
-	plan Profile // scratch memory, used with outages
+	plan Profile // scratch memory for plans with outages
 }
 
 // New implements Policy.
@@ -102,14 +103,14 @@ func (e *EASY) Schedule(p *Pool, _ Cause) {
 	}
 }
 
-// reservation returns the instant at which the first blocked job can start, and the number of processors that it will
-// leave free then.
+// reservation returns the instant at which the first blocked job can start, and the number of processors that will
+// then remain free.
 func (e *EASY) reservation(p *Pool, head Ref) (at float64, extra int) {
 	at, freed := e.ends.When(p.Held(head) - p.Free())
 	return at, p.Free() + freed - p.Held(head)
 }
 
-// within returns the longest estimate of a job that starts at now and ends by at, after rounding. It is finite.
+// within returns the longest estimate of a job that starts at now and ends by at, including rounding. It is finite.
 func within(now, at float64) float64 {
 	short := at - now
 	if now+short > at {
@@ -118,8 +119,7 @@ func within(now, at float64) float64 {
 	return math.Min(short, math.MaxFloat64)
 }
 
-// backfillAround backfills if the capacity will change. It checks each job against a plan of all known events of the
-// future.
+// backfillAround backfills if the capacity will change. It checks each job against a plan of all known future events.
 func (e *EASY) backfillAround(p *Pool, head Ref) {
 	now := p.Now()
 	e.plan.from(p, &e.ends)

@@ -7,27 +7,27 @@ import (
 	"github.com/waitcast/waitcast/internal/quadheap"
 )
 
-// Simulator is one machine. It is not safe for use by several goroutines.
+// Simulator is one machine. Only one goroutine at a time may use it.
 type Simulator struct {
 	cfg     Config
 	now     float64
 	seq     int64
 	jobs    []Job  // by Ref
 	nodes   []node // the simulator's own state of each job, by Ref
-	spare   []Ref  // Refs of jobs that have ended, to be used again
+	spare   []Ref  // Refs of jobs that have ended, to be reused
 	pools   []Pool
 	pending quadheap.Heap // by submit time
 	running quadheap.Heap // by end, or by expected end if that is earlier
 	out     []pendingEvent
 	outAt   int      // index of the next event of out to return
 	done    Ref      // the job of the last returned Ended event
-	due     []ending // with SubmitsFirst: the ends of this instant
+	due     []ending // with SubmitsFirst: the jobs that end at this instant
 	dueAt   int      // index of the next element of due
-	drained bool     // Arrivals has ended
+	drained bool     // true if Arrivals has no more jobs
 	ahead   Ref      // the job of Arrivals that is still pending
-	owed    int      // with SubmitsFirst: the pool whose policy must schedule next,
-	owes    Cause    // and the cause; 0 if there is none
-	failed  error    // error to return with the next event
+	owed    int      // with SubmitsFirst: the index of the pool whose policy must schedule next
+	owes    Cause    // the cause of that; 0 if no policy must schedule
+	failed  error    // error that the next call of Next returns
 }
 
 // node is the simulator's own state of a job.
@@ -57,7 +57,7 @@ type pendingEvent struct {
 	ref  Ref
 }
 
-// ending is a job that ends at this instant, with its pool; None if the job has left already.
+// ending is a job that ends at this instant, with its pool. The job is None if it has left already.
 type ending struct {
 	ref  Ref
 	pool int
@@ -89,9 +89,10 @@ func New(cfg Config) (*Simulator, error) {
 	return s, nil
 }
 
-// Submit gives the machine a job, of which it keeps a copy; Start, End and Killed are ignored. The job's submit time
-// may lie in the future, not in the past. Jobs of equal submit times queue in the order of the calls. The error is a
-// *TooLargeError, a *TooLongError, a *PastError, or wraps ErrBadJob; the job is then not taken.
+// Submit passes a job to the machine, which keeps a copy. Start, End and Killed of the job are ignored. The job's
+// submit time may be in the future, but not in the past. Jobs with equal submit times are queued in the order of the
+// calls. The error is a *TooLargeError, a *TooLongError or a *PastError, or it wraps ErrBadJob. After an error the
+// machine does not have the job.
 func (s *Simulator) Submit(job Job) error {
 	r, err := s.take(&job)
 	if err != nil {
@@ -138,29 +139,29 @@ func (s *Simulator) nextSeq() int64 {
 	return s.seq
 }
 
-// Now returns the time up to which everything has happened, in seconds.
+// Now returns the instant up to which all events have happened, in seconds.
 func (s *Simulator) Now() float64 { return s.now }
 
-// Free returns the number of idle processors of all pools, as known from the events returned so far.
+// Free returns the number of idle processors of all pools. It takes into account only events that were returned.
 func (s *Simulator) Free() int {
 	free, _, _ := s.count()
 	return free
 }
 
-// Running returns the number of jobs that run, as known from the events returned so far.
+// Running returns the number of running jobs. It takes into account only events that were returned.
 func (s *Simulator) Running() int {
 	_, running, _ := s.count()
 	return running
 }
 
-// Queued returns the number of jobs that wait, as known from the events returned so far. After Next has returned false
-// at until = +Inf, they are jobs that can never start, because processors are away for good.
+// Queued returns the number of waiting jobs. It takes into account only events that were returned. After Next has
+// returned false for until = +Inf, the waiting jobs can never start, because processors are unavailable forever.
 func (s *Simulator) Queued() int {
 	_, _, queued := s.count()
 	return queued
 }
 
-// count adds up the pools. It undoes the effects of events that are not returned yet.
+// count adds up the pools, without the effects of events that are not returned yet.
 func (s *Simulator) count() (free, running, queued int) {
 	for i := range s.pools {
 		p := &s.pools[i]
@@ -180,11 +181,12 @@ func (s *Simulator) count() (free, running, queued int) {
 	return free, running, queued
 }
 
-// Next returns the next event at or before until, or false if there is none. In that case the clock stands at until, if
-// that is later. Calling Next until it returns false gives every event. With until = +Inf the machine runs empty, and
-// the clock stays at the last event. An error comes from a job of Config.Arrivals (as from Submit; the job is left out)
-// or from an invalid runtime of Config.Runtime (it wraps ErrBadJob, and its job runs for 0 s). After either Next may be
-// called again.
+// Next returns the next event at or before until, or false if there is none. If it returns false, the clock shows
+// until, unless it is already later. Calling Next until it returns false gives every event. With until = +Inf the
+// simulation continues until no job is left, and the clock shows the last event. There are two causes of an error. A
+// job of Config.Arrivals may be refused; the errors are those of Submit, and the job is left out. Or Config.Runtime
+// returned an invalid runtime; the error wraps ErrBadJob, and the job runs for 0 s. After both, Next may be called
+// again.
 func (s *Simulator) Next(until float64) (Event, bool, error) {
 	if s.done != None {
 		s.spare = append(s.spare, s.done)
@@ -209,8 +211,8 @@ func (s *Simulator) Next(until float64) (Event, bool, error) {
 	return Event{Kind: t.kind, Time: s.now, Job: &s.jobs[t.ref], Held: int(s.nodes[t.ref].held)}, true, err
 }
 
-// Advance calls emit for every event up to and including the instant until, in order; emit may call Submit. It stops at
-// the first error; see Next.
+// Advance calls emit for every event up to and including the instant until, in order. emit may call Submit. Advance
+// stops at the first error (see Next).
 func (s *Simulator) Advance(until float64, emit func(Event)) error {
 	for {
 		ev, ok, err := s.Next(until)
@@ -226,7 +228,7 @@ func (s *Simulator) Advance(until float64, emit func(Event)) error {
 	}
 }
 
-// pull keeps one job of Arrivals among the pending ones.
+// pull reads the next job of Arrivals, so that one of them is always pending.
 func (s *Simulator) pull() error {
 	for !s.drained && s.ahead == None {
 		job, ok := s.cfg.Arrivals()
@@ -248,7 +250,7 @@ func (s *Simulator) pull() error {
 	return nil
 }
 
-// step does one thing of the present instant. It returns false if nothing is left to do.
+// step performs one action of the present instant. It returns false if there is none.
 func (s *Simulator) step() bool {
 	switch {
 	case s.owes != 0:
@@ -300,7 +302,7 @@ func (s *Simulator) fall(it quadheap.Item) {
 	case s.cfg.Order == EndsFirst:
 		p.leave(r)
 		p.dirty |= ByEnd
-	case n.expect <= s.now: // the job has left the plan and its processors are free; only the scheduling must wait
+	case n.expect <= s.now: // the job has left the plan and its processors are free; only scheduling must wait
 		p.leave(r)
 		s.due = append(s.due, ending{None, p.index})
 	default:
@@ -327,7 +329,7 @@ func (s *Simulator) schedule(p *Pool, why Cause) {
 	if p.waiting > 0 {
 		s.moldHead(p, true)
 		p.policy.Schedule(p, why)
-		if s.moldHead(p, false) { // the start of other jobs made this one the first
+		if s.moldHead(p, false) { // starts of other jobs have made this job the first
 			p.dirty |= BySubmit
 		}
 	}

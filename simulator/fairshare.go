@@ -2,15 +2,16 @@ package simulator
 
 import "math"
 
-// usage has the processor seconds that users have used, which decay with a half-life. Only ratios matter. So instead of
-// decaying old usage, later usage gets more weight, and everything is scaled down before the weights get too large.
+// usage has the processor seconds that users have used. They decay with a half-life. Only ratios matter. Therefore
+// old usage is not decayed, but later usage gets more weight. All values are scaled down before the weights become
+// too large.
 type usage struct {
 	index map[int64]int32 // index of a user in used
 	users []int64
 	used  []float64 // by index
 	all   float64
-	base  float64   // the instant at which a processor second has weight 1
-	since []float64 // by Ref of a running job: the instant up to which its usage was added
+	base  float64   // instant at which a processor second has weight 1
+	since []float64 // by Ref of a running job: the instant up to which the job's usage was added
 }
 
 func (u *usage) reset() {

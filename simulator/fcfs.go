@@ -1,8 +1,8 @@
 package simulator
 
-// FCFS is strict first come, first served: jobs start in the order of submission, and nothing overtakes the first one
-// waiting. (Where queues have limits of processors, the first one waiting is the first that its queue does not hold
-// up.)
+// FCFS is strict first come, first served: jobs start in the order of submission, and no job overtakes the first
+// waiting one. If queues have limits of processors, the first waiting job is the first job that is not blocked by the
+// limit of its queue.
 type FCFS struct{ Base }
 
 // New implements Policy.

@@ -1,8 +1,8 @@
 package simulator
 
-// lane is a list of jobs in order under a tree of minima, which finds the first job that meets a condition without a
-// search through all. The tree is flat: levels[0] has the jobs by slot; an entry of the next level has the minima of
-// fanout entries of the level below.
+// lane is a list of jobs in order with a tree of minima. The tree finds the first job that meets a condition without
+// visiting all jobs. It is stored in slices: levels[0] has the jobs by slot; an entry of each next level has the
+// minima of fanout entries of the level below.
 type lane struct {
 	refs   []Ref // by slot; None if the job has left
 	levels [][]minima
@@ -102,7 +102,7 @@ func (l *lane) clear(slot int) {
 	l.all = l.below(len(l.levels), 0)
 }
 
-// first returns the first slot at or after the given one whose job meets the condition, -1 if there is none.
+// first returns the first slot at or after `from` whose job meets the condition. It returns -1 if there is none.
 func (l *lane) first(from int, w *wanted) int {
 	for k, i := 0, from; ; {
 		level := l.levels[k]

@@ -12,16 +12,16 @@ func FromSlice(jobs []Job) Source {
 	}
 }
 
-// ScaleInterarrivals multiplies the times between submits by a factor above 0, which divides the load by it. The first
-// job keeps its time.
+// ScaleInterarrivals multiplies the times between submissions by a factor above 0. This divides the load by the
+// factor. The first job keeps its time.
 //
-// It is the commonest way of changing the load, and a distortion: the daily and weekly cycles shrink or grow with it,
-// so that jobs meant to end at night run into the next day, and users' think times change though their jobs do not
-// (Zakay and Feitelson 2013, section 6.3; D. Feitelson and E. Shmueli, MASCOTS 2009, show that scheduling looks
-// different without the cycle). The results of neighboring loads jump as well: shake the workload (Ouaknine 2007).
-// Prefer a workload that knows users: resampling (N. Zakay and D. Feitelson, "Workload Resampling for Performance
-// Evaluation of Parallel Job Schedulers", 2013) changes the load by the number of users, each of whom keeps his
-// sessions, his sizes and his hours of the day.
+// This is the most common way to change the load, but it distorts the workload. The daily and weekly cycles become
+// shorter or longer. Jobs that should end at night run into the next day. Users' think times change although their
+// jobs do not (Zakay and Feitelson 2013, section 6.3; D. Feitelson and E. Shmueli, MASCOTS 2009, show that schedulers
+// behave differently without the cycle). Results at neighboring loads also differ by chance; shake the workload to
+// reduce this (Ouaknine 2007). A workload that is resampled by users is better (N. Zakay and D. Feitelson, "Workload
+// Resampling for Performance Evaluation of Parallel Job Schedulers", 2013). It changes the load by the number of
+// users. Each user keeps sessions, sizes and times of day.
 func ScaleInterarrivals(jobs Source, factor float64) Source {
 	first, seen := 0.0, false
 	return func() (Job, bool) {
@@ -34,8 +34,8 @@ func ScaleInterarrivals(jobs Source, factor float64) Source {
 	}
 }
 
-// OfferedLoad returns the work of the jobs, in processor seconds, divided by the capacity of procs processors from the
-// first submit to the last; 0 for fewer than two instants.
+// OfferedLoad returns the work of the jobs, in processor seconds, divided by the capacity of procs processors from
+// the first submission to the last. It returns 0 if there are fewer than two different instants.
 func OfferedLoad(jobs []Job, procs int) float64 {
 	if len(jobs) == 0 {
 		return 0

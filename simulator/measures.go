@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Collector measures a schedule from its events. It keeps a few numbers of each job.
+// Collector measures a schedule from its events. It stores a few numbers for each job.
 type Collector struct {
 	cfg     Measure
 	samples []sample
@@ -19,23 +19,23 @@ type Collector struct {
 	weeks   weeks
 }
 
-// Measure configures a Collector.
+// Measure is the configuration of a Collector.
 type Measure struct {
 	Procs int // processors of the machine
-	// the warm-up's end: jobs submitted before do not count, and averages over time begin here, or at the first event
-	// if that is later
+	// end of the warm-up: jobs submitted before do not count, and averages over time begin here, or at the first
+	// event if that is later
 	From float64
-	// where averages over time end, and jobs submitted from then on do not count; 0 for the last submit
+	// end of averages over time; jobs submitted at this instant or later do not count; 0 means the last submission
 	Until     float64
-	Threshold float64 // of the bounded slowdown, in seconds; 0 for 10
-	Step      float64 // seconds per point of Report.Series; 0 for no series
+	Threshold float64 // threshold of the bounded slowdown in seconds; 0 means 10
+	Step      float64 // seconds per point of Report.Series; 0 means no series
 
-	// SizeClass names the class of a size; nil for SizeClass.
+	// SizeClass returns the name of the class of a size; nil means the function SizeClass.
 	SizeClass func(procs int) string
 	Users     bool // measure each user's jobs too
 }
 
-// sample is a job that started.
+// sample is a job that has started.
 type sample struct {
 	submit, wait, runtime float64
 	user                  int64
@@ -82,7 +82,7 @@ func (c *Collector) Observe(e Event) {
 	}
 }
 
-// SizeClass names the class of a size by powers of two: 1, 2, 3-4, 5-8, and so on.
+// SizeClass returns the name of the class of a size. Classes end at powers of two: 1, 2, 3-4, 5-8, and so on.
 func SizeClass(procs int) string {
 	high := 1 << bits.Len(uint(max(1, procs)-1))
 	if high <= 2 {
@@ -91,22 +91,22 @@ func SizeClass(procs int) string {
 	return fmt.Sprintf("%d-%d", high/2+1, high)
 }
 
-// Report has the measures of a Collector. Slowdown is (wait + runtime) / runtime, with a runtime below 1 s taken as 1
-// s; bounded slowdown is max(1, (wait + runtime) / max(threshold, runtime)) (D. Feitelson, "Metrics for Parallel Job
-// Scheduling and Their Convergence", JSSPP 2001).
+// Report has the measures of a Collector. The slowdown is (wait + runtime) / runtime; a runtime below 1 s counts as 1
+// s. The bounded slowdown is max(1, (wait + runtime) / max(threshold, runtime)) (D. Feitelson, "Metrics for Parallel
+// Job Scheduling and Their Convergence", JSSPP 2001).
 type Report struct {
-	From        float64 `json:"from_seconds"`           // of the averages over time
+	From        float64 `json:"from_seconds"`           // beginning of the averages over time
 	Until       float64 `json:"until_seconds"`          //
-	Utilization float64 `json:"utilization"`            // busy processor seconds / all
-	Throughput  float64 `json:"throughput_per_second"`  // jobs that ended
-	MeanQueue   float64 `json:"mean_queue_length"`      // jobs that waited, over time
+	Utilization float64 `json:"utilization"`            // busy processor seconds divided by all processor seconds
+	Throughput  float64 `json:"throughput_per_second"`  // jobs that ended, per second
+	MeanQueue   float64 `json:"mean_queue_length"`      // mean over time of the number of waiting jobs
 	MaxQueue    int     `json:"max_queue_length"`       //
 	Waiting     int     `json:"waiting_at_end"`         // jobs that have not started
 	All         Group   `json:"all"`                    //
-	Queues      []Group `json:"queues,omitempty"`       // if jobs name more than one
-	Sizes       []Group `json:"sizes,omitempty"`        // by size
-	Users       []Group `json:"users,omitempty"`        // by number, if asked for
-	Series      []Point `json:"series,omitempty"`       // if asked for
+	Queues      []Group `json:"queues,omitempty"`       // only if jobs have more than one queue
+	Sizes       []Group `json:"sizes,omitempty"`        // by size class
+	Users       []Group `json:"users,omitempty"`        // by user number, only if requested
+	Series      []Point `json:"series,omitempty"`       // only if requested
 	Growth      float64 `json:"growth_jobs_per_week"`   // see Saturation
 	Saturated   bool    `json:"saturated"`              //
 	Weekly      []int   `json:"outstanding_at_week"`    //
@@ -114,7 +114,7 @@ type Report struct {
 	Threshold   float64 `json:"slowdown_bound_seconds"` //
 }
 
-// Group is the measures of some jobs: those that started and count.
+// Group has the measures of a group of jobs. It contains the jobs that started and count.
 type Group struct {
 	Name     string  `json:"name"`
 	Jobs     int     `json:"jobs"`
@@ -125,7 +125,7 @@ type Group struct {
 	Bounded  Summary `json:"bounded_slowdown"`
 }
 
-// Summary is the usual figures of some numbers, 0 of none.
+// Summary summarizes some numbers. It is 0 for no numbers.
 type Summary struct {
 	Mean   float64 `json:"mean"`
 	StdDev float64 `json:"stddev"`
@@ -182,7 +182,7 @@ func (s *sample) bounded(threshold float64) float64 {
 	return BoundedSlowdown(s.wait, s.runtime, threshold)
 }
 
-// BoundedSlowdown returns max(1, (wait + runtime) / max(threshold, runtime)), all in seconds.
+// BoundedSlowdown returns max(1, (wait + runtime) / max(threshold, runtime)). All arguments are in seconds.
 func BoundedSlowdown(wait, runtime, threshold float64) float64 {
 	return max(1, (wait+runtime)/max(threshold, runtime))
 }

@@ -2,30 +2,30 @@ package simulator
 
 import "fmt"
 
-// Mold chooses the sizes of moldable jobs: those that can run on any number of processors, as long as it does not
-// change while they run. A. Downey, "Using Queue Time Predictions for Processor Allocation", JSSPP 1997, compares the
-// instants at which that may be done.
+// Mold chooses the sizes of moldable jobs. A moldable job can run on any number of processors, but the number cannot
+// change while the job runs. A. Downey, "Using Queue Time Predictions for Processor Allocation", JSSPP 1997, compares
+// the instants at which the size can be chosen.
 type Mold struct {
 	When MoldTime
 
-	// Choose may change Procs, Runtime, Limit and Estimate of the job it is given, which is a copy, and nothing else.
-	// The changed job must be admissible; else the job stays unchanged, and Next returns the error.
+	// Choose may change Procs, Runtime, Limit and Estimate of the given job, which is a copy. It must change nothing
+	// else. The machine must accept the changed job. Otherwise the job stays unchanged, and Next returns the error.
 	Choose func(p *Pool, j *Job)
 }
 
 // MoldTime is the time at which a job's size is chosen.
 type MoldTime uint8
 
-// When a size is chosen.
+// These are the times at which a size can be chosen.
 const (
 	AtSubmit MoldTime = iota // once, when the job is submitted
 	AtHead                   // once, when the job becomes the first of its pool's queue, in the policy's order
-	// whenever the policy schedules while the job is the first; so it can change its mind until it starts
+	// each time the policy schedules while the job is the first, so the size may change until the start
 	AtPass
 	AtBoth // AtSubmit and AtPass
 )
 
-// moldSubmitted lets a job that is being submitted choose its size.
+// moldSubmitted chooses the size of a job that is being submitted.
 func (s *Simulator) moldSubmitted(p *Pool, r Ref) {
 	if m := s.cfg.Mold; m != nil && (m.When == AtSubmit || m.When == AtBoth) {
 		job, n := s.jobs[r], s.nodes[r]
@@ -35,8 +35,8 @@ func (s *Simulator) moldSubmitted(p *Pool, r Ref) {
 	}
 }
 
-// moldHead lets the first job of the queue choose its size, if it has not chosen yet or may choose again. It reports
-// whether the size changed.
+// moldHead chooses the size of the first job of the queue if it was not chosen yet, or if it may be chosen again. It
+// reports whether the size changed.
 func (s *Simulator) moldHead(p *Pool, again bool) bool {
 	m := s.cfg.Mold
 	if m == nil || m.When == AtSubmit || p.waiting == 0 {
@@ -57,8 +57,8 @@ func (s *Simulator) moldHead(p *Pool, again bool) bool {
 	return true
 }
 
-// sameShape reports whether molding has changed nothing. It must not compare starts: that of a waiting job is NaN,
-// which equals nothing.
+// sameShape reports whether molding has changed nothing. It does not compare starts: the start of a waiting job is
+// NaN, which is not equal to itself.
 func sameShape(a, b *Job) bool {
 	return a.Procs == b.Procs && a.Runtime == b.Runtime && a.Limit == b.Limit && a.Estimate == b.Estimate
 }
@@ -68,7 +68,7 @@ func (s *Simulator) choose(p *Pool, job *Job, n *node) bool {
 	was := *job
 	s.cfg.Mold.Choose(p, job)
 	was.Procs, was.Runtime, was.Limit, was.Estimate = job.Procs, job.Runtime, job.Limit, job.Estimate
-	was.Start, was.End = job.Start, job.End // otherwise NaN would make them unequal
+	was.Start, was.End = job.Start, job.End // otherwise NaN would make the jobs different
 	*job = was
 	fresh := node{}
 	if err := s.admit(job, &fresh); err != nil {

@@ -2,60 +2,61 @@ package simulator
 
 import "math"
 
-// Ref is the simulator's handle of a job that waits or runs. It is small, from 0, and used again after the job's end.
+// Ref is the number that the simulator gives to a job that waits or runs. Numbers are small and begin at 0. After the
+// job's end its number is used again.
 type Ref int32
 
-// None is the Ref of no job.
+// None is the Ref that stands for no job.
 const None Ref = -1
 
 // Cause is a set of reasons why a policy must schedule.
 type Cause uint8
 
-// The causes.
+// These are the causes.
 const (
 	BySubmit   Cause = 1 << iota // jobs were submitted
 	ByEnd                        // jobs ended
-	ByCapacity                   // processors went away or came back
+	ByCapacity                   // processors became unavailable or available
 	ByOverrun                    // a job runs for longer than expected
-	ByWake                       // the policy's own wish, see Policy.Wake
+	ByWake                       // the policy requested it, see Policy.Wake
 )
 
-// Policy decides which waiting jobs of one pool start. The simulator passes everything that happens in the pool to it,
-// in order, and then lets it schedule. A policy sees estimates only, not runtimes.
+// Policy decides which waiting jobs of one pool start. The simulator passes all events of the pool to the policy, in
+// order, and then lets the policy schedule. A policy sees estimates, but not runtimes.
 //
-// A policy must be deterministic, must start the first job of the queue in a pool that is idle and without outages, and
-// should not allocate once its memory has grown. Package policytest checks what is common to all policies.
+// A policy must be deterministic. In an idle pool without outages it must start the first job of the queue. It should
+// not allocate once its memory has grown. Package policytest checks the rules that all policies must follow.
 type Policy interface {
 	// New returns a policy with the same settings and without a pool.
 	New() Policy
-	// Attach forgets everything and gets ready for a pool that is empty.
+	// Attach discards all state and prepares the policy for a pool that is empty.
 	Attach(p *Pool)
-	// CopyFrom makes this policy's state a copy of that of src, which is of the same type, so that both are independent
-	// afterwards.
+	// CopyFrom copies the state of src, which has the same type, to this policy. Afterwards both are independent.
 	CopyFrom(src Policy)
 
-	// Submitted is called for a job that has joined the end of the pool's queue, or that has been molded to another
-	// size.
+	// Submitted is called for a job that has joined the end of the pool's queue, and for a job whose size molding has
+	// changed.
 	Submitted(p *Pool, r Ref)
-	// Withdrawn is called for a waiting job that is about to be molded: Submitted follows.
+	// Withdrawn is called for a waiting job that is about to be molded. Submitted is called afterwards.
 	Withdrawn(p *Pool, r Ref)
-	// Started is called for a job that runs: the policy started it, or the state that the simulation began with has it.
+	// Started is called for a job that runs, because the policy started it or because it ran in the initial state.
 	Started(p *Pool, r Ref)
-	// Ended is called for a job whose processors are free again. Its Expected is still that of the plan.
+	// Ended is called for a job whose processors are free again. Its Expected is still the planned end.
 	Ended(p *Pool, r Ref)
-	// Overran is called for a job that is past the end expected so far, was; Expected is a new one in the future.
+	// Overran is called for a job that runs beyond its expected end, was. Its Expected is a new instant in the
+	// future.
 	Overran(p *Pool, r Ref, was float64)
 
 	// Schedule starts the jobs that may start now, with Pool.Start. It is called only while jobs wait.
 	Schedule(p *Pool, why Cause)
-	// Head returns the waiting job that the policy would start first, None if no job waits.
+	// Head returns the waiting job that the policy would start first. It returns None if no job waits.
 	Head(p *Pool) Ref
-	// Wake returns the next instant at which the policy wants to schedule even without other events, +Inf for none. It
-	// is called after Schedule; an instant that is not in the future counts as none.
+	// Wake returns the next instant at which the policy wants to schedule even without other events. It returns +Inf
+	// if there is none. It is called after Schedule. An instant that is not in the future counts as none.
 	Wake() float64
 }
 
-// Base has empty methods for a policy that uses only the pool's own order: to be embedded.
+// Base has empty methods. A policy that needs only the pool's own order can embed it.
 type Base struct{}
 
 // Attach implements Policy.
@@ -79,8 +80,8 @@ func (Base) Overran(*Pool, Ref, float64) {}
 // Wake implements Policy.
 func (Base) Wake() float64 { return math.Inf(1) }
 
-// Head implements Policy: the first waiting job that its queue's limit does not hold up, or the first if it holds up
-// all.
+// Head implements Policy. It returns the first waiting job that is not blocked by the limit of its queue. If all are
+// blocked, it returns the first waiting job.
 func (Base) Head(p *Pool) Ref {
 	for r := p.First(); r != None; r = p.After(r) {
 		if p.unhindered(r) {
@@ -90,7 +91,7 @@ func (Base) Head(p *Pool) Ref {
 	return p.First()
 }
 
-// unhindered reports whether the limit of the job's queue leaves room for it.
+// unhindered reports whether the limit of the job's queue has room for the job.
 func (p *Pool) unhindered(r Ref) bool {
 	n := &p.s.nodes[r]
 	return int(n.held) <= p.QueueRoom(int(n.queue))

@@ -9,21 +9,21 @@ import (
 	"github.com/waitcast/waitcast/internal/quadheap"
 )
 
-// PoolConfig is a set of processors that only the pool's queues use.
+// PoolConfig describes a set of processors that only the pool's queues use.
 type PoolConfig struct {
 	Name    string
 	Procs   int
-	Outages []Outage // processors that are away for a time
+	Outages []Outage // processors that are unavailable for a time
 }
 
-// Pool is a set of processors with the jobs that run on it and those that wait for it, as its policy sees them. Waiting
-// jobs are in order of submission.
+// Pool is a set of processors with its running and waiting jobs, as its policy sees them. Waiting jobs are in order
+// of submission.
 type Pool struct {
 	s        *Simulator
 	name     string
 	index    int
 	procs    int
-	free     int // can be negative if the capacity has shrunk below the processors that jobs hold
+	free     int // negative if the capacity has become smaller than the number of processors in use
 	waiting  int
 	running  int
 	first    Ref
@@ -37,41 +37,42 @@ type Pool struct {
 	upcoming int      // index of the next element of changes
 }
 
-// Name returns the pool's name, empty for the only one.
+// Name returns the pool's name. It is empty if there is only one pool.
 func (p *Pool) Name() string { return p.name }
 
 // Now returns the instant of the simulation, in seconds.
 func (p *Pool) Now() float64 { return p.s.now }
 
-// Procs returns the number of processors of the pool, those that are away included.
+// Procs returns the number of processors of the pool, including unavailable ones.
 func (p *Pool) Procs() int { return p.procs }
 
-// Free returns the number of idle processors. It is negative while an outage should take more processors than the
-// running jobs leave.
+// Free returns the number of idle processors. It is negative while an outage needs more processors than the running
+// jobs leave free.
 func (p *Pool) Free() int { return p.free }
 
 // Waiting returns the number of jobs that wait.
 func (p *Pool) Waiting() int { return p.waiting }
 
-// First returns the waiting job that was submitted first, None if there is none.
+// First returns the waiting job that was submitted first. It returns None if no job waits.
 func (p *Pool) First() Ref { return p.first }
 
-// After returns the waiting job submitted after the waiting job r, None if r is the last.
+// After returns the waiting job that was submitted after the waiting job r. It returns None if r is the last.
 func (p *Pool) After(r Ref) Ref { return p.s.nodes[r].next }
 
 // Job returns a job that waits or runs. It is valid until the simulator continues, and must not be changed.
 func (p *Pool) Job(r Ref) *Job { return &p.s.jobs[r] }
 
-// Held returns the number of processors that the job takes: its request, or that of whole nodes.
+// Held returns the number of processors that the job uses: the requested number, or the processors of whole nodes.
 func (p *Pool) Held(r Ref) int { return int(p.s.nodes[r].held) }
 
-// Seq returns a number that is larger for jobs submitted later.
+// Seq returns a number that is larger for jobs that were submitted later.
 func (p *Pool) Seq(r Ref) int64 { return p.s.nodes[r].seq }
 
-// Estimate returns the seconds that the job is expected to run, from its start; +Inf if it is not expected to end.
+// Estimate returns the expected duration of the job in seconds, from its start. It is +Inf if the job is not expected
+// to end.
 func (p *Pool) Estimate(r Ref) float64 { return p.s.nodes[r].plan }
 
-// Expected returns the instant at which a running job is expected to end, never in the past.
+// Expected returns the instant at which a running job is expected to end. It is never in the past.
 func (p *Pool) Expected(r Ref) float64 { return p.s.nodes[r].expect }
 
 // item returns a running job as an item of the list by expected ends.
@@ -80,10 +81,10 @@ func (p *Pool) item(r Ref) byend.Item {
 	return byend.Item{At: n.expect, ID: int32(r), Held: n.held}
 }
 
-// Queue returns the index of the job's queue in Config.Queues, -1 if no queues are configured.
+// Queue returns the index of the job's queue in Config.Queues. It returns -1 if no queues are configured.
 func (p *Pool) Queue(r Ref) int { return int(p.s.nodes[r].queue) }
 
-// Running returns the jobs that run in the pool, in an order that is the same for the same history.
+// Running returns the jobs that run in the pool. Their order is the same for the same history.
 func (p *Pool) Running() iter.Seq[Ref] {
 	return func(yield func(Ref) bool) {
 		for i := range p.s.running {
@@ -99,8 +100,8 @@ func (p *Pool) Running() iter.Seq[Ref] {
 	}
 }
 
-// Start starts a waiting job now. It reports false, and does nothing, if the job does not fit into the free processors,
-// or its queue has reached its limit: see Room.
+// Start starts a waiting job now. If there are too few free processors or the job's queue has reached its limit (see
+// Room), Start returns false and changes nothing.
 func (p *Pool) Start(r Ref) bool {
 	s := p.s
 	n := &s.nodes[r]
@@ -127,7 +128,7 @@ func (p *Pool) hold(r Ref) {
 		p.used[n.queue] += int(n.held)
 	}
 	n.expect = j.Start + n.plan
-	// the job belongs to a state that was passed to Load; otherwise its end is in the future
+	// the job was running in the state of Load; otherwise its end is in the future
 	for n.expect < s.now || n.expect == s.now && j.End > s.now {
 		n.expect = s.extend(j)
 	}
@@ -177,7 +178,7 @@ func (p *Pool) unlink(n *node) {
 	p.waiting--
 }
 
-// drawRuntime obtains the runtime of a job that starts, and cuts it at the limit.
+// drawRuntime determines the runtime of a job that starts, and cuts it at the limit.
 func (s *Simulator) drawRuntime(j *Job) {
 	if s.cfg.Runtime != nil {
 		if j.Runtime = s.cfg.Runtime(j); !isTime(j.Runtime) {

@@ -7,30 +7,31 @@ import (
 	"github.com/waitcast/waitcast/internal/byend"
 )
 
-// Priority starts jobs in order of a priority that is recomputed now and then, as Slurm's multifactor plugin and its
-// backfill scheduler do: jobs start in order until the first that does not fit; then others may overtake it by
+// Priority starts jobs in order of a priority that is computed at intervals, like Slurm's multifactor plugin and
+// backfill scheduler. Jobs start in order up to the first that does not fit. Then other jobs may overtake that one by
 // backfilling.
 //
 // The priority is WeightAge x min(1, wait / MaxAge) + WeightSize x procs / pool (or 1 - that, with FavorSmall) +
-// WeightQueue x Queue.Priority / the highest one + WeightFairShare x 2^(-usage / share); equal ones go by order of
-// submission. Usage is the user's part of the processor seconds that all have used, which fade with HalfLife; share his
-// part of the shares of all users seen so far. (Slurm's documentation, "Multifactor Priority Plugin" and "Classic
-// Fairshare Algorithm".)
+// WeightQueue x Queue.Priority / the highest Queue.Priority + WeightFairShare x 2^(-usage / share). Jobs with equal
+// priorities are in order of submission. Usage is the user's part of the processor seconds that all users have used;
+// used seconds decay with HalfLife. Share is the user's part of the shares of all users seen so far. (Slurm's
+// documentation, "Multifactor Priority Plugin" and "Classic Fairshare Algorithm".)
 type Priority struct {
 	WeightAge, WeightSize, WeightQueue, WeightFairShare float64
 
-	MaxAge   float64 // seconds; 0 for Slurm's 7 days
-	HalfLife float64 // seconds; 0 for Slurm's 7 days
-	// seconds between two computations of all priorities; 0 for Slurm's 300; negative: every time
+	MaxAge   float64 // seconds; 0 means Slurm's 7 days
+	HalfLife float64 // seconds; 0 means Slurm's 7 days
+	// seconds between two computations of all priorities; 0 means Slurm's 300; negative means every time
 	Every      float64
-	FavorSmall bool                              // small jobs first
-	Share      func(int64) float64               // shares of a user, more than 0; nil gives all the same
-	Custom     func(j *Job, now float64) float64 // if set, is added
+	FavorSmall bool                              // small jobs get the higher priority
+	Share      func(int64) float64               // shares of a user, more than 0; nil means equal shares
+	Custom     func(j *Job, now float64) float64 // if set, its result is added to the priority
 
 	Backfill Backfill
-	// waiting jobs looked at in a backfill, in order, the first included: bf_max_job_test; 0 for Slurm's 500
+	// maximum number of waiting jobs that a backfill visits, in order, including the first: bf_max_job_test; 0 means
+	// Slurm's 500
 	MaxTest int
-	Window  float64 // how far the backfill plans ahead, in seconds: bf_window; 0 for Slurm's day
+	Window  float64 // time for which the backfill plans ahead, in seconds: bf_window; 0 means Slurm's day
 
 	ends    byend.List
 	order   []ranked // waiting jobs in order of priority
@@ -39,15 +40,15 @@ type Priority struct {
 	plan    Profile
 }
 
-// Backfill is the rule by which jobs may overtake the first one.
+// Backfill is the rule that says which jobs may overtake the first one.
 type Backfill uint8
 
 const (
-	// BackfillEASY gives a reservation to the first job alone.
+	// BackfillEASY gives a reservation only to the first job.
 	BackfillEASY Backfill = iota
-	// BackfillConservative plans every examined job, in order, and starts those whose planned start is now. The plan is
-	// rebuilt each time: unlike Conservative's, its reservations are no promises. A job whose planned start lies beyond
-	// the window gets no reservation.
+	// BackfillConservative plans every visited job, in order, and starts those whose planned start is now. The plan
+	// is rebuilt each time. Unlike in Conservative, a later plan may have later starts. A job whose planned start is
+	// beyond the window gets no reservation.
 	BackfillConservative
 	// BackfillNone allows no overtaking.
 	BackfillNone
@@ -152,8 +153,8 @@ func (o *Priority) Head(p *Pool) Ref {
 	return p.First()
 }
 
-// Wake implements Policy: a new order may let other jobs start. It returns +Inf if no job runs, because then all
-// fitting jobs have started.
+// Wake implements Policy. Scheduling again may be useful because a new order may let other jobs start. Wake returns
+// +Inf if no job runs, because then all jobs that fit have started.
 func (o *Priority) Wake() float64 {
 	if o.Every < 0 || len(o.order) == 0 || o.ends.Blocks() == 0 {
 		return math.Inf(1)
@@ -161,7 +162,7 @@ func (o *Priority) Wake() float64 {
 	return o.updated + o.Every
 }
 
-// Of returns the priority of a job, as of now.
+// Of returns the present priority of a job.
 func (o *Priority) Of(p *Pool, r Ref) float64 {
 	j := p.Job(r)
 	size := float64(p.Held(r)) / float64(p.Procs())
@@ -181,7 +182,7 @@ func (o *Priority) Of(p *Pool, r Ref) float64 {
 	return x
 }
 
-// queuePriority returns the priority of the job's queue, divided by the highest.
+// queuePriority returns the priority of the job's queue, divided by the highest priority of a queue.
 func (p *Pool) queuePriority(r Ref) float64 {
 	q := p.Queue(r)
 	if q < 0 {
@@ -212,8 +213,8 @@ func (o *Priority) update(p *Pool) {
 	}
 }
 
-// byPriority implements sort.Interface on a pointer: sorting by it does not allocate, as the method value of a slice
-// type would.
+// byPriority implements sort.Interface on a pointer. With a pointer, sorting does not allocate; with a slice type it
+// would.
 type byPriority Priority
 
 func (b *byPriority) Len() int           { return len(b.order) }
@@ -227,20 +228,20 @@ func (o *Priority) Schedule(p *Pool, _ Cause) {
 	for i < len(o.order) {
 		r := o.order[i].ref
 		if !p.unhindered(r) {
-			i++ // the limit of its queue blocks it: skip it
+			i++ // the limit of the job's queue blocks it: skip it
 			continue
 		}
 		if !p.Fits(r) || !p.Start(r) {
 			break
 		}
-		// The job was removed from the order, so that i is now the next job.
+		// The job was removed from the order, so i is now the index of the next job.
 	}
 	if i < len(o.order) && p.Free() > 0 && o.Backfill != BackfillNone {
 		o.backfill(p, i)
 	}
 }
 
-// backfill lets jobs behind the i-th, which is the first that must wait, overtake it.
+// backfill lets jobs overtake the i-th job, which is the first that must wait.
 func (o *Priority) backfill(p *Pool, i int) {
 	now, head, reserved := p.Now(), o.order[i].ref, 0
 	o.plan.from(p, &o.ends)

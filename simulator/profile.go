@@ -8,7 +8,8 @@ import (
 )
 
 // Profile is the number of free processors as a step function of time, from a first instant on. The zero value has no
-// free processors; see Reset. Insertions move the later steps; every other operation visits the steps in its range.
+// free processors; see Reset. An insertion moves the later steps. Every other operation visits only the steps in its
+// range.
 type Profile struct {
 	steps []Step
 }
@@ -16,7 +17,7 @@ type Profile struct {
 // Step is the number of free processors from an instant on, until the next step.
 type Step struct {
 	At   float64 // seconds
-	Free int     // may be negative where more was taken than there is
+	Free int     // negative if more processors were taken than are available
 }
 
 // Reset makes the profile constant from an instant on.
@@ -30,7 +31,7 @@ func (f *Profile) Steps() []Step { return f.steps }
 // CopyFrom makes the profile a copy.
 func (f *Profile) CopyFrom(src *Profile) { f.steps = append(f.steps[:0], src.steps...) }
 
-// at returns the index of the step at t, 0 for a time before the first step.
+// at returns the index of the step at t. It returns 0 for a time before the first step.
 func (f *Profile) at(t float64) int {
 	lo, hi := 0, len(f.steps)
 	for lo < hi {
@@ -51,9 +52,9 @@ func (f *Profile) Forget(now float64) {
 	}
 }
 
-// Take takes processors away from an instant on for some seconds, which may be +Inf; a negative number gives them back.
-// A range that begins before the profile does begins with it; an empty range, or one that begins at +Inf, changes
-// nothing.
+// Take takes processors from an instant on for some seconds, which may be +Inf. A negative number of processors gives
+// them back. If the range begins before the profile, it is cut at the profile's beginning. An empty range, or one
+// that begins at +Inf, changes nothing.
 func (f *Profile) Take(from, seconds float64, procs int) {
 	f.Change(from, from+seconds, -procs)
 }
@@ -79,7 +80,7 @@ func (f *Profile) Change(from, until float64, procs int) {
 	}
 }
 
-// cut makes a step begin at t and returns its index. t must not be before the first step.
+// cut makes sure that a step begins at t, and returns the step's index. t must not be before the first step.
 func (f *Profile) cut(t float64) int {
 	i := f.at(t)
 	if f.steps[i].At == t {
@@ -90,12 +91,12 @@ func (f *Profile) cut(t float64) int {
 }
 
 // Earliest returns the first instant, not before now, from which procs processors are free for the given seconds
-// without a break; +Inf if there is none.
+// without interruption. It returns +Inf if there is none.
 func (f *Profile) Earliest(now float64, procs int, seconds float64) float64 {
 	return f.earlier(now, math.Inf(1), procs, seconds)
 }
 
-// earlier does the same as Earliest with an upper bound: from until on the processors are known to be free.
+// earlier does the same as Earliest with an upper bound: at the instant until the processors are known to be free.
 func (f *Profile) earlier(now, until float64, procs int, seconds float64) float64 {
 	start := now
 	for i := f.at(now); i < len(f.steps); i++ {
@@ -112,8 +113,8 @@ func (f *Profile) earlier(now, until float64, procs int, seconds float64) float6
 	return min(start, until)
 }
 
-// Least returns the minimum number of free processors from an instant on for the given seconds; for an empty range,
-// that at the instant.
+// Least returns the minimum number of free processors from an instant on for the given seconds. For an empty range it
+// returns the number at the instant.
 func (f *Profile) Least(from, seconds float64) int {
 	if len(f.steps) == 0 {
 		return 0
@@ -126,8 +127,8 @@ func (f *Profile) Least(from, seconds float64) int {
 	return least
 }
 
-// from sets the profile to the plan of a pool's future. Running jobs end as expected, and outages take and return
-// processors.
+// from sets the profile to the plan of a pool's future. In the plan, running jobs end as expected, and outages take
+// and return processors.
 func (f *Profile) from(p *Pool, e *byend.List) {
 	now := p.Now()
 	f.Reset(now, p.Free())

@@ -5,25 +5,26 @@ import (
 	"math"
 )
 
-// Queue is one of the queues of a machine, with its pool and its limits. Jobs of several queues on one pool wait in one
+// Queue is a queue of a machine, with its pool and its limits. The jobs of all queues of a pool wait in one common
 // order. A job that is blocked by its queue's limit of processors is skipped until its queue has room.
 type Queue struct {
-	Name     string
-	Pool     string  // name of the pool, empty for the first
-	Procs    int     // processors that its jobs may hold at once, 0 for all of the pool
-	MaxSize  int     // processors of one job, 0 for no limit
-	MaxTime  float64 // time limit of one job in seconds, 0 for none; a job without a time limit is too long
+	Name    string
+	Pool    string // name of the pool; empty means the first pool
+	Procs   int    // maximum number of processors that its jobs may use at once; 0 means the whole pool
+	MaxSize int    // maximum number of processors of one job; 0 means no limit
+	// Maximum time limit of one job in seconds; 0 means no maximum; a job without a time limit exceeds any maximum.
+	MaxTime  float64
 	Priority float64 // see Priority
 }
 
 // TooLongError reports a job that requests more time than its queue allows.
 type TooLongError struct {
 	ID          int64
-	Limit, Most float64 // seconds; Limit 0 is none
+	Limit, Most float64 // seconds; Limit is 0 if the job has none
 	Queue       string
 }
 
-// Error names the job and both times.
+// Error returns a message with the job and both times.
 func (e *TooLongError) Error() string {
 	return fmt.Sprintf("job %d: time limit of %v s in queue %q, which gives %v s", e.ID, e.Limit, e.Queue, e.Most)
 }
@@ -86,7 +87,7 @@ func (s *Simulator) queueOf(name string) int {
 	return -1
 }
 
-// admit checks whether a job fits the machine, and sets the fields of its node.
+// admit checks whether the machine can run a job, and sets the fields of the job's node.
 func (s *Simulator) admit(j *Job, n *node) error {
 	if err := j.check(); err != nil {
 		return err
@@ -139,8 +140,8 @@ func (p *Pool) capped(queue int) bool {
 	return queue >= 0 && p.s.cfg.Queues[queue].Procs > 0
 }
 
-// Room returns the number of processors that a job of the queue may take now: the free ones, or fewer if the queue has
-// a limit of processors. Queue -1 has no limit.
+// Room returns the number of processors that a job of the queue may use now. That is the number of free processors,
+// or fewer if the queue has a limit of processors. Queue -1 has no limit.
 func (p *Pool) Room(queue int) int {
 	if !p.capped(queue) {
 		return p.free
@@ -148,7 +149,7 @@ func (p *Pool) Room(queue int) int {
 	return min(p.free, p.QueueRoom(queue))
 }
 
-// QueueRoom returns how many processors the queue's limit leaves to it now, whether they are free or not.
+// QueueRoom returns how many more processors the queue may use by its limit. These processors may be free or not.
 func (p *Pool) QueueRoom(queue int) int {
 	if !p.capped(queue) {
 		return p.procs
@@ -156,7 +157,7 @@ func (p *Pool) QueueRoom(queue int) int {
 	return p.s.cfg.Queues[queue].Procs - p.used[queue]
 }
 
-// roomBeside returns the number of processors that a job of the queue may take now if it overtakes head. It leaves
+// roomBeside returns the number of processors that a job of the queue may use now if it overtakes head. It leaves
 // enough of the limit of head's queue for head.
 func (p *Pool) roomBeside(queue int, head Ref) int {
 	room := p.Room(queue)

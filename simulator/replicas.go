@@ -10,13 +10,15 @@ import (
 	"sync/atomic"
 )
 
-// Replicas runs n replicas of a simulation on several goroutines and returns their results, in order. Each replica gets
-// its own random generator, made from the seed and the replica's number, and the scratch memory of its goroutine, made
-// by scratch, for example a simulator into which the state is copied. The result depends neither on the number of
-// workers nor on which of them ran which replica, as long as run puts its scratch memory into the same state first.
+// Replicas runs n replicas of a simulation on several goroutines and returns their results, in order. Each replica
+// gets its own random generator, which depends on the seed and the replica's number. It also gets the scratch memory
+// of its goroutine, which the function scratch created. Scratch memory may be a simulator into which run copies the
+// state. The results do not depend on the number of workers or on the worker that ran a replica, if run first puts
+// the scratch memory into the same state each time.
 //
-// With 0 workers there are as many as cores. An error of run ends the work. Of several errors, that of the first
-// replica is returned. The end of the context also ends the work, with its error.
+// With 0 workers there is one for each core. An error of run ends the work. Of several errors, Replicas returns the
+// one of the first replica. The end of the context also ends the work; then Replicas returns the error of the
+// context.
 func Replicas[S, R any](
 	ctx context.Context, n, workers int, seed uint64, scratch func() S,
 	run func(s S, replica int, rng *rand.Rand) (R, error),
@@ -24,8 +26,8 @@ func Replicas[S, R any](
 	return HurriedReplicas(ctx, n, workers, nil, seed, scratch, run)
 }
 
-// HurriedReplicas is Replicas with one more goroutine once hurry is closed: the caller that closes it waits for the
-// result, so its core is free. nil means never.
+// HurriedReplicas does the same as Replicas. Once hurry is closed, it uses one more goroutine: the caller that closes
+// hurry waits for the result, so its core is free. A nil hurry is never closed.
 func HurriedReplicas[S, R any](
 	ctx context.Context, n, workers int, hurry <-chan struct{}, seed uint64, scratch func() S,
 	run func(s S, replica int, rng *rand.Rand) (R, error),

@@ -15,7 +15,7 @@ type weeks struct {
 	next        float64
 	outstanding int
 	counts      []int
-	submits     int // number of counts up to the last submission; after it the machine only becomes empty
+	submits     int // number of counts up to the last submission; afterwards the number of jobs only falls
 }
 
 func (w *weeks) observe(e Event) {
@@ -37,11 +37,11 @@ func (w *weeks) observe(e Event) {
 
 func (w *weeks) tabulated() []int { return w.counts[:w.submits] }
 
-// Saturation tests whether a machine saturates, that is, whether jobs come faster than they can be run. Its input is
-// the number of outstanding jobs (submitted, not ended) at the beginning of each week. It replaces each number by the
-// minimum from then on, so that a temporary crowd does not count as saturation, drops the last fifth, and fits a
-// straight line. With a slope of more than one job per week the machine is saturated (Zakay and Feitelson 2013, section
-// 6.3). With fewer than two remaining weeks there is no result: slope 0.
+// Saturation tests whether a machine is saturated: whether jobs come faster than the machine can run them. Its input
+// is the number of outstanding jobs (submitted, not ended) at the beginning of each week. It replaces each number by
+// the minimum of this and all later numbers, so that a temporary peak does not count as saturation. It drops the last
+// fifth, and fits a straight line. If the slope is more than one job per week, the machine is saturated (Zakay and
+// Feitelson 2013, section 6.3). With fewer than two remaining weeks there is no result; the returned slope is 0.
 func Saturation(weekly []int) (jobsPerWeek float64, saturated bool) {
 	least := slices.Clone(weekly)
 	for i := len(least) - 2; i >= 0; i-- {

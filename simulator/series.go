@@ -1,8 +1,8 @@
 package simulator
 
-// Point is a stretch of time of a Report's series: means over it.
+// Point is an interval of time in a Report's series. It has the means over the interval.
 type Point struct {
-	At          float64 `json:"at_seconds"` // where it begins
+	At          float64 `json:"at_seconds"` // beginning of the interval
 	Queue       float64 `json:"queue_length"`
 	Utilization float64 `json:"utilization"`
 }

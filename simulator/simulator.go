@@ -1,16 +1,17 @@
-// Package simulator simulates a space-sharing batch scheduler: pools of processors, jobs that hold a fixed number of
-// them from start to end, queues, and a policy that decides who starts when.
+// Package simulator simulates a space-sharing batch scheduler. It has pools of processors, jobs that use a fixed
+// number of processors from start to end, queues, and a policy that decides which job starts when.
 //
-// Time is in seconds as float64, from any origin at or above 0. The policies are [FCFS] (the default), [EASY],
-// [Conservative] and [Priority]; others implement [Policy] and are proved by package policytest.
+// Time is in seconds as float64. Its origin is arbitrary; no instant is below 0. The policies are [FCFS] (the
+// default), [EASY], [Conservative] and [Priority]. Other policies implement [Policy] and are tested by package
+// policytest.
 //
-// The simulator is driven: nothing happens but by [Simulator.Next] or [Simulator.Advance], which return the events up
-// to an instant in order; [Order] defines what comes first within an instant. Once its memory has grown to what the
-// workload needs, the loop allocates nothing.
+// The caller drives the simulator: events happen only in [Simulator.Next] and [Simulator.Advance], which return the
+// events up to an instant in order. [Order] defines the order of events at the same instant. Once the simulator's
+// memory has grown to the size that the workload needs, it allocates nothing.
 //
-// [Simulator.Load] starts from any state, [Simulator.CopyFrom] copies one into memory that is there already, and
-// [Replicas] runs many on all cores. [Collector] computes measures from the events, and [ScaleInterarrivals] and its
-// neighbors change the load.
+// [Simulator.Load] starts from any state. [Simulator.CopyFrom] copies a simulator into existing memory. [Replicas]
+// runs many simulations on all cores. [Collector] computes measures from the events. [ScaleInterarrivals] changes the
+// load.
 package simulator
 
 import (
@@ -22,10 +23,10 @@ import (
 // Kind is the kind of an event.
 type Kind uint8
 
-// The kinds of events.
+// These are the kinds of events.
 const (
 	Submitted Kind = iota + 1 // the job joins the queue
-	Started                   // the job takes its processors
+	Started                   // the job starts to use its processors
 	Ended                     // the job frees its processors
 )
 
@@ -42,23 +43,24 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Job is the input of the simulator about a job, and its results.
+// Job is a job: the input of the simulator, and its results.
 type Job struct {
-	ID       int64   // the caller's; need not be unique
-	Submit   float64 // seconds
-	Procs    int     // what it asks for, 1 up to the processors of its pool
-	Runtime  float64 // seconds it runs, 0 or more; Config.Runtime may replace it at the start
-	Limit    float64 // time limit in seconds, 0 for none; see Config.Kill
-	Estimate float64 // seconds that policies plan with; 0 for the limit (no limit: it never ends); see Config.Estimate
-	Queue    string  // one of Config.Queues; free for the caller if there are none
-	User     int64   // whose it is, for fair share and measures
+	ID      int64   // chosen by the caller; need not be unique
+	Submit  float64 // seconds
+	Procs   int     // requested processors, from 1 to the processors of its pool
+	Runtime float64 // runtime in seconds, 0 or more; Config.Runtime may replace it at the start
+	Limit   float64 // time limit in seconds; 0 means none; see Config.Kill
+	// Seconds that policies plan with; 0 means the limit, or forever without a limit; see Config.Estimate.
+	Estimate float64
+	Queue    string // name of a queue in Config.Queues; any text if there are no queues
+	User     int64  // user of the job, for fair share and measures
 
 	Start  float64 // set when the job starts, NaN before
-	End    float64 // set when the job starts: Start + Runtime; NaN before
-	Killed bool    // set when the job starts: it will end at its limit, before its work is done
+	End    float64 // set when the job starts to Start + Runtime; NaN before
+	Killed bool    // set when the job starts: true if the job will end at its limit before its work is done
 }
 
-// Wait returns Start - Submit, NaN before the start.
+// Wait returns Start - Submit. It is NaN before the start.
 func (j *Job) Wait() float64 { return j.Start - j.Submit }
 
 // plan returns the expected runtime of the job in seconds.
@@ -72,97 +74,100 @@ func (j *Job) plan() float64 {
 	return math.Inf(1)
 }
 
-// Event is one event of a simulation. Job belongs to the simulator and is reused: after a job's Ended event it is valid
-// until the next call of Next or, in a function given to Advance, until that function returns. Copy it to keep it
+// Event is one event of a simulation. Job belongs to the simulator and is reused. After a job's Ended event, Job is
+// valid until the next call of Next, or until the function that was passed to Advance returns. Copy it to keep it
 // longer, and do not modify it.
 type Event struct {
 	Kind Kind
 	Time float64
 	Job  *Job
-	Held int // processors it holds while it runs: Procs, or those of whole nodes
+	Held int // processors that the job uses while it runs: Procs, or the processors of whole nodes
 }
 
-// Order defines what comes first within one instant.
+// Order defines the order of events at one instant.
 type Order uint8
 
 const (
-	// EndsFirst handles all ends of an instant, then all submits in the order given, and then lets the policy schedule
+	// EndsFirst handles all ends of an instant, then all submissions in the given order. Then the policy schedules
 	// once.
 	EndsFirst Order = iota
 
-	// SubmitsFirst is the order of pyss, the simulator of the Hebrew University: submits in the order given, then ends
-	// in the order of the starts, and the policy schedules after each single one. A job that runs for just as long as
-	// it was expected to has freed its processors before; one that ends early frees them when its turn comes.
+	// SubmitsFirst is the order of pyss, the simulator of the Hebrew University. Submissions come first, in the given
+	// order, then ends in the order of the starts. The policy schedules after each single event. A job that runs
+	// exactly as long as expected has freed its processors already. A job that ends early frees them when its end is
+	// handled.
 	SubmitsFirst
 )
 
-// Config describes a machine and the source of its jobs. The functions must be deterministic for a simulation to be.
+// Config describes a machine and the source of its jobs. A simulation is deterministic if its functions are.
 type Config struct {
-	Procs     int          // processors of a machine of one pool
-	Pools     []PoolConfig // if set, the machine's pools instead of Procs
-	Queues    []Queue      // if set, the queues that jobs may name
-	NodeProcs int          // if above 1, jobs take whole nodes of so many processors, and pools hold only whole ones
-	Outages   []Outage     // processors of a machine of one pool that are away for a time
-	Policy    Policy       // nil for FCFS; every pool gets one of its own, with the same settings
-	Order     Order        // within an instant
+	Procs  int          // processors of a machine with one pool
+	Pools  []PoolConfig // if set, the pools of the machine; then Procs is not used
+	Queues []Queue      // if set, the queues that jobs may name
+	// If above 1, jobs use whole nodes with this number of processors, and the size of a pool is a multiple of it.
+	NodeProcs int
+	Outages   []Outage // processors of a machine with one pool that are unavailable for a time
+	Policy    Policy   // nil means FCFS; every pool has its own policy with the same settings
+	Order     Order    // order of events at one instant
 
-	// Kill ends a job that would run longer than its limit at the limit.
+	// Kill ends a job at its limit if it would run longer.
 	Kill bool
 
-	// Arrivals, if set, is called for the next job whenever the one before has been submitted, so that an endless
-	// workload needs no memory; false ends it. Its jobs must come in order of submission. They mix with those given to
-	// Submit.
+	// Arrivals, if set, is called for the next job each time the job before has been submitted. So an endless
+	// workload needs no memory. The result false ends it. Its jobs must be in order of submission. They are mixed
+	// with the jobs that were passed to Submit.
 	Arrivals Source
 
-	// Refused, if set, is called for every job of Arrivals that is refused, with the reason; such a job is left out.
-	// Without it, Next returns the error.
+	// Refused, if set, is called for every refused job of Arrivals, with the reason. The job is left out. If Refused
+	// is nil, Next returns the error.
 	Refused func(Job, error)
 
-	// Runtime, if set, returns the runtime of every job at its start. It must not keep or change the job.
+	// Runtime, if set, returns the runtime of each job at the job's start. It must not keep or change the job.
 	Runtime func(*Job) float64
 
-	// Estimate, if set, replaces the job's estimate at its submission: ActualRuntime, or a predictor's answer. It must
-	// not keep or change the job. Infinity is a job that is not expected to end.
+	// Estimate, if set, replaces the job's estimate at its submission. It may be ActualRuntime, or the answer of a
+	// predictor. It must not keep or change the job. +Inf means that the job is not expected to end.
 	Estimate func(*Job) float64
 
-	// Overrun, if set, returns how many more seconds a job is expected to run that has reached its expected end and
-	// goes on; more than 0. Without it this is as long again as it has run, at least 60 s. (The first correction of D.
-	// Tsafrir, Y. Etsion and D. Feitelson, IEEE TPDS 18(6), 2007, is a minute; they grow from there by fixed steps.)
+	// Overrun, if set, is called for a job that has reached its expected end and continues. It returns how many more
+	// seconds the job is expected to run, more than 0. If Overrun is nil, these are as many seconds as the job has
+	// run, but at least 60. (The first correction of D. Tsafrir, Y. Etsion and D. Feitelson, IEEE TPDS 18(6), 2007,
+	// is a minute; later ones grow by fixed steps.)
 	Overrun func(*Job) float64
 
 	// Mold, if set, chooses the sizes of jobs.
 	Mold *Mold
 }
 
-// Source is a stream of jobs in order of submission; false is its end.
+// Source is a stream of jobs in order of submission. The result false means its end.
 type Source func() (Job, bool)
 
-// ActualRuntime is an estimate that is always right, for Config.Estimate.
+// ActualRuntime is an estimate that is always exact, for Config.Estimate.
 func ActualRuntime(j *Job) float64 { return j.Runtime }
 
-// TooLargeError is a job that could never start.
+// TooLargeError reports a job that could never start.
 type TooLargeError struct {
 	ID             int64
-	Procs, Machine int // what the job asks for, and what there is
+	Procs, Machine int // requested processors, and processors of the machine
 }
 
-// Error names the job and both sizes.
+// Error returns a message with the job and both sizes.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("job %d: asks for %d processors of a machine of %d", e.ID, e.Procs, e.Machine)
 }
 
-// PastError is a job submitted at an instant that is over.
+// PastError reports a job whose submit time is in the past.
 type PastError struct {
 	ID          int64
 	Submit, Now float64 // seconds
 }
 
-// Error names the job and both times.
+// Error returns a message with the job and both times.
 func (e *PastError) Error() string {
 	return fmt.Sprintf("job %d: submitted at %v s, but the simulation is at %v s", e.ID, e.Submit, e.Now)
 }
 
-// ErrBadJob is wrapped by the errors about jobs whose numbers make no sense.
+// ErrBadJob is wrapped by the errors about jobs with invalid numbers.
 var ErrBadJob = errors.New("bad job")
 
 func isTime(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }

@@ -11,16 +11,17 @@ import (
 type State struct {
 	Now float64 // seconds
 
-	// Running are the jobs that run, each with its Start, from which follows its age, and its Runtime from that start.
-	// One that should have ended before Now ends at Now. Simulator.Redraw gives them other ends.
+	// Running are the running jobs. Each has its Start, which gives its age, and its Runtime, counted from the start.
+	// A job that should have ended before Now ends at Now. Simulator.Redraw changes the ends.
 	Running []Job
 
-	// Waiting are the jobs that wait, in the order of the queue, not of their Submit, which may be before Now.
+	// Waiting are the waiting jobs in the order of the queue. Their Submit, which may be before Now, does not
+	// determine the order.
 	Waiting []Job
 }
 
-// Load sets the state of an empty machine at time 0; only later events are returned. The error names the invalid job;
-// the machine is then unusable.
+// Load sets the state of an empty machine at time 0. Only later events are returned. An error names the invalid job;
+// then the machine cannot be used any more.
 func (s *Simulator) Load(state State) error {
 	if s.seq != 0 || s.now != 0 {
 		return fmt.Errorf("simulator: state loaded into a machine that is not new")
@@ -69,8 +70,8 @@ func (s *Simulator) loadRunning(job Job) error {
 	return nil
 }
 
-// Redraw gives every running job another residual lifetime, in seconds from now, in an order that is the same for the
-// same history. A residual that is negative or not finite leaves the job's end as it was.
+// Redraw gives every running job a new residual lifetime in seconds from now. The order of the calls of residual is
+// the same for the same history. A residual that is negative or not finite does not change the job's end.
 func (s *Simulator) Redraw(residual func(*Job) float64) {
 	for i := range s.running {
 		it := &s.running[i]
@@ -84,21 +85,21 @@ func (s *Simulator) Redraw(residual func(*Job) float64) {
 	s.running.Build()
 }
 
-// SetRuntime replaces Config.Runtime, as a copy needs that has a random generator of its own.
+// SetRuntime replaces Config.Runtime. A copy needs this if it has its own random generator.
 func (s *Simulator) SetRuntime(f func(*Job) float64) { s.cfg.Runtime = f }
 
-// SetArrivals replaces Config.Arrivals. The one job that was already read ahead from the old stream still comes.
+// SetArrivals replaces Config.Arrivals. One job of the old stream that was already read will still be submitted.
 func (s *Simulator) SetArrivals(f Source) { s.cfg.Arrivals, s.drained = f, f == nil }
 
-// Clone returns a copy: both machines are independent. Functions of the configuration are shared.
+// Clone returns a copy. Both machines are independent, but they share the functions of the configuration.
 func (s *Simulator) Clone() *Simulator {
 	c := &Simulator{}
 	c.CopyFrom(s)
 	return c
 }
 
-// CopyFrom makes this machine a copy of src, as Clone does, reusing its memory. After a first copy it allocates only
-// for growth of src and for its policy.
+// CopyFrom makes this machine a copy of src, as Clone does, and reuses its memory. After a first copy it allocates
+// only if src has grown, and for its policy.
 func (s *Simulator) CopyFrom(src *Simulator) {
 	old := *s
 	*s = *src

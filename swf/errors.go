@@ -6,10 +6,10 @@ import (
 	"strconv"
 )
 
-// Reason is the error in a field.
+// Reason is what is wrong with a field.
 type Reason uint8
 
-// The reasons a line is refused for.
+// These are the reasons for which a line is refused.
 const (
 	Missing  Reason = iota + 1 // the line ends before the field
 	Junk                       // the field is not a decimal number
@@ -31,12 +31,12 @@ func (r Reason) String() string {
 
 // FieldError reports which field of a record cannot be read, and why.
 type FieldError struct {
-	Field  int    // 1 to 18, as the format counts them
+	Field  int    // number of the field, from 1 to 18
 	Reason Reason // what is wrong
-	Text   string // the start of the offending text, where there is any
+	Text   string // beginning of the invalid text, if there is any
 }
 
-// Error names the field by number and name.
+// Error returns a message with the number and the name of the field.
 func (e *FieldError) Error() string {
 	name := "unknown field"
 	if e.Field >= 1 && e.Field <= Fields {
@@ -48,26 +48,26 @@ func (e *FieldError) Error() string {
 	return fmt.Sprintf("field %d (%s) %v: %q", e.Field, name, e.Reason, e.Text)
 }
 
-// HeaderError reports which header line cannot be understood. The line itself is kept in [Header.Lines].
+// HeaderError reports a header line that is invalid. The line is kept in [Header.Lines].
 type HeaderError struct {
-	Key   string // as "MaxProcs"
-	Value string // what stands after the colon
-	Want  string // what should stand there
+	Key   string // key such as "MaxProcs"
+	Value string // text after the colon
+	Want  string // description of valid texts
 }
 
-// Error names the key, its value and what was expected.
+// Error returns a message with the key, its value and a description of valid values.
 func (e *HeaderError) Error() string {
 	return fmt.Sprintf("header %s: want %s, got %q", e.Key, e.Want, e.Value)
 }
 
 // LineError is a line that could not be used. It wraps a *FieldError, a *HeaderError or [ErrLineTooLong].
 type LineError struct {
-	Name string // the file, empty where the Reader was not told
+	Name string // name of the file; empty if the Reader does not know it
 	Line int64  // counted from 1
-	Err  error  // why
+	Err  error  // the reason
 }
 
-// Error names file and line.
+// Error returns a message with the file and the line.
 func (e *LineError) Error() string {
 	name := e.Name
 	if name == "" {
@@ -81,10 +81,10 @@ func (e *LineError) Error() string {
 // Unwrap returns the reason.
 func (e *LineError) Unwrap() error { return e.Err }
 
-// ErrLineTooLong is the reason of a line longer than [MaxLine].
+// ErrLineTooLong means that a line is longer than [MaxLine].
 var ErrLineTooLong = errors.New("line is longer than 65536 bytes: not a workload file?")
 
-// shorten returns the start of a text for an error message.
+// shorten returns the beginning of a text for an error message.
 func shorten(b []byte) string {
 	const most = 40
 	if len(b) > most {

@@ -8,21 +8,23 @@ import (
 	"time"
 )
 
-// Header has the content of the lines that start with ';'. Fields that the header lacks are zero.
+// Header has the content of the lines that start with ';'. A field is zero if the header does not have it.
 type Header struct {
-	UnixStartTime  int64            // the instant of submit time 0, seconds since 1970 UTC
-	MaxProcs       int64            // processors of the machine
-	MaxNodes       int64            // nodes: the leading number of values as "338 (batch partition; 512 total)"
-	TimeZone       int64            // seconds to add to UTC to get local time, without daylight saving
-	TimeZoneString string           // name of the zone in the IANA data base, as "Europe/Stockholm"
-	Queues         map[int64]string // names by number, of lines "; Queue: 3 normal"
-	Partitions     map[int64]string // names by number, of lines "; Partition: 1 batch"
-	Lines          []string         // every other line in order, from its ';' on, without its line end
+	UnixStartTime int64 // instant of the submit time 0, in seconds since 1970 UTC
+	MaxProcs      int64 // processors of the machine
+	// Nodes: the number at the beginning of a value such as "338 (batch partition; 512 total)".
+	MaxNodes       int64
+	TimeZone       int64            // seconds that are added to UTC to get local time, without daylight saving
+	TimeZoneString string           // name of the zone in the IANA database, such as "Europe/Stockholm"
+	Queues         map[int64]string // names by number, from lines such as "; Queue: 3 normal"
+	Partitions     map[int64]string // names by number, from lines such as "; Partition: 1 batch"
+	Lines          []string         // all other lines in order, from the ';' on, without the line end
 }
 
-// ParseLine adds one header line, with or without its leading ';' and line end. A line with a key that Header has a
-// field for sets the field, and the last one wins; every other line is kept in Lines. The error is a *HeaderError for a
-// value that its key cannot have; that line is kept in Lines too.
+// ParseLine adds one header line, with or without the ';' at its beginning and the line end. If Header has a field
+// for the key of the line, ParseLine sets the field; of several lines with the same key the last counts. Every other
+// line is kept in Lines. If the value is not valid for its key, ParseLine returns a *HeaderError and keeps the line
+// in Lines too.
 func (h *Header) ParseLine(line []byte) error {
 	text := strings.TrimRight(string(line), " \t\r\n")
 	text = strings.TrimLeft(text, " \t")
@@ -48,7 +50,7 @@ func (h *Header) keep(text string) {
 	h.Lines = append(h.Lines, text)
 }
 
-// set stores a value whose key it knows.
+// set stores the value of a key for which Header has a field.
 func (h *Header) set(key, value string) (known bool, err error) {
 	switch key {
 	case "UnixStartTime":
@@ -71,7 +73,7 @@ func (h *Header) set(key, value string) (known bool, err error) {
 	return true, err
 }
 
-// setNumber reads the leading number of value, which a blank or a parenthesis ends. Unknown is stored as 0.
+// setNumber reads the number at the beginning of value, which a blank or a parenthesis ends. It stores Unknown as 0.
 func setNumber(to *int64, key, value string, least int64) error {
 	word := value
 	if i := strings.IndexAny(value, " \t("); i >= 0 {
@@ -105,12 +107,12 @@ func setName(to *map[int64]string, key, value string) error {
 	return nil
 }
 
-// DefaultQueue is the queue of a job whose record tells neither queue nor partition.
+// DefaultQueue is the queue of a job whose record has neither a queue nor a partition.
 const DefaultQueue = "default"
 
-// QueueName returns the queue a job waited in: the name of its queue (field 15), or the number as text if the header
-// does not name it. If the queue is unknown (negative) the partition (field 16) takes its place by the same rule; if
-// both are unknown it is DefaultQueue.
+// QueueName returns the queue in which a job waited. That is the name of its queue (field 15), or the number as text
+// if the header does not name the queue. If the queue is unknown (negative), the partition (field 16) is used in the
+// same way. If both are unknown, it returns DefaultQueue.
 func (h *Header) QueueName(r *Record) string {
 	if r.Queue >= 0 {
 		return nameOf(h.Queues, r.Queue)
@@ -128,8 +130,8 @@ func nameOf(names map[int64]string, n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// Location returns the machine's time zone: TimeZoneString if this system knows it, else the fixed offset TimeZone,
-// else UTC.
+// Location returns the machine's time zone. That is TimeZoneString if this system knows the zone, or else the fixed
+// offset TimeZone, or else UTC.
 func (h *Header) Location() *time.Location {
 	if h.TimeZoneString != "" && h.TimeZoneString != "Local" {
 		if loc, err := time.LoadLocation(h.TimeZoneString); err == nil {

@@ -16,8 +16,8 @@ type File struct {
 	zip  *gzip.Reader
 }
 
-// Open opens a workload file, plain or compressed with gzip; the first bytes decide which, not the name. Errors of bad
-// lines carry the path unless an option sets another name.
+// Open opens a workload file, plain or compressed with gzip. The first bytes of the file decide, not its name. Errors
+// of bad lines have the path, unless an option sets another name.
 func Open(path string, options ...Option) (*File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -28,7 +28,7 @@ func Open(path string, options ...Option) (*File, error) {
 	var text io.Reader = in
 	if head, _ := in.Peek(2); len(head) == 2 && head[0] == 0x1f && head[1] == 0x8b { // RFC 1952, section 2.3.1
 		if f.zip, err = gzip.NewReader(in); err != nil {
-			_ = file.Close() // nothing was written: the first error is the one to tell
+			_ = file.Close() // nothing was written, so only the first error matters
 			return nil, fmt.Errorf("open workload %s: %w", path, err)
 		}
 		text = f.zip

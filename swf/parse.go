@@ -7,19 +7,20 @@ import (
 	"strconv"
 )
 
-// ParseRecord reads one record line into r. Fields are separated by any run of spaces and tabs; the line end may be
-// part of the line. A field is an optional '-', digits, and an optional fraction ("142.00", as some logs have for CPU
-// times); CPUTime keeps its fraction, every other field is rounded to the nearest whole number, halves away from zero.
-// What follows the last field is not read: some logs have columns of their own there.
+// ParseRecord reads one record line into r. Fields are separated by any number of spaces and tabs. The line may
+// include its line end. A field is an optional '-', digits, and an optional fraction. Some logs have CPU times such
+// as "142.00". CPUTime keeps its fraction. Every other field is rounded to the nearest whole number, halves away from
+// zero. The text after the last field is ignored, because some logs have additional columns there.
 //
-// The error is a *FieldError that names the first field that is missing, is not a number or does not fit; r is then
-// left as it was. ParseRecord allocates only for an error, or for numbers of more than 18 digits.
+// The error is a *FieldError that names the first field that is missing, is not a number or is too large. In that
+// case r is unchanged. ParseRecord allocates only for an error, or for numbers of more than 18 digits.
 func ParseRecord(line []byte, r *Record) error {
 	_, err := ParseFields(line, r)
 	return err
 }
 
-// ParseFields reads a record like ParseRecord, and returns what follows its 18 fields, without the blanks around it.
+// ParseFields reads a record in the same way as ParseRecord. It also returns the text after the 18 fields, without
+// blanks around it.
 func ParseFields(line []byte, r *Record) (rest []byte, err error) {
 	var v [Fields]int64
 	cpu, i := 0.0, 0
@@ -67,8 +68,9 @@ const cpuField = 5
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// slowField reads the field at start again with every case the fast loop leaves out: nothing there, a fraction, many
-// digits, junk. It returns the index after the field, its whole number, and cpu, replaced if f is the CPU time.
+// slowField reads the field at start again. It handles all cases that the fast loop does not: a missing field, a
+// fraction, many digits, and invalid text. It returns the index after the field, the field's whole number, and cpu.
+// If f is the CPU time, cpu is its new value.
 func slowField(line []byte, start, f int, cpu float64) (int, int64, float64, error) {
 	end := start
 	for end < len(line) && !isBlank(line[end]) {
@@ -86,7 +88,7 @@ func slowField(line []byte, start, f int, cpu float64) (int, int64, float64, err
 		if err != nil {
 			return end, 0, 0, &FieldError{Field: f + 1, Reason: Overflow, Text: shorten(text)}
 		}
-		return end, 0, x + 0, nil // + 0 makes -0 a plain 0
+		return end, 0, x + 0, nil // + 0 changes -0 to 0
 	}
 	n, err := parseWhole(text)
 	if err != nil {
@@ -95,7 +97,7 @@ func slowField(line []byte, start, f int, cpu float64) (int, int64, float64, err
 	return end, n, cpu, nil
 }
 
-// isDecimal reports whether text is -?digits(.digits*)?, so that "1e5", "inf" and "0x1" are not numbers here.
+// isDecimal reports whether text has the form -?digits(.digits*)?. It refuses "1e5", "inf" and "0x1".
 func isDecimal(text []byte) bool {
 	if text[0] == '-' {
 		text = text[1:]
@@ -117,8 +119,8 @@ func isDecimal(text []byte) bool {
 
 var errOverflow = errors.New("overflow")
 
-// parseWhole rounds a decimal number to the nearest int64, halves away from zero. It works on the digits: a float64
-// would lose the last ones of a large number.
+// parseWhole rounds a decimal number to the nearest int64, halves away from zero. It uses the digits, because a
+// float64 would lose the last digits of a large number.
 func parseWhole(text []byte) (int64, error) {
 	whole, up := text, false
 	for i, c := range text {

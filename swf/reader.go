@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// MaxLine is the length in bytes of the longest line a Reader accepts, its end included.
+// MaxLine is the maximum length of a line in bytes, including its end.
 const MaxLine = 1 << 16
 
 // Reader reads a workload file record by record.
@@ -15,8 +15,8 @@ type Reader struct {
 	in      *bufio.Reader
 	header  Header
 	name    string
-	line    int64  // number of the line last read
-	held    []byte // a record line that ReadHeader met: it is next
+	line    int64  // number of the newest line
+	held    []byte // a record line that ReadHeader has read; Next returns it first
 	onBad   func(*LineError)
 	bad     []*LineError
 	limit   int
@@ -24,16 +24,16 @@ type Reader struct {
 	collect bool
 }
 
-// Option sets how a Reader works.
+// Option changes a setting of a Reader.
 type Option func(*Reader)
 
-// Name sets the file name that errors carry.
+// Name sets the name of the file in errors.
 func Name(name string) Option { return func(r *Reader) { r.name = name } }
 
-// OnBadLine makes Next skip bad lines and call f for each; f may keep its argument.
+// OnBadLine makes Next skip bad lines and call f for each. f may keep its argument.
 func OnBadLine(f func(*LineError)) Option { return func(r *Reader) { r.onBad = f } }
 
-// CollectBadLines makes Next skip bad lines and keep the first limit of them for [Reader.BadLines].
+// CollectBadLines makes Next skip bad lines. The first limit of them are kept for [Reader.BadLines].
 func CollectBadLines(limit int) Option {
 	return func(r *Reader) { r.collect, r.limit = true, limit }
 }
@@ -47,17 +47,18 @@ func NewReader(in io.Reader, options ...Option) *Reader {
 	return r
 }
 
-// Header returns the header as far as it has been read; call [Reader.ReadHeader] first to have all lines before the
-// first record. Later header lines are added when Next reads them.
+// Header returns the part of the header that has been read. Call [Reader.ReadHeader] first to get all lines before
+// the first record. Later header lines are added when Next reads them.
 func (r *Reader) Header() *Header { return &r.header }
 
-// Line returns the number of the line last read, counted from 1.
+// Line returns the number of the newest line, counted from 1.
 func (r *Reader) Line() int64 { return r.line }
 
-// BadLines returns the bad lines collected and how many there were in all.
+// BadLines returns the collected bad lines, and the number of all bad lines.
 func (r *Reader) BadLines() ([]*LineError, int64) { return r.bad, r.nBad }
 
-// ReadHeader reads the lines before the first record. Its error is that of Next, except that an empty file is no error.
+// ReadHeader reads the lines before the first record. It returns the same errors as Next, except that an empty file
+// is no error.
 func (r *Reader) ReadHeader() error {
 	for r.held == nil {
 		line, err := r.next()
@@ -72,11 +73,11 @@ func (r *Reader) ReadHeader() error {
 	return nil
 }
 
-// Next reads the next record into rec. It returns io.EOF after the last one. A line that cannot be used gives a
-// *LineError, after which Next may be called again for the line that follows; with [OnBadLine] or [CollectBadLines]
-// such lines are skipped instead. Any other error is that of the underlying reader. Blank lines are ignored; a last
-// line without its end is read like any other. A header line that cannot be understood never stops Next; it is a bad
-// line only to those options.
+// Next reads the next record into rec. It returns io.EOF after the last record. For a line that cannot be used it
+// returns a *LineError, and Next may be called again for the next line. With [OnBadLine] or [CollectBadLines] such
+// lines are skipped instead. Any other error comes from the underlying reader. Blank lines are ignored. A last line
+// without a line end is read like all others. An invalid header line never stops Next; it is a bad line only for
+// these two options.
 func (r *Reader) Next(rec *Record) error {
 	for {
 		line, err := r.held, error(nil)
@@ -95,7 +96,7 @@ func (r *Reader) Next(rec *Record) error {
 	}
 }
 
-// next returns the next line that may be a record, having taken in the header lines before it.
+// next returns the next line that may be a record. It stores the header lines before it.
 func (r *Reader) next() ([]byte, error) {
 	for {
 		line, err := r.readLine()
@@ -108,7 +109,8 @@ func (r *Reader) next() ([]byte, error) {
 			return line, nil
 		case isHeader(line):
 			if bad := r.header.ParseLine(line); bad != nil {
-				_ = r.refuse(bad) // told to who asked; else no reason to stop: the line is kept in the header
+				// Passed to the option, if there is one; no reason to stop, because the line is kept in the header.
+				_ = r.refuse(bad)
 			}
 		case len(bytes.TrimSpace(line)) > 0:
 			return line, nil
@@ -119,7 +121,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// readLine returns the next line, never empty, valid until the next call.
+// readLine returns the next line. The line is never empty, and is valid until the next call.
 func (r *Reader) readLine() ([]byte, error) {
 	line, err := r.in.ReadSlice('\n')
 	if err == nil || err == io.EOF && len(line) > 0 {
@@ -139,7 +141,8 @@ func (r *Reader) readLine() ([]byte, error) {
 	return nil, ErrLineTooLong
 }
 
-// refuse counts a bad line and hands it to whoever asked for it; else it returns it as the error of Next.
+// refuse counts a bad line. If an option asks for bad lines, refuse passes the line to it; otherwise it returns the
+// line as the error of Next.
 func (r *Reader) refuse(err error) error {
 	r.nBad++
 	bad := &LineError{Name: r.name, Line: r.line, Err: err}

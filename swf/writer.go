@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// Writer writes a workload file. Nothing is sure to have reached the underlying writer before Flush.
+// Writer writes a workload file. It buffers data until Flush is called.
 type Writer struct {
 	out *bufio.Writer
 	buf []byte
 }
 
-// NewWriter returns a Writer to out.
+// NewWriter returns a Writer that writes to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out: bufio.NewWriter(out)} }
 
 // WriteHeader writes the header: its Lines in order, then the fields that are set, then queues and partitions by
-// number. A Reader gets an equal header from it. A text that holds a line break is an error, as is a name that is empty
-// or has blanks around it.
+// number. A Reader returns an equal header for it. It returns an error for a text with a line break, and for a name
+// that is empty or has blanks around it.
 func (w *Writer) WriteHeader(h *Header) error {
 	for _, line := range h.Lines {
 		if !strings.HasPrefix(line, ";") || strings.Contains(line, "\n") {
@@ -46,7 +46,8 @@ func (w *Writer) WriteHeader(h *Header) error {
 	return w.names("Partition", h.Partitions)
 }
 
-// Write writes one record as 18 numbers separated by single spaces. A CPUTime that is not finite is an error.
+// Write writes one record as 18 numbers separated by single spaces. It returns an error for a CPUTime that is not
+// finite.
 func (w *Writer) Write(r *Record) error {
 	if math.IsNaN(r.CPUTime) || math.IsInf(r.CPUTime, 0) {
 		return fmt.Errorf("write job %d: CPU time is %v, want a finite number", r.ID, r.CPUTime)
@@ -71,7 +72,7 @@ func (w *Writer) Write(r *Record) error {
 // Flush writes all buffered data to the underlying writer. It also returns the error of an earlier failed write.
 func (w *Writer) Flush() error { return w.out.Flush() }
 
-// line writes a header line; bufio keeps the first error for Flush.
+// line writes a header line. The buffered writer keeps the first error for Flush.
 func (w *Writer) line(text string) {
 	_, _ = w.out.WriteString(text)
 	_ = w.out.WriteByte('\n')

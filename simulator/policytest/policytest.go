@@ -1,4 +1,4 @@
-// Package policytest is the conformance suite of scheduling policies: call [Run] in a test of each implementation of
+// Package policytest is a suite of tests for scheduling policies. Call [Run] in a test of each implementation of
 // simulator.Policy.
 package policytest
 
@@ -14,16 +14,16 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Run checks, on random workloads on random machines (of several pools and queues with limits, of processors or of
-// nodes, with outages, with estimates that are right, wrong or missing, with kills, in either order within an instant),
-// that the policy
+// Run checks the policy on random workloads and random machines. The machines have several pools and queues with
+// limits, processors or nodes, outages, estimates that are right, wrong or missing, kills, and both orders within an
+// instant. Run checks that the policy
 //
-//   - never lets more processors be busy than there are, nor more than are not away while estimates are upper bounds;
-//     keeps the limits of queues; starts every job once, not before its submit, and all of them in the end;
-//   - never leaves a job waiting on a pool that is idle and whole;
-//   - does the same again, however the clock is driven, in a clone, in a copy over another state, and does not notice
-//     what its clone does;
-//   - goes on from a state it is given;
+//   - never uses more processors than there are. If estimates are upper bounds, it never uses unavailable processors.
+//     It keeps the limits of queues. It starts every job once, not before its submission, and finally starts all jobs;
+//   - never leaves a job waiting in a pool that is idle and has no outage;
+//   - decides the same again, however the clock is advanced, in a clone, and in a copy over another state. It is not
+//     affected by its clone;
+//   - can continue from a state that Load sets;
 //   - does not allocate once its memory has grown.
 func Run(t *testing.T, policy simulator.Policy) {
 	t.Run("every schedule is sound", func(t *testing.T) {
@@ -41,10 +41,10 @@ func Run(t *testing.T, policy simulator.Policy) {
 type scenario struct {
 	cfg   simulator.Config
 	jobs  []simulator.Job
-	upper bool // estimates are upper bounds of runtimes
+	upper bool // true if estimates are upper bounds of runtimes
 }
 
-// seconds draws from few distinct times, so that many events share an instant.
+// seconds draws one of few different times, so that many events have the same instant.
 func seconds(least int) *rapid.Generator[float64] {
 	return rapid.Map(rapid.IntRange(least, 30), func(n int) float64 { return float64(n) })
 }
@@ -143,7 +143,7 @@ func log(t *rapid.T, m *simulator.Simulator, events int) []entry {
 	return out
 }
 
-// again runs a scenario twice, in one go and in small steps, and compares the events.
+// again runs a scenario twice, in one step and in small steps, and compares the events.
 func again(t *rapid.T, s scenario) {
 	want := log(t, s.machine(t), math.MaxInt)
 	if d := cmp.Diff(want, log(t, s.machine(t), math.MaxInt)); d != "" {
@@ -166,8 +166,8 @@ func again(t *rapid.T, s scenario) {
 	}
 }
 
-// cloned copies a machine in the middle of its run, both into new memory and into the memory of a finished machine. All
-// continue and must give equal events.
+// cloned copies a machine in the middle of its run, into new memory and into the memory of a finished machine. All
+// three continue and must give equal events.
 func cloned(t *rapid.T, s scenario) {
 	want := log(t, s.machine(t), math.MaxInt)
 	m := s.machine(t)
@@ -186,9 +186,9 @@ func cloned(t *rapid.T, s scenario) {
 	}
 }
 
-// loaded takes a state from the middle of a run, loads it and plays it to its end.
+// loaded takes a state from the middle of a run, loads it and continues to the end.
 func loaded(t *rapid.T, s scenario) {
-	s.cfg.Kill = false // otherwise runtimes would be cut twice, at the same instant
+	s.cfg.Kill = false // otherwise runtimes would be cut twice at the same instant
 	m := s.machine(t)
 	state := simulator.State{Now: float64(rapid.IntRange(0, 60).Draw(t, "now"))}
 	alive := map[int64]simulator.Job{}

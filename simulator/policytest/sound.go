@@ -8,7 +8,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// ledger follows a run by its events only.
+// ledger follows a run only by its events.
 type ledger struct {
 	t       *rapid.T
 	s       scenario
@@ -22,7 +22,7 @@ type ledger struct {
 	work    float64
 }
 
-// sound plays a scenario and checks every event.
+// sound runs a scenario and checks every event.
 func sound(t *rapid.T, s scenario) {
 	l := &ledger{
 		t: t, s: s, busy: map[string]int{}, inUse: map[string]int{}, waiting: map[string]int{},
@@ -51,7 +51,7 @@ func sound(t *rapid.T, s scenario) {
 	}
 }
 
-// held returns the number of processors that a job holds: whole nodes.
+// held returns the number of processors that a job uses, which is a multiple of the processors of a node.
 func (l *ledger) held(j *simulator.Job) int {
 	unit := max(1, l.s.cfg.NodeProcs)
 	return (j.Procs + unit - 1) / unit * unit

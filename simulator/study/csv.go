@@ -15,13 +15,13 @@ import (
 	"strings"
 )
 
-// Row is the result of a cell: a line of the CSV. Waits are in seconds.
+// Row is the result of a cell, which is a line of the CSV. Waits are in seconds.
 type Row struct {
 	Cell
-	// load that was offered: work over what the machine can do between the first and the last submission
+	// offered load: the work divided by the capacity of the machine between the first and the last submission
 	Offered    float64
-	Jobs       int // that started and count
-	Waiting    int // that never started
+	Jobs       int // jobs that started and count
+	Waiting    int // jobs that never started
 	MeanWait   float64
 	MedianWait float64
 	P95Wait    float64
@@ -29,7 +29,7 @@ type Row struct {
 	Bounded    float64 // mean
 	// Utilization is between 0 and 1.
 	Utilization float64
-	PerHour     float64 // jobs that ended
+	PerHour     float64 // jobs that ended, per hour
 	MaxQueue    int
 	Growth      float64 // jobs per week; see simulator.Saturation
 	Saturated   bool
@@ -45,25 +45,25 @@ func Columns() []string {
 	}
 }
 
-// OtherStudyError reports that a CSV has the results of another study: another grid, another trace, or the same trace
-// read by other rules.
+// OtherStudyError reports that a CSV has the results of another study. That study has another grid or another trace,
+// or read the same trace by other rules.
 type OtherStudyError struct{ Path, Found, Want string }
 
-// Error includes what to do.
+// Error returns a message that also says what to do.
 func (e *OtherStudyError) Error() string {
 	return fmt.Sprintf("%s has the results of another study (%s, this one is %s): its grid, its trace or the way to "+
 		"read it was another one; "+
 		"name another file, or delete it", e.Path, e.Found, e.Want)
 }
 
-// NotResultsError reports that a file is no CSV of a study.
+// NotResultsError reports that a file is not a CSV of a study.
 type NotResultsError struct {
 	Path    string
 	Line    int
 	Problem string
 }
 
-// Error names the line.
+// Error returns a message with the line.
 func (e *NotResultsError) Error() string {
 	return fmt.Sprintf("%s:%d: not the results of a study: %s; name another file, or delete it", e.Path,
 		e.Line, e.Problem)
@@ -112,8 +112,8 @@ func (p *Plan) row(rec []string) (r Row, err error) {
 	return r, nil
 }
 
-// readRows returns the rows of a CSV file by cell, and the length of its whole lines in bytes. A last line without an
-// end was cut off when its writer was killed. A file that does not exist has no rows.
+// readRows returns the rows of a CSV file by cell, and the length of its complete lines in bytes. A last line without
+// a line end was cut off when its writer was killed. A file that does not exist has no rows.
 func (p *Plan) readRows(path string) (rows map[int]Row, whole int64, err error) {
 	rows = map[int]Row{}
 	text, err := os.ReadFile(path) //nolint:gosec // the user names it
@@ -162,7 +162,7 @@ type results struct {
 	rows map[int]Row
 }
 
-// openResults opens a new CSV file, or one to continue.
+// openResults creates a new CSV file, or opens an existing one to continue.
 func (p *Plan) openResults(path string) (*results, error) {
 	rows, whole, err := p.readRows(path)
 	if err != nil {
@@ -207,7 +207,7 @@ func (r *results) add(row Row) error {
 	return r.write(row.record(r.plan.id))
 }
 
-func (r *results) close() { _ = r.file.Close() } // an error does not matter: every line was synced
+func (r *results) close() { _ = r.file.Close() } // an error does not matter, because every line was synced
 
 // finish sorts the file and returns its rows.
 func (r *results) finish() ([]Row, error) { return r.plan.writeAll(r.path, r.rows) }

@@ -1,6 +1,6 @@
-// Package study simulates traces under a scheduler of choice: one experiment at a time, or grids of them (policies,
-// loads, seeds, shakes) on all cores or as a Slurm job array, whose results are rows of a CSV file, from which an
-// interrupted study continues.
+// Package study simulates traces with a chosen scheduler. It runs one experiment or a grid of experiments (policies,
+// loads, seeds, shakes), on all cores or as a Slurm job array. The results are rows of a CSV file. An interrupted
+// study continues from this file.
 package study
 
 import (
@@ -13,42 +13,44 @@ import (
 	"github.com/waitcast/waitcast/simulator/swfload"
 )
 
-// Policies are the names of the policies, in the order in which they are listed.
+// Policies returns the names of the policies.
 func Policies() []string { return []string{"fcfs", "easy", "conservative", "priority"} }
 
-// Estimates are the names of the estimates with which a policy may plan: the time limits of the trace; the runtimes
-// themselves; or the mean of the user's last two runtimes, at most the limit (D. Tsafrir, Y. Etsion and D. Feitelson,
-// "Backfilling using system-generated predictions rather than user runtime estimates", IEEE TPDS 18(6), 2007).
+// Estimates returns the names of the estimates with which a policy may plan. They are the time limits of the trace,
+// the runtimes themselves, and the mean of the user's last two runtimes, which is at most the limit (D. Tsafrir, Y.
+// Etsion and D. Feitelson, "Backfilling using system-generated predictions rather than user runtime estimates", IEEE
+// TPDS 18(6), 2007).
 func Estimates() []string { return []string{"limits", "actual", "recent"} }
 
 // Experiment defines how a trace is simulated.
 type Experiment struct {
-	// Policy and Estimates are names of Policies and Estimates; empty is fcfs and limits.
+	// Policy is a name of Policies; empty means fcfs. Estimates is a name of Estimates; empty means limits.
 	Policy    string
 	Estimates string
 	// Kill ends jobs at their time limits.
 	Kill bool
 	// SubmitsFirst handles the submissions of an instant before its ends, as pyss does.
 	SubmitsFirst bool
-	// Load is the offered load to reach by scaling the times between submissions; 0 leaves them as they are.
+	// Load is the offered load. It is reached by scaling the times between submissions. 0 leaves these times
+	// unchanged.
 	Load float64
-	// WarmUp is the share of the trace's time, from its beginning, in which jobs do not count.
+	// WarmUp is a share of the trace's time, from its beginning. Jobs in this time do not count.
 	WarmUp float64
-	// Step is the length of a point of the report's series, in seconds; 0 for no series.
+	// Step is the length of a point of the report's series in seconds; 0 means no series.
 	Step float64
 	// Progress, if set, is called at intervals with the number of jobs that have ended.
 	Progress func(ended int)
 }
 
-// OptionError is a setting that cannot be.
+// OptionError reports a setting that is not allowed.
 type OptionError struct{ Name, Value, Allowed string }
 
-// Error names the setting, its value and what is allowed.
+// Error returns a message with the setting, its value and the allowed values.
 func (e *OptionError) Error() string {
 	return fmt.Sprintf("%s: %q is not known; allowed: %s", e.Name, e.Value, e.Allowed)
 }
 
-// Check returns an *OptionError for a setting that cannot be.
+// Check returns an *OptionError for a setting that is not allowed.
 func (e *Experiment) Check() error {
 	if _, err := NewPolicy(e.Policy); err != nil {
 		return err
@@ -68,17 +70,17 @@ func (e *Experiment) Check() error {
 // Result is the result of one simulation of a trace.
 type Result struct {
 	simulator.Report
-	// Start and End are the instants of every job of the trace, in its order, in seconds; Killed marks those that ended
-	// at their limits.
+	// Start and End are the instants of every job of the trace, in the trace's order, in seconds. Killed is true for
+	// jobs that ended at their limits.
 	Start, End []float64
 	Killed     []bool
 	// Factor is the factor by which the times between submissions were multiplied.
 	Factor float64
 }
 
-// NewPolicy returns a new policy by its name, an *OptionError for a name that is not known. The priority policy is a
-// plain multifactor one: a job's age counts ten times as much as its user's share, and large jobs gain a little, as
-// many sites set Slurm up.
+// NewPolicy returns a new policy by its name. It returns an *OptionError for an unknown name. The priority policy is
+// a plain multifactor policy, as many sites configure Slurm: a job's age counts ten times as much as its user's
+// share, and large jobs have a small advantage.
 func NewPolicy(name string) (simulator.Policy, error) {
 	switch name {
 	case "", "fcfs":
@@ -94,7 +96,7 @@ func NewPolicy(name string) (simulator.Policy, error) {
 	return nil, &OptionError{"policy", name, strings.Join(Policies(), ", ")}
 }
 
-// Simulate runs one experiment on a trace, which is not changed.
+// Simulate runs one experiment on a trace. It does not change the trace.
 func (e *Experiment) Simulate(trace *swfload.Trace) (*Result, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
@@ -181,8 +183,8 @@ func (r *recentRuntimes) ended(j *simulator.Job) {
 	r.last[j.User] = [2]float64{j.End - j.Start, before[0]}
 }
 
-// estimate returns the mean of the user's last two runtimes, at most the limit. It returns the limit if the user has
-// not run a job yet.
+// estimate returns the mean of the user's last two runtimes, which is at most the limit. It returns the limit if no
+// job of the user has ended yet.
 func (r *recentRuntimes) estimate(j *simulator.Job) float64 {
 	limit := j.Limit
 	if limit <= 0 {

@@ -21,23 +21,23 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// MaxCells is how many cells a grid may have.
+// MaxCells is the maximum number of cells of a grid.
 const MaxCells = 1_000_000
 
-// Grid is a set of experiments on one trace: each policy with each kind of estimates at each load, for the trace itself
-// and, for each seed, a number of shaken copies.
+// Grid is a set of experiments on one trace. It combines each policy with each kind of estimates and each load. Each
+// combination is run for the trace itself and, for each seed, for a number of shaken copies.
 type Grid struct {
 	Policies  []string
-	Estimates []string  // empty is limits alone
-	Loads     []float64 // 0 leaves the times between submissions as they are; empty is 0 alone
-	// Shakes is how many shaken traces each seed gives; 0 for the trace itself alone, in which nothing is random, and
-	// which therefore has no seeds. A shaken trace depends on its seed and number only: all policies, estimates and
-	// loads see the same ones, so that they can be compared in pairs.
+	Estimates []string  // empty means only limits
+	Loads     []float64 // 0 leaves the times between submissions unchanged; empty means only 0
+	// Shakes is the number of shaken traces for each seed. 0 means only the trace itself; then nothing is random, and
+	// there are no seeds. A shaken trace depends only on its seed and number. All policies, estimates and loads use
+	// the same shaken traces, so that they can be compared in pairs.
 	Shakes int
 	Seeds  []uint64
-	Shake  shake.Config // MaxProcs is set to the machine's
+	Shake  shake.Config // MaxProcs is set to the size of the machine
 
-	// Kill, WarmUp and SubmitsFirst are those of the experiments.
+	// Kill, WarmUp and SubmitsFirst are the settings of all experiments.
 	Kill         bool
 	WarmUp       float64
 	SubmitsFirst bool
@@ -45,32 +45,33 @@ type Grid struct {
 
 // Cell is one experiment of a grid.
 type Cell struct {
-	Index     int // in the order of the grid, from 0
+	Index     int // index in the order of the grid, from 0
 	Policy    string
 	Estimates string
-	Load      float64 // asked for; 0 is the trace's own
+	Load      float64 // requested load; 0 means the load of the trace
 	Seed      uint64  // 0 for the trace itself
 	Shake     int     // number of the shaken trace, from 1; 0 for the trace itself
 }
 
-// Plan is a grid on its trace. It is safe for use by several goroutines.
+// Plan is a grid with its trace. Several goroutines may use it.
 type Plan struct {
 	grid   Grid
 	trace  *swfload.Trace
 	cells  []Cell
 	id     string
-	jobs   []users.Job   // of the trace, for the shaker
+	jobs   []users.Job   // jobs of the trace, for the shaker
 	shaker *shake.Shaker // nil if nothing is shaken
 	reuse  sync.Pool     // holds *shaken values
 }
 
-// shaken is memory that cells use one after the other.
+// shaken is memory that is reused by one cell after the other.
 type shaken struct {
 	jobs  []users.Job
 	trace swfload.Trace
 }
 
-// NewPlan checks a grid; a setting that cannot be is an *OptionError. The trace must not be changed afterwards.
+// NewPlan checks a grid. It returns an *OptionError for a setting that is not allowed. The trace must not be changed
+// afterwards.
 func NewPlan(grid Grid, trace *swfload.Trace) (*Plan, error) {
 	if len(grid.Estimates) == 0 {
 		grid.Estimates = []string{"limits"}
@@ -191,7 +192,8 @@ func (p *Plan) fingerprint() string {
 // Cells returns the number of cells.
 func (p *Plan) Cells() int { return len(p.cells) }
 
-// Part is every Of-th cell, from that of Index on. The zero Part is all cells.
+// Part is a part of the cells: the cell with the number Index, and every Of-th cell after it. The zero Part means all
+// cells.
 type Part struct{ Index, Of int }
 
 func (t Part) has(cell int) bool { return t.Of == 0 || cell%t.Of == t.Index }
@@ -205,21 +207,21 @@ func (t Part) check() error {
 
 // Options define how a plan is run.
 type Options struct {
-	Out     string // the CSV; what it has already is not run again
-	Workers int    // cells at once; 0 for one per core
+	Out     string // path of the CSV; cells whose rows it already has are not run again
+	Workers int    // number of cells at once; 0 means one for each core
 	Part    Part
-	// Done, if set, is called as cells are done, by one goroutine at a time.
+	// Done, if set, is called when cells are done. It is never called by two goroutines at once.
 	Done func(done, of int)
 }
 
-// InterruptedError reports that the context ended before all cells were done. Those that were are in the CSV.
+// InterruptedError reports that the context ended before all cells were done. The CSV has the cells that were done.
 type InterruptedError struct {
 	Out      string
 	Done, Of int
-	Err      error // the context's
+	Err      error // error of the context
 }
 
-// Error includes how to continue.
+// Error returns a message that also says how to continue.
 func (e *InterruptedError) Error() string {
 	return fmt.Sprintf("interrupted: %s has %d of %d runs; the same command goes on from there", e.Out, e.Done, e.Of)
 }
@@ -227,10 +229,10 @@ func (e *InterruptedError) Error() string {
 // Unwrap returns the context's error.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// Run simulates the cells that the CSV does not have yet and returns all rows, in the order of the grid. Every row is
-// on the disk before it counts as done; in the end the file is in order too, and the same however many workers there
-// were and however often it was interrupted. When the context ends, the cells that have begun are finished, and an
-// *InterruptedError is returned.
+// Run simulates the cells that the CSV does not have yet. It returns all rows, in the order of the grid. A row is on
+// disk before it counts as done. Finally the rows of the file are put in order, so that the file does not depend on
+// the number of workers and interruptions. When the context ends, the cells that have begun are finished, and Run
+// returns an *InterruptedError.
 func (p *Plan) Run(ctx context.Context, o Options) ([]Row, error) {
 	if err := o.Part.check(); err != nil {
 		return nil, err
@@ -284,7 +286,7 @@ type outcome struct {
 	err error
 }
 
-// simulateAll passes on the results of cells as they are computed, until the context ends.
+// simulateAll sends the results of cells when they are computed, until the context ends.
 func (p *Plan) simulateAll(ctx context.Context, todo []Cell, workers int) <-chan outcome {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -335,8 +337,8 @@ func (p *Plan) simulate(c *Cell) (Row, error) {
 	}, nil
 }
 
-// shake returns the cell's shaken trace. The time limit was shaken. The estimate that policies use equals the limit,
-// but is never below the runtime, by the same rules as for traces that are read.
+// shake returns the cell's shaken trace. The time limit was shaken. The estimate that policies use is the limit, but
+// at least the runtime; traces that are read have the same rule.
 func (p *Plan) shake(memory *shaken, c *Cell) *swfload.Trace {
 	// with the same seeds as shake.Runs
 	memory.jobs = p.shaker.Shake(memory.jobs, rand.New(rand.NewPCG(c.Seed, uint64(c.Shake-1))))

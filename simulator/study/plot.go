@@ -12,7 +12,7 @@ import (
 	"github.com/waitcast/waitcast/simulator"
 )
 
-// Plot draws a series as SVG: the queue's length above, the utilization below, both over days.
+// Plot draws a series as SVG: the length of the queue at the top, and the utilization at the bottom, both over days.
 func Plot(to io.Writer, title string, series []simulator.Point) error {
 	queue, use := make(plotter.XYs, len(series)), make(plotter.XYs, len(series))
 	for i, p := range series {

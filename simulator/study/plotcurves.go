@@ -13,13 +13,13 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// logFrom is the ratio of the largest to the smallest value from which on the axis of the bounded slowdown is
+// logFrom is a ratio of the largest to the smallest value. From this ratio on, the axis of the bounded slowdown is
 // logarithmic.
 const logFrom = 8
 
-// PlotCurves draws the mean bounded slowdown over the load as SVG: for each policy and kind of estimates a thin line
-// for the trace itself and, with shakes, a thick one for the mean of the shaken copies in the band from their 5th to
-// their 95th percentile.
+// PlotCurves draws the mean bounded slowdown over the load as SVG. For each policy and kind of estimates there is a
+// thin line for the trace itself. If there are shaken copies, a thick line shows their mean, and a band reaches from
+// their 5th to their 95th percentile.
 func PlotCurves(to io.Writer, title string, groups []Group) error {
 	p, err := curvesPlot(title, groups)
 	if err != nil {

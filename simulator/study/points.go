@@ -26,8 +26,8 @@ func PointColumns() []string {
 	return columns
 }
 
-// WritePoints writes a line of CSV for each group: what the trace itself gave, and the mean and the 5 to 95 % span of
-// its shaken copies. Numbers have six digits; the columns of what there is not are empty.
+// WritePoints writes a line of CSV for each group: the result of the trace itself, and the mean and the 5 % to 95 %
+// range of its shaken copies. Numbers have six digits. Columns without a value are empty.
 func WritePoints(to io.Writer, groups []Group) error {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', 6, 64) }
 	records := [][]string{PointColumns()}
@@ -64,7 +64,7 @@ func WritePoints(to io.Writer, groups []Group) error {
 	return writeRecords(to, records...)
 }
 
-// ReadPoints reads what WritePoints wrote; the error of anything else names the line.
+// ReadPoints reads the output of WritePoints. For other input it returns an error that names the line.
 func ReadPoints(from io.Reader) (groups []Group, err error) {
 	rows, err := csv.NewReader(from).ReadAll()
 	if err != nil {
@@ -105,14 +105,14 @@ func ReadPoints(from io.Reader) (groups []Group, err error) {
 	return groups, nil
 }
 
-// Curve is the groups of one policy with one kind of estimates, by ascending load.
+// Curve has the groups of one policy and one kind of estimates, by ascending load.
 type Curve struct {
 	Policy    string
 	Estimates string
 	Groups    []Group
 }
 
-// Curves sorts groups into curves over the load, in the order in which they first come.
+// Curves sorts groups into curves over the load. The curves are in the order of their first groups.
 func Curves(groups []Group) []Curve {
 	var out []Curve
 	for _, g := range groups {
@@ -143,7 +143,8 @@ func (c *Curve) Single() []float64 {
 	return out
 }
 
-// Shaken returns the summary of the shaken copies' mean bounded slowdown at each load; ok is false if a load has none.
+// Shaken returns the summary of the shaken copies' mean bounded slowdown at each load. ok is false if it is missing
+// for a load.
 func (c *Curve) Shaken() (out []shake.Summary, ok bool) {
 	for _, g := range c.Groups {
 		if g.Shaken == nil || g.Shaken.Bounded == nil {
@@ -154,10 +155,10 @@ func (c *Curve) Shaken() (out []shake.Summary, ok bool) {
 	return out, len(out) > 0
 }
 
-// Roughness returns how much a curve over evenly spaced points jumps: the mean absolute second difference of its
-// logarithm, |ln y(i+1) - 2 ln y(i) + ln y(i-1)|. It is 0 for a curve that grows by the same share at each step. At .1
-// the points lie about a twentieth away from the middle of their neighbors. It is 0 for fewer than 3 points, and for
-// values that are not positive, which have no logarithm.
+// Roughness measures how much a curve over evenly spaced points jumps. It is the mean absolute second difference of
+// the logarithm, |ln y(i+1) - 2 ln y(i) + ln y(i-1)|. It is 0 for a curve that grows by the same share at each step.
+// A roughness of 0.1 means that the points differ by about a twentieth from the middle of their neighbors. It is 0
+// for fewer than 3 points, and for values that are not positive, because they have no logarithm.
 func Roughness(y []float64) float64 {
 	if len(y) < 3 {
 		return 0
@@ -173,7 +174,7 @@ func Roughness(y []float64) float64 {
 	return sum / float64(len(y)-2)
 }
 
-// String reports how much smoother shaking makes the curve; "" if there is no result.
+// String reports how much smoother the curve of the shaken copies is. It returns "" if there is no result.
 func (c *Curve) String() string {
 	shaken, ok := c.Shaken()
 	if !ok || len(shaken) < 3 {
@@ -188,7 +189,7 @@ func (c *Curve) String() string {
 		c.name(), 100*single, shaken[0].Runs, 100*means)
 }
 
-// Means are the means of summaries.
+// Means returns the means of summaries.
 func Means(s []shake.Summary) []float64 {
 	out := make([]float64, len(s))
 	for i := range s {

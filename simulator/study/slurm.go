@@ -17,31 +17,31 @@ import (
 	"time"
 )
 
-// Array runs a plan as a Slurm job array: each task runs a part of it, and the results are gathered. It needs sbatch
-// and squeue, and a folder that the nodes share under the same name.
+// Array runs a plan as a Slurm job array. Each task runs a part of the plan, and Array collects the results. It needs
+// sbatch and squeue, and a folder that all nodes share under the same name.
 type Array struct {
-	// Command is the command of a task, with absolute paths; --part K/N --out FILE are added to it.
+	// Command is the command of a task, with absolute paths. The arguments --part K/N --out FILE are added to it.
 	Command []string
-	// Dir is the folder of the parts, their logs, and the note of the array that was submitted.
+	// Dir is the folder with the parts, their logs, and a file about the submitted array.
 	Dir     string
-	Tasks   int      // parts; 0 for one per cell, but at most 100
-	AtOnce  int      // tasks that may run at once; 0 for as many as Slurm lets
+	Tasks   int      // number of parts; 0 means one for each cell, but at most 100
+	AtOnce  int      // number of tasks that may run at once; 0 means no limit except Slurm's
 	Options []string // further options of sbatch
 	// Say, if set, is called with messages about submissions and waits.
 	Say func(text string)
-	// Done, if set, is called as cells are known to be done.
+	// Done, if set, is called when further cells are known to be done.
 	Done func(done, of int)
 }
 
-// MissingError reports that the array is over and parts of the study are not done. Nothing is submitted again unless
+// MissingError reports that the array has ended and parts of the study are not done. Array submits them again only if
 // the same command is run again.
 type MissingError struct {
 	Dir   string
 	Tasks []int
-	Of    int // tasks in all
+	Of    int // total number of tasks
 }
 
-// Error names the tasks and their logs.
+// Error returns a message with the tasks and their logs.
 func (e *MissingError) Error() string {
 	return fmt.Sprintf("the Slurm job is over, but of %d parts these are missing: %s; %s says why. The same command "+
 		"submits those again",
@@ -54,10 +54,10 @@ type submitted struct {
 	Study string `json:"study"`
 }
 
-// Run submits the parts that out and the folder do not have yet, waits until Slurm is done with them, and writes out,
-// which is the same as if the plan had been run here. Parts that then are missing are a *MissingError. If an array of
-// this study that was submitted before is still in Slurm's queue, Run waits for that one first. When the context ends,
-// the array continues.
+// Run submits the parts that out and the folder do not have yet, waits until Slurm has run them, and writes out. The
+// result is the same as if the plan had been run on this host. If parts are then missing, Run returns a
+// *MissingError. If an array of this study that was submitted before is still in Slurm's queue, Run first waits for
+// that array. When the context ends, the array continues.
 func (a *Array) Run(ctx context.Context, p *Plan, out string) ([]Row, error) {
 	if a.Tasks == 0 {
 		a.Tasks = min(100, len(p.cells))
@@ -132,7 +132,7 @@ func globEscape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// missing returns the parts that lack rows.
+// missing returns the parts for which rows are missing.
 func (a *Array) missing(p *Plan, rows map[int]Row) []int {
 	lacks := map[int]bool{}
 	for _, c := range p.cells {
@@ -145,7 +145,7 @@ func (a *Array) missing(p *Plan, rows map[int]Row) []int {
 
 func (a *Array) noteFile() string { return filepath.Join(a.Dir, "array.json") }
 
-// note returns the job number of the array that was last submitted for this study, "" if there was none.
+// note returns the job number of the array that was last submitted for this study. It returns "" if there is none.
 func (a *Array) note(p *Plan) (string, error) {
 	text, err := os.ReadFile(a.noteFile())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +163,7 @@ func (a *Array) note(p *Plan) (string, error) {
 	return n.Job, nil
 }
 
-// spans formats sorted numbers as Slurm does: 0-3,7.
+// spans formats sorted numbers in Slurm's notation: 0-3,7.
 func spans(numbers []int) string {
 	var out []string
 	for i := 0; i < len(numbers); {
@@ -189,7 +189,7 @@ func (a *Array) submit(ctx context.Context, p *Plan, parts []int) (string, error
 	name := filepath.Join(a.Dir, "part-%s-of-"+strconv.Itoa(a.Tasks))
 	args := []string{
 		"--parsable", "--job-name=waitcast-study", "--array=" + array,
-		// In the name of the log, Slurm replaces %a, and %% by %.
+		// In the name of the log Slurm replaces %a by the index of the task, and %% by %.
 		"--output=" + strings.ReplaceAll(filepath.Dir(name), "%", "%%") + "/" +
 			fmt.Sprintf(filepath.Base(name), "%a") + ".log",
 	}
@@ -229,8 +229,8 @@ func (a *Array) script() string {
 // quoted quotes a word for the shell.
 func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
 
-// wait waits until no task of an array is in Slurm's queue. It polls first after 1 s and then less and less often, down
-// to twice a minute.
+// wait waits until no task of an array is in Slurm's queue. It polls after 1 s, and then at growing intervals of up
+// to 30 s.
 func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 	failures := 0
 	for pause := time.Second; ; pause = min(30*time.Second, pause*3/2) {
@@ -249,7 +249,7 @@ func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 			return nil
 		case err == nil:
 			failures = 0
-		case ctx.Err() != nil: // the next round returns this error
+		case ctx.Err() != nil: // the next round returns the error
 		default: // slurmctld may be restarting
 			if failures++; failures == 20 {
 				return fmt.Errorf("slurm job %s goes on, as far as is known; the same command waits for it: %w", job,
@@ -262,7 +262,7 @@ func (a *Array) wait(ctx context.Context, p *Plan, out, job string) error {
 	}
 }
 
-// inQueue asks squeue whether any task of an array is waiting, running or completing.
+// inQueue runs squeue. It reports whether any task of an array is waiting, running or completing.
 func inQueue(ctx context.Context, job string) (bool, error) {
 	var answer, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, "squeue", "--noheader", "--jobs="+job, "--format=%i") //nolint:gosec // a number

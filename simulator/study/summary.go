@@ -2,27 +2,28 @@ package study
 
 import "github.com/waitcast/waitcast/workload/shake"
 
-// Group is the rows of one policy with one kind of estimates at one load: the trace itself and its shaken copies.
+// Group has the rows of one policy with one kind of estimates at one load: those of the trace itself and of its
+// shaken copies.
 type Group struct {
 	Policy    string  `json:"policy"`
 	Estimates string  `json:"estimates"`
 	Load      float64 `json:"load_asked"`
 	Offered   float64 `json:"load_offered"`
-	Saturated bool    `json:"saturated"` // the trace itself
+	Saturated bool    `json:"saturated"` // true if the machine is saturated by the trace itself
 	MeanWait  float64 `json:"mean_wait_seconds"`
 	Bounded   float64 `json:"mean_bounded_slowdown"`
-	// Shaken reports how the shaken results lie around those of the trace itself; nil without shakes, and Wait where no
-	// job of the trace waits.
+	// Shaken compares the results of the shaken copies with the result of the trace itself. It is nil without shakes.
+	// Its Wait is nil if no job of the trace waits.
 	Shaken *Shaken `json:"shaken,omitempty"`
 }
 
-// Shaken summarizes shaken runs, by the mean wait in seconds and the mean bounded slowdown.
+// Shaken summarizes shaken runs: the mean wait in seconds and the mean bounded slowdown.
 type Shaken struct {
 	Wait    *shake.Summary `json:"mean_wait_seconds,omitempty"`
 	Bounded *shake.Summary `json:"mean_bounded_slowdown,omitempty"`
 }
 
-// Groups summarizes the rows of a whole study, in its order.
+// Groups summarizes the rows of a whole study, in the study's order.
 func Groups(rows []Row) []Group {
 	var out []Group
 	var waits, bounded []float64

@@ -1,5 +1,5 @@
-// Package swfload converts records of the Standard Workload Format to jobs for simulation, by named reading rules, and
-// reports its changes.
+// Package swfload converts records of the Standard Workload Format to jobs for simulation. It follows one of two sets
+// of rules, and reports its changes.
 package swfload
 
 import (
@@ -15,52 +15,53 @@ import (
 type Rules uint8
 
 const (
-	// Plain takes the log at its word. Processors are those allocated, else those requested. A job that never ran (see
-	// swf.Record.Ran), or has no processors, is left out. The time limit is the estimate; a missing one is replaced by
-	// the runtime, and so is an estimate below the runtime (schedulers grant a grace). A negative submit time becomes
-	// 0. A job larger than the machine is left out, or, with Options.Clamp, cut to the machine's size.
+	// Plain uses the values of the log. The number of processors is the allocated number, or else the requested one.
+	// A job that never ran (see swf.Record.Ran) or has no processors is left out. The time limit is the estimate. If
+	// the limit is missing or below the runtime, the estimate is the runtime (schedulers allow some time beyond the
+	// limit). A negative submit time becomes 0. A job larger than the machine is left out; with Options.Clamp it is
+	// cut to the size of the machine.
 	Plain Rules = iota
 
-	// Pyss reads as pyss does, the Python simulator of the Hebrew University's parallel systems group
+	// Pyss reads logs in the same way as pyss, the Python simulator of the Hebrew University's parallel systems group
 	// (dinesh121991/pyss on GitHub). A job with runtime <= 0, allocated processors <= 0 or submit time < 0 becomes a
-	// job of 1 s, estimate 1 s, max(1, allocated) processors, submitted at 1 s at the earliest. Of any other the
-	// estimate is max(limit, runtime, 1), the runtime max(min(limit, runtime), 1), and the processors are those
-	// allocated. All jobs larger than the machine are cut to its size. Where the log has no limit (-1), the runtime is
-	// therefore 1 s, which is hardly meant: Report.NoEstimate counts such jobs.
+	// job of 1 s with the estimate 1 s and max(1, allocated) processors, submitted at 1 s at the earliest. For any
+	// other job the estimate is max(limit, runtime, 1), the runtime is max(min(limit, runtime), 1), and the number of
+	// processors is the allocated number. All jobs larger than the machine are cut to its size. If the log has no
+	// limit (-1), the runtime is therefore 1 s, which is probably a mistake. Report.NoEstimate counts such jobs.
 	Pyss
 )
 
-// Options define how to read.
+// Options define how a log is read.
 type Options struct {
 	Rules Rules
-	Procs int  // processors of the machine; 0 for the header's MaxProcs
-	Clamp bool // cut jobs larger than the machine to its size, instead of leaving them out
+	Procs int  // processors of the machine; 0 means the header's MaxProcs
+	Clamp bool // cut jobs that are larger than the machine, instead of leaving them out
 	Keep  bool // keep the records
-	Queue bool // set Job.Queue: the name that the header gives to the record's queue, or its number
+	Queue bool // set Job.Queue to the name of the record's queue in the header, or else to its number
 }
 
-// Trace has the jobs in order of submission; jobs of one instant in the order of the file.
+// Trace has the jobs in order of submission. Jobs with the same submit time are in the order of the file.
 type Trace struct {
 	Procs   int
 	Jobs    []simulator.Job
-	Records []swf.Record // with Options.Keep: the record of each job
+	Records []swf.Record // the record of each job; only with Options.Keep
 	Report  Report
 }
 
-// Report counts irregular records. Their jobs are in the trace unless a field's comment differs.
+// Report counts irregular records. Their jobs are in the trace, unless a field's comment says otherwise.
 type Report struct {
-	Records    int   // read in all
-	TooLarge   Tally // larger than the machine: left out, or cut if that was asked for
-	NeverRan   Tally // runtime below 0, or 0 and cancelled: left out by Plain, 1 s by Pyss
-	NoProcs    Tally // no number of processors: left out by Plain, 1 by Pyss
+	Records    int   // all records that were read
+	TooLarge   Tally // jobs larger than the machine; left out, or cut if requested
+	NeverRan   Tally // runtime below 0, or 0 and cancelled; left out by Plain, 1 s by Pyss
+	NoProcs    Tally // no number of processors; left out by Plain, 1 by Pyss
 	NoEstimate Tally // no time limit
-	Raised     Tally // time limit below the runtime: Plain raises the estimate, Pyss cuts the runtime
+	Raised     Tally // time limit below the runtime; Plain raises the estimate, Pyss cuts the runtime
 	Early      Tally // submit time below 0
 	Unordered  Tally // submitted before the job of the line before: sorted
-	Duplicates Tally // job number that another job had before: both are kept
+	Duplicates Tally // submitted before the job of the line before; put in order
 }
 
-// Tally counts jobs and names the first of them.
+// Tally counts jobs. It has the numbers of the first of them.
 type Tally struct {
 	N     int
 	First []int64 // numbers of the first ten
@@ -72,10 +73,10 @@ func (t *Tally) add(id int64) {
 	}
 }
 
-// ErrNoProcs is the error of a workload whose machine has no size.
+// ErrNoProcs means that the size of a workload's machine is unknown.
 var ErrNoProcs = errors.New("the workload's header has no MaxProcs: say how many processors the machine has")
 
-// ErrEmpty is the error of a file that has neither jobs nor the size of a machine.
+// ErrEmpty means that a file has neither jobs nor the size of a machine.
 var ErrEmpty = errors.New("it has no jobs and no number of processors; is it in the Standard Workload Format?")
 
 // Open reads a trace from a file, plain or compressed with gzip.
@@ -88,8 +89,8 @@ func Open(path string, o Options) (t *Trace, err error) {
 	return Read(f.Reader, o)
 }
 
-// Read reads a trace to its end. An error of the reader ends it; use an option of the reader to continue after bad
-// lines. A trace without jobs is not an error, but a machine without a size is.
+// Read reads a trace to its end. It stops at an error of the reader; an option of the reader can skip bad lines. A
+// trace without jobs is not an error. A machine without a size is an error.
 func Read(r *swf.Reader, o Options) (*Trace, error) {
 	if err := r.ReadHeader(); err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (t *Trace) job(rec *swf.Record, o Options) (simulator.Job, bool) {
 	return j, true
 }
 
-// findDuplicates counts the jobs whose number an earlier job has.
+// findDuplicates counts the jobs that have the number of an earlier job.
 func (t *Trace) findDuplicates() {
 	increasing := true
 	for i := 1; i < len(t.Jobs) && increasing; i++ {

@@ -1,10 +1,12 @@
-// Package clean finds the jobs of a workload that do not represent its users' behaviour: jobs that never ran, flurries
-// (bursts of one user) and daily robots (jobs submitted at the same time of day, day after day, by no human hand). It
-// marks them with the reason and removes nothing; each fit decides which to leave out.
+// Package clean finds the jobs of a workload that do not represent the behavior of its users. They are jobs that
+// never ran, flurries (bursts of one user) and daily robots (jobs that a program submits at the same time of day on
+// many days). The package marks such jobs with the reason and removes nothing. Each fit decides which jobs it leaves
+// out.
 //
 // The archive's cleaned logs were cleaned by hand (D. Feitelson and D. Tsafrir, "Workload sanitation for performance
-// evaluation", ISPASS 2006): a job number range of a user for a flurry, "user=5 and hour=3" for the robot of 3:30 of
-// the San Diego Paragon. There are no published thresholds; those of Options are ours, and say what they compare.
+// evaluation", ISPASS 2006). A flurry is described by a user and a range of job numbers. The robot of 3:30 of the San
+// Diego Paragon is described by "user=5 and hour=3". There are no published thresholds. The thresholds in Options are
+// a free choice.
 package clean
 
 import (
@@ -21,9 +23,9 @@ import (
 // Reason is a set of reasons to leave a job out.
 type Reason uint8
 
-// The reasons.
+// These are the reasons.
 const (
-	NeverRan Reason = 1 << iota // its runtime is no runtime, its wait a lower bound
+	NeverRan Reason = 1 << iota // the runtime is no runtime, and the wait is a lower bound
 	Flurry
 	Robot
 
@@ -48,21 +50,22 @@ func (r Reason) String() string {
 	return strings.Join(words, ", ")
 }
 
-// Options are the thresholds. The zero value takes the defaults.
+// Options are the thresholds. A zero field means its default.
 type Options struct {
-	// Start is the instant of time 0 in the machine's time zone, by whose clock robots keep their hour; the zero value
-	// takes time 0 for a midnight in a place without daylight saving.
+	// Start is the instant of time 0 in the machine's time zone, whose clock robots follow. The zero value means that
+	// time 0 is a midnight in a zone without daylight saving.
 	Start time.Time
 
-	Window float64 // seconds in which jobs of one user make a flurry; 0 for a day
-	// a flurry has more jobs in a window than this many times the median of all users' jobs in one; 0 for 3
+	Window float64 // length of the window for flurries of one user, in seconds; 0 means a day
+	// a flurry has more jobs in a window than Factor times the median of all users' jobs in a window; 0 means 3
 	Factor     float64
-	FlurryJobs int // ... and at least so many; 0 for 200
+	FlurryJobs int // a flurry also has at least this number of jobs; 0 means 200
 
-	RobotWidth float64 // seconds of the day within which a robot submits; 0 for 600
-	RobotDays  int     // on how many days at least; 0 for 20
-	RobotShare float64 // on which share of the days from the first to the last of them; 0 for .4
-	// on how many times as many days as in an equal stretch of the two hours around, on average; 0 for 3
+	RobotWidth float64 // maximum length in seconds of the interval of the day in which a robot submits; 0 means 600
+	RobotDays  int     // minimum number of days on which a robot submits; 0 means 20
+	RobotShare float64 // minimum share of the days from the first to the last on which it submits; 0 means 0.4
+	// minimum factor between these days and the mean number of days in equal intervals of the two hours around; 0
+	// means 3
 	RobotPeak float64
 }
 
@@ -105,16 +108,17 @@ type Finding struct {
 	Reason  Reason  `json:"-"`
 	Kind    string  `json:"kind"`
 	User    int64   `json:"user"`
-	From    float64 `json:"from_seconds"`  // first submit
-	Until   float64 `json:"until_seconds"` // last submit
+	From    float64 `json:"from_seconds"`  // first submission
+	Until   float64 `json:"until_seconds"` // last submission
 	Jobs    int     `json:"jobs"`
-	Typical float64 `json:"typical,omitempty"` // flurry: median of all users' jobs in a window
-	Most    int     `json:"most,omitempty"`    // flurry: the user's jobs in his busiest window
-	// robot: begin of its stretch of the day, seconds after midnight
+	Typical float64 `json:"typical,omitempty"` // flurry: median number of jobs of all users in a window
+	Most    int     `json:"most,omitempty"`    // flurry: number of the user's jobs in the user's busiest window
+	// robot: beginning of its interval of the day, in seconds after midnight
 	Clock float64 `json:"clock_seconds,omitempty"`
-	Width float64 `json:"clock_width_seconds,omitempty"` // robot: length of that stretch
-	Days  int     `json:"days,omitempty"`                // robot: on which it submitted
-	Span  int     `json:"span_days,omitempty"`           // robot: from the first to the last of them
+	Width float64 `json:"clock_width_seconds,omitempty"` // robot: length of that interval
+	Days  int     `json:"days,omitempty"`                // robot: number of days on which it submitted
+	// Robot: number of days from the first to the last of these days.
+	Span int `json:"span_days,omitempty"`
 }
 
 // String describes the finding in one line.
@@ -130,16 +134,16 @@ func (f Finding) String() string {
 
 // Report reports which jobs were marked, and why.
 type Report struct {
-	Marks    []Reason // of each job, in the order given
+	Marks    []Reason // reasons of each job, in the given order
 	Findings []Finding
 	NeverRan int // jobs that never ran
 }
 
-// ErrNoJobs is returned where there is nothing to look at.
+// ErrNoJobs means that no jobs were given.
 var ErrNoJobs = errors.New("clean: no jobs")
 
-// Find examines jobs, in any order, and does not change them. Jobs of unknown users (negative) are in no flurry and no
-// robot.
+// Find examines jobs, which may be in any order, and does not change them. Jobs of unknown users (negative numbers)
+// belong to no flurry and no robot.
 func Find(jobs []users.Job, o Options) (*Report, error) {
 	if len(jobs) == 0 {
 		return nil, ErrNoJobs
@@ -185,7 +189,7 @@ func Find(jobs []users.Job, o Options) (*Report, error) {
 	return r, nil
 }
 
-// RareBehaviors returns the flurries as users.Split takes them, for workloads that have more or fewer of them.
+// RareBehaviors returns the flurries in the form that users.Split needs, for workloads with more or fewer of them.
 func (r *Report) RareBehaviors() []users.RareBehavior {
 	var rare []users.RareBehavior
 	for _, f := range r.Findings {

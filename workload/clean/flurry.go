@@ -26,12 +26,12 @@ func median(jobs []users.Job, window float64) float64 {
 // FlurryWindow is the default of Options.Window.
 const FlurryWindow = 24 * time.Hour
 
-// Least returns how many jobs of one user within FlurryWindow are a flurry among such jobs, by the default options. The
-// jobs of the newest window do not count as typical, because a flurry that is under way would raise its own threshold;
-// without others, few are typical.
+// Least returns the number of jobs of one user within FlurryWindow from which on they are a flurry, by the default
+// options. The jobs of the newest window do not count as typical, because a flurry that has begun would raise its own
+// threshold. If there are no other jobs, the typical number is small.
 func Least(jobs []users.Job) float64 {
 	o := Options{}
-	if err := o.defaults(); err != nil || len(jobs) == 0 { // without jobs there is nothing to find
+	if err := o.defaults(); err != nil || len(jobs) == 0 { // without jobs there is no flurry
 		return o.least(0)
 	}
 	newest := slices.MaxFunc(jobs, func(a, b users.Job) int { return cmp.Compare(a.Submit, b.Submit) }).Submit
@@ -53,7 +53,7 @@ func (o *Options) least(typical float64) float64 {
 	return max(float64(o.FlurryJobs), math.Floor(o.Factor*typical)+1)
 }
 
-// flurries marks the jobs of one user that lie in a window with too many of them. The jobs are in order of submission.
+// flurries marks the jobs of one user in windows that have too many of them. The jobs are in order of submission.
 // Overlapping windows form one flurry.
 func (r *Report) flurries(jobs []users.Job, own []int, typical float64, o Options) {
 	least := o.least(typical)

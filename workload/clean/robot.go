@@ -11,7 +11,7 @@ import (
 
 const (
 	hour    = 3600.
-	seconds = 24 * hour // of a day
+	seconds = 24 * hour // seconds of a day
 )
 
 // tick is a submission with its local time.
@@ -38,9 +38,9 @@ func ticks(jobs []users.Job, own []int, start time.Time) []tick {
 	return out
 }
 
-// robots marks the jobs that a user submits at the same time of day on many days. It takes the time of day with
-// submissions on the most days first. If that is a robot's, it removes its jobs and searches again, until the best time
-// of day is no robot's.
+// robots marks the jobs that a user submits at the same time of day on many days. It begins with the time of day that
+// has submissions on the most days. If they come from a robot, it removes them and searches again. It ends when the
+// best time of day does not belong to a robot.
 func (r *Report) robots(jobs []users.Job, own []int, o Options) {
 	if len(own) < o.RobotDays {
 		return
@@ -116,7 +116,7 @@ func around(ticks []tick, clock, width float64) float64 {
 	return float64(total) / float64(2*stretches)
 }
 
-// within reports whether a time of day lies in an interval that may contain midnight. Both ends belong to the interval.
+// within reports whether a time of day is in an interval, including both ends. The interval may contain midnight.
 func within(clock, from, width float64) bool {
 	return math.Mod(clock-from+seconds, seconds) <= width
 }

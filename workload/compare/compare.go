@@ -1,11 +1,11 @@
-// Package compare measures how similar two workloads are, by the measures of the papers: distances of distributions,
-// squashed area, correlations, locality, self-similarity, users and the week.
+// Package compare measures how similar two workloads are. It uses the measures of the papers: distances of
+// distributions, squashed area, correlations, locality, self-similarity, users and the week.
 //
-// Sources: B. Song, C. Ernemann and R. Yahyapour, "Parallel computer workload modeling with Markov chains", JSSPP 2004
-// ("Song"); N. Zakay and D. G. Feitelson, "Workload resampling for performance evaluation of parallel job schedulers",
-// 2013 ("Zakay"). Every function takes plain slices, one element for each job, in the order of submission where order
-// matters. No function changes its arguments. Where there are too few values for a measure, the error wraps
-// [ErrTooFew]; no result is ever NaN.
+// Sources: B. Song, C. Ernemann and R. Yahyapour, "Parallel computer workload modeling with Markov chains", JSSPP
+// 2004 ("Song"); N. Zakay and D. G. Feitelson, "Workload resampling for performance evaluation of parallel job
+// schedulers", 2013 ("Zakay"). Every function takes plain slices with one element for each job, in the order of
+// submission if the order matters. No function changes its arguments. If there are too few values for a measure, the
+// error wraps [ErrTooFew]. No result is ever NaN.
 package compare
 
 import (
@@ -24,7 +24,7 @@ var (
 	ErrLengths = errors.New("slices differ in length")
 	// ErrNoSpread is returned if all values are equal, so that there is no correlation.
 	ErrNoSpread = errors.New("values do not differ")
-	// ErrValue is returned for a value that is not a number, infinite, or out of the range the measure has.
+	// ErrValue is returned for a value that is NaN, infinite, or outside of the range of the measure.
 	ErrValue = errors.New("value out of range")
 )
 
@@ -49,15 +49,15 @@ func sameLength(what string, a, b int) error {
 	return nil
 }
 
-// KS returns the Kolmogorov-Smirnov distance of two samples in any order, the largest gap between their empirical
-// distributions, in [0, 1]. Song's Table 4 compares sizes and runtimes of a generated workload with the original's by
-// it.
+// KS returns the Kolmogorov-Smirnov distance of two samples, which may be in any order. It is the largest difference
+// between their empirical distributions, in [0, 1]. Song's Table 4 uses it to compare sizes and runtimes of a
+// generated workload with those of the original.
 func KS(a, b []float64) (float64, error) {
 	if err := errors.Join(finite("KS, first sample", a, 1), finite("KS, second sample", b, 1)); err != nil {
 		return 0, err
 	}
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return min(stat.KolmogorovSmirnov(a, nil, b, nil), 1), nil // the sum of many 1/n may exceed 1 by rounding
+	return min(stat.KolmogorovSmirnov(a, nil, b, nil), 1), nil // a sum of many 1/n may exceed 1 by rounding
 }
 
 // SquashedArea returns the sum of processors times runtime in processor seconds (Song, eq. 12).
@@ -76,8 +76,8 @@ func SquashedArea(procs, runtimes []float64) (float64, error) {
 	return area, nil
 }
 
-// AreaDifference returns (synthetic - original) / original of two squashed areas (Song, eq. 13): 0.15 is 15 % too much
-// work. The original must be positive.
+// AreaDifference returns (synthetic - original) / original of two squashed areas (Song, eq. 13). For example, 0.15
+// means 15 % too much work. The original must be positive.
 func AreaDifference(synthetic, original float64) (float64, error) {
 	if err := finite("squashed area difference", []float64{synthetic, original}, 2); err != nil {
 		return 0, err
@@ -88,9 +88,9 @@ func AreaDifference(synthetic, original float64) (float64, error) {
 	return (synthetic - original) / original, nil
 }
 
-// Correlation returns Pearson's correlation of two columns, in [-1, 1] (Song's Table 5 and the paper of Lublin and
-// Feitelson, sec. 6.1: of sizes and runtimes as they stand, not of logarithms or states). The error wraps [ErrNoSpread]
-// if one column is constant.
+// Correlation returns Pearson's correlation of two columns, in [-1, 1]. Song's Table 5 and the paper of Lublin and
+// Feitelson, sec. 6.1, use it for sizes and runtimes themselves, not for their logarithms or states. The error wraps
+// [ErrNoSpread] if one column is constant.
 func Correlation(x, y []float64) (float64, error) {
 	if err := sameLength("correlation", len(x), len(y)); err != nil {
 		return 0, err
@@ -108,8 +108,8 @@ func Correlation(x, y []float64) (float64, error) {
 
 func constant(x []float64) bool { return slices.Min(x) == slices.Max(x) }
 
-// Autocorrelation returns the correlation of a series with itself shifted by lag jobs, lag >= 1 (Song, sec. 5.3 and
-// Table 6: lag 1 of the raw sizes and runtimes, in the order of submission).
+// Autocorrelation returns the correlation of a series with itself shifted by lag jobs, lag >= 1. Song, sec. 5.3 and
+// Table 6, uses lag 1 for sizes and runtimes, in the order of submission.
 func Autocorrelation(x []float64, lag int) (float64, error) {
 	if lag < 1 || len(x) < lag+2 {
 		return 0,
@@ -119,7 +119,8 @@ func Autocorrelation(x []float64, lag int) (float64, error) {
 	return Correlation(x[:len(x)-lag], x[lag:])
 }
 
-// Interarrivals returns the seconds between successive submits. Submits that go back in time count as simultaneous.
+// Interarrivals returns the seconds between consecutive submissions. A submission before the one before counts as
+// simultaneous.
 func Interarrivals(submits []float64) []float64 {
 	if len(submits) < 2 {
 		return nil

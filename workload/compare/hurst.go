@@ -7,15 +7,15 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// HurstOptions define how the pox plot is made. Its zero value takes the defaults.
+// HurstOptions define how the pox plot is made. A zero field means its default.
 type HurstOptions struct {
-	Factor float64 // between successive n; 1.2 if 0 (Zakay, sec. 5.3)
-	Start  int     // the smallest n; 10 if 0
-	// the fewest subsets of each n below the full length; 10 if 0. They overlap where fewer fit side by side
+	Factor float64 // factor between consecutive n; 0 means 1.2 (Zakay, sec. 5.3)
+	Start  int     // smallest n; 0 means 10
+	// minimum number of subsets for each n below the full length; 0 means 10. They overlap if fewer fit side by side
 	Subsets int
 }
 
-// PoxPoint is one point of a pox plot: the rescaled range of one stretch of N observations.
+// PoxPoint is one point of a pox plot: the rescaled range of one interval of N observations.
 type PoxPoint struct {
 	N  int     `json:"n"`
 	RS float64 `json:"rs"`
@@ -29,13 +29,13 @@ type HurstFit struct {
 	Points    []PoxPoint `json:"points"`
 }
 
-// HurstBin is the default width in seconds of the bins of [Counts] for [Hurst]: 3 h. The paper gives none ("where there
-// are enough samples so that most intervals are not empty"); with 3 h its Table VII comes out for KTH and CTC to .001,
-// for the others within .06.
+// HurstBin is the default width of the bins of [Counts] for [Hurst] in seconds: 3 h. The paper gives no width ("where
+// there are enough samples so that most intervals are not empty"). With 3 h the results agree with its Table VII
+// within 0.001 for KTH and CTC, and within 0.06 for the other logs.
 const HurstBin = 3 * 3600
 
-// Counts returns the number of times in each successive bin of the given width in seconds, from the first time's bin
-// edge (from) up to the bin of the last time. Times before from are left out.
+// Counts returns the number of times in each consecutive bin of the given width in seconds. The first bin begins at
+// from. The last bin is the bin of the last time. Times before from are left out.
 func Counts(times []float64, from, width float64) ([]float64, error) {
 	if !(width > 0) || math.IsInf(width, 0) || math.IsNaN(from) || math.IsInf(from, 0) {
 		return nil, fmt.Errorf("compare: counts from %v in bins of %v s: %w", from, width, ErrValue)
@@ -62,14 +62,15 @@ func Counts(times []float64, from, width float64) ([]float64, error) {
 	return counts, nil
 }
 
-// Hurst estimates the Hurst parameter of a series (for arrivals: of [Counts]) by rescaled ranges (Zakay, sec. 5.3): for
-// n spaced by a factor of 1.2 and several stretches of each n, R(n)/S(n) is a point of the pox plot, and the
-// least-squares line through all points of ln R/S over ln n has the slope H. Between .5 and 1 the series is
-// self-similar; independent values give about .5 (a little more for short ones).
+// Hurst estimates the Hurst parameter of a series by rescaled ranges (Zakay, sec. 5.3). For arrivals the series is
+// the result of [Counts]. The values of n grow by a factor of 1.2, and there are several intervals of each length n.
+// For each interval, R(n)/S(n) is a point of the pox plot. The least-squares line of ln R/S over ln n through all
+// points has the slope H. If H is between 0.5 and 1, the series is self-similar. Independent values give about 0.5,
+// and a little more for short series.
 //
-// The stretches of one n start evenly spaced from the series' first value to its last possible start: as many as fit
-// side by side, but at least [HurstOptions].Subsets, which then overlap. Stretches of equal values have no R/S and are
-// left out.
+// The intervals of one n begin at even distances from the first value of the series to the last possible beginning.
+// Their number is the number that fits side by side, but at least [HurstOptions].Subsets, which then overlap.
+// Intervals with equal values have no R/S and are left out.
 func Hurst(series []float64, o HurstOptions) (HurstFit, error) {
 	if o.Factor == 0 {
 		o.Factor = 1.2

@@ -9,26 +9,27 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// DefaultTolerance is the relative difference up to which two runtimes or time limits count as the same in
-// [StackDepth]: 5 % (Zakay, sec. 5.2). Sizes are compared with tolerance 0.
+// DefaultTolerance is the maximum relative difference of two runtimes or time limits that count as equal in
+// [StackDepth]: 5 % (Zakay, sec. 5.2). For sizes the tolerance is 0.
 const DefaultTolerance = .05
 
 // Locality is the result of [StackDepth].
 type Locality struct {
-	Depth  float64 `json:"depth"`  // mean depth of the hits, from 0 at the top; 0 without hits
+	Depth  float64 `json:"depth"`  // mean depth of the hits, where the top is 0; 0 without hits
 	Hits   int     `json:"hits"`   // values that were found in the stack
 	Misses int     `json:"misses"` // values that were new
-	Size   int     `json:"size"`   // values in the stack at the end
+	Size   int     `json:"size"`   // number of values in the stack at the end
 }
 
-// StackDepth measures the locality of a series in the order of submission by the stack-depth algorithm (Zakay, sec. 5.2
-// and Table VI): a value that lies in the stack is moved to its top and its depth noted, any other is put on top. The
-// smaller the mean depth, the more the workload repeats itself.
+// StackDepth measures the locality of a series in the order of submission by the stack-depth algorithm (Zakay, sec.
+// 5.2 and Table VI). If a value is in the stack, its depth is recorded, and it is moved to the top. Any other value
+// is put on top. A small mean depth means that the workload repeats itself.
 //
-// Where the paper is silent: a value x hits the topmost stacked value s with |x - s| <= tolerance |s|; s moves up
-// unchanged; depths count from 0; misses do not enter the mean. (These readings give the paper's Table VI.) A tolerance
-// outside [0, 1) is an error. The time is that of the depths and, for each miss, of the whole stack, which a tolerance
-// of 5 % keeps at a few hundred values.
+// The paper does not define some details. Here a value x hits the topmost value s of the stack with |x - s| <=
+// tolerance |s|. s moves to the top unchanged. Depths are counted from 0. Misses do not count in the mean. With these
+// rules the results agree with the paper's Table VI. A tolerance outside [0, 1) is an error. A hit takes time in
+// proportion to its depth, a miss in proportion to the size of the stack. A tolerance of 5 % limits the stack to a
+// few hundred values.
 func StackDepth(values []float64, tolerance float64) (Locality, error) {
 	if !(tolerance >= 0 && tolerance < 1) {
 		return Locality{},
@@ -63,21 +64,21 @@ func StackDepth(values []float64, tolerance float64) (Locality, error) {
 	return l, nil
 }
 
-// ConcentrationBins is the number of equal-weight bins of [DailyConcentration] (Zakay, sec. 5.2).
+// ConcentrationBins is the number of bins of equal weight of [DailyConcentration] (Zakay, sec. 5.2).
 const ConcentrationBins = 16
 
 // Day is one day of [DailyConcentration].
 type Day struct {
-	Day  int64   `json:"day"`  // as given by the caller's function of time
+	Day  int64   `json:"day"`  // number of the day, as the caller passed it
 	Jobs int     `json:"jobs"` // jobs of that day
-	Max  float64 `json:"max"`  // share of them in the fullest bin, from 1/16 (about) to 1
+	Max  float64 `json:"max"`  // share of these jobs in the bin with the most jobs, from about 1/16 to 1
 }
 
-// DailyConcentration measures local concentration: values are sorted into 16 bins of equal weight over the whole
-// workload, and for each day with at least minJobs jobs the share of the fullest bin is returned, days ascending
-// (Zakay, sec. 5.2 and Fig. 5). days has the day of each job; see [DayOf]. A bin ends at a quantile and holds values up
-// to it, so that equal values share one bin: where a value is more common than 1/16, bins are fewer and the shares
-// start higher. minJobs below 1 counts as 1.
+// DailyConcentration measures local concentration (Zakay, sec. 5.2 and Fig. 5). It sorts all values of the workload
+// into 16 bins of equal weight. For each day with at least minJobs jobs it returns the share of the bin with the most
+// jobs of the day; the days are ascending. days has the day of each job; see [DayOf]. The upper end of a bin is a
+// quantile, and belongs to the bin. So equal values are in one bin. If a value is more frequent than 1/16, there are
+// fewer bins, and the lowest possible share is higher. minJobs below 1 counts as 1.
 func DailyConcentration(days []int64, values []float64, minJobs int) ([]Day, error) {
 	if err := sameLength("daily concentration", len(days), len(values)); err != nil {
 		return nil, err
@@ -117,8 +118,8 @@ func DailyConcentration(days []int64, values []float64, minJobs int) ([]Day, err
 	return out, nil
 }
 
-// DayOf returns the number of the day that each time, in seconds, lies in; offset is added first (seconds from the
-// midnight before time 0 to time 0, to follow the local day).
+// DayOf returns the number of the day of each time, in seconds. offset is added to the times first. It is the number
+// of seconds from the midnight before time 0 to time 0, so that the days are local days.
 func DayOf(times []float64, offset float64) []int64 {
 	days := make([]int64, len(times))
 	for i, t := range times {

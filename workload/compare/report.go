@@ -1,55 +1,56 @@
 package compare
 
-// Workload are a workload's columns, one element for each job, in the order of submission. A column that the log does
-// not have is nil; the others have the same length.
+// Workload has the columns of a workload, with one element for each job, in the order of submission. A column that
+// the log does not have is nil. All others have the same length.
 type Workload struct {
 	Submit  []float64 // seconds
 	Runtime []float64 // seconds
 	Procs   []float64
 	Limit   []float64 // time limits in seconds
 	User    []int64
-	// seconds; nil: a job counts as ending at Submit + Runtime where users' sessions are separated
+	// seconds; if nil, a job counts as ending at Submit + Runtime in the computation of sessions
 	End []float64
-	// seconds: when the log starts, from which on the arrivals are counted for the Hurst parameter
+	// beginning of the log in seconds; arrivals are counted from here on for the Hurst parameter
 	Start        float64
-	MondayOffset float64 // seconds from a Monday's midnight, local time, to time 0
+	MondayOffset float64 // seconds from a Monday's midnight in local time to time 0
 }
 
 // Measures are the results for one workload. A measure that cannot be computed is missing, and Missing has the reason.
 type Measures struct {
 	Jobs            int      `json:"jobs"`
 	SquashedArea    *float64 `json:"squashed_area,omitempty"`           // processor seconds
-	Correlation     *float64 `json:"correlation,omitempty"`             // of sizes and runtimes
-	ProcsAutocorr   *float64 `json:"procs_autocorrelation,omitempty"`   // at lag 1
-	RuntimeAutocorr *float64 `json:"runtime_autocorrelation,omitempty"` // at lag 1
-	// of "runtime", "limit" and "procs" (Zakay, Table VI)
+	Correlation     *float64 `json:"correlation,omitempty"`             // correlation of sizes and runtimes
+	ProcsAutocorr   *float64 `json:"procs_autocorrelation,omitempty"`   // autocorrelation of sizes at lag 1
+	RuntimeAutocorr *float64 `json:"runtime_autocorrelation,omitempty"` // autocorrelation of runtimes at lag 1
+	// for "runtime", "limit" and "procs" (Zakay, Table VI)
 	StackDepth map[string]Locality `json:"stack_depth,omitempty"`
-	// mean over days of the share of the fullest of 16 bins
+	// mean over days of the share of the bin with the most jobs, of 16 bins
 	Concentration map[string]float64 `json:"concentration,omitempty"`
-	Hurst         *HurstFit          `json:"hurst,omitempty"` // of arrivals in bins of [HurstBin]
-	// share of submits in each hour of the week
+	Hurst         *HurstFit          `json:"hurst,omitempty"` // for arrivals in bins of [HurstBin]
+	// share of submissions in each hour of the week
 	Weekly  []float64         `json:"weekly,omitempty"`
 	Users   *UserStats        `json:"users,omitempty"`
 	Missing map[string]string `json:"missing,omitempty"`
 }
 
-// Report sets a workload beside another one, its original.
+// Report compares a workload with another one, the original.
 type Report struct {
 	Original Measures `json:"original"`
 	Other    Measures `json:"other"`
-	// of "procs", "runtime", "interarrival", and of users by "user_jobs", "user_sessions", "user_work", "user_active"
+	// by name: "procs", "runtime", "interarrival", and for users "user_jobs", "user_sessions", "user_work",
+	// "user_active"
 	KS map[string]float64 `json:"ks"`
-	// WaitsCount is true if users' sessions and times are separated by the ends of the jobs, waits included; else a job
-	// of either workload counts as ending a runtime after its submission.
+	// WaitsCount is true if users' sessions and times are computed from the ends of the jobs, which include waits. If
+	// it is false, every job of both workloads counts as ending at its submission plus its runtime.
 	WaitsCount bool `json:"waits_count"`
-	// AreaDifference is that of squashed areas for each job, (other - original) / original (Song, eq. 13, where both
-	// have as many jobs).
+	// AreaDifference is (other - original) / original of the squashed areas per job (Song, eq. 13, where both
+	// workloads have the same number of jobs).
 	AreaDifference *float64          `json:"area_difference,omitempty"`
 	WeeklyDistance *float64          `json:"weekly_distance,omitempty"` // see [ProfileDistance]
 	Missing        map[string]string `json:"missing,omitempty"`
 }
 
-// minDayJobs is the minimum number of jobs of a day that counts for the mean concentration. It equals the number of
+// minDayJobs is the minimum number of jobs of a day that counts in the mean concentration. It equals the number of
 // bins, so that an even distribution is possible.
 const minDayJobs = ConcentrationBins
 
@@ -65,7 +66,7 @@ func keep[T any](m missing, name string, v T, err error) *T {
 	return &v
 }
 
-// Measure works out all measures of a workload.
+// Measure computes all measures of a workload.
 func Measure(w Workload) Measures {
 	m := missing{}
 	out := Measures{Jobs: max(len(w.Submit), len(w.Procs), len(w.Runtime)), StackDepth: map[string]Locality{},
@@ -133,8 +134,8 @@ func meanConcentration(days []int64, values []float64) (float64, error) {
 	return sum / float64(len(out)), nil
 }
 
-// Compare measures both workloads and the distances between them. Sessions end by one rule on both sides: by End only
-// where both have it.
+// Compare computes the measures of both workloads and the distances between them. Sessions are computed in the same
+// way for both: with End only if both have it.
 func Compare(original, other Workload) Report {
 	m := missing{}
 	waits := original.End != nil && other.End != nil

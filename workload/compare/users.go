@@ -8,11 +8,12 @@ import (
 	"slices"
 )
 
-// SessionGap is the default longest think time within a session in seconds: 20 minutes from the end of a user's work to
-// his next submit, the usual bound of Feitelson's group (Zakay, sec. 3, refers to those papers and states no number).
+// SessionGap is the default of the longest think time within a session in seconds: 20 minutes from the end of a
+// user's work to the user's next submission. Feitelson's group usually uses this value (Zakay, sec. 3, refers to
+// those papers and gives no number).
 const SessionGap = 20 * 60
 
-// UserJobs are the columns that [Users] reads, one element for each job, in any order.
+// UserJobs are the columns that [Users] reads, with one element for each job, in any order.
 type UserJobs struct {
 	User    []int64
 	Submit  []float64 // seconds
@@ -21,22 +22,22 @@ type UserJobs struct {
 	Runtime []float64 // seconds
 }
 
-// UserStats are the distributions over users of Zakay's Fig. 4, each sorted ascending by itself, one element for each
-// user: the figure draws them over the serial number after sorting. Two workloads can be compared by the [KS] of the
-// same column.
+// UserStats are the distributions over users of Zakay's Fig. 4, with one element for each user. Each column is sorted
+// by itself in ascending order, because the figure draws the columns over the serial number after sorting. The [KS]
+// of the same column compares two workloads.
 type UserStats struct {
 	Jobs     []float64 `json:"jobs"`     // jobs
 	Sessions []float64 `json:"sessions"` // sessions
-	// mean length of the user's sessions in seconds, first submit to last end
+	// mean length of the user's sessions in seconds, from the first submission to the last end
 	SessionLength []float64 `json:"session_length"`
 	Work          []float64 `json:"work"`   // processor seconds
-	First         []float64 `json:"first"`  // first submit, seconds
+	First         []float64 `json:"first"`  // first submission, seconds
 	Last          []float64 `json:"last"`   // last end, seconds
 	Active        []float64 `json:"active"` // Last - First, seconds
 }
 
-// Users gathers the distributions over users (Zakay, sec. 5.1 and Fig. 4). A session ends where the user submits
-// nothing for more than gap seconds after the latest end of its jobs; gap is [SessionGap] if 0.
+// Users computes the distributions over users (Zakay, sec. 5.1 and Fig. 4). A session ends when the user submits
+// nothing for more than gap seconds after the latest end of the session's jobs. A gap of 0 means [SessionGap].
 func Users(j UserJobs, gap float64) (UserStats, error) {
 	if gap == 0 {
 		gap = SessionGap
@@ -104,9 +105,9 @@ func (s *UserStats) add(j *UserJobs, jobs []int, gap float64) {
 	s.Active = append(s.Active, last-first)
 }
 
-// WeeklyProfile returns the share of submits in each of slots equal parts of the week, from Monday 0 h (the last plot
-// of Zakay's Fig. 4; 168 slots are hours, 7 are days). mondayOffset is the number of seconds from a Monday's midnight,
-// local time, to time 0. The shares sum to 1.
+// WeeklyProfile returns the share of submissions in each of slots equal parts of the week, from Monday 0 h (the last
+// plot of Zakay's Fig. 4). 168 slots are hours, 7 slots are days. mondayOffset is the number of seconds from a
+// Monday's midnight in local time to time 0. The sum of the shares is 1.
 func WeeklyProfile(submits []float64, mondayOffset float64, slots int) ([]float64, error) {
 	const week = 7 * 86400
 	if slots < 1 || slots > week || math.IsNaN(mondayOffset) || math.IsInf(mondayOffset, 0) {
@@ -130,8 +131,8 @@ func WeeklyProfile(submits []float64, mondayOffset float64, slots int) ([]float6
 	return counts, nil
 }
 
-// ProfileDistance returns half the sum of the absolute differences of two profiles of the same slots whose shares sum
-// to 1 (total variation): the share of jobs that would have to move, in [0, 1].
+// ProfileDistance returns half the sum of the absolute differences of two profiles (total variation), in [0, 1]. It
+// is the share of jobs that would have to move. Both profiles must have the same slots, and shares whose sum is 1.
 func ProfileDistance(a, b []float64) (float64, error) {
 	if err := sameLength("profile distance", len(a), len(b)); err != nil {
 		return 0, err
