@@ -5,19 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// Slots is the number of slots of a day, SlotSeconds the length of each (paper, section 7.2).
+// Slots is the number of slots of a day. SlotSeconds is the length of a slot (paper, section 7.2).
 const (
 	Slots       = 48
 	SlotSeconds = 1800
 )
 
-// interarrival returns the law of the logarithm of interarrival times in virtual seconds, over all hours.
+// interarrival returns the law of the logarithm of interarrival times in virtual seconds, for all hours.
 func (a ArrivalParams) interarrival() Gamma {
 	return Gamma{Shape: a.Peak.Shape * a.ARAR, Scale: a.Peak.Scale}
 }
 
-// rawWeights returns F(t'+1/2) - F(t'-1/2) for each half hour from midnight, and their sum. t' is the number of the
-// half hour; 48 is added to those before the shifted day begins.
+// rawWeights returns F(t'+1/2) - F(t'-1/2) for each half hour from midnight, and the sum of these weights. t' is the
+// number of the half hour; 48 is added to the numbers before the shifted day begins.
 func (a ArrivalParams) rawWeights() (w [Slots]float64, total float64) {
 	for k := range w {
 		t := float64(k + a.FirstSlot)
@@ -30,8 +30,8 @@ func (a ArrivalParams) rawWeights() (w [Slots]float64, total float64) {
 	return w, total
 }
 
-// Weights returns how many times faster than average virtual time passes in each half hour from midnight: the fraction
-// of arrivals in each, times 48. Their mean is 1.
+// Weights returns, for each half hour from midnight, how many times faster than average virtual time passes. This is
+// the share of arrivals in the half hour, times 48. The mean of the weights is 1.
 func (a ArrivalParams) Weights() [Slots]float64 {
 	w, total := a.rawWeights()
 	for k := range w {
@@ -40,11 +40,11 @@ func (a ArrivalParams) Weights() [Slots]float64 {
 	return w
 }
 
-// Arrivals is a stream of submit times. By the slot-weight method (paper, section 7.3) interarrival times are drawn in
-// virtual seconds, of which slot t has SlotSeconds w(t): in the long run a slot gets the fraction w(t)/48 of all jobs.
-// For the others see [Method].
+// Arrivals is a stream of submit times. With the slot-weight method (paper, section 7.3) interarrival times are drawn
+// in virtual seconds. Slot t has SlotSeconds w(t) virtual seconds, so that in the long run the slot gets the share
+// w(t)/48 of all jobs. For the other methods see [Method].
 //
-// Times are kept as they come, unless [ArrivalParams].WholeSeconds asks for the clock of the authors' program.
+// Times are not rounded, unless [ArrivalParams].WholeSeconds requests the clock of the authors' program.
 type Arrivals struct {
 	weights [Slots]float64
 	law     Gamma
@@ -52,15 +52,15 @@ type Arrivals struct {
 	slot    int64   // number of slots since the start
 	used    float64 // virtual seconds of the slot that have passed
 
-	shapes *[Slots]float64 // for the rejected methods: the shape of the law in each slot
+	shapes *[Slots]float64 // for the rejected methods: shape of the law in each slot
 	whole  bool
-	exact  float64 // the time before it was cut to whole seconds
+	exact  float64 // the time before it is cut to whole seconds
 	clock  float64
 }
 
-// NewArrivals returns a stream that starts at midnight, by the slot-weight method. The parameters must be valid
-// ([Params.Validate]). Whatever their cap, no interarrival is above e^40 seconds (7e9 years), so that the clock stays a
-// number.
+// NewArrivals returns a stream that starts at midnight and uses the slot-weight method. The parameters must be valid
+// ([Params.Validate]). Whatever the cap in the parameters, no interarrival time is above e^40 seconds (7e9 years), so
+// that the clock stays a finite number.
 func NewArrivals(p ArrivalParams) *Arrivals {
 	return &Arrivals{weights: p.Weights(), law: p.interarrival(), maxLog: min(p.MaxLog, 40), whole: p.WholeSeconds}
 }

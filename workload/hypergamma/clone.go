@@ -2,7 +2,7 @@ package hypergamma
 
 import "maps"
 
-// Clone returns a copy that the model's later jobs do not change, for another goroutine to fit.
+// Clone returns a copy, which another goroutine can fit. Later jobs of the model do not change the copy.
 func (l *Live) Clone() *Live {
 	c := *l
 	c.sizes = maps.Clone(l.sizes)

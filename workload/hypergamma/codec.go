@@ -7,10 +7,10 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// kind and version are those of the saved state.
+// kind and version identify the format of the saved state.
 const kind, version = "hypergamma", 2
 
-// maxWeight is the maximum of a sum that is read, so that no later sum becomes infinite.
+// maxWeight is the maximum of a sum that is read. It prevents later sums from becoming infinite.
 const maxWeight = 1e100
 
 // fields passes all counts and sums to the codec.
@@ -48,11 +48,11 @@ func (l *Live) fields(c *codec.Codec) {
 // Code passes the model as a part of other saved state.
 func (l *Live) Code(c *codec.Codec) { c.Part(kind, version, l.fields) }
 
-// MarshalBinary encodes the model; the bytes are determined by the calls it has seen.
+// MarshalBinary encodes the model. Models with the same calls give equal bytes.
 func (l *Live) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, l.fields) }
 
-// UnmarshalBinary replaces the model by the one encoded: every later result is the same, to the last bit. The error is
-// a *codec.Error; after it the model is as it was.
+// UnmarshalBinary replaces the model by the encoded one. Every later result is the same as that of the encoded model,
+// to the last bit. The error is a *codec.Error; after an error the model is unchanged.
 func (l *Live) UnmarshalBinary(data []byte) error {
 	return codec.Restore(l, kind, version, data, (*Live).fields)
 }

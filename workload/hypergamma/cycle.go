@@ -6,20 +6,21 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// The fit of a windowed law is bounded. Beyond these bounds the law extends so far outside the day that 48 half hours
-// cannot distinguish one law from the next.
+// These limit the fit of a windowed law. Beyond these limits the law extends so far outside the day that 48 half
+// hours cannot distinguish one law from another.
 const (
 	leastCycleShape = .5
 	mostCycleMean   = 2 * Slots
 )
 
-// fitCycle returns the daily law whose weights ([ArrivalParams.Weights]) give the observed counts of the half hours the
-// greatest likelihood.
+// fitCycle returns the daily law whose weights ([ArrivalParams.Weights]) give the observed counts of the half hours
+// the greatest likelihood.
 //
-// A Gamma law extends beyond the day: of the program's law, 2 % lies before the first slot or after the last. The
-// weights leave this part out. Therefore draws by the weights spread less than the law, and the plain fit of Table 7
-// ([FitGamma] on slot numbers) does not recover the law: from jobs drawn with 7.99 and 3.69 it finds 9.0 and 3.25.
-// fitCycle recovers it. It starts at the plain fit, and returns the plain fit if the search fails.
+// A Gamma law extends beyond the day: 2 % of the program's law is before the first slot or after the last. The
+// weights leave this part out. Therefore draws by the weights have a smaller spread than the law, and the plain fit
+// of Table 7 ([FitGamma] on slot numbers) does not find the law. From jobs drawn with 7.99 and 3.69 it finds 9.0 and
+// 3.25. fitCycle finds the original values. It starts at the plain fit, and returns the plain fit if the search
+// fails.
 func fitCycle(counts *[Slots]float64, plain Gamma) Gamma {
 	unpack := func(x []float64) Gamma { return Gamma{Shape: math.Exp(x[0]), Scale: math.Exp(x[1] - x[0])} }
 	total := 0.0

@@ -7,34 +7,35 @@ import (
 	"slices"
 )
 
-// MinSamples is the fewest values that a hyper-Gamma law, which has 5 parameters, is fitted to.
+// MinSamples is the minimum number of values for the fit of a hyper-Gamma law, which has 5 parameters.
 const MinSamples = 50
 
-// Fit is a hyper-Gamma law with how it was found.
+// Fit is a hyper-Gamma law with facts about its fit.
 type Fit struct {
 	Law
-	N int `json:"n"` // values fitted
-	// of those given in seconds, the values of at most 1 s, which have no place in the law
+	N int `json:"n"` // number of fitted values
+	// number of values of at most 1 s that were left out, because the law has no place for them; only for values in
+	// seconds
 	Dropped int     `json:"dropped"`
-	Largest float64 `json:"largest"` // the greatest of them
-	// sum of ln density over them, in ln seconds where seconds were fitted
+	Largest float64 `json:"largest"` // the largest fitted value
+	// sum of the ln density over the fitted values, in ln seconds if seconds were fitted
 	LogLikelihood float64 `json:"log_likelihood"`
 	KS            float64 `json:"ks"`         // D of the paper, section 3.3.1
-	Split         float64 `json:"split"`      // the medium minimum from which it started
-	Iterations    int     `json:"iterations"` // steps of EM
-	Converged     bool    `json:"converged"`  // false: MaxIterations came first
+	Split         float64 `json:"split"`      // the medium minimum at which the fit started
+	Iterations    int     `json:"iterations"` // number of steps of EM
+	Converged     bool    `json:"converged"`  // false if EM ended after MaxIterations
 }
 
-// MaxIterations is the most steps that a fit takes; a step more than a few hundred is rare.
+// MaxIterations is the maximum number of steps of a fit. Fits with more than a few hundred steps are rare.
 const MaxIterations = 5000
 
-// tolerance is the gain in mean log-likelihood below which EM stops.
+// tolerance is a gain in mean log-likelihood. If a step gains less, EM stops.
 const tolerance = 1e-10
 
 // spot is a value with its logarithm and its number of occurrences.
 type spot struct{ x, ln, w float64 }
 
-// tally sorts values and counts equal ones. Logs are in whole seconds, so that 100,000 runtimes have only about 10,000
+// tally sorts values and counts equal ones. Logs have whole seconds, so 100,000 runtimes have only about 10,000
 // different values.
 func tally(x []float64) []spot {
 	sorted := slices.Sorted(slices.Values(x))
@@ -72,9 +73,9 @@ func newMixture(l Law) mixture {
 // share returns the probability that x belongs to First (the E-step).
 func (m *mixture) share(s spot) float64 { return 1 / (1 + math.Exp(-(m.a + m.b*s.ln + m.c*s.x))) }
 
-// step performs one step of EM (paper, section 3.2.3). Every value belongs to both components by its share, and each
-// component is fitted to its shares. It also returns the log-likelihood of the old law. ok is false if a component has
-// no weight left.
+// step performs one step of EM (paper, section 3.2.3). Every value belongs to both components, with its shares as
+// weights. Each component is fitted to the values with these weights. step also returns the log-likelihood of the old
+// law. ok is false if a component has no weight left.
 func step(l Law, spots []spot) (next Law, logLikelihood float64, ok bool) {
 	m := newMixture(l)
 	lgamma, _ := math.Lgamma(l.Second.Shape)
@@ -103,7 +104,7 @@ func step(l Law, spots []spot) (next Law, logLikelihood float64, ok bool) {
 	return next, logLikelihood, true
 }
 
-// em repeats steps until the mean log-likelihood gains less than tolerance, but at most limit times.
+// em repeats steps until a step gains less than tolerance in mean log-likelihood, but at most limit times.
 func em(start Law, spots []spot, limit int) (l Law, steps int, converged bool) {
 	n := 0.0
 	for _, s := range spots {
@@ -122,9 +123,9 @@ func em(start Law, spots []spot, limit int) (l Law, steps int, converged bool) {
 }
 
 // mediumMinimum returns the value of the minimum between the two modes of the histogram (paper, section 3.2.3). It
-// takes the valley that lies deepest below the lower of the two highest peaks on its sides. The histogram has 64 bins,
-// smoothed by a Gaussian of 1.5 bins. If there is no valley (one mode), it returns the median, because any split can be
-// the start of EM.
+// chooses the valley that is deepest below the lower of the highest peaks on its two sides. The histogram has 64 bins
+// and is smoothed by a Gaussian of 1.5 bins. If there is no valley (one mode), mediumMinimum returns the median,
+// because EM can start at any split.
 func mediumMinimum(spots []spot) float64 {
 	const bins, width = 64, 1.5
 	low, high := spots[0].x, spots[len(spots)-1].x
@@ -209,10 +210,10 @@ func coarse(spots []spot, bins int) []spot {
 	return out
 }
 
-// FitLaw fits a hyper-Gamma law to positive values by EM (paper, section 3.2.3), started by the medium-minimum method;
-// for runtimes see [FitRuntimes]. EM first runs on 1,000 groups of neighboring values and then on the values
-// themselves. First is the component with the smaller mean. At least [MinSamples] values are needed; the error wraps
-// [ErrTooFew], [ErrNoSpread] or [ErrValue].
+// FitLaw fits a hyper-Gamma law to positive values by EM (paper, section 3.2.3). EM starts at the medium minimum. For
+// runtimes see [FitRuntimes]. EM first runs on 1,000 groups of neighboring values and then on the values themselves.
+// First is the component with the smaller mean. At least [MinSamples] values are needed. The error wraps [ErrTooFew],
+// [ErrNoSpread] or [ErrValue].
 func FitLaw(x []float64) (Fit, error) {
 	if len(x) < MinSamples {
 		return Fit{}, fmt.Errorf("hypergamma: fit of %d values: %w (at least %d needed)", len(x), ErrTooFew, MinSamples)
@@ -225,8 +226,8 @@ func FitLaw(x []float64) (Fit, error) {
 	return fitSpots(tally(x))
 }
 
-// FitWeighted is [FitLaw] for values with weights of at least 0, whose sum must be [MinSamples] or more; N is that sum,
-// rounded.
+// FitWeighted does the same as [FitLaw] for values with weights. Weights are at least 0, and their sum must be at
+// least [MinSamples]. N is the sum of the weights, rounded.
 func FitWeighted(x, weights []float64) (Fit, error) {
 	if len(x) != len(weights) {
 		return Fit{}, fmt.Errorf("hypergamma: %d values with %d weights: %w", len(x), len(weights), ErrValue)
@@ -287,9 +288,10 @@ func ksSpots(spots []spot, n float64, cdf func(float64) float64) (d float64) {
 	return d
 }
 
-// LogSeconds returns ln t of runtimes (or gaps, or amounts of work) in seconds, without those of 1 s or less, and how
-// many these were: ln 1 = 0 lies outside a Gamma law. The paper does not say what it does with them; raised to 1.5 s or
-// 2 s instead, KTH's 196 (1 %) pull the first Gamma's shape from 4.9 to 3.9 or 4.2. The error wraps [ErrValue].
+// LogSeconds returns ln t of runtimes (or gaps, or amounts of work) in seconds, without values of 1 s or less. It
+// also returns the number of these values. They are left out because ln 1 = 0 is outside a Gamma law. The paper does
+// not say how it treats them. If the 196 such values of KTH (1 %) were raised to 1.5 s or 2 s, the first Gamma's
+// shape would change from 4.9 to 3.9 or 4.2. The error wraps [ErrValue].
 func LogSeconds(seconds []float64) (logs []float64, dropped int, err error) {
 	logs = make([]float64, 0, len(seconds))
 	for i, t := range seconds {
@@ -305,8 +307,8 @@ func LogSeconds(seconds []float64) (logs []float64, dropped int, err error) {
 	return logs, dropped, nil
 }
 
-// FitRuntimes fits the law of ln runtime (paper, section 5, Table 2) to runtimes in seconds; those of at most 1 s are
-// left out ([LogSeconds]). For the rest see [FitLaw].
+// FitRuntimes fits the law of ln runtime (paper, section 5, Table 2) to runtimes in seconds. It leaves out runtimes
+// of at most 1 s ([LogSeconds]). Everything else is as in [FitLaw].
 func FitRuntimes(seconds []float64) (Fit, error) {
 	logs, dropped, err := LogSeconds(seconds)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/integrate/quad"
 )
 
-// Peak hours are 8:00 to 19:00 on Mondays to Fridays (paper, section 7.1). The shifted day begins at 5:00 (section
-// 7.2).
+// The peak hours are 8:00 to 19:00 on Mondays to Fridays (paper, section 7.1). The shifted day begins at 5:00
+// (section 7.2).
 const (
 	peakFrom = 8 * 3600
 	peakTo   = 19 * 3600
@@ -24,41 +24,43 @@ const (
 	weekSeconds = 7 * daySeconds
 )
 
-// ArrivalOptions are the settings of the fit of arrivals. The zero value takes all jobs.
+// ArrivalOptions are the settings of the fit of arrivals. The zero value uses all jobs.
 type ArrivalOptions struct {
-	// LeastGap leaves interarrivals below so many seconds out of Peak and ARAR. Those of at most 1 s are always left
-	// out (ln 1 = 0 lies outside a Gamma). KTH's printed alpha comes out only where gaps under 12 to 15 s are dropped.
+	// LeastGap is a number of seconds. Interarrival times below it are left out of Peak and ARAR. Those of at most 1
+	// s are always left out (ln 1 = 0 is outside a Gamma law). The fit agrees with KTH's printed alpha only if gaps
+	// under 12 to 15 s are left out.
 	LeastGap float64
-	// Weekdays fits the daily cycle to Mondays to Fridays alone, as its hours are in Peak. KTH's printed row is nearest
-	// so.
+	// Weekdays restricts the fit of the daily cycle to Mondays to Fridays, as Peak is restricted. The fit is then
+	// closest to KTH's printed row.
 	Weekdays bool
 }
 
 // ArrivalFit is the arrival model of a log (paper, section 7; Tables 6 and 7).
 type ArrivalFit struct {
-	Peak    Gamma   `json:"peak"`     // of ln interarrival seconds at peak hours
-	PeakN   int     `json:"peak_n"`   // gaps it was fitted to
-	PeakKS  float64 `json:"peak_ks"`  // D (Table 6)
-	ARAR    float64 `json:"arar"`     // mean of ln interarrival over all hours / at peak hours
-	MeanGap float64 `json:"mean_gap"` // mean interarrival over all hours in seconds, short gaps included
-	Longest float64 `json:"longest"`  // longest interarrival in seconds
-	Dropped int     `json:"dropped"`  // gaps over all hours that were left out as too short
-	// of slot numbers, the slot at midnight being 1 and the day beginning at 5:00
+	Peak    Gamma   `json:"peak"`     // law of ln interarrival seconds at peak hours
+	PeakN   int     `json:"peak_n"`   // number of gaps to which Peak was fitted
+	PeakKS  float64 `json:"peak_ks"`  // D of Peak (Table 6)
+	ARAR    float64 `json:"arar"`     // mean of ln interarrival time over all hours, divided by the mean at peak hours
+	MeanGap float64 `json:"mean_gap"` // mean interarrival time over all hours in seconds, including short gaps
+	Longest float64 `json:"longest"`  // longest interarrival time in seconds
+	Dropped int     `json:"dropped"`  // number of gaps over all hours that were left out because they were too short
+	// law of slot numbers; the slot at midnight is 1, and the day begins at 5:00
 	Daily   Gamma   `json:"daily"`
-	DailyN  int     `json:"daily_n"`  // jobs it was fitted to
+	DailyN  int     `json:"daily_n"`  // number of jobs to which Daily was fitted
 	DailyKS float64 `json:"daily_ks"` // D of the slot numbers (Table 7)
-	// like Daily, but fitted by what the model draws with it, which ends with the day; see fitCycle
+	// fitted to the same jobs as Daily, but so that the model's draws, which end with the day, follow the jobs; see
+	// fitCycle
 	Cycle     Gamma          `json:"cycle"`
 	HalfHours [Slots]float64 `json:"half_hours"` // share of those jobs in each half hour from midnight
 }
 
-// Params returns the fitted arrival model, with Cycle as its daily law. Daily, which is in the paper's Table 7, would
-// narrow the cycle with every fit. The slots are numbered as in the authors' program, from 1: this numbering gives the
-// paper's own row for KTH.
+// Params returns the fitted arrival model with Cycle as its daily law. It does not use Daily, which is in the paper's
+// Table 7, because each fit of drawn jobs would then give a narrower cycle. The slots are numbered from 1 as in the
+// authors' program. With this numbering the fit agrees with the paper's own row for KTH.
 //
-// The cap is chosen so that the mean interarrival is the log's, and with it the offered load. Without a cap gaps that
-// no log shows would dominate the mean (KTH's would be 4 days), and with a scale of Peak of 1 or more the mean does not
-// exist. With the longest gap of the log as cap it is still 1.3 (KTH) to 3 times (CTC) too long.
+// The cap makes the mean interarrival time, and with it the offered load, equal to the log's. Without a cap, gaps
+// that no log has would dominate the mean (for KTH it would be 4 days); if the scale of Peak is 1 or more, the mean
+// does not exist. With the longest gap of the log as cap the mean would still be 1.3 (KTH) to 3 times (CTC) too long.
 func (f *ArrivalFit) Params() ArrivalParams {
 	p := ArrivalParams{Peak: f.Peak, ARAR: f.ARAR, Daily: f.Cycle, Shift: dayShift, FirstSlot: 1, MaxLog: math.Inf(1)}
 	law := p.interarrival()
@@ -89,10 +91,10 @@ func (g Gamma) meanExp(limit float64) float64 {
 	return sum / below
 }
 
-// FitArrivals fits the arrival model to submit times in any order: local time in seconds since a Monday's midnight, so
-// that hours and weekdays are known. Gaps at peak hours are those between successive jobs that both arrive in the peak
-// hours of one day. The error wraps [ErrTooFew] (less than [MinSamples] gaps at peak hours), [ErrNoSpread] or
-// [ErrValue].
+// FitArrivals fits the arrival model to submit times, which may be in any order. They are local times in seconds
+// since a Monday's midnight, so that hours and weekdays are known. A gap at peak hours is the time between two
+// consecutive jobs that both arrive in the peak hours of one day. The error wraps [ErrTooFew] (fewer than
+// [MinSamples] gaps at peak hours), [ErrNoSpread] or [ErrValue].
 func FitArrivals(local []float64, o ArrivalOptions) (ArrivalFit, error) {
 	for i, t := range local {
 		if math.IsNaN(t) || math.Abs(t) > maxLocal {
@@ -110,9 +112,9 @@ func FitArrivals(local []float64, o ArrivalOptions) (ArrivalFit, error) {
 	return f, nil
 }
 
-// LocalSeconds returns the time on the wall clock of t's location in seconds since Monday, 5 January 1970, 0 h there:
-// the scale of [FitArrivals]. The daily cycle follows the wall clock; with UTC in place of Stockholm's summer time
-// KTH's mean slot is .8 later.
+// LocalSeconds returns the local time at t's location, in seconds since Monday, 5 January 1970, 0 h in local time.
+// [FitArrivals] uses this scale. The daily cycle follows local time. If UTC were used instead of Stockholm's summer
+// time, KTH's mean slot would be 0.8 later.
 func LocalSeconds(t time.Time) float64 {
 	_, offset := t.Zone()
 	const monday = 4 * daySeconds // 1970-01-01 was a Thursday
@@ -137,14 +139,14 @@ func atPeak(local float64) bool {
 // gaps sums up interarrival times.
 type gaps struct {
 	n       float64 // number of all gaps, including short ones
-	sum     float64 // their sum in seconds
+	sum     float64 // sum of all gaps in seconds
 	longest float64
 	dropped float64
-	logs    moments // of ln gap over all hours; only the sum of x is used
-	peak    moments // of ln gap at peak hours
+	logs    moments // moments of ln gap over all hours; only the sum of x is used
+	peak    moments // moments of ln gap at peak hours
 }
 
-// add adds the gap between two successive submissions. If the gap lies at peak hours, it returns the logarithm.
+// add adds the gap between two consecutive submissions. If the gap is at peak hours, add returns its logarithm.
 func (g *gaps) add(from, to, least, weight float64) (x float64, peak bool) {
 	gap := to - from
 	g.n += weight
@@ -207,8 +209,8 @@ func (f *ArrivalFit) fitDay(sorted []float64, weekdays bool) error {
 	return f.setDay(&counts)
 }
 
-// halfHour returns the half hour of a submission, counted from midnight. ok is false for a submission on a weekend if
-// weekdays is set.
+// halfHour returns the half hour of a submission, counted from midnight. If weekdays is true and the submission is on
+// a weekend, ok is false.
 func halfHour(local float64, weekdays bool) (k int, ok bool) {
 	day, second := weekday(local)
 	return min(int(second/SlotSeconds), Slots-1), !weekdays || day < workdays

@@ -7,16 +7,16 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Groups is the number of size groups over which p(s) is fitted (paper, section 6.3).
+// Groups is the number of size groups to which p(s) is fitted (paper, section 6.3).
 const Groups = 8
 
-// SizeGroup is one of the groups of jobs of similar size.
+// SizeGroup is a group of jobs with similar sizes.
 type SizeGroup struct {
 	From int     `json:"from"` // smallest number of processors
-	To   int     `json:"to"`   // largest
-	N    int     `json:"n"`    // jobs
-	Mean float64 `json:"mean"` // processors of its jobs
-	P    float64 `json:"p"`    // weight of the first Gamma among its jobs, of the greatest likelihood
+	To   int     `json:"to"`   // largest number of processors
+	N    int     `json:"n"`    // number of jobs
+	Mean float64 `json:"mean"` // mean number of processors of its jobs
+	P    float64 `json:"p"`    // weight of the first Gamma law that gives its jobs the greatest likelihood
 }
 
 // RuntimeFit is the runtime model of a log (paper, sections 5 and 6; Tables 2 and 5).
@@ -24,26 +24,27 @@ type RuntimeFit struct {
 	Fit           // the fit of all runtimes together
 	A     float64 `json:"a"`
 	B     float64 `json:"b"`
-	AllKS float64 `json:"all_ks"` // D of the model with p(s) = A s + B, over all jobs (Table 5)
-	// Groups are fewer than [Groups] where there are fewer sizes. With one size A is 0 and B is P.
+	AllKS float64 `json:"all_ks"` // D of the model with p(s) = A s + B for all jobs (Table 5)
+	// There are fewer Groups than [Groups] if there are fewer sizes. If there is one size, A is 0 and B is P.
 	Groups []SizeGroup `json:"groups"`
 }
 
-// Params returns the fitted runtime model, capped at the longest runtime of the log (the paper caps nothing, its
-// program does).
+// Params returns the fitted runtime model. Its cap is the longest runtime of the log. The paper has no cap; the
+// authors' program has one.
 func (f *RuntimeFit) Params() RuntimeParams {
 	return RuntimeParams{First: f.First, Second: f.Second, PA: f.A, PB: f.B, MaxLog: f.Largest}
 }
 
-// FitRuntimeModel fits the runtime model in three steps. First it fits the two Gammas by [FitRuntimes] over all jobs.
-// With these fixed, it fits the weight of the first Gamma in each of 8 size groups by EM. Then it fits the line p = A s
-// + B through the groups by least squares, at their mean sizes and weighted by their jobs, so that the model's mean
-// weight is that of all jobs together. (If every group counts the same, KTH has B .730, far from the paper's .649.)
+// FitRuntimeModel fits the runtime model in three steps. First it fits two Gamma laws to all jobs with [FitRuntimes].
+// Then it fits the weight of the first law in each of 8 size groups by EM, while the laws stay fixed. Then it fits
+// the line p = A s + B through the groups by least squares. A group counts with its mean size and its number of jobs.
+// So the mean weight of the model equals the mean weight of all jobs together. (If every group had the same weight,
+// KTH's B would be 0.730, far from the paper's 0.649.)
 //
-// A size is never split between groups (paper, section 6.3). Groups are filled from the smallest size up. Each is
-// closed when it is as near as possible to its part of the remaining jobs, in equal parts for the remaining groups. So
-// a size with more than its part, like the serial jobs of KTH (34 %), is a group by itself, and the others share the
-// rest equally. Jobs of at most 1 s are left out.
+// A size is never divided between groups (paper, section 6.3). Groups are filled from the smallest size up. A group
+// ends where its number of jobs is closest to its part of the remaining jobs; the remaining groups have equal parts.
+// So a size with more jobs than that, such as the serial jobs of KTH (34 %), is a group by itself, and the other
+// groups share the rest equally. Jobs of at most 1 s are left out.
 func FitRuntimeModel(procs []int, seconds []float64) (RuntimeFit, error) {
 	if len(procs) != len(seconds) {
 		return RuntimeFit{}, fmt.Errorf("hypergamma: %d sizes with %d runtimes: %w", len(procs), len(seconds), ErrValue)
@@ -80,7 +81,7 @@ func FitRuntimeModel(procs []int, seconds []float64) (RuntimeFit, error) {
 	return f, nil
 }
 
-// judge sets AllKS. For all jobs together, the weight of the first Gamma law is the mean of the model's weights over
+// judge sets AllKS. For all jobs together, the weight of the first Gamma law is the mean of the model's weights for
 // their sizes.
 func (f *RuntimeFit) judge(counts []sizeCount, spots []spot) {
 	mean, n := 0.0, 0.0
@@ -113,8 +114,8 @@ func groupSizes(counts []sizeCount) (groups [][]sizeCount) {
 	return groups
 }
 
-// group fits the weight of the first Gamma law to the logarithms of one group. It uses EM over this weight only, whose
-// likelihood has a single maximum.
+// group fits the weight of the first Gamma law to the logarithms of one group. It runs EM on this weight only. The
+// likelihood then has a single maximum.
 func (m *mixture) group(sizes []sizeCount, spots []spot) SizeGroup {
 	n := 0.0
 	for _, c := range sizes {

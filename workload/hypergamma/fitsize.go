@@ -7,22 +7,23 @@ import (
 	"slices"
 )
 
-// SizeFit is the size model of a log (paper, section 4, Table 1) with how well it fits.
+// SizeFit is the size model of a log (paper, section 4, Table 1), with measures of its fit.
 type SizeFit struct {
-	// Params holds p1, l, m, h, p, and as PowerOfTwo the paper's p2: the share of powers of two among the parallel
+	// Params has p1, l, m, h and p. Its PowerOfTwo is the paper's p2: the share of powers of two among the parallel
 	// jobs.
 	Params SizeParams `json:"params"`
-	// Rounded is the PowerOfTwo with which the model gives that share: some jobs that are not rounded to a power of two
-	// are one too. With it in place of p2 generated sizes have the log's share.
+	// Rounded is the PowerOfTwo with which the model's jobs have this share. It is smaller than p2, because some jobs
+	// that are not rounded also have a power of two. Generated sizes have the log's share if Rounded is used in place
+	// of p2.
 	Rounded float64 `json:"rounded"`
-	N       int     `json:"n"`        // jobs
-	Jobs    int     `json:"parallel"` // parallel jobs
-	// KS is the distance of the parallel jobs' sizes from the model's, rounding to powers of two and to whole
-	// processors included.
+	N       int     `json:"n"`        // number of jobs
+	Jobs    int     `json:"parallel"` // number of parallel jobs
+	// KS is the distance between the sizes of the parallel jobs and the model's sizes, which are rounded to powers of
+	// two or whole processors.
 	KS float64 `json:"ks"`
 }
 
-// MinParallel is the fewest parallel jobs to which the two-stage uniform law is fitted.
+// MinParallel is the minimum number of parallel jobs for the fit of the two-stage uniform law.
 const MinParallel = 20
 
 type sizeCount struct {
@@ -46,13 +47,13 @@ func countSizes(procs []int) ([]sizeCount, error) {
 	return out, nil
 }
 
-// FitSizes fits the size model to the numbers of processors of jobs on a machine of at most machine processors (0: the
-// largest job's).
+// FitSizes fits the size model to the numbers of processors of jobs. The machine has at most machine processors; 0
+// means as many as the largest job.
 //
-// p1 and p2 are shares. The paper does not say how it found l, m, h and p; here h = log2 machine as in its Table 1, and
-// l (at most .5 below the least parallel size's log2, so that rounding gives that size at all), m and p make
-// [SizeFit].KS as small as can be. Without enough parallel jobs ([MinParallel]) of two sizes the fit is the reduced one
-// that the model has for small machines: one uniform part. The error wraps [ErrTooFew] or [ErrValue].
+// p1 and p2 are shares. The paper does not say how it found l, m, h and p. Here h is log2 of the machine, as in its
+// Table 1. l, m and p minimize [SizeFit].KS. l is at most 0.5 below the log2 of the smallest parallel size, so that
+// rounding can give that size. If there are not enough parallel jobs ([MinParallel]) of two sizes, the fit is the
+// reduced model for small machines, which has one uniform part. The error wraps [ErrTooFew] or [ErrValue].
 func FitSizes(procs []int, machine int) (SizeFit, error) {
 	if len(procs) < MinParallel {
 		return SizeFit{},
@@ -65,7 +66,7 @@ func FitSizes(procs []int, machine int) (SizeFit, error) {
 	return fitSizeCounts(counts, float64(len(procs)), machine), nil
 }
 
-// fitSizeCounts fits the law of sizes to at least one counted size. n is the sum of the counts.
+// fitSizeCounts fits the law of sizes to counted sizes, of which there is at least one. n is the sum of the counts.
 func fitSizeCounts(counts []sizeCount, n float64, machine int) SizeFit {
 	machine = max(machine, counts[len(counts)-1].procs)
 	f := SizeFit{N: int(math.Round(n))}
@@ -112,7 +113,7 @@ func (s SizeParams) stages(x float64) float64 {
 	return s.Prob + (1-s.Prob)*(x-s.Medium)/(s.High-s.Medium)
 }
 
-// CDF returns the share of jobs of at most procs processors that [SizeParams.Rand] draws.
+// CDF returns the share of jobs with at most procs processors among the jobs that [SizeParams.Rand] draws.
 func (s SizeParams) CDF(procs int) float64 {
 	if procs < 1 {
 		return 0
@@ -120,7 +121,7 @@ func (s SizeParams) CDF(procs int) float64 {
 	return s.Serial + (1-s.Serial)*s.parallelCDF(procs)
 }
 
-// parallelCDF returns the cdf of the jobs that are parallel, that is, not serial by p1.
+// parallelCDF returns the cdf of the parallel jobs, that is, of the jobs that are not made serial by p1.
 func (s SizeParams) parallelCDF(procs int) float64 {
 	plain := s.stages(math.Log2(float64(procs) + .5))
 	exponent := math.Floor(math.Log2(float64(procs)))
@@ -131,12 +132,12 @@ func (s SizeParams) parallelCDF(procs int) float64 {
 	return (1-s.PowerOfTwo)*plain + s.PowerOfTwo*rounded
 }
 
-// sizeEdge holds, for one size, the log2 of the edges at which the model's cdf is evaluated, with and without rounding
-// to a power of two. They are computed once, so that a search need not take logarithms again and again.
+// sizeEdge has, for one size, the log2 of the edges at which the model's cdf is computed, with and without rounding
+// to a power of two. They are computed once, so that a search does not compute logarithms again and again.
 type sizeEdge struct {
 	plain, rounded         float64 // edges of the size itself
 	plainBelow, roundBelow float64 // edges of the size minus 1
-	upTo, below            float64 // the log's cdf at both
+	upTo, below            float64 // the cdf of the log at both
 }
 
 func sizeEdges(counts []sizeCount, parallel, high float64) []sizeEdge {
@@ -160,7 +161,7 @@ func sizeEdges(counts []sizeCount, parallel, high float64) []sizeEdge {
 	return out
 }
 
-// thin leaves out edges at even distances if there are more than most, to limit the cost of a search.
+// thin leaves out edges at even distances if there are more than most of them, to limit the time of a search.
 func thin(edges []sizeEdge, most int) []sizeEdge {
 	if len(edges) <= most {
 		return edges
@@ -172,7 +173,7 @@ func thin(edges []sizeEdge, most int) []sizeEdge {
 	return out
 }
 
-// distance returns the KS distance from the sizes of parallel jobs.
+// distance returns the KS distance between the model and the sizes of parallel jobs.
 func (s SizeParams) distance(edges []sizeEdge) (d float64) {
 	for i := range edges {
 		e := &edges[i]
@@ -196,13 +197,13 @@ func (s SizeParams) roundedFor(share float64) float64 {
 	return min(max((share-byChance)/(1-byChance), 0), 1)
 }
 
-// fitStages searches for the l, m and p with the least KS distance.
+// fitStages searches for the l, m and p with the smallest KS distance.
 func fitStages(s SizeParams, least float64, edges []sizeEdge) SizeParams {
 	return searchStages(s, least, func(c SizeParams) (SizeParams, float64) { return c, c.distance(edges) })
 }
 
-// searchStages searches for the l, m and p with the least loss: first on a grid, then with halving steps along each of
-// them. loss may change the other parameters.
+// searchStages searches for the l, m and p with the smallest loss. It first searches on a grid, and then changes each
+// of them by smaller and smaller steps. loss may change the other parameters.
 func searchStages(s SizeParams, least float64, loss func(SizeParams) (SizeParams, float64)) SizeParams {
 	lowest := max(least-.5, math.Log2(1.5))
 	best, bestD := s, math.Inf(1)

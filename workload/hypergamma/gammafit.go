@@ -9,17 +9,17 @@ import (
 )
 
 var (
-	// ErrTooFew is returned if fewer values are given than a fit needs; its text names the number.
+	// ErrTooFew is returned if fewer values are given than a fit needs. Its text has the number.
 	ErrTooFew = errors.New("too few values")
-	// ErrNoSpread is returned where the values do not differ, or so little that no law has a width.
+	// ErrNoSpread is returned if the values do not differ, or differ so little that no law can be fitted.
 	ErrNoSpread = errors.New("values do not differ")
-	// ErrValue is returned for a value that is not a number or out of range.
+	// ErrValue is returned for a value that is NaN or out of range.
 	ErrValue = errors.New("value out of range")
 )
 
-// maxShape is the maximum shape of a fitted Gamma law; its standard deviation is then 1/316 of its mean. Without it a
-// component of a mixture could concentrate on one value, where the likelihood is unbounded. The largest shape in the
-// paper is 6,190 (Table 4).
+// maxShape is the maximum shape of a fitted Gamma law. The law's standard deviation is then 1/316 of its mean.
+// Without this limit a component of a mixture could concentrate on one value, at which the likelihood is unbounded.
+// The largest shape in the paper is 6,190 (Table 4).
 const maxShape = 1e5
 
 // moments are the sufficient statistics of a weighted sample for the likelihood of a Gamma law.
@@ -35,9 +35,9 @@ func (m *moments) add(x, ln, weight float64) {
 	m.logs += weight * ln
 }
 
-// fit returns the Gamma law of the greatest likelihood. Its mean is the sample's, and its shape k solves ln k -
-// digamma(k) = s, where s = ln(mean) - mean(ln x). It starts at Minka's approximation and takes his Newton steps for
-// 1/k, of which about 4 give all digits of a float64 ("Estimating a Gamma distribution", 2002). ok is false if the
+// fit returns the Gamma law with the greatest likelihood. Its mean is the mean of the sample. Its shape k solves ln k
+// - digamma(k) = s, where s = ln(mean) - mean(ln x). fit starts at Minka's approximation and makes his Newton steps
+// for 1/k; about 4 steps give all digits of a float64 ("Estimating a Gamma distribution", 2002). ok is false if the
 // sample has no spread; then the shape is maxShape.
 func (m moments) fit() (g Gamma, ok bool) {
 	mean := m.sum / m.n
@@ -58,8 +58,8 @@ func (m moments) fit() (g Gamma, ok bool) {
 	return Gamma{Shape: k, Scale: mean / k}, true
 }
 
-// FitGamma returns the Gamma law of the greatest likelihood for positive values, with weights or, where weights is nil,
-// without. At least two values with positive weight are needed; the error wraps [ErrTooFew], [ErrNoSpread] or
+// FitGamma returns the Gamma law with the greatest likelihood for positive values. If weights is nil, all values have
+// the same weight. At least two values with positive weight are needed. The error wraps [ErrTooFew], [ErrNoSpread] or
 // [ErrValue].
 func FitGamma(x, weights []float64) (Gamma, error) {
 	if weights != nil && len(weights) != len(x) {
@@ -93,7 +93,7 @@ func FitGamma(x, weights []float64) (Gamma, error) {
 	return g, nil
 }
 
-// LogProb returns the natural logarithm of the density at x: -Inf for x < 0, and at 0 by the limit.
+// LogProb returns the natural logarithm of the density at x. It is -Inf for x < 0. At 0 it is the limit.
 func (g Gamma) LogProb(x float64) float64 {
 	if x < 0 {
 		return math.Inf(-1)
@@ -101,7 +101,7 @@ func (g Gamma) LogProb(x float64) float64 {
 	return g.dist(nil).LogProb(x)
 }
 
-// LogProb returns the natural logarithm of the density at x, without underflow far from both components.
+// LogProb returns the natural logarithm of the density at x. It does not underflow if x is far from both components.
 func (l Law) LogProb(x float64) float64 {
 	switch l.P {
 	case 0:

@@ -9,14 +9,14 @@ import (
 
 // Job is one generated job.
 type Job struct {
-	Submit  float64 // seconds since the start, which is at midnight; never falls from one job to the next
+	Submit  float64 // seconds since the start, which is at midnight; never smaller than that of the job before
 	Procs   int     // processors, at least 1
-	Runtime float64 // seconds, at least 1: the logarithm is not negative
-	Class   int     // which parameter set it comes from, by its place in the call of New
+	Runtime float64 // seconds, at least 1, because the logarithm is not negative
+	Class   int     // index of its parameter set in the call of New
 }
 
-// Rand draws a number of processors (paper, Figure 2). A power of two is the nearest one in log2, halves up, but never
-// above 2^High, so that no job is larger than the machine; the paper and the program let it be.
+// Rand draws a number of processors (paper, Figure 2). A power of two is the nearest one in log2, halves up. It is at
+// most 2^High, so that no job is larger than the machine. The paper and the program have no such limit.
 func (s SizeParams) Rand(rng *rand.Rand) int {
 	if rng.Float64() < s.Serial {
 		return 1
@@ -32,8 +32,9 @@ func (s SizeParams) Rand(rng *rand.Rand) int {
 	return max(1, int(math.Round(math.Exp2(x))))
 }
 
-// Law returns the law of ln runtime of a job of the given number of processors, without the cap. The paper's section
-// 6.3 states that p = 0 leaves only the first Gamma; by its own definition of p it is the second, and so it is here.
+// Law returns the law of ln runtime of a job with the given number of processors, without the cap. The paper's
+// section 6.3 states that p = 0 leaves only the first Gamma law. By the paper's own definition of p it leaves the
+// second law, and so it does here.
 func (r RuntimeParams) Law(procs int) Law {
 	p := min(max(r.PA*float64(procs)+r.PB, 0), 1)
 	return Law{First: r.First, Second: r.Second, P: p}
@@ -52,8 +53,8 @@ func (r RuntimeParams) Rand(rng *rand.Rand, procs int) float64 {
 	}
 }
 
-// Generator draws jobs from one or more sets of parameters, each of which is a stream of its own, merged in order of
-// submission. It is not safe for use by several goroutines.
+// Generator draws jobs from one or more sets of parameters. Each set is a stream of its own. The streams are merged
+// in order of submission. Only one goroutine at a time may use a Generator.
 type Generator struct {
 	rng     *rand.Rand
 	sets    []Params
@@ -78,7 +79,7 @@ func New(rng *rand.Rand, sets ...Params) (*Generator, error) {
 	return g, nil
 }
 
-// Next returns the next job. Equal submit times go to the set that stands first.
+// Next returns the next job. Of two jobs with equal submit times, the job of the first set comes first.
 func (g *Generator) Next() Job {
 	class := 0
 	for i, t := range g.next {

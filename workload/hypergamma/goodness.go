@@ -10,17 +10,17 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// KS returns D of the paper's section 3.3.1: the largest gap between the empirical distribution of x, in any order, and
-// cdf. It is 0 for no values.
+// KS returns D of the paper's section 3.3.1: the largest difference between the empirical distribution of x, which
+// may be in any order, and cdf. It returns 0 if there are no values.
 func KS(x []float64, cdf func(x float64) float64) float64 {
 	spots := tally(x)
 	return ksSpots(spots, float64(len(x)), cdf)
 }
 
-// KSSignificance returns the probability that n independent values of the law have a larger D than d: Kolmogorov's
-// limit law with Stephens's correction for finite n ("Use of the Kolmogorov-Smirnov ... without extensive tables",
-// 1970), good for n from 8. The paper rejects at the 95 % level, below .05. It is too kind where the law was fitted to
-// the same values.
+// KSSignificance returns the probability that n independent values of the law have a larger D than d. It uses
+// Kolmogorov's limit law with Stephens's correction for finite n ("Use of the Kolmogorov-Smirnov ... without
+// extensive tables", 1970), which is good for n from 8. The paper rejects a law at the 95 % level, that is, below
+// 0.05. If the law was fitted to the same values, the result is too large.
 func KSSignificance(d float64, n int) float64 {
 	if n < 1 || !(d > 0) {
 		return 1
@@ -48,9 +48,10 @@ type Subsamples struct {
 	MeanD  float64 `json:"mean_d"`
 }
 
-// SubsampleTest is the paper's check (section 5.1) that a fit fails the KS test only for the number of jobs and their
-// dependence: the law is tested on random subsamples of size values (500 to 1,000 there), drawn without replacement,
-// repeats times. size is cut to len(x). The error wraps [ErrTooFew].
+// SubsampleTest is the paper's check (section 5.1) whether a fit fails the KS test only because of the number of jobs
+// and their dependence. The law is tested on random subsamples of size values, drawn without replacement. The test is
+// repeated repeats times. The paper uses sizes of 500 to 1,000. A size above len(x) is replaced by len(x). The error
+// wraps [ErrTooFew].
 func SubsampleTest(rng *rand.Rand, x []float64, cdf func(x float64) float64, size, repeats int) (Subsamples, error) {
 	size = min(size, len(x))
 	if size < 8 || repeats < 1 {
@@ -74,10 +75,11 @@ func SubsampleTest(rng *rand.Rand, x []float64, cdf func(x float64) float64, siz
 	return s, nil
 }
 
-// ChiSquared is the paper's second test (section 3.3.2): the sum of (O - E)^2 / E over subranges, and the probability
-// that chance alone gives more. There E are the numbers of random samples of the model in each subrange; they may as
-// well be expectations. Subranges are joined with their right neighbor (the last with its left) until each expects at
-// least 5. The error wraps [ErrValue] or, with less than two subranges left, [ErrTooFew].
+// ChiSquared is the paper's second test (section 3.3.2). It returns the sum of (O - E)^2 / E over subranges, and the
+// probability that chance alone gives a larger sum. In the paper, E are the numbers of random samples of the model in
+// each subrange; here they may also be expectations. Subranges are joined with their right neighbor, and the last one
+// with its left neighbor, until each E is at least 5. The error wraps [ErrValue], or [ErrTooFew] if fewer than two
+// subranges are left.
 func ChiSquared(observed, expected []float64) (chi2, significance float64, err error) {
 	if len(observed) != len(expected) {
 		return 0, 0, fmt.Errorf("hypergamma: %d observed and %d expected subranges: %w", len(observed),

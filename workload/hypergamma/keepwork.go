@@ -11,32 +11,33 @@ import (
 
 // GroupLaw is the law of the runtimes of one group of sizes (paper, section 6.2, Table 4).
 type GroupLaw struct {
-	To    int     `json:"to"`    // largest number of processors of the group; the last group has all larger ones too
-	Short float64 `json:"short"` // share of its jobs that run for at most 1 s, which have no place in the law
-	Law   Law     `json:"law"`   // of ln seconds of the others
-	// MaxLog is the longest runtime, in ln seconds. Longer ones are drawn again or, with Ends, end there, as where a
-	// time limit ends jobs.
+	To    int     `json:"to"`    // largest number of processors of the group; the last group also has all larger sizes
+	Short float64 `json:"short"` // share of its jobs that run for at most 1 s, for which the law has no place
+	Law   Law     `json:"law"`   // law of ln seconds of the other jobs
+	// MaxLog is the longest runtime in ln seconds. A longer runtime is drawn again. If Ends is true, it ends at
+	// MaxLog instead, like a job that its time limit ends.
 	MaxLog float64 `json:"max_log"`
 	Ends   bool    `json:"ends,omitempty"`
 }
 
-// KeepWork returns parameters with the log's mean work of a job, where [ModelFit.Params] has the paper's parameters: a
-// law of sizes and a law of runtimes that each fit well can still be far from the log's work, which the few largest and
-// longest jobs decide.
+// KeepWork returns parameters with which the mean work of a job is the log's. The parameters of [ModelFit.Params] are
+// the paper's: a law of sizes and a law of runtimes. Even if each of these fits well, the work can be far from the
+// log's, because few large and long jobs determine it.
 //
-//   - Sizes keep the form of the paper. h is the log2 of the largest job's size, or up to 2 less, instead of the
-//     machine's, and l, m and p have to give the log's mean size as well.
-//   - Runtimes have a law of their own in each of the 8 groups of sizes, as in the paper's Table 4, instead of the
-//     weight p(s) of two laws for all sizes. It is the fitted law with the mean runtime of a processor in that group,
-//     by a lower cap, by a cap at which longer runtimes end, or by the factor e^(theta x) on its density, which keeps
-//     it hyper-Gamma: by that of the three with the least KS.
-//   - Where that mean costs more in KS than it is worth in work, as in groups of many small jobs, it is one between it
-//     and that of the fitted law.
-//   - The mean runtimes of all groups are then scaled alike for what the law of sizes and those groups leave of the
-//     mean work beyond 5 %.
-//   - Jobs of at most 1 s, which the paper's law has no place for, have their share.
+//   - Sizes have the form of the paper. h is the log2 of the largest job's size instead of the machine's, or up to 2
+//     less. l, m and p also have to give the log's mean size.
+//   - Runtimes have a law of their own in each of the 8 groups of sizes, as in the paper's Table 4. They replace the
+//     weight p(s) of two laws for all sizes. The law of a group is the fitted law, changed so that its mean is the
+//     mean runtime of a processor in the group. There are three ways to change it: a lower cap, a cap at which longer
+//     runtimes end, or a factor e^(theta x) on its density, with which it is still hyper-Gamma. The way with the
+//     smallest KS is used.
+//   - If the change worsens KS more than it improves the work, as in groups of many small jobs, the mean is one
+//     between the log's mean and that of the fitted law.
+//   - If the law of sizes and these groups still differ from the mean work by more than 5 %, the mean runtimes of all
+//     groups are multiplied by one factor.
+//   - Jobs of at most 1 s, for which the paper's law has no place, have the same share as in the log.
 //
-// j is what f was fitted to. The error wraps [ErrTooFew] or [ErrValue].
+// j are the jobs to which f was fitted. The error wraps [ErrTooFew] or [ErrValue].
 func (f *ModelFit) KeepWork(j Jobs) (Params, error) {
 	if len(j.Procs) == 0 || len(j.Procs) != len(j.Seconds) {
 		return Params{}, fmt.Errorf("hypergamma: %d sizes, %d runtimes: %w", len(j.Procs), len(j.Seconds), ErrTooFew)
@@ -55,7 +56,7 @@ func (f *ModelFit) KeepWork(j Jobs) (Params, error) {
 	return p, nil
 }
 
-// meanWork returns the mean work of a job in processor seconds, for a fixed sample of sizes.
+// meanWork returns the mean work of a job in processor seconds. It uses a fixed sample of sizes.
 func (p *Params) meanWork() (mean float64) {
 	const sample = 1 << 16
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -71,15 +72,15 @@ func (p *Params) meanWork() (mean float64) {
 	return mean
 }
 
-// meanWeight is the weight of the error of the mean size against KS. Errors below meanSlack do not count, so that the
-// sample's own error is not fitted. Both are shares of the log's mean.
+// meanWeight is the weight of the error of the mean size relative to KS. Errors below meanSlack do not count, so that
+// the error of the sample itself is not fitted. Both are shares of the log's mean.
 const meanWeight, meanSlack = .5, .05
 
-// mostBelow is how far the law of sizes may end below the largest job, in log2.
+// mostBelow is the maximum distance in log2 between the largest job's size and the end of the law of sizes.
 const mostBelow = 2.
 
-// keepMeanSize returns the size law with the least loss: KS, plus meanWeight times the error of the mean beyond
-// meanSlack.
+// keepMeanSize returns the size law with the smallest loss. The loss is KS plus meanWeight times the error of the
+// mean beyond meanSlack.
 func keepMeanSize(fitted SizeParams, counts []sizeCount, n float64) SizeParams {
 	mean := 0.0
 	for _, c := range counts {
@@ -142,16 +143,16 @@ func (s SizeParams) Mean() float64 {
 
 // groupLogs has a log's runtimes by groups of sizes.
 type groupLogs struct {
-	groups []GroupLaw  // the fitted laws
+	groups []GroupLaw  // laws fitted to the groups
 	logs   [][]float64 // ln seconds of the jobs that are not short
-	mean   []float64   // mean runtime per processor in logs; aim changes it to the target
-	share  []float64   // share of the group in the work of all jobs
-	work   float64     // mean processor seconds over all jobs
+	mean   []float64   // mean runtime per processor of logs; aim changes it to the target
+	share  []float64   // the group's share of the work of all jobs
+	work   float64     // mean processor seconds of all jobs
 }
 
-// newGroupLogs fits the laws of the groups. A group with too few jobs for a mixture, or whose runtimes are all equal,
-// gets the Gamma law of the greatest likelihood. A group without a job of more than 1 s gets the law of all jobs, from
-// which nothing is drawn.
+// newGroupLogs fits the laws of the groups. A group gets a Gamma law if it has too few jobs for a mixture, or if its
+// runtimes are all equal. A group without a job of more than 1 s gets the law of all jobs, from which nothing is
+// drawn.
 func newGroupLogs(groups [][]sizeCount, j Jobs, common Law) *groupLogs {
 	n := len(groups)
 	out := &groupLogs{groups: make([]GroupLaw, n), logs: make([][]float64, n), mean: make([]float64, n),
@@ -185,8 +186,8 @@ func newGroupLogs(groups [][]sizeCount, j Jobs, common Law) *groupLogs {
 	return out
 }
 
-// likeliestGamma returns the Gamma law of the greatest likelihood as a Law. If all values are equal, the law is very
-// narrow.
+// likeliestGamma returns the Gamma law with the greatest likelihood as a Law. If all values are equal, the law is
+// very narrow.
 func likeliestGamma(values []float64) Law {
 	var m moments
 	for _, x := range values {
@@ -196,8 +197,8 @@ func likeliestGamma(values []float64) Law {
 	return Law{First: g, Second: g, P: 1}
 }
 
-// aim moves the target mean of each group towards the mean of its fitted law, as long as the gain in the KS of all jobs
-// exceeds meanWeight times the share of all work that is lost.
+// aim moves the target mean of each group towards the mean of its fitted law, as long as the KS of all jobs improves
+// by more than meanWeight times the share of all work that is lost.
 func (l *groupLogs) aim() {
 	const steps = 4
 	jobs := 0.0
@@ -236,10 +237,10 @@ func (l *groupLogs) laws(factor float64) []GroupLaw {
 	return out
 }
 
-// keepMean changes the law until the mean of e^x has the given value and no runtime exceeds limit. There are three
-// ways: to lower the cap, above which a value is drawn again; to end longer runtimes at a cap, as a scheduler does; and
-// tilt. Of the possible ways it uses the one that is nearest to the logs by KS. It returns that KS. If no way is
-// possible, it uses the fitted law with limit as cap.
+// keepMean changes the law so that the mean of e^x has the given value and no runtime exceeds limit. There are three
+// ways: a lower cap, above which a value is drawn again; a cap at which longer runtimes end, as if a scheduler ended
+// them; and tilt. Of the possible ways it uses the one whose law is closest to the logs by KS, and returns that KS.
+// If no way is possible, it uses the fitted law with limit as cap.
 func (g *GroupLaw) keepMean(mean, limit float64, spots []spot, n float64) (distance float64) {
 	fitted := *g
 	fitted.MaxLog = limit
@@ -271,7 +272,7 @@ func (g *GroupLaw) keepMean(mean, limit float64, spots []spot, n float64) (dista
 	return distance
 }
 
-// matchMean returns the law with the given mean. The law lies between change(low), whose mean is smaller, and
+// matchMean returns the law with the given mean. The law is between change(low), whose mean is smaller, and
 // change(high), whose mean is at least the given one.
 func matchMean(mean, low, high float64, change func(x float64) GroupLaw) (GroupLaw, bool) {
 	if c := change(high); !(c.mean() >= mean) {

@@ -1,16 +1,17 @@
 // Package hypergamma fits and generates the workload model of Lublin and Feitelson: sizes, runtimes and arrivals of
 // rigid jobs.
 //
-// [FitModel] fits it to a log and [Live] to a queue as its jobs come and end; [Named] has the parameters that the
-// authors give; [Generator] draws jobs from either. The parts stand alone too: [FitGamma], [FitLaw] (EM), [FitSizes],
-// [FitRuntimeModel], [FitArrivals], [FitWork], and [KS], [SubsampleTest] and [ChiSquared] for how well they fit.
+// [FitModel] fits the model to a log. [Live] fits it to a queue while its jobs come and end. [Named] returns the
+// parameters that the authors give. [Generator] draws jobs. The parts can be used alone: [FitGamma], [FitLaw] (EM),
+// [FitSizes], [FitRuntimeModel], [FitArrivals], [FitWork], and the tests of goodness [KS], [SubsampleTest] and
+// [ChiSquared].
 //
 // Source of every formula: U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the
-// characteristics of rigid jobs", J. Parallel and Distributed Computing 63(11), 2003 ("the paper" below). Where the
-// authors' own program (version lublin99, "the program") differs from it, the difference is named at the function that
-// has it.
+// characteristics of rigid jobs", J. Parallel and Distributed Computing 63(11), 2003 (called "the paper" below). The
+// authors' own program (version lublin99) is called "the program". If the program differs from the paper, the comment
+// of the function says so.
 //
-// Gamma laws are given by shape alpha and scale beta as in the paper: mean alpha*beta. Times are in seconds.
+// Gamma laws are given by shape alpha and scale beta as in the paper; their mean is alpha*beta. Times are in seconds.
 package hypergamma
 
 import (
@@ -36,7 +37,7 @@ func (g Gamma) dist(src rand.Source) distuv.Gamma {
 // Mean returns Shape * Scale.
 func (g Gamma) Mean() float64 { return g.Shape * g.Scale }
 
-// CDF returns Pr{X <= x}, 0 for x <= 0.
+// CDF returns Pr{X <= x}. It is 0 for x <= 0.
 func (g Gamma) CDF(x float64) float64 {
 	switch {
 	case math.IsNaN(x):
@@ -49,7 +50,7 @@ func (g Gamma) CDF(x float64) float64 {
 	return g.dist(nil).CDF(x)
 }
 
-// Survival returns Pr{X > x} without the loss of 1 - CDF in the tail.
+// Survival returns Pr{X > x}. In the tail it is more accurate than 1 - CDF.
 func (g Gamma) Survival(x float64) float64 {
 	switch {
 	case math.IsNaN(x):
@@ -62,11 +63,11 @@ func (g Gamma) Survival(x float64) float64 {
 	return mathext.GammaIncRegComp(g.Shape, x/g.Scale)
 }
 
-// Prob returns the density at x, 0 for x < 0; at 0 it is infinite for shapes below 1.
+// Prob returns the density at x. It is 0 for x < 0. At 0 it is infinite for shapes below 1.
 func (g Gamma) Prob(x float64) float64 { return g.dist(nil).Prob(x) }
 
-// Quantile returns the x with CDF(x) = p, for p in [0, 1]; NaN for any other p. For shapes well below 1, which the
-// model never has, gonum's inverse may give 0 for p below 1e-5.
+// Quantile returns the x with CDF(x) = p, for p in [0, 1]. It returns NaN for any other p. For shapes far below 1,
+// which the model never has, gonum's inverse may give 0 for p below 1e-5.
 func (g Gamma) Quantile(p float64) float64 {
 	switch {
 	case !(p >= 0 && p <= 1):
@@ -84,7 +85,7 @@ func (g Gamma) check(name string) error {
 	return nil
 }
 
-// Law is the hyper-Gamma law (paper, section 3.1): First with probability P, else Second.
+// Law is the hyper-Gamma law (paper, section 3.1): First with probability P, and Second otherwise.
 type Law struct {
 	First  Gamma   `json:"first"`
 	Second Gamma   `json:"second"`
@@ -104,7 +105,7 @@ func (l Law) Survival(x float64) float64 {
 
 // Prob returns the density at x.
 func (l Law) Prob(x float64) float64 {
-	switch l.P { // a component without weight may have an infinite density at 0
+	switch l.P { // a component with weight 0 may have an infinite density at 0
 	case 0:
 		return l.Second.Prob(x)
 	case 1:
@@ -113,8 +114,9 @@ func (l Law) Prob(x float64) float64 {
 	return l.P*l.First.Prob(x) + (1-l.P)*l.Second.Prob(x)
 }
 
-// Quantile returns the x with CDF(x) = p, for p in [0, 1], to the last bits; NaN for any other p. There is no formula:
-// it lies between the quantiles of the two components and is found by halving that interval.
+// Quantile returns the x with CDF(x) = p, for p in [0, 1], to the last bits. It returns NaN for any other p. There is
+// no formula. The result is between the quantiles of the two components, and is found by repeated halving of this
+// interval.
 func (l Law) Quantile(p float64) float64 {
 	switch l.P {
 	case 0:
@@ -129,7 +131,7 @@ func (l Law) Quantile(p float64) float64 {
 	if math.IsNaN(lo) || math.IsInf(hi, 1) || lo == hi {
 		return hi
 	}
-	upper := p > 0.5 // use the smaller tail, for accuracy
+	upper := p > 0.5 // use the smaller tail, which is more accurate
 	for {
 		mid := lo + (hi-lo)/2
 		if mid <= lo || mid >= hi {

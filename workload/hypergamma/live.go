@@ -9,22 +9,22 @@ import (
 	"slices"
 )
 
-// A Live model counts the jobs of one queue as they are submitted and end, and can be fitted at any time without a pass
-// over them. Runtimes are kept in bins of 5 % of their size (.05 of ln t), by powers of two of processors. With
-// forgetting, a job weighs 1 - forget of the next one. The fit depends on the calls alone. A Live is for one goroutine;
-// create it with [NewLive].
+// A Live model counts the jobs of one queue as they are submitted and end. It can be fitted at any time without
+// visiting the jobs again. Runtimes are kept in bins of 5 % of their size (0.05 of ln t), by powers of two of
+// processors. With forgetting, a job has the weight of the next job times 1 - forget. The fit depends only on the
+// calls. Only one goroutine may use a Live. Create it with [NewLive].
 type Live struct {
 	forget float64
 
 	end     float64 // weight of the job that ended last
-	n       float64 // sum of the weights of all jobs that ended
-	short   float64 // sum of the weights of those of at most 1 s
+	n       float64 // sum of the weights of all ended jobs
+	short   float64 // sum of the weights of the ended jobs of at most 1 s
 	longest float64 // longest runtime in seconds; never forgotten
 	sizes   map[int]float64
 	bins    [sizeClasses]*[runtimeBins]float64 // histograms of ln runtime, by floor(log2 processors)
 
 	submit float64 // weight of the job that was submitted last
-	last   float64 // local time of its submission; NaN before the first
+	last   float64 // local time of that submission; NaN before the first
 	gaps   gaps
 	slots  [Slots]float64
 }
@@ -33,12 +33,12 @@ const (
 	sizeClasses = 31
 	binWidth    = .05
 	runtimeBins = 555 // up to e^27.7 s, or 35,000 years
-	// rescale is the weight from which on all weights are scaled down. It is a power of two, so that the scaling does
-	// not round.
+	// rescale is the weight from which on all weights are scaled down. It is a power of two, so that the scaling
+	// causes no rounding.
 	rescale = 1 << 62
 )
 
-// NewLive returns an empty model. forget must lie in [0, 1); 0 forgets nothing.
+// NewLive returns an empty model. forget must be in [0, 1). 0 means that nothing is forgotten.
 func NewLive(forget float64) (*Live, error) {
 	if !(forget >= 0 && forget < 1) {
 		return nil, fmt.Errorf("hypergamma: forgetting factor %v: %w (at least 0 and below 1 expected)",
@@ -54,8 +54,8 @@ func newLive(forget float64) *Live {
 // Empty returns an empty model with the same forget.
 func (l *Live) Empty() *Live { return newLive(l.forget) }
 
-// Submitted counts a submit at a local time (see [LocalSeconds]). A time before the one before counts as the same. The
-// error wraps [ErrValue].
+// Submitted counts a submission at a local time (see [LocalSeconds]). A time before that of the last submission is
+// replaced by it. The error wraps [ErrValue].
 func (l *Live) Submitted(local float64) error {
 	if math.IsNaN(local) || math.Abs(local) > maxLocal {
 		return fmt.Errorf("hypergamma: submit time %v: %w", local, ErrValue)
@@ -74,7 +74,7 @@ func (l *Live) Submitted(local float64) error {
 	return nil
 }
 
-// Ended counts a job that ran for so many seconds. The error wraps [ErrValue].
+// Ended counts a job that ran for the given seconds. The error wraps [ErrValue].
 func (l *Live) Ended(procs int, seconds float64) error {
 	if procs < 1 || procs > 1<<30 {
 		return fmt.Errorf("hypergamma: a job of %d processors: %w (1 to 2^30 expected)", procs, ErrValue)
@@ -101,7 +101,7 @@ func (l *Live) Ended(procs int, seconds float64) error {
 	return nil
 }
 
-// scaleSubmits and scaleEnds scale weights down by 2^-62 as often as needed. With a forget near 1 a weight may pass the
+// scaleSubmits and scaleEnds multiply weights by 2^-62 as often as needed. If forget is near 1, a weight may pass the
 // limit several times in one step. It may even become infinite; then only the new job counts.
 func (l *Live) scaleSubmits() {
 	down := scaleOf(&l.submit)
@@ -149,15 +149,15 @@ func (g *gaps) each(f func(*float64)) {
 	}
 }
 
-// weighted returns the sums scaled so that the latest job has weight 1.
+// weighted returns the sums, scaled so that the latest job has the weight 1.
 func (g gaps) weighted(latest float64) gaps {
 	g.each(func(x *float64) { *x /= latest })
 	return g
 }
 
-// Fit fits the model like [FitModel], but without the total work, for a machine of the given number of processors (0:
-// the largest job's). Size groups are powers of two here, and PeakKS is 0, because single gaps are not kept. The error
-// joins those of the parts. Each part without an error is filled in.
+// Fit fits the model as [FitModel] does, but without the total work. machine is the number of processors; 0 means as
+// many as the largest job. Here size groups are powers of two, and PeakKS is 0, because single gaps are not kept. The
+// error joins the errors of the parts. Each part without an error is set.
 func (l *Live) Fit(machine int) (ModelFit, error) {
 	var f ModelFit
 	var failed error
@@ -191,7 +191,7 @@ func (l *Live) fitSizes(machine int) (SizeFit, error) {
 	return fitSizeCounts(counts, l.n/l.end, machine), nil
 }
 
-// spots returns the bins that are not empty. Each is represented by its middle.
+// spots returns the bins that are not empty. The value of a bin is its middle.
 func (l *Live) spots(bins *[runtimeBins]float64) (out []spot, n float64) {
 	for i, w := range bins {
 		if w > 0 {
@@ -241,7 +241,8 @@ func (l *Live) fitRuntimes() (RuntimeFit, error) {
 	return f, nil
 }
 
-// sizesOf returns the sizes of a class, scaled to n jobs, because the bins lack the jobs of at most 1 s.
+// sizesOf returns the sizes of a class, scaled to n jobs. The scaling is needed because the bins do not have the jobs
+// of at most 1 s.
 func (l *Live) sizesOf(class int, n float64) (out []sizeCount) {
 	sum := 0.0
 	for _, p := range slices.Sorted(maps.Keys(l.sizes)) {

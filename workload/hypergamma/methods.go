@@ -8,21 +8,22 @@ import (
 // Method is a way to make arrivals follow the daily cycle (paper, section 7.3).
 type Method int
 
-// The paper tries three methods and takes the first; the others are here to compare with it.
+// The paper tries three methods and chooses the first. The others are available for comparison.
 const (
 	// SlotWeight draws virtual seconds, which pass faster in busy slots.
 	SlotWeight Method = iota
-	// ExpectedInterarrival shifts the law of the interarrival time in each slot so that its expectation is inverse to
-	// the slot's weight. The paper rejects it: its cycle is too flat and too late, as a gap's length is decided where
-	// it begins.
+	// ExpectedInterarrival shifts the law of the interarrival time in each slot so that its expectation is inversely
+	// proportional to the slot's weight. The paper rejects it: its cycle is too flat and too late, because the length
+	// of a gap depends only on the slot where it begins.
 	ExpectedInterarrival
-	// ExpectedSlots makes the interarrival times in each slot follow the expected jump to the next arrival's slot,
-	// slots taken by their weights; [ArrivalParams.SlotShapes] explains how the paper's formula is read.
+	// ExpectedSlots makes the interarrival times in each slot proportional to the expected number of slots to the
+	// next arrival, where slots are weighted. [ArrivalParams.SlotShapes] explains how the paper's formula is
+	// understood.
 	ExpectedSlots
 )
 
-// NewArrivalsBy is [NewArrivals] by any method. The error wraps [ErrValue] for an unknown method and for shapes that
-// leave a law without meaning.
+// NewArrivalsBy does the same as [NewArrivals] with any method. The error wraps [ErrValue] for an unknown method, and
+// for shapes that do not define a law.
 func NewArrivalsBy(p ArrivalParams, m Method) (*Arrivals, error) {
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("arrival model: %w", err)
@@ -39,9 +40,9 @@ func NewArrivalsBy(p ArrivalParams, m Method) (*Arrivals, error) {
 	return a, nil
 }
 
-// SlotShapes returns alpha(t), the shape of the law of ln interarrival seconds in each half hour from midnight, by one
-// of the two rejected methods; its scale is that of Peak. See expectedSlots in the source for the slip in the second
-// one's formula.
+// SlotShapes returns alpha(t), the shape of the law of ln interarrival seconds in each half hour from midnight, by
+// one of the two rejected methods. The scale of the law is that of Peak. The comment of expectedSlots in the source
+// explains a mistake in the second method's formula.
 func (a ArrivalParams) SlotShapes(m Method) (shapes [Slots]float64, err error) {
 	switch m {
 	case ExpectedInterarrival:
@@ -62,16 +63,17 @@ func (a ArrivalParams) SlotShapes(m Method) (shapes [Slots]float64, err error) {
 	return shapes, nil
 }
 
-// expectedSlots sets alpha(t) from the expected jumps E(t), in slots, from each slot to that of the next arrival. In
+// expectedSlots sets alpha(t) from E(t), the expected number of slots from slot t to the slot of the next arrival. In
 // E(t) the probability of each target slot is multiplied by its weight. The mean interarrival times e^(alpha(t) beta)
-// are made proportional to E(t), with an unchanged weighted mean.
+// are made proportional to E(t); their weighted mean stays unchanged.
 //
-// The printed iteration, alpha'(t) = E(t) / sum(w E) * sum(w alpha), treats alpha itself as "proportional" to the mean
-// interarrival time, which is wrong in log space. With Pr from the current alpha(t) the iteration diverges (E grows as
-// a power of e^alpha); with the original law's Pr the shapes range from 6 to above 30. So this code makes e^(alpha
-// beta) proportional, with the original law's Pr for an arrival in the middle of its slot; that converges in one round.
-// The paper says that this method gives better results than the first. Here it does not: E(t) depends on how the
-// weights change after t, but not on their level, so that quiet nights get too many arrivals.
+// The paper prints the iteration alpha'(t) = E(t) / sum(w E) * sum(w alpha). It treats alpha itself as "proportional"
+// to the mean interarrival time, which is wrong for logarithms. If Pr is computed from the current alpha(t), the
+// iteration diverges (E grows as a power of e^alpha). If Pr is computed from the original law, the shapes range from
+// 6 to above 30. Therefore this code makes e^(alpha beta) proportional, and computes Pr from the original law for an
+// arrival in the middle of its slot. This converges in one round. The paper says that this method gives better
+// results than the first. Here it does not: E(t) depends on how the weights change after t, but not on their level,
+// so that quiet nights get too many arrivals.
 func (a ArrivalParams) expectedSlots() (alpha [Slots]float64) {
 	w := a.Weights()
 	var jumps [Slots]float64
@@ -86,7 +88,7 @@ func (a ArrivalParams) expectedSlots() (alpha [Slots]float64) {
 	return alpha
 }
 
-// expectedJump returns E(t) over the following day.
+// expectedJump returns E(t), summed over the day after slot t.
 func expectedJump(g Gamma, t int, w *[Slots]float64) float64 {
 	sum, norm, last := 0.0, 0.0, 0.0
 	for k := range Slots {
@@ -99,8 +101,9 @@ func expectedJump(g Gamma, t int, w *[Slots]float64) float64 {
 	return sum / norm
 }
 
-// CycleDistance is the paper's measure of how well a daily cycle is met (section 7.3): the sum over the half hours of
-// (m - d)^2 / (m + d), m and d being the numbers of arrivals in model and data. Half hours empty in both count as 0.
+// CycleDistance is the paper's measure of how well a daily cycle is reproduced (section 7.3). It is the sum over the
+// half hours of (m - d)^2 / (m + d), where m and d are the numbers of arrivals in model and data. A half hour that is
+// empty in both counts as 0.
 func CycleDistance(model, data [Slots]float64) float64 {
 	sum := 0.0
 	for i, m := range model {

@@ -6,14 +6,14 @@ import (
 	"math"
 )
 
-// Jobs are the columns that [FitModel] reads, one element for each job.
+// Jobs are the columns that [FitModel] reads, with one element for each job.
 type Jobs struct {
 	Procs   []int
 	Seconds []float64 // runtimes; jobs that never ran must be left out
-	Local   []float64 // submit times, see [LocalSeconds]; in any order
+	Local   []float64 // submit times in any order, see [LocalSeconds]
 }
 
-// ModelFit is the whole model fitted to a log.
+// ModelFit is the whole model, fitted to a log.
 type ModelFit struct {
 	Size    SizeFit    `json:"size"`
 	Runtime RuntimeFit `json:"runtime"`
@@ -21,7 +21,8 @@ type ModelFit struct {
 	Work    Fit        `json:"work"` // of processors times runtime (Table 3); not part of Params
 }
 
-// Params returns what [New] draws such jobs from. Sizes have the log's share of powers of two ([SizeFit].Rounded).
+// Params returns the parameters for [New] that give such jobs. Sizes have the log's share of powers of two
+// ([SizeFit].Rounded).
 func (f *ModelFit) Params() Params {
 	p := Params{Size: f.Size.Params, Runtime: f.Runtime.Params(), Arrival: f.Arrival.Params()}
 	p.Size.PowerOfTwo = f.Size.Rounded
@@ -29,8 +30,8 @@ func (f *ModelFit) Params() Params {
 }
 
 // FitModel fits sizes, runtimes, arrivals and total work ([FitSizes], [FitRuntimeModel], [FitArrivals], [FitWork]).
-// machine is the number of processors there are, 0 for the largest job's. The error joins those of the parts; each part
-// that has none is filled in.
+// machine is the number of processors; 0 means as many as the largest job. The error joins the errors of the parts.
+// Each part without an error is set.
 func FitModel(j Jobs, machine int, o ArrivalOptions) (ModelFit, error) {
 	if len(j.Procs) != len(j.Seconds) || len(j.Procs) != len(j.Local) {
 		return ModelFit{}, fmt.Errorf("hypergamma: %d sizes, %d runtimes, %d submit times: %w", len(j.Procs),
@@ -63,7 +64,7 @@ func FitModel(j Jobs, machine int, o ArrivalOptions) (ModelFit, error) {
 	return f, failed
 }
 
-// uncapped is the JSON form of an infinite cap: null, because JSON has no infinity.
+// uncapped is the JSON form of an infinite cap. It is null, because JSON has no infinity.
 type uncapped struct {
 	MaxLog *float64 `json:"max_log"`
 }
@@ -84,7 +85,7 @@ func (u uncapped) value() float64 {
 
 type plainRuntime RuntimeParams
 
-// MarshalJSON writes no cap as "max_log": null.
+// MarshalJSON writes "max_log": null if there is no cap.
 func (r RuntimeParams) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		plainRuntime
@@ -92,7 +93,7 @@ func (r RuntimeParams) MarshalJSON() ([]byte, error) {
 	}{plainRuntime(r), capJSON(r.MaxLog)})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (r *RuntimeParams) UnmarshalJSON(data []byte) error {
 	var in struct {
 		plainRuntime
@@ -108,7 +109,7 @@ func (r *RuntimeParams) UnmarshalJSON(data []byte) error {
 
 type plainArrival ArrivalParams
 
-// MarshalJSON writes no cap as "max_log": null.
+// MarshalJSON writes "max_log": null if there is no cap.
 func (a ArrivalParams) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		plainArrival
@@ -116,7 +117,7 @@ func (a ArrivalParams) MarshalJSON() ([]byte, error) {
 	}{plainArrival(a), capJSON(a.MaxLog)})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON reads the output of MarshalJSON.
 func (a *ArrivalParams) UnmarshalJSON(data []byte) error {
 	var in struct {
 		plainArrival

@@ -9,40 +9,40 @@ import (
 // SizeParams describes the number of processors of a job (paper, section 4, Table 1).
 type SizeParams struct {
 	Serial float64 `json:"serial"` // p1: probability of one processor
-	// p2: probability that a *parallel* job's log2 size is rounded to a whole number
+	// p2: probability that the log2 size of a *parallel* job is rounded to a whole number
 	PowerOfTwo float64 `json:"power_of_two"`
-	Low        float64 `json:"low"`    // l: least log2 size of a parallel job
-	Medium     float64 `json:"medium"` // m: where the two uniform parts meet
-	High       float64 `json:"high"`   // h: greatest log2 size
+	Low        float64 `json:"low"`    // l: smallest log2 size of a parallel job
+	Medium     float64 `json:"medium"` // m: log2 size at which the two uniform parts meet
+	High       float64 `json:"high"`   // h: largest log2 size
 	Prob       float64 `json:"prob"`   // p: weight of the lower part [Low, Medium]
 }
 
-// RuntimeParams describes runtimes (paper, sections 5 and 6, Tables 2 and 5): the logarithm of the runtime is
+// RuntimeParams describes runtimes (paper, sections 5 and 6, Tables 2 and 5). The logarithm of the runtime is
 // hyper-Gamma, and the weight of First depends on the size.
 type RuntimeParams struct {
-	First  Gamma   `json:"first"`  // of ln seconds (A1, B1)
-	Second Gamma   `json:"second"` // of ln seconds (A2, B2)
-	PA     float64 `json:"pa"`     // weight of First for a job of s processors: PA s + PB, kept in [0, 1]
+	First  Gamma   `json:"first"`  // law of ln seconds (A1, B1)
+	Second Gamma   `json:"second"` // law of ln seconds (A2, B2)
+	PA     float64 `json:"pa"`     // the weight of First for a job of s processors is PA s + PB, limited to [0, 1]
 	PB     float64 `json:"pb"`
-	MaxLog float64 `json:"-"` // runtimes above e^MaxLog seconds are drawn again; +Inf for no cap
-	// Groups are laws of groups of sizes, ascending, which replace all the laws above. The paper's form has none. See
-	// [ModelFit.KeepWork].
+	MaxLog float64 `json:"-"` // runtimes above e^MaxLog seconds are drawn again; +Inf means no cap
+	// Groups are laws for groups of sizes, in ascending order. If there are any, they replace all laws above. The
+	// paper's form has none. See [ModelFit.KeepWork].
 	Groups []GroupLaw `json:"groups,omitempty"`
 }
 
 // ArrivalParams describes arrivals (paper, section 7, Tables 6 and 7).
 type ArrivalParams struct {
-	Peak Gamma `json:"peak"` // of ln interarrival seconds at peak hours (AARR, BARR)
-	// mean of ln interarrival over all hours / at peak hours; multiplies the shape of Peak
+	Peak Gamma `json:"peak"` // law of ln interarrival seconds at peak hours (AARR, BARR)
+	// mean of ln interarrival time over all hours, divided by the mean at peak hours; it multiplies the shape of Peak
 	ARAR      float64 `json:"arar"`
-	Daily     Gamma   `json:"daily"`      // of the slot numbers at which jobs arrive (ANUM, BNUM)
-	Shift     int     `json:"shift"`      // half hours after midnight that count to the end of the day before, 0 to 47
+	Daily     Gamma   `json:"daily"`      // law of the slot numbers at which jobs arrive (ANUM, BNUM)
+	Shift     int     `json:"shift"`      // number of half hours after midnight, 0 to 47, that belong to the day before
 	FirstSlot int     `json:"first_slot"` // number of the slot at midnight before the shift: 0 or 1
-	// virtual interarrivals above e^MaxLog seconds are drawn again; +Inf for no cap
+	// virtual interarrival times above e^MaxLog seconds are drawn again; +Inf means no cap
 	MaxLog float64 `json:"-"`
-	// WholeSeconds cuts the clock to whole seconds after every job, but not the place in the slot, as the authors'
-	// program does. Its clock falls behind the daily cycle by half a second per job, a whole day in 172,800 jobs, so
-	// that a long run has no visible cycle.
+	// WholeSeconds cuts the clock to whole seconds after every job, but not the position in the slot, as the authors'
+	// program does. The clock then falls behind the daily cycle by half a second per job, which is a day in 172,800
+	// jobs. A long run therefore has no visible cycle.
 	WholeSeconds bool `json:"whole_seconds"`
 }
 
@@ -59,13 +59,13 @@ const (
 	programMaxInterarrival = 13
 )
 
-// ProgramAll returns the numbers built into the authors' program for its model of all jobs together, on a machine of
-// procs processors; the program itself has 128. Low is 0.8 and Medium 2.5 below High = log2 procs, as in the paper's
-// Table 1. Where the machine is so small that Medium would lie below Low, the lower part is dropped; with one processor
+// ProgramAll returns the numbers in the authors' program for all jobs together, on a machine of procs processors.
+// (The program itself has 128 processors.) Low is 0.8, and Medium is 2.5 below High = log2 procs, as in the paper's
+// Table 1. If the machine is so small that Medium would be below Low, there is no lower part. With one processor
 // every job is serial.
 //
-// The program's "power of two" .576 is a fraction of *all* jobs (it compares one random number with p1 and with p1 +
-// .576); here it is the paper's p2, the fraction of parallel jobs: .576 / (1 - .244) = .762.
+// The program's "power of two" 0.576 is a share of *all* jobs: it compares one random number with p1 and with p1 +
+// 0.576. Here it is the paper's p2, the share of parallel jobs: 0.576 / (1 - 0.244) = 0.762.
 func ProgramAll(procs int) Params {
 	return Params{
 		Size: programSize(procs, .244, .576, SizeParams{Low: .8, Prob: .86}, 0, 2.5),
@@ -76,8 +76,8 @@ func ProgramAll(procs int) Params {
 	}
 }
 
-// ProgramBatch returns the program's numbers for batch jobs; see [ProgramAll]. On 128 processors the program has Medium
-// = 5 and High = 7; here both keep their distance from log2 procs.
+// ProgramBatch returns the program's numbers for batch jobs; see [ProgramAll]. On 128 processors the program has
+// Medium = 5 and High = 7. Here both have the same distance from log2 procs.
 func ProgramBatch(procs int) Params {
 	return Params{
 		Size: programSize(procs, .2927, .6686, SizeParams{Low: 1.2, Prob: .875}, 0, 2),
@@ -89,7 +89,7 @@ func ProgramBatch(procs int) Params {
 }
 
 // ProgramInteractive returns the program's numbers for interactive jobs; see [ProgramAll]. On 128 processors the
-// program has Medium = 3 and High = 5.5; here both keep their distance from log2 procs.
+// program has Medium = 3 and High = 5.5. Here both have the same distance from log2 procs.
 func ProgramInteractive(procs int) Params {
 	return Params{
 		Size: programSize(procs, .1541, .625, SizeParams{Low: 1, Prob: .705}, 1.5, 2.5),
@@ -100,10 +100,10 @@ func ProgramInteractive(procs int) Params {
 	}
 }
 
-// PaperAll returns the rows "Model" of the paper's Tables 1, 2, 5, 6 and 7, on procs processors. The paper caps
-// nothing, numbers its slots by the hour times 2 (the slot at 05:00 is 10; the program and, by refitting the KTH log,
-// Table 7 have 11), and gives no number for ARAR but "rather close to 1": it is 1 here. Without a cap the mean
-// interarrival is finite only because the scale of Peak is below 1.
+// PaperAll returns the rows "Model" of the paper's Tables 1, 2, 5, 6 and 7, on procs processors. The paper has no
+// caps. It numbers its slots by the hour times 2, so that the slot at 05:00 is 10. (The program has 11. A fit of the
+// KTH log agrees with Table 7 only with 11.) The paper gives no number for ARAR but "rather close to 1"; it is 1
+// here. Without a cap the mean interarrival time is finite only because the scale of Peak is below 1.
 func PaperAll(procs int) Params {
 	p := ProgramAll(procs)
 	if procs > 1 {
@@ -116,8 +116,8 @@ func PaperAll(procs int) Params {
 	return p
 }
 
-// programSize completes s for a machine. High is log2 procs less below, Medium is High less drop. power is the share of
-// powers of two in all jobs.
+// programSize completes s for a machine. High is log2 procs minus below. Medium is High minus drop. power is the
+// share of powers of two in all jobs.
 func programSize(procs int, serial, power float64, s SizeParams, below, drop float64) SizeParams {
 	s.Serial, s.PowerOfTwo = serial, power/(1-serial)
 	top := math.Log2(float64(max(procs, 1)))
@@ -133,15 +133,15 @@ func programSize(procs int, serial, power float64, s SizeParams, below, drop flo
 	return s
 }
 
-// programArrival adds the parameters that are equal in the program's three sets. Its day begins with slot 11 of slots
-// numbered from 1: 05:00.
+// programArrival adds the parameters that are equal in the program's three sets. The program's day begins with slot
+// 11 of slots numbered from 1, which is 05:00.
 func programArrival(peak Gamma, arar float64, daily Gamma) ArrivalParams {
 	return ArrivalParams{
 		Peak: peak, ARAR: arar, Daily: daily, Shift: 10, FirstSlot: 1, MaxLog: programMaxInterarrival,
 	}
 }
 
-// Validate returns an error that names the first number that cannot be, if there is one.
+// Validate returns an error that names the first invalid number. It returns nil if all are valid.
 func (p Params) Validate() error {
 	if err := p.Size.validate(); err != nil {
 		return fmt.Errorf("size model: %w", err)
@@ -158,7 +158,7 @@ func (p Params) Validate() error {
 func isProb(p float64) bool { return p >= 0 && p <= 1 }
 
 func (s SizeParams) validate() error {
-	const most = 30 // log2 of the largest size, 2^30 processors
+	const most = 30 // log2 of the largest size, which is 2^30 processors
 	switch {
 	case !isProb(s.Serial) || !isProb(s.PowerOfTwo) || !isProb(s.Prob):
 		return fmt.Errorf("serial %v, power of two %v and prob %v must lie in [0, 1]", s.Serial, s.PowerOfTwo, s.Prob)

@@ -15,15 +15,16 @@ func SetNames() []string {
 	}
 }
 
-// Named returns built-in parameters for a machine of procs processors, one set for each class of jobs that [New] is to
-// merge:
+// Named returns built-in parameters for a machine of procs processors: one set for each class of jobs that [New]
+// merges.
 //
-//   - "paper", "paper-batch", "paper-interactive": the model as published ([PaperAll]). The paper prints numbers for
-//     all jobs only; the two classes have the program's numbers under the paper's conventions (no caps, slots numbered
-//     by the hour times 2).
-//   - "lublin99", "lublin99-batch", "lublin99-interactive": the authors' program, its caps and its drifting clock in
-//     whole seconds included ([ProgramAll], [ProgramBatch], [ProgramInteractive] with [ArrivalParams].WholeSeconds);
-//     "lublin99-mixed" is interactive and batch jobs together, as the program has them by its queues 0 and 1.
+//   - "paper", "paper-batch", "paper-interactive": the model as published ([PaperAll]). The paper prints numbers only
+//     for all jobs together. The two classes have the program's numbers with the paper's conventions (no caps, slots
+//     numbered by the hour times 2).
+//   - "lublin99", "lublin99-batch", "lublin99-interactive": the authors' program, with its caps and its clock in whole
+//     seconds that falls behind ([ProgramAll], [ProgramBatch], [ProgramInteractive] with
+//     [ArrivalParams].WholeSeconds). "lublin99-mixed" is interactive and batch jobs together. They have the queues 0
+//     and 1, as in the program.
 func Named(name string, procs int) ([]Params, error) {
 	var sets []Params
 	switch name {

@@ -8,10 +8,10 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// kind and version are those of the saved state.
+// kind and version identify the format of the saved state.
 const kind, version = "lifetime", 2
 
-// fields passes all state to the codec. After reading, the laws are fitted again to the same observations.
+// fields passes all state to the codec. After reading, the laws are fitted to the same observations again.
 func (s *Selector) fields(c *codec.Codec) {
 	o := s.options
 	c.Int(&o.Window, &o.Refit)
@@ -71,12 +71,13 @@ func codeStarts(c *codec.Codec, starts *[]float64, n int) {
 // Code passes the selector as a part of other saved state.
 func (s *Selector) Code(c *codec.Codec) { c.Part(kind, version, s.fields) }
 
-// MarshalBinary encodes all that [Selector.UnmarshalBinary] needs to go on as this selector would.
+// MarshalBinary encodes everything that [Selector.UnmarshalBinary] needs to continue in the same way as this
+// selector.
 func (s *Selector) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, s.fields) }
 
-// UnmarshalBinary replaces the selector's state by the encoded one; its candidates stay, and must be those of the
-// encoded selector by name and order. The laws are fitted again to what they were fitted to. The error is a
-// *codec.Error; after it the selector is as it was.
+// UnmarshalBinary replaces the selector's state by the encoded one. Its candidates stay; their names and order must
+// be those of the encoded selector. The laws are fitted to the same observations again. The error is a *codec.Error;
+// after an error the selector is unchanged.
 func (s *Selector) UnmarshalBinary(data []byte) error {
 	return codec.Restore(s, kind, version, data, (*Selector).fields)
 }

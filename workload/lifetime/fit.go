@@ -13,23 +13,24 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// MinSamples is the fewest ended jobs that any law is fitted to; the hyper-Gamma law needs [hypergamma.MinSamples].
+// MinSamples is the minimum number of ended jobs for the fit of any law. The hyper-Gamma law needs
+// [hypergamma.MinSamples].
 const MinSamples = uniformlog.MinSamples
 
 var (
-	// ErrTooFew is returned where fewer ended jobs are given than a fit needs.
+	// ErrTooFew is returned if fewer ended jobs are given than a fit needs.
 	ErrTooFew = errors.New("too few ended jobs")
-	// ErrNoSpread is returned where lifetimes do not differ.
+	// ErrNoSpread is returned if lifetimes do not differ.
 	ErrNoSpread = errors.New("lifetimes do not differ")
-	// ErrValue is returned for a lifetime or limit that is not a number or out of range.
+	// ErrValue is returned for a lifetime or limit that is NaN or out of range.
 	ErrValue = errors.New("value out of range")
 )
 
-// Observation is what is known of one job's lifetime.
+// Observation is the known part of one job's lifetime.
 type Observation struct {
-	Seconds float64 // its lifetime; or, where Censored, how long it has lived for sure
-	// Censored means that the job was still running then, or ended for a reason that does not depend on the law (a node
-	// failed).
+	Seconds float64 // the lifetime, or a lower bound of it if Censored is true
+	// Censored is true if the job was still running at that age, or ended for a reason that does not depend on the
+	// law (a node failed).
 	Censored bool
 }
 
@@ -40,7 +41,7 @@ type mass struct {
 	p       float64
 }
 
-// productLimit returns the masses in order of time, the probability that remains after the last, the longest observed
+// productLimit returns the masses in order of time, the remaining probability after the last, the longest observed
 // time, and the number of ended jobs.
 func productLimit(jobs []Observation) (out []mass, rest, longest float64, ended int, err error) {
 	sorted := slices.Clone(jobs)
@@ -97,9 +98,9 @@ func FitKaplanMeier(jobs []Observation) (*KaplanMeier, error) {
 	return &k, nil
 }
 
-// FitUniformLog fits Downey's law: without running jobs by [uniformlog.FitValues]; with them by the same regression
-// over the Kaplan-Meier estimate of the cdf, between .1 and .9. The error wraps [ErrTooFew], [ErrNoSpread] or
-// [ErrValue].
+// FitUniformLog fits Downey's law. Without running jobs it uses [uniformlog.FitValues]. With running jobs it makes
+// the same regression on the Kaplan-Meier estimate of the cdf, between 0.1 and 0.9. The error wraps [ErrTooFew],
+// [ErrNoSpread] or [ErrValue].
 func FitUniformLog(jobs []Observation) (UniformLog, error) {
 	if !slices.ContainsFunc(jobs, func(j Observation) bool { return j.Censored }) {
 		values := make([]float64, len(jobs))
@@ -144,7 +145,7 @@ func FitUniformLog(jobs []Observation) (UniformLog, error) {
 	return u, nil
 }
 
-// FitAtLimit fits Downey's law to what happens below the limit: jobs that reach it count as running still.
+// FitAtLimit fits Downey's law to lifetimes below the limit. Jobs that reach the limit count as still running.
 func FitAtLimit(jobs []Observation, limit float64) (AtLimit, error) {
 	if !(limit > 0) || math.IsInf(limit, 1) {
 		return AtLimit{}, fmt.Errorf("lifetime: time limit %v s: %w (above 0 expected)", limit, ErrValue)

@@ -1,11 +1,11 @@
-// Package lifetime holds the laws of job lifetimes that compete for a queue behind one interface, and chooses among
-// them by their scores on jobs that they were not fitted to.
+// Package lifetime has several laws of job lifetimes behind one interface. For each queue it chooses the law with the
+// best score on jobs to which the law was not fitted.
 //
-// Downey's uniform-log law (package uniformlog) fits his long queues badly (1996, sec. 4.1: R2 .74), which he leaves at
-// "an alternative functional form" (sec. 6.5). The alternatives here are that law cut at the time limit, the
-// hyper-Gamma law of Lublin and Feitelson (package hypergamma) and the Kaplan-Meier estimate, which has no form at all.
-// Each is fitted to ended and still running jobs alike ([Observation]), and all are compared by the logarithm of the
-// probability that they gave, beforehand, to what then happened ([Score], [Selector]).
+// Downey's uniform-log law (package uniformlog) does not fit his long queues well (1996, sec. 4.1: R2 0.74). For
+// these he suggests "an alternative functional form" (sec. 6.5). The alternatives here are that law cut at the time
+// limit, the hyper-Gamma law of Lublin and Feitelson (package hypergamma), and the Kaplan-Meier estimate, which has
+// no functional form. All are fitted to ended and running jobs ([Observation]). The score of a law is the logarithm
+// of the probability that it gave, before the event, to the event that then happened ([Score], [Selector]).
 package lifetime
 
 import (
@@ -18,11 +18,12 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Law is a distribution of lifetimes in seconds. A law never changes and may be used by any number of goroutines.
+// Law is a distribution of lifetimes in seconds. A law never changes, and several goroutines may use it at once.
 type Law interface {
-	// Survival returns Pr{lifetime > seconds}: it never rises, is 1 below 0 and continuous from the right.
+	// Survival returns Pr{lifetime > seconds}. It never rises, is 1 below 0, and is continuous from the right.
 	Survival(seconds float64) float64
-	// Quantile returns the shortest lifetime that a share p of the jobs does not exceed; p in [0, 1], else NaN.
+	// Quantile returns the shortest lifetime that a share p of the jobs does not exceed. It returns NaN if p is not
+	// in [0, 1].
 	Quantile(p float64) float64
 	// Sample draws a lifetime.
 	Sample(rng *rand.Rand) float64
@@ -34,13 +35,13 @@ type UniformLog struct{ uniformlog.Model }
 // Sample draws a lifetime.
 func (u UniformLog) Sample(rng *rand.Rand) float64 { return u.Rand(rng) }
 
-// AtLimit is Downey's law cut at a time limit: jobs that would run longer end there.
+// AtLimit is Downey's law cut at a time limit: jobs that would run longer end at the limit.
 type AtLimit struct {
 	uniformlog.Model
 	Limit float64 // seconds, above 0
 }
 
-// Survival returns Pr{lifetime > seconds}, 0 from the limit on.
+// Survival returns Pr{lifetime > seconds}. It is 0 from the limit on.
 func (a AtLimit) Survival(seconds float64) float64 {
 	if seconds >= a.Limit {
 		return 0
@@ -54,8 +55,8 @@ func (a AtLimit) Quantile(p float64) float64 { return min(a.Model.Quantile(p), a
 // Sample draws a lifetime.
 func (a AtLimit) Sample(rng *rand.Rand) float64 { return min(a.Rand(rng), a.Limit) }
 
-// HyperGamma means that ln lifetime is hyper-Gamma, except for a share Short of jobs of at most 1 s, which end at 1 s
-// (ln 1 = 0 lies outside a Gamma).
+// HyperGamma is a law in which ln lifetime is hyper-Gamma. A share Short of the jobs runs for at most 1 s. They count
+// as ending at 1 s, because ln 1 = 0 is outside a Gamma law.
 type HyperGamma struct {
 	Log   hypergamma.Law
 	Short float64
@@ -69,7 +70,7 @@ func (h HyperGamma) Survival(seconds float64) float64 {
 	return (1 - h.Short) * h.Log.Survival(math.Log(seconds))
 }
 
-// Quantile returns the quantile at p; +Inf for 1.
+// Quantile returns the quantile at p. It is +Inf for p = 1.
 func (h HyperGamma) Quantile(p float64) float64 {
 	if p >= 0 && p <= h.Short {
 		return 1
@@ -86,8 +87,8 @@ func (h HyperGamma) Sample(rng *rand.Rand) float64 {
 }
 
 // KaplanMeier is the product-limit estimate (E. L. Kaplan and P. Meier, "Nonparametric estimation from incomplete
-// observations", 1958), made a whole distribution by Efron's rule: what has not ended by the longest time observed ends
-// there.
+// observations", 1958). Efron's rule completes the distribution: all jobs that have not ended by the longest observed
+// time end at that time.
 type KaplanMeier struct {
 	times []float64 // times at which jobs ended, ascending
 	upTo  []float64 // cdf at each time; the last value is 1
@@ -95,7 +96,7 @@ type KaplanMeier struct {
 
 // Survival returns Pr{lifetime > seconds}.
 func (k *KaplanMeier) Survival(seconds float64) float64 {
-	// The number of times not above seconds.
+	// n is the number of times that are at most seconds.
 	n := sort.Search(len(k.times), func(i int) bool { return k.times[i] > seconds })
 	if n == 0 {
 		return 1
@@ -115,5 +116,5 @@ func (k *KaplanMeier) Quantile(p float64) float64 {
 // Sample draws a lifetime.
 func (k *KaplanMeier) Sample(rng *rand.Rand) float64 { return k.Quantile(rng.Float64()) }
 
-// Times returns the number of different times at which it steps.
+// Times returns the number of different times at which the estimate changes.
 func (k *KaplanMeier) Times() int { return len(k.times) }

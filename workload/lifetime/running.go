@@ -5,9 +5,9 @@ import "math"
 // always is a start before all others.
 const always = -math.MaxFloat64
 
-// running is a selector's knowledge of jobs that had not ended at its latest fit.
+// running has a selector's knowledge of jobs that had not ended at its latest fit.
 type running struct {
-	// since: every job that began at this instant or later was observed or is running. It is always while no
+	// since is an instant. Every job that began then or later was observed or is running. It is always while no
 	// observation has left the window.
 	since float64
 	ages  []float64 // ages of the jobs that were running
@@ -19,10 +19,10 @@ func (s *Selector) window() (from, to int) {
 	return max(to-s.options.Window, 0), to
 }
 
-// askRunning requests the ages of the running jobs for a refit.
+// askRunning obtains the ages of the running jobs for a refit.
 func (s *Selector) askRunning(ask func(since float64) []float64) {
 	from, _ := s.window()
-	for i, o := range s.recent[:from] { // jobs that began after all of these ended are still in the window
+	for i, o := range s.recent[:from] { // jobs that began after all of these had ended are still in the window
 		s.alive.since = max(s.alive.since, s.starts[i]+o.Seconds)
 	}
 	s.alive.ages = nil
@@ -49,7 +49,7 @@ func (s *Selector) sample() []Observation {
 	return out
 }
 
-// Law returns a candidate's law by its latest fit, nil if it has none.
+// Law returns the law of a candidate from its latest fit. It returns nil if there is none.
 func (s *Selector) Law(name string) Law {
 	for i, c := range s.candidates {
 		if c.Name == name {
@@ -62,5 +62,5 @@ func (s *Selector) Law(name string) Law {
 // Seen returns the number of observations.
 func (s *Selector) Seen() int { return s.seen }
 
-// Window returns the most observations that laws are fitted to.
+// Window returns the maximum number of observations to which laws are fitted.
 func (s *Selector) Window() int { return s.options.Window }

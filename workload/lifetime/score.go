@@ -2,17 +2,18 @@ package lifetime
 
 import "math"
 
-// For scoring, lifetimes are sorted into cells, because a law without density (Kaplan-Meier) has probabilities only for
-// cells. The first cell ends at 1 s; the next are quarters of a doubling wide; the last, from about 2^31 s (68 years)
-// on, has no end. The upper edge of a cell belongs to the cell.
+// For scoring, lifetimes are sorted into cells, because a law without density (Kaplan-Meier) has probabilities only
+// for cells. The first cell ends at 1 s. In each following cell the lifetime grows by a factor of 2^(1/4). The last
+// cell, from about 2^31 s (68 years) on, has no end. The upper edge of a cell belongs to the cell.
 const (
 	perOctave = 4
 	octaves   = 31
 	cells     = perOctave*octaves + 1
 )
 
-// doubt is the share of each prediction that is spread evenly over the cells. So a law does not lose everything by one
-// lifetime to which it gives probability 0 (the uniform-log law has ends). Such a lifetime costs ln(125/.01) = 9.4.
+// doubt is the share of each prediction that is spread evenly over the cells. Without it, one lifetime with
+// probability 0 would make a law's score infinitely bad (the uniform-log law has ends). With it, such a lifetime
+// costs ln(125/0.01) = 9.4.
 const doubt = .01
 
 func cellOf(seconds float64) int {
@@ -25,10 +26,10 @@ func cellOf(seconds float64) int {
 // upper returns the upper edge of a cell in seconds.
 func upper(cell int) float64 { return math.Exp2(float64(cell) / perOctave) }
 
-// Score returns the natural logarithm of the probability that the law gives to the observation: to the cell of its
-// lifetime, a quarter of a doubling wide, or, where it is censored, to living longer. One part in 100 of every
-// prediction is spread over all cells, so that the score is at least -9.5. A nil law knows nothing: it spreads
-// everything. Higher is better; the expected score is highest for the true law.
+// Score returns the natural logarithm of the probability that the law gives to the observation. For an ended job that
+// is the probability of the cell of its lifetime. For a censored one it is the probability of a longer life. 1 % of
+// every prediction is spread over all cells, so that the score is at least -9.5. A nil law spreads everything. A
+// higher score is better. The expected score is highest for the true law.
 func Score(l Law, o Observation) float64 {
 	c := cellOf(o.Seconds)
 	even, p := 1./cells, 0.0
@@ -61,7 +62,7 @@ type Candidate struct {
 	Fit  func(jobs []Observation) (Law, error)
 }
 
-// The names of [Candidates].
+// These are the names of [Candidates].
 const (
 	NameUniformLog  = "uniform_log"
 	NameAtLimit     = "uniform_log_at_limit"
@@ -69,8 +70,8 @@ const (
 	NameKaplanMeier = "kaplan_meier"
 )
 
-// Candidates returns all laws of this package for a queue with the given time limit in seconds; 0: it has none, nor the
-// law cut at it.
+// Candidates returns all laws of this package for a queue with the given time limit in seconds. If the limit is 0,
+// the queue has no limit, and the law cut at the limit is left out.
 func Candidates(limit float64) []Candidate {
 	all := []Candidate{
 		{NameUniformLog, func(jobs []Observation) (Law, error) { return asLaw(FitUniformLog(jobs)) }},

@@ -9,12 +9,14 @@ import (
 	"github.com/waitcast/waitcast/workload/uniformlog"
 )
 
-// Options define how a [Selector] works; a zero field takes its default.
+// Options define how a [Selector] works. A zero field means its default.
 type Options struct {
-	Window int // observations that laws are fitted to, the latest; 4,000
-	// observations between refits; 500. At the beginning refits come whenever their number has doubled, from 64 on
-	Refit  int
-	Forget float64 // weight that old scores lose with every new one, in [0, 1); 0 forgets nothing
+	Window int // maximum number of observations, the latest ones, to which laws are fitted; 0 means 4,000
+	// number of observations between two refits; 0 means 500. At the beginning there is a refit each time the number
+	// of observations has doubled, from 64 on
+	Refit int
+	// In [0, 1): share of their weight that old scores lose with each new score; 0 means that nothing is forgotten.
+	Forget float64
 }
 
 func (o Options) withDefaults() Options {
@@ -32,18 +34,18 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Standing is how a candidate has done so far.
+// Standing is the score of a candidate so far.
 type Standing struct {
 	Name   string  `json:"name"`
-	Mean   float64 `json:"mean"`            // mean log score, see [Score]; only what it predicted beforehand counts
-	N      int     `json:"n"`               // observations scored
-	Failed int     `json:"failed"`          // of these, with no law because its fit failed
-	Error  string  `json:"error,omitempty"` // of its latest fit
+	Mean   float64 `json:"mean"`            // mean log score, see [Score], of predictions made before the event
+	N      int     `json:"n"`               // number of scored observations
+	Failed int     `json:"failed"`          // number of these for which there was no law because its fit had failed
+	Error  string  `json:"error,omitempty"` // error of its latest fit
 }
 
-// Selector scores the candidates on a stream of observations, each before it is learned from (prequentially), and
-// refits them as it goes. It is for one goroutine; the laws it returns are for any. The result depends on the
-// observations and their order alone.
+// Selector scores the candidates on a stream of observations, each before the candidates learn from it
+// (prequentially). It refits them from time to time. Only one goroutine may use a Selector; several may use the
+// returned laws. The result depends only on the observations and their order.
 type Selector struct {
 	options    Options
 	candidates []Candidate
@@ -55,7 +57,7 @@ type Selector struct {
 	n          int // number of scored observations
 	seen       int
 	fittedAt   int           // number of observations at the latest fit; 0 if there was none
-	recent     []Observation // the latest observations: at least those of the window and those since the latest fit
+	recent     []Observation // the latest observations: those of the window and those since the latest fit
 	starts     []float64     // start of each element of recent
 	alive      running       // jobs that were running at the latest fit
 }
@@ -73,16 +75,17 @@ func NewSelector(candidates []Candidate, o Options) *Selector {
 	}
 }
 
-// Observe scores the candidates on an observation, if they have been fitted, and learns from it. A running job is
-// observed once, when it ends or is given up as censored. The error wraps [ErrValue]; the observation is then ignored.
+// Observe scores the candidates on an observation, if they have been fitted. Then they learn from it. A running job
+// is observed once: when it ends, or when it is given up as censored. The error wraps [ErrValue]; then the
+// observation is ignored.
 func (s *Selector) Observe(o Observation) error { return s.ObserveAt(o, always, nil) }
 
-// ObserveAt is Observe of a job that began at start, in seconds by any clock, so that laws are fitted to a window by
-// start: one by end favors short jobs. Observations must come in the order of ends. At a refit running is asked how
-// long the jobs have lived, in seconds, that began at since or later and run still: these count as censored. A window
-// by start that keeps less than half of the latest observations, because jobs live longer than the window is, tells too
-// little of long lives; then laws are fitted to the observations alone, for in the long run jobs leave by the same law
-// by which they come.
+// ObserveAt does the same as Observe for a job that began at start, in seconds of any clock. Then laws are fitted to
+// a window by start, because a window by end favors short jobs. Observations must come in the order of ends. At a
+// refit, running is called: it returns the ages in seconds of the jobs that began at since or later and still run.
+// These count as censored. If jobs live longer than the window, a window by start may keep less than half of the
+// latest observations, and then has too little information about long lives. In that case laws are fitted to the
+// observations alone, because in the long run jobs end by the same law by which they start.
 func (s *Selector) ObserveAt(o Observation, start float64, running func(since float64) []float64) error {
 	if math.IsNaN(start) {
 		return fmt.Errorf("lifetime: observation that began at %v: %w", start, ErrValue)
@@ -111,7 +114,8 @@ func (s *Selector) ObserveAt(o Observation, start float64, running func(since fl
 	return nil
 }
 
-// nextFit returns the number of observations at the next fit: twice the number at the last, but at most Refit more.
+// nextFit returns the number of observations at the next fit. It is twice the number at the latest fit, but at most
+// Refit more than it.
 func (s *Selector) nextFit() int {
 	if s.fittedAt == 0 {
 		return firstFit
@@ -119,7 +123,7 @@ func (s *Selector) nextFit() int {
 	return s.fittedAt + min(s.fittedAt, s.options.Refit)
 }
 
-// held returns how many observations must be kept to repeat the latest fit.
+// held returns the number of observations that must be kept to repeat the latest fit.
 func (s *Selector) held() int { return s.options.Window + s.options.Refit }
 
 func (s *Selector) keep(o Observation, start float64) {
@@ -132,7 +136,7 @@ func (s *Selector) keep(o Observation, start float64) {
 	s.seen++
 }
 
-// refit fits all laws to the window as it was after fittedAt observations.
+// refit fits all laws to the window that existed after fittedAt observations.
 func (s *Selector) refit() {
 	window := s.sample()
 	for i, c := range s.candidates {
@@ -144,8 +148,8 @@ func (s *Selector) refit() {
 	}
 }
 
-// Best returns the law with the highest mean score among those whose latest fit succeeded, and its name. ok is false if
-// there is none. Before anything was scored, the best law is that of the first candidate with a law.
+// Best returns the law with the highest mean score among the laws whose latest fit succeeded, and its name. ok is
+// false if there is none. Before any score exists, it returns the law of the first candidate that has one.
 func (s *Selector) Best() (l Law, name string, ok bool) {
 	best := -1
 	for i, law := range s.laws {
@@ -159,7 +163,7 @@ func (s *Selector) Best() (l Law, name string, ok bool) {
 	return s.laws[best], s.candidates[best].Name, true
 }
 
-// Standings returns how all candidates have done, the best first.
+// Standings returns the scores of all candidates, the best first.
 func (s *Selector) Standings() []Standing {
 	out := make([]Standing, len(s.candidates))
 	for i, c := range s.candidates {
@@ -172,8 +176,8 @@ func (s *Selector) Standings() []Standing {
 	return out
 }
 
-// Compare scores the candidates prequentially on a whole stream, in the order in which jobs ended; the best comes
-// first. The error wraps [ErrValue].
+// Compare scores the candidates prequentially on a whole stream, in the order in which jobs ended. The best candidate
+// is the first in the result. The error wraps [ErrValue].
 func Compare(stream []Observation, candidates []Candidate, o Options) ([]Standing, error) {
 	s := NewSelector(candidates, o)
 	for i, j := range stream {

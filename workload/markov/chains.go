@@ -6,16 +6,16 @@ import (
 	"gonum.org/v1/gonum/mat"
 )
 
-// Chains holds what a model had learnt at one moment. It is never changed and may be used by any number of goroutines.
+// Chains has what a model had learnt at one moment. It is never changed, and several goroutines may use it at once.
 type Chains struct {
 	Procs   Chain `json:"procs"`
 	Runtime Chain `json:"runtime"`
-	// Cor0 is the correlation over the jobs of the processor state's index with the runtime state's (Song et al.
-	// 2004, eq. 7), Cor1 that of the indices' changes over the pairs in which both change (eq. 8-11). Both are within
-	// [-1, 1], and 0 where one side does not vary.
+	// Cor0 is the correlation, over the jobs, of the indexes of the processor state and the runtime state (Song et
+	// al. 2004, eq. 7). Cor1 is the correlation of the changes of these indexes, over the pairs in which both change
+	// (eq. 8-11). Both are in [-1, 1]. They are 0 if one side does not vary.
 	Cor0 float64 `json:"cor0"`
 	Cor1 float64 `json:"cor1"`
-	// Jobs and Pairs count what has been learned from, regardless of forgetting.
+	// Jobs and Pairs are the numbers of jobs and pairs that were learnt from, including forgotten ones.
 	Jobs  uint64 `json:"jobs"`
 	Pairs uint64 `json:"pairs"`
 
@@ -23,26 +23,27 @@ type Chains struct {
 	joint [][]float64
 }
 
-// Chain is one Markov chain. Its states are the distinct powers of two that were met (Song et al. 2004, eq. 1-3),
-// ascending; everything is indexed by their rank, from 0 (the paper's tables count from 1).
+// Chain is one Markov chain. Its states are the different powers of two that occurred (Song et al. 2004, eq. 1-3), in
+// ascending order. All fields are indexed by the rank of a state, from 0 (the paper's tables count from 1).
 type Chain struct {
-	// States are the l_j: processors, or seconds. With forgetting, a state stays as long as its weight is above 0 in
-	// floating point.
+	// States are the l_j, in processors or seconds. With forgetting, a state stays as long as its weight is above 0
+	// as a floating-point number.
 	States []int64 `json:"states"`
-	// Counts are the n_i (eq. 4), the jobs in each state; with forgetting, weights, that of the latest job 1.
+	// Counts are the n_i (eq. 4), the numbers of jobs in each state. With forgetting they are sums of weights; the
+	// latest job has the weight 1.
 	Counts []float64 `json:"counts"`
-	// Transitions are the p_ij (eq. 5), row by row, each row with the sum 1. A row is divided by its own sum, so that
-	// the last job, which has no successor yet, does not make its row fall short as n_i in the paper does. A state
-	// without any successor gets the shares of all states (Counts over their sum), so that it is never a trap.
+	// Transitions are the p_ij (eq. 5), row by row. The sum of each row is 1. A row is divided by its own sum and not
+	// by the paper's n_i, because the last job has no successor yet. If a state has no successor, its row has the
+	// shares of all states (Counts divided by their sum), so that the chain can leave the state.
 	Transitions [][]float64 `json:"transitions"`
-	// Quality are the c_j (eq. 6): the share of the state's jobs whose value is the power of two itself. Runtimes are
-	// compared in whole seconds, rounded down; those below 1 s count as 1 s.
+	// Quality are the c_j (eq. 6): the share of the state's jobs whose value is exactly the power of two. Runtimes
+	// are compared in whole seconds, rounded down; a runtime below 1 s counts as 1 s.
 	Quality []float64 `json:"quality"`
-	// Max is the largest value counted, in whole seconds for runtimes; it is never forgotten.
+	// Max is the largest counted value, in whole seconds for runtimes. It is never forgotten.
 	Max int64 `json:"max"`
 }
 
-// Chains returns what has been learned so far. It is empty, without states, before a job has ended.
+// Chains returns what has been learnt so far. Before the first end of a job the result has no states.
 func (m *Model) Chains() *Chains {
 	c := &m.counts
 	var n, r [states]float64
@@ -75,7 +76,8 @@ func (c *counts) jointOf(n, r *[states]float64) [][]float64 {
 		return count
 	}
 	rows, columns := occur(n), occur(r)
-	out, all := make([][]float64, 0, rows), make([]float64, 0, rows*columns) // in one piece: views are made often
+	// Allocated in one piece, because views are made often.
+	out, all := make([][]float64, 0, rows), make([]float64, 0, rows*columns)
 	for i, w := range n {
 		if !(w > 0) {
 			continue
@@ -145,7 +147,7 @@ func (m moments) correlation() float64 {
 	}
 	vx := m.xx/m.w - (m.x/m.w)*(m.x/m.w)
 	vy := m.yy/m.w - (m.y/m.w)*(m.y/m.w)
-	// Indexes are integers below 40: a variance below 1e-12 is rounding.
+	// Indexes are integers below 40, so a variance below 1e-12 comes from rounding.
 	if vx <= 1e-12 || vy <= 1e-12 {
 		return 0
 	}
@@ -187,15 +189,15 @@ func (c *counts) cor1(n, r [states]float64) float64 {
 	return m.correlation()
 }
 
-// Stationary returns the shares of the states in the long run, started from the shares so far (which matters only
-// where not every state leads to every other). It is nil for an empty chain.
+// Stationary returns the long-run shares of the states. It starts from the shares so far, which matter only if not
+// every state leads to every other. It returns nil for an empty chain.
 func (c *Chain) Stationary() []float64 {
 	n := len(c.States)
 	if n == 0 {
 		return nil
 	}
-	// Staying with probability 1/2 in each step keeps the stationary shares and makes a periodic chain converge.
-	// Repeated squaring computes 2^20 steps.
+	// If each step stays in its state with probability 1/2, the stationary shares do not change, and a periodic chain
+	// converges. 2^20 steps are computed by repeated squaring.
 	lazy := mat.NewDense(n, n, nil)
 	for i, row := range c.Transitions {
 		for j, p := range row {

@@ -6,10 +6,10 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// kind and version are those of the saved state.
+// kind and version identify the format of the saved state.
 const kind, version = "markov", 2
 
-// maxWeight is the maximum of a weight that is read, so that no sum becomes infinite: a sum has at most 2^64 jobs.
+// maxWeight is the maximum of a weight that is read. A sum has at most 2^64 jobs, so no sum becomes infinite.
 const maxWeight = 1 << 126
 
 // fields passes the model to the codec, including the unresolved jobs.
@@ -49,8 +49,8 @@ func codeRow(c *codec.Codec, r **row) {
 	}
 }
 
-// checkWeights refuses negative weights. It skips the sums that may be negative; no probabilities are computed from
-// those.
+// checkWeights refuses negative weights. It skips sums that may be negative, because no probabilities are computed
+// from them.
 func (m *Model) checkWeights(c *codec.Codec) {
 	if !c.Reading {
 		return
@@ -81,8 +81,8 @@ func (n *node) fields(c *codec.Codec) {
 	c.Check(n.point.procs < states && n.point.runtime < states, "state %+v is out of range", n.point)
 }
 
-// resume builds the sequence from nodes that were read. It checks two assumptions of the counting: keys are distinct,
-// and a node with joined set is followed by an ended job.
+// resume builds the sequence from nodes that were read. It checks two assumptions of the counting: keys are
+// different, and a node with joined set is followed by an ended job.
 func (m *Model) resume(c *codec.Codec, nodes []node) {
 	joined := false
 	for _, n := range nodes {
@@ -103,12 +103,11 @@ func (m *Model) resume(c *codec.Codec, nodes []node) {
 // Code passes the model as a part of other saved state.
 func (m *Model) Code(c *codec.Codec) { c.Part(kind, version, m.fields) }
 
-// MarshalBinary encodes the model, the unresolved jobs included. The bytes are determined by the calls the model has
-// seen.
+// MarshalBinary encodes the model, including the unresolved jobs. Models with the same calls give equal bytes.
 func (m *Model) MarshalBinary() ([]byte, error) { return codec.Save(kind, version, 0, m.fields) }
 
-// UnmarshalBinary replaces the model by the one encoded: every later result is the same, to the last bit, as the
-// encoded model would have given. The error is a *codec.Error; after it the model is as it was.
+// UnmarshalBinary replaces the model by the encoded one. Every later result is the same as that of the encoded model,
+// to the last bit. The error is a *codec.Error; after an error the model is unchanged.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	return codec.Restore(m, kind, version, data, (*Model).fields)
 }

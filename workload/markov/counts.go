@@ -5,8 +5,8 @@ import "math"
 // row has weights by one exponent.
 type row [states]float64
 
-// table has weights by two exponents. A row is nil until a weight is added to it, because there are many queues, and a
-// queue has few states.
+// table has weights by two exponents. A row is nil until a weight is added to it. This saves memory, because there
+// are many queues, and a queue has few states.
 type table [states]*row
 
 // add adds to a weight.
@@ -17,7 +17,7 @@ func (t *table) add(i, j uint8, weight float64) {
 	t[i][j] += weight
 }
 
-// at returns row i for reading.
+// at returns row i for reading. The row must not be changed.
 func (t *table) at(i int) *row {
 	if t[i] == nil {
 		return new(row)
@@ -27,31 +27,31 @@ func (t *table) at(i int) *row {
 
 // A chainCount has the counts of one of the two chains.
 type chainCount struct {
-	next  table  // n_ij: pairs of successive jobs by their two states (Song et al. 2004, eq. 5)
+	next  table  // n_ij: pairs of consecutive jobs by their two states (Song et al. 2004, eq. 5)
 	moves table  // like next, for pairs in which both chains change state, for cor1 (eq. 10, 11)
-	exact row    // jobs whose value is exactly the power of two, for eq. 6
+	exact row    // jobs whose value is exactly the power of two (eq. 6)
 	max   uint64 // the largest counted value
 }
 
-// counts has weights instead of numbers, for forgetting. Each job, with the pairs counted before the next job, weighs
-// growth times as much as the job before. All weights are scaled down together when they get large. Without forgetting
-// they are integers, exact up to 2^53.
+// counts has weights instead of numbers, because of forgetting. Each job, and the pairs counted before the next job,
+// have growth times the weight of the job before. All weights are scaled down together when they become large.
+// Without forgetting they are integers, which are exact up to 2^53.
 type counts struct {
 	forget float64
-	weight float64 // of the job that was counted last
-	jobs   uint64  // total number of counted jobs, without forgetting
+	weight float64 // weight of the job that was counted last
+	jobs   uint64  // total number of counted jobs, including forgotten ones
 	pairs  uint64
 
 	procs, runtime chainCount
-	joint          table // jobs by processors and runtime; its marginal sums are n_i (eq. 4)
-	// cross holds the sum of Δn Δr over the pairs in which both chains change, in a form that does not depend on the
-	// numbers of the states. Those numbers are ranks among the occurring states, which are not all known yet. For a
-	// pair from (n1, r1) to (n2, r2), Δn Δr = n1 r1 + n2 r2 - n1 r2 - n2 r1 for any numbers.
+	joint          table // jobs by processors and runtime; its marginal sums are the n_i (eq. 4)
+	// cross has the sum of Δn Δr over the pairs in which both chains change. Its form does not depend on the numbers
+	// of the states. These numbers are ranks among the occurring states, which are not all known yet. For a pair from
+	// (n1, r1) to (n2, r2), Δn Δr = n1 r1 + n2 r2 - n1 r2 - n2 r1 for any numbers.
 	cross table
 }
 
-// rescale is the weight from which on all weights are scaled down to about 1. It is a power of two, so that the scaling
-// does not round.
+// rescale is the weight from which on all weights are scaled down to about 1. It is a power of two, so that the
+// scaling causes no rounding.
 const rescale = 1 << 62
 
 func newCounts(forget float64) counts { return counts{forget: forget, weight: 1} }

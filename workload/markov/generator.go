@@ -8,24 +8,24 @@ import (
 	"slices"
 )
 
-// ErrEmpty is returned where jobs are to be drawn from chains that have learned from none.
+// ErrEmpty is returned if jobs should be drawn from chains that have not learnt from any job.
 var ErrEmpty = errors.New("markov: no jobs to learn from yet")
 
-// Generator draws jobs from a pair of chains. It is for one goroutine.
+// Generator draws jobs from a pair of chains. Only one goroutine may use it.
 //
-// Each job is a transition in both chains. Then the three rules of Song et al. 2004, sec. 4.2, adjust the new processor
-// state, and the chain continues from the adjusted state. Where the paper says nothing, the following holds. The
-// adjusted state is rounded to the nearest (halves away from zero; see [WithRounding]) and clamped to the existing
-// states. A negative cor0 never adjusts, because its rule needs a probability (see [WithMagnitudeOfCor0]). The first
-// job's states are drawn by their counts.
+// Each job is a transition in both chains. Then the three rules of Song et al. 2004, sec. 4.2, adjust the new
+// processor state, and the chain continues from the adjusted state. The paper leaves three details open. Here the
+// adjusted state is rounded to the nearest state (halves away from zero; see [WithRounding]) and limited to the
+// existing states. A negative cor0 never adjusts, because its rule needs a probability (see [WithMagnitudeOfCor0]).
+// The first job's states are drawn by their counts.
 type Generator struct {
 	chains  *Chains
 	rng     *rand.Rand
 	variant variant
 
 	procs, runtime walk
-	ratio          float64 // a/b, the number of processor states per runtime state
-	// associated has, for joint sizes, one walk of the processors' chain for each state of the runtime.
+	ratio          float64 // a/b: the number of processor states divided by the number of runtime states
+	// associated is for joint sizes. It has one walk of the processors' chain for each state of the runtime.
 	associated []walk
 }
 
@@ -35,11 +35,11 @@ type walk struct {
 	at   int // present state; -1 before the first job
 }
 
-// Rounding is how the state that a rule gives, n (a/b) or j + (n - m)(a/b), becomes a whole one.
+// Rounding is the way in which the state that a rule gives, n (a/b) or j + (n - m)(a/b), becomes a whole number.
 type Rounding int
 
-// The paper does not state how it rounds. On KTH the squashed area (Table 4: +15 %) comes out at +22 % by Nearest, +16
-// % by Down and +30 % by Up.
+// The paper does not say how it rounds. For KTH the difference of the squashed area is +22 % with Nearest, +16 % with
+// Down and +30 % with Up (the paper's Table 4: +15 %).
 const (
 	Nearest Rounding = iota // halves away from zero
 	Down                    // towards smaller jobs
@@ -54,31 +54,31 @@ type variant struct {
 	joint     bool
 }
 
-// Option changes how a [Generator] reads the paper.
+// Option selects another interpretation of the paper for a [Generator].
 type Option func(*variant)
 
-// WithRounding rounds adjusted states otherwise than to the nearest.
+// WithRounding changes how adjusted states are rounded.
 func WithRounding(r Rounding) Option { return func(v *variant) { v.rounding = r } }
 
-// WithoutFeedback lets the processors' chain go on from the state that it chose itself, not from the adjusted one.
+// WithoutFeedback makes the processors' chain continue from the state that it drew, not from the adjusted one.
 func WithoutFeedback() Option { return func(v *variant) { v.forgetful = true } }
 
 // WithoutRules leaves the chains independent of each other.
 func WithoutRules() Option { return func(v *variant) { v.plain = true } }
 
-// WithMagnitudeOfCor0 takes the magnitude of a negative cor0 for the probability of rule 2, as rule 3 takes that of
-// cor1: the other reading of a rule that asks for a probability.
+// WithMagnitudeOfCor0 uses the magnitude of a negative cor0 as the probability of rule 2, as rule 3 uses the
+// magnitude of cor1. This is the other interpretation of a rule that needs a probability.
 func WithMagnitudeOfCor0() Option { return func(v *variant) { v.magnitude = true } }
 
-// WithJointSizes replaces the paper's three rules, which keep the correlation of the states but not the pairs of states
-// that jobs have. The next processor state is drawn by its probability in the chain times a weight of both states, so
-// that pairs are as frequent as in the log. So long runtimes meet large sizes as often as there, and both chains stay
-// as they are. It needs chains of [Model.Chains]: a copy that was written and read again lacks the pairs and gives
-// [ErrEmpty].
+// WithJointSizes replaces the paper's three rules. They keep the correlation of the states, but not the pairs of
+// states that jobs have. With this option, the next processor state is drawn by its probability in the chain times a
+// weight of both states. The weights make pairs as frequent as in the log. So long runtimes occur with large sizes as
+// often as in the log, and both chains stay unchanged. The option needs chains of [Model.Chains]. A copy that was
+// written and read again does not have the pairs; for it, NewGenerator returns [ErrEmpty].
 func WithJointSizes() Option { return func(v *variant) { v.joint = true } }
 
-// NewGenerator returns a generator that draws by rng. The chains must not be changed while it is in use. It returns
-// [ErrEmpty] if they have no states.
+// NewGenerator returns a generator that uses rng. The chains must not be changed while the generator is in use. It
+// returns [ErrEmpty] if they have no states.
 func NewGenerator(c *Chains, rng *rand.Rand, options ...Option) (*Generator, error) {
 	if len(c.Procs.States) == 0 || len(c.Runtime.States) == 0 {
 		return nil, ErrEmpty
@@ -126,7 +126,7 @@ func (w *walk) draw(rng *rand.Rand) int {
 	}
 	sums := w.rows[from]
 	u := rng.Float64() * sums[len(sums)-1]
-	// The first state whose cumulative sum is above u, so that states of probability 0 are never drawn.
+	// Take the first state whose cumulative sum is above u. So states with probability 0 are never drawn.
 	for i, sum := range sums {
 		if sum > u {
 			return i
@@ -156,8 +156,8 @@ func (g *Generator) Next() (procs int, runtimeSeconds float64) {
 	return int(g.chains.Procs.draw(k, g.rng)), float64(g.chains.Runtime.draw(n, g.rng))
 }
 
-// adjust applies rules 2 and 3 to a processor state that changes from j to k while the runtime state changes from m to
-// n. The rules count states from 1.
+// adjust applies rules 2 and 3 to a processor state that changes from j to k, while the runtime state changes from m
+// to n. The rules count states from 1.
 func (g *Generator) adjust(j, k, m, n int) int {
 	probability, to := g.chains.Cor0, float64(n+1)*g.ratio
 	if g.variant.magnitude {
@@ -184,9 +184,9 @@ func (g *Generator) adjust(j, k, m, n int) int {
 	return min(max(int(to)-1, 0), len(g.chains.Procs.States)-1)
 }
 
-// draw draws a value in state j. With probability c_j it is the power of two itself, otherwise any number up to the
-// next power of two. That power is l_(j+1) of Song et al. 2004 (eq. 3), even if its state never occurred. The value is
-// at most the largest observed value.
+// draw draws a value in state j. With probability c_j it is exactly the power of two. Otherwise it is any number up
+// to the next power of two, which is l_(j+1) of Song et al. 2004 (eq. 3) even if its state never occurred. The value
+// is at most the largest observed value.
 func (c *Chain) draw(j int, rng *rand.Rand) int64 {
 	low := c.States[j]
 	if rng.Float64() < c.Quality[j] {

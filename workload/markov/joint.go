@@ -2,8 +2,8 @@ package markov
 
 import "math"
 
-// association has the transitions of the processors' chain for each state of the runtime, from which joint sizes are
-// drawn. Each is the chain's own transition, multiplied by a weight of the pair of states.
+// association has the transitions of the processors' chain for each state of the runtime. Joint sizes are drawn from
+// them. Each transition is that of the chain, multiplied by a weight of the pair of states.
 type association struct {
 	chains *Chains
 	joint  [][]float64   // the log's share of each pair, by processors and runtime
@@ -12,8 +12,8 @@ type association struct {
 	share  [][]float64   // long-run share of each pair among drawn jobs
 }
 
-// The weights are corrected until the shares of the drawn pairs differ from the log's by at most closeEnough in total,
-// or mostCorrections times.
+// The weights are corrected until the sum of the differences between the shares of drawn pairs and the log's is at
+// most closeEnough, but at most mostCorrections times.
 const (
 	closeEnough     = 1e-3
 	mostCorrections = 500
@@ -21,10 +21,10 @@ const (
 
 // newAssociated returns one walk of the processors' chain for each state of the runtime.
 //
-// The weight of a pair starts as the pair's share in the log, divided by the product of the shares of both states. If
-// sizes stay the same for long, drawn jobs would then have frequent pairs too often, because each step counts the
-// association once more. So the weights are corrected by the difference between the log's shares and those of drawn
-// jobs, which follow from the transitions.
+// At first the weight of a pair is the pair's share in the log, divided by the product of the shares of both states.
+// If sizes stay the same for long, frequent pairs would then be drawn too often, because each step counts the
+// association again. Therefore the weights are corrected by the difference between the log's shares and the shares of
+// drawn jobs, which are computed from the transitions.
 func newAssociated(c *Chains) []walk {
 	a := newAssociation(c)
 	for range mostCorrections {
@@ -79,7 +79,7 @@ func (a *association) transitions() {
 				row[k] = p * a.weight[k][n]
 				sum += row[k]
 			}
-			if sum == 0 { // none of the next sizes was observed with this runtime
+			if sum == 0 { // no next size was observed with this runtime
 				for k := range row {
 					row[k] = a.joint[k][n]
 					sum += row[k]
@@ -92,12 +92,12 @@ func (a *association) transitions() {
 	}
 }
 
-// step updates the shares of pairs among drawn jobs by a few jobs.
+// step simulates a few jobs and updates the shares of pairs among drawn jobs.
 func (a *association) step() {
 	const jobs = 3
 	sizes, runtimes := len(a.joint), len(a.next)
 	for range jobs {
-		after := table2(sizes, runtimes) // by processors before and runtime after
+		after := table2(sizes, runtimes) // by processors before the step and runtime after it
 		for j, row := range a.share {
 			for m, share := range row {
 				for n, p := range a.chains.Runtime.Transitions[m] {
@@ -116,10 +116,10 @@ func (a *association) step() {
 	}
 }
 
-// correct moves the weights half the way to the values at which the shares of drawn pairs equal the log's, separately
-// for each runtime. It returns the sum of the differences of all shares.
+// correct moves the weights half of the way to the values at which the shares of drawn pairs equal the log's,
+// separately for each runtime. It returns the sum of the differences of all shares.
 func (a *association) correct() (off float64) {
-	const most = 1e6 // maximum factor of a correction, for a pair that is hardly ever drawn
+	const most = 1e6 // maximum factor of a correction, for pairs that are almost never drawn
 	for n := range a.next {
 		drawn, wanted := 0.0, 0.0
 		for k := range a.joint {

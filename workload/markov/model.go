@@ -1,10 +1,10 @@
-// Package markov models a queue's stream of jobs as two Markov chains, of processors and of runtime, and draws new
-// jobs from them.
+// Package markov models the jobs of a queue as two Markov chains, one of processors and one of runtimes, and draws
+// new jobs from them.
 //
 // It follows B. Song, C. Ernemann and R. Yahyapour, "Parallel computer workload modeling with Markov chains", JSSPP
-// 2004: the states of a chain are powers of two (eq. 1-3), its transitions are counted in the order of submission
-// (eq. 4, 5), and three rules tie the processors' chain to the runtime's (sec. 4.2). [Model] counts as jobs are
-// submitted and end, [Chains] is what has been learned at one moment, [Generator] draws jobs.
+// 2004. The states of a chain are powers of two (eq. 1-3). Its transitions are counted in the order of submission
+// (eq. 4, 5). Three rules connect the processors' chain with the runtimes' chain (sec. 4.2). [Model] counts jobs as
+// they are submitted and end. [Chains] has what was learnt at one moment. [Generator] draws jobs.
 package markov
 
 import (
@@ -14,18 +14,19 @@ import (
 	"math/bits"
 )
 
-// states is the number of distinguished powers of two, 2^0 to 2^39 (17,000 years in seconds).
+// states is the number of different powers of two, 2^0 to 2^39 (17,000 years in seconds).
 const states = 40
 
-// MaxValue is the first number of processors and the first runtime in seconds that is too large to be counted, 2^40.
+// MaxValue is the smallest number of processors, and the smallest runtime in seconds, that is too large to be
+// counted: 2^40.
 const MaxValue = 1 << states
 
 var (
-	// ErrValue is returned for processors or a runtime that no job has.
+	// ErrValue is returned for an impossible number of processors or runtime.
 	ErrValue = errors.New("not a job")
-	// ErrKnown is returned where a job is submitted whose key belongs to a job that has not ended.
+	// ErrKnown is returned if a submitted job has the key of a job that has not ended.
 	ErrKnown = errors.New("job is known already")
-	// ErrUnknown is returned where a job ends, or is given up, that was not submitted or was resolved before.
+	// ErrUnknown is returned if a job ends or is removed that was not submitted or was resolved before.
 	ErrUnknown = errors.New("job is not known")
 )
 
@@ -34,18 +35,18 @@ type point struct{ procs, runtime uint8 }
 
 // A Model counts the jobs of one queue in the order of their submission.
 //
-// A job counts once it has ended, a pair of neighbors once both have. Jobs that never ran leave the sequence, so that
-// their neighbors become neighbors of each other. The memory is bounded by the jobs that are neither ended nor given
-// up (at most twice as many more, plus two, are held beside them).
+// A job counts once it has ended. A pair of neighbors counts once both have ended. Jobs that never ran leave the
+// sequence, so that their neighbors become neighbors of each other. The memory is limited by the number n of jobs
+// that have neither ended nor been removed: at most 2n+2 further jobs are kept.
 //
-// A Model is for one goroutine; the [Chains] it returns are for any. Create it with [New].
+// Only one goroutine may use a Model; several may use the [Chains] that it returns. Create a Model with [New].
 type Model struct {
 	counts
 	sequence
 }
 
-// New returns an empty model. With every job that is counted, the weight of all earlier ones falls by the factor 1 -
-// forget; 0 forgets nothing and counts exactly. A forget outside [0, 1) is an error.
+// New returns an empty model. With every counted job, the weight of all earlier jobs is multiplied by 1 - forget. If
+// forget is 0, nothing is forgotten and counts are exact. A forget outside [0, 1) is an error.
 func New(forget float64) (*Model, error) {
 	if !(forget >= 0 && forget < 1) {
 		return nil, fmt.Errorf("markov: forgetting factor %v: must be at least 0 and below 1", forget)
@@ -56,9 +57,9 @@ func New(forget float64) (*Model, error) {
 // Empty returns an empty model with the same forget.
 func (m *Model) Empty() *Model { return &Model{counts: newCounts(m.forget), sequence: newSequence()} }
 
-// Submitted puts a job at the end of the sequence. The key is the caller's, any string that no other unresolved job
-// has; else the error wraps [ErrKnown]. It is kept until the job is resolved: clone it if it is part of a larger
-// text.
+// Submitted adds a job to the end of the sequence. The caller chooses the key; no other unresolved job may have it,
+// or the error wraps [ErrKnown]. The key is kept until the job is resolved. If it is a part of a larger text, clone
+// it first.
 func (m *Model) Submitted(key string) error {
 	if _, ok := m.open[key]; ok {
 		return fmt.Errorf("markov: job %q submitted: %w", key, ErrKnown)
@@ -68,9 +69,9 @@ func (m *Model) Submitted(key string) error {
 	return nil
 }
 
-// Ended counts a submitted job, and the pairs it completes. procs is at least 1; the runtime, in seconds, counts in
-// whole seconds rounded down, below 1 s as 1 s. The error wraps [ErrValue], and the job stays unresolved, or
-// [ErrUnknown].
+// Ended counts a submitted job, and the pairs that it completes. procs is at least 1. The runtime in seconds is
+// rounded down to whole seconds; a runtime below 1 s counts as 1 s. The error wraps [ErrUnknown], or [ErrValue];
+// after [ErrValue] the job stays unresolved.
 func (m *Model) Ended(key string, procs int, runtimeSeconds float64) error {
 	v, err := valueOf(procs, runtimeSeconds)
 	if err != nil {
@@ -89,7 +90,7 @@ func (m *Model) Ended(key string, procs int, runtimeSeconds float64) error {
 	return nil
 }
 
-// NeverRan takes a submitted job out of the sequence. The error wraps [ErrUnknown].
+// NeverRan removes a submitted job from the sequence. The error wraps [ErrUnknown].
 func (m *Model) NeverRan(key string) error {
 	at, ok := m.open[key]
 	if !ok {
@@ -102,8 +103,8 @@ func (m *Model) NeverRan(key string) error {
 	return nil
 }
 
-// Append is Submitted and Ended at once, for jobs read in the order of submission after they ended. The error wraps
-// [ErrValue].
+// Append does the same as Submitted and Ended together. It is for ended jobs that are read in the order of
+// submission. The error wraps [ErrValue].
 func (m *Model) Append(procs int, runtimeSeconds float64) error {
 	v, err := valueOf(procs, runtimeSeconds)
 	if err != nil {
@@ -112,7 +113,7 @@ func (m *Model) Append(procs int, runtimeSeconds float64) error {
 	m.countJob(v)
 	p := v.point()
 	if last := m.tail; last != none && m.nodes[last].ended && m.pastCounted(last) {
-		// This is the usual case in an import: the new job replaces the last one, which is no longer needed.
+		// This is the usual case in an import. The new job replaces the last one, which is not needed any more.
 		m.countPair(m.nodes[last].point, p)
 		m.nodes[last].point = p
 		return nil
@@ -122,11 +123,11 @@ func (m *Model) Append(procs int, runtimeSeconds float64) error {
 	return nil
 }
 
-// Unresolved returns the number of jobs that were submitted and have neither ended nor been given up.
+// Unresolved returns the number of submitted jobs that have neither ended nor been removed.
 func (m *Model) Unresolved() int { return len(m.open) }
 
-// countAndDrop counts the pair of jobs a and b, which are neighbors in the sequence, if both have ended. It drops nodes
-// that are no longer needed. a or b may be none.
+// countAndDrop counts the pair of jobs a and b, which are neighbors in the sequence, if both have ended. Then it
+// drops nodes that are not needed any more. a or b may be none.
 func (m *Model) countAndDrop(a, b int32) {
 	if a != none && b != none && m.nodes[a].ended && m.nodes[b].ended && !m.nodes[a].joined {
 		m.countPair(m.nodes[a].point, m.nodes[b].point)

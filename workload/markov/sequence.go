@@ -5,15 +5,16 @@ const none int32 = -1
 
 // A node is a job in the sequence of submissions.
 type node struct {
-	key        string // of a job that has not ended
+	key        string // key of a job that has not ended
 	prev, next int32
-	point      point // of a job that has ended
+	point      point // state of a job that has ended
 	ended      bool
-	joined     bool // the pair with the following job has been counted; jobs in between may have been dropped since
+	// True if the pair with the following job was counted; jobs between them may have been dropped since.
+	joined bool
 }
 
 // sequence has the jobs that may still belong to a pair that is not counted, linked in order of submission. All nodes
-// are in one slice; next also links the unused ones.
+// are in one slice. The unused nodes are also linked by next.
 type sequence struct {
 	nodes      []node
 	head, tail int32
@@ -68,8 +69,8 @@ func (s *sequence) pastCounted(at int32) bool {
 	return prev == none || s.nodes[prev].joined
 }
 
-// drop removes an ended job from the sequence if its pairs on both sides have been counted. So the two outer jobs of a
-// run of ended jobs stay, and the last job of the sequence always stays.
+// drop removes an ended job from the sequence if its pairs on both sides have been counted. So of consecutive ended
+// jobs the first and the last stay. The last job of the sequence always stays.
 func (s *sequence) drop(at int32) {
 	if at != none && s.nodes[at].joined && s.pastCounted(at) {
 		s.unlink(at)

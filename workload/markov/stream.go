@@ -1,6 +1,6 @@
 package markov
 
-// Recorded returns the times one after the other, and false at their end.
+// Recorded returns a function that returns the times one after the other. After the last one ok is false.
 func Recorded(submits []float64) func() (seconds float64, ok bool) {
 	at := 0
 	return func() (float64, bool) {

@@ -1,6 +1,7 @@
-// Package moldable makes moldable workloads of recorded ones: each job gets a speedup curve of Downey's model that its
-// recorded size and runtime lie on, so that it can be simulated at any other size. Logs do not show how their programs
-// scale; the rule by which curves are drawn ([Rule]) is an assumption that every result made with it rests on.
+// Package moldable makes moldable workloads from recorded ones. Each job gets a speedup curve of Downey's model that
+// contains its recorded size and runtime. With the curve the job can be simulated at any other size. Logs do not show
+// how the programs scale. The rule by which curves are drawn ([Rule]) is an assumption, on which every result
+// depends.
 package moldable
 
 import (
@@ -15,33 +16,33 @@ import (
 // Rule defines how the jobs of a trace become moldable.
 //
 // The average parallelism A is log-uniform between 1 and MaxA, as in A. Downey, "A parallel workload model and its
-// implications for processor allocation", HPDC 1997. The variance sigma is uniform between 0 and MaxSigma, which by
-// default gives either case of the model an even chance; this is ours. The two are drawn together until the job runs at
-// the recorded size with at least LeastEfficiency = S(n)/n: its user chose that size, so it is not without sense. Half
-// is the efficiency that the knee of any program reaches (D. Eager, J. Zahorjan and E. Lazowska, "Speedup versus
-// efficiency in parallel systems", IEEE TC 38(3), 1989).
+// implications for processor allocation", HPDC 1997. The variance sigma is uniform between 0 and MaxSigma. With the
+// default MaxSigma both cases of the model have the same probability; this is a free choice. A and sigma are drawn
+// together until the job has an efficiency S(n)/n of at least LeastEfficiency at the recorded size, because the user
+// chose that size. The default is a half, which is the efficiency that the knee of any program reaches (D. Eager, J.
+// Zahorjan and E. Lazowska, "Speedup versus efficiency in parallel systems", IEEE TC 38(3), 1989).
 type Rule struct {
-	Machine         int     // processors of the machine, 1 or more
-	MaxA            float64 // 0 for Machine
-	MaxSigma        float64 // 0 for 2
-	LeastEfficiency float64 // 0 for .5; below 1
+	Machine         int     // processors of the machine, at least 1
+	MaxA            float64 // 0 means Machine
+	MaxSigma        float64 // 0 means 2
+	LeastEfficiency float64 // 0 means 0.5; must be below 1
 
-	// Serial lets jobs recorded on one processor choose, too. Without it they stay there: nothing shows that such a
-	// program is parallel, and a third of the jobs of a log are.
+	// Serial lets jobs that were recorded on one processor choose another size, too. Otherwise they keep their size,
+	// because nothing shows that their programs are parallel. A third of the jobs of a log are serial.
 	Serial bool
-	// Down and Up bound the sizes of a job: from the recorded one by Down to the recorded one times Up, both 0 for no
-	// bound. Memory that does not fit on fewer processors is a reason for the first.
+	// Down and Up limit the sizes of a job: from the recorded size divided by Down to the recorded size times Up. 0
+	// means no limit. A reason for Down is memory that does not fit on fewer processors.
 	Down, Up int
 
-	// Seed and a job's index in the trace make its curve, so that it does not depend on the other jobs.
+	// Seed and a job's index in the trace determine the job's curve. So the curve does not depend on the other jobs.
 	Seed uint64
 }
 
 // Recorded is a job as it was recorded.
 type Recorded struct {
 	Procs   int
-	Runtime float64 // seconds; a job of 0 stays as it is
-	Limit   float64 // seconds, 0 for none
+	Runtime float64 // seconds; a job of 0 s stays unchanged
+	Limit   float64 // seconds; 0 means no limit
 }
 
 // Job is a moldable job. It never changes.
@@ -51,14 +52,14 @@ type Job struct {
 	from, to int
 }
 
-// JobError is a recorded job that cannot be.
+// JobError reports an invalid recorded job.
 type JobError struct {
 	Index   int
 	Job     Recorded
 	Problem string
 }
 
-// Error names the job.
+// Error returns a message with the job.
 func (e *JobError) Error() string {
 	return fmt.Sprintf("job at index %d (%d processors, %v s): %s", e.Index, e.Job.Procs, e.Job.Runtime, e.Problem)
 }
@@ -95,7 +96,8 @@ func (r *Rule) check() error {
 	return nil
 }
 
-// Make returns the moldable jobs of recorded ones, index by index. Errors are a *JobError or *speedup.ParameterError.
+// Make returns the moldable jobs for recorded ones, in the same order. The error is a *JobError or a
+// *speedup.ParameterError.
 func (r Rule) Make(recorded []Recorded) ([]Job, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -138,10 +140,11 @@ func (r *Rule) job(index int, rec Recorded) (Job, error) {
 	return job, nil
 }
 
-// draw draws the profile of a job of a recorded size.
+// draw draws the profile of a job from its recorded size.
 func (r *Rule) draw(index int, procs float64) speedup.Profile {
 	rng := rand.New(rand.NewPCG(r.Seed, uint64(index)))
-	const patience = 100_000 // at the size of the whole machine one draw in 15 succeeds, at smaller sizes more
+	// At the size of the whole machine one draw in 15 succeeds; at smaller sizes more draws succeed.
+	const patience = 100_000
 	for range patience {
 		p := speedup.Profile{A: math.Exp(rng.Float64() * math.Log(r.MaxA)), Sigma: rng.Float64() * r.MaxSigma}
 		if p.Speedup(procs) >= r.LeastEfficiency*procs {
@@ -158,7 +161,7 @@ func (j *Job) Recorded() Recorded { return j.recorded }
 func (j *Job) Range() (from, to int) { return j.from, j.to }
 
 // At returns the job's runtime and time limit at a size, in seconds. At the recorded size both are the recorded ones.
-// At other sizes the limit is the same multiple of the runtime. A limit of 0 means none. The error is a
+// At other sizes the limit is the same multiple of the runtime. A limit of 0 means that there is none. The error is a
 // *speedup.SizeError for a size outside Range.
 func (j *Job) At(procs int) (runtime, limit float64, err error) {
 	switch {
@@ -173,8 +176,8 @@ func (j *Job) At(procs int) (runtime, limit float64, err error) {
 	return runtime, j.recorded.Limit * (runtime / j.recorded.Runtime), nil
 }
 
-// Sizes returns the sizes that are worth a thought, rising: powers of two, the recorded size, the knee, and the
-// smallest and largest useful ones.
+// Sizes returns the sizes that are worth considering, in ascending order: powers of two, the recorded size, the knee,
+// and the smallest and largest useful sizes.
 func (j *Job) Sizes() []int {
 	from, to := j.from, j.Largest()
 	sizes := []int{from, j.recorded.Procs, j.Knee(), to}
@@ -187,7 +190,7 @@ func (j *Job) Sizes() []int {
 	return slices.Compact(sizes)
 }
 
-// Largest returns the largest size that still gains something.
+// Largest returns the largest size at which the job is still faster than at smaller sizes.
 func (j *Job) Largest() int {
 	if j.curve == nil {
 		return j.to
@@ -196,14 +199,14 @@ func (j *Job) Largest() int {
 	return int(min(max(n, float64(j.from)), float64(j.to)))
 }
 
-// Thriftiest returns the size that takes the fewest processor-seconds, the largest of those that do: the smallest size
-// there is, unless some speedup is linear.
+// Thriftiest returns the size with the fewest processor seconds; of several, the largest. Unless the speedup is
+// linear up to some size, that is the smallest possible size.
 func (j *Job) Thriftiest() int {
 	return j.best(func(n, speedup float64) float64 { return speedup / n })
 }
 
-// Knee returns the size of the highest efficiency per runtime, S(n)^2/n, the largest of those (Eager, Zahorjan and
-// Lazowska 1989): what a system gives that looks at both.
+// Knee returns the size with the highest efficiency per runtime, S(n)^2/n; of several, the largest (Eager, Zahorjan
+// and Lazowska 1989). A system that considers both efficiency and runtime would choose it.
 func (j *Job) Knee() int {
 	return j.best(func(n, speedup float64) float64 { return speedup * speedup / n })
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// DefaultRuns is how many shaken workloads the thesis simulates (section 5.1).
+// DefaultRuns is the number of shaken workloads that the thesis simulates (section 5.1).
 const DefaultRuns = 100
 
-// Runs simulates so many shaken workloads, several at once, and returns the result of each, in order. A run's workload
-// depends on the seed and the run's number only, so the results do not depend on how many cores there are. Simulate is
-// called by several goroutines at once; it must not keep or change the jobs. The first error, by number of the run,
-// ends the work, as does the end of the context.
+// Runs simulates the given number of shaken workloads, several at once, and returns their results in order. A run's
+// workload depends only on the seed and the run's number. So the results do not depend on the number of cores.
+// Several goroutines call simulate at once; it must not keep or change the jobs. The error with the lowest run number
+// ends the work, and so does the end of the context.
 func Runs[R any](
 	ctx context.Context, s *Shaker, n int, seed uint64, simulate func(run int, jobs []users.Job) (R, error),
 ) ([]R, error) {
@@ -60,15 +60,15 @@ func Runs[R any](
 	return results, nil
 }
 
-// Summary is how the results of shaken runs lie around that of the original workload: the three measures of section
-// 5.2.1 of the thesis, as shares of the original result (.01 is its 1 %).
+// Summary compares the results of shaken runs with the result of the original workload. It has the three measures of
+// section 5.2.1 of the thesis, as shares of the original result (0.01 is 1 %).
 type Summary struct {
 	Original      float64 `json:"original"`
-	Mean          float64 `json:"mean"`          // of the shaken results: what to go by
+	Mean          float64 `json:"mean"`          // mean of the shaken results, which is the result to use
 	Low           float64 `json:"low"`           // 5th percentile
 	High          float64 `json:"high"`          // 95th percentile
 	Span          float64 `json:"span"`          // (High - Low) / Original
-	Distance      float64 `json:"distance"`      // (Mean - Original) / Original; the thesis shows its size
+	Distance      float64 `json:"distance"`      // (Mean - Original) / Original; the thesis gives its absolute value
 	Concentration float64 `json:"concentration"` // share of the results within 1 % of the original
 	Runs          int     `json:"runs"`
 }

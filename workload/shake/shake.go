@@ -1,11 +1,11 @@
-// Package shake perturbs a workload a little, many times over, so that an effect seen in one simulation can be
-// distinguished from an accident of that one workload (K. Ouaknine, "Reducing performance evaluation sensitivity and
-// variability by input shaking", M.Sc. thesis, The Hebrew University 2007; "the thesis" below).
+// Package shake changes a workload slightly, many times. The results show whether an effect in one simulation is real
+// or depends on details of that one workload (K. Ouaknine, "Reducing performance evaluation sensitivity and
+// variability by input shaking", M.Sc. thesis, The Hebrew University 2007; called "the thesis" below).
 //
 // A [Shaker] changes one attribute of some of the jobs: new = original +- min(degree, share x original) x rand
-// (equations 4.2 and 4.3), by jobs as in the thesis, or by sessions or users (the thesis' later authors propose both:
-// N. Zakay and D. Feitelson 2013, section 6.5.3). [Runs] simulates many shaken workloads in parallel, and [Summarize]
-// tells how their results lie around that of the original one.
+// (equations 4.2 and 4.3). It changes single jobs as in the thesis, or the jobs of a session or of a user together,
+// as a later paper proposes (N. Zakay and D. Feitelson 2013, section 6.5.3). [Runs] simulates many
+// shaken workloads in parallel. [Summarize] compares their results with the result of the original workload.
 package shake
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/waitcast/waitcast/workload/users"
 )
 
-// Attribute is what is shaken.
+// Attribute is the attribute of jobs that is shaken.
 type Attribute uint8
 
-// The attributes, the mildest first (section 4.2.1 of the thesis).
+// These are the attributes, the one with the weakest effect first (section 4.2.1 of the thesis).
 const (
-	// added to the original arrival before, so that changes do not add up; jobs may change places
+	// added to the original arrival time, so that changes do not add up; the order of jobs may change
 	Interarrival Attribute = iota + 1
 	Runtime
 	Estimate
@@ -46,7 +46,7 @@ func (a Attribute) String() string {
 	return fmt.Sprintf("attribute %d", a)
 }
 
-// ParseAttribute returns the attribute of a name that String gives.
+// ParseAttribute returns the attribute with a name that String returns.
 func ParseAttribute(name string) (Attribute, error) {
 	for a := Interarrival; a <= Size; a++ {
 		if a.String() == name {
@@ -56,11 +56,11 @@ func ParseAttribute(name string) (Attribute, error) {
 	return 0, fmt.Errorf("attribute %q; want interarrival, runtime, estimate or size", name)
 }
 
-// Level is what is shaken together.
+// Level defines which jobs are shaken together.
 type Level uint8
 
-// The levels. All jobs of a session, or of a user, share their selection, direction and rand; arrivals move by the same
-// time, so that their own order and intervals stay.
+// These are the levels. All jobs of a session, or of a user, have the same selection, direction and rand. Their
+// arrivals move by the same time, so that their own order and intervals stay unchanged.
 const (
 	Jobs Level = iota + 1
 	Sessions
@@ -80,7 +80,7 @@ func (l Level) String() string {
 	return fmt.Sprintf("level %d", l)
 }
 
-// ParseLevel returns the level of a name that String gives.
+// ParseLevel returns the level with a name that String returns.
 func ParseLevel(name string) (Level, error) {
 	for l := Jobs; l <= Users; l++ {
 		if l.String() == name {
@@ -93,21 +93,22 @@ func ParseLevel(name string) (Level, error) {
 // Config defines how to shake.
 type Config struct {
 	Attribute Attribute
-	Level     Level   // 0 for Jobs
-	Degree    float64 // the largest change, in seconds, or in processors of Size
+	Level     Level   // 0 means Jobs
+	Degree    float64 // maximum change in seconds; for Size in processors
 
-	// Relative limits the change to this share of the original value, as .1; 0 for no such limit. The thesis recommends
-	// it: results then depend less on the degree. Of an interarrival time the value is the time since the arrival
-	// before: of any job, or, of a session, of the user's job before, or, of a user, since the log's first arrival.
+	// Relative limits the change to this share of the original value, for example 0.1; 0 means no such limit. The
+	// thesis recommends such a limit, because results then depend less on the degree. For interarrival times the
+	// value is the time since an earlier arrival. For a job, that is the arrival before. For a session, it is the
+	// user's job before. For a user, it is the log's first arrival.
 	Relative float64
 
-	Fraction float64 // of the jobs, sessions or users that are shaken, at random: above 0, up to 1
-	MaxProcs int     // sizes stay at or below it; 0 for no limit
-	Gap      float64 // seconds between two submits that end a session; 0 for users.SessionGap
+	Fraction float64 // share of the jobs, sessions or users that are shaken, selected at random; above 0, up to 1
+	MaxProcs int     // maximum size; 0 means no limit
+	Gap      float64 // seconds between two submissions that end a session; 0 means users.SessionGap
 }
 
-// Default returns the least shaking that the thesis found to have an effect (section 5.3): the interarrival times of a
-// tenth of the jobs, by up to 60 s.
+// Default returns the weakest shaking for which the thesis found an effect (section 5.3). It changes the interarrival
+// times of a tenth of the jobs by up to 60 s.
 func Default() Config {
 	return Config{Attribute: Interarrival, Level: Jobs, Degree: 60, Fraction: .1}
 }
@@ -132,17 +133,18 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// Shaker makes shaken copies of one workload. It is safe for use by several goroutines.
+// Shaker makes shaken copies of one workload. Several goroutines may use it at once.
 type Shaker struct {
-	cfg    Config
-	jobs   []users.Job
-	group  []int     // group of each job; jobs of a group are shaken together; nil if every job is its own group
+	cfg  Config
+	jobs []users.Job
+	// Group of each job; the jobs of a group are shaken together; nil if each job is a group of its own.
+	group  []int
 	since  []float64 // interarrival time of each group
 	groups int
 }
 
-// New returns a shaker of jobs, which must be in order of submission and are not changed. Values that are not known (a
-// negative runtime, an estimate of 0 or less) are never shaken.
+// New returns a shaker of jobs. They must be in order of submission, and are not changed. Unknown values (a negative
+// runtime, an estimate of at most 0) are never shaken.
 func New(jobs []users.Job, cfg Config) (*Shaker, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -206,8 +208,8 @@ func (s *Shaker) measure() {
 	s.groups = len(s.since)
 }
 
-// Shake appends to dst[:0] a shaken copy of the jobs, in order of submission. Jobs of one instant keep their order.
-// Times are whole seconds, as in logs.
+// Shake appends a shaken copy of the jobs to dst[:0], in order of submission. Jobs with the same submit time keep
+// their order. Times are whole seconds, as in logs.
 func (s *Shaker) Shake(dst []users.Job, rng *rand.Rand) []users.Job {
 	dst = append(dst[:0], s.jobs...)
 	var shared []float64 // draw of each group; 0 if the group is not shaken

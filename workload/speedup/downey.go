@@ -3,16 +3,17 @@ package speedup
 import "math"
 
 // Profile is Downey's model of a program's parallelism (A. Downey, "A model for speedup of parallel programs",
-// UCB/CSD-97-933, 1997): its average A, and the coefficient Sigma of its variance V = Sigma (A-1)^2. On as many
-// processors as it can use, a program of low variance (Sigma up to 1) spends 1-Sigma of its time at parallelism A, and
-// half of the rest at 1 and at 2A-1 each. One of high variance (Sigma from 1) spends Sigma units of time at 1 for one
-// unit at A + Sigma. Sigma 0 is linear speedup up to A; Sigma without bound is Amdahl's law with F = 1/A.
+// UCB/CSD-97-933, 1997). It has the average parallelism A, and the coefficient Sigma of the variance V = Sigma
+// (A-1)^2. Consider a program on as many processors as it can use. With low variance (Sigma up to 1) it spends the
+// share 1-Sigma of its time at parallelism A, and half of the rest at 1 and at 2A-1 each. With high variance (Sigma
+// from 1) it spends Sigma units of time at parallelism 1 for each unit at A + Sigma. Sigma 0 means linear
+// speedup up to A. For Sigma towards infinity the model is Amdahl's law with F = 1/A.
 type Profile struct {
-	A     float64 // average parallelism, 1 or more
-	Sigma float64 // 0 or more
+	A     float64 // average parallelism, at least 1
+	Sigma float64 // at least 0
 }
 
-// Check returns a *ParameterError for a profile that cannot be.
+// Check returns a *ParameterError for an invalid profile.
 func (p Profile) Check() error {
 	switch {
 	case !(p.A >= 1) || math.IsInf(p.A, 1):
@@ -23,10 +24,11 @@ func (p Profile) Check() error {
 	return nil
 }
 
-// Speedup returns S(n) = R(1)/R(n), between 1 and min(n, A), for n from 1. It never falls, and S(n)/n never rises.
+// Speedup returns S(n) = R(1)/R(n), for n from 1. It is between 1 and min(n, A). It never falls with n, and S(n)/n
+// never rises.
 func (p Profile) Speedup(n float64) float64 {
 	a, sigma := p.A, p.Sigma
-	// These are the report's branches. Each fraction is divided by the term that would overflow first.
+	// These are the cases of the report. Each fraction is divided by the term that would overflow first.
 	switch {
 	case n >= p.Saturation():
 		return a
@@ -38,8 +40,8 @@ func (p Profile) Speedup(n float64) float64 {
 	return n / (sigma*(1-0.5/a) + n/a*(1-sigma/2)) // A n / (sigma (A-1/2) + n (1-sigma/2))
 }
 
-// Saturation returns the size from which more processors gain nothing, where S = A: 2A-1 for low variance (A without
-// any), and A + Sigma for high variance.
+// Saturation returns the size from which on more processors have no effect, where S = A. It is 2A-1 for low variance,
+// A for no variance, and A + Sigma for high variance.
 func (p Profile) Saturation() float64 {
 	switch {
 	case p.Sigma == 0:
@@ -56,7 +58,8 @@ type Downey struct {
 	profile Profile
 }
 
-// NewDowney returns Downey's model for a profile and the seconds T1 on one processor. The error is a *ParameterError.
+// NewDowney returns Downey's model for a profile and the runtime T1 in seconds on one processor. The error is a
+// *ParameterError.
 func NewDowney(profile Profile, t1 float64) (*Downey, error) {
 	if err := profile.Check(); err != nil {
 		return nil, err
@@ -67,8 +70,8 @@ func NewDowney(profile Profile, t1 float64) (*Downey, error) {
 	return &Downey{model{t1}, profile}, nil
 }
 
-// Through returns a program of the given profile that runs the given seconds on the given processors. Errors are a
-// *ParameterError (of T1, for invalid seconds) and a *SizeError.
+// Through returns a program with the given profile that runs for the given seconds on the given number of processors.
+// The error is a *ParameterError (about T1 if seconds is invalid) or a *SizeError.
 func Through(profile Profile, procs int, seconds float64) (*Downey, error) {
 	if procs < 1 {
 		return nil, &SizeError{Procs: procs, From: 1}
@@ -82,5 +85,5 @@ func Through(profile Profile, procs int, seconds float64) (*Downey, error) {
 // Profile returns the profile of parallelism.
 func (d *Downey) Profile() Profile { return d.profile }
 
-// Runtime returns the seconds on so many processors.
+// Runtime returns the runtime in seconds on the given number of processors.
 func (d *Downey) Runtime(procs int) (float64, error) { return d.runtime(procs, d.profile.Speedup) }

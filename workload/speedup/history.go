@@ -9,14 +9,14 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// HistoryError is the error for a history that does not show how the runtime depends on the size.
+// HistoryError means that a history does not show how the runtime depends on the size.
 type HistoryError struct {
-	Runs, Sizes int    // how many runs there are, of how many different sizes
-	Place       int    // of the bad run, from 1; 0 where none is
-	Problem     string // what is wrong
+	Runs, Sizes int    // number of runs, and number of their different sizes
+	Place       int    // position of the bad run, counted from 1; 0 if no run is bad
+	Problem     string // description of the error
 }
 
-// Error reports what would help.
+// Error returns a message that also says what would help.
 func (e *HistoryError) Error() string {
 	if e.Place > 0 {
 		return fmt.Sprintf("run %d of %d: %s", e.Place, e.Runs, e.Problem)
@@ -24,17 +24,18 @@ func (e *HistoryError) Error() string {
 	return fmt.Sprintf("%d runs on %d different sizes: %s", e.Runs, e.Sizes, e.Problem)
 }
 
-// Reach is how far beyond the sizes that were tried a [History] still answers: down to the smallest by Reach, up to the
-// largest times Reach. A power law holds for no program forever; a doubling is as far as users step when they try a
-// size.
+// Reach limits the sizes for which a [History] predicts runtimes: from the smallest tried size divided by Reach to
+// the largest times Reach. A power law is not true for all sizes of any program. When users try a new size, they
+// usually change it by at most a factor of 2.
 const Reach = 2
 
-// coverage is the level at which the spread of a history's law equals that of the Student law; 1 - coverage is the
-// other such level.
+// coverage is the level at which the normal law has the same quantile as the Student law of a history; so has the
+// level 1 - coverage.
 const coverage = .9
 
-// History is a runtime curve fitted to the runs of one program: ln R = a + b ln n by least squares. The runs differ
-// from it because their inputs differ, and so will the next one: Spread is by how much.
+// History is a runtime curve that is fitted to the runs of one program by least squares: ln R = a + b ln n. Runs
+// deviate from the curve because their inputs differ, and the next run will deviate too. Spread gives the size of the
+// deviation.
 type History struct {
 	runs     int
 	from, to int // range of sizes for which it predicts runtimes
@@ -44,8 +45,8 @@ type History struct {
 	student  float64 // ratio of the Student law's quantile to the normal one's at coverage
 }
 
-// NewHistory fits the runs of a program, in any order: at least three, on at least two different sizes (two runs do not
-// show how much runs differ). The error is a *HistoryError.
+// NewHistory fits the runs of a program, which may be in any order. At least three runs on at least two different
+// sizes are needed, because two runs do not show how much runs differ. The error is a *HistoryError.
 func NewHistory(runs []Point) (*History, error) {
 	x, y := make([]float64, len(runs)), make([]float64, len(runs))
 	sizes := map[int]bool{}
@@ -96,14 +97,14 @@ func (h *History) fit(x, y []float64) {
 	h.student = distuv.StudentsT{Mu: 0, Sigma: 1, Nu: free}.Quantile(coverage) / distuv.UnitNormal.Quantile(coverage)
 }
 
-// Runs returns how many runs it was fitted to.
+// Runs returns the number of runs to which the curve was fitted.
 func (h *History) Runs() int { return h.runs }
 
-// Exponent returns b of R(n) ~ n^b: -1 is linear speedup, 0 none.
+// Exponent returns b of R(n) ~ n^b. -1 means linear speedup, 0 means none.
 func (h *History) Exponent() float64 { return h.b }
 
-// Runtime returns the median seconds on so many processors. The error is a *SizeError for a size further than Reach
-// from those that were tried.
+// Runtime returns the median runtime in seconds on the given number of processors. The error is a *SizeError for a
+// size that is further than Reach from the sizes that were tried.
 func (h *History) Runtime(procs int) (float64, error) {
 	if procs < h.from || procs > h.to {
 		return 0, &SizeError{Procs: procs, From: h.from, To: h.to}
@@ -111,10 +112,10 @@ func (h *History) Runtime(procs int) (float64, error) {
 	return min(max(math.Exp(h.a+h.b*math.Log(float64(procs))), shortest), longest), nil
 }
 
-// Spread returns the standard deviation of ln R of the next run. It is the prediction interval's of a regression,
-// residual sqrt(1 + 1/N + (x - mean)^2/Sxx) (N. Draper and H. Smith, "Applied Regression Analysis"), so it grows away
-// from the sizes that were tried. Its law is Student's; the normal one with the spread returned has the same quantiles
-// at .1 and .9, and lighter tails beyond them.
+// Spread returns the standard deviation of ln R of the next run. It is the one of the prediction interval of a
+// regression, residual sqrt(1 + 1/N + (x - mean)^2/Sxx) (N. Draper and H. Smith, "Applied Regression Analysis"). So
+// it grows with the distance from the sizes that were tried. The true law is Student's. The normal law with the
+// returned spread has the same quantiles at 0.1 and 0.9, and lighter tails.
 func (h *History) Spread(procs int) float64 {
 	d := math.Log(float64(procs)) - h.mean
 	return h.student * h.residual * math.Sqrt(1+1/float64(h.runs)+d*d/h.sx)

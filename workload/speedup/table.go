@@ -7,20 +7,20 @@ import (
 	"slices"
 )
 
-// Point is one runtime of a program.
+// Point is a runtime of a program at one size.
 type Point struct {
 	Procs   int
 	Seconds float64
 }
 
-// PointError is a point of a table that cannot be.
+// PointError reports an invalid point of a table.
 type PointError struct {
-	Place   int // in the table, from 1; 0 for the table as a whole
+	Place   int // position in the table, counted from 1; 0 for the whole table
 	Point   Point
 	Problem string
 }
 
-// Error names the place and the point.
+// Error returns a message with the position and the point.
 func (e *PointError) Error() string {
 	if e.Place == 0 {
 		return "runtime table: " + e.Problem
@@ -29,14 +29,15 @@ func (e *PointError) Error() string {
 		e.Point.Seconds, e.Problem)
 }
 
-// Table is a table of runtimes. Between its sizes ln R is linear in ln n, so that R is a power of n there and exact at
-// the sizes; beyond them it knows nothing. Runtimes may rise with the size: some programs do get slower.
+// Table is a table of runtimes. Between its sizes ln R is linear in ln n, so that R is a power of n there and exact
+// at the sizes. It does not cover sizes outside. Runtimes may rise with the size, because some programs become
+// slower.
 type Table struct {
 	sizes   []int
 	seconds []float64
 }
 
-// NewTable returns the table of at least two points, in any order. The error is a *PointError.
+// NewTable returns a table of at least two points, which may be in any order. The error is a *PointError.
 func NewTable(points []Point) (*Table, error) {
 	if len(points) < 2 {
 		return nil,
@@ -63,10 +64,11 @@ func NewTable(points []Point) (*Table, error) {
 	return t, nil
 }
 
-// Sizes returns the sizes in the table, rising.
+// Sizes returns the sizes in the table, in ascending order.
 func (t *Table) Sizes() []int { return slices.Clone(t.sizes) }
 
-// Runtime returns the seconds on so many processors. The error is a *SizeError for a size outside the table's.
+// Runtime returns the runtime in seconds on the given number of processors. The error is a *SizeError for a size
+// outside the table.
 func (t *Table) Runtime(procs int) (float64, error) {
 	last := len(t.sizes) - 1
 	if procs < t.sizes[0] || procs > t.sizes[last] {
@@ -81,5 +83,5 @@ func (t *Table) Runtime(procs int) (float64, error) {
 	return t.seconds[i-1] * math.Pow(t.seconds[i]/t.seconds[i-1], share), nil
 }
 
-// Spread returns 0: the table is taken at its word.
+// Spread returns 0, because the table is assumed to be exact.
 func (*Table) Spread(int) float64 { return 0 }

@@ -6,13 +6,13 @@ import (
 	"github.com/waitcast/waitcast/internal/codec"
 )
 
-// kind and version are those of the saved state.
+// kind and version identify the format of the saved state.
 const kind, version = "uniformlog", 2
 
-// fields passes the window to the codec, with its limits, including the one set by Expire. Windows with the same limits
-// and jobs have the same bytes, in whatever order the jobs came.
+// fields passes the window to the codec, with its limits, including the limit set by Expire. Windows with the same
+// limits and jobs give equal bytes, whatever the order of the jobs.
 func (w *Window) fields(c *codec.Codec) {
-	if c.Reading { // the new list shares no leaves with any Sample, so that its epoch may start at 0
+	if c.Reading { // no Sample shares leaves with the new list, so its epoch may start at 0
 		*w = Window{}
 	} else {
 		w.addPending()
@@ -24,7 +24,7 @@ func (w *Window) fields(c *codec.Codec) {
 	c.Check(w.maxCount >= 0 && w.maxAge >= 0, "a limit of %d jobs or %v", w.maxCount, w.maxAge)
 	last, before := windowJob{start: w.cut}, int64(0)
 	codec.List(c, &w.heap, func(j *windowJob) {
-		since := j.start - before // may wrap around; the addition on reading wraps back
+		since := j.start - before // may overflow; the addition when reading undoes that
 		if c.Signed(&since); c.Reading {
 			j.start = before + since
 		}
@@ -41,14 +41,14 @@ func (w *Window) fields(c *codec.Codec) {
 // Code passes the window as a part of other saved state.
 func (w *Window) Code(c *codec.Codec) { c.Part(kind, version, w.fields) }
 
-// MarshalBinary encodes the window. Windows of the same limits and jobs have the same bytes, whatever the order in
-// which the jobs came.
+// MarshalBinary encodes the window. Windows with the same limits and jobs give equal bytes, whatever the order of the
+// jobs.
 func (w *Window) MarshalBinary() ([]byte, error) {
 	return codec.Save(kind, version, 32+8*len(w.heap), w.fields)
 }
 
-// UnmarshalBinary replaces the window, its limits included, by the one encoded: every later result is the same, to
-// the last bit, as the encoded window would have given. The error is a *codec.Error; after it the window is as it was.
+// UnmarshalBinary replaces the window and its limits by the encoded ones. Every later result is the same as that of
+// the encoded window, to the last bit. The error is a *codec.Error; after an error the window is unchanged.
 func (w *Window) UnmarshalBinary(data []byte) error {
 	return codec.Restore(w, kind, version, data, (*Window).fields)
 }

@@ -8,29 +8,31 @@ import (
 	"time"
 )
 
-// MinSamples is the fewest lifetimes that are fitted: with 10, one falls away at either end and eight remain.
+// MinSamples is the minimum number of lifetimes for a fit. Of 10 lifetimes one is left out at either end, and eight
+// remain.
 const MinSamples = 10
 
-// trim: the lowest and the highest tenth of the lifetimes are left out (Downey 1996, section 4).
+// trim is the divisor of the number of lifetimes that are left out at either end: the lowest and the highest tenth
+// (Downey 1996, section 4).
 const trim = 10
 
 var (
-	// ErrTooFew is returned where fewer than [MinSamples] lifetimes are there to be fitted.
+	// ErrTooFew is returned if there are fewer than [MinSamples] lifetimes.
 	ErrTooFew = errors.New("too few lifetimes")
-	// ErrNoSpread is returned where the lifetimes that are kept are all equal, so that no line has a slope.
+	// ErrNoSpread is returned if the lifetimes without the outer tenths are all equal, so that no line can be fitted.
 	ErrNoSpread = errors.New("lifetimes do not differ")
 )
 
-// Fit is a model with how it was found.
+// Fit is a model with facts about its fit.
 type Fit struct {
 	Model
-	R2 float64   `json:"r2"` // coefficient of determination of the regression, over the ranks kept
-	N  int       `json:"n"`  // lifetimes in the window, including the two tenths left out
+	R2 float64   `json:"r2"` // coefficient of determination of the regression, without the outer tenths
+	N  int       `json:"n"`  // number of lifetimes in the window, including the outer tenths
 	At time.Time `json:"at"` // event time of the refit; zero for [FitValues]
 }
 
-// FitValues fits the lifetimes, in seconds and in any order, as [Window.Fit] does; the result is the same to the last
-// bit. It returns an error that wraps [ErrLifetime], [ErrTooFew] or [ErrNoSpread].
+// FitValues fits lifetimes in seconds, which may be in any order. The result is the same as that of [Window.Fit], to
+// the last bit. The error wraps [ErrLifetime], [ErrTooFew] or [ErrNoSpread].
 func FitValues(lifetimes []float64) (Fit, error) {
 	vals := make([]int32, len(lifetimes))
 	for i, t := range lifetimes {
@@ -46,9 +48,9 @@ func FitValues(lifetimes []float64) (Fit, error) {
 	return l.fit()
 }
 
-// fit regresses y = i/N on x = ln t_i over the ranks i without the first and last floor(N/10) (Downey 1996, section 4:
-// the cdf is the dependent variable). All sums are exact, so that the result depends only on the values and not on
-// their order.
+// fit makes the regression of y = i/N on x = ln t_i over the ranks i, without the first and last floor(N/10) ranks
+// (Downey 1996, section 4; the cdf is the dependent variable). All sums are exact, so that the result depends only on
+// the values and not on their order.
 func (l *list) fit() (Fit, error) {
 	if l.n < MinSamples {
 		return Fit{}, fmt.Errorf("uniformlog: fit of %d lifetimes: %w (at least %d needed)", l.n, ErrTooFew, MinSamples)
@@ -96,8 +98,8 @@ func (s *sums) rankTotal() uint64 {
 	return n * ((2*uint64(s.first) + n + 1) / 2)
 }
 
-// sums adds the values of the ranks first+1 to end. For whole leaves it uses their sums; in leaves that are cut it adds
-// the values one by one.
+// sums adds the values of the ranks first+1 to end. It uses the stored sums of whole leaves. In leaves that are
+// partly in the range it adds the values one by one.
 func (l *list) sums(first, end int) sums {
 	s := sums{first: first, n: end - first}
 	base := 0
@@ -122,7 +124,7 @@ func (l *list) sums(first, end int) sums {
 	return s
 }
 
-// uint128 is an unsigned 128-bit integer. The bounds at scale show that nothing here overflows it.
+// uint128 is an unsigned 128-bit integer. The comment of scale shows that no sum overflows it.
 type uint128 struct{ hi, lo uint64 }
 
 func product(a, b uint64) uint128 {

@@ -8,27 +8,29 @@ import (
 	"slices"
 )
 
-// Class is one kind of jobs of a [Generator]: Downey fits his law for each queue, sequential jobs apart (1996, sec. 4).
+// Class is a class of jobs of a [Generator]. Downey fits his law for each queue, with sequential jobs as a class of
+// their own (1996, sec. 4).
 type Class struct {
 	Name   string  `json:"name"`
-	Weight float64 `json:"weight"` // share of the jobs, to any sum
+	Weight float64 `json:"weight"` // share of the jobs; the sum of all weights is arbitrary
 	Model  Model   `json:"model"`
-	// Stages take the place of Model and Limit; nil for none.
+	// Stages, if not nil, replace Model and Limit.
 	Stages *Stages `json:"stages,omitempty"`
-	// Limit is the time limit in seconds; longer lifetimes end there. 0 is no limit: the law ends at its TMax anyway.
+	// Limit is the time limit in seconds; longer lifetimes end at the limit. 0 means no limit; the law ends at its
+	// TMax anyway.
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// Generator draws jobs' classes and lifetimes. Sizes and arrivals, which Downey does not model, come from elsewhere. It
-// is for one goroutine.
+// Generator draws the classes and lifetimes of jobs. Sizes and arrivals are not part of Downey's model, and come from
+// elsewhere. Only one goroutine may use a Generator.
 type Generator struct {
 	classes []Class
 	upTo    []float64 // cumulative sums of the weights
 	rng     *rand.Rand
 }
 
-// NewGenerator returns a generator that draws by rng. Weights must be at least 0 with a positive sum, models valid,
-// limits at least 0.
+// NewGenerator returns a generator that uses rng. Weights must be at least 0, and their sum must be positive. Models
+// must be valid, and limits at least 0.
 func NewGenerator(rng *rand.Rand, classes ...Class) (*Generator, error) {
 	g := &Generator{classes: slices.Clone(classes), rng: rng}
 	sum := 0.0
@@ -59,7 +61,7 @@ func NewGenerator(rng *rand.Rand, classes ...Class) (*Generator, error) {
 // Next draws a job: the index of its class and its lifetime in seconds.
 func (g *Generator) Next() (class int, lifetimeSeconds float64) {
 	u := g.rng.Float64() * g.upTo[len(g.upTo)-1]
-	// The first class whose cumulative sum is above u, so that classes of weight 0 are never drawn.
+	// Take the first class whose cumulative sum is above u. So classes with weight 0 are never drawn.
 	class = min(slices.IndexFunc(g.upTo, func(s float64) bool { return s > u }), len(g.classes)-1)
 	c := &g.classes[max(class, 0)]
 	if c.Stages != nil {
@@ -72,8 +74,8 @@ func (g *Generator) Next() (class int, lifetimeSeconds float64) {
 	return max(class, 0), t
 }
 
-// Midpoint returns the model with the empirical cdf of the i-th smallest of n lifetimes taken at (i - 1/2)/n, the
-// middle of its step, where [Window.Fit] takes the top of the step, i/n: the line lies half a step lower.
+// Midpoint returns the model for another empirical cdf: the i-th smallest of n lifetimes has the value (i - 1/2)/n,
+// the middle of its step. [Window.Fit] uses i/n, the top of the step. The line is therefore half a step lower.
 func (f Fit) Midpoint() Model {
 	if f.N == 0 {
 		return f.Model

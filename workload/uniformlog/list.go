@@ -11,14 +11,15 @@ const (
 	leafFill = 180
 )
 
-// A leaf has consecutive values of the sorted list and their sums. The sums are always recomputed from the values.
+// A leaf has consecutive values of the sorted list, and their sums. The sums are always computed again from the
+// values.
 type leaf struct {
 	vals  [leafCap]int32
 	n     int
-	epoch uint64 // the list's epoch when the leaf was created; see list
+	epoch uint64 // epoch of the list when the leaf was created; see list
 	sum   uint64 // Σ x
 	sumSq uint64 // Σ x²
-	ranks uint64 // Σ r x, r = 0 for the leaf's first value
+	ranks uint64 // Σ r x, where r is 0 for the leaf's first value
 }
 
 func (l *leaf) values() []int32 { return l.vals[:l.n] }
@@ -36,7 +37,7 @@ func (l *leaf) resum() {
 }
 
 // A list is a sorted multiset of quantized values in leaves, none of which is empty. Each view starts a new epoch.
-// Other goroutines may read leaves of earlier epochs, so those are copied before a change.
+// Other goroutines may read leaves of earlier epochs, so these leaves are copied before they are changed.
 type list struct {
 	leaves []*leaf
 	n      int
@@ -70,7 +71,7 @@ func (l *list) find(v int32) int {
 	return sort.Search(len(l.leaves), func(i int) bool { return l.leaves[i].last() >= v })
 }
 
-// own returns leaf i for changing. It copies the leaf first if a view may share it.
+// own returns leaf i so that it may be changed. If a view may share the leaf, own copies it first.
 func (l *list) own(i int) *leaf {
 	lf := l.leaves[i]
 	if lf.epoch != l.epoch {

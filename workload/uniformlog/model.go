@@ -1,10 +1,10 @@
-// Package uniformlog fits and evaluates Downey's uniform-log law of job lifetimes: the logarithm of the lifetime is
-// uniform between two bounds, so that the cumulative distribution is a straight line over ln t.
+// Package uniformlog fits and evaluates Downey's uniform-log law of job lifetimes. In this law the logarithm of the
+// lifetime is uniform between two bounds, so that the cumulative distribution is a straight line over ln t.
 //
-// The law, its conditional form for a job of known age and its fit (least squares on the empirical distribution
-// without the shortest and longest tenth) are sections 4 and 4.1, equations 3 and 4, of A. B. Downey, "Predicting
-// queue times on space-sharing parallel computers", UCB/CSD-96-906, 1996. [Model] is the law, [Window] keeps its fit
-// up to date over a sliding window of jobs, [FitValues] fits a slice once.
+// The source is A. B. Downey, "Predicting queue times on space-sharing parallel computers", UCB/CSD-96-906, 1996,
+// sections 4 and 4.1, equations 3 and 4. They define the law, its conditional form for a job of known age, and its
+// fit (least squares on the empirical distribution without the shortest and longest tenth). [Model] is the law.
+// [Window] fits it to a sliding window of jobs. [FitValues] fits it to a slice.
 package uniformlog
 
 import (
@@ -14,22 +14,22 @@ import (
 
 // Model is the uniform-log law cdf(t) = B0 + B1 ln t, t in seconds, on [TMin, TMax] (Downey 1996, eq. 3).
 //
-// Below TMin no job has ended (cdf 0), from TMax on every job has (cdf 1): the law knows neither survivors past TMax
-// nor a time limit. Each method's comment states its answer for a job that is nevertheless older; nothing divides by
-// zero. A model whose B1 is not positive and finite or whose B0 is not finite is no distribution ([Model.Valid] is
-// false): every method returns NaN for it. With a tiny B1, TMax can exceed the range of float64 and is +Inf;
-// probabilities stay right.
+// Below TMin no job has ended (cdf 0). From TMax on every job has ended (cdf 1). The law has no jobs that live longer
+// than TMax, and no time limit. The comment of each method states its result for a job that is nevertheless older. No
+// method divides by zero. If B1 is not positive and finite, or B0 is not finite, the model is no distribution
+// ([Model.Valid] is false), and every method returns NaN. If B1 is tiny, TMax can exceed the range of float64 and is
+// then +Inf; probabilities are still right.
 type Model struct {
 	B0 float64 `json:"b0"` // intercept of the cdf over ln t
 	B1 float64 `json:"b1"` // slope of the cdf over ln t
 }
 
-// Valid reports whether the model is a distribution: B0 finite, B1 positive and finite.
+// Valid reports whether the model is a distribution: B0 must be finite, and B1 must be positive and finite.
 func (m Model) Valid() bool {
 	return m.B1 > 0 && !math.IsInf(m.B1, 0) && !math.IsNaN(m.B0) && !math.IsInf(m.B0, 0)
 }
 
-// logBounds returns ln TMin and ln TMax, NaN for a model that is not valid.
+// logBounds returns ln TMin and ln TMax. It returns NaN for a model that is not valid.
 func (m Model) logBounds() (lo, hi float64) {
 	if !m.Valid() {
 		return math.NaN(), math.NaN()
@@ -49,7 +49,8 @@ func (m Model) TMax() float64 {
 	return math.Exp(hi)
 }
 
-// CDF returns Pr{L <= t}, t in seconds: 0 up to TMin (also for t <= 0), 1 from TMax on (Downey 1996, eq. 3).
+// CDF returns Pr{L <= t}, t in seconds (Downey 1996, eq. 3). It is 0 up to TMin (also for t <= 0), and 1 from TMax
+// on.
 func (m Model) CDF(t float64) float64 {
 	if t <= 0 && m.Valid() {
 		return 0
@@ -98,9 +99,9 @@ func (m Model) Mean() float64 { return m.MeanTotal(0) }
 // ConditionalCDF returns Pr{L <= age+t | L > age}: the probability that a job that has run for age seconds ends
 // within the next t seconds (Downey 1996, eq. 4, with t counted from now).
 //
-// Eq. 4 is printed for ages above TMin; below, where every job survives, this is the cdf itself. From TMax on the law
-// has no survivors to speak of: the job counts as not ending and the result is 0 for every t (the paper is silent). A
-// negative age counts as 0, a negative t gives 0.
+// Eq. 4 is printed for ages above TMin. For lower ages every job survives, and the result is the cdf itself. For ages
+// from TMax on the paper says nothing, because the law has no such jobs. Here such a job counts as not ending, and
+// the result is 0 for every t. A negative age counts as 0. A negative t gives 0.
 func (m Model) ConditionalCDF(t, age float64) float64 {
 	lo, hi := m.logBounds()
 	if math.IsNaN(lo) || math.IsNaN(t) || math.IsNaN(age) {
@@ -121,9 +122,9 @@ func (m Model) ConditionalCDF(t, age float64) float64 {
 	return min(max(gain/(hi-from), 0), 1)
 }
 
-// QuantileRemaining returns how many seconds from now a job that has run for age seconds has ended with probability
-// p: the inverse of [Model.ConditionalCDF] in t, TMax^p age^(1-p) - age for ages above TMin. It is +Inf for ages from
-// TMax on, NaN for p outside [0, 1].
+// QuantileRemaining returns the number of seconds from now within which a job that has run for age seconds ends with
+// probability p. It is the inverse of [Model.ConditionalCDF] in t, which is TMax^p age^(1-p) - age for ages above
+// TMin. It is +Inf for ages from TMax on, and NaN for p outside [0, 1].
 func (m Model) QuantileRemaining(p, age float64) float64 {
 	lo, hi := m.logBounds()
 	if math.IsNaN(lo) || math.IsNaN(age) || !(p >= 0 && p <= 1) {
@@ -141,17 +142,17 @@ func (m Model) QuantileRemaining(p, age float64) float64 {
 	}
 }
 
-// MedianRemaining returns the median remaining lifetime in seconds of a job that has run for age seconds, sqrt(TMax
-// age) - age for ages above TMin (Downey 1996, sec. 4). It falls for ages above TMax/4 and is +Inf from TMax on,
-// where the job counts as not ending.
+// MedianRemaining returns the median remaining lifetime in seconds of a job that has run for age seconds. It is
+// sqrt(TMax age) - age for ages above TMin (Downey 1996, sec. 4). It falls for ages above TMax/4. It is +Inf from
+// TMax on, where the job counts as not ending.
 func (m Model) MedianRemaining(age float64) float64 { return m.QuantileRemaining(0.5, age) }
 
-// MeanTotal returns the mean lifetime in seconds, counted from the start, of the jobs that have run for age seconds:
-// (TMax - age)/(ln TMax - ln age) for ages above TMin, the plain mean below, +Inf from TMax on, where the job counts
-// as not ending.
+// MeanTotal returns the mean lifetime in seconds, counted from the start, of the jobs that have run for age seconds.
+// It is (TMax - age)/(ln TMax - ln age) for ages above TMin, and the unconditional mean below. It is +Inf from TMax
+// on, where the job counts as not ending.
 //
-// Downey 1996, sec. 4, prints this expression as the mean remaining lifetime; integrating eq. 4 shows that it is the
-// total.
+// Downey 1996, sec. 4, prints this expression as the mean remaining lifetime. The integral of eq. 4 shows that it is
+// the total lifetime.
 func (m Model) MeanTotal(age float64) float64 {
 	lo, hi := m.logBounds()
 	if math.IsNaN(lo) || math.IsNaN(age) {
@@ -161,7 +162,7 @@ func (m Model) MeanTotal(age float64) float64 {
 	if from >= hi {
 		return math.Inf(1)
 	}
-	// age expm1(d)/d with d = ln(TMax/age) is the same, and does not cancel close to TMax.
+	// age expm1(d)/d with d = ln(TMax/age) has the same value, and is accurate close to TMax.
 	if d := hi - from; d < 1 {
 		return math.Exp(from) * math.Expm1(d) / d
 	}
@@ -169,7 +170,7 @@ func (m Model) MeanTotal(age float64) float64 {
 }
 
 // MeanRemaining returns the mean remaining lifetime in seconds of a job that has run for age seconds, MeanTotal(age)
-// - age; +Inf for ages from TMax on. A negative age counts as 0.
+// - age. It is +Inf for ages from TMax on. A negative age counts as 0.
 func (m Model) MeanRemaining(age float64) float64 {
 	total := m.MeanTotal(age)
 	if math.IsInf(total, 1) {

@@ -7,21 +7,21 @@ import (
 	"slices"
 )
 
-// MaxLifetime is the longest lifetime in seconds that is accepted, 2^40 s (35,000 years): anything longer is an error
-// of the log, and the bound keeps the integer sums of a fit exact.
+// MaxLifetime is the longest accepted lifetime in seconds, 2^40 s (35,000 years). A longer lifetime is an error of
+// the log. With this limit the integer sums of a fit are exact.
 const MaxLifetime = 1 << 40
 
-// ErrLifetime is returned for a lifetime that is not a number, infinite, negative or beyond [MaxLifetime].
+// ErrLifetime is returned for a lifetime that is NaN, infinite, negative or above [MaxLifetime].
 var ErrLifetime = errors.New("not a lifetime in seconds")
 
-// scale is the number of steps per unit of ln t. Fits use round(ln t * 2^22), so that all sums are integers: they are
-// exact and do not depend on the order and grouping of the additions. A step is 2.4e-7 of the lifetime, far below the
-// resolution of logs, one second.
+// scale is the number of steps per unit of ln t. Fits use round(ln t * 2^22), so that all sums are integers. They are
+// exact, and do not depend on the order and grouping of the additions. A step is 2.4e-7 of the lifetime. That is far
+// below the resolution of logs, which is one second.
 //
-// A value is below 2^27 (ln 2^40 * 2^22 = 1.16e8) and its square below 2^54. A leaf has at most 240 values; its sum of
-// squares is below 2^62, and its sum of products with ranks below 2^43. For a window of at most 2^31 jobs, the sum of
-// values is below 2^58. Sums of squares and of rank products are below 2^90 and, times the number of jobs, below 2^121.
-// So 128 bits suffice.
+// A value is below 2^27 (ln 2^40 * 2^22 = 1.16e8) and its square below 2^54. A leaf has at most 240 values. Its sum
+// of squares is below 2^62, and its sum of products with ranks is below 2^43. For a window of at most 2^31 jobs, the
+// sum of values is below 2^58. Sums of squares and of rank products are below 2^90. Multiplied by the number of jobs,
+// they are below 2^121. So 128 bits suffice.
 const scale = 1 << 22
 
 const (

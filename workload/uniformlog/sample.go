@@ -2,8 +2,8 @@ package uniformlog
 
 import "math"
 
-// Sample is the sorted lifetimes of a window at one moment. It never changes and may be used by any number of
-// goroutines.
+// Sample has the sorted lifetimes of a window at one moment. It never changes, and several goroutines may use it at
+// once.
 type Sample struct {
 	leaves []*leaf
 	n      int
@@ -12,8 +12,8 @@ type Sample struct {
 // N returns the number of lifetimes.
 func (s *Sample) N() int { return s.n }
 
-// Values calls fn with every lifetime in seconds, ascending. Lifetimes are those of the window: at least 1 s, and
-// within 1.2e-7 of the value that was added.
+// Values calls fn with every lifetime in seconds, in ascending order. Lifetimes are those of the window: at least 1
+// s, and within 1.2e-7 of the value that was added.
 func (s *Sample) Values(fn func(seconds float64)) {
 	for _, lf := range s.leaves {
 		for _, v := range lf.values() {
@@ -22,8 +22,8 @@ func (s *Sample) Values(fn func(seconds float64)) {
 	}
 }
 
-// Quantile returns the lifetime in seconds that a share p of the sample does not exceed, the ceil(p N)-th smallest.
-// It is NaN for an empty sample and for p outside [0, 1].
+// Quantile returns the lifetime in seconds that a share p of the sample does not exceed: the ceil(p N)-th smallest
+// lifetime. It is NaN for an empty sample and for p outside [0, 1].
 func (s *Sample) Quantile(p float64) float64 {
 	if s.n == 0 || !(p >= 0 && p <= 1) {
 		return math.NaN()
@@ -38,8 +38,9 @@ func (s *Sample) Quantile(p float64) float64 {
 	return math.NaN()
 }
 
-// KS returns the Kolmogorov-Smirnov distance, the largest gap between the sample's empirical cdf and the model's,
-// over all lifetimes, the outer tenths included. It is NaN for an empty sample and a model that is not valid.
+// KS returns the Kolmogorov-Smirnov distance: the largest difference between the cdf of the sample and the cdf of the
+// model, over all lifetimes including the outer tenths. It is NaN for an empty sample and for a model that is not
+// valid.
 func (s *Sample) KS(m Model) float64 {
 	if s.n == 0 || !m.Valid() {
 		return math.NaN()

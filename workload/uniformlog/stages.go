@@ -11,12 +11,12 @@ import (
 // With two knots it is Downey's law.
 type Stages struct {
 	Log []float64 `json:"log"` // ln seconds of the knots, ascending
-	CDF []float64 `json:"cdf"` // Pr{L <= t} there, from 0 to 1
+	CDF []float64 `json:"cdf"` // Pr{L <= t} at the knots, from 0 to 1
 }
 
-// These are the tolerances of a fit in stages. The fit adds stages, up to mostStages, until two conditions hold: no
-// quantile is off by more than stageGap, as a share of the jobs, and no stage's part of the mean is off by more than
-// stageMean, as a share of the mean.
+// These are the tolerances of a fit in stages. The fit adds stages, up to mostStages, until two conditions are met:
+// no quantile has an error of more than stageGap, as a share of the jobs, and no stage's part of the mean has an
+// error of more than stageMean, as a share of the mean.
 const (
 	mostStages = 16
 	stageGap   = .02
@@ -24,9 +24,9 @@ const (
 )
 
 // FitStages returns a law in stages that meet at quantiles of the lifetimes. It begins with three stages: the line of
-// Downey's fit, and the tenths at either end, which his fit leaves out. It then divides the stage with the largest
-// error at the place of this error. Lifetimes below 1 s count as 1 s. The error wraps [ErrLifetime] or, with less than
-// [MinSamples], [ErrTooFew].
+// Downey's fit, and the tenths at either end, which his fit leaves out. Then it repeatedly divides the stage with the
+// largest error, at the place of this error. Lifetimes below 1 s count as 1 s. The error wraps [ErrLifetime], or
+// [ErrTooFew] if there are fewer than [MinSamples] lifetimes.
 func FitStages(lifetimes []float64) (Stages, error) {
 	n := len(lifetimes)
 	if n < MinSamples {
@@ -65,7 +65,7 @@ func FitStages(lifetimes []float64) (Stages, error) {
 }
 
 // stageError returns the error of a stage between two sorted lifetimes, as a multiple of the tolerance, and the index
-// with the largest error.
+// at which the error is largest.
 func stageError(logs []float64, from, to int, mean float64) (off float64, where int) {
 	width := logs[to] - logs[from]
 	if to-from < 2 || width == 0 {

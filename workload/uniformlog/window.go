@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// ErrFull is returned by [Window.Add] for the job beyond 2^31 - 1 in a window.
+// ErrFull is returned by [Window.Add] if the window already has 2^31 - 1 jobs.
 var ErrFull = errors.New("window is full")
 
 const (
 	maxJobs = math.MaxInt32
-	// minBulk is the minimum number of pending jobs for which settling them together pays.
+	// minBulk is the minimum number of pending jobs for which adding them together is faster.
 	minBulk = 4096
-	// bulkShare: inserting or dropping one job costs about as much as rebuilding the list for 16 jobs.
+	// bulkShare is the number of jobs for which a rebuild of the list costs as much as inserting or dropping one job.
 	bulkShare = 16
 )
 
-// A windowJob is one entry of the window. It is ordered by start and then by lifetime. Jobs that compare equal are
-// identical, so that nothing depends on the order in which they came.
+// A windowJob is one entry of the window. Entries are ordered by start and then by lifetime. Entries that compare as
+// equal are identical, so that nothing depends on their order.
 type windowJob struct {
 	start int64 // in microseconds since 1970
 	value int32 // quantized ln lifetime
@@ -40,35 +40,37 @@ func (j windowJob) before(k windowJob) bool {
 	return j.start < k.start || j.start == k.start && j.value < k.value
 }
 
-// Window keeps the lifetimes of the most recently started jobs and fits them at any time without a pass over them.
+// Window keeps the lifetimes of the most recently started jobs. It can fit them at any time without visiting all of
+// them.
 //
-// The window is by start, because a window by end favors short jobs. Its content depends only on the added jobs: of
-// those that did not start before the latest limit set by [Window.Expire] it keeps the maxCount that started last
-// (among equal starts, the longer ones). Starts are kept to the microsecond, lifetimes to 1.2e-7 of their value.
-// Lifetimes below 1 s count as 1 s.
+// The window is by start, because a window by end favors short jobs. Its content depends only on the added jobs. It
+// leaves out the jobs that started before the latest limit set by [Window.Expire]. Of the others it keeps the
+// maxCount jobs that started last; of jobs with equal starts, the longer ones. Starts are kept to the microsecond,
+// lifetimes to 1.2e-7 of their value. Lifetimes below 1 s count as 1 s.
 //
-// A Window is for one goroutine, and a [Sample] of it for any number. Create a Window with [NewWindow].
+// Only one goroutine may use a Window; several may use a [Sample] of it. Create a Window with [NewWindow].
 type Window struct {
 	maxCount int
 	maxAge   time.Duration
-	cut      int64 // jobs that started before it are out, in microseconds since 1970
+	cut      int64 // jobs that started before this instant are left out, in microseconds since 1970
 
-	heap    []windowJob // heap of the settled jobs; the earliest start is at the top
+	heap    []windowJob // heap of the jobs that are in list, with the earliest start at the top
 	list    list        // the sorted values of the jobs in heap
 	pending []windowJob // jobs that are not yet in heap and list
 }
 
-// NewWindow returns an empty window for at most maxCount jobs that started at most maxAge ago; 0 (or less) is no
+// NewWindow returns an empty window for at most maxCount jobs that started at most maxAge ago. 0 or less means no
 // limit.
 func NewWindow(maxCount int, maxAge time.Duration) *Window {
 	return &Window{maxCount: max(maxCount, 0), maxAge: max(maxAge, 0), cut: math.MinInt64}
 }
 
-// Add puts a job that has ended into the window, in any order of start or end. A job that started before the limit of
-// an earlier Expire is left out, silently: it would be dropped by the next. The error wraps [ErrLifetime] or
-// [ErrFull].
+// Add adds an ended job to the window. Jobs may be added in any order of start or end. A job that started before the
+// limit of an earlier Expire is left out without an error, because the next Expire would drop it. The error wraps
+// [ErrLifetime] or [ErrFull].
 //
-// Adding is cheap (about 20 ns); the work is done, in bulk where that pays, when something is asked.
+// Adding is cheap (about 20 ns). The work is done when results are requested, for all added jobs together if that is
+// faster.
 func (w *Window) Add(start time.Time, lifetimeSeconds float64) error {
 	v, err := quantize(lifetimeSeconds)
 	if err != nil {
@@ -88,8 +90,8 @@ func (w *Window) Add(start time.Time, lifetimeSeconds float64) error {
 	return nil
 }
 
-// Expire drops the jobs that started more than the window's maxAge before now; later calls with an earlier now bring
-// nothing back. Without a maxAge it does nothing.
+// Expire drops the jobs that started more than the window's maxAge before now. A later call with an earlier now does
+// not bring them back. Without a maxAge, Expire does nothing.
 func (w *Window) Expire(now time.Time) {
 	if w.maxAge == 0 {
 		return
@@ -106,7 +108,7 @@ func (w *Window) N() int {
 	return len(w.heap)
 }
 
-// Fit fits the law to the window (Downey 1996, sec. 4); at becomes the fit's At. The error wraps [ErrTooFew] or
+// Fit fits the law to the window (Downey 1996, sec. 4). at becomes the fit's At. The error wraps [ErrTooFew] or
 // [ErrNoSpread].
 func (w *Window) Fit(at time.Time) (Fit, error) {
 	w.addPending()
@@ -118,8 +120,8 @@ func (w *Window) Fit(at time.Time) (Fit, error) {
 	return f, nil
 }
 
-// Snapshot returns the window's lifetimes as they are now, for any goroutine. It shares memory with the window and
-// costs a few microseconds per 100,000 jobs.
+// Snapshot returns the present lifetimes of the window, for use in any goroutine. It shares memory with the window
+// and costs a few microseconds per 100,000 jobs.
 func (w *Window) Snapshot() *Sample {
 	w.addPending()
 	return &Sample{leaves: w.list.view(), n: w.list.n}
@@ -157,7 +159,7 @@ func (w *Window) overdue() bool {
 	return len(w.heap) > 0 && (w.heap[0].start < w.cut || w.maxCount > 0 && len(w.heap) > w.maxCount)
 }
 
-// rebuild does the same as settle, in time linear in the size of the window.
+// rebuild does the same as addPending, in a time that is linear in the size of the window.
 func (w *Window) rebuild() {
 	jobs := append(w.heap, w.pending...)
 	if cap(w.pending) > minBulk {
@@ -185,7 +187,7 @@ func (w *Window) fillList() {
 	w.list.fill(vals)
 }
 
-// siftUp moves the last job of the heap to its place. It replaces container/heap, which would allocate for every job.
+// siftUp moves the last job of the heap to its place. container/heap would allocate for every job.
 func siftUp(h []windowJob) {
 	i := len(h) - 1
 	j := h[i]
@@ -223,7 +225,7 @@ func siftDown(h []windowJob, i int) {
 	h[i] = j
 }
 
-// selectLatest moves the k jobs with the latest starts to the front, by Hoare's selection.
+// selectLatest moves the k jobs with the latest starts to the front. It uses Hoare's selection algorithm.
 func selectLatest(jobs []windowJob, k int) {
 	for lo, hi := 0, len(jobs)-1; lo < hi; {
 		pivot := medianOf(jobs[lo], jobs[lo+(hi-lo)/2], jobs[hi])

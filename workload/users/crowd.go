@@ -11,18 +11,19 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// profile is a user of a log, prepared for the generator. Weeks are weeks of the first source.
+// profile is a user of a log, prepared for the generator. Weeks are the weeks of the first source.
 type profile struct {
 	*User
 	source              int
 	offset              float64 // added to times of the user's log to get times of the first source
 	firstWeek, lastWeek int     // week of the user's first and last submission
-	cycle               int     // number of weeks between two passes through the user's jobs; 0 for a single pass
-	weight              float64
+	// Number of weeks between the beginnings of two passes through the user's jobs; 0 for a single pass.
+	cycle  int
+	weight float64
 }
 
-// firstFrom returns the user's first job submitted at or after an instant in time of the first source. Such a job must
-// exist.
+// firstFrom returns the index of the user's first job that is submitted at or after an instant, in time of the first
+// source. Such a job must exist.
 func (p *profile) firstFrom(at float64) int {
 	return sort.Search(len(p.Jobs)-1, func(i int) bool { return p.Jobs[i].Submit+p.offset >= at })
 }
@@ -44,7 +45,7 @@ type crowd struct {
 func newCrowd(index int, s Source, first *Pools, cfg Config) (crowd, error) {
 	p := s.Pools
 	c := crowd{source: index, fit: s.Procs}
-	// Whole weeks between the logs do not matter; the offset makes weekdays and times of day agree.
+	// A difference of whole weeks between the logs does not matter. The offset makes weekdays and times of day equal.
 	offset := first.Start - p.Start
 	phase := p.Monday - first.Monday
 	offset = phase + math.Round((offset-phase)/week)*week
@@ -63,8 +64,8 @@ func newCrowd(index int, s Source, first *Pools, cfg Config) (crowd, error) {
 			q.firstWeek = int(math.Floor((u.First + offset - first.Start) / week))
 			q.lastWeek = int(math.Floor((u.Last + offset - first.Start) / week))
 			if cycle {
-				// A pass takes as long as the log: the user's activity and the rest of the log. It is rounded to whole
-				// weeks, so that two passes do not overlap.
+				// A pass takes as long as the log: the user's activity and the time without it. It is rounded to
+				// whole weeks, so that two passes do not overlap.
 				q.cycle = max(1, int(math.Round(p.Weeks())), int(math.Ceil((u.Last-u.First)/week)))
 			}
 			out = append(out, q)
@@ -93,7 +94,7 @@ func newCrowd(index int, s Source, first *Pools, cfg Config) (crowd, error) {
 	return c, nil
 }
 
-// factor validates a factor of a Source; 0 means 1, and negative means 0.
+// factor checks a factor of a Source and returns its value: 1 for 0, and 0 for a negative number.
 func factor(name string, f float64) (float64, error) {
 	switch {
 	case math.IsNaN(f) || math.IsInf(f, 0):
@@ -120,7 +121,7 @@ func (g *Generator) populate(c *crowd) {
 		if g.cfg.Stationary {
 			span = max(span, p.cycle)
 		}
-		// Replicas of a user start at different weeks of the user's activity.
+		// Copies of a user start at different weeks of the user's activity.
 		first := g.rng.IntN(span)
 		for r := range n {
 			g.join(p, c.source, 0, p.firstWeek+(first+r*span/n)%span)
@@ -130,7 +131,7 @@ func (g *Generator) populate(c *crowd) {
 	if g.rng.Float64() < c.present-float64(n) {
 		n++
 	}
-	// Users with a longer stay are more likely to be present.
+	// Users with a longer stay have a higher probability of being present.
 	present := newDraw(c.temporary, func(p *profile) float64 { return p.weight * float64(p.weeks()) })
 	for range n {
 		p := present.next(g.rng)
@@ -138,8 +139,8 @@ func (g *Generator) populate(c *crowd) {
 	}
 }
 
-// admit starts the temporary users that come in the next week. Their number is binomial, so that each user of the pool
-// is selected with the probability that gives the right mean.
+// admit starts the temporary users that come in the next week. Their number is binomial. So each user of the pool is
+// selected with the probability that gives the right mean.
 func (g *Generator) admit() {
 	rare := newDraw(g.rare, func(p *profile) float64 { return p.weight })
 	for i := range g.crowds {
@@ -163,10 +164,10 @@ func (g *Generator) admit() {
 }
 
 // copies returns how many times each of the users is selected for n places. The expected number for a user is n times
-// the user's share of the weight. Each gets the whole part, so that without weights no user is replicated before all
-// are selected. The remaining places are drawn at random. The paper draws all places at random; if a few users have
-// most of the work, its load misses the target by 10 % and more. Here users with similar work share a place. Each still
-// has the same chance, and the load varies less.
+// the user's share of the weight. Each user gets the whole part of this number. So without weights no user is copied
+// before all are selected. The remaining places are drawn at random. The paper draws all places at random. If a few
+// users have most of the work, the load then differs from the target by 10 % and more. Here users with similar work
+// compete for one place. Each user still has the same probability, and the load varies less.
 func (g *Generator) copies(users []*profile, n int) []int {
 	counts := make([]int, len(users))
 	sum := total(users)
@@ -178,7 +179,7 @@ func (g *Generator) copies(users []*profile, n int) []int {
 		counts[i] = int(float64(n) * p.weight / sum)
 		rest -= counts[i]
 	}
-	// Systematic sampling fills exactly the remaining places and keeps every user's expectation.
+	// Systematic sampling fills exactly the remaining places, and each user's expected number stays the same.
 	at, given := g.rng.Float64(), 0
 	for _, i := range g.shuffled(users, rest) {
 		_, fraction := math.Modf(float64(n) * users[i].weight / sum)
@@ -192,8 +193,8 @@ func (g *Generator) copies(users []*profile, n int) []int {
 	return counts
 }
 
-// shuffled returns the indexes of the users in the order of their work, in random order among neighbors that share a
-// place.
+// shuffled returns the indexes of the users in the order of their work. Neighbors that compete for one place are in
+// random order.
 func (g *Generator) shuffled(users []*profile, places int) []int {
 	work := make([]float64, len(users))
 	order := make([]int, len(users))

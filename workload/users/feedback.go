@@ -2,24 +2,25 @@ package users
 
 import "math"
 
-// Feedback makes the users of a workload react to the machine (the paper's section 3 proposes it). It concerns jobs
-// within a session. A job that the log has after the end of the job before waits for this end in the simulation, and
-// then for the user's think time, so a slow machine gets less work and a fast one more. A job that did not wait for the
-// one before follows it after the same time as in the log. Every session begins when it did in the log, but not before
-// the last job of the session before has been submitted, so a workload catches up.
+// Feedback makes the users of a workload react to the machine (the paper's section 3 proposes it). It changes the
+// submit times of jobs within a session. If a job was submitted after the end of the job before in the log, it waits
+// for this end in the simulation, and then for the user's think time. So a slow machine gets less work and a fast
+// machine more. A job that did not wait for the job before follows it after the same time as in the log. Every
+// session begins at the same time as in the log, but not before the last job of the session before has been
+// submitted. So delays do not add up over sessions.
 //
-// The simulation drives the generator: it asks Generator.Peek when the next job is due, runs up to that instant while
-// reporting every end to Generator.Ended, and takes the job once nothing happens before it.
+// The simulation drives the generator. It calls Generator.Peek for the time of the next job, and runs up to that
+// instant. It reports every end to Generator.Ended. It takes the job once no event remains before it.
 type Feedback struct {
-	Gap float64 // seconds between two submits that end a session; 0 for SessionGap
+	Gap float64 // seconds between two submissions that end a session; 0 means SessionGap
 
-	// Patience is how many seconds later than in the log a user submits a job at most. When a job's end comes later
-	// than that, he comes back at the time of day at which he submitted it in the log, on the first day that has not
-	// passed it. 0: he waits.
+	// Patience is the maximum number of seconds by which a user submits a job later than in the log. If the end of
+	// the job before comes later than that, the user returns on a later day, at the time of day of the job in the
+	// log, on the first day on which this time has not passed. 0 means that the user waits.
 	Patience float64
 }
 
-// sessions returns for each job of the user whether it begins a session.
+// sessions returns, for each job of the user, whether the job begins a session.
 func (f *Feedback) sessions(p *profile) []bool {
 	begins := make([]bool, len(p.Jobs))
 	for _, i := range Sessions(p.Jobs, f.Gap) {
@@ -28,8 +29,8 @@ func (f *Feedback) sessions(p *profile) []bool {
 	return begins
 }
 
-// release returns the time at which a member submits the next job after the last one. ok is false if that time depends
-// on the end of the last job.
+// release returns the time at which a member submits the job after the job last. ok is false if that time depends on
+// the end of the job last.
 func (f *Feedback) release(m *member, last int, submitted float64) (float64, bool) {
 	jobs := m.user.Jobs
 	own := jobs[m.next].Submit + m.shift
@@ -43,7 +44,7 @@ func (f *Feedback) release(m *member, last int, submitted float64) (float64, boo
 }
 
 // Ended records the end of a job of the workload, at an instant that is not before any job taken so far. It does
-// nothing without Feedback, and for jobs that nobody waits for.
+// nothing without Feedback, and for jobs for which no user waits.
 func (g *Generator) Ended(serial int64, at float64) {
 	i, ok := g.awaited[serial]
 	if !ok {

@@ -8,23 +8,23 @@ import (
 	"math/rand/v2"
 )
 
-// Config defines what workload is made.
+// Config defines the workload.
 type Config struct {
-	Seed   uint64  // the same seed, sources and settings make the same workload
-	Length float64 // seconds; 0 for the length of the first source's log, +Inf for no end
-	Load   float64 // factor on the number of users, and so on the average load; 0 for 1
+	Seed   uint64  // the same seed, sources and settings give the same workload
+	Length float64 // length in seconds; 0 means the length of the first source's log, +Inf means no end
+	Load   float64 // factor on the number of users, and so on the average load; 0 means 1
 
-	// Stationary starts long-term users at any week of their cycle, including the time until they are started over, so
-	// that as many are active at the beginning as later. The paper starts all of them within their activity, which
-	// makes the beginning busier than the rest.
+	// Stationary starts each long-term user at any week of the user's cycle, including the weeks without activity. So
+	// as many users are active at the beginning as later. The paper starts all users within their activity, so that
+	// the beginning is busier than the rest.
 	Stationary bool
 
-	// RarePerWeek is how many of the new temporary users of a week, on the average, come from the rare pool instead:
-	// the paper's RB_NPW. It is at most the rate at which temporary users come.
+	// RarePerWeek is the mean number per week of new temporary users that come from the rare pool: the paper's
+	// RB_NPW. It is at most the rate at which temporary users come.
 	RarePerWeek float64
 
-	// Weight, if set, is the relative weight with which a user is selected, 0 or more; the numbers of users stay as
-	// they are. It biases the workload to a class of users (the paper's section 6.5.4).
+	// Weight, if set, returns the relative weight with which a user is selected, at least 0. The numbers of users do
+	// not change. It biases the workload towards a class of users (the paper's section 6.5.4).
 	Weight func(*User) float64
 
 	// Feedback, if set, makes the users wait for their jobs; see Generator.Ended.
@@ -34,21 +34,22 @@ type Config struct {
 // Source is a log to resample from.
 type Source struct {
 	Pools *Pools
-	// factor on the number of long-term users, beside Config.Load; 0 for 1, negative for none
+	// factor on the number of long-term users, in addition to Config.Load; 0 means 1, a negative value means none
 	LongTerm  float64
-	Temporary float64             // the same of temporary ones
-	Procs     func(procs int) int // if set, fits the sizes of the jobs to the machine that the workload is for
+	Temporary float64             // the same factor for temporary users
+	Procs     func(procs int) int // if set, changes the sizes of the jobs so that they fit the machine of the workload
 }
 
 // Arrival is one job of a resampled workload.
 type Arrival struct {
-	Job            // Submit is in time of the first source. User is the number of the member, from 1. Wait is not set
-	Serial   int64 // counts the jobs from 1
-	Source   int   // index of the source it comes from
-	Original *User // whose job it was
+	// Submit is in time of the first source, User is the number of the member, from 1, and Wait is not set.
+	Job
+	Serial   int64 // number of the job, counted from 1
+	Source   int   // index of the source of the job
+	Original *User // user of the original job
 }
 
-// Generator yields the jobs of a resampled workload in order of submission. It is for one goroutine.
+// Generator returns the jobs of a resampled workload in order of submission. Only one goroutine may use it.
 type Generator struct {
 	cfg        Config
 	rng        *rand.Rand
@@ -63,13 +64,13 @@ type Generator struct {
 	queue      queue
 	memberSeq  int64
 	serial     int64
-	awaited    map[int64]int32 // by serial number of a job: the member that waits for its end
+	awaited    map[int64]int32 // for the serial number of a job, the member that waits for the job's end
 	lastSubmit float64
 }
 
-// NewGenerator returns a generator of a workload made from one log, or mixed from several: for each, a pool of
-// long-term users of its own, and temporary ones that come at its own rate. Weeks are those of the first source; jobs
-// of the others keep their weekday and time of day by Pools.Monday. The error names the setting that cannot be.
+// NewGenerator returns a generator of a workload made from one log, or mixed from several. Each log has its own pool
+// of long-term users, and temporary users that come at its own rate. Weeks are the weeks of the first source. With
+// Pools.Monday, the jobs of the other logs keep their weekday and time of day. The error names the invalid setting.
 func NewGenerator(cfg Config, sources ...Source) (*Generator, error) {
 	if err := cfg.defaults(sources); err != nil {
 		return nil, fmt.Errorf("resample: %w", err)
@@ -132,8 +133,8 @@ func (c *Config) defaults(sources []Source) error {
 	return nil
 }
 
-// Peek returns when the next job is submitted, or +Inf if there is none before the end of the workload. With Feedback
-// the answer is as of the present: a call of Ended may make the job earlier.
+// Peek returns the time at which the next job is submitted. It returns +Inf if there is none before the end of the
+// workload. With Feedback, a call of Ended may make the next job earlier.
 func (g *Generator) Peek() float64 {
 	for {
 		boundary := g.origin + float64(g.week)*week
@@ -151,7 +152,7 @@ func (g *Generator) Peek() float64 {
 	return g.queue[0].at
 }
 
-// Next returns the next job, false if there is none; see Peek.
+// Next returns the next job. It returns false if there is none; see Peek.
 func (g *Generator) Next() (Arrival, bool) {
 	at := g.Peek()
 	if math.IsInf(at, 1) {
@@ -170,7 +171,7 @@ func (g *Generator) Next() (Arrival, bool) {
 	return a, true
 }
 
-// All returns the jobs that remain.
+// All returns the remaining jobs.
 func (g *Generator) All() iter.Seq[Arrival] {
 	return func(yield func(Arrival) bool) {
 		for {
@@ -208,17 +209,18 @@ func (g *Generator) advance(i int32, submitted float64) {
 	g.queue.replace(at)
 }
 
-// A member is one simulated user of the workload.
+// A member is a simulated user of the workload.
 type member struct {
 	user    *profile
 	number  int64
 	source  int
 	next    int     // index of the next job
-	shift   float64 // added to the submit times of the log
+	shift   float64 // seconds added to the submit times of the log
 	session []bool  // with feedback: whether each job begins a session
 }
 
-// join adds a user to a week of the workload. There the user repeats what the user did in week logWeek of the log.
+// join adds a user to week at of the workload. From there the user does what the original user did from week logWeek
+// of the log.
 func (g *Generator) join(p *profile, source, at, logWeek int) {
 	m := member{user: p, source: source}
 	shift := at - logWeek

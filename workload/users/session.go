@@ -1,15 +1,17 @@
 package users
 
-// Gaps that end a session, in seconds.
+// These are gaps in seconds that end a session.
 const (
-	// SessionGap is the hour between two submits of a user that ends his session. The paper takes its sessions from N.
-	// Zakay and D. Feitelson, "On identifying user session boundaries in parallel workload logs", JSSPP 2012: by
-	// submits, the proven activity of a user, not by when his jobs end.
+	// SessionGap is the time between two submissions of a user that ends a session: an hour. The paper takes its
+	// sessions from N. Zakay and D. Feitelson, "On identifying user session boundaries in parallel workload logs",
+	// JSSPP 2012. They are determined by submissions, which certainly are activities of the user, and not by the ends
+	// of jobs.
 	SessionGap = 3600
 )
 
-// Sessions returns where the sessions of one user begin: indexes into his jobs, which are in order of submission. A
-// session ends with a submit that none follows within gap seconds; 0 is SessionGap.
+// Sessions returns the beginnings of the sessions of one user, as indexes into the user's jobs. The jobs are in order
+// of submission. A session ends with a submission after which there is no other within gap seconds. A gap of 0 means
+// SessionGap.
 func Sessions(jobs []Job, gap float64) []int {
 	if gap == 0 {
 		gap = SessionGap
@@ -23,8 +25,8 @@ func Sessions(jobs []Job, gap float64) []int {
 	return starts
 }
 
-// SessionNumbers returns for each job of a workload, in order of submission, the number of its session, counted from 0
-// over all users in the order in which they begin.
+// SessionNumbers returns the number of the session of each job of a workload. The jobs are in order of submission.
+// Sessions are numbered from 0 over all users, in the order in which they begin.
 func SessionNumbers(jobs []Job, gap float64) []int {
 	if gap == 0 {
 		gap = SessionGap

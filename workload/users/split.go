@@ -9,12 +9,13 @@ import (
 // Class is a pool that a user belongs to.
 type Class uint8
 
-// The classes of users.
+// These are the classes of users.
 const (
-	LongTerm  Class = iota + 1 // comes again and again
-	Temporary                  // comes for a while, as for a project
-	Dropped                    // temporary, but the log's begin or end may have cut his activity off: in no workload
-	Rare                       // a stretch of some user's activity that was named as a rare behavior
+	LongTerm  Class = iota + 1 // comes during the whole log or a long part of it
+	Temporary                  // comes for a while, for example for a project
+	// Temporary, but the beginning or end of the log may have cut off some activity; in no workload.
+	Dropped
+	Rare // a part of some user's activity that was named as a rare behavior
 )
 
 // String returns the class as words.
@@ -32,8 +33,8 @@ func (c Class) String() string {
 	return "unknown"
 }
 
-// Defaults of Options, in weeks. The text of the paper (section 4) drops temporary users within 4 weeks of an end of
-// the log, but its Table V fits 8.
+// These are defaults of Options, in weeks. The text of the paper (section 4) drops temporary users within 4 weeks of
+// an end of the log, but its Table V agrees with 8.
 const (
 	DefaultLongTerm = 12
 	DefaultEdge     = 8
@@ -41,21 +42,21 @@ const (
 
 // Options define how a log is split.
 type Options struct {
-	// weeks from the first job to the end of the last one above which a user is long-term; 0 for DefaultLongTerm
+	// if there are more weeks from the first job to the end of the last, a user is long-term; 0 means DefaultLongTerm
 	LongTerm float64
 
-	// Edge drops temporary users whose whole activity lies within that many weeks of the log's beginning or end. 0
-	// means DefaultEdge, but at most a fifth of the log. A negative Edge drops no user.
+	// Edge is a number of weeks. Temporary users whose whole activity is within Edge weeks of the log's beginning or
+	// end are dropped. 0 means DefaultEdge, but at most a fifth of the log. A negative Edge drops no user.
 	Edge float64
 
 	Rare []RareBehavior
 }
 
-// RareBehavior names a stretch of a user's activity that is to be a pseudo-user of its own (the paper's section 6.4),
-// such as a flurry.
+// RareBehavior names a part of a user's activity, such as a flurry, that becomes a pseudo-user of its own (the
+// paper's section 6.4).
 type RareBehavior struct {
 	User        int64
-	From, Until float64 // of submits: From <= submit < Until
+	From, Until float64 // limits of submit times: From <= submit < Until
 }
 
 // User is one member of a pool.
@@ -63,8 +64,8 @@ type User struct {
 	ID          int64
 	Class       Class
 	Jobs        []Job   // in order of submission; never empty
-	First, Last float64 // first and last submit
-	End         float64 // end of the last job to end
+	First, Last float64 // first and last submission
+	End         float64 // end of the job that ended last
 }
 
 // Work returns the processor seconds of the user's jobs.
@@ -76,33 +77,33 @@ func (u *User) Work() float64 {
 	return sum
 }
 
-// Pools is a log taken apart.
+// Pools has the users of a log, divided by class.
 type Pools struct {
 	Name       string
-	LongTerm   []*User // by ID, as all of them
+	LongTerm   []*User // in order of ID; the same is true for Temporary and Dropped
 	Temporary  []*User
 	Dropped    []*User
-	Rare       []*User // in the order of Options.Rare, those without jobs left out
-	Start, End float64 // of the log
+	Rare       []*User // in the order of Options.Rare, without those that have no jobs
+	Start, End float64 // beginning and end of the log
 	Monday     float64 // see Trace
-	Edge       float64 // weeks, as applied
+	Edge       float64 // weeks that were applied
 
-	// Present is how many temporary users there are in a week, and Arrivals how many come in a week, on the average.
-	// Both are estimated so that dropping users does not lower them: Present from the weeks that are further than Edge
-	// from both ends, and Arrivals by counting each user as 1 over the weeks in which he could have come without being
-	// dropped.
+	// Present is the mean number of temporary users in a week. Arrivals is the mean number of temporary users who
+	// come in a week. Both are estimated so that dropping users does not lower them. Present uses the weeks that are
+	// further than Edge from both ends. For Arrivals, each user counts as 1 divided by the number of weeks in which
+	// the user could have come without being dropped.
 	Present, Arrivals float64
 
-	NeverRan int // jobs left out because their runtime is not known
-	NoProcs  int // jobs left out for want of processors
+	NeverRan int // number of jobs that were left out because their runtime is unknown
+	NoProcs  int // number of jobs that were left out because they have no processors
 }
 
 // Weeks returns the length of the log in weeks.
 func (p *Pools) Weeks() float64 { return (p.End - p.Start) / week }
 
-// Split takes a log apart into its users. Jobs that never ran, or have no processors, are left out and counted. Jobs
-// whose user is not known (negative) count as those of one more user. The errors wrap ErrNoJobs or ErrNoUsers, or name
-// the option that cannot be.
+// Split divides a log into its users. It leaves out and counts jobs that never ran or have no processors. Jobs whose
+// user is unknown (negative) count as jobs of one more user. The error wraps ErrNoJobs or ErrNoUsers, or names the
+// invalid option.
 func Split(t Trace, o Options) (*Pools, error) {
 	p := &Pools{Name: t.Name, Start: t.Start, End: t.End, Monday: t.Monday}
 	jobs, err := p.usable(t)
